@@ -94,7 +94,7 @@ def choose_once(
         except ValueError as error:
             notes.append(f"what {folder} holds is none of this release: {error}")
         choice = (measure or measured_choice)(settings, key)
-        if not (choice.detector_ms or choice.reader_ms):
+        if not _is_complete(choice, settings):
             notes.append("the processor is too slow or busy to measure its variants in time")
             return BenchmarkOutcome(choice, tuple(notes))
         try:
@@ -102,6 +102,13 @@ def choose_once(
         except OSError as error:
             notes.append(f"it cannot be remembered: {error}")
     return BenchmarkOutcome(choice, tuple(notes))
+
+
+def _is_complete(choice: VariantChoice, settings: RecognizerPoolSettings) -> bool:
+    """Return whether all that is open was measured."""
+    return bool(choice.detector_ms or not asks_detector(settings)) and bool(
+        choice.reader_ms or not asks_precision(settings, this_processor())
+    )
 
 
 def measured_choice(settings: RecognizerPoolSettings, key: str) -> VariantChoice:
@@ -113,20 +120,21 @@ def measured_choice(settings: RecognizerPoolSettings, key: str) -> VariantChoice
     until = time.process_time() + MAX_CPU_SECONDS
     processor = this_processor()
     detector_ms, reader_ms = dict[DetectorNumbers, float](), dict[Precision, float]()
-    if asks_detector(settings):
-        floats = settings.recognition_detector_precision
-        loads = {kind: _detector(settings, kind, floats) for kind in _DETECTORS}
-        detector_ms = least_cpu_ms(loads, until)
     if asks_precision(settings, processor):
+        # First: floats of the detector are measured in what is quicker.
         readers = {precision: _reader(settings, precision) for precision in _PRECISIONS}
         reader_ms = least_cpu_ms(readers, until)
     precision = best_of(reader_ms, settings.recognition_reader_precision)
-    of_detector = settings.recognition_detector_precision
+    floats = settings.recognition_detector_precision
+    floats = precision if floats is Precision.AUTO else floats
+    if asks_detector(settings):
+        loads = {numbers: _detector(settings, numbers, floats) for numbers in _DETECTORS}
+        detector_ms = least_cpu_ms(loads, until)
     return VariantChoice(
         key=key,
         processor=processor.name,
         detector=best_of(detector_ms, settings.detector_numbers),
-        detector_precision=precision if of_detector is Precision.AUTO else of_detector,
+        detector_precision=floats,
         reader_precision=precision,
         detector_ms={numbers.value: ms for numbers, ms in detector_ms.items()},
         reader_ms={numbers.value: ms for numbers, ms in reader_ms.items()},

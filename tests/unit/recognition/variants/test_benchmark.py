@@ -9,10 +9,17 @@ import numpy as np
 import pytest
 
 from recognition.models.runtime import Tensor
-from recognition.settings import RecognizerPoolSettings
-from recognition.variants.benchmark import Load, best_of, choose_once, least_cpu_ms
+from recognition.settings import DetectorNumbers, Precision, RecognizerPoolSettings
+from recognition.variants import benchmark as module
+from recognition.variants.benchmark import (
+    Load,
+    best_of,
+    choose_once,
+    least_cpu_ms,
+    measured_choice,
+)
 from recognition.variants.choice import FILE_NAME, VariantChoice, remembered_choice
-from tests.unit.recognition.variants.test_choice import choice_of, settings_of
+from tests.unit.recognition.variants.test_choice import AVX2, BF16, choice_of, settings_of
 
 
 class _Clock:
@@ -89,6 +96,51 @@ class _Measured:
         self.times += 1
         self._wait()
         return choice_of(key, **self._fields)
+
+
+@pytest.fixture(autouse=True)
+def avx2_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever runs the tests: only the detector is open."""
+    monkeypatch.setattr(module, "this_processor", lambda: AVX2)
+
+
+@pytest.mark.parametrize(
+    ("fields", "reader_ms", "expected"),
+    [
+        ({}, {"bf16": 5.0, "f32": 3.0}, ("f32", "f32")),
+        ({}, {"bf16": 3.0, "f32": 5.0}, ("bf16", "bf16")),
+        ({}, {}, ("auto", "auto")),
+        ({"detector_precision": "bf16"}, {"bf16": 5.0, "f32": 3.0}, ("bf16", "f32")),
+    ],
+)
+def test_floats_are_in_what_the_reader_is_quicker_in(
+    fields: dict[str, str],
+    reader_ms: dict[str, float],
+    expected: tuple[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = [
+        {Precision(name): ms for name, ms in reader_ms.items()},
+        {DetectorNumbers.INT8: 9.0, DetectorNumbers.FLOAT: 4.0},
+    ]
+    monkeypatch.setattr(module, "this_processor", lambda: BF16)
+    monkeypatch.setattr(module, "least_cpu_ms", lambda *_: found.pop(0))
+    choice = measured_choice(settings_of(**fields), "key")
+    assert (choice.detector_precision, choice.reader_precision) == expected
+    assert choice.detector is DetectorNumbers.FLOAT
+    assert choice.detector_ms == {"int8": 9.0, "float": 4.0}
+
+
+def test_what_was_measured_in_part_is_not_remembered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "this_processor", lambda: BF16)
+    settings = settings_of(cache_folder=tmp_path)
+    outcome = choose_once(settings, _Measured())
+    assert len(outcome.notes) == 1
+    assert remembered_choice(tmp_path, outcome.choice.key) is None
+    choose_once(settings, _Measured(reader_ms={"bf16": 1.0, "f32": 2.0}))
+    assert remembered_choice(tmp_path, outcome.choice.key) is not None
 
 
 def test_it_is_measured_once(tmp_path: Path) -> None:
