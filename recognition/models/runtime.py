@@ -27,10 +27,10 @@ MAX_SMALL_TENSOR_VALUES = 3 * 256 * 192
 256x160 px, grown to the stride."""
 
 _OWN_COPIES = 4
-_COMES_AGAIN = 200
+COMES_AGAIN = 200
 """A large size that came so often gets a copy of its own, as the usual one has, if there are not so
-many already: where sizes take turns, each takes a quarter to a half longer without. Those that come
-again are the canvases of the zoom detector."""
+many already. To prepare it takes 0.9 s of processor time where there is AVX2 only, and saves 3 to
+7 ms a look. Those that come again are the canvases of the zoom detector."""
 
 _MAX_COUNTED = 1_000
 """Sizes; photos of callers may have any."""
@@ -165,7 +165,7 @@ class _OpenVinoModel:
         if shape not in self._came and len(self._came) >= _MAX_COUNTED:
             self._came.clear()
         self._came[shape] += 1
-        return self._came[shape] >= _COMES_AGAIN
+        return self._came[shape] >= COMES_AGAIN
 
 
 class _OneSizeModel:

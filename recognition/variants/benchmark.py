@@ -53,7 +53,7 @@ variants of a model, neither is measured, and the default stays until the next s
 MIN_GAIN: Final = 0.1
 """Of the default's time: a variant that saves less is not worth another reading here and there."""
 
-_MIN_ROUNDS, _ROUNDS = 2, 6
+_MIN_ROUNDS, _ROUNDS = 2, 4
 _DEFAULT_LOADS_LONGER: Final = 1.5
 """Than the other one: convolutions of 8 bits are prepared in 1.0 s, floats in 0.4."""
 

@@ -12,6 +12,7 @@ from common.errors import MisconfiguredError
 from recognition.detection.detector import Detector
 from recognition.engine import Recognizer
 from recognition.images import decode_image
+from recognition.models import runtime as runtime_module
 from recognition.models.model_card import DetectorCard, load_card
 from recognition.models.runtime import Model, Tensor, load_model
 from recognition.reading.reader import Reader
@@ -167,7 +168,10 @@ def test_the_copy_of_the_usual_size_says_the_same() -> None:
     assert not is_for_one_size(model, other)
 
 
-def test_a_size_that_comes_again_and_again_gets_a_copy_that_says_the_same() -> None:
+def test_a_size_that_comes_again_and_again_gets_a_copy_that_says_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(runtime_module, "COMES_AGAIN", 20)
     settings = RecognizerSettings.model_validate({"recognition_runtime": RuntimeName.OPENVINO})
     model = load_model(settings.detector_path, settings, Precision.F32)
     image = an_input(384, 320)
