@@ -1385,6 +1385,7 @@ class CameraCreate(TypedDict):
     rtspUrl: str
     """rtsp, rtsps, http or https address of the stream."""
     motionUrl: NotRequired[str | None]
+    """Address of the small stream by which motion is judged, as `rtspUrl`; null: none."""
     location: NotRequired[str]
     """Where it is, for people."""
     enabled: NotRequired[bool]
@@ -1432,6 +1433,7 @@ class CameraUpdate(TypedDict):
     rtspUrl: NotRequired[str]
     """rtsp, rtsps, http or https address of the stream."""
     motionUrl: NotRequired[str | None]
+    """Address of the small stream by which motion is judged, as `rtspUrl`; null: none."""
     location: NotRequired[str]
     """Where it is, for people."""
     enabled: NotRequired[bool]

@@ -1352,6 +1352,7 @@ export interface components {
              * @example rtsp://viewer:secret@192.168.1.20:554/stream1
              */
             rtspUrl: string;
+            /** @description Address of the small stream by which motion is judged, as `rtspUrl`; null: none. */
             motionUrl?: string | null;
             /**
              * @description Where it is, for people.
@@ -1486,6 +1487,7 @@ export interface components {
              * @example rtsp://viewer:secret@192.168.1.20:554/stream1
              */
             rtspUrl?: string;
+            /** @description Address of the small stream by which motion is judged, as `rtspUrl`; null: none. */
             motionUrl?: string | null;
             /**
              * @description Where it is, for people.

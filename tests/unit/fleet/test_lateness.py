@@ -44,7 +44,7 @@ def test_what_was_sent_is_late_by_its_first_arrival() -> None:
 def test_a_camera_s_pass_is_late_from_when_it_was_last_seen(
     since: float, expected: tuple[float, ...]
 ) -> None:
-    mine = {"cameraId": "mine", "timestamp": "1970-01-01T00:16:40Z"}
+    mine: dict[str, Any] = {"cameraId": "mine", "timestamp": "1970-01-01T00:16:40Z"}
     received = [
         _received(4.0, uuid4(), **mine, lastSeenAt="1970-01-01T00:16:42Z"),
         _received(13.5, uuid4(), **mine, lastSeenAt="1970-01-01T00:16:50Z"),
