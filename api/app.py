@@ -110,6 +110,8 @@ def create_app(
         redoc_url=None,
         redirect_slashes=False,
         generate_unique_id_function=_operation_id,
+        # Traces are ours (common.telemetry): FastAPI's would tell of queries, and so of plates.
+        telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
     )
     app.state.metrics = ApiMetrics()
     for router in ROUTERS:
