@@ -10,7 +10,7 @@ from tools.synthetic.layouts import Band, Gap, Layout
 from tools.synthetic.noise import cloud
 from tools.synthetic.plates import Plate, random_plate
 from tools.training.dressing import dressed
-from tools.training.layouts import random_layout
+from tools.training.layouts import Country, random_layout
 from tools.training.reader_data import CONTEXT, Sample
 
 PLATE_WIDTH_PX = (70, 260)
@@ -31,10 +31,15 @@ class Rendered:
         return self.samples[int(rng.integers(len(self.samples)))]
 
 
-def render_samples(share: float, count: int, slots: int, seed: int) -> Rendered:
-    """``count`` plates of at most ``slots`` characters; none at all where ``share`` is 0."""
+def render_samples(
+    share: float, count: int, slots: int, seed: int, country: Country | None = None
+) -> Rendered:
+    """``count`` plates of at most ``slots`` characters; none at all where ``share`` is 0.
+
+    They are of ``country``, or of all.
+    """
     rng = np.random.default_rng(seed)
-    plates = (random_plate(rng, random_layout(rng)) for _ in range(count if share else 0))
+    plates = (random_plate(rng, random_layout(rng, country)) for _ in range(count if share else 0))
     return Rendered(share, tuple(mounted(p, rng) for p in plates if len(p.text) <= slots))
 
 

@@ -21,7 +21,7 @@ def test_a_random_layout_fits_its_plate_and_the_readers_slots(seed: int) -> None
 
 def test_every_pattern_is_made_of_known_places() -> None:
     places = {place for c in COUNTRIES for pattern in c.patterns for place in pattern}
-    assert places <= set("LNCDX ")
+    assert places <= set("LBNCDX ")
 
 
 def test_rendered_samples_have_their_texts_boxes_and_only_what_fits() -> None:
