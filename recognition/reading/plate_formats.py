@@ -156,7 +156,8 @@ class PlateFormats:
         rows = np.flatnonzero(filled)[:, None]
         probabilities = np.asarray(slots[rows, self._places], np.float64)
         weighted = np.array(slots, np.float64)
-        weighted[rows, self._places] = _mixed(probabilities, patterns, share)
+        mixed = _mixed(probabilities, patterns, share)
+        weighted[rows, self._places] = _no_surer(probabilities, mixed)
         return weighted
 
     def _patterns_of(self, length: int, region: FloatArray) -> tuple[list[_Pattern], float]:
@@ -193,6 +194,19 @@ def _mixed(slots: FloatArray, patterns: list[_Pattern], share: float) -> FloatAr
         likely = slots * pattern.counts
         mixed = mixed + weight * likely / likely.sum(axis=-1, keepdims=True)
     return np.asarray(sums * mixed / (by_none + by_format.sum()))
+
+
+def _no_surer(before: FloatArray, after: FloatArray) -> FloatArray:
+    """Return ``after`` with the characters that changed no likelier than the former ones were.
+
+    The format says which of two look-alikes it is, not that the image shows one of them. What a row
+    loses by that goes to all characters alike; sums and order stay.
+    """
+    even = after.mean(axis=-1, keepdims=True)
+    limit, reached = (rows.max(axis=-1, keepdims=True) for rows in (before, after))
+    changed = (before.argmax(axis=-1) != after.argmax(axis=-1))[:, None] & (reached > limit)
+    share = np.divide(limit - even, reached - even, out=np.ones_like(even), where=changed)
+    return np.asarray(even + share * (after - even))
 
 
 def _patterns(formats: str, characters: list[str]) -> list[_Pattern]:

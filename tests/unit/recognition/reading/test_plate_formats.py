@@ -118,9 +118,23 @@ def test_probabilities_stay_probabilities() -> None:
     settled = FORMATS.apply(said, sure_of("Romania"))
     assert settled.sum(axis=-1) == pytest.approx(np.ones(10))
     assert settled.min() >= 0
-    assert settled[4, ALPHABET.index("B")] > 0.9
+    assert settled[4].argmax() == ALPHABET.index("B")
     # The empty places, and their share in the others, are not touched.
     assert settled[:, PAD] == pytest.approx(said[:, PAD])
+
+
+@pytest.mark.parametrize("share", ["0.6", "0.75"])
+def test_what_a_format_changes_gets_no_surer(share: str) -> None:
+    said = slots("B", "2", "0", "9", f"8 {share} B", "Y", "E")
+    settled = FORMATS.apply(said, sure_of("Romania"))
+    assert settled[4].argmax() == ALPHABET.index("B")
+    assert settled[4].max() == pytest.approx(said[4].max())
+
+
+def test_what_a_format_confirms_may_get_surer() -> None:
+    said = slots("B", "2", "0", "9", "B 0.6 8", "Y", "E")
+    settled = FORMATS.apply(said, sure_of("Romania"))
+    assert settled[4, ALPHABET.index("B")] > 0.9
 
 
 def test_nothing_read_is_nothing_settled() -> None:
