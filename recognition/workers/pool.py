@@ -115,8 +115,7 @@ class RecognizerPool:
         self._idle = 0
         self._working = 0
         self._replaced = 0
-        self.choice: VariantChoice | None = None
-        """The models' variants for this processor; measured before its first processes start."""
+        self.choice: VariantChoice | None = None  # once it is started
 
     @property
     def working(self) -> int:
@@ -173,6 +172,7 @@ class RecognizerPool:
             await asyncio.gather(*(worker.kill() for worker in workers))
             raise _start_fault(faults[0]) from faults[0]
         self._slots = [asyncio.create_task(self._run_slot(worker)) for worker in workers]
+        await asyncio.sleep(0)  # a task that is cancelled before it began ends no process
 
     async def stop(self) -> None:
         """Kill the processes and fail what still waits."""

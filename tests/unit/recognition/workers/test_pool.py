@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from common.errors import InvalidInputError, MisconfiguredError, TransientError
@@ -311,6 +312,13 @@ async def main():
 
 asyncio.run(main())
 """
+
+
+async def test_a_pool_that_stops_at_once_leaves_no_process() -> None:
+    before = psutil.Process().children()
+    async with pool_of(2):
+        pass
+    assert psutil.Process().children() == before
 
 
 def test_processes_die_with_their_parent() -> None:
