@@ -27,7 +27,8 @@ CANVASES_PX = ((256, 160), (384, 320), (768, 320), (576, 448))
 """Inputs for parts of an image, the cheapest first: few, as runtimes prepare for each size."""
 
 _GRID_PX = 8
-"""Of the input: the finest step of the network. A part that lies on it looks as in the whole."""
+"""Of the input: the finest step of the network. A part that begins on it looks as in the whole, if
+so many pixels of the input are a whole number of the image's (at 0.4, not at 0.6)."""
 
 _PLATE_WIDTH_PX = 80.0
 """The width that a plate should have in its window."""
@@ -115,7 +116,7 @@ class ZoomDetector:
         threshold: float,
     ) -> tuple[list[Detection], list[Detection]]:
         """Return what is found in a window of the image, and of it what its edges may cut."""
-        window = _on_grid(_window(middles, image, input_px, scale), scale)
+        window = _on_grid(_window(middles, image, input_px, scale), image, scale)
         left, top, right, bottom = window
         found = self._detector.search(image[top:bottom, left:right], threshold, input_px=input_px)
         moved = [_moved(one, left, top) for one in found]
@@ -123,12 +124,15 @@ class ZoomDetector:
         return [one for one in moved if one not in cut], cut
 
     def _canvas_px(self, part: Part, image: BgrImage, scale: float) -> tuple[int, int] | None:
-        """Return the input that a part fits into, None where all of the image costs no more."""
+        """Return the input that a part fits into, None where all of the image costs no more.
+
+        A part is left room for the window's way onto the grid, half a step at most either way.
+        """
         height, width = image.shape[:2]
         for canvas in self._canvases_px:
             if canvas[0] * canvas[1] >= width * height * scale**2:
                 return None
-            room = (canvas[0] - _GRID_PX, canvas[1] - _GRID_PX)
+            room = (canvas[0] - 2 * _GRID_PX, canvas[1] - 2 * _GRID_PX)
             if part.width * scale <= room[0] and part.height * scale <= room[1]:
                 return canvas
         return None
@@ -161,12 +165,25 @@ def _grown_px(size: tuple[int, int], stride: int) -> tuple[int, int]:
     return width, height
 
 
-def _on_grid(window: tuple[int, int, int, int], scale: float) -> tuple[int, int, int, int]:
-    """Return a window whose pixels become those that they are in all of the image, shrunk."""
+def _on_grid(
+    window: tuple[int, int, int, int], image: BgrImage, scale: float
+) -> tuple[int, int, int, int]:
+    """Return a window moved to where its pixels are as in all of the image, shrunk, or nearly so.
+
+    One that reaches an edge of the image stays there: what the image itself cuts is not cut by it.
+    """
+    height, width = image.shape[:2]
     left, top, right, bottom = window
+    by_x, by_y = _to_grid(left, width - right, scale), _to_grid(top, height - bottom, scale)
+    return left + by_x, top + by_y, right + by_x, bottom + by_y
+
+
+def _to_grid(before: int, behind: int, scale: float) -> int:
+    """Return the way to the grid's nearest line, with so much of the image beside a window."""
+    if not behind:
+        return 0
     step = max(1, round(_GRID_PX / scale))
-    by_x, by_y = left % step, top % step
-    return left - by_x, top - by_y, right - by_x, bottom - by_y
+    return min(round(before / step) * step - before, behind)
 
 
 def _may_be_cut(

@@ -163,7 +163,7 @@ class ReadingAgent:
         """
         try:
             found, followed = await self._read(record, meta, plan, kept_as)
-            return FrameLook(found=found, followed=followed)
+            return FrameLook(found=found, followed=followed, is_unchanged=plan.look is None)
         except PoisonFrameError as error:
             return FrameLook(poison=error)
         except InvalidInputError as error:
@@ -179,7 +179,8 @@ class ReadingAgent:
             return
         age_ms = self._now_ms() - meta.captured_ms
         waited = is_late or self._late_pace.is_late(age_ms)
-        self._metrics.frame_read(look.found.duration_ms, is_late=waited)
+        took_ms = None if look.is_unchanged else look.found.duration_ms
+        self._metrics.frame_read(took_ms, is_late=waited)
         if not is_late:
             self._metrics.readings_published(age_ms)
 
@@ -276,11 +277,13 @@ def _is_read(box: Box, readings: Sequence[PlateReading]) -> bool:
 class FrameLook:
     """What became of a frame: what was found in it, or why nothing was.
 
-    ``followed`` are plates of tracks that were found there without reading.
+    ``followed`` are plates of tracks that were found there without reading. ``is_unchanged``: it
+    was not looked at, as nothing in it is new, and took no reader's time.
     """
 
     found: ImageReadings | None = None
     followed: tuple[FollowedPlate, ...] = ()
+    is_unchanged: bool = False
     left_out: FrameOutcome | None = None
     poison: PoisonFrameError | None = None
 

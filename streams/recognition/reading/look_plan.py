@@ -34,8 +34,8 @@ _WHOLE_SHARE = 0.6
 """Of the frame: a larger part costs as much as the whole."""
 
 _FOLLOW_EVERY_MS = 350
-"""Where nothing but settled tracks moves, every other frame of five a second is looked at: a track
-ends after two seconds unseen, so none is lost."""
+"""Where nothing but settled tracks moves, the first frame after so long is looked at (of five a
+second every other one): a track ends after two seconds unseen, so none is lost."""
 
 _FOLLOWED_MS = 600
 """A plate that is unseen for longer is read where it is expected: it may be another vehicle."""

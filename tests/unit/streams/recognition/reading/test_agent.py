@@ -326,11 +326,14 @@ async def test_the_plate_of_a_settled_track_is_followed_where_it_is_expected(
 
 async def test_a_frame_in_which_nothing_is_new_is_not_looked_at() -> None:
     state, _ = play(SETTLED)
-    pool, published = ScriptedPool((), ()), Published()
-    agent = stage(pool, published, state=state)
+    pool, published, registry = ScriptedPool((), ()), Published(), CollectorRegistry()
+    agent = stage(pool, published, registry=registry, state=state)
     await agent.handle(record(captured_ms=START_MS + 400, sent=1), turn, keep_room)
     await agent.handle(record(captured_ms=START_MS + 600, sent=2), turn, keep_room)
     assert len(pool.asked) == 1
+    # No time of a process is that of the second one.
+    assert registry.get_sample_value("platestream_recognition_frame_seconds_count") == 1
+    assert registry.get_sample_value("platestream_recognition_frame_seconds_sum") == 0.012
     first, second = (out for _, out in published.records)
     assert not second.stale
     assert not second.refused
