@@ -100,14 +100,16 @@ class RecognizerSettings(Fragment):
     )
     recognition_detector_precision: Precision = Field(
         Precision.AUTO,
-        description="Numbers of the detector under OpenVINO where it is not of 8 bits: bf16, "
+        description="Numbers of the detector under OpenVINO, where they are not of 8 bits: bf16, "
         "where the processor has it, is mostly faster and moves boxes by about a pixel; f32 is "
-        "exact; auto: whichever takes less processor time here.",
+        "exact; auto: those of the readers (PLATESTREAM_RECOGNITION_READER_PRECISION), named or "
+        "chosen.",
     )
     recognition_reader_precision: Precision = Field(
         Precision.AUTO,
         description="Numbers of the readers under OpenVINO: bf16, where the processor has it, is "
-        "mostly faster; f32 is exact; auto: whichever takes less processor time here.",
+        "mostly faster; f32 is exact; auto: whichever takes less processor time here, measured as "
+        "the detector is; with a first reader of yours bf16, where the processor has it.",
     )
     recognition_providers: str = Field(
         CPU_PROVIDER,
@@ -163,6 +165,13 @@ class RecognizerSettings(Fragment):
         return DetectorNumbers.INT8 if self.runs_on_cpu else DetectorNumbers.FLOAT
 
     @property
+    def detector_precision(self) -> Precision:
+        """The detector's number format: the readers' where none of its own is named."""
+        if self.recognition_detector_precision is not Precision.AUTO:
+            return self.recognition_detector_precision
+        return self.recognition_reader_precision
+
+    @property
     def reader_path(self) -> Path:
         """The reader's ONNX file."""
         return self.recognition_reader_model or MODELS / "plate-reader.onnx"
@@ -207,8 +216,8 @@ class RecognizerPoolSettings(RecognizerSettings):
     recognition_cache_folder: Path = Field(
         Path(".local/recognition"),
         description="Folder in which is remembered what was measured of this processor at the "
-        "first start; processes that share it measure once. It may be one that cannot be written "
-        "to: then each start measures.",
+        "first start; of processes that share it one measures, and the others wait for it. It may "
+        "be one that cannot be written to: then each start measures.",
     )
     recognition_nice: int = Field(
         5,

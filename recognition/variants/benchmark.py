@@ -3,18 +3,19 @@
     python -m recognition.variants.benchmark SETTINGS
 
 A process of its own, as each variant leaves some 30 MB behind. Prints :class:`BenchmarkOutcome` in
-JSON. Of several that share a folder one measures, the others wait for it and take what it found.
-Measured is time of the processor, not of the clock: other work on the machine changes it little,
-and what else it changes it changes for all variants, which take turns.
+JSON. Of several that share a folder one measures, the others wait for it and take what it found,
+also that it failed. Measured is time of the processor, not of the clock: other work on the machine
+changes it less, and changes it for all variants, which take turns.
 """
 
 import fcntl
 import json
 import os
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -37,18 +38,22 @@ from recognition.settings import (
 )
 from recognition.variants.choice import (
     BenchmarkOutcome,
+    FailedBenchmark,
     VariantChoice,
     asks_detector,
     asks_precision,
     choice_key,
+    forget_failure,
     remember_choice,
+    remember_failure,
     remembered_choice,
+    remembered_failure,
     this_processor,
 )
 
 MAX_CPU_SECONDS: Final = 2.0
 """Beside the start of the process, which takes half a second. Where it does not suffice for both
-variants of a model, neither is measured, and the default stays until the next start."""
+variants of a model, neither is measured, and the default stays for a day."""
 
 MIN_GAIN: Final = 0.1
 """Of the default's time: a variant that saves less is not worth another reading here and there."""
@@ -61,6 +66,9 @@ _DETECTORS: Final = (DetectorNumbers.INT8, DetectorNumbers.FLOAT)
 _PRECISIONS: Final = (Precision.BF16, Precision.F32)
 """The default first."""
 
+STOPPED: Final = 128 + signal.SIGTERM
+"""Exit status of one that was told to end: it did not fail."""
+
 _LOCK_NAME: Final = "variants.lock"
 
 V = TypeVar("V")
@@ -71,9 +79,14 @@ Load = Callable[[], tuple[Model, Tensor]]
 
 def main() -> None:
     """Measure, or take what another process has just measured, and print it."""
+    answer = os.dup(sys.stdout.fileno())
+    # What the runtimes say of themselves (ONEDNN_VERBOSE) is no part of the answer.
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(STOPPED))
     settings = RecognizerPoolSettings(**json.loads(sys.argv[1]))
     os.nice(settings.recognition_nice)
-    sys.stdout.buffer.write(msgspec.json.encode(choose_once(settings)))
+    with os.fdopen(answer, "wb") as file:
+        file.write(msgspec.json.encode(choose_once(settings)))
 
 
 def choose_once(
@@ -82,26 +95,55 @@ def choose_once(
 ) -> BenchmarkOutcome:
     """Return what is remembered of this processor, or measure and remember it.
 
+    Remembered as failed until it is done: whatever ends the process, no other one tries at once.
+
     Raises:
         MisconfiguredError: a model that comes with the service cannot be loaded.
     """
     folder, key = settings.recognition_cache_folder, choice_key(settings, this_processor())
-    with _locked(folder):
+    with _locked(folder) as fault:
         notes = list[str]()
         try:
             if (known := remembered_choice(folder, key)) is not None:
                 return BenchmarkOutcome(known)
         except ValueError as error:
             notes.append(f"what {folder} holds is none of this release: {error}")
-        choice = (measure or measured_choice)(settings, key)
-        if not _is_complete(choice, settings):
-            notes.append("the processor is too slow or busy to measure its variants in time")
-            return BenchmarkOutcome(choice, tuple(notes))
+        if fault is not None:
+            notes.append(f"it cannot be remembered: {fault}")
+            choice = (measure or measured_choice)(settings, key)
+            return _outcome(choice, settings, notes)
+        with suppress(ValueError):
+            if remembered_failure(folder, key, now_ms()) is not None:
+                return BenchmarkOutcome(None, ("another process tried, and failed",))
+        failure = FailedBenchmark(key=key, failed_ms=now_ms())
+        is_kept = _is_kept(notes, lambda: remember_failure(folder, failure))
         try:
-            remember_choice(folder, choice)
-        except OSError as error:
-            notes.append(f"it cannot be remembered: {error}")
-    return BenchmarkOutcome(choice, tuple(notes))
+            choice = (measure or measured_choice)(settings, key)
+        except (KeyboardInterrupt, SystemExit):
+            with suppress(OSError):
+                forget_failure(folder, key)
+            raise
+        if is_kept and _is_complete(choice, settings):
+            _is_kept(notes, lambda: remember_choice(folder, choice))
+    return _outcome(choice, settings, notes)
+
+
+def _outcome(
+    choice: VariantChoice, settings: RecognizerPoolSettings, notes: list[str]
+) -> BenchmarkOutcome:
+    if _is_complete(choice, settings):
+        return BenchmarkOutcome(choice, tuple(notes))
+    late = "the processor is too slow or busy to measure its variants in time"
+    return BenchmarkOutcome(None, (*notes, late))
+
+
+def _is_kept(notes: list[str], write: Callable[[], None]) -> bool:
+    try:
+        write()
+    except OSError as error:
+        notes.append(f"it cannot be remembered: {error}")
+        return False
+    return True
 
 
 def _is_complete(choice: VariantChoice, settings: RecognizerPoolSettings) -> bool:
@@ -211,17 +253,21 @@ def _noise(width: int, height: int) -> np.ndarray[tuple[int, ...], np.dtype[np.u
 
 
 @contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Hold the folder's lock, which ends with the process; none where it cannot be written to."""
+def _locked(folder: Path) -> Iterator[OSError | None]:
+    """Hold the folder's lock, which ends with the process; yield why there can be none."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock = os.open(folder / _LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError:
-        yield
+    except OSError as error:
+        yield error
         return
+    fault: OSError | None = None
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        except OSError as error:  # not every file system has locks (ENOLCK)
+            fault = error
+        yield fault
     finally:
         os.close(lock)
 

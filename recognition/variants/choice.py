@@ -8,6 +8,7 @@ import json
 import os
 import platform
 import tempfile
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final
@@ -27,6 +28,9 @@ FILE_NAME: Final = "variants.json"
 _SCHEMA: Final = 1
 _MAX_CHOICES: Final = 16
 _MAX_BYTES: Final = 65_536
+
+RETRY_AFTER_MS: Final = 24 * 3_600_000
+"""A benchmark that failed is not tried again earlier, for the same key."""
 
 _MEASURED_PACKAGES: Final = ("openvino", "onnxruntime", "numpy")
 _OF_KERNELS: Final = ("ONEDNN_", "DNNL_", "OV_")
@@ -52,8 +56,8 @@ class Processor(msgspec.Struct, frozen=True):
 class VariantChoice(msgspec.Struct, frozen=True, kw_only=True):
     """What was chosen, and the milliseconds of processor time that each variant took.
 
-    ``detector_ms`` is for one image of 1080p, ``reader_ms`` for one crop; only what was measured
-    is in it.
+    ``detector_ms`` is for one image of 1080p, ``reader_ms`` for one crop. One that is empty was not
+    to be chosen: the settings name it, or a file of the user.
     """
 
     key: str
@@ -79,13 +83,14 @@ class VariantChoice(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def summary(self) -> dict[str, object]:
-        """Return it as operators see it."""
-        return {
-            "detector": self.detector.value,
+        """Return it as operators see it: of what was not measured, nothing."""
+        said: dict[str, object] = {}
+        if self.detector_ms:
+            said |= {"detector": self.detector.value, "detectorMs": self.detector_ms}
+        if self.reader_ms:
+            said |= {"readerPrecision": self.reader_precision.value, "readerMs": self.reader_ms}
+        return said | {
             "detectorPrecision": self.detector_precision.value,
-            "readerPrecision": self.reader_precision.value,
-            "detectorMs": self.detector_ms,
-            "readerMs": self.reader_ms,
             "cpuSeconds": self.cpu_seconds,
             "measuredAt": self.measured_ms,
             "processor": self.processor,
@@ -93,22 +98,39 @@ class VariantChoice(msgspec.Struct, frozen=True, kw_only=True):
 
     def sentence(self) -> str:
         """Return it in one line."""
-        parts = [f"detector {self.detector} ({_times(self.detector_ms)} an image)"]
+        parts = list[str]()
+        if self.detector_ms:
+            parts.append(f"detector {self.detector} ({_times(self.detector_ms)} an image)")
         if self.reader_ms:
             parts.append(f"reader {self.reader_precision} ({_times(self.reader_ms)} a crop)")
         return f"{', '.join(parts)}, processor time measured on {self.processor}"
 
 
-class BenchmarkOutcome(msgspec.Struct, frozen=True):
-    """What a benchmark chose, and sentences that an operator should hear."""
+class FailedBenchmark(msgspec.Struct, frozen=True, kw_only=True):
+    """A benchmark that came to no end, or to none in time."""
 
-    choice: VariantChoice
+    key: str
+    failed_ms: int
+
+    def holds(self, at_ms: int) -> bool:
+        """Return whether it is too early to try again; not where the clock was set back."""
+        return 0 <= at_ms - self.failed_ms < RETRY_AFTER_MS
+
+
+class BenchmarkOutcome(msgspec.Struct, frozen=True):
+    """What a benchmark chose, None where it failed, and sentences that an operator should hear."""
+
+    choice: VariantChoice | None
     notes: tuple[str, ...] = ()
 
 
 class _Remembered(msgspec.Struct, frozen=True, kw_only=True):
     schema: int
     choices: tuple[VariantChoice, ...]
+    failures: tuple[FailedBenchmark, ...] = ()
+
+
+_NOTHING: Final = _Remembered(schema=_SCHEMA, choices=())
 
 
 def asks_detector(settings: RecognizerSettings) -> bool:
@@ -183,21 +205,74 @@ def remembered_choice(folder: Path, key: str) -> VariantChoice | None:
     Raises:
         ValueError: the file is none that this release wrote.
     """
-    return next((one for one in _choices(folder) if one.key == key), None)
+    return next((one for one in _remembered(folder).choices if one.key == key), None)
+
+
+def remembered_failure(folder: Path, key: str, at_ms: int) -> FailedBenchmark | None:
+    """Return what failed for a key so lately that it is not tried again; None where nothing did.
+
+    Raises:
+        ValueError: the file is none that this release wrote.
+    """
+    failures = _remembered(folder).failures
+    return next((one for one in failures if one.key == key and one.holds(at_ms)), None)
 
 
 def remember_choice(folder: Path, choice: VariantChoice) -> None:
-    """Write a choice beside those for other keys, at once or not at all.
+    """Write a choice beside those for other keys, at once or not at all; no failure of its stays.
 
     Raises:
         OSError: the folder cannot be written to.
     """
+    found = _without(folder, choice.key)
+    _write(folder, (*found.choices, choice), found.failures)
+
+
+def remember_failure(folder: Path, failure: FailedBenchmark) -> None:
+    """Write, at once or not at all, that a benchmark failed; not where there is a choice.
+
+    Raises:
+        OSError: the folder cannot be written to.
+    """
+    with suppress(ValueError):
+        if remembered_choice(folder, failure.key) is not None:
+            return
+    found = _without(folder, failure.key)
+    _write(folder, found.choices, (*found.failures, failure))
+
+
+def forget_failure(folder: Path, key: str) -> None:
+    """Write, at once or not at all, that no benchmark failed for a key.
+
+    Raises:
+        OSError: the folder cannot be written to.
+    """
+    with suppress(ValueError):
+        if remembered_choice(folder, key) is not None:
+            return
+    found = _without(folder, key)
+    _write(folder, found.choices, found.failures)
+
+
+def _without(folder: Path, key: str) -> _Remembered:
     try:
-        others = [one for one in _choices(folder) if one.key != choice.key]
+        found = _remembered(folder)
     except ValueError:
-        others = []
-    kept = (*others, choice)[-_MAX_CHOICES:]
-    data = msgspec.json.encode(_Remembered(schema=_SCHEMA, choices=kept))
+        found = _NOTHING
+    return _Remembered(
+        schema=_SCHEMA,
+        choices=tuple(one for one in found.choices if one.key != key),
+        failures=tuple(one for one in found.failures if one.key != key),
+    )
+
+
+def _write(
+    folder: Path, choices: tuple[VariantChoice, ...], failures: tuple[FailedBenchmark, ...]
+) -> None:
+    kept = _Remembered(
+        schema=_SCHEMA, choices=choices[-_MAX_CHOICES:], failures=failures[-_MAX_CHOICES:]
+    )
+    data = msgspec.json.encode(kept)
     folder.mkdir(parents=True, exist_ok=True)
     descriptor, name = tempfile.mkstemp(prefix=f".{FILE_NAME}.", dir=folder)
     try:
@@ -223,12 +298,12 @@ def choice_here(settings: RecognizerPoolSettings) -> VariantChoice | None:
         return None
 
 
-def _choices(folder: Path) -> tuple[VariantChoice, ...]:
+def _remembered(folder: Path) -> _Remembered:
     try:
         with (folder / FILE_NAME).open("rb") as file:
             data = file.read(_MAX_BYTES + 1)
     except OSError:
-        return ()
+        return _NOTHING
     if len(data) > _MAX_BYTES:
         raise ValueError("it is too large")
     try:
@@ -237,7 +312,7 @@ def _choices(folder: Path) -> tuple[VariantChoice, ...]:
         raise ValueError(str(error)) from error
     if found.schema != _SCHEMA:
         raise ValueError(f"its schema is {found.schema}")
-    return found.choices
+    return found
 
 
 def _version(package: str) -> str:

@@ -97,9 +97,8 @@ async def test_a_pool_measures_at_its_first_start_and_remembers(tmp_path: Path) 
         first = pool.choice
         read = await pool.read_image(jpeg(car_scene([Parked(PLATES[0])])))
     assert [one.text for one in read.readings] == [PLATES[0]]
-    assert first is not None
-    assert first.cpu_seconds < 3 * MAX_CPU_SECONDS
-    if first.detector_ms:  # else this machine is too slow or busy, and the default stays
+    if first is not None:  # else this machine is too slow or busy, and the default stays
+        assert first.cpu_seconds < 3 * MAX_CPU_SECONDS
         assert first.detector_ms.keys() == {"int8", "float"}
         assert min(first.detector_ms.values()) > 0
         async with RecognizerPool(settings) as again:

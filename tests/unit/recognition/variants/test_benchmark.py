@@ -1,5 +1,6 @@
 """How variants are measured, and that it is done once."""
 
+import errno
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -8,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from common.timestamps import now_ms
 from recognition.models.runtime import Tensor
 from recognition.settings import DetectorNumbers, Precision, RecognizerPoolSettings
 from recognition.variants import benchmark as module
@@ -18,7 +20,14 @@ from recognition.variants.benchmark import (
     least_cpu_ms,
     measured_choice,
 )
-from recognition.variants.choice import FILE_NAME, VariantChoice, remembered_choice
+from recognition.variants.choice import (
+    FILE_NAME,
+    RETRY_AFTER_MS,
+    VariantChoice,
+    choice_key,
+    remembered_choice,
+    remembered_failure,
+)
 from tests.unit.recognition.variants.test_choice import AVX2, BF16, choice_of, settings_of
 
 
@@ -131,16 +140,68 @@ def test_floats_are_in_what_the_reader_is_quicker_in(
     assert choice.detector_ms == {"int8": 9.0, "float": 4.0}
 
 
-def test_what_was_measured_in_part_is_not_remembered(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("fields", [{}, {"detector_ms": {}}])
+def test_what_was_measured_in_part_is_a_failure_that_is_remembered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fields: dict[str, object]
 ) -> None:
     monkeypatch.setattr(module, "this_processor", lambda: BF16)
     settings = settings_of(cache_folder=tmp_path)
-    outcome = choose_once(settings, _Measured())
+    key = choice_key(settings, BF16)
+    outcome = choose_once(settings, _Measured(**fields))
+    assert outcome.choice is None
     assert len(outcome.notes) == 1
-    assert remembered_choice(tmp_path, outcome.choice.key) is None
-    choose_once(settings, _Measured(reader_ms={"bf16": 1.0, "f32": 2.0}))
-    assert remembered_choice(tmp_path, outcome.choice.key) is not None
+    assert remembered_choice(tmp_path, key) is None
+    again = _Measured(reader_ms={"bf16": 1.0, "f32": 2.0})
+    assert choose_once(settings, again).choice is None
+    assert again.times == 0
+    monkeypatch.setattr(module, "now_ms", lambda: now_ms() + RETRY_AFTER_MS)
+    assert choose_once(settings, again).choice == remembered_choice(tmp_path, key)
+    assert again.times == 1
+    assert remembered_failure(tmp_path, key, now_ms()) is None
+
+
+def test_one_that_waited_for_another_that_was_ended_does_not_measure(tmp_path: Path) -> None:
+    """A process that is killed says nothing: what it wrote at its beginning stays."""
+
+    class Killed(BaseException):
+        pass
+
+    def killed() -> None:
+        raise Killed
+
+    settings = settings_of(cache_folder=tmp_path)
+    with pytest.raises(Killed):
+        choose_once(settings, _Measured(killed))
+    waiting = _Measured()
+    assert choose_once(settings, waiting).choice is None
+    assert waiting.times == 0
+
+
+def test_one_that_was_told_to_stop_did_not_fail(tmp_path: Path) -> None:
+    def stopped() -> None:
+        raise SystemExit
+
+    settings = settings_of(cache_folder=tmp_path)
+    with pytest.raises(SystemExit):
+        choose_once(settings, _Measured(stopped))
+    assert choose_once(settings, _Measured()).choice is not None
+
+
+def test_a_folder_without_locks_is_one_that_remembers_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_locks(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(module.fcntl, "flock", no_locks)
+    settings = settings_of(cache_folder=tmp_path)
+    measured = _Measured()
+    for times in (1, 2):
+        outcome = choose_once(settings, measured)
+        assert measured.times == times
+        assert outcome.choice is not None
+        (note,) = outcome.notes
+        assert "No locks available" in note
 
 
 def test_it_is_measured_once(tmp_path: Path) -> None:
@@ -158,7 +219,7 @@ def test_two_that_start_at_once_measure_once(tmp_path: Path) -> None:
     measured = _Measured(lambda: second_began.wait(30))
     settings = settings_of(cache_folder=tmp_path)
 
-    def later() -> VariantChoice:
+    def later() -> VariantChoice | None:
         second_began.set()
         return choose_once(settings, measured).choice
 
@@ -174,6 +235,7 @@ def test_a_foreign_file_is_named_once_and_written_over(tmp_path: Path) -> None:
     outcome = choose_once(settings, _Measured())
     (note,) = outcome.notes
     assert str(tmp_path) in note
+    assert outcome.choice is not None
     assert remembered_choice(tmp_path, outcome.choice.key) == outcome.choice
     assert choose_once(settings, _Measured()).notes == ()
 
@@ -186,11 +248,4 @@ def test_a_folder_that_cannot_be_made_costs_a_measurement_each_time(tmp_path: Pa
         outcome = choose_once(settings, measured)
         assert measured.times == times
         assert len(outcome.notes) == 1
-        assert outcome.choice.detector_ms
-
-
-def test_what_was_not_measured_is_not_remembered(tmp_path: Path) -> None:
-    settings = settings_of(cache_folder=tmp_path)
-    outcome = choose_once(settings, _Measured(detector_ms={}))
-    assert len(outcome.notes) == 1
-    assert remembered_choice(tmp_path, outcome.choice.key) is None
+        assert outcome.choice is not None

@@ -10,14 +10,19 @@ from recognition.settings import DETECTORS, DetectorNumbers, Precision, Recogniz
 from recognition.variants import choice as module
 from recognition.variants.choice import (
     FILE_NAME,
+    RETRY_AFTER_MS,
+    FailedBenchmark,
     Processor,
     VariantChoice,
     asks_detector,
     asks_precision,
     choice_here,
     choice_key,
+    forget_failure,
     remember_choice,
+    remember_failure,
     remembered_choice,
+    remembered_failure,
     this_processor,
 )
 
@@ -156,6 +161,27 @@ def test_old_keys_leave_in_the_end(tmp_path: Path) -> None:
     assert remembered_choice(tmp_path, "19") is not None
 
 
+def test_a_failure_holds_for_a_day_and_never_hides_a_choice(tmp_path: Path) -> None:
+    def is_failed(at_ms: int) -> bool:
+        return remembered_failure(tmp_path, "a", at_ms) is not None
+
+    remember_choice(tmp_path, choice_of("b"))
+    remember_failure(tmp_path, FailedBenchmark(key="a", failed_ms=1_000))
+    assert [is_failed(at) for at in (999, 1_000, 999 + RETRY_AFTER_MS)] == [False, True, True]
+    assert not is_failed(1_000 + RETRY_AFTER_MS)
+    assert remembered_failure(tmp_path, "b", 1_000) is None
+    forget_failure(tmp_path, "a")
+    assert not is_failed(1_000)
+    remember_failure(tmp_path, FailedBenchmark(key="a", failed_ms=1_000))
+    remember_choice(tmp_path, choice_of("a"))
+    assert not is_failed(1_000)
+    remember_failure(tmp_path, FailedBenchmark(key="a", failed_ms=1_000))
+    forget_failure(tmp_path, "a")
+    assert not is_failed(1_000)
+    assert remembered_choice(tmp_path, "a") == choice_of("a")
+    assert remembered_choice(tmp_path, "b") == choice_of("b")
+
+
 GARBAGE = [
     b"",
     b"\x00\xff",
@@ -197,3 +223,31 @@ def test_operators_read_it_in_a_line() -> None:
         "f32 1.5 ms a crop), processor time measured on AMD EPYC 25 1"
     )
     assert choice_of().summary()["detectorMs"] == {"int8": 40.0, "float": 30.0}
+
+
+def test_operators_read_nothing_of_what_was_not_measured() -> None:
+    """The detector is named, or a file of the user; or the reader is."""
+    only_reader = choice_of(
+        detector=DetectorNumbers.INT8, detector_ms={}, reader_ms={"bf16": 2.0, "f32": 1.5}
+    )
+    assert only_reader.sentence() == (
+        "reader f32 (bf16 2.0 ms, f32 1.5 ms a crop), processor time measured on AMD EPYC 25 1"
+    )
+    assert not {"detector", "detectorMs"} & only_reader.summary().keys()
+    assert not {"readerPrecision", "readerMs"} & choice_of().summary().keys()
+
+
+@pytest.mark.parametrize(
+    ("detector", "reader", "expected"),
+    [
+        ("auto", "f32", "f32"),
+        ("auto", "bf16", "bf16"),
+        ("auto", "auto", "auto"),
+        ("bf16", "f32", "bf16"),
+    ],
+)
+def test_a_detector_without_a_format_of_its_own_has_the_readers(
+    detector: str, reader: str, expected: str
+) -> None:
+    settings = settings_of(detector="float", detector_precision=detector, reader_precision=reader)
+    assert settings.detector_precision == expected
