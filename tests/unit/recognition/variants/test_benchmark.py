@@ -1,10 +1,12 @@
 """How variants are measured, and that it is done once."""
 
 import errno
+import fcntl
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -142,7 +144,7 @@ def test_floats_are_in_what_the_reader_is_quicker_in(
 
 @pytest.mark.parametrize("fields", [{}, {"detector_ms": {}}])
 def test_what_was_measured_in_part_is_a_failure_that_is_remembered(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fields: dict[str, object]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fields: dict[str, Any]
 ) -> None:
     monkeypatch.setattr(module, "this_processor", lambda: BF16)
     settings = settings_of(cache_folder=tmp_path)
@@ -193,7 +195,7 @@ def test_a_folder_without_locks_is_one_that_remembers_nothing(
     def no_locks(*_: object) -> None:
         raise OSError(errno.ENOLCK, "No locks available")
 
-    monkeypatch.setattr(module.fcntl, "flock", no_locks)
+    monkeypatch.setattr(fcntl, "flock", no_locks)
     settings = settings_of(cache_folder=tmp_path)
     measured = _Measured()
     for times in (1, 2):
