@@ -39,19 +39,11 @@ _SLICE_SECONDS = 0.5
 # Longer than Kafka and PostgreSQL may keep it waiting.
 _STUCK_SECONDS = 180.0
 
-# Longer than a batch takes at most (api.outbox.publisher): who has not asked for so long is frozen
-# or cut off, and what it still has in hand it does not send any more.
-_LEASE_SECONDS = 40.0
-_RENEWALS = 8
-# PostgreSQL ends a session that is idle for longer than it is told from this release on.
-_HAS_LEASES = 140_000
-
 _REPLAYED_ROWS = 100
 _SELECT = """
 SELECT id, topic, key, value, replay_position >= 0 FROM config_outbox WHERE error IS NULL
 ORDER BY replay_position, id LIMIT %s
 """
-_SET_LEASE = "SELECT set_config('idle_session_timeout', %s, false)"
 _COUNT_REPLAYED = "SELECT count(*) FROM config_outbox WHERE replay_owner_id IS NOT NULL"
 _SET_ASIDE = "UPDATE config_outbox SET error = %s WHERE id = %s"
 _COUNT_SET_ASIDE = "SELECT count(*) FROM config_outbox WHERE error IS NOT NULL"
@@ -75,17 +67,14 @@ class Relay:
         poll_seconds: float,
         batch_rows: int,
         registry: CollectorRegistry | None = None,
-        lease_seconds: float = _LEASE_SECONDS,
     ) -> None:
         """``poll_seconds`` bounds the wait for rows that no notification announced.
 
-        Who asks PostgreSQL nothing for ``lease_seconds`` loses its lock to another relay.
         Without ``registry`` the metrics have one of their own.
         """
         self._database_url = database_url
         self._open_publisher = open_publisher
-        self._poll_seconds = min(poll_seconds, lease_seconds / _RENEWALS)
-        self._lease_seconds = lease_seconds
+        self._poll_seconds = poll_seconds
         self._batch_rows = batch_rows
         self._stop = Event()
         self._turned_seconds = time.monotonic()
@@ -120,7 +109,6 @@ class Relay:
     def _relay_until_fault(self) -> None:
         with self._connect() as connection:
             refuse_pooler(connection, "the relay's lock and notifications")
-            self._take_lease(connection)
             if not self._acquire_lock(connection):
                 return
             publisher = self._open_publisher()
@@ -136,23 +124,15 @@ class Relay:
             autocommit=True,
             connect_timeout=_CONNECT_TIMEOUT_SECONDS,
             application_name="platestream-relay",
-            # PostgreSQL, too, notices that the other side vanished without a word.
-            options="-c statement_timeout=10000 -c tcp_keepalives_idle=5 "
-            "-c tcp_keepalives_interval=2 -c tcp_keepalives_count=3",
+            options="-c statement_timeout=10000",
+            # Notices within half a minute that a server vanished without a word.
             keepalives_idle=10,
             keepalives_interval=5,
             keepalives_count=3,
         )
 
-    def _take_lease(self, connection: psycopg.Connection) -> None:
-        if connection.info.server_version >= _HAS_LEASES:
-            milliseconds = str(round(self._lease_seconds * 1000))
-            connection.execute(_SET_LEASE, (milliseconds,))
-
     def _acquire_lock(self, connection: psycopg.Connection) -> bool:
-        """Wait for the lock that one relay holds as long as its connection lives, which PostgreSQL
-        ends when nothing was asked on it for the length of the lease.
-        """
+        """Wait for the lock that one relay holds as long as its connection lives."""
         waiting = False
         while not self._stop.is_set():
             row = connection.execute(

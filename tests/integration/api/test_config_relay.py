@@ -16,10 +16,9 @@ from common.kafka.clients import create_topics
 from common.settings import DatabaseSettings, KafkaSettings
 from deploy.local.servers.kafka import KafkaServer
 from tests.integration.api.cameras import add_camera, add_owner, remove_camera, rename_camera
-from tests.integration.api.relays import FreezableRelay, running_relay
+from tests.integration.api.relays import running_relay
 from tests.integration.api.topic_reader import ConfigReader
 from tests.services.kafka import fresh_kafka_settings, kafka_process
-from tests.waiting import wait_until
 
 pytestmark = pytest.mark.integration
 
@@ -101,34 +100,6 @@ def test_a_second_relay_waits_until_the_first_is_gone(
 
     revisions = [config.revision for config in reader.of(camera_id) if config is not None]
     assert revisions == list(range(1, 53))
-
-
-def test_a_relay_that_freezes_loses_its_lease(
-    api_database: DatabaseSettings,
-    kafka_topics: KafkaSettings,
-    engine: Engine,
-    reader: ConfigReader,
-) -> None:
-    owner_id = add_owner(engine)
-    with FreezableRelay(api_database, kafka_topics) as frozen:
-        camera_id = add_camera(engine, owner_id)
-        reader.read(1)
-        wait_until("it is done with it", lambda: _outbox_rows(engine) == 0)
-        frozen.freeze()
-        with running_relay(api_database, kafka_topics):
-            for number in range(20):
-                rename_camera(engine, owner_id, camera_id, f"meanwhile {number}")
-            reader.read(21)
-            frozen.thaw()
-            rename_camera(engine, owner_id, camera_id, "last")
-            reader.read(22)
-            assert _holders_of_the_relay_lock(engine) == 1
-        # The one that was frozen waited for the lock, and has it now.
-        rename_camera(engine, owner_id, camera_id, "after")
-        reader.read(23)
-
-    revisions = [config.revision for config in reader.of(camera_id) if config is not None]
-    assert revisions == list(range(1, 24))
 
 
 def test_a_lost_database_connection_loses_no_change(
