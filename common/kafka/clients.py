@@ -15,8 +15,9 @@ from kafka.consumer.fetcher import ConsumerRecord as ConsumerRecord
 from kafka.errors import KafkaError as KafkaError
 from kafka.errors import KafkaTimeoutError as KafkaTimeoutError
 from kafka.errors import MessageSizeTooLargeError as MessageSizeTooLargeError
-from kafka.errors import TopicAlreadyExistsError
+from kafka.errors import InvalidReplicationFactorError, TopicAlreadyExistsError
 
+from common.errors import TransientError
 from common.kafka.checked_releases import require_checked_release
 from common.kafka.replication import Replication, count_brokers, replication, replication_at
 from common.kafka.security import require_reachable, security_options
@@ -164,7 +165,7 @@ def create_topics(settings: KafkaSettings) -> tuple[str, ...]:
 
     Raises:
         MisconfiguredError: Kafka does not let us in, or has too few brokers.
-        TransientError: no broker answers.
+        TransientError: no broker answers, or not enough of them are there for a new topic.
         kafka.errors.KafkaTimeoutError: a new topic did not become usable in time.
     """
     admin = open_admin(settings, "admin")
@@ -219,23 +220,27 @@ def _is_unbounded(admin: KafkaAdminClient, name: str) -> bool:
     return bool(int(found[_RETENTION_BYTES]["value"]) < 0)
 
 
-def table_replication(settings: KafkaSettings) -> Replication:
-    """Return what the topic of a stage's table is to get where it is not there yet.
+def table_replication(settings: KafkaSettings, name: str) -> Replication | None:
+    """Return what the topic of a stage's table is to get; None where it is there.
 
-    It may ask Kafka, so not for an event loop. That a broker is away is no fault here: most often
-    the topic is there.
+    ``name`` is its full name. It asks Kafka, so not for an event loop.
 
     Raises:
-        MisconfiguredError: Kafka does not let us in, or the settings do not fit together.
-        TransientError: no broker answers.
+        MisconfiguredError: Kafka does not let us in, or the settings do not fit together and the
+            topic is missing.
+        TransientError: Kafka does not answer.
     """
-    if settings.kafka_replication_factor is not None:
-        return replication(settings, settings.kafka_replication_factor)
-    admin = open_admin(settings, "replication")
     try:
-        return replication(settings, count_brokers(admin))
-    finally:
-        admin.close()
+        admin = open_admin(settings, "replication")
+        try:
+            if name in admin.list_topics():
+                return None
+            brokers = settings.kafka_replication_factor or count_brokers(admin)
+        finally:
+            admin.close()
+    except KafkaError as error:
+        raise TransientError("Kafka does not say which topics and brokers it has") from error
+    return replication(settings, brokers)
 
 
 def _create_topic(
@@ -251,3 +256,5 @@ def _create_topic(
         admin.create_topics([new], timeout_ms=_REQUEST_TIMEOUT_MS)
     except TopicAlreadyExistsError:
         log.info("topic_already_exists", topic=new.name)
+    except InvalidReplicationFactorError as error:
+        raise TransientError(wanted.not_made(new.name)) from error

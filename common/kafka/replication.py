@@ -24,6 +24,13 @@ class Replication:
         """The topic's configuration entry as Kafka names it."""
         return {MIN_IN_SYNC: str(self.in_sync)}
 
+    def not_made(self, topic: str) -> str:
+        """Return what to say where Kafka did not make a topic for want of brokers."""
+        return (
+            f"Kafka did not make {topic} with {self.replicas} replicas: that many brokers are not "
+            "there. Start them, or set PLATESTREAM_KAFKA_REPLICATION_FACTOR"
+        )
+
 
 def replication(settings: KafkaSettings, brokers: int) -> Replication:
     """Return what the settings say or, where they say nothing, what ``brokers`` can carry: three
@@ -59,7 +66,8 @@ def replication_at(admin: KafkaAdminClient, settings: KafkaSettings) -> Replicat
 
 
 def count_brokers(admin: KafkaAdminClient) -> int:
-    """Return how many brokers Kafka names. From release 4 on those count that are away for now.
+    """Return how many brokers Kafka names: who never joined is none of them. From release 4 on
+    those count that are away for now, and those that are gone and were not unregistered.
 
     **Source:** KIP-1073, fenced brokers of DescribeCluster, which kafka-python asks for.
     """

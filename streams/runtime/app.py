@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import faust
-from aiokafka.errors import KafkaError
+import structlog
+from aiokafka.errors import InvalidReplicationFactorError, KafkaError
 from faust.transport.drivers import aiokafka as driver
 from faust.transport.utils import DefaultSchedulingStrategy
 from faust.types import TP
@@ -16,7 +17,7 @@ from faust.types.transports import TransportT
 from prometheus_client import CollectorRegistry
 from yarl import URL
 
-from common.errors import TransientError
+from common.errors import EXIT_MISCONFIGURED, MisconfiguredError, TransientError
 from common.kafka.checked_releases import require_checked_release
 from common.kafka.clients import (
     METADATA_MAX_AGE_MS,
@@ -30,9 +31,12 @@ from common.records.topics import Topic
 from common.settings import KafkaSettings
 from streams.runtime.consumer import StageConsumer, StageTransport
 from streams.runtime.gaps import LeavesGaps
+from streams.runtime.process_exit import end_process
 from streams.runtime.progress import Position
 from streams.runtime.sending import BatchProducer
 from streams.runtime.settings import StreamSettings
+
+log = structlog.get_logger()
 
 Event: TypeAlias = faust.EventT[bytes | None]
 """A message of one of our topics: ``value`` as it lies there, ``message`` with its position."""
@@ -88,10 +92,25 @@ class StageTopic(faust.Topic):
     async def declare(self) -> None:
         """Create the topic if it is a changelog; ours are made with their properties before."""
         if self.internal:
-            wanted = await asyncio.to_thread(table_replication, self.app.settings)
-            self.replicas = wanted.replicas
-            self.config = {**(self.config or {}), **wanted.topic_options}
+            await self._declare_changelog()
+
+    async def _declare_changelog(self) -> None:
+        name = self.get_topic_name()
+        try:
+            wanted = await asyncio.to_thread(table_replication, self.app.settings, name)
+        except MisconfiguredError as error:
+            # Faust would end with another status, or try again.
+            log.error("misconfigured", reason=str(error))
+            end_process(EXIT_MISCONFIGURED)
+        if wanted is None:
             await super().declare()
+            return
+        self.replicas = wanted.replicas
+        self.config = {**(self.config or {}), **wanted.topic_options}
+        try:
+            await super().declare()
+        except InvalidReplicationFactorError as error:
+            raise TransientError(wanted.not_made(name)) from error
 
     async def send(self, **message: Any) -> Any:
         """Send a message, unless this worker may no longer be the one that does so.

@@ -3,8 +3,9 @@
 from types import SimpleNamespace
 
 import pytest
+from kafka.errors import KafkaTimeoutError
 
-from common.errors import MisconfiguredError
+from common.errors import MisconfiguredError, TransientError
 from common.kafka import clients
 from common.kafka.replication import Replication, replication, replication_at
 from common.settings import KafkaSettings
@@ -37,8 +38,12 @@ def test_what_could_not_be_written_is_refused() -> None:
         replication(_settings(1, 2), 2)
 
 
-def _admin(brokers: int) -> SimpleNamespace:
-    return SimpleNamespace(describe_cluster=lambda: {"brokers": [{}] * brokers}, close=lambda: None)
+def _admin(brokers: int, *topics: str) -> SimpleNamespace:
+    return SimpleNamespace(
+        describe_cluster=lambda: {"brokers": [{}] * brokers},
+        list_topics=lambda: list(topics),
+        close=lambda: None,
+    )
 
 
 def test_new_topics_take_no_more_brokers_than_there_are() -> None:
@@ -50,8 +55,29 @@ def test_new_topics_take_no_more_brokers_than_there_are() -> None:
 
 
 @pytest.mark.parametrize(("given", "expected"), [(3, (3, 2)), (None, (2, 1))])
-def test_a_stage_starts_while_a_broker_is_away(
+def test_a_table_takes_as_many_brokers_as_are_wanted_or_there(
     given: int | None, expected: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(clients, "open_admin", lambda *_: _admin(2))
-    assert clients.table_replication(_settings(given)) == Replication(*expected)
+    assert clients.table_replication(_settings(given), "table") == Replication(*expected)
+
+
+def test_of_a_table_that_is_there_nothing_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clients, "open_admin", lambda *_: _admin(1, "table"))
+    assert clients.table_replication(_settings(in_sync=3), "table") is None
+    with pytest.raises(MisconfiguredError, match="MIN_INSYNC"):
+        clients.table_replication(_settings(in_sync=3), "another")
+
+
+@pytest.mark.parametrize("question", ["list_topics", "describe_cluster"])
+def test_without_an_answer_there_is_no_count(
+    question: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_answer() -> None:
+        raise KafkaTimeoutError
+
+    admin = _admin(1)
+    setattr(admin, question, no_answer)
+    monkeypatch.setattr(clients, "open_admin", lambda *_: admin)
+    with pytest.raises(TransientError):
+        clients.table_replication(_settings(), "table")
