@@ -5,6 +5,7 @@ from typing import Protocol
 from uuid import UUID
 
 import msgspec
+from msgspec import UNSET
 from sqlalchemy.orm import Session
 
 from analytics_sql.deliveries import (
@@ -53,9 +54,15 @@ class DeliveryQueue:
         self._now_ms = now_ms
 
     def again(self, content: bytes, cause: DeliveryCause) -> Delivery:
-        """Return what an encoded delivery is when it is sent once more, with its ids."""
+        """Return what an encoded delivery is when it is sent once more, with its ids.
+
+        One of many that are replayed is in no trace.
+        """
         delivery = decode(Delivery, content)
-        return msgspec.structs.replace(delivery, cause=cause, requested_ms=self._now_ms())
+        trace = UNSET if cause is DeliveryCause.REPLAY else delivery.trace
+        return msgspec.structs.replace(
+            delivery, cause=cause, requested_ms=self._now_ms(), trace=trace
+        )
 
     def redelivery(self, content: bytes | None) -> Delivery:
         """Return an encoded delivery as it is sent when it alone is asked for once more.

@@ -12,7 +12,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.errors import ApiError, ErrorCode
 from api.middleware.error_handlers import error_response
-from api.middleware.request_state import HEADER, give_request_id, limit_headers
+from api.middleware.request_state import (
+    HEADER,
+    give_request_id,
+    is_own_request_id,
+    limit_headers,
+)
 from api.security.permissions import permissions_in
 from common.telemetry.tracing import TRACEPARENT, SpanKind, begin_trace, within
 
@@ -93,18 +98,17 @@ class RequestContext:
             await self._handle(scope, receive, send, request_id)
             return
         with within(span):
-            status = await self._handle(scope, receive, send, request_id)
-            route = _route(scope)
-            span.rename(f"{method} {route}")
-            span.set(
-                {
-                    "http.request.method": method,
-                    # The path and the query may hold plates.
-                    "http.route": route,
-                    "http.response.status_code": status,
-                    "platestream.request.id": request_id,
-                }
-            )
+            if is_own_request_id(scope):
+                span.set({"platestream.request.id": request_id})
+            try:
+                status = await self._handle(scope, receive, send, request_id)
+            finally:
+                # Also of one that was given up. The path and the query may hold plates.
+                route = _route(scope)
+                span.rename(f"{method} {route}")
+                span.set({"http.request.method": method, "http.route": route})
+            if status:
+                span.set({"http.response.status_code": status})
             if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
                 span.fail(str(status))
 

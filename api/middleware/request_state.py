@@ -11,14 +11,22 @@ HEADER = "X-Request-Id"
 _HEADER_KEY = HEADER.lower().encode()
 _SANE = re.compile(r"[A-Za-z0-9._:-]{1,128}\Z", re.ASCII)
 _ID_KEY = "request_id"
+_OWN_ID_KEY = "request_id_is_ours"
 _LIMITS_KEY = "limit_headers"
 
 
 def give_request_id(scope: Scope) -> str:
     """Note and return the request's id: the caller's own if it is sane, else a new one."""
-    request_id = _given(scope) or uuid.uuid4().hex
-    scope.setdefault("state", {})[_ID_KEY] = request_id
+    given = _given(scope)
+    request_id = given or uuid.uuid4().hex
+    state = scope.setdefault("state", {})
+    state[_ID_KEY], state[_OWN_ID_KEY] = request_id, given is None
     return request_id
+
+
+def is_own_request_id(scope: Scope) -> bool:
+    """Return whether the request's id is of our making; a caller's own may say anything."""
+    return bool(scope["state"][_OWN_ID_KEY])
 
 
 def request_id_of(connection: HTTPConnection) -> str:

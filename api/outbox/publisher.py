@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, Protocol
 
 from api.outbox.traced_values import split_trace
@@ -20,6 +21,7 @@ from common.records.topics import (
 )
 from common.settings import KafkaSettings
 from common.telemetry.messaging import headers_of, send_span
+from common.telemetry.tracing import Span
 
 _ACK_SECONDS = 20.0
 _METADATA_MS = 10_000
@@ -106,15 +108,17 @@ class KafkaPublisher:
                     topic = self._topic(row)
                     value, trace = split_trace(row.value)
                     span = send_span(topic, trace)
-                    future = self._producer.send(
-                        topic,
-                        key=row.key.encode(),
-                        value=value,
-                        headers=list(headers_of(span).items()),
-                    )
+                    with _ended_if_not_sent(span):
+                        future = self._producer.send(
+                            topic,
+                            key=row.key.encode(),
+                            value=value,
+                            headers=list(headers_of(span).items()),
+                        )
                     sent.append((row, future))
                     if span is not None:
-                        future.add_both(lambda _, span=span: span.end())
+                        future.add_callback(partial(_end_span, span))
+                        future.add_errback(partial(_end_span, span))
             self._producer.flush(timeout=_ACK_SECONDS)
             for row, future in sent:
                 with _noting_refusal(row, refused):
@@ -132,6 +136,23 @@ class KafkaPublisher:
         if topic is None:
             raise InvalidInputError(f"this release of the relay knows no topic {row.topic}")
         return topic_name(self._settings, topic)
+
+
+def _end_span(span: Span, outcome: object) -> None:
+    """End it with what became of its message: where that lies, or why it is not there."""
+    if isinstance(outcome, Exception):
+        span.fail(type(outcome).__name__)
+    span.end()
+
+
+@contextmanager
+def _ended_if_not_sent(span: Span | None) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        if span is not None:
+            _end_span(span, error)
+        raise
 
 
 @contextmanager

@@ -20,7 +20,12 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final, Protocol
 
-from structlog.contextvars import bind_contextvars, reset_contextvars
+from structlog.contextvars import (
+    bind_contextvars,
+    get_contextvars,
+    reset_contextvars,
+    unbind_contextvars,
+)
 
 TRACEPARENT: Final = "traceparent"
 """The name of the header, of HTTP and of Kafka's messages alike."""
@@ -29,6 +34,7 @@ Attributes = Mapping[str, str | int | float | bool]
 
 _VERSION_00 = re.compile(r"00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})\Z", re.ASCII)
 _SAMPLED: Final = 0x01
+_LOG_FIELDS: Final = ("trace_id", "span_id")
 _MAX_LINKS: Final = 16
 _GIVEN_A_SECOND: Final = 10
 
@@ -216,14 +222,33 @@ def within(span: Span) -> Iterator[Span]:
 
 @contextmanager
 def activated(span: Span | None) -> Iterator[None]:
-    """Run a block in a span, or outside of all, which does not end with it."""
+    """Run a block in a span, or outside of all, which does not end with it.
+
+    Log lines in the block have the span's ids, or none.
+    """
     token = _current.set(span)
-    tokens = bind_contextvars(**log_fields(None if span is None else span.context))
+    try:
+        with _log_ids(None if span is None else span.context):
+            yield
+    finally:
+        _current.reset(token)
+
+
+@contextmanager
+def _log_ids(trace: TraceContext | None) -> Iterator[None]:
+    if trace is not None:
+        tokens = bind_contextvars(**log_fields(trace))
+        try:
+            yield
+        finally:
+            reset_contextvars(**tokens)
+        return
+    bound = get_contextvars()
+    unbind_contextvars(*_LOG_FIELDS)
     try:
         yield
     finally:
-        reset_contextvars(**tokens)
-        _current.reset(token)
+        bind_contextvars(**{name: bound[name] for name in _LOG_FIELDS if name in bound})
 
 
 def outside_traces() -> AbstractContextManager[None]:

@@ -1,5 +1,7 @@
 """The span of a request: what it says, what it never says, and whose trace it is in."""
 
+import asyncio
+import re
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,7 +18,7 @@ from tests.recorded_spans import SOME_TRACE, RecordingTracer, recorded_spans
 class Application:
     """Answers with a status, or fails; remembers the trace that it was called in."""
 
-    def __init__(self, status: int = 200, error: Exception | None = None) -> None:
+    def __init__(self, status: int = 200, error: BaseException | None = None) -> None:
         self.status = status
         self.error = error
         self.trace: TraceContext | None = None
@@ -59,19 +61,38 @@ def _only(tracer: RecordingTracer) -> Any:
 async def test_neither_path_nor_query_is_in_the_span() -> None:
     application = Application()
     with recorded_spans() as tracer:
-        await _call(application, (b"x-request-id", b"my-own"))
+        await _call(application)
 
     span = _only(tracer)
     assert (span.name, span.kind) == ("GET /api/plates/{plate}", SpanKind.SERVER)
     assert application.trace == span.context
+    assert re.fullmatch("[0-9a-f]{32}", span.attributes.pop("platestream.request.id"))
     assert span.attributes == {
         "http.request.method": "GET",
         "http.route": "/api/plates/{plate}",
         "http.response.status_code": 200,
-        "platestream.request.id": "my-own",
     }
     assert "ABC1234" not in repr(tracer.spans)
     assert not span.error
+
+
+async def test_what_the_caller_calls_its_request_is_not_in_the_span() -> None:
+    with recorded_spans() as tracer:
+        await _call(Application(), (b"x-request-id", b"ABC1234"))
+
+    assert "platestream.request.id" not in _only(tracer).attributes
+    assert "ABC1234" not in repr(tracer.spans)
+
+
+@pytest.mark.parametrize("error", [asyncio.CancelledError(), KeyboardInterrupt()])
+async def test_a_request_that_is_given_up_is_named_and_ended(error: BaseException) -> None:
+    with recorded_spans() as tracer, pytest.raises(type(error)):
+        await _call(Application(error=error))
+
+    span = _only(tracer)
+    assert span.name == "GET /api/plates/{plate}"
+    assert span.attributes["http.request.method"] == "GET"
+    assert "http.response.status_code" not in span.attributes
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from common.telemetry.settings import TraceSettings
 from common.telemetry.tracing import (
     SpanKind,
     TraceContext,
+    activated,
     begin_trace,
     current_trace,
     outside_traces,
@@ -175,6 +176,22 @@ def test_log_lines_have_the_ids_of_the_span() -> None:
 
     assert outer["trace_id"] == span.context.trace_id
     assert outer["span_id"] == span.context.span_id
+
+
+def test_log_lines_outside_of_a_trace_have_no_ids() -> None:
+    with recorded_spans(), traced("first", parent=SOME_TRACE):
+        before = get_contextvars()
+        with outside_traces():
+            assert not {"trace_id", "span_id"} & get_contextvars().keys()
+            with traced("other", parent=SOME_TRACE) as other:
+                assert other is not None
+                assert get_contextvars()["span_id"] == other.context.span_id
+            assert not {"trace_id", "span_id"} & get_contextvars().keys()
+        assert get_contextvars() == before
+        assert before["trace_id"] == SOME_TRACE.trace_id
+        with pytest.raises(ValueError, match="restored"), activated(None):
+            raise ValueError("restored")
+        assert get_contextvars() == before
 
 
 @pytest.mark.parametrize("endpoint", ["collector:4318", "ftp://collector", "http://u:p@collector"])
