@@ -12,10 +12,10 @@ from kafka import KafkaConsumer as KafkaConsumer
 from kafka import TopicPartition as TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType, NewTopic
 from kafka.consumer.fetcher import ConsumerRecord as ConsumerRecord
+from kafka.errors import InvalidReplicationFactorError, TopicAlreadyExistsError
 from kafka.errors import KafkaError as KafkaError
 from kafka.errors import KafkaTimeoutError as KafkaTimeoutError
 from kafka.errors import MessageSizeTooLargeError as MessageSizeTooLargeError
-from kafka.errors import InvalidReplicationFactorError, TopicAlreadyExistsError
 
 from common.errors import TransientError
 from common.kafka.checked_releases import require_checked_release
