@@ -4,8 +4,6 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 from uuid import UUID
 
-import msgspec
-from msgspec import UNSET
 from sqlalchemy.orm import Session
 
 from analytics_sql.deliveries import (
@@ -54,15 +52,8 @@ class DeliveryQueue:
         self._now_ms = now_ms
 
     def again(self, content: bytes, cause: DeliveryCause) -> Delivery:
-        """Return what an encoded delivery is when it is sent once more, with its ids.
-
-        One of many that are replayed is in no trace.
-        """
-        delivery = decode(Delivery, content)
-        trace = UNSET if cause is DeliveryCause.REPLAY else delivery.trace
-        return msgspec.structs.replace(
-            delivery, cause=cause, requested_ms=self._now_ms(), trace=trace
-        )
+        """Return what an encoded delivery is when it is sent once more, with its ids."""
+        return decode(Delivery, content).again(cause, self._now_ms())
 
     def redelivery(self, content: bytes | None) -> Delivery:
         """Return an encoded delivery as it is sent when it alone is asked for once more.

@@ -108,6 +108,14 @@ class Delivery(Record, frozen=True, kw_only=True):
             return self.trigger.recognition.id
         return None if self.recognition is None else self.recognition.id
 
+    def again(self, cause: DeliveryCause, requested_ms: int) -> "Delivery":
+        """Return it as it is sent once more (Unix ms, UTC), with its ids.
+
+        One of many that are replayed is in no trace.
+        """
+        trace = UNSET if cause is DeliveryCause.REPLAY else self.trace
+        return msgspec.structs.replace(self, cause=cause, requested_ms=requested_ms, trace=trace)
+
 
 class AttemptOutcome(StrEnum):
     """The outcome of an attempt, and so of its delivery."""

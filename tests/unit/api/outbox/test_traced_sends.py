@@ -14,7 +14,7 @@ from common.settings import KafkaSettings
 from tests.recorded_spans import SOME_TRACE, recorded_spans
 
 
-class _Acknowledgement(Future):
+class _Acknowledgement(Future):  # type: ignore[misc]
     def get(self, timeout: float) -> None:
         """Raise what it failed with."""
         assert timeout > 0
