@@ -155,18 +155,23 @@ class CaptureClock:
         """Delay of the last frame beyond its least delayed neighbours."""
 
     def capture_ms(
-        self, stream_seconds: float | None, arrival_ms: int, sender_start_ms: float | None = None
+        self,
+        stream_seconds: float | None,
+        arrival_ms: int,
+        sender_start_ms: float | None = None,
+        backlog_ms: float = 0.0,
     ) -> int:
         """Return when (Unix ms, UTC) the frame was taken; never after ``arrival_ms``.
 
         ``stream_seconds`` is the frame's time within its stream, ``sender_start_ms`` the Unix time
-        that the camera gives to the stream's zero. Times can fall back by a little when the clocks
+        that the camera gives to the stream's zero; a frame may be ``backlog_ms`` late since others
+        were decoded before it. Times can fall back by a little when the clocks
         are tied again (see :class:`Timeline`).
         """
         if stream_seconds is None:
             return arrival_ms
         stream_ms = stream_seconds * 1000
-        offset_ms = self._tie(stream_ms, arrival_ms)
+        offset_ms = self._tie(stream_ms, arrival_ms, backlog_ms)
         if sender_start_ms is not None and self._transport_ms is None:
             self._transport_ms = self._plausible_transport_ms(offset_ms - sender_start_ms)
         return min(arrival_ms, round(stream_ms + offset_ms - (self._transport_ms or 0.0)))
@@ -184,11 +189,13 @@ class CaptureClock:
             return arrival_ms
         return min(arrival_ms, captured_ms)
 
-    def _tie(self, stream_ms: float, arrival_ms: int) -> float:
+    def _tie(self, stream_ms: float, arrival_ms: int, backlog_ms: float) -> float:
         sample_ms = arrival_ms - stream_ms
         is_restarted = stream_ms < self._last_stream_ms - _BACK_MS
         self._last_stream_ms = stream_ms
-        if self._offset_ms is None or is_restarted or abs(sample_ms - self._offset_ms) > _JUMP_MS:
+        jump_ms = 0.0 if self._offset_ms is None else sample_ms - self._offset_ms
+        has_jumped = not -_JUMP_MS <= jump_ms <= _JUMP_MS + backlog_ms
+        if self._offset_ms is None or is_restarted or has_jumped:
             self._low_ms = self._earlier_low_ms = sample_ms
             self._bucket_end_ms = arrival_ms + _BUCKET_MS
         elif arrival_ms >= self._bucket_end_ms:

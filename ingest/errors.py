@@ -8,7 +8,7 @@ from common.errors import TransientError
 class CaptureErrorCode(Enum):
     """Reasons why a camera gives no frames; the value is the sentence its owner reads.
 
-    The last three are such for which a motion stream is not used (:func:`motion_fault`).
+    Those from ``FROZEN`` on are such for which a motion stream is not used (:func:`motion_fault`).
 
     A host that is not there, a closed port and one that never answers share a sentence, so that
     camera addresses cannot be used to map a network.
@@ -31,7 +31,10 @@ class CaptureErrorCode(Enum):
     INTERNAL = "The stream could not be read."
     FROZEN = "Its picture stands still."
     OTHER_PICTURE = "It shows another picture than the main stream."
-    UNSEEN_MOTION = "It does not show what moves in the main stream."
+    OTHER_MOVEMENT = "It shows other movement than the main stream, or shows it late."
+    NOT_LIVE = "It is a playlist or a file; it must be live: RTSP, or HTTP other than a playlist."
+    MAIN_NOT_LIVE = "The main stream is a playlist or a file, all of which is decoded."
+    NO_REST = "Streams do not rest on this installation, by its settings."
 
 
 def motion_fault(code: CaptureErrorCode) -> str:

@@ -74,17 +74,21 @@ class StreamVault:
         """Return what is kept of a motion stream's address; None stands for none.
 
         Raises:
-            ApiError: 400 on ``motionUrl``, also where it is the camera's own stream, ``main``.
+            ApiError: 400 on ``motionUrl``, also where it is the camera's own stream, ``main``, or
+                one of the two is not live.
         """
         if text is None:
             return None
         field = MOTION_FIELD
         stream = self.store(text, field) if kept is None else self.replace(kept, text, field)
-        self.require_another(stream, main)
+        if not self._is_live(stream):
+            raise invalid_field(field, "must be live: RTSP, or HTTP other than a playlist.")
+        self.require_fit(stream, main)
         return stream
 
-    def require_another(self, motion: StoredStream, main: StoredStream) -> None:
-        """Refuse a motion stream that is the camera's own: it would be decoded for nothing.
+    def require_fit(self, motion: StoredStream, main: StoredStream) -> None:
+        """Refuse a motion stream that would be decoded for nothing: it is the camera's own, or that
+        is one which cannot rest.
 
         Raises:
             ApiError: 400 on ``motionUrl``.
@@ -95,6 +99,11 @@ class StreamVault:
         if one == other:
             raise invalid_field(
                 MOTION_FIELD, "is the camera's own stream: give its second, smaller one."
+            )
+        if not self._is_live(main):
+            raise invalid_field(
+                MOTION_FIELD,
+                "serves a live camera only: all of a playlist or a file (rtspUrl) is decoded.",
             )
 
     def address(self, text: str, kept: StoredStream | None) -> str:
@@ -122,6 +131,12 @@ class StreamVault:
         except InvalidInputError as error:
             raise _refused(error, field) from error
         return StoredStream(self._box.encrypt(text), mask_password(text))
+
+    def _is_live(self, stream: StoredStream) -> bool:
+        try:
+            return parse_stream_url(self._box.decrypt(stream.encrypted), self._rules).is_live
+        except InvalidInputError as error:
+            raise _refused(error) from error
 
     def _identifier(self, text: str) -> str:
         try:
@@ -183,7 +198,7 @@ def _with_motion(values: CameraValues, body: CameraUpdate, vault: StreamVault) -
     if "motion_url" in body.model_fields_set:
         kept = vault.motion(kept, body.motion_url, main)
     elif kept is not None and "rtsp_url" in body.model_fields_set:
-        vault.require_another(kept, main)
+        vault.require_fit(kept, main)
     return replace(
         values,
         motion_url_encrypted=None if kept is None else kept.encrypted,

@@ -65,6 +65,13 @@ class StreamUrl:
     port: int = 0
     path: str = ""
 
+    @property
+    def is_live(self) -> bool:
+        """False for a file, and for what its name says to be a playlist."""
+        is_http = self.scheme in (StreamScheme.HTTP, StreamScheme.HTTPS)
+        is_playlist = is_http and urlsplit(self.text).path.lower().endswith(".m3u8")
+        return self.scheme is not StreamScheme.FILE and not is_playlist
+
     def __repr__(self) -> str:
         """Show the address without its password."""
         return f"StreamUrl({mask_password(self.text)!r})"

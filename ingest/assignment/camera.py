@@ -24,12 +24,16 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class CameraSessionSettings:
-    """Settings that all camera sessions share. ``worker`` names this worker in status."""
+    """Settings that all camera sessions share. ``worker`` names this worker in status.
+
+    ``rests``: live streams in which nothing moves are not decoded whole.
+    """
 
     worker: str
     addresses: StreamUrlRules
     sample_fps: float
     status: StatusRules
+    rests: bool = True
 
 
 class Captures(Protocol):
@@ -210,7 +214,7 @@ class CameraSession:
             return tracker
         motion_url = None
         if self._config.motion_url_encrypted is not None:
-            motion_url = self._open_address(self._config.motion_url_encrypted)
+            motion_url = self._open_motion(self._config.motion_url_encrypted, url)
         if isinstance(motion_url, CaptureErrorCode):
             # The camera goes on without it.
             tracker.motion_told(motion_url)
@@ -224,6 +228,16 @@ class CameraSession:
 
     def _sample_fps(self) -> float:
         return self._config.sample_fps or self._settings.sample_fps
+
+    def _open_motion(self, encrypted: str, main: StreamUrl) -> StreamUrl | CaptureErrorCode:
+        """Return the address of the motion stream, or why it is not read at all."""
+        if not self._settings.rests:
+            return CaptureErrorCode.NO_REST
+        if not main.is_live:
+            return CaptureErrorCode.MAIN_NOT_LIVE
+        url = self._open_address(encrypted)
+        is_refused = isinstance(url, StreamUrl) and not url.is_live
+        return CaptureErrorCode.NOT_LIVE if is_refused else url
 
     def _open_address(self, encrypted: str) -> StreamUrl | CaptureErrorCode:
         try:

@@ -53,6 +53,9 @@ _OVER_MAX_PIXELS: Final = "exceeds specified max pixel count"
 _MAX_BAD_PACKETS: Final = 250
 """So many undecodable packets in a row (10 s at 25 a second) end a connection."""
 
+_TOO_LARGE_SECONDS: Final = 600.0
+"""For so long a stream is judged by itself that is too large to be kept for another one."""
+
 _UNTIMED_FORMATS: Final = frozenset({"mpjpeg", "mjpeg", "jpeg_pipe", "image2pipe"})
 """Formats whose frames have no time of their own; FFmpeg counts 25 a second."""
 
@@ -114,7 +117,7 @@ class CameraStream:
         self._is_still = False
         self._held: HeldPackets | None = None
         self._watch: MotionWatch | None = None
-        self._glimpse_due_seconds = 0.0
+        self._glimpse_due_seconds = self._unwatched_until_seconds = 0.0
         self.at_keyframe = True
 
     def rest(self, is_still: bool) -> None:
@@ -196,7 +199,7 @@ class CameraStream:
         self, packet: "av.Packet[Any]", arrival: Instant
     ) -> Iterator[StreamFrame | StreamKept]:
         """Yield the frames that a packet gives, or what was held back until it came."""
-        is_quiet = None if self._watch is None else self._watch.is_quiet(arrival.seconds)
+        is_quiet = self._is_quiet(arrival)
         if self._held is not None and self._held.ends_by(is_quiet):
             yield from self._open()
         if packet.is_keyframe:
@@ -212,6 +215,15 @@ class CameraStream:
             return
         yield from self._open()
         yield from self._decoded(packet, arrival)
+
+    def _is_quiet(self, arrival: Instant) -> bool | None:
+        """Return what the other stream shows; None also where this one is too large to be kept."""
+        if self._watch is None:
+            return None
+        if self._held is not None and self._held.is_watched and self._held.is_full:
+            self._unwatched_until_seconds = arrival.seconds + _TOO_LARGE_SECONDS
+        is_quiet = self._watch.is_quiet(arrival.seconds)
+        return None if arrival.seconds < self._unwatched_until_seconds else is_quiet
 
     def _kept(self, held: HeldPackets, arrival: Instant) -> Iterator[StreamKept]:
         told = held.told(arrival)

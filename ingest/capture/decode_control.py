@@ -12,6 +12,10 @@ _TOLERANCE_SECONDS: Final = 1.0
 only a machine that is too slow stays behind longer."""
 
 
+_BACKLOG_SECONDS: Final = 20.0
+"""After what was held back the stream is behind itself for so long at most without consequence."""
+
+
 class DecodeEffort(Enum):
     """The share of a stream's frames that is decoded; the values are FFmpeg's ``skip_frame``."""
 
@@ -31,12 +35,27 @@ class DecodeControl:
     def __init__(self) -> None:
         self.effort = DecodeEffort.ALL
         self._behind_since_seconds: float | None = None
+        self._backlog_end_seconds = 0.0
+        self.backlog_ms = 0.0
+        """How late the last held back frame was decoded, until the stream has caught up."""
+
+    def held_back(self, late_ms: float, now_seconds: float) -> None:
+        """Note that a frame was decoded so long after it came, as it was held back.
+
+        The lag that comes of it is none of a machine that is too slow.
+        """
+        self.backlog_ms = max(0.0, late_ms)
+        self._backlog_end_seconds = now_seconds + _BACKLOG_SECONDS
 
     def next(self, lag_ms: float, at_keyframe: bool, now_seconds: float) -> DecodeEffort:
         """Return what to decode next.
 
         ``lag_ms`` is how far the stream is behind itself, ``now_seconds`` monotonic time.
         """
+        if lag_ms < _CAUGHT_UP_MS or now_seconds >= self._backlog_end_seconds:
+            self.backlog_ms = 0.0
+        if self.backlog_ms:
+            return self.effort
         is_tolerated = self._is_tolerated(lag_ms, now_seconds)
         if lag_ms < _CAUGHT_UP_MS:
             if self.effort is not DecodeEffort.KEYFRAMES or at_keyframe:

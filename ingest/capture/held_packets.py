@@ -6,7 +6,13 @@ from typing import Any, Final, Protocol
 
 import av
 
-from ingest.capture.stream_gate import KEPT_SECONDS, MAX_HELD_BYTES, MAX_HELD_PACKETS
+from ingest.capture.stream_gate import (
+    KEPT_SECONDS,
+    MAX_HELD_BYTES,
+    MAX_HELD_PACKETS,
+    MAX_WATCHED_BYTES,
+    MAX_WATCHED_PACKETS,
+)
 from ingest.clocks import Instant
 
 _MAX_GLIMPSES: Final = 8
@@ -49,7 +55,8 @@ class HeldPackets:
     """Whole groups of pictures, and the one that is coming.
 
     Of a stream by itself that one only; where another stream watches it (``is_watched``) also those
-    before it, so that :data:`KEPT_SECONDS` are there, as far as there is room.
+    before it, so that :data:`KEPT_SECONDS` are there. Nothing younger is dropped: where there is no
+    room (:attr:`is_full`), all of it is to be decoded.
     """
 
     def __init__(self) -> None:
@@ -94,7 +101,10 @@ class HeldPackets:
     @property
     def is_full(self) -> bool:
         """True where the group that is coming finds no more room."""
-        return self._size_bytes > MAX_HELD_BYTES or self._count > MAX_HELD_PACKETS
+        max_bytes, max_packets = MAX_HELD_BYTES, MAX_HELD_PACKETS
+        if self.is_watched:
+            max_bytes, max_packets = MAX_WATCHED_BYTES, MAX_WATCHED_PACKETS
+        return self._size_bytes > max_bytes or self._count > max_packets
 
     def told(self, arrival: Instant) -> StreamKept | None:
         """Return what another stream lets us hold, about once a second; None in between."""
@@ -110,8 +120,5 @@ class HeldPackets:
         return is_quiet is False or (self.is_watched and is_quiet is None)
 
     def _is_dispensable(self, now: Instant) -> bool:
-        """Return whether the oldest group is too old, or takes the room of the newest."""
-        # Half of the room is that of the group that is coming.
-        is_large = 2 * self._size_bytes > MAX_HELD_BYTES or 2 * self._count > MAX_HELD_PACKETS
-        follows = self._groups[1][0][1].seconds
-        return is_large or now.seconds - follows >= KEPT_SECONDS
+        """Return whether the oldest group is not needed for what is to be kept."""
+        return now.seconds - self._groups[1][0][1].seconds >= KEPT_SECONDS

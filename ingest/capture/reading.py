@@ -197,6 +197,11 @@ class CameraConnection:
         """The reason of its end; :attr:`CaptureErrorCode.ENDED` also while it is open."""
 
     @property
+    def is_paced(self) -> bool:
+        """True for a recording or a playlist, from its first frame on."""
+        return self._pacer is not None
+
+    @property
     def is_stopped(self) -> bool:
         """True once the reader was stopped: the end of the connection is no failure."""
         return self._context.stop.is_set()
@@ -300,13 +305,22 @@ class CameraConnection:
         self._last_seconds = seconds
         if frame.was_held_back:
             captured_ms = self._clock.late_capture_ms(seconds, arrival.unix_ms)
+            now_seconds = self._context.now().seconds
+            self._control.held_back(1000 * (now_seconds - arrival.seconds), now_seconds)
         else:
-            captured_ms = self._clock.capture_ms(seconds, arrival.unix_ms, frame.sender_start_ms)
+            backlog_ms = self._control.backlog_ms
+            captured_ms = self._clock.capture_ms(
+                seconds, arrival.unix_ms, frame.sender_start_ms, backlog_ms
+            )
             if self._pacer is None and seconds is not None:
                 lag_ms = self._clock.lag_ms
                 stream.set_effort(self._control.next(lag_ms, stream.at_keyframe, arrival.seconds))
                 if not self._edge.reached(seconds, arrival.seconds):
                     return None
+                if self._control.backlog_ms:
+                    # It waited while what was held back was decoded.
+                    arrival = arrival.later(-lag_ms / 1000)
+                    captured_ms = min(captured_ms, arrival.unix_ms)
         return CapturedFrame(
             frame.decoded,
             arrival.seconds if seconds is None else seconds,

@@ -6,7 +6,7 @@ from typing import Final
 
 import structlog
 
-from common.urls.streams import StreamUrl
+from common.urls.streams import StreamScheme, StreamUrl
 from ingest.capture.messages import (
     LookSettings,
     MotionTold,
@@ -17,7 +17,7 @@ from ingest.capture.messages import (
 from ingest.capture.reading import CameraConnection, CapturedFrame, FrameReader
 from ingest.capture.sampling import GreyImage, MotionGate, Sampler, WatchedArea
 from ingest.clocks import Clock
-from ingest.errors import CaptureErrorCode
+from ingest.errors import CaptureError, CaptureErrorCode
 from ingest.motion.trust import MotionTrust
 
 log = structlog.get_logger(__name__)
@@ -47,12 +47,15 @@ class MotionStream:
         """``number`` is that of the camera's capture; ``report`` never waits."""
         assert look.motion is not None, "nothing is kept back without a motion gate"
         self._number = number
+        # A file is played as if it were live.
+        self._must_be_live = url.scheme is not StreamScheme.FILE
         self._gate = MotionGate(look.motion)
         self._report = report
         self._reader = FrameReader(f"{name}-motion", url, reader, now)
         self._lock = threading.Lock()
         self._trust = MotionTrust(look.motion.hold_seconds, now().seconds)
         self._fault: CaptureErrorCode | None = None
+        self._has_told = False
         self._told_seconds = now().seconds
         interval_seconds = max(_MIN_GLIMPSE_SECONDS, look.snapshot_interval_seconds)
         self._glimpse_seconds = min(_MAX_GLIMPSE_SECONDS, interval_seconds)
@@ -96,8 +99,9 @@ class MotionStream:
             return
         self._told_seconds = now_seconds
         fault = self._trust.fault(now_seconds)
-        if fault is not self._fault:
-            self._fault = fault
+        # The first one always: another process may have told of a fault.
+        if fault is not self._fault or not self._has_told:
+            self._fault, self._has_told = fault, True
             name = "" if fault is None else fault.name
             log.info("motion_stream", capture=self._number, fault=name.lower())
             self._report(MotionTold(number=self._number, fault=name))
@@ -119,6 +123,8 @@ class MotionStream:
         for event in connection:
             if not isinstance(event, CapturedFrame):
                 continue
+            if connection.is_paced and self._must_be_live:
+                raise CaptureError(CaptureErrorCode.NOT_LIVE)
             if not sampler.takes(event.stream_seconds, _LOOKS_PER_SECOND):
                 continue
             grey = event.frame.grey()

@@ -55,11 +55,18 @@ _EPISODE_FRAMES: Final = 3
 """Movement in so many frames of the main stream is none of a moment's light."""
 
 _UNSEEN_TIMES: Final = 3
+_STRAY_TIMES: Final = 3
+_OPEN_FRAMES: Final = 3
+"""So many pictures of the main stream after the other one moved: it was decoded, and would have
+shown it."""
 
 
 @dataclass(slots=True)
 class _Episode:
-    """Movement in the main stream, until it is known whether the motion stream showed it."""
+    """Movement in one stream, until it is known whether the other one showed it.
+
+    ``frames`` are those of the main stream: in which something moved, or all of them.
+    """
 
     begin_seconds: float
     frames: int = 1
@@ -85,13 +92,18 @@ class MotionTrust:
         self._differing_since = now_seconds
         self._differing = self._agreeing = 0
         self._is_other = False
+        self._main_moved_seconds = -_COMPARED_SECONDS
         self._episode: _Episode | None = None
         self._unseen = 0
+        self._alarm: _Episode | None = None
+        self._stray = self._confirmed = 0
+        self._is_astray = False
 
     def lost(self, code: CaptureErrorCode) -> None:
         """Note that the motion stream's connection is over."""
         self._lost_with = code
         self._picture = None
+        self._episode = self._alarm = None
 
     def pictured(self, grey: GreyImage, moves: bool, seconds: float) -> None:
         """Note a picture of the motion stream, and whether it differs from those before."""
@@ -101,13 +113,19 @@ class MotionTrust:
         self._picture_seconds = seconds
         self._lost_with = None
         if moves:
+            # The first picture of a connection counts as movement, and is none.
+            if before is not None and seconds - self._moved_seconds >= self._quiet_seconds:
+                self._alarm = _Episode(seconds, frames=0)
             self._moved_seconds = seconds
 
     def main_pictured(self, grey: GreyImage, moves: bool, seconds: float) -> None:
         """Note a decoded picture of the main stream, and whether it differs from those before."""
-        self._note_main_movement(moves, seconds)
         if not self._is_there(seconds) or self._picture is None:
+            # What moves meanwhile says nothing of a stream that is away.
+            self._episode = self._alarm = None
             return
+        self._check_alarm(seconds)
+        self._note_main_movement(moves, seconds)
         self._look_for_frozen(grey, seconds)
         if seconds - self._compared_seconds >= _COMPARED_SECONDS:
             self._compared_seconds = seconds
@@ -117,19 +135,23 @@ class MotionTrust:
     def is_quiet(self, seconds: float) -> bool | None:
         """Return whether nothing moves in the motion stream; None: it is not to be gone by."""
         is_good = self._is_there(seconds) and self._is_alike and not self._unseen
-        if not is_good or self._is_frozen or self._is_stuck or self._is_other:
+        is_odd = self._is_frozen or self._is_stuck or self._is_other or self._is_astray
+        if not is_good or is_odd:
             return None
         return seconds - self._moved_seconds >= self._quiet_seconds
 
     def fault(self, seconds: float) -> CaptureErrorCode | None:
         """Return why the motion stream is not used, once that lasts; None: it is."""
+        if self._lost_with is CaptureErrorCode.CRASH:
+            return self._lost_with
         if seconds - self._picture_seconds >= _TOLD_SECONDS:
             return self._lost_with or CaptureErrorCode.SILENT
         if self._is_frozen or self._is_stuck:
             return CaptureErrorCode.FROZEN
         if self._is_other:
             return CaptureErrorCode.OTHER_PICTURE
-        return CaptureErrorCode.UNSEEN_MOTION if self._unseen >= _UNSEEN_TIMES else None
+        is_other_movement = self._is_astray or self._unseen >= _UNSEEN_TIMES
+        return CaptureErrorCode.OTHER_MOVEMENT if is_other_movement else None
 
     def _is_there(self, seconds: float) -> bool:
         is_recent = seconds - self._picture_seconds < SILENT_SECONDS
@@ -173,7 +195,30 @@ class MotionTrust:
         lasts = seconds - self._differing_since >= _LASTING_SECONDS
         self._is_other = self._is_other or (lasts and self._differing >= _LASTING_TIMES)
 
+    def _check_alarm(self, seconds: float) -> None:
+        """Note whether what moved in the motion stream did so in the main one too.
+
+        One that comes late opens the main stream when all is over there.
+        """
+        alarm = self._alarm
+        if alarm is None:
+            return
+        if seconds <= alarm.begin_seconds + _EPISODE_SECONDS + MARGIN_SECONDS:
+            alarm.frames += seconds >= alarm.begin_seconds
+            return
+        self._alarm = None
+        if self._main_moved_seconds >= alarm.begin_seconds - 2 * MARGIN_SECONDS:
+            self._stray = 0
+            self._confirmed += 1
+            self._is_astray = self._is_astray and self._confirmed < _AGREEING_TIMES
+        elif alarm.frames >= _OPEN_FRAMES:
+            self._confirmed = 0
+            self._stray += 1
+            self._is_astray = self._is_astray or self._stray >= _STRAY_TIMES
+
     def _note_main_movement(self, moves: bool, seconds: float) -> None:
+        if moves:
+            self._main_moved_seconds = seconds
         episode = self._episode
         if episode is None:
             self._episode = _Episode(seconds) if moves else None

@@ -153,3 +153,12 @@ def test_a_rush_without_end_is_taken_as_it_is() -> None:
     reached = [edge.reached(number / 25, 10 + number * 0.004) for number in range(200)]
 
     assert reached.index(True) == 126
+
+
+def test_frames_that_waited_for_others_to_be_decoded_start_no_new_time_line() -> None:
+    clock = CaptureClock()
+    for seconds in range(0, 60, 5):
+        clock.capture_ms(float(seconds), seconds * 1000)
+
+    assert clock.capture_ms(60.0, 72_000, backlog_ms=12_000) == 60_000
+    assert clock.lag_ms == 12_000

@@ -168,3 +168,21 @@ def test_a_motion_stream_is_another_one_and_its_password_goes_nowhere_else(
         edited_values(values, _updated(**changes), VAULT)
 
     assert [fault.path for fault in caught.value.fields] == ["motionUrl"]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"motionUrl": "http://10.0.0.8/small/live.m3u8?x=1"},
+        {"rtspUrl": "http://10.0.0.8/live.M3U8", "motionUrl": SMALL},
+        {"rtspUrl": "https://10.0.0.8/live.m3u8"},
+    ],
+    ids=str,
+)
+def test_a_motion_stream_and_the_stream_beside_it_are_live(changes: dict[str, str]) -> None:
+    values = edited_values(ROW.values, _updated(motionUrl="rtsp://10.0.0.8/3"), VAULT)
+
+    with pytest.raises(ApiError) as caught:
+        edited_values(values, _updated(**changes), VAULT)
+
+    assert [fault.path for fault in caught.value.fields] == ["motionUrl"]

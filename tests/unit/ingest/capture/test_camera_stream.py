@@ -167,3 +167,21 @@ def test_the_time_limit_restarts_after_a_stream_was_near() -> None:
     control.next(1000, False, 0.5)
 
     assert control.next(2000, False, 1.2) is REFERENCES
+
+
+def test_lag_that_comes_of_what_was_held_back_is_none_of_the_machine() -> None:
+    control = DecodeControl()
+    control.held_back(4000, 100.0)
+    efforts = [control.next(4000 - 20 * tenth, False, 100 + tenth / 10) for tenth in range(190)]
+
+    assert set(efforts) == {ALL}
+    assert control.backlog_ms == 0
+
+
+def test_a_stream_that_never_catches_up_is_forgiven_for_a_while_only() -> None:
+    control = DecodeControl()
+    control.held_back(4000, 100.0)
+
+    assert control.next(4000, False, 119.9) is ALL
+    assert control.next(4000, False, 120.0) is REFERENCES
+    assert control.next(4000, False, 121.1) is KEYFRAMES

@@ -176,7 +176,7 @@ def test_a_motion_stream_that_misses_what_moves_is_told() -> None:
 
     # Seen by the sizes of packets.
     assert frames_between(35, 36.5) <= set(watch.whole)
-    assert 54 <= small.faults[CaptureErrorCode.UNSEEN_MOTION] <= 72
+    assert 54 <= small.faults[CaptureErrorCode.OTHER_MOVEMENT] <= 72
 
 
 def test_a_motion_stream_that_is_right_again_is_gone_by_again() -> None:
@@ -201,10 +201,14 @@ def test_a_stream_that_lies_about_key_frames_is_decoded_whole_though_it_is_watch
     assert frames_between(20, 21) <= set(watch.whole)
 
 
-def test_what_is_kept_takes_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ingest.capture.held_packets.MAX_HELD_PACKETS", 80)
-    watch, _ = _watched(30)
+def test_a_stream_too_large_to_be_kept_is_judged_by_itself(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("ingest.capture.held_packets.MAX_WATCHED_PACKETS", 3 * FPS)
+    watch, small = _watched(40, passing(30.1, 30.7), bf="2")
 
-    # Of the groups before only what leaves room.
-    assert watch.kept
-    assert all(each.arrival.seconds - each.oldest.seconds <= 3.3 for each in watch.kept)
+    assert len(watch.kept) <= 4
+    # Nothing is lost, neither when it is found out nor later: its frames are reordered.
+    opened = watch.kept[-1].oldest.seconds
+    assert frames_between(opened + 0.1, 38) <= set(watch.whole) | set(watch.glimpses)
+    assert set(small.faults) == {None}

@@ -105,3 +105,17 @@ def test_key_frames_of_the_main_stream_are_seen_as_often_as_pictures_are_stored(
     path = tmp_path / "nothing.ts"
 
     assert [View(path, given).stream.glimpse_seconds for given in (1, 12, 3600)] == [5, 12, 30]
+
+
+def test_the_first_judgement_is_told_also_where_nothing_is_wrong(tmp_path: Path) -> None:
+    view = View(tmp_path / "nothing.ts")
+
+    # A fault of an earlier process is over with it.
+    assert _codes(view, 2, 1) == [None]
+
+
+def test_one_that_is_barred_is_not_said_to_be_used_meanwhile(tmp_path: Path) -> None:
+    view = View(tmp_path / "nothing.ts")
+    view.stream.bar()
+
+    assert _codes(view, 2, 1) == [CaptureErrorCode.CRASH]
