@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Final, Protocol
 from uuid import UUID
 
@@ -33,7 +34,13 @@ from api.errors import DependencyUnavailableError, found
 from api.recognitions.correction_rows import corrections_to, erase_corrections
 from api.security.actions import Action
 from api.security.permissions import Principal
-from api.trail.entries import ActSubject, act_in_hand, erase_from_entries, write_acts
+from api.trail.entries import (
+    REMEMBERED,
+    ActSubject,
+    act_in_hand,
+    erase_from_some,
+    write_acts,
+)
 from common.errors import PlatestreamError, TransientError
 
 log = structlog.get_logger()
@@ -43,9 +50,6 @@ _RENEW_SECONDS: Final = 15.0
 _PAUSE: Final = timedelta(seconds=30)
 _DROP_EVERY_MS: Final = 3_600_000
 _FORGET_EVERY_MS: Final = 60_000
-_TOLD: Final = timedelta(minutes=10)
-"""So long after an erasure somebody's search from before it may still be on its way to the log."""
-
 _KEPT: Final = timedelta(days=90)
 """A job that is done tells for so long who erased what, and when."""
 
@@ -125,7 +129,7 @@ class ErasureJobs:
         now_ms = self._now_ms()
         if now_ms < self._next_forgetting_ms:
             return
-        before = datetime.fromtimestamp(now_ms / 1000, UTC) - _TOLD
+        before = datetime.fromtimestamp(now_ms / 1000, UTC) - REMEMBERED
         await self._database.run(lambda session: forget_plates(session, before))
         self._next_forgetting_ms = now_ms + _FORGET_EVERY_MS
 
@@ -154,17 +158,31 @@ class ErasureJobs:
             "misread": len(misread),
         }
 
+        # After the rows: of what is erased nothing can be corrected any more.
+        counts["corrections"] = await self._database.run(
+            lambda session: erase_corrections(session, owner_id, plate, before_ms=before_ms)
+        )
+        # Last: corrections that go leave entries, too.
+        counts["auditEntries"] = await self._erase_from_entries(owner_id, plate)
+
         def finish(session: Session) -> None:
-            # After the rows: of what is erased nothing can be corrected any more.
-            corrections = erase_corrections(session, owner_id, plate, before_ms=before_ms)
-            # Last: corrections that go leave entries, too.
-            entries = erase_from_entries(session, owner_id, plate)
-            told = counts | {"corrections": corrections, "auditEntries": entries}
-            finish_job(session, job, told)
+            finish_job(session, job, counts)
             subject = ActSubject("plate", job.id)
-            write_acts(session, [act_in_hand(owner_id, Action.PLATE_ERASED, subject, **told)])
+            write_acts(session, [act_in_hand(owner_id, Action.PLATE_ERASED, subject, **counts)])
 
         await self._database.run(finish)
+
+    async def _erase_from_entries(self, owner_id: UUID, plate: str) -> int:
+        """Take a plate out of the audit log, and return of how many entries.
+
+        Some at a time: a log of years takes longer than any transaction may.
+        """
+        scrub = partial(erase_from_some, owner_id=owner_id, plate=plate)
+        count, after = await self._database.run(partial(scrub, after=None))
+        while after is not None:
+            some, after = await self._database.run(partial(scrub, after=after))
+            count += some
+        return count
 
     @asynccontextmanager
     async def _kept(self, job: ErasureJob) -> AsyncIterator[None]:

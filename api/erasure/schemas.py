@@ -38,7 +38,8 @@ class ErasureBody(ResponseModel):
 
     id: str = Field(description="Id of the erasure.")
     plate: str = Field(
-        description="First and last character; nothing else is kept of it.", examples=["A*****E"]
+        description="First and last character; the rest is forgotten ten minutes after it is done.",
+        examples=["A*****E"],
     )
     state: Literal["waiting", "running", "done"] = Field(description="How far it is.")
     requested_by: str = Field(

@@ -66,10 +66,14 @@ _PICTURE = (LimitKind.PICTURES,), (OwnerLimit.PICTURES_PER_MINUTE,)
 
 @dataclass(frozen=True)
 class _Limit:
-    """A limit, and what counts the requests that it refused: nobody waits for that otherwise."""
+    """A limit, and what counts the requests that it refused: nobody waits for that otherwise.
+
+    One that may not block only refuses: others at the address would be kept from logging in.
+    """
 
     usual: RateLimitItem
     refused: RateLimitItem
+    may_block: bool
 
 
 class RateLimiter:
@@ -116,7 +120,9 @@ class RateLimiter:
         Raises:
             ApiError: 429, with the same headers and ``Retry-After``.
         """
-        return await self._counters.ask(lambda counter: counter.admit(address, (kind,)))
+        # A block is of one kind alone: who calls the demo too often may still log in.
+        caller = f"{kind}/{address}"
+        return await self._counters.ask(lambda counter: counter.admit(caller, (kind,)))
 
     async def _count_for_owner(self, caller: LimitedCaller, wanted: Sequence[OwnerLimit]) -> None:
         """Count the request for the owner, with what its other credentials made.
@@ -179,7 +185,8 @@ class _Counter:
         if counted.refused is not None:
             # What one limit refuses is abuse of those behind it as well.
             for refusing in limits[counted.refused :]:
-                await self._note_refusal(refusing, caller)
+                if refusing.may_block:
+                    await self._note_refusal(refusing, caller)
             raise rate_limited(limits[counted.refused].usual.amount, counted.reset_at)
         # The last one is the tightest and the one to tell of.
         return _left(limits[-1], counted) if limits else {}
@@ -233,6 +240,7 @@ def _limit(kind: LimitKind, per_minute: int) -> _Limit | None:
     return _Limit(
         RateLimitItemPerMinute(per_minute, namespace=kind.value),
         RateLimitItemPerMinute(per_minute * ABUSE_FACTOR, namespace=f"{kind.value}-refused"),
+        may_block=kind is not LimitKind.LOG_IN,
     )
 
 

@@ -16,7 +16,7 @@ from api.accounts.repository import (
 )
 from api.db.actors import announce_person
 from api.db.people_tables import Person
-from api.errors import ApiError, ErrorCode
+from api.errors import ApiError, DependencyUnavailableError, ErrorCode
 from api.limits.limiter import FailedAuthentications
 from api.limits.owner_limits import OwnerLimit, OwnerLimits
 from api.oidc.flow import Flow, FlowCookies, Identity, new_flow
@@ -157,9 +157,14 @@ class OidcLogIn:
         self, identity: Identity, invitation: str | None, code: ErrorCode
     ) -> None:
         """Have a refusal noted for the account that was to be entered, where there is one."""
-        found = await self._sessions.database.run(
-            lambda session: self._wanted(session, identity, invitation)
-        )
+        try:
+            found = await self._sessions.database.run(
+                lambda session: self._wanted(session, identity, invitation)
+            )
+        except DependencyUnavailableError:
+            # Who was refused is told so all the same, and counted.
+            log.warning("oidc_refusal_not_noted", reason=code.value)
+            return
         if found is not None:
             owner_id, subject = found
             told = {"reason": code.value, "email": identity.named_email or ""}
@@ -181,7 +186,7 @@ class OidcLogIn:
 
     def _person(self, session: Session, identity: Identity, invitation: str | None) -> Person:
         self._check_domain(identity)
-        known = find_bound(session, identity)
+        known = _bound(session, identity)
         if known is not None:
             if not known.enabled:
                 raise ApiError(ErrorCode.PERSON_SWITCHED_OFF)
@@ -234,6 +239,17 @@ class OidcLogIn:
         if not add_person(session, person):
             raise ApiError(ErrorCode.PERSON_EXISTS)
         return person
+
+
+def _bound(session: Session, identity: Identity) -> Person | None:
+    """Return whom the provider knows so, in an account that is locked: not unbound meanwhile."""
+    found = find_bound(session, identity)
+    if found is None:
+        return None
+    lock_owner(session, found.owner_id)
+    # Once more: until the lock somebody else may have unbound, removed or switched them off.
+    session.expire(found)
+    return find_bound(session, identity)
 
 
 def _provider(settings: ApiSettings) -> Provider:

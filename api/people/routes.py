@@ -75,7 +75,7 @@ async def remove_person(people: PeopleDep, caller: Caller, id: ResourceId) -> No
     status_code=204,
     response_class=Response,
     summary="Unbind a person from the identity provider",
-    responses=error_responses(ErrorCode.NOT_FOUND),
+    responses=error_responses(ErrorCode.NOT_FOUND, ErrorCode.LAST_ADMINISTRATOR),
 )
 @requires(Administrator.ONLY)
 async def unbind_person(people: PeopleDep, caller: Caller, id: ResourceId) -> None:

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from sqlalchemy.orm import Session
 
-from api.accounts.repository import lock_owner
+from api.accounts.repository import NO_PASSWORD, lock_owner
 from api.db.database import Database
 from api.db.people_tables import Person
 from api.errors import ApiError, ErrorCode, found
@@ -73,7 +73,8 @@ class People:
         """Forget who a person is at the identity provider; their sessions end at once.
 
         Raises:
-            ApiError: 404, also for a person who is not bound to anybody there.
+            ApiError: 404, also for a person who is not bound to anybody there; 409, they have no
+                password, and nobody else would administer the account.
         """
         await self._ending(lambda session: _unbind(session, caller, person_id))
 
@@ -114,6 +115,9 @@ def _unbind(session: Session, caller: Principal, person_id: UUID) -> tuple[Perso
     person = found(repository.get_person(session, caller.owner_id, person_id))
     if person.oidc_subject is None:
         raise ApiError(ErrorCode.NOT_FOUND)
+    # Nobody else could have them, or anybody, log in again.
+    if person.password_hash == NO_PASSWORD:
+        _require_other_administrator(session, person)
     return person, repository.unbind(session, person)
 
 

@@ -201,7 +201,7 @@ async def log_in(
 
 
 @router.get(f"{SESSION_PATH}/ways", summary="How people log in", responses=error_responses())
-@requires(Public.ANYBODY, limited_by_address=AddressLimit.LOG_IN)
+@requires(Public.ANYBODY)
 async def get_ways(sessions: SessionsDep) -> LogInWaysAnswer:
     """Return by what people may log in, for a page on which they do."""
     return LogInWaysAnswer(password=sessions.ways.password, provider=sessions.ways.provider)

@@ -7,12 +7,12 @@ refuse every other change of the log, also by this process.
 import re
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 from uuid import UUID, uuid4
 
-from sqlalchemy import Text, cast, delete, func, literal_column, select, text
+from sqlalchemy import Text, cast, delete, func, literal_column, select, text, tuple_
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
@@ -30,6 +30,16 @@ _SURE_CHARACTERS = 4
 _NO_PLATE = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{4}-\d\d-\d\dT[0-9:.+-]+Z?")
 _SEPARATORS = r"[\s.\-\u2010-\u2015\u00b7\u2022]+"
 _BATCH = 5_000
+_SLICE = 2_000
+
+REMEMBERED: Final = timedelta(minutes=10)
+"""So long after an erasure somebody's search from before it may still be on its way to the log."""
+
+_CLOCKS = timedelta(seconds=5)
+"""The clocks of processes and servers differ by less."""
+
+_MARGIN = timedelta(minutes=1)
+_PLATE = "plate"
 
 
 @dataclass(frozen=True)
@@ -75,7 +85,12 @@ def write_acts(session: Session, acts: Collection[Act]) -> None:
 
 
 def write_late(session: Session, acts: Collection[Act]) -> None:
-    """Write entries of acts of some seconds ago, without plates that were erased since."""
+    """Write entries of acts of some seconds ago, without plates that were erased since.
+
+    Where it may be forgotten already what was erased, they are written without any plate.
+    """
+    oldest = datetime.now(UTC) - REMEMBERED + _MARGIN
+    acts = [without_plates(act) if act.at < oldest else act for act in acts]
     write_acts(session, acts)
     erased = select(ErasureJob).where(
         ErasureJob.owner_id.in_({act.owner_id for act in acts}),
@@ -83,15 +98,22 @@ def write_late(session: Session, acts: Collection[Act]) -> None:
         ErasureJob.state != "waiting",
     )
     for job in session.scalars(erased).all():
-        # Who searches for it afterwards is told of.
+        # Who searches for it some seconds afterwards is told of.
         ids = [
             act.id
             for act in acts
             if act.owner_id == job.owner_id
-            and (job.finished_at is None or act.at <= job.finished_at)
+            and (job.finished_at is None or act.at <= job.finished_at + _CLOCKS)
         ]
         if ids and job.plate is not None:
             erase_from_entries(session, job.owner_id, job.plate, of=ids)
+
+
+def without_plates(act: Act) -> Act:
+    """Return an act without the plate that it names, whatever that is."""
+    if _PLATE not in act.parameters:
+        return act
+    return replace(act, parameters={**act.parameters, _PLATE: ERASED})
 
 
 def drop_entries(session: Session, before: datetime) -> int:
@@ -142,6 +164,37 @@ def erase_from_entries(
     return count
 
 
+@dataclass(frozen=True)
+class EntryPlace:
+    """An entry's place in the log of its account."""
+
+    at: datetime
+    id: UUID
+
+
+def erase_from_some(
+    session: Session,
+    owner_id: UUID,
+    plate: str,
+    after: EntryPlace | None,
+    *,
+    rows: int = _SLICE,
+) -> tuple[int, EntryPlace | None]:
+    """Replace a plate in so many of an owner's entries from behind ``after``, the oldest first.
+
+    It returns in how many, and the place of the last that was looked at; None: these were the last.
+    """
+    place = tuple_(AuditEntry.at, AuditEntry.id)
+    wanted = select(AuditEntry.at, AuditEntry.id).where(AuditEntry.owner_id == owner_id)
+    if after is not None:
+        wanted = wanted.where(place > tuple_(after.at, after.id))
+    found = session.execute(wanted.order_by(AuditEntry.at, AuditEntry.id).limit(rows)).all()
+    if not found:
+        return 0, None
+    count = erase_from_entries(session, owner_id, plate, of=[each.id for each in found])
+    return count, EntryPlace(*found[-1]) if len(found) == rows else None
+
+
 def without_plate(told: Any, plate: str) -> Any:
     """Return what an entry tells with :data:`ERASED` for each text that holds a plate."""
     if isinstance(told, dict):
@@ -180,4 +233,5 @@ def _row(act: Act) -> dict[str, Any]:
         "parameters": dict(act.parameters),
         "address": actor.address,
         "request_id": actor.request_id,
+        "erased": ERASED in act.parameters.values(),
     }

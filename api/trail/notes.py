@@ -17,6 +17,7 @@ from prometheus_client.registry import Collector
 from api.db.actors import SERVICE
 from api.db.database import Database
 from api.security.actions import Action
+from api.security.client_address import counted_by
 from api.trail.entries import Act, write_late
 from common.errors import TransientError
 from common.metric_names import MetricName
@@ -137,4 +138,6 @@ def _incomplete(owner_id: UUID, count: int) -> Act:
 
 def _likeness(act: Act) -> _Likeness:
     who, told = act.actor, tuple(sorted(act.parameters.items()))
-    return act.owner_id, who.id, who.address, act.action, act.subject, told
+    # By its network, as limits count: an IPv6 household has no end of addresses.
+    address = None if who.address is None else counted_by(who.address)
+    return act.owner_id, who.id, address, act.action, act.subject, told

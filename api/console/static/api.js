@@ -146,14 +146,19 @@ export async function call(method, path, { query, body, signal: abort } = {}) {
 }
 
 /**
- * Returns an answer that is a file, once it has begun.
+ * Returns a file of text and the headers of the answer, once all of it has come.
  * @param {string} path
  * @param {Record<string, unknown>} query
- * @throws {Failure}
+ * @throws {Failure} also where the answer is cut
  */
 export async function file(path, query) {
   const answer = await request("GET", path + queryText(query));
-  if (answer.ok) return answer;
+  if (answer.ok) {
+    const text = await answer.text().catch(() => {
+      throw new Failure(0, {});
+    });
+    return { text, headers: answer.headers };
+  }
   throw refusal("GET", path, answer.status, await jsonOf(answer));
 }
 

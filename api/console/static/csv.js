@@ -34,9 +34,19 @@ export function writeCsv(rows) {
   return rows.map((row) => row.map(cell).join(",")).join("\r\n") + "\r\n";
 }
 
+/**
+ * Returns the API's CSV, which quotes all texts and no number, as spreadsheets may open it.
+ * @param {string} text
+ */
+export function spreadsheetCsv(text) {
+  return text.replace(/"((?:[^"]|"")*)"/g, (whole, inside) => (FORMULA.test(inside) ? `"'${inside}"` : whole));
+}
+
+/** A spreadsheet would take what begins so for a formula. */
+const FORMULA = /^[=+\-@\t\r]/;
+
 /** @param {string | number} value */
 function cell(value) {
-  // A spreadsheet would take what begins so for a formula.
-  const text = /^[=+\-@\t]/.test(String(value)) && typeof value !== "number" ? `'${value}` : String(value);
+  const text = FORMULA.test(String(value)) && typeof value !== "number" ? `'${value}` : String(value);
   return /[",\r\n;]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }

@@ -89,6 +89,6 @@ export function History({ filter }) {
             <td><${Plate} text=${row.plate} /></td><td class="number"><${Sureness} value=${row.confidence} /></td></tr>`)}
         </${Table}></section>
     </div>
-    ${whole && html`<${Together} key=${whole} rows=${rows} />`}
+    ${whole && html`<${Together} key=${JSON.stringify(filter)} rows=${rows} />`}
     <div class="pager"><button type="button" onClick=${() => save("history.csv", "text/csv", writeCsv([["id", "timestamp", "plate", "confidence", "cameraName"], ...rows.map((row) => [row.id, row.timestamp, row.plate, row.confidence, row.cameraName])]))}>${t("Save as CSV")}</button></div>`;
 }

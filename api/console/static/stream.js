@@ -70,8 +70,8 @@ export function useStream(filter, onRows) {
       source = new EventSource(`/api/recognitions/stream${query}`);
       source.onopen = () => {
         setState("open");
-        // A source of its own has no place to come back to.
-        if (newest || wasAway) fill(newest || begun);
+        // A source of its own has no place to come back to. Some come late: from a little before.
+        if (newest || wasAway) fill(newest ? new Date(Date.parse(newest) - MARGIN_MS).toISOString() : begun);
       };
       source.onmessage = (event) => take(JSON.parse(event.data));
       source.addEventListener("reset", (event) => fill(JSON.parse(event.data).since));

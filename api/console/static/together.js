@@ -56,7 +56,7 @@ export function Together({ rows }) {
   return html`<section class="panel"><h2>${t("Seen together with")}</h2>
     <p class="note">${t("Other plates at the same camera shortly before or after; the newest {n} passes are looked at.", { n: LOOKED_AT })}</p>
     <div class="actions">
-      <${SelectField} label=${t("Apart by at most")} value=${seconds} onValue=${choose} options=${[["10", t("10 seconds")], ["30", t("30 seconds")], ["60", t("a minute")], ["300", t("5 minutes")]]} />
+      <${SelectField} disabled=${isBusy} label=${t("Apart by at most")} value=${seconds} onValue=${choose} options=${[["10", t("10 seconds")], ["30", t("30 seconds")], ["60", t("a minute")], ["300", t("5 minutes")]]} />
       <button type="button" disabled=${isBusy} onClick=${look}>${isBusy ? t("Looking …") : t("Look")}</button>
     </div>
     <${FormFault} failure=${failure} />

@@ -3,15 +3,19 @@
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
 from sqlalchemy import text
 
+from api.db.actors import SERVICE
 from api.db.database import Database
 from api.erasure.job_rows import forget_plates
 from api.erasure.models import ErasedPlate, ErasedRows, Misreading, RemovedImages
+from api.security.actions import Action
+from api.trail.entries import Act, erase_from_some, write_acts
 from common.errors import TransientError
 from tests.integration.api.application import Application, Caller, Options, running_application
 
@@ -173,12 +177,56 @@ async def test_a_search_from_before_that_is_told_after_it_is_told_without_the_pl
     await _search(application, caller, OTHER)
     await ask(application, caller)
     assert await application.services.erasure_jobs.sweep() == 1
-    await _search(application, caller, PLATE)
+    # The clocks of two machines differ by a second, not by ten.
+    notes.note(_searched_at(caller, datetime.now(UTC) + timedelta(seconds=1)))
+    notes._noted.clear()
+    notes.note(_searched_at(caller, datetime.now(UTC) + timedelta(seconds=10)))
     await notes.sweep()
 
     # That somebody looked for it afterwards stays.
-    assert await _searched(application, caller) == ["[erased]", OTHER, PLATE]
+    assert await _searched(application, caller) == ["[erased]", OTHER, "[erased]", PLATE]
     assert await _searched(application, other) == ["ab-12 cd"]
+
+
+async def test_a_search_that_was_told_too_late_is_told_without_its_plate(
+    application: Application,
+) -> None:
+    caller = await application.new_owner()
+    notes = application.services.audit_notes
+    now = datetime.now(UTC)
+    for minutes in (11, 9.1, 8):
+        notes.note(_searched_at(caller, now - timedelta(minutes=minutes)))
+        await notes.sweep()
+        notes._noted.clear()
+
+    assert await _searched(application, caller) == ["[erased]", "[erased]", PLATE]
+
+
+async def test_a_plate_is_taken_out_of_a_long_log_some_entries_at_a_time(
+    application: Application,
+) -> None:
+    caller = await application.new_owner()
+    now = datetime.now(UTC)
+    acts = [_searched_at(caller, now - timedelta(seconds=second // 2)) for second in range(7)]
+    run = application.database.run
+    await run(lambda session: write_acts(session, acts))
+    scrub = partial(erase_from_some, owner_id=caller.owner_id, plate=PLATE, rows=3)
+
+    counts = list[int]()
+    count, after = await run(partial(scrub, after=None))
+    while after is not None:
+        counts.append(count)
+        count, after = await run(partial(scrub, after=after))
+
+    # Entries of the account itself are looked at as well.
+    assert counts[0] == max(counts) == 3
+    assert sum(counts) + count == 7
+    assert await _searched(application, caller) == ["[erased]"] * 7
+
+
+def _searched_at(caller: Caller, at: datetime) -> Act:
+    told = {"plate": PLATE}
+    return Act(caller.owner_id, Action.RECOGNITIONS_SEARCHED, SERVICE, parameters=told, at=at)
 
 
 async def _search(application: Application, caller: Caller, plate: str) -> None:

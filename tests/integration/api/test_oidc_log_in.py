@@ -1,5 +1,6 @@
 """Logging in by an OpenID Connect provider: who may, who may not, and what is said to whom."""
 
+import asyncio
 import uuid
 from collections.abc import AsyncIterator
 from http.cookies import SimpleCookie
@@ -9,10 +10,14 @@ from urllib.parse import parse_qs, urlsplit
 import httpx
 import pytest
 from sqlalchemy import func, select, text
+from sqlalchemy.orm import Session
 
+from api.accounts.repository import lock_owner
 from api.db.database import Database
 from api.db.people_tables import LoginSession
 from api.erasure.service import end_account
+from api.errors import Dependency, DependencyUnavailableError
+from api.oidc.service import OidcLogIn
 from api.security.permissions import Role
 from deploy.local.ports import free_ports
 from tests.integration.api.application import (
@@ -23,6 +28,7 @@ from tests.integration.api.application import (
     running_application,
 )
 from tests.integration.api.people import accept, browser_of, invite, logged_in, new_address
+from tests.integration.api.waiting import until
 from tests.services.oidc import CLIENT, OidcProvider
 
 pytestmark = pytest.mark.integration
@@ -129,6 +135,44 @@ async def test_who_came_once_is_known_by_the_subject_whatever_becomes_of_the_add
     (entry,) = await _entries(application, owner, "person.updated")
     changed = [one["field"] for one in entry["changes"]]
     assert changed == ["oidcIssuer", "oidcSubject", "password"]
+
+
+async def test_who_is_switched_off_meanwhile_is_not_let_in(
+    application: Application,
+    browser: httpx.AsyncClient,
+    owner: Caller,
+    oidc_provider: OidcProvider,
+) -> None:
+    subject = subject_of(oidc_provider, owner.email)
+    assert (await log_in(browser, oidc_provider, subject)).status_code == 200
+    person = {"email": owner.email}
+    with Session(application.database.engine) as other:
+        lock_owner(other, owner.owner_id)
+        coming = asyncio.create_task(log_in(browser, oidc_provider, subject))
+        await until(lambda: _somebody_waits(application), seconds=10)
+        other.execute(text("UPDATE people SET enabled = false WHERE email = :email"), person)
+        other.commit()
+
+    assert said(await coming) == (403, "person_switched_off")
+
+
+async def test_a_refusal_is_told_and_counted_also_where_it_cannot_be_noted(
+    application: Application,
+    browser: httpx.AsyncClient,
+    oidc_provider: OidcProvider,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def away(*_: object) -> None:
+        raise DependencyUnavailableError(Dependency.CONFIGURATION)
+
+    monkeypatch.setattr(OidcLogIn, "_wanted", away)
+    stranger = subject_of(oidc_provider, new_address())
+    assert said(await log_in(browser, oidc_provider, stranger)) == (403, "unknown_person")
+
+
+async def _somebody_waits(application: Application) -> bool:
+    waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted"
+    return bool(await application.database.run(lambda session: session.scalar(text(waiting))))
 
 
 async def test_the_first_time_ends_what_was_begun_with_a_password(

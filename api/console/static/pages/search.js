@@ -2,7 +2,7 @@
 
 import { html, useEffect, useRef, useState } from "../html.js";
 import { file, get } from "../api.js";
-import { writeCsv } from "../csv.js";
+import { spreadsheetCsv, writeCsv } from "../csv.js";
 import { FilterFields, MomentField, filterOf, useCameras } from "../filters.js";
 import { shortDateTime } from "../format.js";
 import { History } from "../history.js";
@@ -43,7 +43,7 @@ function ExportAll({ filter }) {
   const { isBusy, failure, run } = useAction();
   const start = () => run(async () => {
     const answer = await file("/api/recognitions/export", { ...filter, format: "csv" });
-    save("recognitions-all.csv", "text/csv", await answer.text());
+    save("recognitions-all.csv", "text/csv", spreadsheetCsv(answer.text));
     if (answer.headers.get("X-Next-Key")) tell(t("These are the newest 100,000; choose less time for the rest."));
   });
   return html`<button type="button" disabled=${isBusy} onClick=${start}>${isBusy ? t("Saving …") : t("Save all as CSV")}</button><${FormFault} failure=${failure} />`;

@@ -1,9 +1,11 @@
 """Sliding windows and the block after abuse."""
 
+from dataclasses import replace
+
 import pytest
 
 from api.errors import ApiError, ErrorCode
-from api.limits.limiter import LimitRules, RateLimiter
+from api.limits.limiter import LimitKind, LimitRules, RateLimiter
 from tests.unit.api.callers import caller, endless_limits
 from tests.unit.api.wall_clock import WallClock
 
@@ -149,3 +151,28 @@ async def test_an_owner_may_have_a_limit_of_its_own() -> None:
         await limiter.admit(caller(name, "owner", larger), recognizes=False)
     with pytest.raises(ApiError, match="limit of 2 requests"):
         await limiter.admit(caller("third", "owner", larger), recognizes=False)
+
+
+async def test_neither_the_demo_nor_many_log_ins_keep_an_address_from_logging_in(
+    clock: WallClock,
+) -> None:
+    rules = replace(RULES, log_in_per_minute=2)
+    limiter = RateLimiter(rules, endless_limits())
+
+    async def codes(kind: LimitKind, calls: int) -> list[ErrorCode | None]:
+        return [await _code_of(limiter, kind) for _ in range(calls)]
+
+    assert (await codes(LimitKind.DEMO, 12))[-1] is ErrorCode.TEMPORARILY_BLOCKED
+    refused = [ErrorCode.RATE_LIMITED] * 38
+    assert await codes(LimitKind.LOG_IN, 40) == [None, None, *refused]
+    clock.now += 61
+    assert await codes(LimitKind.LOG_IN, 1) == [None]
+    assert await codes(LimitKind.DEMO, 1) == [ErrorCode.TEMPORARILY_BLOCKED]
+
+
+async def _code_of(limiter: RateLimiter, kind: LimitKind) -> ErrorCode | None:
+    try:
+        await limiter.admit_address("192.0.2.1", kind)
+    except ApiError as error:
+        return error.code
+    return None

@@ -76,6 +76,14 @@ async def test_the_same_of_a_caller_is_told_once_in_ten_minutes(written: Written
     assert len(written.acts) == 7
 
 
+async def test_a_network_of_ipv6_is_one_caller(written: Written) -> None:
+    notes = _notes(written)
+    for address in ("2001:db8::1", "2001:db8::2", "2001:db8:0:1::1"):
+        notes.note(_act(address=address))
+    await notes.sweep()
+    assert [act.actor.address for act in written.acts] == ["2001:db8::1", "2001:db8:0:1::1"]
+
+
 async def test_what_is_remembered_of_callers_is_bounded(written: Written) -> None:
     notes = _notes(written, room=10)
     for number in range(1000):
