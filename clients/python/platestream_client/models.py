@@ -317,7 +317,7 @@ class ErasureBody(TypedDict):
     id: str
     """Id of the erasure."""
     plate: str
-    """First and last character; nothing else is kept of it."""
+    """First and last character; the rest is forgotten ten minutes after it is done."""
     state: Literal["waiting", "running", "done"]
     """How far it is."""
     requestedBy: str

@@ -1756,7 +1756,7 @@ export interface components {
              */
             id: string;
             /**
-             * @description First and last character; nothing else is kept of it.
+             * @description First and last character; the rest is forgotten ten minutes after it is done.
              * @example A*****E
              */
             plate: string;

@@ -39,7 +39,8 @@ class Road:
             self._number += 1
 
     def _picture(self, shift: int) -> GreyImage:
-        return _PICTURES[(self._number + shift) % len(_PICTURES)]
+        picture: GreyImage = _PICTURES[(self._number + shift) % len(_PICTURES)]
+        return picture
 
     @property
     def fault(self) -> CaptureErrorCode | None:
