@@ -84,6 +84,7 @@ UNNOTED = {
     ("POST", "/api/demo"): "is nobody's",
     ("POST", "/api/session/oidc"): "begins a log-in, of whom nobody knows yet",
     ("POST", "/api/session/oidc/return"): "a session that starts, in test_oidc_log_in.py",
+    ("DELETE", "/api/people/{id}/identity"): "who was bound is, in test_oidc_people.py",
     ("POST", "/api/invitations/find"): "shows the invited what the mail with the link said",
     ("GET", "/api/erasures"): "shows two characters of each plate",
     ("GET", "/api/erasures/{id}"): "shows two characters of the plate, for who knows the id",
