@@ -12,9 +12,9 @@ import numpy as np
 
 from common.records.frames import Box as Part
 from recognition.detection.detector import Detector, suppress_overlapping
-from recognition.detection.known_places import is_part_of_known, take_known
+from recognition.detection.known_places import is_part_of_known, is_same, take_known
 from recognition.look import NOTHING_KNOWN, Look
-from recognition.types import BgrImage, Detection, iou, overlap_coefficient
+from recognition.types import BgrImage, Detection, iou
 
 COARSE_SCORE_THRESHOLD = 0.1
 """Of the first pass's candidates, or the detector's threshold where that is lower. One that its
@@ -40,9 +40,6 @@ _CLEAR = ((32.0, 0.4), (20.0, 0.6))
 
 _SAME_PLATE_IOU = 0.2
 _MAX_WINDOWS = 20
-
-_SAME_PLATE_OVERLAP = 0.6
-"""Of a piece of a plate with all of it."""
 
 _MAX_CUT = 4
 
@@ -104,7 +101,7 @@ class ZoomDetector:
         """Return all of a plate of which a piece was found; None: it is none, or too large."""
         middles = ((cut.left + cut.right) / 2, (cut.top + cut.bottom) / 2)
         whole, _ = self._search_window(image, middles, self._input_px, scale, threshold)
-        same = [f for f in whole if overlap_coefficient(f.box, cut.box) >= _SAME_PLATE_OVERLAP]
+        same = [found for found in whole if is_same(found, cut)]
         return max(same, key=lambda found: found.score, default=None)
 
     def _search_window(

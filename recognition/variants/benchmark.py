@@ -167,16 +167,15 @@ def measured_choice(settings: RecognizerPoolSettings, key: str) -> VariantChoice
         readers = {precision: _reader(settings, precision) for precision in _PRECISIONS}
         reader_ms = least_cpu_ms(readers, until)
     precision = best_of(reader_ms, settings.recognition_reader_precision)
-    floats = settings.recognition_detector_precision
-    floats = precision if floats is Precision.AUTO else floats
     if asks_detector(settings):
+        chosen = settings.model_copy(update={"recognition_reader_precision": precision})
+        floats = chosen.detector_precision
         loads = {numbers: _detector(settings, numbers, floats) for numbers in _DETECTORS}
         detector_ms = least_cpu_ms(loads, until)
     return VariantChoice(
         key=key,
         processor=processor.name,
         detector=best_of(detector_ms, settings.detector_numbers),
-        detector_precision=floats,
         reader_precision=precision,
         detector_ms={numbers.value: ms for numbers, ms in detector_ms.items()},
         reader_ms={numbers.value: ms for numbers, ms in reader_ms.items()},

@@ -8,7 +8,6 @@ import json
 import os
 import platform
 import tempfile
-from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final
@@ -63,7 +62,6 @@ class VariantChoice(msgspec.Struct, frozen=True, kw_only=True):
     key: str
     processor: str
     detector: DetectorNumbers
-    detector_precision: Precision
     reader_precision: Precision
     detector_ms: dict[str, float]
     reader_ms: dict[str, float]
@@ -74,7 +72,6 @@ class VariantChoice(msgspec.Struct, frozen=True, kw_only=True):
         """Return the settings with what they leave open as it was chosen."""
         chosen = {
             "recognition_detector": self.detector,
-            "recognition_detector_precision": self.detector_precision,
             "recognition_reader_precision": self.reader_precision,
         }
         is_open = {name: getattr(settings, name) == "auto" for name in chosen}
@@ -90,7 +87,6 @@ class VariantChoice(msgspec.Struct, frozen=True, kw_only=True):
         if self.reader_ms:
             said |= {"readerPrecision": self.reader_precision.value, "readerMs": self.reader_ms}
         return said | {
-            "detectorPrecision": self.detector_precision.value,
             "cpuSeconds": self.cpu_seconds,
             "measuredAt": self.measured_ms,
             "processor": self.processor,
@@ -224,8 +220,9 @@ def remember_choice(folder: Path, choice: VariantChoice) -> None:
     Raises:
         OSError: the folder cannot be written to.
     """
-    found = _without(folder, choice.key)
-    _write(folder, (*found.choices, choice), found.failures)
+    found = _without_failure(folder, choice.key)
+    others = (one for one in found.choices if one.key != choice.key)
+    _write(folder, (*others, choice), found.failures)
 
 
 def remember_failure(folder: Path, failure: FailedBenchmark) -> None:
@@ -234,11 +231,9 @@ def remember_failure(folder: Path, failure: FailedBenchmark) -> None:
     Raises:
         OSError: the folder cannot be written to.
     """
-    with suppress(ValueError):
-        if remembered_choice(folder, failure.key) is not None:
-            return
-    found = _without(folder, failure.key)
-    _write(folder, found.choices, (*found.failures, failure))
+    found = _without_failure(folder, failure.key)
+    if all(one.key != failure.key for one in found.choices):
+        _write(folder, found.choices, (*found.failures, failure))
 
 
 def forget_failure(folder: Path, key: str) -> None:
@@ -247,21 +242,18 @@ def forget_failure(folder: Path, key: str) -> None:
     Raises:
         OSError: the folder cannot be written to.
     """
-    with suppress(ValueError):
-        if remembered_choice(folder, key) is not None:
-            return
-    found = _without(folder, key)
+    found = _without_failure(folder, key)
     _write(folder, found.choices, found.failures)
 
 
-def _without(folder: Path, key: str) -> _Remembered:
+def _without_failure(folder: Path, key: str) -> _Remembered:
     try:
         found = _remembered(folder)
     except ValueError:
         found = _NOTHING
     return _Remembered(
         schema=_SCHEMA,
-        choices=tuple(one for one in found.choices if one.key != key),
+        choices=found.choices,
         failures=tuple(one for one in found.failures if one.key != key),
     )
 
@@ -289,11 +281,11 @@ def choice_here(settings: RecognizerPoolSettings) -> VariantChoice | None:
 
     None where nothing is to be chosen, or was yet, or can be read.
     """
-    processor = this_processor()
-    if not (asks_detector(settings) or asks_precision(settings, processor)):
+    if not is_anything_open(settings):
         return None
     try:
-        return remembered_choice(settings.recognition_cache_folder, choice_key(settings, processor))
+        key = choice_key(settings, this_processor())
+        return remembered_choice(settings.recognition_cache_folder, key)
     except (OSError, ValueError):
         return None
 

@@ -127,7 +127,7 @@ def learnt_crops(
 
 
 def kept(crops: list[Image], samples: list[Sample], lower: Lower, shape: ReaderFormat) -> Kept:
-    """Crops of known plates as the upper part gets them."""
+    """Crops as the upper part gets them; none is marked as known."""
     features, said, region = lower(crops)
     classes = [encode(one.text, shape.alphabet, shape.pad, shape.slots) for one in samples]
     alike = np.array([one.alike for one in samples])

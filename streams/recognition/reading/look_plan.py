@@ -1,8 +1,10 @@
 """Where a frame is looked at: all of it, or where something changed and tracks expect plates.
 
-As of a road most is the same from frame to frame, the parts are looked at that differ from those
-sent before, as ingest says; and all of a frame now and then, where nobody knows what changed, where
-most of it did, and while a plate is to be read. A plate that stands is where it was as long as
+By default all of every frame is looked at, and only what is followed is planned. With
+``PLATESTREAM_READING_WHOLE_FRAME_SECONDS``, as of a road most is the same from frame to frame, the
+parts are looked at that differ from those sent before, as ingest says; and all of a frame now and
+then, where nobody knows what changed, where most of it did, and while a plate is to be read. A
+plate that stands is where it was as long as
 since it was seen nothing changed around it, and no look missed it.
 """
 

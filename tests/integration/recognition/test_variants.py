@@ -7,7 +7,7 @@ import pytest
 
 from recognition.engine import Recognizer
 from recognition.images import decode_image
-from recognition.models.runtime import load_for_one_size
+from recognition.models.runtime import load_for_one_size, load_model
 from recognition.settings import (
     DETECTORS,
     DetectorNumbers,
@@ -19,6 +19,7 @@ from recognition.settings import (
 from recognition.variants.benchmark import MAX_CPU_SECONDS
 from recognition.variants.choice import choice_here
 from recognition.workers.pool import RecognizerPool
+from tests.integration.recognition.test_models import an_input
 from tests.integration.streams.recognition.scenes import PLATES, Parked, car_scene, jpeg
 from tools.benchmarks.recognition_models import ROAD_PHOTOS, photo_of_one_plate, road_photo
 
@@ -107,9 +108,6 @@ async def test_a_pool_measures_at_its_first_start_and_remembers(tmp_path: Path) 
 
 
 def test_a_model_of_one_size_says_the_same() -> None:
-    from recognition.models.runtime import load_model
-    from tests.integration.recognition.test_models import an_input
-
     tensor = an_input(384, 256)
     for runtime in RuntimeName:
         settings = RecognizerSettings.model_validate({"recognition_runtime": runtime})

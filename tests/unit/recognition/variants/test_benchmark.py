@@ -136,8 +136,12 @@ def test_floats_are_in_what_the_reader_is_quicker_in(
     ]
     monkeypatch.setattr(module, "this_processor", lambda: BF16)
     monkeypatch.setattr(module, "least_cpu_ms", lambda *_: found.pop(0))
+    formats = set[str]()
+    monkeypatch.setattr(module, "_detector", lambda _, __, floats: formats.add(floats))
     choice = measured_choice(settings_of(**fields), "key")
-    assert (choice.detector_precision, choice.reader_precision) == expected
+    assert (*formats, choice.reader_precision) == expected
+    applied = choice.applied(settings_of(**fields))
+    assert applied.detector_precision == expected[0], "it runs as it was measured"
     assert choice.detector is DetectorNumbers.FLOAT
     assert choice.detector_ms == {"int8": 9.0, "float": 4.0}
 

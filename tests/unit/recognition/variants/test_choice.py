@@ -40,7 +40,6 @@ def choice_of(key: str = "a", **fields: Any) -> VariantChoice:
     values: dict[str, Any] = {
         "processor": "AMD EPYC 25 1",
         "detector": DetectorNumbers.FLOAT,
-        "detector_precision": Precision.F32,
         "reader_precision": Precision.F32,
         "detector_ms": {"int8": 40.0, "float": 30.0},
         "reader_ms": {},
@@ -138,7 +137,7 @@ def test_a_choice_fills_what_is_open_and_leaves_what_is_set() -> None:
     held = choice.applied(settings_of(detector="int8", reader_precision="bf16"))
     assert held.recognition_detector is DetectorNumbers.INT8
     assert held.recognition_reader_precision is Precision.BF16
-    assert held.recognition_detector_precision is Precision.F32
+    assert held.detector_precision is Precision.BF16
 
 
 def test_what_is_remembered_is_found_by_its_key(tmp_path: Path) -> None:
