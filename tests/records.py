@@ -1,8 +1,10 @@
 """Made-up records for tests."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
+
+from aiokafka.partitioner import DefaultPartitioner
 
 from common.records.alerts import (
     AlertConfig,
@@ -77,3 +79,11 @@ def alert(number: int, **changed: Any) -> AlertConfig:
         "created_ms": 1_790_000_000_000,
     }
     return AlertConfig(**(fields | changed))
+
+
+def camera_id_on(partition: int, partitions: Sequence[int]) -> UUID:
+    """Return the id of a new camera whose records are on a partition."""
+    partition_of = DefaultPartitioner()
+    while partition_of(str(found := uuid4()).encode(), list(partitions), []) != partition:
+        pass
+    return found

@@ -7,7 +7,6 @@ from pathlib import Path
 from tempfile import gettempdir
 from uuid import UUID, uuid4
 
-from aiokafka.partitioner import DefaultPartitioner
 from cryptography.fernet import Fernet
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
@@ -19,6 +18,7 @@ from common.records.topics import CAMERA_STATUS, CONFIG_CAMERAS, FRAMES
 from common.secrets import SecretBox
 from common.settings import KafkaSettings, S3Settings
 from deploy.local.servers.base import Program, python_module
+from tests.records import camera_id_on
 from tests.services.process import ChildProcess
 
 SECRET_KEY = Fernet.generate_key().decode()
@@ -123,7 +123,7 @@ class CameraConfigs:
     def add_on_all_partitions(self, url: str, count: int) -> list[UUID]:
         """Make cameras whose ids lie on each partition in turn, so that every worker has some."""
         partitions = sorted(self._producer.partitions_for(self._topic))
-        lying = [_id_on(partitions[n % len(partitions)], partitions) for n in range(count)]
+        lying = [camera_id_on(partitions[n % len(partitions)], partitions) for n in range(count)]
         return [self.add(url, camera_id=camera_id).camera_id for camera_id in lying]
 
     def encrypted(self, url: str) -> str:
@@ -252,13 +252,6 @@ class Outbox:
         ]
         logs = "\n".join(log.read_text()[-4000:] for log in self._logs.glob("*.log"))
         return f"not in time; {len(self.frames)} frames and ticks; last statuses: {states}\n{logs}"
-
-
-def _id_on(partition: int, partitions: list[int]) -> UUID:
-    partition_of = DefaultPartitioner()
-    while partition_of(str(found := uuid4()).encode(), partitions, []) != partition:
-        pass
-    return found
 
 
 def changed(config: CameraConfig, **changes: object) -> CameraConfig:

@@ -1,7 +1,8 @@
 """Cameras that send frames to the stage, and what the stage makes of them."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from uuid import UUID, uuid4
 
@@ -88,15 +89,25 @@ class Cameras:
         """Send a vehicle that crosses the frame, without the tick that ends its track."""
         camera_id = camera_id or uuid4()
         for number in range(frames):
-            car = Parked(plate, x_px=400 + 60 * number)
-            image = jpeg(car_scene([car], seed=number))
             captured_ms = start_ms + FRAME_MS * number
-            self.send(camera_id, captured_ms, image, is_in_time=is_in_time)
+            self.send(camera_id, captured_ms, _picture(plate, number), is_in_time=is_in_time)
         return camera_id
 
     def close(self) -> None:
         """Disconnect."""
         self._producer.close()
+
+
+def draw(plates: Sequence[str], *, frames: int) -> None:
+    """Draw beforehand what :meth:`Cameras.drive_past` sends of these plates."""
+    for plate in plates:
+        for number in range(frames):
+            _picture(plate, number)
+
+
+@cache
+def _picture(plate: str, number: int) -> bytes:
+    return jpeg(car_scene([Parked(plate, x_px=400 + 60 * number)], seed=number))
 
 
 class Outcome:
