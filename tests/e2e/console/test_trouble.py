@@ -151,6 +151,7 @@ def test_a_stream_that_cannot_be_opened_is_said_and_filled_up_once_it_can(
     console.sees("interrupted; trying again")
     console.sees("No pass yet.")
     row = passed(account, account.id, "Gate", 0, captured_ms=now_ms(), plate="MISSED1")
+    stack.put_images(row, 0)
     stack.publish(row)
     expect(console.page.get_by_role("link").filter(has_text="MISSED1")).to_have_count(0)
     console.page.unroute(stream)
