@@ -82,12 +82,14 @@ class CameraRegistry:
         # What is read, published and stored must not mix with another one's turn.
         self._turn = asyncio.Lock()
         self._changed = asyncio.Event()
-        # Partitions whose next configuration is not published yet: what follows it is not known.
-        self._behind: set[int] = set()
+        # While a configuration is not published, none of those after it is known, whatever its
+        # partition: they are taken one by one.
+        self._is_behind = False
+        self._failures = 0
 
     def reset(self) -> None:
         """Start over, as the partitions are read again from what was released on."""
-        self._behind.clear()
+        self._is_behind = False
 
     def is_known(self, camera_id: UUID) -> bool:
         """Return whether a camera is there."""
@@ -99,7 +101,7 @@ class CameraRegistry:
         Raises:
             TransientError: the broker or Kafka is unavailable.
         """
-        async with self._turn_of(partition):
+        async with self._configuration():
             before = self._known(camera.camera_id)
             camera = msgspec.structs.replace(
                 camera, stream_url_encrypted="", motion_url_encrypted=None
@@ -120,7 +122,7 @@ class CameraRegistry:
         Raises:
             TransientError: the broker or Kafka is unavailable.
         """
-        async with self._turn_of(partition):
+        async with self._configuration():
             known = self._known(camera_id)
             if known is not None:
                 await self._publish(removals(known.topics))
@@ -128,20 +130,22 @@ class CameraRegistry:
                 log.info("mqtt_camera_removed", camera_id=str(camera_id))
 
     async def apply_status(
-        self, status: CameraStatus, partition: int, *, wait_seconds: float, is_event: bool
+        self, status: CameraStatus, *, wait_seconds: float, is_event: bool
     ) -> None:
         """Publish that a camera came or went; without ``is_event`` only its state is kept right.
 
-        One that is not known yet is waited for a little, and for as long as configurations of its
-        partition cannot be published. Safe to repeat.
+        One that is not known yet is waited for a little, and for as long as configurations cannot
+        be published. Safe to repeat.
 
         Raises:
             TransientError: the broker or Kafka is unavailable.
         """
+        was_behind, failures = self._is_behind, self._failures
         await self._wait_for(status.camera_id, wait_seconds)
         async with self._turn:
             known = self._known(status.camera_id)
-            if known is None and partition in self._behind:
+            is_waited_for = was_behind or self._is_behind or self._failures > failures
+            if known is None and is_waited_for:
                 raise TransientError("the camera is not announced to the broker yet")
             if known is None:
                 log.debug("camera_gone", camera_id=str(status.camera_id))
@@ -171,18 +175,19 @@ class CameraRegistry:
             log.info("mqtt_cameras_told", count=len(own))
 
     @asynccontextmanager
-    async def _turn_of(self, partition: int) -> AsyncIterator[None]:
-        self._behind.add(partition)
+    async def _configuration(self) -> AsyncIterator[None]:
+        self._is_behind = True
         try:
             async with self._turn:
                 yield
         except TransientError:
             # It is done again, and what follows it waits.
+            self._failures += 1
             raise
         except BaseException:
-            self._behind.discard(partition)
+            self._is_behind = False
             raise
-        self._behind.discard(partition)
+        self._is_behind = False
 
     async def _publish_changes(self, known: KnownCamera, before: KnownCamera | None) -> None:
         old = () if before is None else self._retained(before)

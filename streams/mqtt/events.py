@@ -189,7 +189,6 @@ class CameraUpdates:
         is_event = self._start_times.is_started_before(event.message.partition, status.at_ms)
         await self._registry.apply_status(
             status,
-            event.message.partition,
             wait_seconds=_CAMERA_KNOWN_WITHIN_SECONDS,
             is_event=is_event,
         )

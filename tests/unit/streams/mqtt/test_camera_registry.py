@@ -86,7 +86,7 @@ def _status(state: CameraState, *, silent_ms: int = 0) -> CameraStatus:
 
 
 async def _apply(registry: CameraRegistry, status: CameraStatus, *, is_event: bool = True) -> None:
-    await registry.apply_status(status, 0, wait_seconds=0, is_event=is_event)
+    await registry.apply_status(status, wait_seconds=0, is_event=is_event)
 
 
 async def test_the_state_follows_the_camera() -> None:
@@ -203,7 +203,7 @@ async def test_a_status_that_comes_before_its_camera_waits_for_it() -> None:
     broker = Broker()
     registry = _registry(Table(), broker)
     status = _status(CameraState.ONLINE)
-    waiting = asyncio.create_task(registry.apply_status(status, 0, wait_seconds=5, is_event=True))
+    waiting = asyncio.create_task(registry.apply_status(status, wait_seconds=5, is_event=True))
     await asyncio.sleep(0)
     await registry.configure(CAMERA, 0)
     await waiting
@@ -219,16 +219,42 @@ async def test_the_first_event_of_a_new_camera_waits_for_a_broker_that_is_unavai
     other = msgspec.structs.replace(CAMERA, camera_id=CAMERAS[1])
     for _ in range(2):
         for attempt in (
-            registry.configure(other, 0),
+            registry.configure(other, 1),
             _apply(registry, _status(CameraState.ONLINE)),
         ):
             with pytest.raises(TransientError):
                 await attempt
     broker.is_unavailable = False
-    await registry.configure(other, 0)
+    await registry.configure(other, 1)
     await registry.configure(CAMERA, 0)
     await _apply(registry, _status(CameraState.ONLINE))
     assert (broker.kept[STATE], broker.events) == (b"online", [EVENTS])
+
+
+@pytest.mark.parametrize("begins", ["while it fails", "before it fails"])
+async def test_a_new_camera_is_known_only_after_the_one_that_held_it_up(begins: str) -> None:
+    broker = Broker()
+    registry = _registry(Table(), broker)
+    other = msgspec.structs.replace(CAMERA, camera_id=CAMERAS[1])
+    status = _status(CameraState.ONLINE)
+    waited = registry.apply_status(status, wait_seconds=0.05, is_event=True)
+    broker.is_unavailable = True
+    if begins == "while it fails":
+        with pytest.raises(TransientError):
+            await registry.configure(other, 0)
+    waiting = asyncio.create_task(waited)
+    await asyncio.sleep(0)
+    if begins == "before it fails":
+        with pytest.raises(TransientError):
+            await registry.configure(other, 0)
+    broker.is_unavailable = False
+    await registry.configure(other, 0)
+    # The camera's own configuration is next, and its status may not be dropped before.
+    with pytest.raises(TransientError):
+        await waiting
+    await registry.configure(CAMERA, 0)
+    await _apply(registry, status)
+    assert broker.events == [EVENTS]
 
 
 async def test_a_status_of_a_camera_that_is_gone_does_not_wait_for_ever() -> None:
