@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from typing import Final, Protocol
 
 from api.outbox.traced_values import split_trace
@@ -117,8 +116,7 @@ class KafkaPublisher:
                         )
                     sent.append((row, future))
                     if span is not None:
-                        future.add_callback(partial(_end_span, span))
-                        future.add_errback(partial(_end_span, span))
+                        future.add_both(_end_span, span)
             self._producer.flush(timeout=_ACK_SECONDS)
             for row, future in sent:
                 with _noting_refusal(row, refused):

@@ -71,20 +71,18 @@ def message_trace(message: IncomingMessage) -> TraceContext | None:
     return parse_traceparent(dict(message.headers).get(TRACEPARENT))
 
 
-def send_span(
-    topic: str, parent: TraceContext | None, attributes: Attributes | None = None
-) -> Span | None:
+def send_span(topic: str, parent: TraceContext | None) -> Span | None:
     """Begin the span of a message that is sent, or None; ended when Kafka has the message."""
     if parent is None:
         return None
-    return start_span(f"send {topic}", SpanKind.PRODUCER, parent, _about("send", topic, attributes))
+    return start_span(f"send {topic}", SpanKind.PRODUCER, parent, about_topic("send", topic))
 
 
 def sending(topic: str) -> AbstractContextManager[Span | None]:
     """Return a block that sends one message in the caller's trace, if it is in one."""
     if current_trace() is None:
         return nullcontext()
-    return traced(f"send {topic}", SpanKind.PRODUCER, _about("send", topic, None))
+    return traced(f"send {topic}", SpanKind.PRODUCER, about_topic("send", topic))
 
 
 def processing(message: IncomingMessage, group: str) -> AbstractContextManager[Span | None]:
@@ -151,20 +149,20 @@ def other_traces() -> list[TraceContext]:
     return [trace for trace in _batch.get().traces if trace != current]
 
 
-def _about(operation: str, topic: str, more: Attributes | None) -> Attributes:
+def about_topic(operation: str, topic: str) -> dict[str, str]:
+    """Return the attributes of a span that sends to or processes from a topic (its full name)."""
     return {
         "messaging.system": "kafka",
         "messaging.operation.name": operation,
         "messaging.operation.type": operation,
         "messaging.destination.name": topic,
-        **(more or {}),
     }
 
 
 def _about_message(message: IncomingMessage, group: str) -> Attributes:
-    place: Attributes = {
+    return {
+        **about_topic("process", message.topic),
         "messaging.consumer.group.name": group,
         "messaging.destination.partition.id": str(message.partition),
         "messaging.kafka.offset": message.offset,
     }
-    return _about("process", message.topic, place)

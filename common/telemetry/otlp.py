@@ -28,7 +28,7 @@ from opentelemetry.trace import Span as OtelSpan
 from opentelemetry.trace import SpanKind as OtelSpanKind
 from prometheus_client import Counter
 
-from common.telemetry.tracing import Attributes, Span, SpanKind, TraceContext
+from common.telemetry.tracing import MAX_LINKS, Attributes, Span, SpanKind, TraceContext
 
 log = structlog.get_logger(__name__)
 # Each failed try with its trace, and each span for which the queue has no room. What there is to
@@ -160,7 +160,9 @@ class OtlpTracer:
             ),
             # What is sampled was decided before.
             sampler=ALWAYS_ON,
-            span_limits=SpanLimits(max_attributes=32, max_links=16, max_attribute_length=256),
+            span_limits=SpanLimits(
+                max_attributes=32, max_links=MAX_LINKS, max_attribute_length=256
+            ),
             shutdown_on_exit=False,
         )
         self._provider.add_span_processor(_CountingProcessor(self._exporter, spans))

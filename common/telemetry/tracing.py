@@ -30,12 +30,14 @@ from structlog.contextvars import (
 TRACEPARENT: Final = "traceparent"
 """The name of the header, of HTTP and of Kafka's messages alike."""
 
+MAX_LINKS: Final = 16
+"""A span has at most that many links to others."""
+
 Attributes = Mapping[str, str | int | float | bool]
 
 _VERSION_00 = re.compile(r"00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})\Z", re.ASCII)
 _SAMPLED: Final = 0x01
 _LOG_FIELDS: Final = ("trace_id", "span_id")
-_MAX_LINKS: Final = 16
 _GIVEN_A_SECOND: Final = 10
 
 
@@ -179,7 +181,7 @@ def start_span(
     tracing = _tracing
     if tracing is None or parent is None:
         return None
-    others = [link for link in links if link != parent][:_MAX_LINKS]
+    others = [link for link in links if link != parent][:MAX_LINKS]
     return tracing.tracer.start(name, kind, parent, attributes or {}, others, None)
 
 

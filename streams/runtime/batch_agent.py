@@ -84,7 +84,7 @@ class BatchAgent(Generic[R]):
 
         if batch.read:
             about = ((event.message, self._about(read)) for event, read in batch.read.items())
-            with processing_all(about, self._guard.stage):
+            with processing_all(about, self._guard.group):
                 await self._guard.run_batch(tuple(batch.read), handle)
 
 

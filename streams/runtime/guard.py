@@ -136,9 +136,14 @@ class Guard:
         """The stage whose handlers it runs."""
         return self._stage
 
+    @property
+    def group(self) -> str:
+        """The consumer group of the stage, as Kafka names it."""
+        return str(self._app.conf.id)
+
     async def run(self, event: Event, handler: Handler) -> None:
         """Handle one event and release it: retried, dead-lettered, or given up unreleased."""
-        with processing(event.message, self._stage):
+        with processing(event.message, self.group):
             await self.run_batch([event], lambda events: handler(events[0]))
 
     async def run_batch(self, events: Sequence[Event], handler: BatchHandler) -> None:

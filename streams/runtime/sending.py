@@ -118,12 +118,8 @@ async def try_to_send(topic: faust.TopicT, messages: Sequence[OutgoingMessage]) 
 
 def _spans(topic: str, messages: Sequence[OutgoingMessage]) -> dict[int, Span]:
     """Begin the spans of those messages that go on with a trace, by their indices."""
-    begun = {
-        index: send_span(topic, message.trace)
-        for index, message in enumerate(messages)
-        if message.trace is not None
-    }
-    return {index: span for index, span in begun.items() if span is not None}
+    begun = ((index, send_span(topic, each.trace)) for index, each in enumerate(messages))
+    return {index: span for index, span in begun if span is not None}
 
 
 def _by_partition(messages: Sequence[OutgoingMessage], count: int) -> dict[int, list[int]]:

@@ -203,6 +203,7 @@ def _add_delivery(shared: _StageParts) -> None:
         http=http,
         email=_mail(settings, images),
         services=services,
+        topic=raw_topic(app, DELIVERIES).get_topic_name(),
         now_ms=now_ms,
     )
     dispatcher = _add_dispatcher(shared, sender.send)

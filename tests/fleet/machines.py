@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from deploy.local.servers.base import tied
+from tests.services.ip_command import ip
 
 _COMMAND_SECONDS = 10
 _NETWORKS = itertools.count()
@@ -49,11 +50,11 @@ class Machine:
 
     def cut_off(self) -> None:
         """Let all packets to and from it vanish from now on."""
-        _ip("link", "set", self.name, "nomaster")
+        ip("link", "set", self.name, "nomaster")
 
     def reconnect(self) -> None:
         """Let packets through again."""
-        _ip("link", "set", self.name, "master", self.switch)
+        ip("link", "set", self.name, "master", self.switch)
 
     def command(self, *command: str) -> tuple[str, ...]:
         """Return the command as it is run there."""
@@ -65,12 +66,12 @@ class Machine:
         """Make what Python processes there begin with.
 
         Raises:
-            NetworkRefusedError: libfaketime is missing.
+            FileNotFoundError: libfaketime is missing.
         """
         if not self.ahead_seconds:
             return
         if not _FAKETIME.exists():
-            raise NetworkRefusedError("no libfaketime: apt-get install libfaketime")
+            raise FileNotFoundError("no libfaketime: apt-get install libfaketime")
         clock = {
             "LD_PRELOAD": str(_FAKETIME),
             "FAKETIME": f"+{self.ahead_seconds:g}s",
@@ -109,7 +110,8 @@ def laid_network(folder: Path, ahead_seconds: Sequence[float]) -> Iterator[Netwo
     """Lay a network for the length of the block, with one machine for each clock.
 
     Raises:
-        NetworkRefusedError: this user may not, or libfaketime is missing.
+        NetworkRefusedError: this user may not.
+        FileNotFoundError: libfaketime is missing.
     """
     number = (os.getpid() * 7 + next(_NETWORKS)) % 4_096
     switch, begin = f"flt{number}", f"10.{220 + number // 256}.{number % 256}"
@@ -119,37 +121,37 @@ def laid_network(folder: Path, ahead_seconds: Sequence[float]) -> Iterator[Netwo
     )
     network = Network(f"{begin}.1", machines)
     try:
-        try:
-            _lay(switch, network)
-        except (subprocess.CalledProcessError, OSError) as error:
-            said = getattr(error, "stderr", b"") or str(error).encode()
-            raise NetworkRefusedError(
-                f"no network of machines can be laid here, which takes root: {said.decode()}"
-            ) from error
+        _add_switch(switch)
+        _lay(switch, network)
         yield network
     finally:
         for machine in machines:
             with suppress(subprocess.CalledProcessError, OSError):
-                _ip("netns", "delete", machine.name)
+                ip("netns", "delete", machine.name)
         with suppress(subprocess.CalledProcessError, OSError):
-            _ip("link", "delete", switch)
+            ip("link", "delete", switch)
+
+
+def _add_switch(name: str) -> None:
+    try:
+        ip("link", "add", name, "type", "bridge", "forward_delay", "0")
+    except subprocess.CalledProcessError as error:
+        said = error.stderr.decode().strip()
+        raise NetworkRefusedError(
+            f"no network can be laid here, which takes root: {said}"
+        ) from error
 
 
 def _lay(switch: str, network: Network) -> None:
-    _ip("link", "add", switch, "type", "bridge", "forward_delay", "0")
-    _ip("address", "add", f"{network.address}/24", "dev", switch)
-    _ip("link", "set", switch, "up")
+    ip("address", "add", f"{network.address}/24", "dev", switch)
+    ip("link", "set", switch, "up")
     for machine in network.machines:
         machine.folder.mkdir(parents=True, exist_ok=True)
         machine.set_clock()
         name = machine.name
-        _ip("netns", "add", name)
-        _ip("link", "add", name, "type", "veth", "peer", "name", "eth0", "netns", name)
-        _ip("link", "set", name, "master", switch, "up")
-        _ip("-n", name, "link", "set", "lo", "up")
-        _ip("-n", name, "address", "add", f"{machine.address}/24", "dev", "eth0")
-        _ip("-n", name, "link", "set", "eth0", "up")
-
-
-def _ip(*words: str) -> None:
-    subprocess.run(("ip", *words), check=True, capture_output=True, timeout=_COMMAND_SECONDS)
+        ip("netns", "add", name)
+        ip("link", "add", name, "type", "veth", "peer", "name", "eth0", "netns", name)
+        ip("link", "set", name, "master", switch, "up")
+        ip("-n", name, "link", "set", "lo", "up")
+        ip("-n", name, "address", "add", f"{machine.address}/24", "dev", "eth0")
+        ip("-n", name, "link", "set", "eth0", "up")

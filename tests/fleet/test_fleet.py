@@ -113,6 +113,7 @@ def _round(
     )
     for each in lateness:
         say(str(each))
+    assert mine, "nothing was sent"
     assert recovery.is_in_time, f"not recovered within {RECOVERY_SECONDS} s: {recovery}"
     for each in lateness:
         assert not each.missing, each
@@ -145,6 +146,8 @@ def _hold_cameras_to_account(scenery: Scenery, watched: Watched) -> None:
             cuts=watched.cuts,
         )
         assert not findings, findings
+    received = tuple(scenery.receivers.web.received)
+    assert of_seen(watched.ids, received, _ALERT, unix_offset_seconds=0, since=0).seconds
 
 
 def _releases_folder() -> Path:

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.blocks import RunsForABlock
+from tests.services.ip_command import ip
 
 _CLONE_NEWNET = 0x40000000
 _COMMAND_SECONDS = 10
@@ -57,7 +58,7 @@ class Cable:
         return f"far{self.device}"
 
     def _set_far_end(self, state: str) -> None:
-        _ip("-n", self.name, "link", "set", self.far_device, state)
+        ip("-n", self.name, "link", "set", self.far_device, state)
 
 
 @contextmanager
@@ -78,25 +79,20 @@ def laid_cable() -> Iterator[Cable | None]:
     finally:
         with suppress(subprocess.CalledProcessError, OSError):
             # With the namespace both ends go.
-            _ip("netns", "delete", name)
+            ip("netns", "delete", name)
 
 
 def _lay(cable: Cable) -> None:
     far = cable.far_device
-    _ip("netns", "add", cable.name)
+    ip("netns", "add", cable.name)
     peer = ("peer", "name", far, "address", _FAR_HARDWARE_ADDRESS, "netns", cable.name)
-    _ip("link", "add", cable.device, "type", "veth", *peer)
-    _ip("address", "add", f"{cable.near_address}/30", "dev", cable.device)
-    _ip("link", "set", cable.device, "up")
-    _ip("-n", cable.name, "address", "add", f"{cable.address}/30", "dev", far)
-    _ip("-n", cable.name, "link", "set", far, "up")
+    ip("link", "add", cable.device, "type", "veth", *peer)
+    ip("address", "add", f"{cable.near_address}/30", "dev", cable.device)
+    ip("link", "set", cable.device, "up")
+    ip("-n", cable.name, "address", "add", f"{cable.address}/30", "dev", far)
+    ip("-n", cable.name, "link", "set", far, "up")
     neighbour = (cable.address, "lladdr", _FAR_HARDWARE_ADDRESS, "dev", cable.device)
-    _ip("neighbour", "replace", *neighbour, "nud", "permanent")
-
-
-def _ip(*words: str) -> None:
-    command = ("ip", *words)
-    subprocess.run(command, check=True, capture_output=True, timeout=_COMMAND_SECONDS)
+    ip("neighbour", "replace", *neighbour, "nud", "permanent")
 
 
 class Relay(RunsForABlock):

@@ -19,7 +19,6 @@ from common.records.deliveries import (
     WebhookTarget,
 )
 from common.records.payloads import delivery_body
-from common.records.topics import DELIVERIES
 from common.records.webhooks import (
     ATTEMPT_HEADER,
     EVENT_ID_HEADER,
@@ -27,6 +26,7 @@ from common.records.webhooks import (
     WEBHOOK_ID_HEADER,
 )
 from common.secrets import SecretBox
+from common.telemetry.messaging import about_topic
 from common.telemetry.tracing import Attributes, SpanKind, parse_traceparent, traced
 from streams.runtime.alert_book import AlertBook
 from streams.webhooks.delivery.http_sender import SignedRequest
@@ -70,8 +70,11 @@ class DeliverySender:
         http: RequestTransport,
         email: PeopleTransport,
         services: PeopleTransport,
+        topic: str,
         now_ms: Callable[[], int],
     ) -> None:
+        """``topic`` is the full name of that of deliveries."""
+        self._topic = topic
         self._subscriptions = subscriptions
         self._alerts = alerts
         self._box = box
@@ -89,16 +92,12 @@ class DeliverySender:
         if trace is None:
             return await self._send(delivery, number)
         about: Attributes = {
-            "messaging.system": "kafka",
-            "messaging.operation.name": "process",
-            "messaging.operation.type": "process",
-            "messaging.destination.name": DELIVERIES.name,
+            **about_topic("process", self._topic),
             "platestream.delivery.id": str(delivery.id),
             "platestream.delivery.attempt": number,
             "platestream.recognition.id": str(delivery.recognition_id or ""),
         }
-        name = f"process {DELIVERIES.name}"
-        with traced(name, SpanKind.CONSUMER, about, parent=trace) as span:
+        with traced(f"process {self._topic}", SpanKind.CONSUMER, about, parent=trace) as span:
             result = await self._send(delivery, number)
             if span is not None and result.kind is not SendKind.ACCEPTED:
                 span.fail(result.kind.value)

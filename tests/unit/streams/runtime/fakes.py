@@ -18,6 +18,7 @@ class FakeApp:
     """What the guard needs of an app; remembers what was released."""
 
     def __init__(self) -> None:
+        self.conf = SimpleNamespace(id="platestream-testing")
         self.is_leaving = False
         self.is_waiting = False
         self.metrics = StageMetrics()

@@ -49,7 +49,7 @@ async def test_a_handler_runs_in_the_trace_of_its_message() -> None:
 
     assert seen == [tracer.spans[0].context, None]
     assert tracer.names == ["process things"]
-    assert tracer.spans[0].attributes["messaging.consumer.group.name"] == "testing"
+    assert tracer.spans[0].attributes["messaging.consumer.group.name"] == "platestream-testing"
 
 
 async def test_a_batch_keeps_the_traces_of_its_messages_apart() -> None:

@@ -53,6 +53,7 @@ def _sender(transport: Transport) -> DeliverySender:
         http=transport,
         email=transport,
         services=transport,
+        topic="deliveries",
         now_ms=lambda: 0,
     )
 
