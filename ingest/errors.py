@@ -40,7 +40,7 @@ class CaptureErrorCode(Enum):
 def motion_fault(code: CaptureErrorCode) -> str:
     """Return the sentence that says why a camera's motion stream is not used."""
     reason = code.value[0].lower() + code.value[1:]
-    return f"The motion stream is not used, the main stream is judged by itself: {reason}"
+    return f"The motion stream is not used, the camera goes on without it: {reason}"
 
 
 class CaptureError(TransientError):

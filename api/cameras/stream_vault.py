@@ -13,6 +13,7 @@ from common.urls.files import video_file
 from common.urls.streams import (
     MASK,
     StreamScheme,
+    StreamUrl,
     StreamUrlRules,
     mask_password,
     parse_stream_url,
@@ -81,7 +82,7 @@ class StreamVault:
             return None
         field = MOTION_FIELD
         stream = self.store(text, field) if kept is None else self.replace(kept, text, field)
-        if not self._is_live(stream):
+        if not self._parsed(stream, field).is_live:
             raise invalid_field(field, "must be live: RTSP, or HTTP other than a playlist.")
         self.require_fit(stream, main)
         return stream
@@ -93,14 +94,12 @@ class StreamVault:
         Raises:
             ApiError: 400 on ``motionUrl``.
         """
-        one, other = (
-            self._identifier(self._box.decrypt(each.encrypted)) for each in (motion, main)
-        )
-        if one == other:
+        url = self._parsed(main, FIELD)
+        if stream_identifier(self._parsed(motion, MOTION_FIELD)) == stream_identifier(url):
             raise invalid_field(
                 MOTION_FIELD, "is the camera's own stream: give its second, smaller one."
             )
-        if not self._is_live(main):
+        if not url.is_live:
             raise invalid_field(
                 MOTION_FIELD,
                 "serves a live camera only: all of a playlist or a file (rtspUrl) is decoded.",
@@ -120,7 +119,7 @@ class StreamVault:
 
         A hash, since an address may be long and is nobody's business in a log.
         """
-        identifier = self._identifier(self._box.decrypt(stream.encrypted))
+        identifier = stream_identifier(self._parsed(stream, FIELD))
         return "stream-" + hashlib.sha256(identifier.encode()).hexdigest()[:_IDENTIFIER_DIGITS]
 
     def _stored(self, text: str, field: str) -> StoredStream:
@@ -132,20 +131,14 @@ class StreamVault:
             raise _refused(error, field) from error
         return StoredStream(self._box.encrypt(text), mask_password(text))
 
-    def _is_live(self, stream: StoredStream) -> bool:
+    def _parsed(self, stream: StoredStream, field: str) -> StreamUrl:
         try:
-            return parse_stream_url(self._box.decrypt(stream.encrypted), self._rules).is_live
+            return parse_stream_url(self._box.decrypt(stream.encrypted), self._rules)
         except InvalidInputError as error:
-            raise _refused(error) from error
-
-    def _identifier(self, text: str) -> str:
-        try:
-            return stream_identifier(parse_stream_url(text, self._rules))
-        except InvalidInputError as error:
-            raise _refused(error) from error
+            raise _refused(error, field) from error
 
 
-def _refused(error: InvalidInputError, field: str = FIELD) -> ApiError:
+def _refused(error: InvalidInputError, field: str) -> ApiError:
     return invalid_field(field, str(error))
 
 

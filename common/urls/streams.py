@@ -69,7 +69,7 @@ class StreamUrl:
     def is_live(self) -> bool:
         """False for a file, and for what its name says to be a playlist."""
         is_http = self.scheme in (StreamScheme.HTTP, StreamScheme.HTTPS)
-        is_playlist = is_http and urlsplit(self.text).path.lower().endswith(".m3u8")
+        is_playlist = is_http and names_playlist(self.text)
         return self.scheme is not StreamScheme.FILE and not is_playlist
 
     def __repr__(self) -> str:
@@ -112,6 +112,11 @@ class CameraAddresses(Protocol):
     @property
     def camera_files_folder(self) -> Path | None:
         """Folder of the video files that cameras may play; None: no file is a camera."""
+
+
+def names_playlist(url: str) -> bool:
+    """Return whether an address over HTTP ends as those of playlists do."""
+    return urlsplit(url).path.lower().endswith(".m3u8")
 
 
 def stream_url_rules(settings: CameraAddresses) -> StreamUrlRules:

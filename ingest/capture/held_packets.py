@@ -6,14 +6,17 @@ from typing import Any, Final, Protocol
 
 import av
 
-from ingest.capture.stream_gate import (
-    KEPT_SECONDS,
-    MAX_HELD_BYTES,
-    MAX_HELD_PACKETS,
-    MAX_WATCHED_BYTES,
-    MAX_WATCHED_PACKETS,
-)
 from ingest.clocks import Instant
+
+MAX_HELD_BYTES: Final = 8 * 1024 * 1024
+MAX_HELD_PACKETS: Final = 1_000
+MAX_WATCHED_BYTES: Final = 24 * 1024 * 1024
+MAX_WATCHED_PACKETS: Final = 2_000
+"""Of a stream that another one watches: four seconds, and up to two groups of pictures."""
+
+KEPT_SECONDS: Final = 4.0
+"""Packets of a stream that another one watches are kept for at least so long: the two may be two
+seconds apart, and what moves is seen in the small one only after a moment."""
 
 _MAX_GLIMPSES: Final = 8
 """Key frames among what is held that were decoded when they came; seconds lie between two."""

@@ -13,7 +13,13 @@ from av.codec.hwaccel import HWAccel
 
 from common.errors import InvalidInputError
 from common.urls.files import video_file
-from common.urls.streams import StreamScheme, StreamUrl, StreamUrlRules, parse_stream_url
+from common.urls.streams import (
+    StreamScheme,
+    StreamUrl,
+    StreamUrlRules,
+    names_playlist,
+    parse_stream_url,
+)
 from ingest.addresses import resolve
 from ingest.capture.camera_stream import DECODER_OPTIONS, CameraStream, OpenedStream
 from ingest.capture.deadline import ConnectionDeadline
@@ -186,7 +192,7 @@ class _Opening:
             ca_file=self.limits.ca_file,
         )
         body = source.open(source.url)
-        if body.media_type in _PLAYLIST_TYPES or urlsplit(source.url).path.endswith(".m3u8"):
+        if body.media_type in _PLAYLIST_TYPES or names_playlist(source.url):
             body.close()
             return self._open_playlist(source)
         if body.media_type in _PAGE_TYPES:

@@ -197,9 +197,9 @@ class CameraConnection:
         """The reason of its end; :attr:`CaptureErrorCode.ENDED` also while it is open."""
 
     @property
-    def is_paced(self) -> bool:
-        """True for a recording or a playlist, from its first frame on."""
-        return self._pacer is not None
+    def is_playlist(self) -> bool:
+        """True for a stream that comes in pieces by a playlist, once it is open."""
+        return self._stream is not None and self._stream.is_segmented
 
     @property
     def is_stopped(self) -> bool:
@@ -263,13 +263,13 @@ class CameraConnection:
             )
             self._stream = stream
             with stream:
-                if not is_announced:
-                    yield StreamOpened()
-                    is_announced = True
                 if self._pacer is None and (is_file or stream.is_segmented):
                     self._pacer = Pacer()
                 if self._pacer is None and context.watch is not None:
                     stream.watched_by(context.watch)
+                if not is_announced:
+                    yield StreamOpened()
+                    is_announced = True
                 yield from self._play(stream)
             if not is_file or self._last_seconds is None:
                 return

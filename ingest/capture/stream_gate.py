@@ -36,15 +36,6 @@ _LEAST_DEVIATION: Final = 0.03
 MAX_INTERVAL_SECONDS: Final = 12.0
 _MIN_INTERVAL_SECONDS: Final = 0.3
 _OVERDUE: Final = 2.0
-MAX_HELD_BYTES: Final = 8 * 1024 * 1024
-MAX_HELD_PACKETS: Final = 1_000
-MAX_WATCHED_BYTES: Final = 24 * 1024 * 1024
-MAX_WATCHED_PACKETS: Final = 2_000
-"""Of a stream that another one watches: four seconds, and up to two groups of pictures."""
-
-KEPT_SECONDS: Final = 4.0
-"""Packets of a stream that another one watches are kept for at least so long: the two may be two
-seconds apart, and what moves is seen in the small one only after a moment."""
 
 
 class StreamGate:

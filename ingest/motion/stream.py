@@ -6,7 +6,7 @@ from typing import Final
 
 import structlog
 
-from common.urls.streams import StreamScheme, StreamUrl
+from common.urls.streams import StreamUrl
 from ingest.capture.messages import (
     LookSettings,
     MotionTold,
@@ -47,23 +47,18 @@ class MotionStream:
         """``number`` is that of the camera's capture; ``report`` never waits."""
         assert look.motion is not None, "nothing is kept back without a motion gate"
         self._number = number
-        # A file is played as if it were live.
-        self._must_be_live = url.scheme is not StreamScheme.FILE
         self._gate = MotionGate(look.motion)
         self._report = report
         self._reader = FrameReader(f"{name}-motion", url, reader, now)
         self._lock = threading.Lock()
         self._trust = MotionTrust(look.motion.hold_seconds, now().seconds)
-        self._fault: CaptureErrorCode | None = None
-        self._has_told = False
+        self._is_refused = False
+        # None at first: another process may have told of a fault.
+        self._told: str | None = None
         self._told_seconds = now().seconds
         interval_seconds = max(_MIN_GLIMPSE_SECONDS, look.snapshot_interval_seconds)
-        self._glimpse_seconds = min(_MAX_GLIMPSE_SECONDS, interval_seconds)
-
-    @property
-    def glimpse_seconds(self) -> float:
+        self.glimpse_seconds = min(_MAX_GLIMPSE_SECONDS, interval_seconds)
         """Time between two key frames of the main stream that are decoded to compare the two."""
-        return self._glimpse_seconds
 
     def count_in(self, area: WatchedArea) -> None:
         """Have movement count in an area only. For any thread."""
@@ -75,8 +70,17 @@ class MotionStream:
             self._trust.lost(CaptureErrorCode.CRASH)
 
     def start(self) -> None:
-        """Begin to read."""
-        self._reader.start(self._follow)
+        """Begin to read, unless it is refused."""
+        with self._lock:
+            if not self._is_refused:
+                self._reader.start(self._follow)
+
+    def refuse(self, code: CaptureErrorCode) -> None:
+        """Read it no more, as it could save nothing, and tell why. For any thread."""
+        with self._lock:
+            self._is_refused = True
+            self._reader.stop()
+            self._tell(code)
 
     def stop(self) -> None:
         """Have the thread end; returns immediately."""
@@ -85,6 +89,8 @@ class MotionStream:
     def is_quiet(self, now_seconds: float) -> bool | None:
         """Return whether nothing moves; None: the stream is not to be gone by. For any thread."""
         with self._lock:
+            if self._is_refused:
+                return None
             is_quiet = self._trust.is_quiet(now_seconds)
             self._tell_if_due(now_seconds)
         return is_quiet
@@ -98,11 +104,12 @@ class MotionStream:
         if now_seconds - self._told_seconds < _TOLD_SECONDS:
             return
         self._told_seconds = now_seconds
-        fault = self._trust.fault(now_seconds)
-        # The first one always: another process may have told of a fault.
-        if fault is not self._fault or not self._has_told:
-            self._fault, self._has_told = fault, True
-            name = "" if fault is None else fault.name
+        self._tell(self._trust.fault(now_seconds))
+
+    def _tell(self, fault: CaptureErrorCode | None) -> None:
+        name = "" if fault is None else fault.name
+        if name != self._told:
+            self._told = name
             log.info("motion_stream", capture=self._number, fault=name.lower())
             self._report(MotionTold(number=self._number, fault=name))
 
@@ -121,10 +128,10 @@ class MotionStream:
         # The camera may have been turned meanwhile.
         self._gate.reset()
         for event in connection:
+            if connection.is_playlist:
+                raise CaptureError(CaptureErrorCode.NOT_LIVE)
             if not isinstance(event, CapturedFrame):
                 continue
-            if connection.is_paced and self._must_be_live:
-                raise CaptureError(CaptureErrorCode.NOT_LIVE)
             if not sampler.takes(event.stream_seconds, _LOOKS_PER_SECOND):
                 continue
             grey = event.frame.grey()

@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from ingest.capture.sampling import GreyImage
 from ingest.errors import CaptureErrorCode
 
-SILENT_SECONDS: Final = 2.5
+_SILENT_SECONDS: Final = 2.5
 """Without a picture for so long the main stream is opened: it is kept for longer."""
 
 _TOLD_SECONDS: Final = 10.0
 """Without a picture for so long the owner is told: most cameras are back earlier."""
 
-MARGIN_SECONDS: Final = 2.0
+_MARGIN_SECONDS: Final = 2.0
 """The two streams may be so far apart: what is over in one may be still to come in the other."""
 
 _COMPARED_SECONDS: Final = 4.0
@@ -77,7 +77,7 @@ class MotionTrust:
 
     def __init__(self, hold_seconds: float, now_seconds: float) -> None:
         """``hold_seconds``: for so long after the last movement something still moves."""
-        self._quiet_seconds = hold_seconds + MARGIN_SECONDS
+        self._quiet_seconds = hold_seconds + _MARGIN_SECONDS
         self._picture: GreyImage | None = None
         self._picture_seconds = now_seconds
         self._moved_seconds = now_seconds
@@ -154,7 +154,7 @@ class MotionTrust:
         return CaptureErrorCode.OTHER_MOVEMENT if is_other_movement else None
 
     def _is_there(self, seconds: float) -> bool:
-        is_recent = seconds - self._picture_seconds < SILENT_SECONDS
+        is_recent = seconds - self._picture_seconds < _SILENT_SECONDS
         return self._picture is not None and is_recent
 
     def _look_for_frozen(self, grey: GreyImage, seconds: float) -> None:
@@ -203,11 +203,11 @@ class MotionTrust:
         alarm = self._alarm
         if alarm is None:
             return
-        if seconds <= alarm.begin_seconds + _EPISODE_SECONDS + MARGIN_SECONDS:
+        if seconds <= alarm.begin_seconds + _EPISODE_SECONDS + _MARGIN_SECONDS:
             alarm.frames += seconds >= alarm.begin_seconds
             return
         self._alarm = None
-        if self._main_moved_seconds >= alarm.begin_seconds - 2 * MARGIN_SECONDS:
+        if self._main_moved_seconds >= alarm.begin_seconds - 2 * _MARGIN_SECONDS:
             self._stray = 0
             self._confirmed += 1
             self._is_astray = self._is_astray and self._confirmed < _AGREEING_TIMES
@@ -227,10 +227,10 @@ class MotionTrust:
         if age_seconds <= _EPISODE_SECONDS:
             episode.frames += moves
         # Until then it may still come in the other stream.
-        if age_seconds > _EPISODE_SECONDS + MARGIN_SECONDS:
+        if age_seconds > _EPISODE_SECONDS + _MARGIN_SECONDS:
             self._episode = None
             if episode.frames >= _EPISODE_FRAMES:
-                is_seen = self._moved_seconds >= episode.begin_seconds - 2 * MARGIN_SECONDS
+                is_seen = self._moved_seconds >= episode.begin_seconds - 2 * _MARGIN_SECONDS
                 self._unseen = 0 if is_seen else self._unseen + 1
 
 

@@ -43,6 +43,7 @@ from ingest.capture.messages import (
 from ingest.capture.reading import CameraConnection, CapturedFrame, FrameReader, FramesKept
 from ingest.capture.sampling import WatchedArea
 from ingest.clocks import MonotonicWallClock
+from ingest.errors import CaptureErrorCode
 from ingest.motion.stream import MotionStream
 
 log = structlog.get_logger(__name__)
@@ -141,20 +142,19 @@ class CaptureProgram:
             command.name, command.url, self._settings.reader, self._now, self._device, motion
         )
         self._lookers[number], self._readers[number] = looker, reader
-        reader.start(partial(self._follow, number, looker))
+        reader.start(partial(self._follow, number, looker, motion))
         if motion is not None and not command.is_motion_barred:
             motion.start()
 
     def _motion_of(self, command: Begin) -> MotionStream | None:
-        look = self._settings.look
-        if command.motion_url is None or look.motion is None or not look.rests:
+        if command.motion_url is None:
             return None
         motion = MotionStream(
             command.number,
             command.name,
             command.motion_url,
             self._settings.reader,
-            look,
+            self._settings.look,
             self._now,
             self._reports.put,
         )
@@ -187,17 +187,25 @@ class CaptureProgram:
         if reader is not None:
             reader.stop()
 
-    def _follow(self, number: int, looker: FrameLooker, reader: FrameReader) -> None:
+    def _follow(
+        self, number: int, looker: FrameLooker, motion: MotionStream | None, reader: FrameReader
+    ) -> None:
         """Read a reader's connections until it is stopped (reader's thread)."""
         self._reports.put(Running(number=number, thread_id=threading.get_ident()))
         for connection in reader.connections():
             with connection:
-                self._read(number, looker, connection)
+                self._read(number, looker, motion, connection)
             if not connection.is_stopped:
                 self._reports.put(Lost(number=number, fault=connection.error_code.name))
         self._reports.put(Ceased(number=number))
 
-    def _read(self, number: int, looker: FrameLooker, connection: CameraConnection) -> None:
+    def _read(
+        self,
+        number: int,
+        looker: FrameLooker,
+        motion: MotionStream | None,
+        connection: CameraConnection,
+    ) -> None:
         # A function of its own, so that no decoded frame is kept until the next connection.
         for event in connection:
             if isinstance(event, FramesKept):
@@ -205,6 +213,8 @@ class CaptureProgram:
             elif not isinstance(event, CapturedFrame):
                 looker.connected()
                 self._reports.put(Connected(number=number))
+                if motion is not None and connection.is_playlist:
+                    motion.refuse(CaptureErrorCode.MAIN_NOT_LIVE)
                 continue
             else:
                 _look(looker, event)

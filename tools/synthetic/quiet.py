@@ -43,7 +43,11 @@ def generate_small_clip(path: Path, clip: Path) -> None:
         stream.width, stream.height = _SMALL_PX
         stream.pix_fmt = "yuv420p"
         stream.codec_context.thread_count = 1
-        frames = (frame for at, frame in enumerate(source.decode(video=0)) if at % (FPS // 5) == 0)
+        frames = (
+            frame
+            for at, frame in enumerate(source.decode(video=0))
+            if at % (FPS // _SMALL_FPS) == 0
+        )
         for index, frame in enumerate(frames):
             small = frame.reformat(*_SMALL_PX, "yuv420p")
             small.pts, small.time_base = index, Fraction(1, _SMALL_FPS)

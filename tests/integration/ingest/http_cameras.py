@@ -17,6 +17,7 @@ import cv2
 import numpy as np
 
 USER, PASSWORD = "user", "hunter2"
+_ANY_KIND = "application/octet-stream"
 _REALM, _NONCE = "camera", "0123456789abcdef"
 
 
@@ -112,7 +113,9 @@ def _handler(folder: Path | None, image: bytes) -> type[BaseHTTPRequestHandler]:
             elif path in ("/basic", "/digest"):
                 self._head(401, **{"WWW-Authenticate": _challenge(path)})
             elif folder is not None and (folder / Path(path).name).is_file():
-                self._body("application/octet-stream", (folder / Path(path).name).read_bytes())
+                is_playlist = path.endswith(".m3u8")
+                kind = "application/vnd.apple.mpegurl" if is_playlist else _ANY_KIND
+                self._body(kind, (folder / Path(path).name).read_bytes())
             else:
                 self._head(404)
 

@@ -10,7 +10,7 @@ import pytest
 from common.records.cameras import CameraState
 from ingest.errors import CaptureErrorCode, motion_fault
 from tests.integration.ingest.clips import write_pass
-from tests.integration.ingest.http_cameras import HttpCamera
+from tests.integration.ingest.http_cameras import HttpCamera, write_playlist
 from tests.integration.ingest.worker import CameraConfigs, IngestWorker, Outbox, World
 from tests.services.rtsp import RtspCamera
 
@@ -116,3 +116,15 @@ def test_bad_motion_streams_are_told_and_the_main_ones_go_on(
     assert not any(b"hunter2" in each.raw for each in outbox.status_records)
     for camera in cameras:
         assert CameraState.OFFLINE not in [each.state for each in outbox.statuses(camera)]
+
+
+def test_playlists_whose_addresses_do_not_say_so_are_told(
+    world: World, configs: CameraConfigs, outbox: Outbox, clips: tuple[Path, Path], tmp_path: Path
+) -> None:
+    name = write_playlist(tmp_path, clips[0])
+    with RtspCamera(clips[1]) as live, HttpCamera(tmp_path) as http, IngestWorker(world):
+        playlist = http.url("/to?" + http.url(f"/hls/{name}"))
+        main = configs.add(playlist, motion_url=live.url).camera_id
+        motion = configs.add(live.url, motion_url=playlist).camera_id
+        outbox.until(lambda: _is_told(outbox, main, CaptureErrorCode.MAIN_NOT_LIVE), seconds=60)
+        outbox.until(lambda: _is_told(outbox, motion, CaptureErrorCode.NOT_LIVE), seconds=60)

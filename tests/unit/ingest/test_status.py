@@ -130,8 +130,8 @@ def test_why_the_motion_stream_is_not_used_is_told_at_once_and_until_it_is_used_
     assert status is not None
     assert status.state is CameraState.ONLINE
     assert status.last_error == (
-        "The motion stream is not used, the main stream is judged by itself: the camera has no"
-        " stream under this path."
+        "The motion stream is not used, the camera goes on without it: the camera has no stream"
+        " under this path."
     )
     tracker.motion_told(CaptureErrorCode.NO_STREAM)
     assert _due(tracker, 2) is None

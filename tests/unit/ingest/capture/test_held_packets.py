@@ -6,8 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from ingest.capture.held_packets import HeldPackets
-from ingest.capture.stream_gate import KEPT_SECONDS
+from ingest.capture.held_packets import KEPT_SECONDS, HeldPackets
 from ingest.clocks import Instant
 
 FPS = 25

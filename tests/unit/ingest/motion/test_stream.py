@@ -99,6 +99,18 @@ def test_one_that_crashed_its_reader_is_not_read_and_told_as_that(tmp_path: Path
     assert _codes(view, 11, 1) == [CaptureErrorCode.CRASH]
 
 
+def test_one_that_is_refused_is_told_once_and_never_read(tmp_path: Path) -> None:
+    view = View(tmp_path / "nothing.ts")
+    view.stream.refuse(CaptureErrorCode.MAIN_NOT_LIVE)
+    view.stream.start()
+    view.stream.refuse(CaptureErrorCode.MAIN_NOT_LIVE)
+
+    assert view.stream.is_quiet(now().seconds + 11) is None
+    told = view.reports.get_nowait()
+    assert isinstance(told, MotionTold) and told.code is CaptureErrorCode.MAIN_NOT_LIVE
+    assert view.reports.empty()
+
+
 def test_key_frames_of_the_main_stream_are_seen_as_often_as_pictures_are_stored(
     tmp_path: Path,
 ) -> None:
