@@ -111,8 +111,7 @@ class ErasureJobs:
         Raises:
             PlatestreamError: it could not be done; it is tried again.
         """
-        await self._forget_old()
-        await self._drop_old()
+        await self._tidy()
         job = await self._database.run(lambda session: take_job(session, _LEASE))
         if job is None:
             return 0
@@ -125,21 +124,16 @@ class ErasureJobs:
             raise
         return 1
 
-    async def _forget_old(self) -> None:
+    async def _tidy(self) -> None:
+        """Forget plates of jobs that are done, and drop old jobs."""
         now_ms = self._now_ms()
-        if now_ms < self._next_forgetting_ms:
-            return
-        before = datetime.fromtimestamp(now_ms / 1000, UTC) - REMEMBERED
-        await self._database.run(lambda session: forget_plates(session, before))
-        self._next_forgetting_ms = now_ms + _FORGET_EVERY_MS
-
-    async def _drop_old(self) -> None:
-        now_ms = self._now_ms()
-        if now_ms < self._next_drop_ms:
-            return
-        before = datetime.fromtimestamp(now_ms / 1000, UTC) - _KEPT
-        await self._database.run(lambda session: drop_jobs(session, before))
-        self._next_drop_ms = now_ms + _DROP_EVERY_MS
+        now = datetime.fromtimestamp(now_ms / 1000, UTC)
+        if now_ms >= self._next_forgetting_ms:
+            await self._database.run(lambda session: forget_plates(session, now - REMEMBERED))
+            self._next_forgetting_ms = now_ms + _FORGET_EVERY_MS
+        if now_ms >= self._next_drop_ms:
+            await self._database.run(lambda session: drop_jobs(session, now - _KEPT))
+            self._next_drop_ms = now_ms + _DROP_EVERY_MS
 
     async def _do(self, job: ErasureJob) -> None:
         owner_id, plate, before_ms = job.owner_id, job.plate or "", job.before_ms

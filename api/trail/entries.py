@@ -62,6 +62,8 @@ class Act:
     parameters: Mapping[str, Any] = field(default_factory=dict, hash=False)
     at: datetime = field(default_factory=lambda: datetime.now(UTC))
     id: UUID = field(default_factory=uuid4)
+    is_erased: bool = False
+    """A plate was taken out of what it tells."""
 
 
 def act_in_hand(
@@ -90,30 +92,41 @@ def write_late(session: Session, acts: Collection[Act]) -> None:
     Where it may be forgotten already what was erased, they are written without any plate.
     """
     oldest = datetime.now(UTC) - REMEMBERED + _MARGIN
-    acts = [without_plates(act) if act.at < oldest else act for act in acts]
-    write_acts(session, acts)
     erased = select(ErasureJob).where(
         ErasureJob.owner_id.in_({act.owner_id for act in acts}),
         ErasureJob.plate.is_not(None),
         ErasureJob.state != "waiting",
     )
-    for job in session.scalars(erased).all():
+    jobs = session.scalars(erased).all()
+    acts = [without_plates(act) if act.at < oldest else act for act in acts]
+    write_acts(session, [_without_erased(act, jobs) for act in acts])
+
+
+def _without_erased(act: Act, jobs: Collection[ErasureJob]) -> Act:
+    for job in jobs:
         # Who searches for it some seconds afterwards is told of.
-        ids = [
-            act.id
-            for act in acts
-            if act.owner_id == job.owner_id
-            and (job.finished_at is None or act.at <= job.finished_at + _CLOCKS)
-        ]
-        if ids and job.plate is not None:
-            erase_from_entries(session, job.owner_id, job.plate, of=ids)
+        is_before = job.finished_at is None or act.at <= job.finished_at + _CLOCKS
+        if job.owner_id == act.owner_id and job.plate is not None and is_before:
+            act = _without_plate(act, job.plate)
+    return act
+
+
+def _without_plate(act: Act, plate: str) -> Act:
+    subject = act.subject
+    if subject is not None:
+        subject = replace(subject, name=without_plate(subject.name, plate))
+    parameters = without_plate(dict(act.parameters), plate)
+    is_erased = (subject, parameters) != (act.subject, act.parameters)
+    return replace(
+        act, subject=subject, parameters=parameters, is_erased=act.is_erased or is_erased
+    )
 
 
 def without_plates(act: Act) -> Act:
     """Return an act without the plate that it names, whatever that is."""
     if _PLATE not in act.parameters:
         return act
-    return replace(act, parameters={**act.parameters, _PLATE: ERASED})
+    return replace(act, parameters={**act.parameters, _PLATE: ERASED}, is_erased=True)
 
 
 def drop_entries(session: Session, before: datetime) -> int:
@@ -148,10 +161,11 @@ def erase_from_entries(
     suspected = select(AuditEntry).where(
         AuditEntry.owner_id == owner_id, func.strpos(folded, plate) > 0
     )
-    if of is not None:
+    if of is None:
+        session.execute(text("SET LOCAL statement_timeout = '10min'"))
+    else:
         suspected = suspected.where(AuditEntry.id.in_(of))
     count = 0
-    session.execute(text("SET LOCAL statement_timeout = '10min'"))
     with _way(session, "erasure"):
         for entry in session.scalars(suspected):
             kept = entry.changes, entry.parameters, entry.subject_name
@@ -173,14 +187,9 @@ class EntryPlace:
 
 
 def erase_from_some(
-    session: Session,
-    owner_id: UUID,
-    plate: str,
-    after: EntryPlace | None,
-    *,
-    rows: int = _SLICE,
+    session: Session, owner_id: UUID, plate: str, after: EntryPlace | None
 ) -> tuple[int, EntryPlace | None]:
-    """Replace a plate in so many of an owner's entries from behind ``after``, the oldest first.
+    """Replace a plate in some of an owner's entries from behind ``after``, the oldest first.
 
     It returns in how many, and the place of the last that was looked at; None: these were the last.
     """
@@ -188,11 +197,11 @@ def erase_from_some(
     wanted = select(AuditEntry.at, AuditEntry.id).where(AuditEntry.owner_id == owner_id)
     if after is not None:
         wanted = wanted.where(place > tuple_(after.at, after.id))
-    found = session.execute(wanted.order_by(AuditEntry.at, AuditEntry.id).limit(rows)).all()
+    found = session.execute(wanted.order_by(AuditEntry.at, AuditEntry.id).limit(_SLICE)).all()
     if not found:
         return 0, None
     count = erase_from_entries(session, owner_id, plate, of=[each.id for each in found])
-    return count, EntryPlace(*found[-1]) if len(found) == rows else None
+    return count, EntryPlace(*found[-1]) if len(found) == _SLICE else None
 
 
 def without_plate(told: Any, plate: str) -> Any:
@@ -233,5 +242,5 @@ def _row(act: Act) -> dict[str, Any]:
         "parameters": dict(act.parameters),
         "address": actor.address,
         "request_id": actor.request_id,
-        "erased": ERASED in act.parameters.values(),
+        "erased": act.is_erased,
     }

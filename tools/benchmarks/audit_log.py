@@ -1,8 +1,8 @@
 """The audit log with many entries: read, erased from and forgotten, without its indexes and with.
 
-Command: ``python -m tools.benchmarks.audit_log [--entries 2000000] [--rounds 5] [--explain]``.
+Command: ``python -m tools.benchmarks.audit_log [--entries 2000000] [--rounds 5]``.
 Fills a PostgreSQL of its own by ``INSERT … SELECT``: nine of ten entries are one account's, over a
-year, most of them searches. Prints a table for docs/benchmarks.md; with ``--explain`` plans, too.
+year, most of them searches. Prints a table for docs/benchmarks.md.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from api.accounts.repository import add_owner
 from api.audit.repository import AuditFilter, list_entries
 from api.db.engine import open_engine
 from api.db.migrate import migrate
-from api.trail.entries import drop_entries, erase_from_entries
+from api.trail.entries import drop_entries, erase_from_some
 from deploy.local.servers.postgres import PostgresServer
 from tests.services.postgres import create_database, postgres_process
 
@@ -32,12 +32,6 @@ _INDEXES: Final = (
     "ix_audit_entries_owner_id_actor_at",
     "ix_audit_entries_owner_id_actor_name_at",
     "ix_audit_entries_owner_id_subject_at",
-)
-_EXPLAINING: Final = (
-    "LOAD 'auto_explain'",
-    "SET LOCAL auto_explain.log_min_duration = 0",
-    "SET LOCAL auto_explain.log_analyze = on",
-    "SET LOCAL client_min_messages = log",
 )
 _PAGE = 51
 _INSERTED = 20_000
@@ -133,12 +127,12 @@ def _milliseconds(work: Callable[[], object], rounds: int) -> tuple[float, float
     return statistics.median(took), max(took)
 
 
-def _read(engine: Engine, owner: UUID, rounds: int, *, explains: bool) -> dict[str, str]:
+def _read(engine: Engine, owner: UUID, rounds: int) -> dict[str, str]:
     now, results = datetime.now(UTC), {}
     for name, (wanted, is_deep) in _asked(owner, now).items():
         after = (now - timedelta(days=180), UUID(int=0)) if is_deep else None
         page = partial(_page, engine, wanted, after)
-        count = page(explains=explains)
+        count = page()
         middle, longest = _milliseconds(page, rounds)
         results[f"{name} ({count} rows)"] = f"{middle:.1f} ({longest:.1f})"
     return results
@@ -148,16 +142,9 @@ def _page(
     engine: Engine,
     wanted: AuditFilter,
     after: tuple[datetime, UUID] | None,
-    *,
-    explains: bool = False,
 ) -> int:
-    """Return how many entries a page has; where it ``explains``, print how they were found."""
+    """Return how many entries a page has."""
     with Session(engine) as session:
-        if explains:
-            driver: Any = session.connection().connection.driver_connection
-            driver.add_notice_handler(lambda told: print(told.message_primary))
-            for setting in _EXPLAINING:
-                session.execute(text(setting))
         return len(list_entries(session, wanted, after, _PAGE))
 
 
@@ -181,10 +168,18 @@ def _insert(engine: Engine, owner: UUID, first: int) -> float:
 
 def _erase(engine: Engine, owner: UUID) -> str:
     began = time.perf_counter()
-    with Session(engine) as session:
-        count = erase_from_entries(session, owner, _PLATE)
-        session.rollback()
-    return f"{time.perf_counter() - began:.1f} s ({count} entries)"
+    count, longest, after = 0, 0.0, None
+    while True:
+        step = time.perf_counter()
+        with Session(engine) as session:
+            some, after = erase_from_some(session, owner, _PLATE, after)
+            session.rollback()
+        longest = max(longest, time.perf_counter() - step)
+        count += some
+        if after is None:
+            break
+    took = time.perf_counter() - began
+    return f"{took:.1f} s ({count} entries; a transaction at most {1000 * longest:.0f} ms)"
 
 
 def _drop(engine: Engine) -> str:
@@ -195,10 +190,8 @@ def _drop(engine: Engine) -> str:
     return f"{1000 * (time.perf_counter() - began):.0f} ms ({count} entries)"
 
 
-def _measure(
-    engine: Engine, owner: UUID, entries: int, rounds: int, *, explains: bool
-) -> dict[str, str]:
-    found = _read(engine, owner, rounds, explains=explains)
+def _measure(engine: Engine, owner: UUID, entries: int, rounds: int) -> dict[str, str]:
+    found = _read(engine, owner, rounds)
     found["one more entry, µs"] = f"{_insert(engine, owner, entries + 1):.0f}"
     found["a sweep of retention"] = _drop(engine)
     found["a plate erased"] = _erase(engine, owner)
@@ -221,7 +214,7 @@ def _build(engine: Engine, definitions: Iterable[str]) -> None:
         print(f"{time.perf_counter() - began:.1f} s: {definition}", flush=True)
 
 
-def _compare(engine: Engine, entries: int, rounds: int, *, explains: bool) -> None:
+def _compare(engine: Engine, entries: int, rounds: int) -> None:
     began = time.perf_counter()
     owner = _fill(engine, entries)
     print(f"filled in {time.perf_counter() - began:.0f} s", flush=True)
@@ -230,11 +223,11 @@ def _compare(engine: Engine, entries: int, rounds: int, *, explains: bool) -> No
         for name in made:
             connection.execute(text(f"DROP INDEX {name}"))
     print(_indexes(engine), flush=True)
-    before = _measure(engine, owner, entries, rounds, explains=explains)
+    before = _measure(engine, owner, entries, rounds)
     _build(engine, made.values())
     _vacuum(engine)
     print(_indexes(engine), flush=True)
-    after = _measure(engine, owner, entries, rounds, explains=explains)
+    after = _measure(engine, owner, entries, rounds)
     print("| | without | with |\n|---|---|---|")
     for name, was in before.items():
         print(f"| {name} | {was} | {after.get(name, '')} |")
@@ -245,14 +238,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--entries", type=int, default=2_000_000)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--explain", action="store_true")
     given = parser.parse_args()
     with TemporaryDirectory() as folder, postgres_process(Path(folder)) as process:
         assert isinstance(process.server, PostgresServer)
         engine = open_engine(create_database(process.server.url("postgres")))
         event.listen(engine, "connect", _let_take_long)
         migrate(engine)
-        _compare(engine, given.entries, given.rounds, explains=given.explain)
+        _compare(engine, given.entries, given.rounds)
         engine.dispose()
 
 

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -15,7 +14,7 @@ from api.db.database import Database
 from api.erasure.job_rows import forget_plates
 from api.erasure.models import ErasedPlate, ErasedRows, Misreading, RemovedImages
 from api.security.actions import Action
-from api.trail.entries import Act, erase_from_some, write_acts
+from api.trail.entries import Act, write_acts
 from common.errors import TransientError
 from tests.integration.api.application import Application, Caller, Options, running_application
 
@@ -203,24 +202,18 @@ async def test_a_search_that_was_told_too_late_is_told_without_its_plate(
 
 
 async def test_a_plate_is_taken_out_of_a_long_log_some_entries_at_a_time(
-    application: Application,
+    application: Application, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("api.trail.entries._SLICE", 3)
     caller = await application.new_owner()
     now = datetime.now(UTC)
     acts = [_searched_at(caller, now - timedelta(seconds=second // 2)) for second in range(7)]
-    run = application.database.run
-    await run(lambda session: write_acts(session, acts))
-    scrub = partial(erase_from_some, owner_id=caller.owner_id, plate=PLATE, rows=3)
+    await application.database.run(lambda session: write_acts(session, acts))
+    made = await ask(application, caller)
+    assert await application.services.erasure_jobs.sweep() == 1
 
-    counts = list[int]()
-    count, after = await run(partial(scrub, after=None))
-    while after is not None:
-        counts.append(count)
-        count, after = await run(partial(scrub, after=after))
-
-    # Entries of the account itself are looked at as well.
-    assert counts[0] == max(counts) == 3
-    assert sum(counts) + count == 7
+    done = await state(application, caller, made)
+    assert done["counts"]["auditEntries"] == 7
     assert await _searched(application, caller) == ["[erased]"] * 7
 
 
