@@ -38,7 +38,8 @@ class ErasureBody(ResponseModel):
 
     id: str = Field(description="Id of the erasure.")
     plate: str = Field(
-        description="First and last character; the rest is forgotten ten minutes after it is done.",
+        description="First and last character; the rest is forgotten some ten minutes after it "
+        "is done, or once the erasure in hand is over.",
         examples=["A*****E"],
     )
     state: Literal["waiting", "running", "done"] = Field(description="How far it is.")

@@ -317,7 +317,7 @@ class ErasureBody(TypedDict):
     id: str
     """Id of the erasure."""
     plate: str
-    """First and last character; the rest is forgotten ten minutes after it is done."""
+    """First and last character; the rest is forgotten some ten minutes after it is done, or once the erasure in hand is over."""
     state: Literal["waiting", "running", "done"]
     """How far it is."""
     requestedBy: str

@@ -1756,7 +1756,7 @@ export interface components {
              */
             id: string;
             /**
-             * @description First and last character; the rest is forgotten ten minutes after it is done.
+             * @description First and last character; the rest is forgotten some ten minutes after it is done, or once the erasure in hand is over.
              * @example A*****E
              */
             plate: string;

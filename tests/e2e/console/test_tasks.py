@@ -106,6 +106,20 @@ def test_find_a_plate_and_its_history(console: ConsolePage, scene: Scene) -> Non
     assert all(",VA677VR," in line for line in lines[1:])
 
 
+def test_a_spreadsheet_takes_no_name_for_a_formula(
+    console: ConsolePage, stack: ConsoleStack, account: Account
+) -> None:
+    row = passed(account, CAMERA.id, "=1+1", 0, captured_ms=now_ms() - 60_000)
+    stack.put_images(row, 0)
+    stack.publish(row, is_live=False)
+    console.log_in(account, "/search")
+    with console.page.expect_download() as whole:
+        console.press("Save all as CSV")
+
+    (saved,) = csv.DictReader(whole.value.path().read_text().splitlines())
+    assert (saved["plate"], saved["cameraName"]) == (row.plate, "'=1+1")
+
+
 def test_what_a_plate_was_seen_together_with(console: ConsolePage, stack: ConsoleStack) -> None:
     account, now = stack.new_account(), now_ms() - 7_200_000
     seen = [

@@ -1,7 +1,6 @@
 """Logging in by an OpenID Connect provider: who may, who may not, and what is said to whom."""
 
 import asyncio
-import uuid
 from collections.abc import AsyncIterator
 from http.cookies import SimpleCookie
 from typing import Any
@@ -17,6 +16,7 @@ from api.db.database import Database
 from api.db.people_tables import LoginSession
 from api.erasure.service import end_account
 from api.errors import Dependency, DependencyUnavailableError
+from api.limits.limiter import FailedAuthentications
 from api.oidc.service import OidcLogIn
 from api.security.permissions import Role
 from deploy.local.ports import free_ports
@@ -27,13 +27,12 @@ from tests.integration.api.application import (
     Options,
     running_application,
 )
+from tests.integration.api.oidc_browser import BEGIN, RETURN, begin, log_in, said, subject_of
 from tests.integration.api.people import accept, browser_of, invite, logged_in, new_address
 from tests.integration.api.waiting import until
 from tests.services.oidc import CLIENT, OidcProvider
 
 pytestmark = pytest.mark.integration
-
-BEGIN, RETURN = "/api/session/oidc", "/api/session/oidc/return"
 
 
 @pytest.fixture
@@ -50,33 +49,6 @@ async def browser(application: Application) -> AsyncIterator[httpx.AsyncClient]:
         yield opened
 
 
-async def _begin(browser: httpx.AsyncClient, **body: str) -> str:
-    answer = await browser.post(BEGIN, json=body)
-    assert answer.status_code == 200, answer.text
-    url: str = answer.json()["url"]
-    return url
-
-
-async def log_in(
-    browser: httpx.AsyncClient, provider: OidcProvider, subject: str, **body: str
-) -> httpx.Response:
-    """Go to the provider, be let in as somebody, and come back."""
-    back = provider.let_in(await _begin(browser, **body), subject)
-    return await browser.post(RETURN, json=back)
-
-
-def said(answer: httpx.Response) -> tuple[int, str]:
-    """Return status and code of an error."""
-    return answer.status_code, answer.json()["code"]
-
-
-def subject_of(provider: OidcProvider, email: str, *, verified: object = True) -> str:
-    """Have the provider know somebody new of an address."""
-    subject = uuid.uuid4().hex
-    provider.know(subject, email=email, email_verified=verified, name="Ana")
-    return subject
-
-
 async def _entries(application: Application, owner: Caller, action: str) -> list[Any]:
     async with application.client(owner) as client:
         answer = await client.get("/api/audit", params={"action": action})
@@ -91,7 +63,7 @@ async def test_somebody_of_the_account_logs_in_as_by_password(
 ) -> None:
     subject = subject_of(oidc_provider, owner.email.upper())
     ways = (await browser.get("/api/session/ways")).json()
-    url = await _begin(browser)
+    url = await begin(browser)
     asked = parse_qs(urlsplit(url).query)
     answer = await browser.post(RETURN, json=oidc_provider.let_in(url, subject))
     shown = (await browser.get("/api/session")).json()
@@ -165,9 +137,16 @@ async def test_a_refusal_is_told_and_counted_also_where_it_cannot_be_noted(
     def away(*_: object) -> None:
         raise DependencyUnavailableError(Dependency.CONFIGURATION)
 
+    counted = list[str]()
+
+    async def note(_: FailedAuthentications, address: str) -> None:
+        counted.append(address)
+
     monkeypatch.setattr(OidcLogIn, "_wanted", away)
+    monkeypatch.setattr(FailedAuthentications, "note", note)
     stranger = subject_of(oidc_provider, new_address())
     assert said(await log_in(browser, oidc_provider, stranger)) == (403, "unknown_person")
+    assert len(counted) == 1
 
 
 async def _somebody_waits(application: Application) -> bool:
@@ -224,10 +203,10 @@ async def test_a_way_back_is_good_once_and_in_the_browser_that_went(
     oidc_provider: OidcProvider,
 ) -> None:
     subject = subject_of(oidc_provider, owner.email)
-    back = oidc_provider.let_in(await _begin(browser), subject)
+    back = oidc_provider.let_in(await begin(browser), subject)
     async with browser_of(application) as another:
         assert said(await another.post(RETURN, json=back)) == (400, "log_in_expired")
-        await _begin(another)
+        await begin(another)
         assert said(await another.post(RETURN, json=back)) == (400, "log_in_expired")
     elsewhere = {**back, "iss": "https://evil.example"}
     assert said(await browser.post(RETURN, json=elsewhere)) == (400, "log_in_expired")

@@ -19,8 +19,8 @@ from tests.integration.api.application import (
     Options,
     running_application,
 )
+from tests.integration.api.oidc_browser import BEGIN, RETURN, log_in, said, subject_of
 from tests.integration.api.people import browser_of, invite, logged_in, new_address, new_person
-from tests.integration.api.test_oidc_log_in import BEGIN, RETURN, log_in, said, subject_of
 from tests.services.oidc import OidcProvider
 
 pytestmark = pytest.mark.integration
@@ -69,6 +69,8 @@ async def test_an_administrator_unbinds_a_person_whose_sessions_end(
         again = await administrator.delete(path)
         others = await administrator.delete(path.replace(shown[email]["id"], str(owner.owner_id)))
         shown_after = (await administrator.get("/api/people")).json()["people"]
+        asked = {"action": "person.updated", "subject": shown[email]["id"]}
+        told = (await administrator.get("/api/audit", params=asked)).json()["entries"]
 
     identity = {"issuer": oidc_provider.issuer, "subject": former}
     assert (shown[email]["identity"], shown[email]["hasPassword"]) == (identity, False)
@@ -76,6 +78,8 @@ async def test_an_administrator_unbinds_a_person_whose_sessions_end(
     assert (unbound.status_code, ended.status_code) == (204, 401)
     assert (again.status_code, others.status_code) == (404, 404)
     assert [one["identity"] for one in shown_after] == [None, None]
+    assert told[0]["actor"]["name"] == owner.email
+    assert [one["field"] for one in told[0]["changes"]] == ["oidcIssuer", "oidcSubject"]
     assert (await log_in(browser, oidc_provider, newcomer)).status_code == 200
     assert said(await log_in(browser, oidc_provider, former)) == (403, "bound_to_another")
 
