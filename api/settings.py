@@ -301,8 +301,8 @@ class ApiSettings(
     rate_limit_log_in_per_minute: int = Field(
         300,
         ge=0,
-        description="Calls by which people log in or accept an invitation that one address (of "
-        "IPv6 one /64) may make in a minute, whether they fail or not; 0: any number.",
+        description="Calls by which people log in, or look at or accept an invitation, that one "
+        "address (of IPv6 one /64) may make in a minute, whether they fail or not; 0: any number.",
     )
     rate_limit_failed_authentications_per_minute: int = Field(
         100,

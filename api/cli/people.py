@@ -55,7 +55,7 @@ def _fields(person: Person) -> dict[str, Any]:
         "name": person.name,
         "role": person.role,
         "enabled": person.enabled,
-        "hasPassword": bool(person.password_hash),
+        "hasPassword": person.has_password,
         "identity": {"issuer": person.oidc_issuer, "subject": person.oidc_subject}
         if is_bound
         else None,

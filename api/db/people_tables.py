@@ -39,6 +39,11 @@ class Person(Base):
     last_log_in_at: Mapped[datetime | None]
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
 
+    @property
+    def has_password(self) -> bool:
+        """Whether they log in with a password here."""
+        return bool(self.password_hash)
+
 
 class LoginSession(Base):
     """A person logged in with a browser. Only the SHA-256 of the token is kept."""

@@ -38,7 +38,7 @@ def bind(session: Session, person: Person, identity: Identity) -> None:
     announce_person(session, person.id, person.email)
     # One change, and one entry in the audit log.
     with session.no_autoflush:
-        if person.oidc_subject is None and person.password_hash != NO_PASSWORD:
+        if person.oidc_subject is None and person.has_password:
             set_password(session, person, NO_PASSWORD)
         person.oidc_issuer, person.oidc_subject = identity.issuer, identity.subject
     session.flush()

@@ -94,7 +94,7 @@ def person_body(person: Person, caller_id: UUID) -> PersonBody:
         role=Role(person.role),
         enabled=person.enabled,
         is_self=person.id == caller_id,
-        has_password=bool(person.password_hash),
+        has_password=person.has_password,
         identity=identity_body(person),
         created_at=person.created_at,
         last_log_in_at=person.last_log_in_at,

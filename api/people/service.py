@@ -6,7 +6,7 @@ from uuid import UUID
 
 from sqlalchemy.orm import Session
 
-from api.accounts.repository import NO_PASSWORD, lock_owner
+from api.accounts.repository import lock_owner
 from api.db.database import Database
 from api.db.people_tables import Person
 from api.errors import ApiError, ErrorCode, found
@@ -116,7 +116,7 @@ def _unbind(session: Session, caller: Principal, person_id: UUID) -> tuple[Perso
     if person.oidc_subject is None:
         raise ApiError(ErrorCode.NOT_FOUND)
     # Nobody else could have them, or anybody, log in again.
-    if person.password_hash == NO_PASSWORD:
+    if not person.has_password:
         _require_other_administrator(session, person)
     return person, repository.unbind(session, person)
 

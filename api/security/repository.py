@@ -246,8 +246,8 @@ def _session(
 
 def _person(person: Person) -> PersonIdentity:
     """Return a person as a caller."""
-    role, has_password = Role(person.role), bool(person.password_hash)
-    return PersonIdentity(person.id, person.email, person.name, role, has_password)
+    role = Role(person.role)
+    return PersonIdentity(person.id, person.email, person.name, role, person.has_password)
 
 
 def _key(key: ApiKey, limits: Mapping[str, int] | None = None) -> KeyRecord:
