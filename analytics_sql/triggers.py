@@ -1,7 +1,7 @@
 """Triggers of alerts, one row each, and the questions of alerts about the past."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Final
 from uuid import UUID
 
@@ -21,6 +21,20 @@ from common.errors import InvalidInputError
 from common.plates.normalise import normalise_plate
 from common.records.alerts import AlertTrigger, TriggerPhase
 from common.records.ids import uuid_unix_ms
+
+
+@dataclass(frozen=True)
+class TriggerPlace:
+    """A trigger's place in the list of an alert's. ``captured_ms`` is Unix ms, UTC."""
+
+    captured_ms: int
+    id: UUID
+
+
+_LAST_ID: Final = UUID(int=2**128 - 1)
+_NEWEST: Final = TriggerPlace(LAST_STORABLE_MS - 1, _LAST_ID)
+_ROWS_A_TRIGGER: Final = 3
+"""It is stored early, settled, and again after a crash; merges leave one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,6 +129,30 @@ class RecognitionTrigger:
     phase: TriggerPhase = TriggerPhase.FINAL
 
 
+@dataclass(frozen=True)
+class FiredFor:
+    """What an alert fired for. Times are Unix ms, UTC; ``plate`` is empty once it is erased."""
+
+    id: UUID
+    recognition_id: UUID
+    camera_id: UUID
+    camera_name: str
+    plate: str
+    confidence: float
+    captured_ms: int
+    decided_ms: int
+    is_late: bool
+    phase: TriggerPhase
+
+
+@dataclass(frozen=True)
+class FiredPage:
+    """Part of what an alert fired for, newest first. ``end``: where the next one begins, if any."""
+
+    fired: tuple[FiredFor, ...]
+    end: TriggerPlace | None
+
+
 @dataclass(frozen=True, kw_only=True)
 class CooldownQuestion:
     """A recognition that a cooldown may suppress. None: plate or camera do not matter."""
@@ -174,6 +212,35 @@ async def triggers_of(
             "triggers_of_recognition", where
         )
     )
+
+
+async def fired_for(
+    client: ClickHouseClient,
+    owner_id: UUID,
+    alert_id: UUID,
+    after: TriggerPlace | None,
+    limit: int,
+) -> FiredPage:
+    """Return what an alert fired for, newest first, from behind ``after``, at most ``limit``.
+
+    It costs as much as that many rows, however often the alert fired; where it was withdrawn again
+    and again there are fewer of them than ``limit``, and yet an ``end``.
+
+    Raises:
+        TransientError: ClickHouse is unavailable or busy.
+    """
+    before = after or _NEWEST
+    of_alert = {"user_id": owner_id, "alert_id": alert_id, "before_ms": before.captured_ms}
+    rows = _ROWS_A_TRIGGER * (limit + 1)
+    span = {**of_alert, "rows": rows}
+    ((stored, since_ms),) = await client.rows("newest_triggers_span", span)
+    page = {**of_alert, "since_ms": since_ms, "before_id": before.id, "limit": limit}
+    found = await client.rows("newest_triggers", page)
+    fired = tuple(replace(FiredFor(*row), phase=TriggerPhase(row[-1])) for row in found)
+    if len(fired) == limit:
+        return FiredPage(fired, TriggerPlace(fired[-1].captured_ms, fired[-1].id))
+    # All of that millisecond was looked at.
+    return FiredPage(fired, TriggerPlace(since_ms - 1, _LAST_ID) if stored == rows else None)
 
 
 async def suppressing_trigger(

@@ -15,7 +15,7 @@ from api.middleware.bodies import MAX_IMAGE_BYTES
 from api.middleware.documents import Document
 from api.middleware.guard import GuardedRoute
 from api.openapi_fields import describe_fields
-from api.openapi_sharing import share_parameters, share_responses
+from api.openapi_sharing import share_parameters, share_responses, shorten_nulls
 from api.schemas import ResponseModel
 from api.security.permissions import (
     SESSION_COOKIE,
@@ -210,6 +210,7 @@ def describe(app: FastAPI) -> dict[str, Any]:
         schema.pop("title", None)
         _drop_titles(schema.get("properties", {}))
     describe_fields(components["schemas"])
+    shorten_nulls(components["schemas"])
     components["securitySchemes"] = {
         _SECURITY: {"type": "http", "scheme": "bearer", "bearerFormat": "pk_ and 40 characters"},
         _SESSION: {
@@ -234,6 +235,8 @@ def _complete(operation: dict[str, Any], access: Access) -> None:
         parameter["schema"] = _without_null(parameter["schema"])
         parameter["schema"].pop("title", None)
         parameter["schema"].pop("description", None)
+        if not parameter["required"]:
+            del parameter["required"]
     if access.body is BodyKind.IMAGE:
         operation["requestBody"] = {
             "required": True,

@@ -25,7 +25,13 @@ from analytics_sql.recognitions import (
 )
 from analytics_sql.traffic.analytics import count_traffic
 from analytics_sql.traffic.camera_counts import camera_hours, reported_hours
-from analytics_sql.triggers import count_triggers, span_rows, suppressing_trigger, triggers_of
+from analytics_sql.triggers import (
+    count_triggers,
+    fired_for,
+    span_rows,
+    suppressing_trigger,
+    triggers_of,
+)
 from api.adapters.circuit_breaker import CircuitBreaker, http_health_check
 from api.errors import Dependency, DependencyUnavailableError
 from api.limits.fair_turns import FairTurns, TurnLimits, TurnRefusedError
@@ -101,6 +107,7 @@ class ClickHouseStore:
     deliveries_between = _in_turn(deliveries_between)
     trigger_counts = _in_turn(count_triggers)
     triggers_for = _in_turn(triggers_of)
+    fired_for = _in_turn(fired_for)
     holding = _in_turn(suppressing_trigger)
     span = _in_turn(span_rows)
     reported_hours = _limited(reported_hours)

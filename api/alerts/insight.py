@@ -9,7 +9,13 @@ from uuid import UUID
 from sqlalchemy.orm import Session
 
 from analytics_sql.recognitions import RecognitionRow
-from analytics_sql.triggers import CooldownQuestion, RecognitionTrigger, SuppressingTrigger
+from analytics_sql.triggers import (
+    CooldownQuestion,
+    FiredPage,
+    RecognitionTrigger,
+    SuppressingTrigger,
+    TriggerPlace,
+)
 from api.accounts.repository import require_owner
 from api.adapters.background import BoundedThreadPool
 from api.alerts.backtest import Backtest, BacktestResult
@@ -18,6 +24,7 @@ from api.alerts.schemas import AlertUpdate
 from api.alerts.service import TriggerStore, all_fields, check_cameras
 from api.db.database import Database
 from api.db.records import alert_config
+from api.errors import found
 from api.validation.fields import from_unix_ms
 from common.alerting.cooldown import cooldown_ms
 from common.alerting.rule import Condition, SeenPlate, rule_of
@@ -91,6 +98,20 @@ class AlertInsight:
             self._explain(alert, recognition, why, by_alert.get(alert.id))
             for alert, why in zip(listing.alerts, unmet, strict=True)
         )
+
+    async def fired_for(
+        self, owner_id: UUID, alert_id: UUID, after: TriggerPlace | None, limit: int
+    ) -> FiredPage:
+        """Return what an alert triggered for, newest first, from behind ``after``.
+
+        Raises:
+            ApiError: 404.
+            TransientError: PostgreSQL or ClickHouse is unavailable.
+        """
+        alert = await self._database.run(
+            lambda session: self._rows.find(session, owner_id, alert_id)
+        )
+        return await self._store.fired_for(owner_id, found(alert).id, after, limit)
 
     async def test(self, owner_id: UUID, body: AlertUpdate, backtest: Backtest) -> BacktestResult:
         """Return what an alert would have triggered for.

@@ -4,19 +4,23 @@ from datetime import UTC, datetime
 from typing import Annotated
 from uuid import UUID
 
-from pydantic import Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from analytics_sql.recognitions import RecognitionCursor
 from analytics_sql.rows import LAST_STORABLE_MS
-from analytics_sql.triggers import SpanRow
+from analytics_sql.triggers import FiredFor, FiredPage, SpanRow, TriggerPlace
 from api.alerts.backtest import MAX_ROWS, MAX_SECONDS, MAX_SHOWN, Backtest, BacktestResult
 from api.alerts.insight import Explanation, Outcome
 from api.alerts.schemas import AlertUpdate
 from api.errors import ApiError, ErrorCode, FieldFault
+from api.paging.cursor import CursorSealer
+from api.paging.lists import ListFilter
 from api.schemas import RequestModel, ResponseModel, Timestamp
-from api.validation.fields import BodyInstant, from_unix_ms, to_unix_ms
+from api.validation.fields import BodyInstant, from_unix_ms, to_unix_ms, whole_number
 from common.alerting.rule import Condition
 from common.records.alerts import TriggerPhase
 
+MAX_TRIGGERS = 200
 _MAX_DAYS = 31
 _DAY_MS = 24 * 60 * 60 * 1000
 
@@ -90,6 +94,51 @@ class TriedTrigger(ResponseModel):
     timestamp: Timestamp
 
 
+class AlertTriggerBody(TriedTrigger):
+    """A recognition that the alert fired for; `plate` is empty once it was erased."""
+
+    id: UUID
+    triggered_at: Timestamp = Field(description="When it was decided that it fires.")
+    is_late: bool = Field(description="Whether it fired long after the capture.")
+    phase: TriggerPhase = Field(description="As in why an alert fired for a recognition.")
+
+
+class AlertTriggerList(ResponseModel):
+    """What an alert fired for, newest capture first."""
+
+    triggers: list[AlertTriggerBody]
+    next_key: str | None = Field(
+        description="Send it as lastKey for the next page; null where nothing follows."
+    )
+
+
+class TriggerQuery(BaseModel):
+    """The part of what an alert fired for that is asked for."""
+
+    model_config = ConfigDict(frozen=True)
+
+    limit: Annotated[int, Field(ge=1, le=MAX_TRIGGERS), BeforeValidator(whole_number)] = Field(
+        default=50, description="Most triggers of the page; there may be fewer before its end."
+    )
+    last_key: str | None = Field(
+        default=None, alias="lastKey", description="nextKey of the page before."
+    )
+
+    def after(self, wanted: ListFilter, cursors: CursorSealer) -> TriggerPlace | None:
+        """Return the place from behind which the page begins; None: the newest.
+
+        Raises:
+            ApiError: 400, the cursor is not one of this list.
+        """
+        if self.last_key is None:
+            return None
+        place = cursors.open(wanted, self.last_key)
+        if place is None:
+            fault = FieldFault("lastKey", "is not a nextKey of this list")
+            raise ApiError(ErrorCode.INVALID_CURSOR, fields=(fault,))
+        return TriggerPlace(place.captured_ms, place.id)
+
+
 class AlertTestResult(ResponseModel):
     """The triggers that an alert would have had, had it never fired before."""
 
@@ -132,6 +181,29 @@ def test_result(replay: BacktestResult) -> AlertTestResult:
         is_complete=replay.is_complete,
         until=from_unix_ms(replay.until_ms),
         triggers=[_trigger(row) for row in replay.shown],
+    )
+
+
+def trigger_list(page: FiredPage, wanted: ListFilter, cursors: CursorSealer) -> AlertTriggerList:
+    """Return the JSON form of a page of what an alert fired for."""
+    end, next_key = page.end, None
+    if end is not None:
+        next_key = cursors.seal(wanted, RecognitionCursor(end.captured_ms, end.id))
+    return AlertTriggerList(triggers=list(map(_fired, page.fired)), next_key=next_key)
+
+
+def _fired(fired: FiredFor) -> AlertTriggerBody:
+    return AlertTriggerBody(
+        id=fired.id,
+        recognition_id=fired.recognition_id,
+        camera_id=fired.camera_id,
+        camera_name=fired.camera_name,
+        plate=fired.plate,
+        confidence=fired.confidence,
+        timestamp=from_unix_ms(fired.captured_ms),
+        triggered_at=from_unix_ms(fired.decided_ms),
+        is_late=fired.is_late,
+        phase=fired.phase,
     )
 
 

@@ -9,9 +9,12 @@ from api.alerts.insight import AlertInsight
 from api.alerts.insight_schemas import (
     AlertTest,
     AlertTestResult,
+    AlertTriggerList,
     ExplanationList,
+    TriggerQuery,
     explained_body,
     test_result,
+    trigger_list,
 )
 from api.alerts.schemas import (
     AlertAnswer,
@@ -101,6 +104,32 @@ async def update_alert(
 async def delete_alert(alerts: AlertsDep, caller: Caller, id: ResourceId) -> None:
     """Delete an alert; it fires no more."""
     await alerts.delete(caller.owner_id, id)
+
+
+@router.get(
+    "/api/alertas/{id}/triggers",
+    summary="List what an alert fired for",
+    responses=error_responses(
+        ErrorCode.INVALID_REQUEST, ErrorCode.INVALID_CURSOR, ErrorCode.NOT_FOUND
+    ),
+)
+@requires(
+    Scope.RECOGNITIONS_READ,
+    also=frozenset({Scope.ALERTS_READ}),
+    notes=Action.ALERT_TRIGGERS_VIEWED,
+)
+async def list_triggers(
+    insight: InsightDep,
+    cursors: CursorsDep,
+    caller: Caller,
+    id: ResourceId,
+    query: Annotated[TriggerQuery, Query()],
+) -> AlertTriggerList:
+    """Return the recognitions that an alert fired for, newest first; none that was withdrawn."""
+    wanted = ListFilter(f"alertas/{id}/triggers", caller.owner_id)
+    after = query.after(wanted, cursors)
+    page = await insight.fired_for(caller.owner_id, id, after, query.limit)
+    return trigger_list(page, wanted, cursors)
 
 
 @router.get(

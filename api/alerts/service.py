@@ -14,10 +14,12 @@ from sqlalchemy.orm import Session
 
 from analytics_sql.triggers import (
     CooldownQuestion,
+    FiredPage,
     RecognitionTrigger,
     SpanRow,
     SuppressingTrigger,
     TriggerCount,
+    TriggerPlace,
 )
 from api.accounts.repository import lock_owner
 from api.adapters.outbound import OutboundGate
@@ -57,6 +59,11 @@ class TriggerStore(Protocol):
         self, owner_id: UUID, recognition_id: UUID, captured_ms: int
     ) -> tuple[RecognitionTrigger, ...]:
         """Return the alerts that triggered for a recognition."""
+
+    async def fired_for(
+        self, owner_id: UUID, alert_id: UUID, after: TriggerPlace | None, limit: int
+    ) -> FiredPage:
+        """Return what an alert triggered for, newest first, from behind ``after``."""
 
     async def holding(self, question: CooldownQuestion) -> SuppressingTrigger | None:
         """Return the trigger whose cooldown suppresses a recognition."""

@@ -14,6 +14,7 @@ class Action(StrEnum):
     CORRECTIONS_SEARCHED = "corrections.searched"
     ANALYTICS_VIEWED = "analytics.viewed"
     ALERT_TRIED = "alert.tried"
+    ALERT_TRIGGERS_VIEWED = "alert.triggers_viewed"
     CAMERA_TRIED = "camera.tried"
     AUDIT_READ = "audit.read"
     AUDIT_INCOMPLETE = "audit.incomplete"

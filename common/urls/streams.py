@@ -7,6 +7,7 @@ looked at (see common.urls.files).
 
 import re
 import socket
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
@@ -69,8 +70,7 @@ class StreamUrl:
     def is_live(self) -> bool:
         """False for a file, and for what its name says to be a playlist."""
         is_http = self.scheme in (StreamScheme.HTTP, StreamScheme.HTTPS)
-        is_playlist = is_http and names_playlist(self.text)
-        return self.scheme is not StreamScheme.FILE and not is_playlist
+        return self.scheme is not StreamScheme.FILE and not (is_http and names_playlist(self.text))
 
     def __repr__(self) -> str:
         """Show the address without its password."""
@@ -156,9 +156,8 @@ def check_host(host: str, rules: StreamUrlRules) -> None:
     name = host.removesuffix(".")
     if not _HOST_NAME.match(name):
         raise _malformed("The stream address has no valid host name.")
-    if name in METADATA_NAMES:
-        raise _forbidden()
-    if (name == "localhost" or name.endswith(".localhost")) and not rules.allow_loopback:
+    is_loopback = name == "localhost" or name.endswith(".localhost")
+    if name in METADATA_NAMES or (is_loopback and not rules.allow_loopback):
         raise _forbidden()
 
 
@@ -192,10 +191,8 @@ def literal_address(host: str) -> IpAddress | None:
     A dot at its end, as names may have, makes no name of it.
     """
     host = host.removesuffix(".")
-    try:
+    with suppress(ValueError):
         return ip_address(host.partition("%")[0])
-    except ValueError:
-        pass
     if not _NUMERIC_HOST.match(host):
         return None
     try:

@@ -134,7 +134,7 @@ def _read(engine: Engine, owner: UUID, rounds: int) -> dict[str, str]:
         page = partial(_page, engine, wanted, after)
         count = page()
         middle, longest = _milliseconds(page, rounds)
-        results[f"{name} ({count} rows)"] = f"{middle:.1f} ({longest:.1f})"
+        results[name] = f"{count} rows in {middle:.1f} ms ({longest:.1f})"
     return results
 
 

@@ -50,6 +50,7 @@ const SENTENCES = {
   "alert.updated": (names) => t("{who} changed the alert {what}: {fields}", names),
   "alert.deleted": (names) => t("{who} removed the alert {what}", names),
   "alert.tried": (names) => t("{who} tried an alert on past recognitions", names),
+  "alert.triggers_viewed": (names) => t("{who} looked at what the alert {what} fired for", names),
   "alert.tested": (names) => t("{who} had the alert {what} send a test", names),
   "webhook.created": (names) => t("{who} made the webhook {what}", names),
   "webhook.updated": (names) => t("{who} changed the webhook {what}: {fields}", names),

@@ -1,4 +1,4 @@
-# Made by `make client-types` from the API's schemas: sha256 63fb96189a5f412ac17f56c66b675656ed82e90062d731191cb603ae0b901e84
+# Made by `make client-types` from the API's schemas: sha256 e31a6f4cb7c506b9bb4ccb54a216bd6cf73ac4ef63ad3ee604c905a7c17898b5
 
 from __future__ import annotations
 
@@ -129,6 +129,39 @@ class AccountUpdate(TypedDict):
 
 ActorKind: TypeAlias = Literal["person", "key", "nobody", "command", "service", "database"]
 """Who acts. ``database`` is whoever changes a row without the service."""
+
+
+class AlertTriggerBody(TypedDict):
+    """A recognition that the alert fired for; `plate` is empty once it was erased."""
+
+    recognitionId: str
+    """Id of the recognition."""
+    cameraId: str
+    """Id of the camera."""
+    cameraName: str
+    """The camera's name at that time."""
+    plate: str
+    """Upper case, without separators."""
+    confidence: float
+    """The chance that the plate is right."""
+    timestamp: str
+    """When the frame was captured whose reading won; UTC."""
+    id: str
+    """Its id."""
+    triggeredAt: str
+    """When it was decided that it fires."""
+    isLate: bool
+    """Whether it fired long after the capture."""
+    phase: TriggerPhase
+    """As in why an alert fired for a recognition."""
+
+
+class AlertTriggerList(TypedDict):
+    """What an alert fired for, newest capture first."""
+
+    triggers: list[AlertTriggerBody]
+    nextKey: str | None
+    """Send it as lastKey for the next page; null where nothing follows."""
 
 
 class AnalyticsStats(TypedDict):

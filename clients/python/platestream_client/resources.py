@@ -30,6 +30,7 @@ from platestream_client.models import (
     AlertCreate,
     AlertTest,
     AlertTestResult,
+    AlertTriggerBody,
     AlertUpdate,
     AnalyticsBody,
     ApiKeyBody,
@@ -153,6 +154,12 @@ class Alerts(Resource[Way]):
         given = query(limit=limit, outcome=outcome, from_=from_, before=before)
         take = field_of("deliveries")
         return Call("GET", path("/api/alertas/{}/deliveries", id), take, given)
+
+    @pages
+    def triggers(self, id: Id) -> Pages[AlertTriggerBody]:
+        """Return what an alert fired for, newest first."""
+        address = path("/api/alertas/{}/triggers", id)
+        return Pages(Call("GET", address, page_of("triggers"), query(limit=PAGE)))
 
     @call
     def redeliver(self, id: Id, delivery_id: Id) -> Call[QueuedBody]:

@@ -211,6 +211,30 @@ def test_why_an_alert_did_not_come(console: ConsolePage, stack: ConsoleStack) ->
     expect(console.page.get_by_text("400%")).to_be_visible()
 
 
+def test_what_an_alert_fired_for(
+    console: ConsolePage, stack: ConsoleStack, account: Account
+) -> None:
+    console.log_in(account)
+    alert_id = _alert(console, "Often")
+    rows = [
+        passed(account, CAMERA.id, CAMERA.name, 0, captured_ms=now_ms() - 60_000 * number)
+        for number in range(25)
+    ]
+    stack.put_images(rows[0], 0)
+    stack.publish(*rows, is_live=False)
+    stack.fire(*(_trigger(account, row.id, alert_id, row.captured_ms) for row in rows))
+    console.go(f"/alerts/{alert_id}")
+    table = console.page.get_by_role("table", name="What it fired for")
+    expect(table.locator("tbody tr")).to_have_count(20)
+    section = console.page.locator("section").filter(has=table)
+    section.get_by_role("button", name="Next page").click()
+    expect(table.locator("tbody tr")).to_have_count(5)
+    section.get_by_role("button", name="Newest").click()
+    expect(table.locator("tbody tr")).to_have_count(20)
+    table.get_by_role("link").first.click()
+    console.page.wait_for_url(f"**/recognitions/{rows[0].id}")
+
+
 def test_add_a_camera_and_draw_its_zones(
     console: ConsolePage, stack: ConsoleStack, account: Account
 ) -> None:

@@ -34,10 +34,12 @@ from analytics_sql.traffic.analytics import OwnerSpan, Traffic
 from analytics_sql.traffic.camera_counts import CameraHour, CameraSpan, ReportedHour
 from analytics_sql.triggers import (
     CooldownQuestion,
+    FiredPage,
     RecognitionTrigger,
     SpanRow,
     SuppressingTrigger,
     TriggerCount,
+    TriggerPlace,
 )
 from api.accounts.service import create_key, create_owner
 from api.adapters.image_store import ImageStore
@@ -161,6 +163,11 @@ class StandInStore:
         self, owner_id: UUID, recognition_id: UUID, captured_ms: int
     ) -> tuple[RecognitionTrigger, ...]:
         return ()
+
+    async def fired_for(
+        self, owner_id: UUID, alert_id: UUID, after: TriggerPlace | None, limit: int
+    ) -> FiredPage:
+        return FiredPage((), None)
 
     async def holding(self, question: CooldownQuestion) -> SuppressingTrigger | None:
         return None

@@ -194,6 +194,79 @@ async def test_an_early_trigger_counts_once_and_one_that_was_withdrawn_not_at_al
     assert (held["outcome"], held["heldBackBy"]) == ("held_back", str(last.id))
 
 
+async def _fired(place: Place, rule: UUID, limit: int) -> tuple[list[dict[str, Any]], int]:
+    """Return all that an alert fired for, and in how many pages it came."""
+    found, pages, last_key = list[dict[str, Any]](), 0, None
+    while pages == 0 or last_key is not None:
+        asked = {"limit": limit} | ({} if last_key is None else {"lastKey": last_key})
+        answer = await place.client.get(f"{PATH}/{rule}/triggers", params=asked)
+        assert answer.status_code == 200, answer.text
+        found += answer.json()["triggers"]
+        last_key, pages = answer.json()["nextKey"], pages + 1
+        assert pages < 50
+    return found, pages
+
+
+async def test_what_an_alert_fired_for_is_listed_newest_first_page_by_page(place: Place) -> None:
+    rule, other = await place.make(plates=["AB*"]), await place.make()
+    seen = [await place.see(minute, f"AB{minute}") for minute in range(5)]
+    for _ in range(3):
+        await place.trigger(rule, *seen)
+    await place.trigger(other, seen[0])
+    first, last = await place.see(10, "AB1Z"), await place.see(10.1, "AB7")
+    await place.resolve(rule, TriggerPhase.CORRECTED, first, last)
+
+    for limit in (1, 2, 3, 200):
+        found, _ = await _fired(place, rule, limit)
+        assert [one["plate"] for one in found] == ["AB7", "AB4", "AB3", "AB2", "AB1", "AB0"]
+    assert found[1] == {
+        "id": str(trigger_id(seen[4].captured_ms, rule, seen[4].id)),
+        "recognitionId": str(seen[4].id),
+        "cameraId": str(seen[4].camera_id),
+        "cameraName": seen[4].camera_name,
+        "plate": "AB4",
+        "confidence": pytest.approx(seen[4].confidence, abs=1e-6),
+        "timestamp": format_timestamp(seen[4].captured_ms),
+        "triggeredAt": format_timestamp(seen[4].captured_ms + 1500),
+        "isLate": False,
+        "phase": "final",
+    }
+    assert (found[0]["phase"], found[0]["recognitionId"]) == ("corrected", str(last.id))
+
+
+async def test_behind_many_that_were_withdrawn_what_fired_is_listed_all_the_same(
+    place: Place,
+) -> None:
+    rule = await place.make()
+    fired = await place.see(0)
+    await place.trigger(rule, fired)
+    for minute in range(1, 12):
+        wrong, right = await place.see(minute, "AB1Z"), await place.see(minute + 0.1, "ZZ9")
+        await place.resolve(rule, TriggerPhase.WITHDRAWN, wrong, right)
+
+    found, pages = await _fired(place, rule, 1)
+    assert [one["recognitionId"] for one in found] == [str(fired.id)]
+    assert pages > 1
+
+
+async def test_the_list_of_what_fired_is_its_owners_and_takes_its_own_cursors(place: Place) -> None:
+    rule, other = await place.make(), await place.make()
+    seen = [await place.see(minute, f"AB{minute}") for minute in range(3)]
+    await place.trigger(rule, *seen)
+    path = f"{PATH}/{rule}/triggers"
+    last_key = (await place.client.get(path, params={"limit": 1})).json()["nextKey"]
+    elsewhere = {"lastKey": last_key}
+    refused = await place.client.get(f"{PATH}/{other}/triggers", params=elsewhere)
+    stranger = await place.application.new_owner()
+    async with place.application.client(stranger) as client:
+        foreign = await client.get(path)
+
+    assert (refused.status_code, refused.json()["code"]) == (400, "invalid_cursor")
+    assert foreign.status_code == 404
+    for wrong in ({"limit": 0}, {"limit": 201}, {"lastKey": "x"}):
+        assert (await place.client.get(path, params=wrong)).status_code == 400
+
+
 async def test_alerts_are_listed_and_changed_while_clickhouse_is_unavailable(
     place: Place, database: Database
 ) -> None:

@@ -5,6 +5,7 @@ import { call, get } from "../api.js";
 import { ALERT_FIELDS, AlertFields, Trial, bodyOf, formOf } from "../alert-form.js";
 import { Deliveries } from "../deliveries.js";
 import { useCameras } from "../filters.js";
+import { Fired } from "../fired.js";
 import { ago } from "../format.js";
 import { useAction, useLoad } from "../load.js";
 import { Link, go, unsaved } from "../router.js";
@@ -91,6 +92,7 @@ export function AlertPage({ id, query }) {
   const note = alert.lastTriggeredAt ? t("{fired}, the last time {ago}", { fired: tn(alert.triggerCount, "Fired {n} time", "Fired {n} times"), ago: ago(alert.lastTriggeredAt) }) : t("It has not fired yet.");
   return html`<${Head} title=${html`<bdi>${alert.name}</bdi>`} note=${note}>${mayRemove && html`<button type="button" class="danger" onClick=${() => setRemoving(true)}>${t("Remove")}</button>`}</${Head}>
     <${Form} alert=${alert} query=${query} onSaved=${(saved) => found.change(() => saved)} />
+    <${Fired} alertId=${alert.id} />
     <${Notifications} alert=${alert} />
     ${isRemoving && html`<${Remove} alert=${alert} onClose=${() => setRemoving(false)} />`}`;
 }

@@ -5,6 +5,7 @@ import { get } from "../api.js";
 import { CorrectionPanel } from "../correction.js";
 import { RecognitionDeliveries } from "../deliveries.js";
 import { ErasePlate } from "../erasure.js";
+import { whenFired } from "../fired.js";
 import { dateTime, number, percent, regionName } from "../format.js";
 import { useLoad } from "../load.js";
 import { usePicture } from "../pictures.js";
@@ -33,14 +34,6 @@ const OUTCOMES = {
   held_back: ["wait", () => t("held back")],
   withdrawn: ["off", () => t("withdrawn")],
   not_then: ["info", () => t("not then")],
-};
-
-const PHASES = {
-  final: () => t("when the vehicle was gone"),
-  early: () => t("early; the pass was not over yet"),
-  confirmed: () => t("early, and confirmed"),
-  corrected: () => t("early, and corrected"),
-  withdrawn: () => t("early, and withdrawn"),
 };
 
 /** The photo with the plate's box; buttons, keys and the wheel zoom at the plate. */
@@ -92,7 +85,7 @@ function Characters({ plate, confidences }) {
 function Explained({ one }) {
   const [kind, text] = OUTCOMES[one.outcome] ?? ["info", () => one.outcome];
   const why = {
-    fired: () => `${PHASES[one.phase]?.() ?? ""}${one.isLate ? ` (${t("late: the camera was cut off")})` : ""}`,
+    fired: () => whenFired(one),
     not_set_off: () => one.unmet.map((condition) => CONDITIONS[condition]?.() ?? condition).join(", "),
     held_back: () => html`${t("its cooldown lasted until {time}", { time: dateTime(one.cooldownUntil) })} · <${Link} href=${`/recognitions/${one.heldBackBy}`}>${t("what it fired for")}</${Link}>`,
     withdrawn: () => t("it fired early for another reading of this pass, and that was taken back"),
