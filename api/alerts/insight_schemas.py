@@ -106,7 +106,7 @@ class AlertTriggerBody(TriedTrigger):
 class AlertTriggerList(ResponseModel):
     """What an alert fired for, newest capture first."""
 
-    triggers: list[AlertTriggerBody]
+    triggers: list[AlertTriggerBody] = Field(description="Those of the page.")
     next_key: str | None = Field(
         description="Send it as lastKey for the next page; null where nothing follows."
     )

@@ -42,6 +42,8 @@ def example_of(schema: _Json, schemas: _Json) -> Any:
             return example_of(schema[choice][0] | _told(schema), schemas)
     if "properties" in schema:
         return {name: _field(name, part, schemas) for name, part in schema["properties"].items()}
+    if isinstance(schema.get("type"), list):
+        return example_of({**schema, "type": schema["type"][0]}, schemas)
     if schema.get("type") == "array":
         return [example_of(schema["items"], schemas)] * max(1, schema.get("minItems", 1))
     return _simple(schema)

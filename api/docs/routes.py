@@ -198,7 +198,9 @@ def _type(schema: _Json) -> str:
 
 
 def _words(schema: _Json) -> Iterable[str]:
-    yield str(schema.get("format") or schema.get("type") or schema.get("const") or "anything")
+    kind = schema.get("type")
+    kinds = kind if isinstance(kind, list) else [kind]
+    yield str(schema.get("format") or kinds[0] or schema.get("const") or "anything")
     bounds = {"minimum": "≥", "maximum": "≤", "exclusiveMinimum": ">", "exclusiveMaximum": "<"}
     for name, sign in bounds.items():
         if name in schema:
@@ -207,6 +209,7 @@ def _words(schema: _Json) -> Iterable[str]:
         yield f"of at most {schema['maxLength']} characters"
     if schema.get("default") is not None:
         yield f"(default {schema['default']})"
+    yield from (f"or {other}" for other in kinds[1:])
 
 
 def _prose(text: str) -> str:

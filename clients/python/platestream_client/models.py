@@ -160,6 +160,7 @@ class AlertTriggerList(TypedDict):
     """What an alert fired for, newest capture first."""
 
     triggers: list[AlertTriggerBody]
+    """Those of the page."""
     nextKey: str | None
     """Send it as lastKey for the next page; null where nothing follows."""
 

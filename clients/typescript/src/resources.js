@@ -150,6 +150,16 @@ export class Alerts extends Resource {
   }
 
   /**
+   * What an alert fired for, newest first.
+   *
+   * @param {string} id
+   * @returns {AsyncGenerator<Schemas["AlertTriggerBody"], void, undefined>}
+   */
+  triggers(id) {
+    return this.pages(path("/api/alertas/{}/triggers", id), page("triggers"), { limit: PAGE });
+  }
+
+  /**
    * @param {string} id
    * @param {string} deliveryId
    * @returns {Promise<Schemas["QueuedBody"]>}

@@ -794,6 +794,7 @@ export interface components {
         };
         /** @description What an alert fired for, newest capture first. */
         AlertTriggerList: {
+            /** @description Those of the page. */
             triggers: components["schemas"]["AlertTriggerBody"][];
             /**
              * @description Send it as lastKey for the next page; null where nothing follows.

@@ -108,6 +108,7 @@ async def test_a_call_that_needs_several_scopes_needs_each(application: Applicat
         "replay",
         "redeliver",
         "deliveries",
+        "triggers",
         "funnel",
     }
     for (method, path), scopes in several:

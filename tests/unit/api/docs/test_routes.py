@@ -80,3 +80,16 @@ def test_texts_are_texts() -> None:
 
     assert "<script" not in page
     assert page.count("&lt;script&gt;") >= 9
+
+
+def test_what_may_be_null_says_so() -> None:
+    schema = {
+        "title": "Gate",
+        "type": "object",
+        "description": "A gate.",
+        "properties": {"width": {"type": ["number", "null"], "minimum": 0, "default": 2}},
+    }
+
+    page = render({**DESCRIPTION, "paths": {}, "components": {"schemas": {"Gate": schema}}})
+
+    assert "number ≥ 0 (default 2) or null" in page

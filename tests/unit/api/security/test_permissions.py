@@ -159,7 +159,7 @@ def test_the_description_of_the_list_names_modes_and_bounds() -> None:
         *("match", "plate", "cameraId", "from", "to", "minConfidence", "limit", "lastKey"),
         "corrected",
     }
-    assert not any(parameter["required"] for parameter in listed)
+    assert not any(parameter.get("required", False) for parameter in listed)
     modes = description["components"]["schemas"]["MatchMode"]["enum"]
     assert modes == ["exact", "prefix", "substring", "wildcard", "fuzzy"]
     assert schemas["match"]["default"] == "substring"
