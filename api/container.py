@@ -34,7 +34,7 @@ from api.erasure.jobs import ErasePlate, ErasureJobs
 from api.erasure.service import erase_stored_plate
 from api.erasure.sweeps import ErasureList, ErasureWatch, SnapshotRemoval
 from api.exports.service import Exports, ExportStore
-from api.health.service import Check, Health, RoomWatch
+from api.health.service import Check, Health, watched_health
 from api.limits.body_budget import BodyBudget, body_bounds
 from api.limits.limiter import FailedAuthentications, RateLimiter, limit_rules
 from api.limits.owner_limits import OwnerLimits, installation_limits
@@ -250,7 +250,7 @@ def _dependencies(
         resolver=resolver,
         shared_limits=shared_limits,
         erase_plate=partial(erase_stored_plate, settings, settings),
-        health=Health(checks, RoomWatch(settings.disk_folders, images.full_ratio).warnings),
+        health=watched_health(settings, settings.disk_folders, checks, images.full_ratio),
         now_ms=now_ms,
     )
 

@@ -101,8 +101,8 @@ class AlertInsight:
 
     async def fired_for(
         self, owner_id: UUID, alert_id: UUID, after: TriggerPlace | None, limit: int
-    ) -> FiredPage:
-        """Return what an alert triggered for, newest first, from behind ``after``.
+    ) -> tuple[AlertConfig, FiredPage]:
+        """Return an alert and what it triggered for, newest first, from behind ``after``.
 
         Raises:
             ApiError: 404.
@@ -111,7 +111,8 @@ class AlertInsight:
         alert = await self._database.run(
             lambda session: self._rows.find(session, owner_id, alert_id)
         )
-        return await self._store.fired_for(owner_id, found(alert).id, after, limit)
+        config = found(alert).config
+        return config, await self._store.fired_for(owner_id, alert_id, after, limit)
 
     async def test(self, owner_id: UUID, body: AlertUpdate, backtest: Backtest) -> BacktestResult:
         """Return what an alert would have triggered for.

@@ -1,7 +1,7 @@
 """JSON of why alerts fired, and of what one would have fired for."""
 
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, Any
 from uuid import UUID
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
@@ -18,11 +18,15 @@ from api.paging.lists import ListFilter
 from api.schemas import RequestModel, ResponseModel, Timestamp
 from api.validation.fields import BodyInstant, from_unix_ms, to_unix_ms, whole_number
 from common.alerting.rule import Condition
-from common.records.alerts import TriggerPhase
+from common.records.alerts import AlertConfig, TriggerPhase
 
 MAX_TRIGGERS = 200
 _MAX_DAYS = 31
 _DAY_MS = 24 * 60 * 60 * 1000
+_PLATE_NAME: Any = Field(
+    description="The plate's name in the alert's list, as it is now; null: none.",
+    examples=["Courier"],
+)
 
 
 class ExplainedAlert(ResponseModel):
@@ -30,6 +34,7 @@ class ExplainedAlert(ResponseModel):
 
     alert_id: UUID
     alert_name: str
+    plate_name: str | None = _PLATE_NAME
     outcome: Outcome = Field(
         description="`fired`; `not_set_off`: conditions are not met; `held_back`: the alert fired "
         "for another recognition within its cooldown; `withdrawn`: it fired early for another "
@@ -98,6 +103,7 @@ class AlertTriggerBody(TriedTrigger):
     """A recognition that the alert fired for; `plate` is empty once it was erased."""
 
     id: UUID
+    plate_name: str | None = _PLATE_NAME
     triggered_at: Timestamp = Field(description="When it was decided that it fires.")
     is_late: bool = Field(description="Whether it fired long after the capture.")
     phase: TriggerPhase = Field(description="As in why an alert fired for a recognition.")
@@ -107,9 +113,7 @@ class AlertTriggerList(ResponseModel):
     """What an alert fired for, newest capture first."""
 
     triggers: list[AlertTriggerBody] = Field(description="Those of the page.")
-    next_key: str | None = Field(
-        description="Send it as lastKey for the next page; null where nothing follows."
-    )
+    next_key: str | None = Field(description="lastKey of the next page; null: there is none.")
 
 
 class TriggerQuery(BaseModel):
@@ -155,13 +159,14 @@ class AlertTestResult(ResponseModel):
     triggers: list[TriedTrigger] = Field(description=f"The first {MAX_SHOWN} that fired.")
 
 
-def explained_body(found: Explanation) -> ExplainedAlert:
-    """Return the JSON form of an explanation."""
+def explained_body(found: Explanation, plate: str) -> ExplainedAlert:
+    """Return the JSON form of an explanation for a recognition of ``plate``."""
     trigger, holding = found.trigger, found.suppressed_by
     cooldown_ms = round(found.alert.config.cooldown_minutes * 60_000)
     return ExplainedAlert(
         alert_id=found.alert.id,
         alert_name=found.alert.config.name,
+        plate_name=found.alert.config.plate_name(plate),
         outcome=found.outcome,
         unmet=list(found.unmet),
         triggered_at=None if trigger is None else from_unix_ms(trigger.decided_ms),
@@ -184,16 +189,21 @@ def test_result(replay: BacktestResult) -> AlertTestResult:
     )
 
 
-def trigger_list(page: FiredPage, wanted: ListFilter, cursors: CursorSealer) -> AlertTriggerList:
+def trigger_list(
+    alert: AlertConfig, page: FiredPage, wanted: ListFilter, cursors: CursorSealer
+) -> AlertTriggerList:
     """Return the JSON form of a page of what an alert fired for."""
     end, next_key = page.end, None
     if end is not None:
         next_key = cursors.seal(wanted, RecognitionCursor(end.captured_ms, end.id))
-    return AlertTriggerList(triggers=list(map(_fired, page.fired)), next_key=next_key)
+    return AlertTriggerList(
+        triggers=[_fired(alert, each) for each in page.fired], next_key=next_key
+    )
 
 
-def _fired(fired: FiredFor) -> AlertTriggerBody:
+def _fired(alert: AlertConfig, fired: FiredFor) -> AlertTriggerBody:
     return AlertTriggerBody(
+        plate_name=alert.plate_name(fired.plate),
         id=fired.id,
         recognition_id=fired.recognition_id,
         camera_id=fired.camera_id,

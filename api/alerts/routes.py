@@ -128,8 +128,8 @@ async def list_triggers(
     """Return the recognitions that an alert fired for, newest first; none that was withdrawn."""
     wanted = ListFilter(f"alertas/{id}/triggers", caller.owner_id)
     after = query.after(wanted, cursors)
-    page = await insight.fired_for(caller.owner_id, id, after, query.limit)
-    return trigger_list(page, wanted, cursors)
+    alert, page = await insight.fired_for(caller.owner_id, id, after, query.limit)
+    return trigger_list(alert, page, wanted, cursors)
 
 
 @router.get(
@@ -145,7 +145,7 @@ async def explain_alerts(
     """Say for each of the caller's alerts, as it is now, what came of the recognition."""
     recognition = await recognitions.require(caller.owner_id, id)
     found = await insight.explain(recognition)
-    return ExplanationList(alerts=[explained_body(each) for each in found])
+    return ExplanationList(alerts=[explained_body(each, recognition.plate) for each in found])
 
 
 @router.post(

@@ -38,6 +38,7 @@ from common.records.alerts import (
 )
 
 _MAX_WRITTEN_PLATE = 64
+_MAX_PLATE_NAME = 100
 _MAX_PATTERN = 2 * MAX_PLATE_LENGTH
 _MAX_CAMERAS = 1000
 _MAX_NOTIFICATIONS = 20
@@ -133,6 +134,16 @@ Plates = Annotated[
         examples=[["AB12CDE", "XY*"]],
     ),
 ]
+PlateNames = Annotated[
+    dict[
+        CleanText,
+        Annotated[NameText, Field(min_length=1, max_length=_MAX_PLATE_NAME)],
+    ],
+    Field(
+        description="Names of entries of `plates`, by entry; told with the alert.",
+        examples=[{"AB12CDE": "Courier"}],
+    ),
+]
 CameraIds = Annotated[
     list[Annotated[UUID, BeforeValidator(uuid_text)]],
     Field(max_length=_MAX_CAMERAS),
@@ -193,6 +204,7 @@ class AlertUpdate(RequestModel):
     enabled: JsonBoolean = True
     plate_match_mode: PlateMatchMode = PlateMatchMode.SPECIFIC
     plates: Plates = Field(default_factory=list)
+    plate_names: PlateNames = Field(default_factory=dict)
     camera_scope: CameraScope = CameraScope.ALL
     camera_ids: CameraIds = Field(default_factory=list)
     schedule_enabled: JsonBoolean = False
@@ -277,6 +289,9 @@ _AlertFields = create_model(
 class AlertBody(_AlertFields):  # type: ignore[misc, valid-type] # made from the record's fields
     """An alert as reads show it."""
 
+    plate_names: dict[str, str] = Field(
+        description="Names of entries of `plates`, by entry.", examples=[{"AB12CDE": "Courier"}]
+    )
     notifications: list[NotificationView]
     trigger_count: int
     last_triggered_at: Timestamp | None
@@ -314,6 +329,7 @@ def alert_body(row: AlertRow) -> AlertBody:
         {
             "id": row.id,
             **{name: getattr(row.config, name) for name in ALERT_FIELDS},
+            "plate_names": row.config.plate_names,
             "notifications": msgspec.to_builtins(shown_notifications(row.notifications)),
             "trigger_count": row.trigger_count,
             "last_triggered_at": row.last_triggered_at,

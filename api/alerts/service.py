@@ -41,6 +41,7 @@ from api.errors import ApiError, ErrorCode, FieldFault, found
 from api.limits.owner_limits import OwnerLimits
 from api.validation.fields import from_unix_ms, from_unix_ms_if_any
 from common.errors import PlatestreamError
+from common.plates.names import names_of_entries, unlisted
 from common.records.alerts import Notification
 
 log = structlog.get_logger()
@@ -247,7 +248,8 @@ class Alerts:
     def _insert(self, session: Session, owner_id: UUID, fields: Mapping[str, Any]) -> AlertRow:
         check_cameras(session, owner_id, fields["camera_ids"])
         kept = with_kept_services(fields["notifications"], ())
-        return self._rows.insert(session, owner_id, {**fields, "notifications": kept}, self._limits)
+        named = _with_names(fields, (), {})
+        return self._rows.insert(session, owner_id, {**named, "notifications": kept}, self._limits)
 
     def _change(
         self, session: Session, owner_id: UUID, alert_id: UUID, body: AlertUpdate
@@ -262,7 +264,8 @@ class Alerts:
         check_cameras(session, owner_id, fields.get("camera_ids", ()), known=known)
         if "notifications" in fields:
             fields["notifications"] = with_kept_services(fields["notifications"], row.notifications)
-        return self._rows.change(session, alert_id, fields, self._limits)
+        named = _with_names(fields, row.config.plates, row.config.plate_names)
+        return self._rows.change(session, alert_id, named, self._limits)
 
 
 def counted(row: AlertRow, history: History) -> AlertRow:
@@ -271,6 +274,26 @@ def counted(row: AlertRow, history: History) -> AlertRow:
     if count is None:
         return row
     return replace(row, trigger_count=count.triggers, last_triggered_at=from_unix_ms(count.last_ms))
+
+
+def _with_names(
+    fields: Mapping[str, Any], plates: Sequence[str], names: Mapping[str, str]
+) -> Mapping[str, Any]:
+    """Return fields with the names of the list that they leave; ``plates`` are those of before.
+
+    Raises:
+        ApiError: 400, with each name sent for what is not in the list.
+    """
+    if fields.keys().isdisjoint({"plates", "plate_names"}):
+        return fields
+    plates = fields.get("plates", plates)
+    faults = [
+        FieldFault(f"plateNames.{plate}", "is not in plates")
+        for plate in unlisted(plates, fields.get("plate_names", {}))
+    ]
+    if faults:
+        raise ApiError(ErrorCode.INVALID_REQUEST, fields=faults)
+    return {**fields, "plate_names": names_of_entries(plates, fields.get("plate_names", names))}
 
 
 def check_cameras(

@@ -134,9 +134,7 @@ class AuditEntryList(ResponseModel):
     """A page of the audit log, newest first."""
 
     entries: list[AuditEntryBody] = Field(description="At most `limit`.")
-    next_key: str | None = Field(
-        description="Send it as lastKey for the next page; null where nothing follows."
-    )
+    next_key: str | None = Field(description="lastKey of the next page; null: there is none.")
 
 
 def entry_body(entry: AuditEntry) -> AuditEntryBody:

@@ -222,6 +222,7 @@ class Alert(Base):
     enabled: Mapped[bool] = mapped_column(server_default=text("true"))
     plate_match_mode: Mapped[str]
     plates: Mapped[list[str]] = mapped_column(ARRAY(Text))
+    plate_names: Mapped[dict[str, str]] = mapped_column(JSONB, server_default=text("'{}'"))
     camera_scope: Mapped[str]
     camera_ids: Mapped[list[UUID]] = mapped_column(ARRAY(Uuid))
     schedule_enabled: Mapped[bool]

@@ -5,11 +5,13 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Request, Response
 from starlette.responses import JSONResponse
 
-from api.deps import service
+from api.deps import Caller, service
+from api.health.schemas import InstallationBody, installation_body
 from api.health.service import Health
 from api.middleware.guard import GuardedRoute
 from api.middleware.request_context import ApiMetrics
-from api.security.permissions import Public, requires
+from api.security.permissions import Administrator, Public, requires
+from common.timestamps import now_ms
 
 router = APIRouter(route_class=GuardedRoute, include_in_schema=False)
 
@@ -35,6 +37,13 @@ async def ready(health: HealthDep) -> JSONResponse:
     status = "ready" if readiness.is_ready else "not ready"
     body = {"status": status, "checks": checks, "warnings": list(readiness.warnings)}
     return JSONResponse(body, status_code=200 if readiness.is_ready else 503)
+
+
+@router.get("/api/health")
+@requires(Administrator.ONLY)
+async def health(health: HealthDep, caller: Caller) -> InstallationBody:
+    """Answer how far the stages are, and the room on the disks."""
+    return installation_body(await health.installation.look(), now_ms())
 
 
 @router.get("/metrics")

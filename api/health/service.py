@@ -1,14 +1,18 @@
 """The readiness of the process: the answer of each dependency, and warnings of disks."""
 
 import asyncio
-import os
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
+from api.health.disks import DiskRoom, disk_rooms
+from api.health.installation import InstallationWatch
 from common.errors import PlatestreamError, TransientError
+from common.kafka.stage_progress import stage_progress
+from common.settings import KafkaSettings
 
 _CHECK_SECONDS = 2.0
 _CACHE_SECONDS = 0.5
@@ -42,13 +46,16 @@ class Health:
         self,
         checks: Mapping[str, Check],
         warn: Warn | None = None,
+        installation: InstallationWatch | None = None,
         *,
         check_seconds: float = _CHECK_SECONDS,
     ) -> None:
         """``checks`` return when the named dependency is well and raise otherwise.
 
-        ``warn`` returns what an operator should hear although all is well.
+        ``warn`` returns what an operator should hear although all is well. ``installation`` is what
+        administrators see; None: nothing is known of it.
         """
+        self.installation = installation or InstallationWatch(tuple, tuple)
         self._checks = dict(checks)
         self._warn = warn or _nothing
         self._check_seconds = check_seconds
@@ -104,7 +111,8 @@ class RoomWatch:
 
     async def warnings(self) -> tuple[str, ...]:
         """Return a sentence for each that is 80 % full; for what does not answer, none."""
-        disks = await asyncio.to_thread(_disk_warnings, self._folders)
+        rooms = await asyncio.to_thread(disk_rooms, self._folders)
+        disks = tuple(_disk_warning(disk) for disk in rooms if disk.used_ratio >= WARNING_RATIO)
         try:
             ratio = await self._picture_ratio() or 0.0
         except TransientError:
@@ -115,22 +123,24 @@ class RoomWatch:
         return (*disks, f"the store of images {taken}")
 
 
-def _disk_warnings(folders: Sequence[Path]) -> tuple[str, ...]:
-    disks: dict[int, Path] = {}
-    for folder in folders:
-        if folder.exists():
-            disks.setdefault(folder.stat().st_dev, folder)
-    found = [_disk_warning(folder) for folder in disks.values()]
-    return tuple(sentence for sentence in found if sentence is not None)
-
-
-def _disk_warning(folder: Path) -> str | None:
-    disk = os.statvfs(folder)
-    used, free = disk.f_blocks - disk.f_bfree, disk.f_bavail
-    # As df counts: what only root may use is neither.
-    ratio = used / (used + free) if used + free else 0.0
-    if ratio < WARNING_RATIO:
-        return None
-    room = free * disk.f_frsize / _GIB
+def _disk_warning(disk: DiskRoom) -> str:
     # Its name only: strangers may reach /readyz.
-    return f"the disk of {folder.name} is {ratio:.0%} full, {room:.1f} GiB are left"
+    room = disk.free_bytes / _GIB
+    return f"the disk of {disk.name} is {disk.used_ratio:.0%} full, {room:.1f} GiB are left"
+
+
+def watched_health(
+    kafka: KafkaSettings,
+    folders: Sequence[Path],
+    checks: Mapping[str, Check],
+    picture_ratio: Callable[[], Awaitable[float | None]],
+) -> Health:
+    """Return the health of an API with these ``checks`` and ``folders`` on its disks.
+
+    ``picture_ratio`` is as of :class:`RoomWatch`.
+    """
+    return Health(
+        checks,
+        RoomWatch(folders, picture_ratio).warnings,
+        InstallationWatch(partial(stage_progress, kafka), partial(disk_rooms, folders)),
+    )

@@ -63,8 +63,8 @@ def next_key_field() -> Any:
     return Field(
         default=_NOT_PAGED,
         exclude_if=lambda key: key == _NOT_PAGED,
-        description="Only where `limit` or `lastKey` was sent: send it as lastKey for the next"
-        " page; null where nothing follows.",
+        description="lastKey of the next page; null: none. Only where `limit` or `lastKey` was "
+        "sent.",
     )
 
 

@@ -16,14 +16,7 @@ from api.validation.fields import check_email_address
 MAX_NAME_CHARACTERS = 200
 _MAX_TOKEN_CHARACTERS = 100
 
-RoleField = Annotated[
-    Role,
-    Field(
-        description="`viewer`: sees recognitions, cameras, alerts and analytics. `operator`: also "
-        "changes cameras, alerts and webhooks, corrects readings and has images read. "
-        "`administrator`: everything."
-    ),
-]
+RoleField = Annotated[Role, Field(description="What the person may do.")]
 TokenField = Annotated[
     str,
     Field(

@@ -79,9 +79,7 @@ class CorrectionList(ResponseModel):
     """A page, the newest recognitions first."""
 
     corrections: list[CorrectedBody] = Field(description="At most `limit`.")
-    next_key: str | None = Field(
-        description="Send it as lastKey for the next page; null where nothing follows."
-    )
+    next_key: str | None = Field(description="lastKey of the next page; null: there is none.")
 
 
 def corrected_body(

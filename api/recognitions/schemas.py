@@ -274,9 +274,7 @@ class RecognitionList(ResponseModel):
     """A page, newest first. ``nextKey`` is null on the last one."""
 
     recognitions: list[RecognitionBody] = Field(description="At most `limit`, newest first.")
-    next_key: str | None = Field(
-        description="Send it as lastKey for the next page; null where nothing follows."
-    )
+    next_key: str | None = Field(description="lastKey of the next page; null: there is none.")
 
 
 class RecognitionAnswer(ResponseModel):

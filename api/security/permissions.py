@@ -40,7 +40,11 @@ ALL_SCOPES: frozenset[Scope] = frozenset(Scope)
 
 
 class Role(StrEnum):
-    """What a person may do in an account."""
+    """What a person may do in an account.
+
+    `viewer`: sees recognitions, cameras, alerts and analytics. `operator`: also changes cameras,
+    alerts and webhooks, corrects readings and has images read. `administrator`: everything.
+    """
 
     VIEWER = "viewer"
     OPERATOR = "operator"

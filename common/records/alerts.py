@@ -7,6 +7,7 @@ from uuid import UUID
 
 import msgspec
 
+from common.plates.names import plate_name
 from common.records.codec import Record
 from common.records.recognitions import Recognition
 from common.urls.streams import MASK
@@ -148,15 +149,23 @@ class AlertConfig(AlertFields, frozen=True, kw_only=True):
 
     ``notifications_encrypted`` opens with :class:`common.secrets.SecretBox` and holds a JSON array
     of :data:`Notification`; ``notification_secret_encrypted`` signs those that are webhooks.
-    ``created_ms`` is Unix ms, UTC. On other topics an alert is a reference (``is_reference``) to
-    what is on config-alerts, see :func:`by_reference`.
+    ``created_ms`` is Unix ms, UTC. ``plate_names`` are names of entries of ``plates``, as these are
+    written.
+
+    On other topics an alert is a reference (``is_reference``) to what is on config-alerts, see
+    :func:`by_reference`.
     """
 
     notifications_encrypted: str
     notification_secret_encrypted: str
     revision: int
     created_ms: int
+    plate_names: dict[str, str] = msgspec.field(default_factory=dict)
     is_reference: bool = msgspec.field(name="reference", default=False)
+
+    def plate_name(self, plate: str) -> str | None:
+        """Return the name that the list has for a plate, if any."""
+        return plate_name(plate, self.plates, self.plate_names, self.match_tolerance)
 
 
 _REFERRED: Final = (
@@ -165,6 +174,7 @@ _REFERRED: Final = (
     "camera_ids",
     "notifications_encrypted",
     "notification_secret_encrypted",
+    "plate_names",
 )
 """The fields that a reference leaves out: with them an alert may have half a megabyte."""
 
@@ -180,6 +190,7 @@ def by_reference(alert: AlertConfig) -> AlertConfig:
         camera_ids=(),
         notifications_encrypted="",
         notification_secret_encrypted="",
+        plate_names={},
         is_reference=True,
     )
 

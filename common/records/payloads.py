@@ -6,7 +6,7 @@ The one definition of these JSON forms: in webhooks, in MQTT messages and in the
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from operator import attrgetter
-from typing import Any
+from typing import Annotated, Any
 from uuid import UUID
 
 import msgspec
@@ -29,6 +29,11 @@ from common.records.webhooks import EventName
 from common.secrets import SecretBox
 from common.timestamps import format_timestamp
 from common.urls.streams import mask_password
+
+_PlateName = Annotated[
+    str,
+    msgspec.Meta(description="Name that the alert's list has for the plate.", examples=["Courier"]),
+]
 
 
 class Payload(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -124,7 +129,8 @@ class AlertEventData(Payload, frozen=True, kw_only=True):
 
     ``trigger_id`` is the same in all events of one trigger. ``late``: the vehicle is surely gone.
     ``phase`` is set where an alert triggered early, ``provisional`` until that is confirmed or
-    corrected; ``early_plate`` is the plate that was reported before.
+    corrected; ``early_plate`` is the plate that was reported before. ``plate_name`` is the name
+    that the alert's list has for the plate.
     """
 
     alert: msgspec.Struct
@@ -134,6 +140,7 @@ class AlertEventData(Payload, frozen=True, kw_only=True):
     phase: TriggerPhase | UnsetType = UNSET
     provisional: bool | UnsetType = UNSET
     early_plate: str | UnsetType = UNSET
+    plate_name: _PlateName | UnsetType = UNSET
 
 
 class CameraEventData(Payload, frozen=True, kw_only=True):
@@ -258,6 +265,7 @@ def alert_event_data(trigger: AlertTrigger, box: SecretBox | None) -> AlertEvent
         phase=UNSET if trigger.phase is TriggerPhase.FINAL else trigger.phase,
         provisional=trigger.phase is TriggerPhase.EARLY or UNSET,
         early_plate=UNSET if trigger.early is None else trigger.early.plate,
+        plate_name=trigger.alert.plate_name(trigger.recognition.plate) or UNSET,
     )
 
 

@@ -21,6 +21,7 @@ _RECOGNITION = (
 _ALERT = (
     "{{ {'event_type': value_json.event, 'id': value_json.id,"
     " 'alert': value_json.data.alert.name, 'plate': value_json.data.recognition.plate,"
+    " 'plate_name': value_json.data.plateName | default(''),"
     " 'confidence': value_json.data.recognition.confidence,"
     " 'timestamp': value_json.data.recognition.timestamp,"
     " 'phase': value_json.data.phase | default('final')} | tojson }}"

@@ -19,7 +19,7 @@ MAX_LINES = 365
 FEW_LINES = 50
 
 COMMON_LAYERS: Final[Mapping[str, frozenset[str]]] = {
-    "records": frozenset({"urls"}),
+    "records": frozenset({"plates", "urls"}),
     "plates": frozenset(),
     "apprise": frozenset({"urls"}),
     "urls": frozenset(),

@@ -4,7 +4,7 @@ import { html, useState } from "./html.js";
 import { call } from "./api.js";
 import { dateTime, number } from "./format.js";
 import { useAction } from "./load.js";
-import { PlateListField, platesOf } from "./plate-list.js";
+import { PlateListField, plateListOf, textOfPlates } from "./plate-list.js";
 import { Link } from "./router.js";
 import { ScheduleFields } from "./schedule.js";
 import { useMay } from "./session.js";
@@ -14,7 +14,7 @@ import { t, tn } from "./words.js";
 const DAY_MS = 86_400_000;
 const CALLS = 30;
 
-export const ALERT_FIELDS = ["name", "description", "plates", "cameraIds", "schedule", "timezone", "minConfidence", "cooldownMinutes", "notifications"];
+export const ALERT_FIELDS = ["name", "description", "plates", "plateNames", "cameraIds", "schedule", "timezone", "minConfidence", "cooldownMinutes", "notifications"];
 
 /** @param {any} alert as the API shows it; null: a new one @param {{plate?: string, timezone?: string}} [given] */
 export function formOf(alert, given = {}) {
@@ -24,7 +24,7 @@ export function formOf(alert, given = {}) {
     description: alert?.description ?? "",
     enabled: alert?.enabled ?? true,
     plateMatchMode: alert?.plateMatchMode ?? "specific",
-    plates: (alert?.plates ?? (given.plate ? [given.plate] : [])).join("\n"),
+    plates: textOfPlates(alert?.plates ?? (given.plate ? [given.plate] : []), alert?.plateNames ?? {}),
     matchTolerance: String(alert?.matchTolerance ?? 0),
     early: alert ? alert.early : false,
     cameraScope: alert?.cameraScope ?? "all",
@@ -51,12 +51,14 @@ const addresses = (text) => [...new Set(text.split(/\s+/).filter(Boolean))];
 /** The body that a form gives. */
 export function bodyOf(form) {
   const emails = lines(form.emails);
+  const list = plateListOf(form.plateMatchMode === "any" ? "" : form.plates);
   return {
     name: form.name,
     description: form.description,
     enabled: form.enabled,
     plateMatchMode: form.plateMatchMode,
-    plates: form.plateMatchMode === "any" ? [] : platesOf(form.plates),
+    plates: list.plates,
+    plateNames: list.names,
     matchTolerance: Number(form.matchTolerance),
     // Null is that of an alert from before the field, which is left as it is.
     ...(form.early === null ? {} : { early: form.early }),
@@ -109,7 +111,7 @@ export function AlertFields({ form, onForm, failure, cameras, accountZone, sends
       <${TextField} label=${t("Description")} maxlength="2000" value=${form.description} onValue=${set("description")} fault=${fault("description")} hint=${t("Stands in its e-mails.")} />
       <${SelectField} label=${t("Fires for")} value=${form.plateMatchMode} onValue=${set("plateMatchMode")} options=${[["specific", t("the plates of the list")], ["allowlist", t("all plates but those of the list")], ["any", t("any plate")]]} />
       <${SelectField} label=${t("Errors of reading that are allowed")} value=${form.matchTolerance} onValue=${set("matchTolerance")} options=${[["0", t("none")], ["1", t("one look-alike or character")], ["2", t("two look-alikes or characters")]]} disabled=${form.plateMatchMode === "any"} />
-      ${form.plateMatchMode !== "any" && html`<${PlateListField} text=${form.plates} onText=${set("plates")} fault=${fault("plates")} />`}
+      ${form.plateMatchMode !== "any" && html`<${PlateListField} text=${form.plates} onText=${set("plates")} fault=${fault("plates") ?? fault("plateNames")} />`}
       <${Field} label=${t("Least confidence, in per cent")} fault=${fault("minConfidence")} hint=${t("Less sure readings do not set it off.")}>${(ids) => html`<input ...${ids} type="number" min="0" max="100" step="1" required value=${form.minConfidence} onInput=${(event) => set("minConfidence")(event.currentTarget.value)} />`}</${Field}>
       <${CamerasChoice} form=${form} onForm=${onForm} cameras=${cameras} fault=${fault("cameraIds")} />
     </div></section>

@@ -26,7 +26,7 @@ export function whenFired(one) {
 
 function Row({ one }) {
   const name = one.plate ? html`<${Plate} text=${one.plate} />` : html`<span class="note">${t("no longer kept")}</span>`;
-  return html`<tr><td><${Moment} at=${one.timestamp} /></td><td><${Link} href=${`/recognitions/${one.recognitionId}`}>${name}</${Link}></td>
+  return html`<tr><td><${Moment} at=${one.timestamp} /></td><td><${Link} href=${`/recognitions/${one.recognitionId}`}>${name}</${Link}> <bdi>${one.plateName ?? ""}</bdi></td>
     <td><bdi>${one.cameraName}</bdi></td><td><${Sureness} value=${one.confidence} /></td><td>${whenFired(one)}</td></tr>`;
 }
 

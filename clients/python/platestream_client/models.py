@@ -1,4 +1,4 @@
-# Made by `make client-types` from the API's schemas: sha256 e31a6f4cb7c506b9bb4ccb54a216bd6cf73ac4ef63ad3ee604c905a7c17898b5
+# Made by `make client-types` from the API's schemas: sha256 756a58ea785dba358a6fabefddccb03458e135a374c89c04ea20bf499331b6e6
 
 from __future__ import annotations
 
@@ -148,6 +148,8 @@ class AlertTriggerBody(TypedDict):
     """When the frame was captured whose reading won; UTC."""
     id: str
     """Its id."""
+    plateName: str | None
+    """The plate's name in the alert's list, as it is now; null: none."""
     triggeredAt: str
     """When it was decided that it fires."""
     isLate: bool
@@ -162,7 +164,7 @@ class AlertTriggerList(TypedDict):
     triggers: list[AlertTriggerBody]
     """Those of the page."""
     nextKey: str | None
-    """Send it as lastKey for the next page; null where nothing follows."""
+    """lastKey of the next page; null: there is none."""
 
 
 class AnalyticsStats(TypedDict):
@@ -379,7 +381,7 @@ class ErasuresAnswer(TypedDict):
     erasures: list[ErasureBody]
     """Those that wait or are at work, and those done in the last 90 days."""
     nextKey: NotRequired[str | None]
-    """Only where `limit` or `lastKey` was sent: send it as lastKey for the next page; null where nothing follows."""
+    """lastKey of the next page; null: none. Only where `limit` or `lastKey` was sent."""
 
 
 ErrorCode: TypeAlias = Literal[
@@ -763,7 +765,7 @@ class RecognitionList(TypedDict):
     recognitions: list[RecognitionBody]
     """At most `limit`, newest first."""
     nextKey: str | None
-    """Send it as lastKey for the next page; null where nothing follows."""
+    """lastKey of the next page; null: there is none."""
 
 
 class RecognizeAnswer(TypedDict):
@@ -802,7 +804,12 @@ class ReplayAnswer(TypedDict):
 
 
 Role: TypeAlias = Literal["viewer", "operator", "administrator"]
-"""What a person may do in an account."""
+"""
+What a person may do in an account.
+
+`viewer`: sees recognitions, cameras, alerts and analytics. `operator`: also changes cameras,
+alerts and webhooks, corrects readings and has images read. `administrator`: everything.
+"""
 
 
 class RotateSecret(TypedDict):
@@ -951,7 +958,7 @@ class WebhookList(TypedDict):
     webhooks: list[WebhookBody]
     """The webhooks, newest first."""
     nextKey: NotRequired[str | None]
-    """Only where `limit` or `lastKey` was sent: send it as lastKey for the next page; null where nothing follows."""
+    """lastKey of the next page; null: none. Only where `limit` or `lastKey` was sent."""
 
 
 class WebhookNotificationBody(TypedDict):
@@ -1139,6 +1146,8 @@ class AlertBody(TypedDict):
     """Look-alike and edit errors that are allowed."""
     early: bool | None
     """Triggers as soon as two readings agree, before the vehicle is gone; null: as PLATESTREAM_EARLY_ALERTS says, in an alert from before the field."""
+    plateNames: dict[str, str]
+    """Names of entries of `plates`, by entry."""
     notifications: list[Notifications1]
     """Who is told besides webhooks."""
     triggerCount: int
@@ -1162,6 +1171,8 @@ class AlertCreate(TypedDict):
     """Any plate, those of `plates`, or all but those."""
     plates: NotRequired[list[str]]
     """Plates; * stands for any characters, ? for one."""
+    plateNames: NotRequired[dict[str, str]]
+    """Names of entries of `plates`, by entry; told with the alert."""
     cameraScope: NotRequired[CameraScope]
     """All cameras, or those of `cameraIds`."""
     cameraIds: NotRequired[list[str]]
@@ -1194,7 +1205,7 @@ class AlertList(TypedDict):
     alerts: list[AlertBody]
     """The alerts."""
     nextKey: NotRequired[str | None]
-    """Only where `limit` or `lastKey` was sent: send it as lastKey for the next page; null where nothing follows."""
+    """lastKey of the next page; null: none. Only where `limit` or `lastKey` was sent."""
     countedAt: str | None
     """When it was counted how often alerts fired; null: it is not known just now, and `triggerCount` is 0."""
     sendsEmail: bool
@@ -1233,6 +1244,8 @@ class AlertUpdate(TypedDict):
     """Any plate, those of `plates`, or all but those."""
     plates: NotRequired[list[str]]
     """Plates; * stands for any characters, ? for one."""
+    plateNames: NotRequired[dict[str, str]]
+    """Names of entries of `plates`, by entry; told with the alert."""
     cameraScope: NotRequired[CameraScope]
     """All cameras, or those of `cameraIds`."""
     cameraIds: NotRequired[list[str]]
@@ -1320,7 +1333,7 @@ class ApiKeyList(TypedDict):
     apiKeys: list[ApiKeyBody]
     """The keys, newest first."""
     nextKey: NotRequired[str | None]
-    """Only where `limit` or `lastKey` was sent: send it as lastKey for the next page; null where nothing follows."""
+    """lastKey of the next page; null: none. Only where `limit` or `lastKey` was sent."""
 
 
 class ApiKeyUpdate(TypedDict):
@@ -1367,7 +1380,7 @@ class AuditEntryList(TypedDict):
     entries: list[AuditEntryBody]
     """At most `limit`."""
     nextKey: str | None
-    """Send it as lastKey for the next page; null where nothing follows."""
+    """lastKey of the next page; null: there is none."""
 
 
 class CameraBody(TypedDict):
@@ -1449,7 +1462,7 @@ class CameraList(TypedDict):
     cameras: list[CameraBody]
     """The cameras, newest first."""
     nextKey: NotRequired[str | None]
-    """Only where `limit` or `lastKey` was sent: send it as lastKey for the next page; null where nothing follows."""
+    """lastKey of the next page; null: none. Only where `limit` or `lastKey` was sent."""
 
 
 class CameraTestAnswer(TypedDict):
@@ -1516,7 +1529,7 @@ class CorrectionList(TypedDict):
     corrections: list[CorrectedBody]
     """At most `limit`."""
     nextKey: str | None
-    """Send it as lastKey for the next page; null where nothing follows."""
+    """lastKey of the next page; null: there is none."""
 
 
 class CreditsBody(TypedDict):
@@ -1608,6 +1621,8 @@ class ExplainedAlert(TypedDict):
     """Id of the alert."""
     alertName: str
     """The alert's name."""
+    plateName: str | None
+    """The plate's name in the alert's list, as it is now; null: none."""
     outcome: Outcome
     """`fired`; `not_set_off`: conditions are not met; `held_back`: the alert fired for another recognition within its cooldown; `withdrawn`: it fired early for another reading of the same pass, and that was taken back; `not_then`: it would fire now, but the alert was made or changed since, or the recognition is still on its way."""
     unmet: list[Condition]
@@ -1639,7 +1654,7 @@ class InvitationBody(TypedDict):
     email: str
     """E-mail address."""
     role: Role
-    """`viewer`: sees recognitions, cameras, alerts and analytics. `operator`: also changes cameras, alerts and webhooks, corrects readings and has images read. `administrator`: everything."""
+    """What the person may do."""
     invitedBy: str
     """Address of the administrator who made it."""
     createdAt: str
@@ -1654,7 +1669,7 @@ class InvitationCreate(TypedDict):
     email: str
     """E-mail address."""
     role: Role
-    """`viewer`: sees recognitions, cameras, alerts and analytics. `operator`: also changes cameras, alerts and webhooks, corrects readings and has images read. `administrator`: everything."""
+    """What the person may do."""
 
 
 class InvitationList(TypedDict):
@@ -1692,7 +1707,7 @@ class OpenInvitation(TypedDict):
     email: str
     """E-mail address."""
     role: Role
-    """`viewer`: sees recognitions, cameras, alerts and analytics. `operator`: also changes cameras, alerts and webhooks, corrects readings and has images read. `administrator`: everything."""
+    """What the person may do."""
     invitedBy: str
     """Address of the administrator who invites."""
     expiresAt: str
@@ -1716,7 +1731,7 @@ class PersonBody(TypedDict):
     name: str
     """Empty where they gave none."""
     role: Role
-    """`viewer`: sees recognitions, cameras, alerts and analytics. `operator`: also changes cameras, alerts and webhooks, corrects readings and has images read. `administrator`: everything."""
+    """What the person may do."""
     enabled: bool
     """Whether they may log in."""
     isSelf: bool
@@ -1757,7 +1772,7 @@ class PersonUpdate(TypedDict):
     """The fields of a person to change; those left out stay."""
 
     role: NotRequired[Role]
-    """`viewer`: sees recognitions, cameras, alerts and analytics. `operator`: also changes cameras, alerts and webhooks, corrects readings and has images read. `administrator`: everything."""
+    """What the person may do."""
     enabled: NotRequired[bool]
     """False: cannot log in; open sessions end."""
 
@@ -1968,7 +1983,8 @@ class AlertEventData(TypedDict):
 
     ``trigger_id`` is the same in all events of one trigger. ``late``: the vehicle is surely gone.
     ``phase`` is set where an alert triggered early, ``provisional`` until that is confirmed or
-    corrected; ``early_plate`` is the plate that was reported before.
+    corrected; ``early_plate`` is the plate that was reported before. ``plate_name`` is the name
+    that the alert's list has for the plate.
     """
 
     alert: AlertPayload
@@ -1985,6 +2001,8 @@ class AlertEventData(TypedDict):
     """True: told before the vehicle was gone; may be corrected."""
     earlyPlate: NotRequired[str]
     """The plate that was told early, where another came out."""
+    plateName: NotRequired[str]
+    """Name that the alert's list has for the plate."""
 
 
 class CameraEventData(TypedDict):

@@ -15,8 +15,8 @@ def subject_of(delivery: Delivery) -> str:
     trigger = delivery.trigger
     assert trigger is not None, delivery.event
     test = "Test of " if delivery.cause is DeliveryCause.TEST else ""
-    plate, camera = trigger.recognition.plate, trigger.recognition.camera_name
-    return _one_line(f"{test}{trigger.alert.name}: {plate} at {camera}")
+    camera = trigger.recognition.camera_name
+    return _one_line(f"{test}{trigger.alert.name}: {_named_plate(trigger)} at {camera}")
 
 
 def facts_of(delivery: Delivery, public_url: str, notice: str | None) -> list[Fact]:
@@ -41,7 +41,7 @@ def _facts(trigger: AlertTrigger, public_url: str) -> list[Fact]:
     moment = local_moment(trigger, recognition.captured_ms)
     facts = [
         ("Alert", trigger.alert.name),
-        ("Plate", recognition.plate),
+        ("Plate", _named_plate(trigger)),
         ("Camera", recognition.camera_name),
         ("Seen", f"{moment:%Y-%m-%d %H:%M:%S} ({trigger.alert.timezone})"),
         ("Confidence", f"{recognition.confidence:.0%}"),
@@ -67,6 +67,12 @@ def _test_facts(trigger: AlertTrigger, public_url: str) -> list[Fact]:
         ("Camera", trigger.recognition.camera_name),
         *_link(public_url, f"alerts/{trigger.alert.alert_id}"),
     ]
+
+
+def _named_plate(trigger: AlertTrigger) -> str:
+    plate = trigger.recognition.plate
+    name = trigger.alert.plate_name(plate)
+    return plate if name is None else f"{plate} ({name})"
 
 
 def _link(public_url: str, place: str) -> list[Fact]:

@@ -27,9 +27,12 @@ from api.db.database import Database
 from api.db.engine import open_engine
 from api.db.migrate import migrate
 from api.erasure.service import erase_stored_plate
+from api.health.disks import DiskRoom
+from api.health.installation import InstallationWatch
 from api.limits.limiter import LimitRules
 from api.live.recent import LiveRecord
 from api.security.permissions import ALL_SCOPES
+from common.kafka.stage_progress import StageProgress
 from common.records.cameras import CameraState, CameraStatus
 from common.records.deliveries import DeliveryAttempt
 from common.records.frames import Box
@@ -47,6 +50,14 @@ from tests.services.clickhouse import ClickHouseAddress
 from tests.services.s3 import s3_client
 
 PASSWORD = "a password of a test"
+STAGES = (
+    StageProgress("recognition", 2, 1_204, now_ms() - 95_000),
+    StageProgress("sink", 1, 3, now_ms() + 3_600_000),
+    StageProgress("alerts", 1, 0),
+    StageProgress("webhooks", 0, 0),
+)
+"""No stage runs beside it."""
+DISKS = (DiskRoom("kafka", 0.42, 61 << 30), DiskRoom("pictures", 0.87, 9 << 30))
 TIMEZONE = "Europe/Lisbon"
 _START_SECONDS = 60
 _FRESH_MS = 3_600_000
@@ -253,6 +264,7 @@ def console_stack(
                 limits=limits,
                 allowed_networks="127.0.0.0/8",
                 feeds_streams=True,
+                installation=InstallationWatch(lambda: STAGES, lambda: DISKS),
                 now_ms=now_ms,
                 more={**(more or {}), "public_url": f"http://127.0.0.1:{port}"},
             )

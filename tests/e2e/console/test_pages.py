@@ -35,7 +35,7 @@ PAGES = {
     "/account": "granted",
     "/analytics": "Most frequent plates",
     "/audit": "logged in",
-    "/health": "Access road",
+    "/health": "reads plates from frames",
 }
 
 

@@ -21,7 +21,7 @@ from common.records.deliveries import (
     recognition_delivery,
 )
 from common.timestamps import now_ms
-from tests.e2e.console.browser import ConsolePage, opened_page
+from tests.e2e.console.browser import NOT_READY, ConsolePage, opened_page
 from tests.e2e.console.footage import SEEN, pictures
 from tests.e2e.console.scene import Camera, Scene
 from tests.e2e.console.stack import TIMEZONE, Account, ConsoleStack, passed
@@ -294,12 +294,29 @@ def test_import_cameras(console: ConsolePage, account: Account) -> None:
     console.sees("1 camera was added.")
 
 
+def test_how_the_installation_is_doing(console: ConsolePage, account: Account) -> None:
+    console.expected.append(NOT_READY)
+    console.log_in(account, "/health")
+    row = console.page.get_by_role("row")
+    expect(row.filter(has_text="reads plates from frames")).to_contain_text(
+        re.compile(r"\d+ s behind.*Too little processor.*1,204")
+    )
+    expect(row.filter(has_text="search database").last).to_contain_text("keeps up")
+    expect(row.filter(has_text="sends webhooks")).to_contain_text("nobody works here")
+    expect(row.filter(has_text="pictures").last).to_contain_text("nearly full")
+
+
 def test_make_an_overnight_alert_after_trying_it(console: ConsolePage, scene: Scene) -> None:
     console.log_in(scene.account, "/alerts")
     console.follow("New alert")
     console.fill("Name", "Nights")
-    console.fill("Plates", "VA 677 VR\nJ915ZE; UGL2559")
-    console.sees("3 plates")
+    console.fill("Plates", "VA 677 VR = Café <b>1</b>\nJ915ZE; UGL2559")
+    console.sees("3 plates, 1 with a name")
+    listed = '\ufeffnome;matrícula\r\n"Correio; o de manhã";ZZ 99 ZZ\r\nFamília;AA-11-BB\r\n;!\r\n'
+    console.page.get_by_label("File with plates").set_input_files(
+        {"name": "plates.csv", "mimeType": "text/csv", "buffer": listed.encode()}
+    )
+    console.sees("5 plates, 3 with names")
     console.page.get_by_label("Only at certain hours").check()
     console.sees("Overnight: it ends on the day after")
     console.page.get_by_label("Sunday").uncheck()
@@ -314,7 +331,12 @@ def test_make_an_overnight_alert_after_trying_it(console: ConsolePage, scene: Sc
     expect(console.page.get_by_role("heading", level=1)).to_have_text("Nights")
 
     made = _asked(console, "GET", "/api/alertas")["alerts"][0]
-    assert made["plates"] == ["VA 677 VR", "J915ZE", "UGL2559"]
+    assert made["plates"] == ["VA 677 VR", "J915ZE", "UGL2559", "ZZ 99 ZZ", "AA-11-BB"]
+    assert made["plateNames"] == {
+        "VA 677 VR": "Café <b>1</b>",
+        "ZZ 99 ZZ": "Correio; o de manhã",
+        "AA-11-BB": "Família",
+    }
     assert made["schedule"] == {
         "startTime": "22:00",
         "endTime": "06:00",

@@ -56,6 +56,7 @@ from api.erasure.jobs import ErasePlate
 from api.erasure.models import ErasedPlate, ErasedRows, Misreading, RemovedImages
 from api.erasure.sweeps import ErasureList
 from api.exports.service import ExportStore
+from api.health.installation import InstallationWatch
 from api.health.service import Health
 from api.limits.limiter import LimitRules
 from api.live.recent import RecentRecognitions
@@ -359,6 +360,7 @@ class Options:
     trusted_proxies: str = ""
     demo_enabled: bool = True
     subscription_credits: int = 0
+    installation: InstallationWatch | None = None
     image_retention_days: int = 0
     camera_files: Path | None = None
     attempts: AttemptRules = NO_ATTEMPT_RULES
@@ -430,7 +432,7 @@ async def running_application(
             resolver=resolver,
             shared_limits=None,
             erase_plate=options.erase_plate,
-            health=Health({"postgres": database.ping}),
+            health=Health({"postgres": database.ping}, None, options.installation),
             now_ms=options.now_ms,
         ),
     )

@@ -208,7 +208,8 @@ async def _fired(place: Place, rule: UUID, limit: int) -> tuple[list[dict[str, A
 
 
 async def test_what_an_alert_fired_for_is_listed_newest_first_page_by_page(place: Place) -> None:
-    rule, other = await place.make(plates=["AB*"]), await place.make()
+    rule = await place.make(plates=["AB*", "AB 4"], plateNames={"AB4": "Courier"})
+    other = await place.make()
     seen = [await place.see(minute, f"AB{minute}") for minute in range(5)]
     for _ in range(3):
         await place.trigger(rule, *seen)
@@ -225,6 +226,7 @@ async def test_what_an_alert_fired_for_is_listed_newest_first_page_by_page(place
         "cameraId": str(seen[4].camera_id),
         "cameraName": seen[4].camera_name,
         "plate": "AB4",
+        "plateName": "Courier",
         "confidence": pytest.approx(seen[4].confidence, abs=1e-6),
         "timestamp": format_timestamp(seen[4].captured_ms),
         "triggeredAt": format_timestamp(seen[4].captured_ms + 1500),
@@ -287,7 +289,8 @@ async def test_alerts_are_listed_and_changed_while_clickhouse_is_unavailable(
 async def test_each_alert_says_why(place: Place) -> None:
     seen = await place.see(10, confidence=0.6)
     earlier = await place.see(7, "XY9")
-    matching = await place.make(plateMatchMode="any")
+    named = {"plates": [seen.plate], "plateNames": {seen.plate: "Courier"}}
+    matching = await place.make(plateMatchMode="any", **named)
     strict = await place.make(
         plates=["ZZ*"], minConfidence=0.9, enabled=False, cameraScope="specific"
     )
@@ -300,6 +303,7 @@ async def test_each_alert_says_why(place: Place) -> None:
     said = await place.explain(seen)
     nothing: dict[str, Any] = {
         "alertName": "Gate",
+        "plateName": None,
         "unmet": [],
         "triggeredAt": None,
         "isLate": None,
@@ -311,6 +315,7 @@ async def test_each_alert_says_why(place: Place) -> None:
         matching: nothing
         | {
             "outcome": "fired",
+            "plateName": "Courier",
             "triggeredAt": format_timestamp(seen.captured_ms + 1500),
             "isLate": True,
             "phase": "final",

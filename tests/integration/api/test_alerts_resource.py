@@ -55,6 +55,7 @@ async def test_an_alert_has_the_defaults(alerts: httpx.AsyncClient) -> None:
         "enabled": True,
         "plateMatchMode": "specific",
         "plates": [],
+        "plateNames": {},
         "cameraScope": "all",
         "cameraIds": [],
         "scheduleEnabled": False,
@@ -81,6 +82,7 @@ async def test_every_field_is_kept_and_listed_newest_first(
         "enabled": False,
         "plateMatchMode": "allowlist",
         "plates": ["ab-12 cde", "XY*", "?Z99"],
+        "plateNames": {"XY*": "Ärzte ☂ <b>", "?Z99": "Family"},
         "cameraScope": "specific",
         "cameraIds": [str(camera_id), str(NIL_UUID)],
         "scheduleEnabled": True,
@@ -137,6 +139,53 @@ async def test_an_update_changes_what_is_sent_and_nothing_else(alerts: httpx.Asy
         current = current | change
         assert answer.json() == {"alert": current}
     assert (await alerts.get(PATH)).json()["alerts"] == [current]
+
+
+async def test_names_of_plates_follow_the_list(alerts: httpx.AsyncClient) -> None:
+    names = {"AB12": "Courier", "cd-34": " Family "}
+    body = {"plates": ["ab 12", "CD34"], "plateNames": names}
+    made = (await alerts.post(PATH, json=BODY | body)).json()["alert"]
+    assert made["plateNames"] == {"ab 12": "Courier", "CD34": "Family"}
+    path = f"{PATH}/{made['id']}"
+
+    for change, left in (
+        ({"name": "Other"}, {"ab 12": "Courier", "CD34": "Family"}),
+        ({"plates": ["AB-12", "EF56"]}, {"AB-12": "Courier"}),
+        ({"plateNames": {"EF56": "Guest"}}, {"EF56": "Guest"}),
+        ({"plates": []}, {}),
+    ):
+        answer = await alerts.put(path, json=change)
+        assert (answer.status_code, answer.json()["alert"]["plateNames"]) == (200, left)
+
+
+@pytest.mark.parametrize(
+    ("names", "fault"),
+    [
+        ({"XY1": "Courier"}, {"path": "plateNames.XY1", "message": "is not in plates"}),
+        ({"AB12": ""}, None),
+        ({"AB12": " "}, None),
+        ({"AB12": 7}, None),
+        ({"AB12": "x" * 101}, None),
+        ({"AB12": "a\u0000b"}, None),
+        (["AB12"], None),
+        (None, None),
+    ],
+)
+async def test_a_bad_name_of_a_plate_is_refused_and_changes_nothing(
+    alerts: httpx.AsyncClient, names: Any, fault: dict[str, str] | None
+) -> None:
+    body = BODY | {"plates": ["AB12"], "plateNames": {"AB12": "Courier"}}
+    made = (await alerts.post(PATH, json=body)).json()["alert"]
+
+    for answer in (
+        await alerts.post(PATH, json=body | {"plateNames": names}),
+        await alerts.put(f"{PATH}/{made['id']}", json={"plateNames": names}),
+    ):
+        assert answer.status_code == 400
+        found = answer.json()["fields"]
+        assert all(one["path"].startswith("plateNames") for one in found)
+        assert fault is None or found == [fault]
+    assert (await alerts.get(PATH)).json()["alerts"] == [made]
 
 
 async def test_parts_of_a_schedule_can_be_changed_alone(alerts: httpx.AsyncClient) -> None:

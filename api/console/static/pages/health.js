@@ -3,10 +3,10 @@
 import { html } from "../html.js";
 import { get, request } from "../api.js";
 import { useCameras } from "../filters.js";
-import { ago, number } from "../format.js";
+import { ago, number, percent } from "../format.js";
 import { isKnown, useLoad } from "../load.js";
 import { Link } from "../router.js";
-import { useMay } from "../session.js";
+import { ADMINISTRATOR, useMay } from "../session.js";
 import { Badge, CameraStateBadge, Empty, Fault, Head, Table, Waiting } from "../ui.js";
 import { t, tn } from "../words.js";
 
@@ -22,6 +22,40 @@ const PARTS = {
 async function readiness(abort) {
   const answer = await request("GET", "/readyz", { signal: abort });
   return answer.json();
+}
+
+/** What a stage does, and what it is for where it is behind. @type {Record<string, [() => string, () => string]>} */
+const STAGES = {
+  recognition: [() => t("reads plates from frames"), () => t("Too little processor: fewer cameras, fewer frames a second, or more workers.")],
+  sink: [() => t("writes what is read into the search database"), () => t("The search database is slow or away.")],
+  alerts: [() => t("compares plates with alerts"), () => t("Long lists, or too few workers.")],
+  webhooks: [() => t("sends webhooks, e-mails and messages"), () => t("Its log names what it waits for.")],
+  mqtt: [() => t("tells an MQTT broker"), () => t("The MQTT broker is slow or away.")],
+};
+const BEHIND_SECONDS = 15;
+
+/** @param {{name: string, workers: number, waiting: number, behindSeconds: number | null}} one */
+function stageState(one) {
+  if (!one.workers) return html`<${Badge} kind="bad">${t("nobody works here")}</${Badge}>`;
+  if (one.waiting && (one.behindSeconds ?? Infinity) > BEHIND_SECONDS) {
+    const since = one.behindSeconds === null ? t("behind") : t("{duration} behind", { duration: t("{n} s", { n: number(Math.round(one.behindSeconds)) }) });
+    return html`<${Badge} kind="bad">${since}</${Badge}> <span class="note">${STAGES[one.name]?.[1]() ?? ""}</span>`;
+  }
+  return html`<${Badge} kind="good">${t("keeps up")}</${Badge}>`;
+}
+
+/** The stages and disks, for who administers. */
+function Installation() {
+  const found = useLoad((abort) => get("/api/health", {}, abort), ["installation"], { everySeconds: 10 });
+  const known = found.data;
+  return html`<${Fault} failure=${found.failure} retry=${found.reload} />
+    ${known && known.stages === null && html`<p class="note">${t("How far the stages are is not known: the message broker does not say.")}</p>`}
+    ${known?.stages && html`<${Table} caption=${t("Stages")} columns=${[t("Stage"), t("State"), { text: t("Workers"), kind: "number" }, { text: t("Messages left"), kind: "number" }, t("What it does")]}>
+      ${known.stages.map((one) => html`<tr key=${one.name}><td>${one.name}</td><td>${stageState(one)}</td><td class="number">${number(one.workers)}</td><td class="number">${number(one.waiting)}</td><td>${STAGES[one.name]?.[0]() ?? ""}</td></tr>`)}
+    </${Table}>`}
+    ${known?.disks.length > 0 && html`<${Table} caption=${t("Disks")} columns=${[t("Disk of"), t("State"), { text: t("Used"), kind: "number" }, { text: t("Left"), kind: "number" }]}>
+      ${known.disks.map((disk) => html`<tr key=${disk.name}><td>${disk.name}</td><td>${disk.usedRatio >= 0.8 ? html`<${Badge} kind="bad">${t("nearly full")}</${Badge}>` : html`<${Badge} kind="good">${t("has room")}</${Badge}>`}</td><td class="number">${percent(disk.usedRatio)}</td><td class="number">${t("{n} GiB", { n: number(Math.floor(disk.freeBytes / 2 ** 30)) })}</td></tr>`)}
+    </${Table}>`}`;
 }
 
 function IllWebhooks() {
@@ -51,12 +85,14 @@ export function HealthPage() {
 /** What stands there once both are known. */
 function Known({ ready, cameras }) {
   const seesWebhooks = useMay("webhooks:read");
+  const isAdministrator = useMay(ADMINISTRATOR);
   const away = (cameras.data ?? []).filter((camera) => camera.status === "offline" || camera.status === "connecting");
   return html`${ready.data && html`<${Table} caption=${t("Parts of the service")} columns=${[t("Part"), t("State"), t("What needs it")]}>
       ${Object.entries(ready.data.checks).map(([name, check]) => html`<tr key=${name}><td>${PARTS[name]?.[0]() ?? name}</td>
         <td>${check === "ok" ? html`<${Badge} kind="good">${t("answers")}</${Badge}>` : html`<${Badge} kind="bad">${t("away")}</${Badge}> <span class="note">${check}</span>`}</td><td>${PARTS[name]?.[1]() ?? ""}</td></tr>`)}
     </${Table}>`}
     ${ready.data?.warnings.length > 0 && html`<section class="panel"><h2>${t("Warnings")}</h2><ul>${ready.data.warnings.map((warning) => html`<li key=${warning}>${warning}</li>`)}</ul></section>`}
+    ${isAdministrator && html`<${Installation} />`}
     <p class="hint">${t("Metrics of all stages are for Prometheus; what to do about each symptom stands in docs/runbook.md.")}</p>
     <div class="columns">
       <section class="panel"><h2>${t("Cameras without a picture")} <span class="count">${cameras.data ? t("{n} of {all}", { n: number(away.length), all: number(cameras.data.filter((camera) => camera.enabled).length) }) : ""}</span></h2>

@@ -91,7 +91,7 @@ function Explained({ one }) {
     withdrawn: () => t("it fired early for another reading of this pass, and that was taken back"),
     not_then: () => t("it would fire now: it was made or changed since, or this is on its way still"),
   }[one.outcome];
-  return html`<tr><td><${Link} href=${`/alerts/${one.alertId}`}><bdi>${one.alertName}</bdi></${Link}></td><td><${Badge} kind=${kind}>${text()}</${Badge}></td><td>${why?.()}</td></tr>`;
+  return html`<tr><td><${Link} href=${`/alerts/${one.alertId}`}><bdi>${one.alertName}</bdi></${Link}></td><td><${Badge} kind=${kind}>${text()}</${Badge}></td><td>${why?.()}${one.plateName && html` <span class="note">${t("in its list: {name}", { name: one.plateName })}</span>`}</td></tr>`;
 }
 
 function Alerts({ id }) {

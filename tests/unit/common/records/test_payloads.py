@@ -26,7 +26,7 @@ from common.records.deliveries import (
 )
 from common.records.frames import Zone, ZoneKind
 from common.records.ids import NIL_UUID, uuid_unix_ms
-from common.records.payloads import delivery_body, recognition_payload
+from common.records.payloads import alert_event_data, delivery_body, recognition_payload
 from common.records.recognitions import Direction
 from common.records.webhooks import EventName
 from streams.webhooks.events.fan_out import trigger_deliveries
@@ -96,7 +96,9 @@ def test_an_alert_has_the_fields_of_the_api_but_its_count() -> None:
     )
     made = trigger_deliveries(trigger, [webhook()], BOX)
     payload = json.loads(delivery_body(made[0], BOX))
-    wanted = {field.alias for field in AlertBody.model_fields.values()} - {"triggerCount"}
+    wanted = {field.alias for field in AlertBody.model_fields.values()} - {
+        *("triggerCount", "plateNames")
+    }
 
     assert set(payload["data"]) == {"alert", "recognition", "triggerId", "late"}
     assert payload["data"]["triggerId"] == str(trigger.id)
@@ -106,6 +108,17 @@ def test_an_alert_has_the_fields_of_the_api_but_its_count() -> None:
     assert payload["data"]["recognition"]["plate"] == recognition(2).plate
     assert len({one.event_id for one in made}) == 1
     assert len({one.id for one in made}) == len({one.endpoint for one in made}) == 4
+
+
+def test_the_name_of_the_plate_is_told_and_no_other() -> None:
+    bare = trigger_in_phase(TriggerPhase.FINAL)
+    plate = bare.recognition.plate
+    rule = alert(1, plates=(plate, "ZZ1"), plate_names={plate: "Courier", "ZZ1": "Nobody"})
+    told = alert_event_data(msgspec.structs.replace(bare, alert=rule), BOX)
+
+    assert told.plate_name == "Courier"
+    assert "plateName" not in msgspec.to_builtins(alert_event_data(bare, BOX))
+    assert "Nobody" not in msgspec.json.encode(told).decode()
 
 
 def test_what_is_shown_of_an_alert_is_neither_secret_nor_the_record_s_own() -> None:

@@ -1,0 +1,57 @@
+"""JSON of how an installation is doing."""
+
+from importlib.metadata import version
+
+from api.health.disks import DiskRoom
+from api.health.installation import Installation
+from api.schemas import ResponseModel
+from common.kafka.stage_progress import StageProgress
+
+
+class StageBody(ResponseModel):
+    """How far a stage is; ``behind_seconds`` is null where nothing waits, or it is not known."""
+
+    name: str
+    workers: int
+    waiting: int
+    behind_seconds: float | None
+
+
+class DiskBody(ResponseModel):
+    """The room on a disk, which has the name of a folder of the installation."""
+
+    name: str
+    used_ratio: float
+    free_bytes: int
+
+
+class InstallationBody(ResponseModel):
+    """How an installation is doing; ``stages`` is null where Kafka does not say."""
+
+    version: str
+    stages: list[StageBody] | None
+    disks: list[DiskBody]
+
+
+def installation_body(found: Installation, now_ms: int) -> InstallationBody:
+    """Return the JSON form of how an installation is doing at a moment (Unix ms, UTC)."""
+    stages = found.stages
+    return InstallationBody(
+        version=version("platestream"),
+        stages=None if stages is None else [_stage(each, now_ms) for each in stages],
+        disks=[_disk(each) for each in found.disks],
+    )
+
+
+def _stage(stage: StageProgress, now_ms: int) -> StageBody:
+    oldest_ms = stage.oldest_ms
+    return StageBody(
+        name=stage.name,
+        workers=stage.workers,
+        waiting=stage.waiting,
+        behind_seconds=None if oldest_ms is None else max(0, now_ms - oldest_ms) / 1000,
+    )
+
+
+def _disk(disk: DiskRoom) -> DiskBody:
+    return DiskBody(name=disk.name, used_ratio=disk.used_ratio, free_bytes=disk.free_bytes)

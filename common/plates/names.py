@@ -1,0 +1,45 @@
+"""The names that a list has for its plates. Pure."""
+
+from collections.abc import Iterable, Mapping
+
+from common.errors import InvalidInputError
+from common.plates.matching import listed_plate
+from common.plates.normalise import normalise_plate
+
+
+def plate_name(
+    plate: str, entries: Iterable[str], names: Mapping[str, str], tolerance: int
+) -> str | None:
+    """Return the name of a plate: that of its own entry, else of the first that stands for it.
+
+    ``names`` are by entry, as that is written; ``tolerance`` as of
+    :func:`common.plates.matching.listed_plate`.
+    """
+    if not names:
+        return None
+    wanted = normalise_plate(plate)
+    named = [(entry, names[entry]) for entry in entries if entry in names]
+    own = (name for entry, name in named if normalise_plate(entry) == wanted)
+    others = (name for entry, name in named if _stands_for(entry, wanted, tolerance))
+    return next(own, None) or next(others, None)
+
+
+def names_of_entries(plates: Iterable[str], names: Mapping[str, str]) -> dict[str, str]:
+    """Return the names of those ``plates`` that have one, however ``names`` writes them."""
+    known = {normalise_plate(plate): name for plate, name in names.items()}
+    found = ((entry, known.get(normalise_plate(entry))) for entry in plates)
+    return {entry: name for entry, name in found if name is not None}
+
+
+def unlisted(plates: Iterable[str], names: Mapping[str, str]) -> list[str]:
+    """Return the plates of ``names`` that are no entry of a list."""
+    listed = {normalise_plate(plate) for plate in plates}
+    return [plate for plate in names if normalise_plate(plate) not in listed]
+
+
+def _stands_for(entry: str, plate: str, tolerance: int) -> bool:
+    try:
+        return listed_plate(entry, tolerance).matches(plate)
+    except InvalidInputError:
+        # The api refuses such entries; one in an older record has no plate.
+        return False

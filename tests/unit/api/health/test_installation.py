@@ -1,0 +1,52 @@
+"""What administrators see of an installation."""
+
+import threading
+from collections.abc import Sequence
+
+from api.health.disks import DiskRoom
+from api.health.installation import InstallationWatch
+from api.health.schemas import installation_body
+from common.errors import TransientError
+from common.kafka.stage_progress import StageProgress
+
+STAGES = (StageProgress("recognition", 2, 7, 1_000), StageProgress("sink", 0, 0))
+DISKS = (DiskRoom("kafka", 0.5, 1 << 30),)
+
+
+async def test_kafka_is_asked_once_for_all_who_look() -> None:
+    asked: list[int] = []
+
+    def stages() -> Sequence[StageProgress]:
+        asked.append(threading.get_ident())
+        return STAGES
+
+    watch = InstallationWatch(stages, lambda: DISKS)
+    found = [await watch.look() for _ in range(3)]
+
+    assert {each.stages for each in found} == {STAGES}
+    assert len(asked) == 1
+    assert asked[0] != threading.get_ident()
+
+
+async def test_disks_are_told_where_kafka_says_nothing() -> None:
+    def stages() -> Sequence[StageProgress]:
+        raise TransientError("Kafka does not answer")
+
+    found = await InstallationWatch(stages, lambda: DISKS).look()
+
+    assert (found.stages, found.disks) == (None, DISKS)
+    assert installation_body(found, 0).stages is None
+
+
+async def test_its_age_says_how_far_behind_a_stage_is() -> None:
+    found = await InstallationWatch(lambda: STAGES, lambda: DISKS).look()
+    body = installation_body(found, 3_500).model_dump(by_alias=True)
+
+    assert body["version"]
+    assert body["stages"] == [
+        {"name": "recognition", "workers": 2, "waiting": 7, "behindSeconds": 2.5},
+        {"name": "sink", "workers": 0, "waiting": 0, "behindSeconds": None},
+    ]
+    assert body["disks"] == [{"name": "kafka", "usedRatio": 0.5, "freeBytes": 1 << 30}]
+    # Its clock may be behind the broker's.
+    assert installation_body(found, 0).stages[0].behind_seconds == 0  # type: ignore[index]

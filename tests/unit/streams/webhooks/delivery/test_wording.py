@@ -1,0 +1,29 @@
+"""What people are told of an alert."""
+
+import msgspec
+
+from common.records.alerts import TriggerPhase
+from common.records.deliveries import Delivery
+from streams.webhooks.delivery.wording import facts_of, subject_of
+from streams.webhooks.events.fan_out import trigger_deliveries
+from tests.records import alert
+from tests.unit.streams.webhooks.builders import BOX, trigger_in_phase, webhook
+
+
+def _delivery(**names: str) -> Delivery:
+    trigger = trigger_in_phase(TriggerPhase.FINAL)
+    rule = alert(1, plates=tuple(names), plate_names=names)
+    [made] = trigger_deliveries(msgspec.structs.replace(trigger, alert=rule), [webhook()], BOX)
+    return made
+
+
+def test_the_name_of_a_plate_stands_behind_it() -> None:
+    bare = _delivery()
+    assert bare.trigger is not None
+    seen = bare.trigger.recognition
+    named = _delivery(**{seen.plate: "Courier\nof the day"})
+
+    assert subject_of(bare) == f"alert 1: {seen.plate} at {seen.camera_name}"
+    assert subject_of(named) == f"alert 1: {seen.plate} (Courier of the day) at {seen.camera_name}"
+    assert ("Plate", seen.plate) in facts_of(bare, "", None)
+    assert ("Plate", f"{seen.plate} (Courier\nof the day)") in facts_of(named, "", None)
