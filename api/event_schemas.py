@@ -21,6 +21,12 @@ _DATA: Final = {
     EventName.CAMERA_ONLINE: CameraEventData,
     EventName.CAMERA_OFFLINE: CameraEventData,
 }
+_SAME: Final = {
+    "Box": "PlateCoordinates",
+    "RecognitionPayload": "RecognitionBody",
+    "RegionPayload": "PlateRegion",
+}
+"""What events hold as answers do, under the names that it has there."""
 _SUMMARIES: Final = {
     EventName.RECOGNITION_CREATED: "A plate was recognized",
     EventName.ALERT_TRIGGERED: "An alert fired",
@@ -44,7 +50,9 @@ def event_description() -> tuple[dict[str, Any], dict[str, Any]]:
     _, schemas = msgspec.json.schema_components(kinds, ref_template=_REFERENCE)
     # The payload's type is made from the record's fields, and the field is declared before it.
     schemas["AlertEventData"]["properties"]["alert"] = _reference("AlertPayload")
-    schemas.pop(msgspec.Struct.__name__)
+    for name in (msgspec.Struct.__name__, *_SAME):
+        schemas.pop(name)
+    _refer_to_answers(schemas)
     return {event.value: _webhook(event) for event in EventName}, schemas
 
 
@@ -81,6 +89,14 @@ def _webhook(event: EventName) -> dict[str, Any]:
             "responses": {"2XX": {"description": "Taken; anything else is tried again or final."}},
         }
     }
+
+
+def _refer_to_answers(part: Any) -> None:
+    if isinstance(part, dict) and "$ref" in part:
+        name = part["$ref"].rpartition("/")[2]
+        part["$ref"] = _REFERENCE.format(name=_SAME.get(name, name))
+    for each in part.values() if isinstance(part, dict) else part if isinstance(part, list) else ():
+        _refer_to_answers(each)
 
 
 def _reference(name: str) -> dict[str, str]:

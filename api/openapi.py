@@ -149,6 +149,8 @@ _SHARED: dict[str, Any] = {
     "X-Request-Id": _REQUEST_ID,
 }
 _UPDATE = "Update"
+_LEFT_OUT = ("RecognitionBody", "PlateRegion")
+"""What is not known is left out of these, and never null."""
 _SCHEMAS = "#/components/schemas/"
 _FROM_FASTAPI_OK = "Successful Response"
 _SUCCESSES = {"200": "The answer.", "201": "Made.", "202": "Accepted.", "204": "Done; no body."}
@@ -209,6 +211,9 @@ def describe(app: FastAPI) -> dict[str, Any]:
     for schema in components["schemas"].values():
         schema.pop("title", None)
         _drop_titles(schema.get("properties", {}))
+    for name in _LEFT_OUT:
+        fields = components["schemas"][name]["properties"]
+        fields |= {field: _without_null(part) for field, part in fields.items()}
     describe_fields(components["schemas"])
     shorten_nulls(components["schemas"])
     components["securitySchemes"] = {
@@ -274,7 +279,7 @@ def _security(access: Access) -> list[dict[str, list[str]]]:
 
 
 def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of a parameter that may be left out, but never be null."""
+    """Return the schema of what may be left out, but never be null."""
     choices = [choice for choice in schema.get("anyOf", ()) if choice != {"type": "null"}]
     if len(choices) != 1:
         return schema

@@ -50,7 +50,6 @@ SENTENCES: Final[Mapping[str, str]] = {
     "PlateResult.plateType": "Shape of the plate: `car`, `two-row` or `motorcycle`.",
     "QueuedBody.id": "Id of the delivery.",
     "RecognitionDeliveryBody.id": "Id of the delivery.",
-    "RegionPayload.confidence": "The chance that it is right; left out where it is not known.",
     "Replay.from": "Events from this moment on; UTC.",
     "Replay.to": "Events before this moment; UTC.",
     "RotateSecret.secret": "The new secret; null: the service makes one.",
@@ -311,10 +310,7 @@ RANGES: Final[Mapping[str, Mapping[str, int]]] = {
 
 _SHOWN_AS: Final[Mapping[str, str]] = {
     "AlertPayload": "AlertBody",
-    "Box": "PlateCoordinates",
     "CameraPayload": "CameraBody",
-    "RecognitionPayload": "RecognitionBody",
-    "RegionPayload": "PlateRegion",
 }
 """What events hold, and the answers that show the same."""
 

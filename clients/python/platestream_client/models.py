@@ -1,35 +1,8 @@
-# Made by `make client-types` from the API's schemas: sha256 756a58ea785dba358a6fabefddccb03458e135a374c89c04ea20bf499331b6e6
+# Made by `make client-types` from the API's schemas: sha256 779451c4a2c2b71db62c81dabc88c091dc99a8f7ee4df9957dee31d027ae57c2
 
 from __future__ import annotations
 
 from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
-
-
-class Box(TypedDict):
-    """An axis-aligned box in pixels of the frame as captured; ``x``, ``y`` is the top left."""
-
-    x: float
-    """Left edge, in pixels."""
-    y: float
-    """Upper edge, in pixels."""
-    width: float
-    """Width, in pixels."""
-    height: float
-    """Height, in pixels."""
-
-
-class RegionPayload(TypedDict):
-    """
-    The country of a plate: its ISO 3166-1 code, or the name that a model of another maker gave.
-
-    ``confidence`` is 0..1, left out where only the order of letters and digits tells it.
-    """
-
-    code: str
-    """ISO 3166-1 alpha-2 code of the country; a model of another maker may name regions of its own."""
-    confidence: NotRequired[float]
-    """How sure it is; left out where the order of letters and digits tells it."""
-
 
 RecognitionSource: TypeAlias = Literal["camera", "api"]
 """The source of a recognition."""
@@ -611,7 +584,7 @@ class PlateRegion(TypedDict):
 
     code: str
     """ISO 3166-1 alpha-2 code of the country; a model of another maker may name regions of its own."""
-    confidence: NotRequired[float | None]
+    confidence: NotRequired[float]
     """How sure it is; left out where the order of letters and digits tells it."""
 
 
@@ -691,29 +664,29 @@ class RecognitionBody(TypedDict):
     """The chance that the plate is right: the mean of its characters'."""
     timestamp: str
     """When the frame was captured whose reading won; UTC."""
-    photoUrl: NotRequired[str | None]
+    photoUrl: NotRequired[str]
     """The full frame: a storage key in lists and events, a link for an hour from GET by id. Left out where there is none."""
-    cropUrl: NotRequired[str | None]
+    cropUrl: NotRequired[str]
     """The plate cut out of it, likewise."""
-    plateCoordinates: NotRequired[PlateCoordinates | None]
+    plateCoordinates: NotRequired[PlateCoordinates]
     """Where the plate is in the frame."""
-    region: NotRequired[PlateRegion | None]
+    region: NotRequired[PlateRegion]
     """The plate's country, where it is known."""
-    plateType: NotRequired[str | None]
+    plateType: NotRequired[str]
     """Shape of the plate: `car`, `two-row` or `motorcycle`."""
-    characterConfidences: NotRequired[list[float] | None]
+    characterConfidences: NotRequired[list[float]]
     """Of each character of the plate, 0 to 1."""
-    firstSeenAt: NotRequired[str | None]
+    firstSeenAt: NotRequired[str]
     """First frame of the pass; UTC."""
-    lastSeenAt: NotRequired[str | None]
+    lastSeenAt: NotRequired[str]
     """Last frame of the pass; UTC."""
-    readingsCount: NotRequired[int | None]
+    readingsCount: NotRequired[int]
     """Frames of the pass whose plate was read."""
-    source: NotRequired[RecognitionSource | None]
+    source: NotRequired[RecognitionSource]
     """`camera`, or `api` for an image call that was stored."""
-    direction: NotRequired[Direction | None]
+    direction: NotRequired[Direction]
     """Which way the vehicle went, as the camera sees it; left out where it is not clear."""
-    correction: NotRequired[CorrectionBody | None]
+    correction: NotRequired[CorrectionBody]
     """What a person wrote beside the reading, which stays as it is."""
 
 
@@ -1037,45 +1010,11 @@ class ZoneView(TypedDict):
     """Corners of the polygon."""
 
 
-class RecognitionPayload(TypedDict):
-    """A recognition as in lists; images by their storage keys. What is not known is left out."""
+class RecognitionEventData(TypedDict):
+    """``data`` of recognition.created."""
 
-    id: str
-    """Id of the recognition."""
-    userId: str
-    """Id of the account."""
-    cameraId: str
-    """Id of the camera; the nil UUID for an image call."""
-    cameraName: str
-    """The camera's name at that time; `API` for an image call."""
-    plate: str
-    """Upper case, without separators."""
-    confidence: float
-    """The chance that the plate is right: the mean of its characters'."""
-    timestamp: str
-    """When the frame was captured whose reading won; UTC."""
-    photoUrl: NotRequired[str]
-    """The full frame: a storage key in lists and events, a link for an hour from GET by id. Left out where there is none."""
-    cropUrl: NotRequired[str]
-    """The plate cut out of it, likewise."""
-    plateCoordinates: NotRequired[Box]
-    """Where the plate is in the frame."""
-    region: NotRequired[RegionPayload]
-    """The plate's country, where it is known."""
-    plateType: NotRequired[str]
-    """Shape of the plate: `car`, `two-row` or `motorcycle`."""
-    characterConfidences: NotRequired[list[float]]
-    """Of each character of the plate, 0 to 1."""
-    firstSeenAt: NotRequired[str]
-    """First frame of the pass; UTC."""
-    lastSeenAt: NotRequired[str]
-    """Last frame of the pass; UTC."""
-    readingsCount: NotRequired[int]
-    """Frames of the pass whose plate was read."""
-    source: NotRequired[RecognitionSource]
-    """`camera`, or `api` for an image call that was stored."""
-    direction: NotRequired[Direction]
-    """Which way the vehicle went, as the camera sees it; left out where it is not clear."""
+    recognition: RecognitionBody
+    """The recognition."""
 
 
 class Zone(TypedDict):
@@ -1821,11 +1760,20 @@ class WebhookAnswer(TypedDict):
     """The webhook."""
 
 
-class RecognitionEventData(TypedDict):
-    """``data`` of recognition.created."""
+class RecognitionCreatedEvent(TypedDict):
+    """A plate was recognized."""
 
-    recognition: RecognitionPayload
-    """The recognition."""
+    id: str
+    """Of the event: the same on every attempt and for every receiver."""
+    event: Literal["recognition.created"]
+    """The event's name."""
+    createdAt: str
+    """When the event happened; UTC."""
+    data: RecognitionEventData
+    test: NotRequired[bool]
+    """Only where it is true: a test."""
+    replay: NotRequired[bool]
+    """Only where it is true: sent again."""
 
 
 class CameraPayload(TypedDict):
@@ -1961,22 +1909,6 @@ class SessionAnswer(TypedDict):
     """The session."""
 
 
-class RecognitionCreatedEvent(TypedDict):
-    """A plate was recognized."""
-
-    id: str
-    """Of the event: the same on every attempt and for every receiver."""
-    event: Literal["recognition.created"]
-    """The event's name."""
-    createdAt: str
-    """When the event happened; UTC."""
-    data: RecognitionEventData
-    test: NotRequired[bool]
-    """Only where it is true: a test."""
-    replay: NotRequired[bool]
-    """Only where it is true: sent again."""
-
-
 class AlertEventData(TypedDict):
     """
     ``data`` of alert.triggered, alert.confirmed and alert.corrected.
@@ -1989,7 +1921,7 @@ class AlertEventData(TypedDict):
 
     alert: AlertPayload
     """The alert."""
-    recognition: RecognitionPayload
+    recognition: RecognitionBody
     """The recognition."""
     triggerId: str
     """Id of this firing: the same in all that is told of it."""
