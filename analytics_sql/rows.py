@@ -13,7 +13,12 @@ from common.plates.normalise import normalise_plate
 from common.records.frames import Box
 from common.records.ids import may_be_captured
 from common.records.object_keys import crop_key, photo_key
-from common.records.recognitions import Direction, Recognition, RecognitionSource
+from common.records.recognitions import (
+    CharacterAlternative,
+    Direction,
+    Recognition,
+    RecognitionSource,
+)
 
 LAST_STORABLE_MS = 4_102_444_800_000
 """2100-01-01 UTC: tables hold times before it (Unix ms)."""
@@ -123,8 +128,9 @@ CropKey = Annotated[
 class RecognitionRow(msgspec.Struct, frozen=True, kw_only=True):
     """One recognition as stored. Times are Unix ms, UTC; confidences 0..1; ``plate`` normalised.
 
-    ``box`` is in pixels of the frame. A key is None where there is no image; ``region_confidence``
-    and ``direction`` are None in rows from before those columns too.
+    ``box`` is in pixels of the frame. Pages are read without ``alternatives``. A key is None where
+    there is no image; ``region_confidence`` and ``direction`` are None in rows from before those
+    columns too.
     """
 
     id: Annotated[UUID, Column(UUIDS)]
@@ -138,6 +144,13 @@ class RecognitionRow(msgspec.Struct, frozen=True, kw_only=True):
     photo_key: PhotoKey = None
     crop_key: CropKey = None
     character_confidences: Annotated[tuple[float, ...], Column("Array(Float64)")]
+    alternatives: Annotated[
+        tuple[CharacterAlternative, ...],
+        Column(
+            "Array(Tuple(UInt8, String, Float64))",
+            value=lambda row: [msgspec.structs.astuple(each) for each in row.alternatives],
+        ),
+    ] = ()
     first_seen_ms: Annotated[int, Column(TIME, "first_seen")]
     last_seen_ms: Annotated[int, Column(TIME, "last_seen")]
     readings_count: Annotated[int, Column("UInt32")]
@@ -185,6 +198,9 @@ def read_recognition(found: dict[str, Any]) -> RecognitionRow:
     found["photo_key"] = read_key(found["photo_key"], photo_key(user_id, identifier))
     found["crop_key"] = read_key(found["crop_key"], crop_key(user_id, identifier))
     found["character_confidences"] = tuple(found["character_confidences"])
+    found["alternatives"] = tuple(
+        CharacterAlternative(*each) for each in found.get("alternatives", ())
+    )
     found["region"] = found["region"] or None
     found["region_confidence"] = found["region_confidence"] or None
     found["source"] = _SOURCES[found["source"]]

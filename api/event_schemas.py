@@ -22,6 +22,7 @@ _DATA: Final = {
     EventName.CAMERA_OFFLINE: CameraEventData,
 }
 _SAME: Final = {
+    "AlternativePayload": "CharacterAlternativeBody",
     "Box": "PlateCoordinates",
     "RecognitionPayload": "RecognitionBody",
     "RegionPayload": "PlateRegion",

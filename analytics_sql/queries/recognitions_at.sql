@@ -21,6 +21,7 @@ SELECT
     photo_key,
     crop_key,
     character_confidences,
+    alternatives,
     toUnixTimestamp64Milli(first_seen) AS first_seen_ms,
     toUnixTimestamp64Milli(last_seen) AS last_seen_ms,
     readings_count,

@@ -182,6 +182,14 @@ class CorrectionBody(ResponseModel):
     corrected_at: Timestamp = Field(description="When; UTC.")
 
 
+class CharacterAlternativeBody(ResponseModel):
+    """A character that may stand in the plate instead."""
+
+    position: int = Field(ge=0, description="Whose place it would take, from 0.", examples=[3])
+    character: str = Field(description="A letter or digit.", examples=["D"])
+    confidence: float = Field(ge=0, le=1, description="The chance that it is.", examples=[0.12])
+
+
 class RecognitionBody(ResponseModel):
     """One pass of one vehicle, or a plate of a stored image call."""
 
@@ -233,6 +241,11 @@ class RecognitionBody(ResponseModel):
         exclude_if=is_absent,
         description="Of each character of the plate, 0 to 1.",
         examples=[[0.99, 0.98, 0.97, 0.99, 0.95, 0.96, 0.95]],
+    )
+    character_alternatives: list[CharacterAlternativeBody] | None = Field(
+        default=None,
+        exclude_if=is_absent,
+        description="What may stand there instead, the likeliest first; not in lists.",
     )
     first_seen_at: str | None = Field(
         default=None,

@@ -13,7 +13,13 @@ from common.errors import TransientError
 from common.plates.normalise import MAX_PLATE_LENGTH, normalise_plate
 from common.records.ids import NIL_UUID, image_call_id, recognition_id
 from common.records.object_keys import uploaded_photo_key
-from common.records.recognitions import PassOutcome, PlateReading, Recognition, RecognitionSource
+from common.records.recognitions import (
+    PassOutcome,
+    PlateReading,
+    Recognition,
+    RecognitionSource,
+    alternatives_of,
+)
 from recognition.workers.pool import ImageReadings
 
 CAMERA_NAME = "API"
@@ -81,6 +87,10 @@ def _recognition(
         confidence=reading.confidence,
         character_confidences=tuple(
             options[0].probability if options else 0.0 for options in reading.positions
+        ),
+        alternatives=alternatives_of(
+            normalise_plate(reading.text),
+            ([(each.character, each.probability) for each in one] for one in reading.positions),
         ),
         captured_ms=captured_ms,
         first_seen_ms=captured_ms,

@@ -23,7 +23,12 @@ from common.records.alerts import (
 from common.records.cameras import CameraState
 from common.records.deliveries import CameraEvent, Delivery, DeliveryCause
 from common.records.frames import Box, Zone
-from common.records.recognitions import Direction, Recognition, RecognitionSource
+from common.records.recognitions import (
+    CharacterAlternative,
+    Direction,
+    Recognition,
+    RecognitionSource,
+)
 from common.records.regions import region_code
 from common.records.webhooks import EventName
 from common.secrets import SecretBox
@@ -50,6 +55,14 @@ class RegionPayload(Payload, frozen=True, kw_only=True):
     confidence: float | UnsetType = UNSET
 
 
+class AlternativePayload(Payload, frozen=True, kw_only=True):
+    """A character that may stand at a position of the plate instead."""
+
+    position: int
+    character: str
+    confidence: float
+
+
 class RecognitionPayload(Payload, frozen=True, kw_only=True):
     """A recognition as in lists; images by their storage keys. What is not known is left out."""
 
@@ -66,6 +79,7 @@ class RecognitionPayload(Payload, frozen=True, kw_only=True):
     region: RegionPayload | UnsetType = UNSET
     plate_type: str | UnsetType = UNSET
     character_confidences: tuple[float, ...] | UnsetType = UNSET
+    character_alternatives: tuple[AlternativePayload, ...] | UnsetType = UNSET
     first_seen_at: str | UnsetType = UNSET
     last_seen_at: str | UnsetType = UNSET
     readings_count: int | UnsetType = UNSET
@@ -235,12 +249,17 @@ def recognition_fields(
         region=_region(known.region, known.region_confidence),
         plate_type=known.plate_type,
         character_confidences=known.character_confidences or UNSET,
+        character_alternatives=tuple(map(_alternative, known.alternatives)) or UNSET,
         first_seen_at=format_timestamp(known.first_seen_ms),
         last_seen_at=format_timestamp(known.last_seen_ms),
         readings_count=known.readings_count or UNSET,
         source=known.source,
         direction=known.direction or UNSET,
     )
+
+
+def _alternative(known: CharacterAlternative) -> AlternativePayload:
+    return AlternativePayload(**msgspec.structs.asdict(known))
 
 
 def _region(region: str | None, confidence: float | None) -> RegionPayload | UnsetType:

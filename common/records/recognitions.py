@@ -1,6 +1,8 @@
 """The results of a vehicle's pass, or of an image call."""
 
+from collections.abc import Iterable
 from enum import StrEnum
+from typing import Final
 from uuid import UUID
 
 import msgspec
@@ -9,6 +11,9 @@ from msgspec import UNSET, UnsetType
 from common.records.codec import Record
 from common.records.counts import CaptureCounts, PlatesLeft
 from common.records.frames import Box, FrameGap, FrameKind, FrameReference
+
+_MIN_ALTERNATIVE: Final = 0.02
+_MAX_ALTERNATIVES: Final = 2
 
 
 class ProvisionalPlate(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -38,13 +43,22 @@ class Direction(StrEnum):
     RIGHT = "right"
 
 
+class CharacterAlternative(msgspec.Struct, frozen=True, array_like=True):
+    """A character that may stand at a position of a plate instead (from 0), with its chance."""
+
+    position: int
+    character: str
+    confidence: float
+
+
 class Recognition(Record, frozen=True, kw_only=True):
     """On the recognitions topic: one pass of one vehicle, accepted.
 
     Times are Unix ms, UTC. ``captured_ms`` is that of the frame whose reading won; ``box`` is in
     that frame's pixels. ``confidence`` is the mean of ``character_confidences`` (0..1, one for each
-    character of ``plate``). A key is absent where no image could be kept. ``id`` is
-    the pass's from its first frame on; ``provisional_plates`` were reported before it was over
+    character of ``plate``); ``alternatives`` are the likeliest other characters. A key is absent
+    where no image could be kept. ``id`` is the pass's from its first frame on;
+    ``provisional_plates`` were reported before it was over
     (see :class:`common.records.alerts.ProvisionalRecognition`). ``region_confidence`` is 0..1,
     None where none was told; ``direction`` is None where it is not clear.
     """
@@ -56,6 +70,7 @@ class Recognition(Record, frozen=True, kw_only=True):
     plate: str
     confidence: float
     character_confidences: tuple[float, ...]
+    alternatives: tuple[CharacterAlternative, ...] = ()
     captured_ms: int
     first_seen_ms: int
     last_seen_ms: int
@@ -153,3 +168,22 @@ class FrameReadings(Record, frozen=True, kw_only=True):
     late: bool = False
     gaps: tuple[FrameGap, ...] = ()
     trace: str | UnsetType = UNSET
+
+
+def alternatives_of(
+    plate: str, positions: Iterable[Iterable[tuple[str, float]]]
+) -> tuple[CharacterAlternative, ...]:
+    """Return what may stand in a plate instead, by position, the likeliest first.
+
+    ``positions`` are the characters that each may be and their chances (0..1), also its own.
+    """
+    return tuple(
+        CharacterAlternative(position, character, round(chance, 3))
+        for position, (own, options) in enumerate(zip(plate, positions, strict=False))
+        for character, chance in _likeliest_others(own, options)
+    )
+
+
+def _likeliest_others(own: str, options: Iterable[tuple[str, float]]) -> list[tuple[str, float]]:
+    others = [each for each in options if each[0] != own and each[1] >= _MIN_ALTERNATIVE]
+    return sorted(others, key=lambda each: (-each[1], each[0]))[:_MAX_ALTERNATIVES]

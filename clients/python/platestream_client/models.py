@@ -1,4 +1,4 @@
-# Made by `make client-types` from the API's schemas: sha256 779451c4a2c2b71db62c81dabc88c091dc99a8f7ee4df9957dee31d027ae57c2
+# Made by `make client-types` from the API's schemas: sha256 6c0eb86fddb26404a99f22b76bf7859667aa7c79622717692f622704e744d41a
 
 from __future__ import annotations
 
@@ -258,6 +258,17 @@ class CameraTestBody(TypedDict):
     """Time until the first picture."""
     picture: str | None
     """The first picture as JPEG in base64, at most 1,280 pixels wide."""
+
+
+class CharacterAlternativeBody(TypedDict):
+    """A character that may stand in the plate instead."""
+
+    position: int
+    """Whose place it would take, from 0."""
+    character: str
+    """A letter or digit."""
+    confidence: float
+    """The chance that it is."""
 
 
 Condition: TypeAlias = Literal["enabled", "plate", "camera", "confidence", "schedule"]
@@ -676,6 +687,8 @@ class RecognitionBody(TypedDict):
     """Shape of the plate: `car`, `two-row` or `motorcycle`."""
     characterConfidences: NotRequired[list[float]]
     """Of each character of the plate, 0 to 1."""
+    characterAlternatives: NotRequired[list[CharacterAlternativeBody]]
+    """What may stand there instead, the likeliest first; not in lists."""
     firstSeenAt: NotRequired[str]
     """First frame of the pass; UTC."""
     lastSeenAt: NotRequired[str]

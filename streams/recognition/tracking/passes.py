@@ -5,11 +5,16 @@ from dataclasses import dataclass
 import msgspec
 
 from common.records.alerts import EarlyAlerts
-from common.records.recognitions import Direction, ProvisionalPlate
+from common.records.recognitions import (
+    CharacterAlternative,
+    Direction,
+    ProvisionalPlate,
+    alternatives_of,
+)
 from streams.recognition.geometry import direction_between
 from streams.recognition.settings import RecognitionSettings
 from streams.recognition.tracking.tracks import TextReading, TextTally, Track
-from streams.recognition.tracking.votes import voted_probabilities, voted_text
+from streams.recognition.tracking.votes import voted_options, voted_probabilities, voted_text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +59,7 @@ class Pass(msgspec.Struct, frozen=True, kw_only=True):
     track: str
     plate: str
     probabilities: tuple[float, ...]
+    alternatives: tuple[CharacterAlternative, ...] = ()
     best: TextReading
     first_seen_ms: int
     last_seen_ms: int
@@ -83,6 +89,7 @@ def resolve_track(track: Track, rules: TrackingRules) -> Pass | None:
         track=track.name,
         plate=winner.text,
         probabilities=voted_probabilities(track.votes, winner.text),
+        alternatives=alternatives_of(winner.text, voted_options(track.votes, winner.text)),
         best=winner.best,
         first_seen_ms=track.first_seen_ms,
         last_seen_ms=track.last_seen_ms,

@@ -27,6 +27,7 @@ def recognition_of(frame: FrameReadings, resolved: Pass) -> Recognition:
         plate=resolved.plate,
         confidence=resolved.confidence,
         character_confidences=resolved.probabilities,
+        alternatives=resolved.alternatives,
         captured_ms=resolved.best.captured_ms,
         first_seen_ms=resolved.first_seen_ms,
         last_seen_ms=resolved.last_seen_ms,

@@ -7,7 +7,7 @@ calibration error of recognitions is 3.3 %, 9.5 % with them (``python -m tools.b
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -81,6 +81,17 @@ def voted_probabilities(votes: tuple[LengthVotes, ...], text: str) -> tuple[floa
         _mean_probability(position, same.weight, character)
         for position, character in zip(same.positions, text, strict=True)
     )
+
+
+def voted_options(
+    votes: tuple[LengthVotes, ...], text: str
+) -> Iterator[tuple[tuple[str, float], ...]]:
+    """Yield for each position the characters that were seen there, with their probabilities."""
+    same = next(v for v in votes if len(v.positions) == len(text))
+    for position in same.positions:
+        yield tuple(
+            (c.character, min(1.0, c.probability_sum / same.weight)) for c in position.candidates
+        )
 
 
 def _add_options(

@@ -28,7 +28,7 @@ from common.plates.matching import MatchMode
 from common.records.frames import Box
 from common.records.ids import MAX_PASS_MS, recognition_id
 from common.records.object_keys import crop_key, photo_key
-from common.records.recognitions import RecognitionSource
+from common.records.recognitions import CharacterAlternative, RecognitionSource
 from tests.services.clickhouse import ClickHouseAddress, ClickHouseService, create_database
 
 pytestmark = pytest.mark.integration
@@ -136,10 +136,14 @@ class TestStoring:
             row(START_MS + 124), photo_key="old/photo.jpg", crop_key=None
         )
 
-        await insert_recognitions(client, [full, bare, elsewhere])
+        others = (CharacterAlternative(0, "8", 0.125), CharacterAlternative(2, "Ö", 0.02))
+        unsure = msgspec.structs.replace(full, alternatives=others)
 
-        for stored in (full, bare, elsewhere):
+        await insert_recognitions(client, [unsure, bare, elsewhere])
+
+        for stored in (unsure, bare, elsewhere):
             assert await get_recognition(client, OWNER, stored.id) == stored
+        # Pages are read without them.
         page = await list_recognitions(client, RecognitionFilter(OWNER), None, 50)
         assert page == RecognitionPage((elsewhere, full, bare), None)
 

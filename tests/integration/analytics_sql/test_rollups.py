@@ -50,7 +50,7 @@ CAMERAS = tuple(UUID(int=number) for number in (10, 11, 12))
 TOP = 2
 _BEFORE_PIECES = 9
 # Columns that came later: a release of that time names none of them.
-_LATER_COLUMNS = frozenset({"region_confidence", "direction"})
+_LATER_COLUMNS = frozenset({"region_confidence", "alternatives", "direction"})
 # Everything is ranked, anew each time, and nothing is waited for: what a test inserts is there.
 BOUNDS = RollupBounds(
     quarters=1600, ranked_plates=3, ranked_from_rows=1, rank_age_ms=0, settle_ms=1

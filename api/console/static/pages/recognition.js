@@ -73,12 +73,13 @@ function CropView({ recognition }) {
   return html`<img class="crop-large" src=${url} alt=${t("Plate {plate}", { plate: recognition.plate })} />`;
 }
 
-/** Each character with how sure it is. */
-function Characters({ plate, confidences }) {
+/** Each character with how sure it is, and what else it may be. */
+function Characters({ plate, confidences, alternatives }) {
   if (!confidences?.length) return null;
   const signs = [...plate];
   return html`<${Table} caption=${t("How sure each character is")} columns=${signs.map((sign) => ({ text: sign, kind: "sign" }))} kind="signs">
     <tr>${confidences.map((value, at) => html`<td key=${at} class="sign"><span class="bar-of" style=${{ height: `${Math.round(value * 100)}%` }}></span><${Sureness} value=${value} /></td>`)}</tr>
+    ${alternatives?.length > 0 && html`<tr>${confidences.map((_, at) => html`<td key=${at} class="sign">${alternatives.filter((one) => one.position === at).map((one) => html`<div key=${one.character} class="note">${t("or {character}", { character: one.character })} <${Sureness} value=${one.confidence} /></div>`)}</td>`)}</tr>`}
   </${Table}>`;
 }
 
@@ -143,7 +144,7 @@ export function RecognitionPage({ id }) {
       <div class="panel">
         <${CropView} recognition=${one} />
         <dl class="pairs">${facts.map(([name, value]) => html`<div key=${name}><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>
-        <${Characters} plate=${one.plate} confidences=${one.characterConfidences} />
+        <${Characters} plate=${one.plate} confidences=${one.characterConfidences} alternatives=${one.characterAlternatives} />
       </div>
     </div>
     <${CorrectionPanel} key=${one.id} recognition=${one} onChanged=${(correction) => found.change((before) => ({ ...before, correction }))} />

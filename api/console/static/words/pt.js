@@ -613,6 +613,7 @@ export const words = {
   "{n} with a name": "{n} com nome",
   "{n} with names": "{n} com nome",
   "CSV: plates in the first column, names in the second.": "CSV: matrículas na primeira coluna, nomes na segunda.",
+  "or {character}": "ou {character}",
   "in its list: {name}": "na lista: {name}",
   "{n} px": "{n} px",
   "{title}: at most {top} {unit}": "{title}: no máximo {top} {unit}",

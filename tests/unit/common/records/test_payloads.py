@@ -27,7 +27,7 @@ from common.records.deliveries import (
 from common.records.frames import Zone, ZoneKind
 from common.records.ids import NIL_UUID, uuid_unix_ms
 from common.records.payloads import alert_event_data, delivery_body, recognition_payload
-from common.records.recognitions import Direction
+from common.records.recognitions import CharacterAlternative, Direction
 from common.records.webhooks import EventName
 from streams.webhooks.events.fan_out import trigger_deliveries
 from tests.records import CAMERAS, OWNER, alert, recognition
@@ -74,6 +74,11 @@ def test_what_is_known_of_a_pass_is_told_and_what_is_not_is_left_out() -> None:
         "2026-11-18T11:06:40.800Z",
     )
     assert (told["readingsCount"], told["characterConfidences"]) == (5, (0.9,) * 7)
+    assert "characterAlternatives" not in told
+    unsure = msgspec.structs.replace(bare, alternatives=(CharacterAlternative(2, "8", 0.125),))
+    assert msgspec.to_builtins(recognition_payload(unsure))["characterAlternatives"] == (
+        {"position": 2, "character": "8", "confidence": 0.125},
+    )
     assert less["region"] == {"code": "us-ca"}
     assert "direction" not in less
     assert "region" not in none

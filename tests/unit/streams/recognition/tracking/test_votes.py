@@ -2,7 +2,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streams.recognition.tracking.votes import add_reading, voted_probabilities, voted_text
+from common.records.recognitions import CharacterAlternative, alternatives_of
+from streams.recognition.tracking.votes import (
+    add_reading,
+    voted_options,
+    voted_probabilities,
+    voted_text,
+)
 from tests.unit.streams.recognition.builders import reading
 
 
@@ -51,3 +57,28 @@ def test_votes_are_probabilities_of_a_text_that_can_be(
     winner = voted_text(votes)
     assert all(0 <= p <= 1 for p in voted_probabilities(votes, winner))
     assert len(voted_probabilities(votes, "AB1")) == 3
+
+
+def test_what_other_readings_gave_are_the_alternatives() -> None:
+    votes = add_reading((), reading("AB123CD", 0.9))
+    votes = add_reading(votes, reading("AB723CD", 0.6))
+    votes = add_reading(votes, reading("XX", 0.9))
+    weights = 0.9**3 + 0.6**3
+
+    found = alternatives_of("AB123CD", voted_options(votes, "AB123CD"))
+    other = next(each for each in found if each.position == 2)
+
+    assert other.character == "7"
+    assert other.confidence == pytest.approx(0.6**4 / weights, abs=0.01)
+
+
+def test_the_two_likeliest_of_a_place_are_told_from_two_per_cent_on() -> None:
+    chances = [("A", 0.6), ("B", 0.02), ("C", 0.019), ("4", 0.2), ("8", 0.11111)]
+
+    found = alternatives_of("AX", [chances, [("X", 0.99), ("Y", 0.01)]])
+
+    assert found == (CharacterAlternative(0, "4", 0.2), CharacterAlternative(0, "8", 0.111))
+
+
+def test_a_sure_plate_has_no_alternatives() -> None:
+    assert alternatives_of("AB", [[("A", 1.0)], []]) == ()
