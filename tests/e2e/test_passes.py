@@ -59,6 +59,8 @@ def test_a_recognition_shows_the_very_frame_that_it_was_read_from(
     assert crop.shape[1] >= box["width"] * 0.9
     assert listed["plate"] in road_clip.plates
     assert not listed["photoUrl"].startswith("http")
+    alternatives = shown.pop("characterAlternatives", [])
+    assert all(other["position"] < len(shown["plate"]) for other in alternatives)
     assert {k: v for k, v in shown.items() if not k.endswith("Url")} == {
         k: v for k, v in listed.items() if not k.endswith("Url")
     }

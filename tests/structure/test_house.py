@@ -194,3 +194,11 @@ def test_no_public_class_name_is_used_twice() -> None:
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
     )
     assert [name for name, count in names.items() if count > 1] == []
+
+
+def test_every_migration_can_be_rolled_back() -> None:
+    migrations = sorted(MIGRATIONS.glob("[0-9]*.py"))
+    assert migrations
+    for path in migrations:
+        names = {node.name for node in _tree(path).body if isinstance(node, ast.FunctionDef)}
+        assert {"upgrade", "downgrade"} <= names, path.name

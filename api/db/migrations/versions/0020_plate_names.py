@@ -19,3 +19,8 @@ def upgrade() -> None:
         "alerts",
         sa.Column("plate_names", postgresql.JSONB, nullable=False, server_default=sa.text("'{}'")),
     )
+
+
+def downgrade() -> None:
+    """Forget them."""
+    op.drop_column("alerts", "plate_names")
