@@ -216,7 +216,8 @@ class IdentityProvider:
     def _opened(self) -> aiohttp.ClientSession:
         if self._session is None:
             self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=_CONNECTIONS),
+                # One that was kept may close as the code is posted, which is good only once.
+                connector=aiohttp.TCPConnector(limit=_CONNECTIONS, force_close=True),
                 timeout=aiohttp.ClientTimeout(total=_SECONDS),
                 trust_env=False,
                 cookie_jar=aiohttp.DummyCookieJar(),

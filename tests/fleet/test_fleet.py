@@ -27,7 +27,7 @@ from tests.fault.recovery import Recoveries
 from tests.fault.scenery import Scenery, open_scenery, show_undisturbed
 from tests.fleet.fleet import PROCESSES, SKEW_SECONDS, running_fleet
 from tests.fleet.harms import Harm, Saboteurs, harms
-from tests.fleet.lateness import of_seen, of_sent
+from tests.fleet.lateness import Lateness, of_seen, of_sent
 from tests.fleet.releases import former_release
 
 ROUNDS = int(os.environ.get("ROUNDS") or 5)
@@ -35,6 +35,8 @@ SEED = int(os.environ.get("FLEET_SEED") or 1)
 FORMER = os.environ.get("FLEET_FORMER", "7d1a582")
 """The commit of 0.1.0's changelog: what was released has no tag in every clone."""
 PLATES_PER_SECOND = float(os.environ.get("PLATES_PER_SECOND") or 2)
+LOAD_SHARE = float(os.environ.get("FLEET_LOAD_SHARE") or 0.3)
+"""The part of what this machine can read that is sent as frames, beside what ingest plays."""
 
 pytestmark = [pytest.mark.fleet, pytest.mark.timeout(900 + 900 * ROUNDS)]
 
@@ -42,7 +44,6 @@ _PASSES = 4
 _SCENE_SEED = 3
 _LOOP_SECONDS = 80
 _SILENCE_SECONDS = 45
-_LOAD_SHARE = 0.3
 _CAMERAS = 2
 _PAUSE_SECONDS = (3.0, 8.0)
 _LATEST_SECONDS = 30.0
@@ -81,10 +82,13 @@ def test_nothing_is_lost_or_doubled_and_no_alert_is_late(fleet_folder: Path, say
         show_undisturbed(scenery)
         watched = open_things.enter_context(_watched_cameras(scenery, fleet_folder))
         saboteurs = Saboteurs(fleet, chance, former, CLONE)
+        late: list[str] = []
         for number, harm in zip(range(1, ROUNDS + 1), harms(chance), strict=False):
             say(f"round {number} of {ROUNDS}")
-            _round(scenery, saboteurs, harm, watched, chance, say)
+            found = _round(scenery, saboteurs, harm, watched, chance, say)
+            late += [f"round {number}, {harm}: {each}" for each in found]
         _hold_cameras_to_account(scenery, watched)
+        assert not late, "\n".join(late)
 
 
 def _round(
@@ -94,10 +98,11 @@ def _round(
     watched: Watched,
     chance: random.Random,
     say: Say,
-) -> None:
+) -> list[Lateness]:
+    """Return what came too late; anything else that is wrong fails at once."""
     since, known = time.time(), set(scenery.sent_at)
     watch = Recoveries(Saboteur(scenery.stack), scenery.api, scenery.stages, None)
-    with scenery.under_load(share=_LOAD_SHARE, plates_per_second=PLATES_PER_SECOND):
+    with scenery.under_load(share=LOAD_SHARE, plates_per_second=PLATES_PER_SECOND):
         time.sleep(chance.uniform(*_PAUSE_SECONDS))
         done = saboteurs.cause(harm)
         recovery = watch.wait(done.what, done.is_there)
@@ -117,7 +122,7 @@ def _round(
     assert recovery.is_in_time, f"not recovered within {RECOVERY_SECONDS} s: {recovery}"
     for each in lateness:
         assert not each.missing, each
-        assert each.worst <= _LATEST_SECONDS, each
+    return [each for each in lateness if each.worst > _LATEST_SECONDS]
 
 
 @contextmanager

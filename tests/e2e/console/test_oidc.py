@@ -1,10 +1,10 @@
 """Logging in through a provider, from the log-in page and back to where one was."""
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, expect
 
 from api.security.permissions import Role
-from tests.e2e.console.browser import ConsolePage
+from tests.e2e.console.browser import ConsolePage, opened_page
 from tests.e2e.console.stack import Account, ConsoleStack
 from tests.integration.api.people import invite, logged_in, new_address
 from tests.services.oidc import OidcProvider
@@ -74,6 +74,47 @@ def test_log_in_join_and_go_on_through_a_provider(
     _let_in(console, "invited")
     expect(page.locator(".who")).to_have_text(email)
     expect(page).to_have_url(f"{stack.address}/")
+
+
+def test_somebody_is_unbound_from_the_provider(
+    console: ConsolePage,
+    browser: Browser,
+    stack: ConsoleStack,
+    account: Account,
+    oidc_provider: OidcProvider,
+) -> None:
+    email = new_address()
+    oidc_provider.know("bound", email=email, email_verified=True, name="Ana")
+    oidc_provider.know("bound-later", email=email, email_verified=True, name="Ana")
+    token = stack.run(_invitation(stack, account, email))
+    with opened_page(browser, stack) as invited:
+        invited.expected += [UNAUTHORISED, FORBIDDEN, *OF_THE_PROVIDER]
+        invited.go(f"/invitation#{token}")
+        invited.press("Join with Example")
+        _let_in(invited, "bound")
+        expect(invited.page.locator(".who")).to_have_text(email)
+
+        console.log_in(account, "/people")
+        row = console.page.get_by_role("row").filter(has_text=email)
+        expect(row).to_contain_text("provider")
+        row.get_by_role("button", name="Unbind").click()
+        dialog = console.page.get_by_role("dialog")
+        expect(dialog).to_contain_text("Their sessions end.")
+        assert console.violations() == []
+        dialog.get_by_role("button", name="Unbind").click()
+        console.sees("They are bound to nobody at the provider any more.")
+        expect(row.get_by_role("button", name="Unbind")).to_have_count(0)
+
+        # Their session has ended; another identity of that address may log in.
+        invited.sees("The session has ended")
+        with invited.page.context.expect_page() as opened:
+            invited.press("Log in with Example")
+        opened.value.get_by_placeholder("sub").fill("bound-later")
+        opened.value.get_by_role("button", name="Authorize").click()
+        expect(opened.value.locator(".who")).to_have_text(email)
+        expect(invited.page.get_by_role("dialog")).to_have_count(0)
+    console.page.reload()
+    expect(row).to_contain_text("provider")
 
 
 async def _invitation(stack: ConsoleStack, account: Account, email: str) -> str:

@@ -14,6 +14,7 @@ pytestmark = pytest.mark.e2e
 GONE = "404 (Not Found)"
 FORBIDDEN = "403 (Forbidden)"
 UNAUTHORISED = "401 (Unauthorized)"
+BAD_REQUEST = "400 (Bad Request)"
 
 
 def _invited(console: ConsolePage, email: str) -> str:
@@ -138,3 +139,43 @@ def test_what_one_person_typed_is_not_shown_to_another_of_the_account(
     dialog.get_by_role("button", name="Log in", exact=True).click()
     expect(console.page.locator(".who")).to_have_text(email)
     expect(console.page.get_by_label("Name", exact=True)).to_have_value("")
+
+
+def test_somebody_changes_their_password_and_the_time_zone_of_the_account(
+    console: ConsolePage, browser: Browser, stack: ConsoleStack, account: Account
+) -> None:
+    new = "another password of a test"
+    console.expected.append(BAD_REQUEST)
+    console.log_in(account, "/account")
+    console.fill("Present password", "not mine")
+    console.fill("New password", new)
+    console.press("Change the password")
+    console.sees("is not your password")
+    _is_fit_for_all(console)
+    console.fill("Present password", PASSWORD)
+    console.press("Change the password")
+    console.sees("The password is changed.")
+
+    zone = console.page.get_by_label("Days and hours of the figures, and of new alerts")
+    save = console.page.get_by_role("button", name="Save", exact=True)
+    expect(save).to_be_disabled()
+    zone.fill("Somewhere/Else")
+    save.click()
+    expect(zone).to_have_attribute("aria-invalid", "true")
+    zone.fill("America/Sao_Paulo")
+    save.click()
+    console.sees("Saved.")
+    console.page.reload()
+    expect(zone).to_have_value("America/Sao_Paulo")
+
+    with opened_page(browser, stack) as other:
+        other.expected.append(UNAUTHORISED)
+        other.go("/account")
+        other.fill("E-mail address", account.email)
+        other.fill("Password", PASSWORD)
+        other.press("Log in")
+        other.sees("E-mail address or password is wrong.")
+        other.fill("Password", new)
+        other.press("Log in")
+        kept = other.page.get_by_label("Days and hours of the figures, and of new alerts")
+        expect(kept).to_have_value("America/Sao_Paulo")

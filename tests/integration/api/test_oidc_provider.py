@@ -1,13 +1,14 @@
 """A provider that answers what it should not: never a failure of ours, never without end."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 
 import pytest
 from msgspec.structs import replace
 
-from api.errors import DependencyUnavailableError
+from api.errors import ApiError, DependencyUnavailableError, ErrorCode
 from api.oidc.flow import new_flow
 from api.oidc.provider import Description, IdentityProvider, check_description
 from api.oidc_settings import OidcSettings
@@ -74,6 +75,46 @@ async def test_an_answer_that_is_none_is_told(
             await provider.authorization_url(new_flow(None))
 
     assert raised.value.sentence == f"The identity provider {sentence}; try again later."
+
+
+async def test_a_code_is_not_posted_on_a_connection_that_may_be_closed() -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer one request of a connection; drop it as the next one comes."""
+        head = await reader.readuntil(b"\r\n\r\n")
+        is_code = head.startswith(b"POST")
+        status = "400 Bad Request" if is_code else "200 OK"
+        text = '{"error": "invalid_grant"}' if is_code else described
+        writer.write(
+            f"HTTP/1.1 {status}\r\n{kind}Content-Length: {len(text)}\r\n\r\n{text}".encode()
+        )
+        with suppress(ConnectionError):
+            await writer.drain()
+            await reader.read(1)
+            writer.close()
+            await writer.wait_closed()
+
+    kind = "Content-Type: application/json\r\n"
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    issuer = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    described = json.dumps(
+        {
+            "issuer": issuer,
+            "authorization_endpoint": f"{issuer}/a",
+            "token_endpoint": f"{issuer}/t",
+            "jwks_uri": f"{issuer}/k",
+        }
+    )
+    settings = OidcSettings.model_validate({"oidc_issuer": issuer, "oidc_client_id": "platestream"})
+    provider = IdentityProvider(settings, "http://127.0.0.1:8000/log-in/oidc")
+    try:
+        await provider.authorization_url(new_flow(None))
+        with pytest.raises(ApiError) as raised:
+            await provider.identity(new_flow(None), "a code")
+    finally:
+        await provider.close()
+        server.close()
+
+    assert raised.value.code is ErrorCode.LOG_IN_REFUSED
 
 
 def test_a_provider_over_tls_names_no_address_without_and_itself_as_it_is_set() -> None:
