@@ -17,7 +17,7 @@ function roundUp(value) {
 /** A chart and, on demand, its numbers as a table. */
 export function Figure({ title, columns, rows, children }) {
   return html`<figure class="panel chart"><figcaption><h2>${title}</h2></figcaption>${children}
-    <details><summary>${t("As a table")}</summary><${Table} caption=${title} columns=${columns}>${rows}</${Table}></details></figure>`;
+    ${rows.length > 0 && html`<details><summary>${t("As a table")}</summary><${Table} caption=${title} columns=${columns}>${rows}</${Table}></details>`}</figure>`;
 }
 
 /**

@@ -1,6 +1,6 @@
 /** @file How the service is doing, for who runs it. */
 
-import { html } from "../html.js";
+import { html, useEffect, useState } from "../html.js";
 import { get, request } from "../api.js";
 import { useCameras } from "../filters.js";
 import { ago, number, percent } from "../format.js";
@@ -33,6 +33,7 @@ const STAGES = {
   mqtt: [() => t("tells an MQTT broker"), () => t("The MQTT broker is slow or away.")],
 };
 const BEHIND_SECONDS = 15;
+const PATIENCE_SECONDS = 2;
 
 /** @param {{name: string, workers: number, waiting: number, behindSeconds: number | null}} one */
 function stageState(one) {
@@ -44,17 +45,16 @@ function stageState(one) {
   return html`<${Badge} kind="good">${t("keeps up")}</${Badge}>`;
 }
 
-/** The stages and disks, for who administers. */
-function Installation() {
-  const found = useLoad((abort) => get("/api/health", {}, abort), ["installation"], { everySeconds: 10 });
+/** The stages and disks. */
+function Installation({ found }) {
   const known = found.data;
   return html`<${Fault} failure=${found.failure} retry=${found.reload} />
     ${known && known.stages === null && html`<p class="note">${t("How far the stages are is not known: the message broker does not say.")}</p>`}
-    ${known?.stages && html`<${Table} caption=${t("Stages")} columns=${[t("Stage"), t("State"), { text: t("Workers"), kind: "number" }, { text: t("Messages left"), kind: "number" }, t("What it does")]}>
-      ${known.stages.map((one) => html`<tr key=${one.name}><td>${one.name}</td><td>${stageState(one)}</td><td class="number">${number(one.workers)}</td><td class="number">${number(one.waiting)}</td><td>${STAGES[one.name]?.[0]() ?? ""}</td></tr>`)}
+    ${known?.stages?.length > 0 && html`<${Table} caption=${t("Stages")} columns=${[t("Stage"), t("State"), { text: t("Workers"), kind: "number" }, { text: t("Messages left"), kind: "number" }, t("What it does")]}>
+      ${known.stages.map((one) => html`<tr key=${one.name}><td class="nowrap">${one.name}</td><td>${stageState(one)}</td><td class="number">${number(one.workers)}</td><td class="number">${number(one.waiting)}</td><td>${STAGES[one.name]?.[0]() ?? ""}</td></tr>`)}
     </${Table}>`}
     ${known?.disks.length > 0 && html`<${Table} caption=${t("Disks")} columns=${[t("Disk of"), t("State"), { text: t("Used"), kind: "number" }, { text: t("Left"), kind: "number" }]}>
-      ${known.disks.map((disk) => html`<tr key=${disk.name}><td>${disk.name}</td><td>${disk.usedRatio >= 0.8 ? html`<${Badge} kind="bad">${t("nearly full")}</${Badge}>` : html`<${Badge} kind="good">${t("has room")}</${Badge}>`}</td><td class="number">${percent(disk.usedRatio)}</td><td class="number">${t("{n} GiB", { n: number(Math.floor(disk.freeBytes / 2 ** 30)) })}</td></tr>`)}
+      ${known.disks.map((disk) => html`<tr key=${disk.name}><td class="nowrap">${disk.name}</td><td>${disk.usedRatio >= 0.8 ? html`<${Badge} kind="bad">${t("nearly full")}</${Badge}>` : html`<${Badge} kind="good">${t("has room")}</${Badge}>`}</td><td class="number">${percent(disk.usedRatio)}</td><td class="number">${t("{n} GiB", { n: number(Math.floor(disk.freeBytes / 2 ** 30)) })}</td></tr>`)}
     </${Table}>`}`;
 }
 
@@ -69,30 +69,44 @@ function IllWebhooks() {
     </${Table}>`}</section>`;
 }
 
+/** Tells whether so many seconds have passed since the view was opened. @param {number} seconds */
+function useIsLate(seconds) {
+  const [isLate, setLate] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(() => setLate(true), seconds * 1000);
+    return () => clearTimeout(timer);
+  }, [seconds]);
+  return isLate;
+}
+
 export function HealthPage() {
+  const isAdministrator = useMay(ADMINISTRATOR);
+  const installation = useLoad(async (abort) => (isAdministrator ? get("/api/health", {}, abort) : { stages: [], disks: [] }), ["installation", isAdministrator], { everySeconds: 10 });
   const ready = useLoad(readiness, ["readiness"], { everySeconds: 5 });
   const cameras = useCameras({ everySeconds: 15 });
   const about = useLoad((abort) => get("/api/openapi.json", {}, abort).then((description) => description.info.version), ["version"]);
+  // What stands below it moves no more, but whoever looks for a fault does not wait for Kafka.
+  const isLate = useIsLate(PATIENCE_SECONDS);
+  const isAllKnown = isKnown(ready, cameras) && (isKnown(installation) || isLate);
   const faults = ready.data ? Object.values(ready.data.checks).filter((check) => check !== "ok").length : 0;
-  return html`<${Head} title=${t("Health")} note=${about.data ? t("Platestream {version}", { version: about.data }) : ""}>
+  return html`<${Head} title=${t("Health")} note=${about.data ? t("Platestream {version}", { version: about.data }) : "\u00a0"}>
       ${ready.data && (faults ? html`<${Badge} kind="bad">${tn(faults, "{n} part is away", "{n} parts are away")}</${Badge}>` : html`<${Badge} kind="good">${t("All parts answer")}</${Badge}>`)}
     </${Head}>
     <${Fault} failure=${ready.failure} retry=${ready.reload} />
-    ${!isKnown(ready, cameras) && html`<${Waiting} rows=${5} />`}
-    ${isKnown(ready, cameras) && html`<${Known} ready=${ready} cameras=${cameras} />`}`;
+    ${!isAllKnown && html`<${Waiting} rows=${5} />`}
+    ${isAllKnown && html`<${Known} ready=${ready} cameras=${cameras} installation=${installation} />`}`;
 }
 
-/** What stands there once both are known. */
-function Known({ ready, cameras }) {
+/** What stands there once it is known. */
+function Known({ ready, cameras, installation }) {
   const seesWebhooks = useMay("webhooks:read");
-  const isAdministrator = useMay(ADMINISTRATOR);
   const away = (cameras.data ?? []).filter((camera) => camera.status === "offline" || camera.status === "connecting");
   return html`${ready.data && html`<${Table} caption=${t("Parts of the service")} columns=${[t("Part"), t("State"), t("What needs it")]}>
       ${Object.entries(ready.data.checks).map(([name, check]) => html`<tr key=${name}><td>${PARTS[name]?.[0]() ?? name}</td>
         <td>${check === "ok" ? html`<${Badge} kind="good">${t("answers")}</${Badge}>` : html`<${Badge} kind="bad">${t("away")}</${Badge}> <span class="note">${check}</span>`}</td><td>${PARTS[name]?.[1]() ?? ""}</td></tr>`)}
     </${Table}>`}
     ${ready.data?.warnings.length > 0 && html`<section class="panel"><h2>${t("Warnings")}</h2><ul>${ready.data.warnings.map((warning) => html`<li key=${warning}>${warning}</li>`)}</ul></section>`}
-    ${isAdministrator && html`<${Installation} />`}
+    <${Installation} found=${installation} />
     <p class="hint">${t("Metrics of all stages are for Prometheus; what to do about each symptom stands in docs/runbook.md.")}</p>
     <div class="columns">
       <section class="panel"><h2>${t("Cameras without a picture")} <span class="count">${cameras.data ? t("{n} of {all}", { n: number(away.length), all: number(cameras.data.filter((camera) => camera.enabled).length) }) : ""}</span></h2>

@@ -69,8 +69,11 @@ function Photo({ recognition }) {
 
 function CropView({ recognition }) {
   const url = usePicture(recognition.cropUrl ? `/api/recognitions/${recognition.id}/crop` : null);
-  if (!url) return null;
-  return html`<img class="crop-large" src=${url} alt=${t("Plate {plate}", { plate: recognition.plate })} />`;
+  if (!recognition.cropUrl) return null;
+  return html`<div class="crop-large">
+    ${url && html`<img src=${url} alt=${t("Plate {plate}", { plate: recognition.plate })} />`}
+    ${url === null && html`<span class="crop-none">${t("no picture")}</span>`}
+  </div>`;
 }
 
 /** Each character with how sure it is, and what else it may be. */
