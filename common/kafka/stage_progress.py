@@ -1,9 +1,11 @@
 """How far the stages are: who works in each, and what it has not done yet."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
 from typing import Any, Final
 
 from common.errors import TransientError
@@ -87,12 +89,32 @@ def _done(
 def _state(
     consumer: KafkaConsumer, name: str, workers: int, done: Mapping[TopicPartition, int]
 ) -> StageProgress:
-    places = list(done)
-    firsts, ends = consumer.beginning_offsets(places), consumer.end_offsets(places)
-    nexts = {place: max(done[place], firsts[place]) for place in places}
+    firsts, ends = (
+        _by_place(consumer.beginning_offsets, done),
+        _by_place(consumer.end_offsets, done),
+    )
+    nexts = {place: max(done[place], firsts[place]) for place in done}
     left = {place: at for place, at in nexts.items() if at < ends[place]}
     waiting = sum(ends[place] - at for place, at in left.items())
     return StageProgress(name, workers, waiting, _oldest_ms(consumer, left))
+
+
+def _by_place(
+    ask: Callable[[list[TopicPartition]], dict[TopicPartition, int]],
+    places: Iterable[TopicPartition],
+) -> dict[TopicPartition, int]:
+    """Return the offset of each place.
+
+    Topic by topic: of several kafka-python leaves out in silence those whose leaders it has not
+    heard of yet, and ends in a KeyError; of one it asks until it knows.
+    """
+    found: dict[TopicPartition, int] = {}
+    for _, group in groupby(sorted(places), attrgetter("topic")):
+        try:
+            found |= ask(list(group))
+        except KeyError as error:
+            raise TransientError(f"Kafka does not say who leads {error}") from error
+    return found
 
 
 def _oldest_ms(consumer: KafkaConsumer, nexts: Mapping[TopicPartition, int]) -> int | None:

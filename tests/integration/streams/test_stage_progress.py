@@ -11,7 +11,7 @@ from common.kafka.clients import (
     topic_name,
 )
 from common.kafka.stage_progress import StageProgress, stage_progress
-from common.records.topics import CONFIG_ALERTS, RECOGNITIONS
+from common.records.topics import CONFIG_ALERTS, FRAMES, READINGS, RECOGNITIONS
 from common.settings import KafkaSettings
 from common.timestamps import now_ms
 
@@ -64,6 +64,32 @@ def test_what_a_stage_has_left_and_who_works_there(kafka_topics: KafkaSettings) 
         assert _states(settings)["sink"] == StageProgress("sink", 1, 0, None)
     assert _states(settings)["sink"] == StageProgress("sink", 0, 0, None)
     assert isinstance(fullest, TopicPartition)
+
+
+def test_a_stage_of_several_topics_is_told_after_one_that_shares_some(
+    kafka_topics: KafkaSettings,
+) -> None:
+    settings = kafka_topics
+    for stage, topics in {
+        "alerts": (RECOGNITIONS,),
+        "sink": (FRAMES, READINGS, RECOGNITIONS),
+    }.items():
+        with open_consumer(settings, "test", group_id=group_name(settings, stage)) as consumer:
+            places = [
+                TopicPartition(topic_name(settings, topic), number)
+                for topic in topics
+                for number in range(settings.kafka_partitions)
+            ]
+            consumer.assign(places)
+            for place in places:
+                consumer.seek(place, 0)
+                consumer.position(place)
+            consumer.commit()
+
+    found = _states(settings)
+
+    assert found["alerts"] == StageProgress("alerts", 0, 0)
+    assert found["sink"] == StageProgress("sink", 0, 0)
 
 
 def test_a_broker_that_is_away_is_told(kafka_topics: KafkaSettings) -> None:
