@@ -26,6 +26,7 @@ async function readiness(abort) {
 
 /** What a stage does, and what it is for where it is behind. @type {Record<string, [() => string, () => string]>} */
 const STAGES = {
+  ingest: [() => t("decodes the cameras' video"), () => t("Its log names what it waits for.")],
   recognition: [() => t("reads plates from frames"), () => t("Too little processor: fewer cameras, fewer frames a second, or more workers.")],
   sink: [() => t("writes what is read into the search database"), () => t("The search database is slow or away.")],
   alerts: [() => t("compares plates with alerts"), () => t("Long lists, or too few workers.")],

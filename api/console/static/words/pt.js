@@ -588,6 +588,7 @@ export const words = {
   "The search database is slow or away.": "A base de dados de pesquisa está lenta ou não responde.",
   "compares plates with alerts": "compara matrículas com os alertas",
   "Long lists, or too few workers.": "Listas longas, ou processos a menos.",
+  "decodes the cameras' video": "descodifica o vídeo das câmaras",
   "sends webhooks, e-mails and messages": "envia webhooks, e-mails e mensagens",
   "Its log names what it waits for.": "O seu registo diz por que espera.",
   "tells an MQTT broker": "informa um broker MQTT",

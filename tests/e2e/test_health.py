@@ -1,0 +1,38 @@
+"""How the whole stack says that it is doing, to who administers it."""
+
+import httpx
+import pytest
+
+from tests.e2e.api_client import ApiClient
+from tests.services.stack import RunningStack
+from tests.waiting import wait_until
+
+pytestmark = pytest.mark.e2e
+
+_STAGES = {"ingest", "recognition", "sink", "alerts", "webhooks"}
+_SECONDS = 120.0
+
+
+def test_each_stage_has_a_worker_and_each_disk_its_room(
+    client: ApiClient, running_stack: RunningStack
+) -> None:
+    access = running_stack.access
+    client.call("GET", "/api/health", expect=403)
+    with httpx.Client(base_url=access.base_url, headers={"Origin": access.base_url}) as browser:
+        answer = browser.post(
+            "/api/session", json={"email": access.email, "password": access.password}
+        )
+        assert answer.status_code == 200, answer.text
+
+        def workers() -> dict[str, int]:
+            found = browser.get("/api/health", timeout=30)
+            assert found.status_code == 200, found.text
+            assert found.json()["disks"]
+            return {stage["name"]: stage["workers"] for stage in found.json()["stages"]}
+
+        wait_until(
+            "a worker in each stage",
+            lambda: all(workers().get(name) == 1 for name in _STAGES),
+            _SECONDS,
+            1.0,
+        )
