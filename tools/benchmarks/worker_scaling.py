@@ -22,6 +22,7 @@ from typing import Final
 import psutil
 from kafka import KafkaConsumer, TopicPartition
 from kafka.admin import KafkaAdminClient
+from kafka.errors import CoordinatorLoadInProgressError, CoordinatorNotAvailableError
 
 from common.kafka.clients import client_options, consumer_options, group_name, topic_name
 from common.records.topics import READINGS
@@ -49,8 +50,11 @@ def wait_for_members(kafka: KafkaSettings, workers: int) -> None:
     admin = KafkaAdminClient(**client_options(kafka, _CLIENT))
     group, deadline = group_name(kafka, _STAGE), time.monotonic() + _PATIENCE_SECONDS
     while True:
-        found = admin.describe_groups([group])[group]
-        if found["group_state"] == "Stable" and len(found["members"]) == workers:
+        try:
+            found = admin.describe_groups([group])[group]
+        except (CoordinatorLoadInProgressError, CoordinatorNotAvailableError):
+            found = {}  # A broker that was just started does not know its groups at once.
+        if found.get("group_state") == "Stable" and len(found["members"]) == workers:
             break
         assert time.monotonic() < deadline, f"{found}"
         time.sleep(_LOOK_SECONDS)
