@@ -28,7 +28,7 @@ def test_each_stage_has_a_worker_and_each_disk_its_room(
             found = browser.get("/api/health", timeout=30)
             assert found.status_code == 200, found.text
             assert found.json()["disks"]
-            return {stage["name"]: stage["workers"] for stage in found.json()["stages"]}
+            return {stage["name"]: stage["workers"] for stage in found.json()["stages"] or ()}
 
         wait_until(
             "a worker in each stage",

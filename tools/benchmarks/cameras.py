@@ -92,10 +92,7 @@ class CpuMeter:
 
     def read(self) -> dict[str, float]:
         """Return seconds of processor time by process, children included."""
-        return {
-            name: sum(_cpu_seconds(member) for member in _family(pid))
-            for name, pid in self._stack.processes().items()
-        }
+        return {name: cpu_seconds(pid) for name, pid in self._stack.processes().items()}
 
 
 def _family(pid: int) -> list[psutil.Process]:
@@ -106,7 +103,12 @@ def _family(pid: int) -> list[psutil.Process]:
         return []
 
 
-def _cpu_seconds(process: psutil.Process) -> float:
+def cpu_seconds(pid: int) -> float:
+    """Return what a process and its children that live have taken of the processors."""
+    return sum(_own_cpu_seconds(member) for member in _family(pid))
+
+
+def _own_cpu_seconds(process: psutil.Process) -> float:
     try:
         times = process.cpu_times()
     except psutil.Error:

@@ -12,8 +12,7 @@ a partition go to one worker: eight seldom lie evenly on four.
 import argparse
 import statistics
 import time
-from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -27,6 +26,8 @@ from kafka.errors import CoordinatorLoadInProgressError, CoordinatorNotAvailable
 from common.kafka.clients import client_options, consumer_options, group_name, topic_name
 from common.records.topics import READINGS
 from common.settings import KafkaSettings
+from tests.waiting import wait_until
+from tools.benchmarks.cameras import cpu_seconds
 from tools.benchmarks.recognition_stage import running_servers, running_stage
 from tools.benchmarks.stream_throughput import frames_of, send_frames
 
@@ -47,42 +48,31 @@ class Scaling:
 
 def wait_for_members(kafka: KafkaSettings, workers: int) -> None:
     """Return once the group is stable with as many members."""
-    admin = KafkaAdminClient(**client_options(kafka, _CLIENT))
-    group, deadline = group_name(kafka, _STAGE), time.monotonic() + _PATIENCE_SECONDS
-    while True:
-        try:
-            found = admin.describe_groups([group])[group]
-        except (CoordinatorLoadInProgressError, CoordinatorNotAvailableError):
-            found = {}  # A broker that was just started does not know its groups at once.
-        if found.get("group_state") == "Stable" and len(found["members"]) == workers:
-            break
-        assert time.monotonic() < deadline, f"{found}"
-        time.sleep(_LOOK_SECONDS)
-    admin.close()
+    group = group_name(kafka, _STAGE)
+    with closing(KafkaAdminClient(**client_options(kafka, _CLIENT))) as admin:
+
+        def are_there() -> bool:
+            try:
+                found = admin.describe_groups([group])[group]
+            except (CoordinatorLoadInProgressError, CoordinatorNotAvailableError):
+                return False  # A broker that was just started does not know its groups at once.
+            return found["group_state"] == "Stable" and len(found["members"]) == workers
+
+        wait_until(f"{workers} members", are_there, _PATIENCE_SECONDS, _LOOK_SECONDS)
 
 
 def wait_for_readings(kafka: KafkaSettings, wanted: int) -> float:
     """Return when there were as many readings, in seconds of the performance counter."""
-    consumer = KafkaConsumer(**consumer_options(kafka, _CLIENT))
     topic = topic_name(kafka, READINGS)
     parts = [TopicPartition(topic, number) for number in range(kafka.kafka_partitions)]
-    deadline = time.monotonic() + _PATIENCE_SECONDS
-    while (count := sum(consumer.end_offsets(parts).values())) < wanted:
-        assert time.monotonic() < deadline, f"only {count} readings"
-        time.sleep(_LOOK_SECONDS)
-    consumer.close()
+    with closing(KafkaConsumer(**consumer_options(kafka, _CLIENT))) as consumer:
+        wait_until(
+            f"{wanted} readings",
+            lambda: sum(consumer.end_offsets(parts).values()) >= wanted,
+            _PATIENCE_SECONDS,
+            _LOOK_SECONDS,
+        )
     return time.perf_counter()
-
-
-def cpu_seconds(pids: Sequence[int]) -> float:
-    """Return what processes and their children have taken of the processors."""
-    total = 0.0
-    for pid in pids:
-        main = psutil.Process(pid)
-        for process in (main, *main.children(recursive=True)):
-            times = process.cpu_times()
-            total += times.user + times.system
-    return total
 
 
 def measure(frames: list[bytes], workers: int, count: int) -> Scaling:
@@ -105,9 +95,9 @@ def measure(frames: list[bytes], workers: int, count: int) -> Scaling:
         send_frames(servers.kafka, frames, count)
         first = round(count * _WARM_UP_SHARE)
         started = wait_for_readings(servers.kafka, first)
-        before = cpu_seconds(pids)
+        before = sum(map(cpu_seconds, pids))
         ended = wait_for_readings(servers.kafka, count)
-        taken = cpu_seconds(pids) - before
+        taken = sum(map(cpu_seconds, pids)) - before
     return Scaling((count - first) / taken, (count - first) / (ended - started))
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 
 import pytest
@@ -19,18 +19,13 @@ _JSON = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 
 
 @asynccontextmanager
-async def _provider(answer: Callable[[int], bytes]) -> AsyncIterator[IdentityProvider]:
-    """Yield a provider whose server answers everything alike; ``answer`` is given its port."""
-
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
-        writer.write(answer(port))
-        with suppress(ConnectionError):
-            await writer.drain()
-            writer.close()
-            await writer.wait_closed()
-
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+async def _provider(
+    serve: Callable[[asyncio.StreamReader, asyncio.StreamWriter, int], Awaitable[None]],
+) -> AsyncIterator[IdentityProvider]:
+    """Yield a provider whose server treats each connection so; ``serve`` is given its port."""
+    server = await asyncio.start_server(
+        lambda reader, writer: serve(reader, writer, port), "127.0.0.1", 0
+    )
     port = server.sockets[0].getsockname()[1]
     settings = OidcSettings.model_validate(
         {"oidc_issuer": f"http://127.0.0.1:{port}", "oidc_client_id": "platestream"}
@@ -41,6 +36,14 @@ async def _provider(answer: Callable[[int], bytes]) -> AsyncIterator[IdentityPro
     finally:
         await provider.close()
         server.close()
+
+
+async def _sent_and_closed(writer: asyncio.StreamWriter, answer: bytes) -> None:
+    writer.write(answer)
+    with suppress(ConnectionError):
+        await writer.drain()
+        writer.close()
+        await writer.wait_closed()
 
 
 def _body(text: str) -> bytes:
@@ -70,7 +73,11 @@ def _body(text: str) -> bytes:
 async def test_an_answer_that_is_none_is_told(
     answer: Callable[[int], bytes], sentence: str
 ) -> None:
-    async with _provider(answer) as provider:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, port: int) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        await _sent_and_closed(writer, answer(port))
+
+    async with _provider(serve) as provider:
         with pytest.raises(DependencyUnavailableError) as raised:
             await provider.authorization_url(new_flow(None))
 
@@ -78,41 +85,25 @@ async def test_an_answer_that_is_none_is_told(
 
 
 async def test_a_code_is_not_posted_on_a_connection_that_may_be_closed() -> None:
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, port: int) -> None:
         """Answer one request of a connection; drop it as the next one comes."""
         head = await reader.readuntil(b"\r\n\r\n")
-        is_code = head.startswith(b"POST")
-        status = "400 Bad Request" if is_code else "200 OK"
-        text = '{"error": "invalid_grant"}' if is_code else described
-        writer.write(
-            f"HTTP/1.1 {status}\r\n{kind}Content-Length: {len(text)}\r\n\r\n{text}".encode()
-        )
-        with suppress(ConnectionError):
-            await writer.drain()
-            await reader.read(1)
-            writer.close()
-            await writer.wait_closed()
+        issuer = f"http://127.0.0.1:{port}"
+        status, answer = "200 OK", {"issuer": issuer, "jwks_uri": f"{issuer}/k"}
+        answer |= {"authorization_endpoint": f"{issuer}/a", "token_endpoint": f"{issuer}/t"}
+        if head.startswith(b"POST"):
+            status, answer = "400 Bad Request", {"error": "invalid_grant"}
+        text = json.dumps(answer)
+        fields = f"Content-Type: application/json\r\nContent-Length: {len(text)}\r\n\r\n"
+        writer.write(f"HTTP/1.1 {status}\r\n{fields}{text}".encode())
+        await writer.drain()
+        await reader.read(1)
+        await _sent_and_closed(writer, b"")
 
-    kind = "Content-Type: application/json\r\n"
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    issuer = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-    described = json.dumps(
-        {
-            "issuer": issuer,
-            "authorization_endpoint": f"{issuer}/a",
-            "token_endpoint": f"{issuer}/t",
-            "jwks_uri": f"{issuer}/k",
-        }
-    )
-    settings = OidcSettings.model_validate({"oidc_issuer": issuer, "oidc_client_id": "platestream"})
-    provider = IdentityProvider(settings, "http://127.0.0.1:8000/log-in/oidc")
-    try:
+    async with _provider(serve) as provider:
         await provider.authorization_url(new_flow(None))
         with pytest.raises(ApiError) as raised:
             await provider.identity(new_flow(None), "a code")
-    finally:
-        await provider.close()
-        server.close()
 
     assert raised.value.code is ErrorCode.LOG_IN_REFUSED
 
