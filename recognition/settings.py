@@ -4,7 +4,7 @@ import os
 from enum import StrEnum
 from pathlib import Path
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from common.settings import Fragment
 
@@ -13,6 +13,7 @@ MODELS = Path(__file__).parent / "models"
 CPU_PROVIDER = "CPUExecutionProvider"
 
 GPU_BATCH = 8
+_MIN_WORKER_BYTES, _CPU_WORKER_BYTES, _GPU_WORKER_BYTES = 2**28, 3 * 2**29, 2**32
 
 PIN_MARK = "#sha256="
 """Stands between the name of a reader of the hub and the sums of its files."""
@@ -209,9 +210,10 @@ class RecognizerPoolSettings(RecognizerSettings):
         "reads together, is killed and replaced.",
     )
     recognition_worker_memory_bytes: int = Field(
-        1_610_612_736,
-        ge=268_435_456,
-        description="Memory ceiling of one recogniser process; above it the process is replaced.",
+        0,
+        ge=0,
+        description="Memory ceiling of one recogniser process, 268435456 or more; above it the "
+        "process is replaced. 0: 1.5 GiB, on a GPU, whose libraries take much of it, 4 GiB.",
     )
     recognition_cache_folder: Path = Field(
         Path(".local/recognition"),
@@ -231,6 +233,19 @@ class RecognizerPoolSettings(RecognizerSettings):
     def batch_size(self) -> int:
         """The maximum number of images that a process reads together."""
         return self.recognition_batch or (1 if self.runs_on_cpu else GPU_BATCH)
+
+    @property
+    def worker_memory_bytes(self) -> int:
+        """The memory ceiling of a process."""
+        by_default = _CPU_WORKER_BYTES if self.runs_on_cpu else _GPU_WORKER_BYTES
+        return self.recognition_worker_memory_bytes or by_default
+
+    @field_validator("recognition_worker_memory_bytes")
+    @classmethod
+    def _is_enough(cls, value: int) -> int:
+        if 0 < value < _MIN_WORKER_BYTES:
+            raise ValueError(f"must be 0, or {_MIN_WORKER_BYTES} or more")
+        return value
 
     @property
     def worker_count(self) -> int:

@@ -332,7 +332,7 @@ class RecognizerPool:
         in_flight.clear()
 
     def _is_small_enough(self, worker: WorkerProcess, resident_bytes: int) -> bool:
-        if resident_bytes <= self._settings.recognition_worker_memory_bytes:
+        if resident_bytes <= self._settings.worker_memory_bytes:
             return True
         log.warning("recogniser_too_large", pid=worker.pid, resident_bytes=resident_bytes)
         return False

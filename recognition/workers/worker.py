@@ -63,7 +63,7 @@ def run_worker(make_handler: Callable[[RecognizerPoolSettings], JobHandler]) -> 
         except MisconfiguredError as error:
             _answer(connection, JobOutcome(error_code=MISCONFIGURED, error_message=str(error)))
             return
-        _limit_memory(settings.recognition_worker_memory_bytes)
+        _limit_memory(settings.worker_memory_bytes)
         _answer(connection, JobOutcome(resident_bytes=_memory_bytes(_RESIDENT)))
         jobs: Queue[Job | None] = Queue(maxsize=settings.batch_size)
         Thread(target=_receive_jobs, args=(connection, jobs), daemon=True).start()

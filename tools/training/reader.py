@@ -126,10 +126,12 @@ def validation_crops(
 
 
 @torch.no_grad()
-def read_all(network: torch.nn.Module, crops: list[Image], shape: ReaderFormat) -> list[str]:
-    """The texts that the network reads on crops of its size, in order."""
+def read_all(
+    network: torch.nn.Module, crops: list[Image], shape: ReaderFormat, device: str | None = None
+) -> list[str]:
+    """The texts that the network, which is on ``device``, reads on crops of its size, in order."""
     batches = (np.stack(crops[start : start + 64]) for start in range(0, len(crops), 64))
-    read = (texts_of(network(torch.from_numpy(batch))[0], shape) for batch in batches)
+    read = (texts_of(network(torch.from_numpy(one).to(device))[0], shape) for one in batches)
     return [text for texts in read for text in texts]
 
 

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -84,6 +85,61 @@ def test_images_together_say_what_each_says_alone() -> None:
     whole, narrow = engine.find_all(images[2:], [0, 2000])
     assert (len(whole.readings), whole.left.small) == (1, 0)
     assert (narrow.readings, narrow.left.small) == ([], 1)
+
+
+@pytest.mark.parametrize("count", [1, 37])
+def test_a_gpu_gets_tensors_of_one_shape(count: int) -> None:
+    """It prepares again for each shape. Another provider stands for it; the processor computes."""
+    not_only = {"recognition_providers": "AzureExecutionProvider,CPUExecutionProvider"}
+    here = RecognizerSettings.model_validate({"recognition_runtime": RuntimeName.ONNXRUNTIME})
+    gpu = here.model_copy(update=not_only)
+    crops = np.random.default_rng(0).integers(0, 255, (count, 64, 128, 3)).astype(np.uint8)
+    model = load_model(gpu.reader_path, gpu, Precision.F32)
+    session = _Shapes(model._session)  # type: ignore[attr-defined]
+    model._session = session  # type: ignore[attr-defined]
+
+    said = model.run(crops)
+
+    expected = load_model(here.reader_path, here, Precision.F32).run(crops)
+    assert session.seen == {(32, 64, 128, 3)}
+    for name, values in expected.items():
+        np.testing.assert_allclose(said[name], values, atol=1e-5)
+
+
+def test_rows_that_are_not_one_an_image_come_as_they_are() -> None:
+    not_only = {"recognition_providers": "AzureExecutionProvider,CPUExecutionProvider"}
+    gpu = RecognizerSettings.model_validate(
+        {"recognition_runtime": RuntimeName.ONNXRUNTIME} | not_only
+    )
+    model = load_model(gpu.reader_path, gpu, Precision.F32)
+    model._session = _Rows()  # type: ignore[attr-defined]
+
+    for _ in range(2):
+        said = model.run(np.ones((3, 64, 128, 3), np.uint8))
+        assert {name: value.tolist() for name, value in said.items()} == {
+            "plate": [3, 3, 3, 3],
+            "region": [3, 3, 3, 3],
+        }
+
+
+class _Shapes:
+    """A session that notes the shapes that come to it."""
+
+    def __init__(self, session: Any) -> None:
+        self._session = session
+        self.seen = set[tuple[int, ...]]()
+
+    def run(self, outputs: list[str], inputs: dict[str, Tensor]) -> list[Tensor]:
+        self.seen |= {tensor.shape for tensor in inputs.values()}
+        return list(self._session.run(outputs, inputs))
+
+
+class _Rows:
+    """A session that finds one thing more than there are images, and says of each how many."""
+
+    def run(self, outputs: list[str], inputs: dict[str, Tensor]) -> list[Tensor]:
+        (images,) = inputs.values()
+        return [np.full(len(images) + 1, len(images)) for _ in outputs]
 
 
 def test_an_empty_road_has_no_plates() -> None:

@@ -20,7 +20,7 @@ from recognition.models.model_card import (
     TurnedCropsCard,
     load_card,
 )
-from recognition.settings import MODELS
+from recognition.settings import MODELS, RecognizerPoolSettings
 from tests.unit.recognition.cards import recognizer_settings
 
 CARD: dict[str, Any] = {
@@ -136,6 +136,28 @@ def test_the_detector_for_gpus_is_used_as_the_one_for_processors() -> None:
 )
 def test_the_device_decides_which_of_our_detectors_is_used(providers: str, name: str) -> None:
     assert recognizer_settings(providers=providers).detector_path == MODELS / name
+
+
+@pytest.mark.parametrize(
+    ("providers", "given", "mib"),
+    [
+        ("CPUExecutionProvider", 0, 1536),
+        ("CUDAExecutionProvider,CPUExecutionProvider", 0, 4096),
+        ("CUDAExecutionProvider,CPUExecutionProvider", 300, 300),
+    ],
+)
+def test_a_process_gets_the_memory_that_its_device_takes(
+    providers: str, given: int, mib: int
+) -> None:
+    settings = RecognizerPoolSettings.model_validate(
+        {
+            "recognition_providers": providers,
+            "recognition_worker_memory_bytes": given * 2**20,
+        }
+    )
+    assert settings.worker_memory_bytes == mib * 2**20
+    with pytest.raises(ValueError, match="must be 0, or 268435456 or more"):
+        RecognizerPoolSettings.model_validate({"recognition_worker_memory_bytes": 1000})
 
 
 @pytest.mark.parametrize(

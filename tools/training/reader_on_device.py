@@ -1,0 +1,245 @@
+"""Trains the plate reader further on a device that changes the crops too: a GPU, for some minutes.
+
+``python -m tools.training.reader_on_device --photos DIR --more DIR --start FILE.onnx --card
+FILE.json --out FILE.onnx`` learns from photographed plates, from the same ones with their
+characters swapped (``swapped_characters``) and from drawn ones. What is written is the mean of the
+weights of the last steps; how much is read of the plates kept back is printed on the way.
+"""
+
+import argparse
+import math
+import multiprocessing
+import time
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property, partial
+from itertools import chain
+from pathlib import Path
+from typing import NamedTuple
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from recognition.reading.ctc_reader import CtcReader
+from recognition.settings import RecognizerSettings
+from tools.training.cards import read_card
+from tools.training.device_crops import Canvases, canvas
+from tools.training.layouts import BRAZIL
+from tools.training.more_crops import ZERO, more_samples
+from tools.training.reader import ReaderFormat, loss_of, read_all, validation_crops
+from tools.training.reader_data import Sample, encode, load_samples, sampling_weights
+from tools.training.reader_net import load_network, write_onnx
+from tools.training.rendered import render_samples
+from tools.training.swapped_characters import find_characters, swapped
+
+WARM_UP_STEPS, LOSS_EVERY, CHECKS = 60, 20, 4
+DRAWN_AT_ONCE, BRAZIL_ONE_IN = 160, 6
+"""Of the drawn plates, one in so many is of Brazil, whose O and 0 differ least."""
+
+
+Places = npt.NDArray[np.int64]
+
+
+class Shares(NamedTuple):
+    """Of the crops, those that are drawn; of the photographed ones, those that may be swapped."""
+
+    drawn: float
+    swapped: float
+
+
+@dataclass(frozen=True)
+class Learnt:
+    """What is learned from: groups of samples, each a plate and what was made of it by swapping."""
+
+    groups: list[list[Sample]]
+    drawn: list[Sample]
+
+    @property
+    def samples(self) -> list[Sample]:
+        """All of them, group after group, the drawn ones last."""
+        return [*chain.from_iterable(self.groups), *self.drawn]
+
+    @cached_property
+    def _sizes(self) -> Places:
+        return np.array([len(group) for group in self.groups])
+
+    @cached_property
+    def _weights(self) -> npt.NDArray[np.float64]:
+        return sampling_weights([group[0] for group in self.groups])
+
+    def draw(self, count: int, shares: Shares, rng: np.random.Generator) -> Places:
+        """Places in ``samples`` of a batch."""
+        sizes = self._sizes
+        group = rng.choice(len(sizes), count, p=self._weights)
+        may_be_swapped = rng.random(count) < shares.swapped
+        other = np.where(may_be_swapped, rng.random(count) * sizes[group], 0).astype(int)
+        photographed = (np.cumsum(sizes) - sizes)[group] + other
+        drawn = sizes.sum() + rng.integers(0, max(1, len(self.drawn)), count)
+        is_drawn = rng.random(count) < (shares.drawn if self.drawn else 0.0)
+        return np.asarray(np.where(is_drawn, drawn, photographed))
+
+
+def gather(args: argparse.Namespace, slots: int) -> Learnt:
+    """The plates that are learned from, swapped and drawn on all processors."""
+    photos = load_samples(args.photos, "train", slots, lone=True)
+    photos = [one for one in photos if not one.held_out]
+    photos += more_samples(args.more, slots, held_out=False)
+    # Started afresh: copies of a process in which threads of a runtime run would hang.
+    afresh = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(args.workers, mp_context=afresh) as pool:
+        parts = range(args.drawn // DRAWN_AT_ONCE)
+        drawn = pool.map(partial(_draw, slots, args.seed), parts)
+        chunks = [photos[start : start + 64] for start in range(0, len(photos), 64)]
+        groups = pool.map(partial(_swap_all, args.swaps, args.seed), chunks)
+        return Learnt(
+            [group for part in groups for group in part], [one for part in drawn for one in part]
+        )
+
+
+def _draw(slots: int, seed: int, part: int) -> list[Sample]:
+    cv2.setNumThreads(1)
+    of_brazil = DRAWN_AT_ONCE // BRAZIL_ONE_IN
+    seeds = seed + 2 * part
+    all_ = render_samples(1.0, DRAWN_AT_ONCE - of_brazil, slots, seeds).samples
+    return [*all_, *render_samples(1.0, of_brazil, slots, seeds + 1, BRAZIL).samples]
+
+
+def _swap_all(swaps: int, seed: int, samples: list[Sample]) -> list[list[Sample]]:
+    """Each sample with up to ``swaps`` others made of it."""
+    cv2.setNumThreads(1)
+    reader = CtcReader.load(RecognizerSettings.model_validate({}))
+    return [[sample, *_swap(sample, reader, swaps, seed)] for sample in samples]
+
+
+def _swap(sample: Sample, reader: CtcReader | None, swaps: int, seed: int) -> Iterator[Sample]:
+    found = find_characters(sample, reader) if reader is not None else None
+    if found is None:
+        return
+    rng = np.random.default_rng([seed, *sample.text.encode()])
+    for _ in range(swaps):
+        if (other := swapped(sample, found, rng)) is not None:
+            yield other
+
+
+class Run:
+    """The network on its device, and all that it learns from."""
+
+    def __init__(self, args: argparse.Namespace, shape: ReaderFormat) -> None:
+        """Load, swap and draw the plates, then the network."""
+        self.args, self.shape = args, shape
+        self.device = args.device
+        self.learnt = gather(args, shape.slots)
+        samples = self.learnt.samples
+        boxes = torch.tensor([one.box for one in samples])
+        images = torch.from_numpy(np.stack([canvas(one) for one in samples]))
+        self.canvases = Canvases(
+            images.to(self.device),
+            (boxes[:, 2] - boxes[:, 0]).to(self.device),
+            (boxes[:, 3] - boxes[:, 1]).to(self.device),
+        )
+        classes = [encode(one.text, shape.alphabet, shape.pad, shape.slots) for one in samples]
+        self.classes = torch.from_numpy(np.stack(classes)).to(self.device)
+        self.alike = torch.tensor([one.alike for one in samples], device=self.device)
+        self.teacher = load_network(args.start)[0].to(self.device)
+        self.teacher.requires_grad_(False)
+        network, self.weights = load_network(args.start)
+        self.network = network.to(self.device)
+        self.average = {name: one.detach().clone() for name, one in self.weights.items()}
+        photos = load_samples(args.photos, "train", shape.slots, lone=False)
+        held_out = [one for one in photos if one.held_out]
+        more = more_samples(args.more, shape.slots, held_out=True)
+        self.checks = {"photos": held_out, "more": more}
+        print(f"{len(samples)} plates, {len(self.learnt.drawn)} drawn", flush=True)
+
+    def train(self) -> None:
+        """Learn for the minutes that were asked for, at a rate that falls to its end."""
+        args, step = self.args, 0
+        optimizer = torch.optim.AdamW(self.weights.values(), lr=args.rate, weight_decay=0.0)
+        rng = np.random.default_rng(args.seed)
+        generator = torch.Generator(device=self.device).manual_seed(args.seed)
+        began, losses, checked = time.monotonic(), list[float](), 0
+        while (done := (time.monotonic() - began) / (60 * args.minutes)) < 1:
+            rate = args.rate * min(1.0, (step + 1) / WARM_UP_STEPS)
+            for group in optimizer.param_groups:
+                group["lr"] = rate * (0.02 + 0.49 * (1 + math.cos(math.pi * done)))
+            loss = self._loss(rng, generator)
+            optimizer.zero_grad()
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(self.weights.values(), 1.0)
+            optimizer.step()
+            step += 1
+            kept = min(args.decay, step / (step + 10))
+            for name, value in self.weights.items():
+                self.average[name].lerp_(value.detach(), 1 - kept)
+            if step % LOSS_EVERY == 0:
+                losses.append(float(loss.detach()))
+            if done * CHECKS >= checked:
+                checked += 1
+                print(f"step {step}: loss {np.mean(losses or [math.nan]):.3f}, {self._read()}")
+                losses.clear()
+        print(f"{step} steps of {args.batch} crops, {self._read()}", flush=True)
+
+    def write(self, out: Path) -> None:
+        """Write the mean of the weights."""
+        write_onnx(self.args.start, {name: one.cpu() for name, one in self.average.items()}, out)
+
+    def _loss(self, rng: np.random.Generator, generator: torch.Generator) -> torch.Tensor:
+        shares = Shares(self.args.drawn_share, self.args.swapped_share)
+        chosen = self.learnt.draw(self.args.batch, shares, rng)
+        places = torch.from_numpy(chosen).to(self.device)
+        with torch.no_grad():
+            crops = self.canvases.changed(places, self.shape.size, generator)
+        batch = crops, self.classes[places], self.alike[places]
+        return loss_of(self.network, self.teacher, batch, self.shape.alphabet)
+
+    @torch.no_grad()
+    def _read(self) -> str:
+        now = {name: one.detach().clone() for name, one in self.weights.items()}
+        self._set(self.average)
+        said = []
+        for what, samples in self.checks.items():
+            crops, shown = validation_crops(samples, self.shape)
+            texts = read_all(self.network, crops, self.shape, self.device) if crops else []
+            pairs = zip(shown, texts, strict=True)
+            right = sum(s.text == (t.translate(ZERO) if s.alike else t) for s, t in pairs)
+            said.append(f"{what} {right} of {len(shown)}")
+        self._set(now)
+        return ", ".join(said)
+
+    @torch.no_grad()
+    def _set(self, values: dict[str, torch.Tensor]) -> None:
+        for name, value in values.items():
+            self.weights[name].copy_(value)
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--photos", type=Path, required=True)
+    parser.add_argument("--more", type=Path, help="second folder, of crops: `more_crops`")
+    parser.add_argument("--start", type=Path, required=True, help="reader to go on from, ONNX")
+    parser.add_argument("--card", type=Path, required=True, help="its model card")
+    parser.add_argument("--out", type=Path, required=True, help="ONNX file to write")
+    parser.add_argument("--device", default="cuda", help="as torch names it")
+    parser.add_argument("--minutes", type=float, default=4.4)
+    parser.add_argument("--batch", type=int, default=768)
+    parser.add_argument("--rate", type=float, default=4e-4)
+    parser.add_argument("--decay", type=float, default=0.997, help="of the mean of the weights")
+    parser.add_argument("--drawn", type=int, default=10240, help="different drawn plates")
+    parser.add_argument("--drawn-share", type=float, default=0.3)
+    parser.add_argument("--swaps", type=int, default=5, help="plates made of each by swapping")
+    parser.add_argument("--swapped-share", type=float, default=0.5)
+    parser.add_argument("--workers", type=int, default=None, help="processes; all processors")
+    parser.add_argument("--seed", type=int, default=1)
+    args = parser.parse_args()
+    torch.manual_seed(args.seed)
+    run = Run(args, ReaderFormat.of(read_card(args.card)))
+    run.train()
+    run.write(args.out)
+
+
+if __name__ == "__main__":
+    main()
