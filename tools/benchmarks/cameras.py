@@ -217,7 +217,9 @@ def _score(plan: Plan, watch: Watch, ended_ms: int) -> PassScore:
     last_s = max((gone_s for _, gone_s in plan.true_plates), default=0.0) + 1.0
     true = [plate for plate, gone_s in plan.true_plates if gone_s < played_s - 1.0]
     in_time = [r for r in found if (r.last_seen_ms - begin_ms) / 1000 <= min(last_s, played_s)]
-    return score_passes(true, [r.plate for r in in_time])
+    # What was in view at the end may have come out, or not: neither counts.
+    open_ = {plate for plate, _ in plan.true_plates}.difference(true)
+    return score_passes(true, [r.plate for r in in_time if r.plate not in open_])
 
 
 def report(run: Run) -> None:
