@@ -20,7 +20,13 @@ import numpy as np
 import numpy.typing as npt
 
 from common.errors import MisconfiguredError
-from recognition.settings import CPU_PROVIDER, Precision, RecognizerSettings, RuntimeName
+from recognition.settings import (
+    CPU_PROVIDER,
+    GPU_BATCH,
+    Precision,
+    RecognizerSettings,
+    RuntimeName,
+)
 
 MAX_SMALL_TENSOR_VALUES = 3 * 256 * 192
 """Numbers in the tensor of one image, up to which it is small. The zoom detector's windows have
@@ -35,8 +41,8 @@ many already. To prepare it takes 0.9 s of processor time where there is AVX2 on
 _MAX_COUNTED = 1_000
 """Sizes; photos of callers may have any."""
 
-_IMAGES_A_BATCH, _SMALL_IMAGES_A_BATCH = 8, 32
-"""On a GPU."""
+_SMALL_IMAGES_A_BATCH = 32
+"""On a GPU, where others come in batches of ``GPU_BATCH``."""
 
 _KEPT_PREPARATIONS = 100
 """Of a network's layers, the latest ones: enough for a process's memory to stay, while an image of
@@ -111,7 +117,7 @@ class _OnnxRuntimeModel:
 
     def _run_in_full_batches(self, tensor: Tensor) -> dict[str, Tensor]:
         is_small = math.prod(tensor.shape[1:]) <= MAX_SMALL_TENSOR_VALUES
-        rows = _SMALL_IMAGES_A_BATCH if is_small else _IMAGES_A_BATCH
+        rows = _SMALL_IMAGES_A_BATCH if is_small else GPU_BATCH
         each = []
         for start in range(0, len(tensor), rows):
             part = tensor[start : start + rows]

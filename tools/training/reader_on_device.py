@@ -10,6 +10,7 @@ import argparse
 import math
 import multiprocessing
 import time
+import zlib
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -118,7 +119,8 @@ def _swap(sample: Sample, reader: CtcReader | None, swaps: int, seed: int) -> It
     found = find_characters(sample, reader) if reader is not None else None
     if found is None:
         return
-    rng = np.random.default_rng([seed, *sample.text.encode()])
+    # Each photo of a plate is swapped in its own way.
+    rng = np.random.default_rng([seed, zlib.crc32(sample.image.tobytes())])
     for _ in range(swaps):
         if (other := swapped(sample, found, rng)) is not None:
             yield other

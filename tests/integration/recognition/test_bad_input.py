@@ -3,7 +3,6 @@
 import json
 import shutil
 import time
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -66,10 +65,10 @@ def test_a_close_up_is_read(engine: Recognizer, width: int, share: float) -> Non
     assert [reading.text for reading in engine.recognize(decode_image(jpeg(image)))] == [TEXT]
 
 
-def test_coarse_plates_that_hang_are_read(engine: Recognizer) -> None:
-    """Of 20 at one angle a reader reads two more or fewer by chance; of 80, few."""
+@pytest.mark.parametrize("degrees", [-20, -15, 15, 20])
+def test_coarse_plates_that_hang_are_read(engine: Recognizer, degrees: float) -> None:
     read = 0
-    for degrees, seed in product((-20, -15, 15, 20), range(20)):
+    for seed in range(20):
         plate = random_plate(np.random.default_rng(seed), BY_CODE["it"])
         image = flat(480, 640, 90)
         _place(image, plate, 275, 220, 90)
@@ -78,7 +77,7 @@ def test_coarse_plates_that_hang_are_read(engine: Recognizer) -> None:
         coarse = np.asarray(cv2.GaussianBlur(hung, (0, 0), 1.4), np.uint8)
         found = engine.recognize(decode_image(jpeg(coarse)))
         read += [reading.text for reading in found] == [plate.text]
-    assert read >= 64  # seen: 68 in bf16, 69 in f32; of 240 plates 198, by the reader before 200
+    assert read >= 16  # seen: 18, 17, 16, 17; by the reader before 18, 16, 18, 18
 
 
 def test_fifty_plates_in_one_image_are_read(engine: Recognizer) -> None:
