@@ -5,8 +5,9 @@
 For each clip and number of cameras a stack of its own is started, and as many RTSP cameras as
 asked for, each playing the clip in a loop from its own start. ``road`` is the demo scene,
 ``quiet`` a still scene with a sensor's noise, ``reordered`` the same with B-frames, ``none`` no
-camera at all; other names are files (25 frames a second). With ``--motion`` each camera has a small
-stream besides (``motionUrl``): the clip at 640 x 360 px and five frames a second.
+camera at all; other names are files (25 frames a second). ``4*road+8*quiet`` are cameras of
+several kinds at one stack. With ``--motion`` each camera has a small stream besides
+(``motionUrl``): the clip at 640 x 360 px and five frames a second.
 Printed by clip: core-seconds for each camera-second of every process (its children included, what
 the stack takes without cameras included), frames by what became of them, passes that came out, and
 the time from the last frame with a plate until the API lists it.
@@ -22,6 +23,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -57,17 +59,27 @@ _COUNTERS: Final = (
 
 
 @dataclass(frozen=True)
-class Plan:
-    """One run: what the cameras play, how many there are, for how long they are measured."""
+class Clip:
+    """What a camera plays, again and again."""
 
     name: str
-    clip: Path | None
-    true_plates: tuple[tuple[str, float], ...]
+    path: Path
+    true_plates: tuple[tuple[str, float], ...] = ()
     """Plates of the clip, each with the second at which it is last visible."""
-    cameras: int
-    seconds: float
+    loop_seconds: float = 0.0
+    """How long the clip is, where its plates are known."""
     small: Path | None = None
-    """What the small stream of each plays, where they have one."""
+    """What the small stream plays, where the camera has one."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One run: what each camera plays, and for how long they are measured."""
+
+    name: str
+    clips: tuple[Clip, ...]
+    """One for each camera."""
+    seconds: float
 
 
 @dataclass
@@ -79,7 +91,10 @@ class Run:
     """Processor time of each process within the measured time, its children's included."""
     counters: Counter[str] = field(default_factory=Counter)
     """By how much each counter of ingest and recognition rose within it."""
-    scores: list[PassScore] = field(default_factory=list)
+    minutes: list[Counter[str]] = field(default_factory=list)
+    """The same by minute."""
+    scores: list[tuple[str, PassScore]] = field(default_factory=list)
+    """What became of the passes of each camera, by the camera's name."""
     listed_ms: list[int] = field(default_factory=list)
     memory_mib: float = 0.0
 
@@ -131,6 +146,10 @@ def _counters(ports: Sequence[int]) -> Counter[str]:
     return found
 
 
+def _rise(before: Counter[str], after: Counter[str]) -> Counter[str]:
+    return Counter({name: count - before[name] for name, count in after.items()})
+
+
 @contextmanager
 def _polled(api: ApiClient, watches: dict[str, Watch]) -> Iterator[None]:
     """Note when each recognition is listed for the first time."""
@@ -169,32 +188,34 @@ def measure(plan: Plan, folder: Path, settings: dict[str, str]) -> Run:
         watcher = TopicWatcher(stack.settings(KafkaSettings))
         watcher.start()
         watches: dict[str, Watch] = {}
-        for number in range(plan.cameras):
-            assert plan.clip is not None
-            source = exits.enter_context(RtspCamera(plan.clip))
-            body = {"name": f"{plan.name} {number}", "rtspUrl": source.url}
-            if plan.small is not None:
-                body["motionUrl"] = exits.enter_context(RtspCamera(plan.small)).url
+        for number, clip in enumerate(plan.clips):
+            source = exits.enter_context(RtspCamera(clip.path))
+            body = {"name": f"{clip.name} {number}", "rtspUrl": source.url}
+            if clip.small is not None:
+                body["motionUrl"] = exits.enter_context(RtspCamera(clip.small)).url
             camera = _registered(api, body)
             watches[camera] = watcher.watch(camera)
         meter = CpuMeter(stack)
         with _polled(api, watches):
             time.sleep(_WARM_UP_SECONDS)
             cpu, counters, began = meter.read(), _counters(ports), time.monotonic()
-            time.sleep(plan.seconds)
+            minutes = [counters]
+            while (left := began + plan.seconds - time.monotonic()) > 0:
+                time.sleep(min(60.0, left))
+                minutes.append(_counters(ports))
             took = time.monotonic() - began
             after = meter.read()
             run.core_seconds = {n: (after[n] - cpu.get(n, 0.0)) / took for n in after}
-            run.counters = _counters(ports)
-            run.counters.subtract(counters)
+            run.counters = _rise(counters, minutes[-1])
+            run.minutes = [_rise(before, after) for before, after in pairwise(minutes)]
             run.memory_mib = _memory_mib(stack.pid("ingest"))
             ended_ms = round(time.time() * 1000)
             time.sleep(_END_SECONDS)
         ingested_ms = ingested(stack)
         watcher.end()
         api.close()
-    for watch in watches.values():
-        run.scores.append(_score(plan, watch, ended_ms))
+    for number, (clip, watch) in enumerate(zip(plan.clips, watches.values(), strict=True)):
+        run.scores.append((f"{clip.name} {number}", _score(clip, watch, ended_ms)))
         run.listed_ms += [line[-1] for line in stages_of(watch, ingested_ms)]
     return run
 
@@ -209,25 +230,52 @@ def _registered(api: ApiClient, body: dict[str, str]) -> str:
     return api.wait_until("the camera is taken", register, seconds=300) or ""
 
 
-def _score(plan: Plan, watch: Watch, ended_ms: int) -> PassScore:
-    """Score the clip's first time through: later ones show the same plates again."""
-    found = [recognition for recognition, _ in watch.recognized.values()]
+def _score(clip: Clip, watch: Watch, ended_ms: int) -> PassScore:
+    """Score each time through the clip for itself: they show the same plates."""
+    gone_s = dict(clip.true_plates)
+    loop_s = clip.loop_seconds or float("inf")
     begin_ms = min(watch.read_ms, default=ended_ms)
     played_s = (ended_ms - begin_ms) / 1000
-    last_s = max((gone_s for _, gone_s in plan.true_plates), default=0.0) + 1.0
-    true = [plate for plate, gone_s in plan.true_plates if gone_s < played_s - 1.0]
-    in_time = [r for r in found if (r.last_seen_ms - begin_ms) / 1000 <= min(last_s, played_s)]
-    # What was in view at the end may have come out, or not: neither counts.
-    open_ = {plate for plate, _ in plan.true_plates}.difference(true)
-    return score_passes(true, [r.plate for r in in_time if r.plate not in open_])
+    reported: dict[int, list[str]] = {}
+    for recognition, _ in watch.recognized.values():
+        at_s = (recognition.last_seen_ms - begin_ms) / 1000
+        if at_s <= played_s:
+            loop = _loop(at_s, loop_s, gone_s.get(recognition.plate))
+            reported.setdefault(loop, []).append(recognition.plate)
+    scores = []
+    for loop in range(int(played_s // loop_s) + 1):
+        true = [plate for plate, at_s in gone_s.items() if loop * loop_s + at_s < played_s - 1.0]
+        # What was in view at the end may have come out, or not: neither counts.
+        open_ = gone_s.keys() - true
+        scores.append(score_passes(true, [p for p in reported.get(loop, []) if p not in open_]))
+    return _together(scores)
+
+
+def _loop(at_s: float, loop_s: float, gone_s: float | None) -> int:
+    """Return which time through the clip a vehicle was last seen in."""
+    if loop_s == float("inf"):
+        return 0
+    return max(0, round((at_s - gone_s) / loop_s) if gone_s is not None else int(at_s // loop_s))
+
+
+def _together(scores: Sequence[PassScore]) -> PassScore:
+    return PassScore(
+        passes=sum(score.passes for score in scores),
+        right_once=tuple(plate for score in scores for plate in score.right_once),
+        doubled=tuple(plate for score in scores for plate in score.doubled),
+        missed=tuple(plate for score in scores for plate in score.missed),
+        invented=tuple(plate for score in scores for plate in score.invented),
+    )
 
 
 def report(run: Run) -> None:
     """Print what a run gave."""
     plan = run.plan
-    cameras = max(1, plan.cameras)
-    name = plan.name if plan.small is None else f"{plan.name} with a small stream"
-    print(f"\n{name}, {plan.cameras} cameras, {plan.seconds:.0f} s; cores a camera", end="")
+    cameras = max(1, len(plan.clips))
+    name = plan.name
+    if any(clip.small is not None for clip in plan.clips):
+        name = f"{plan.name} with a small stream"
+    print(f"\n{name}, {len(plan.clips)} cameras, {plan.seconds:.0f} s; cores a camera", end="")
     print(f" (ingest with its processes: {run.memory_mib:.0f} MiB)")
     for name, cores in sorted(run.core_seconds.items(), key=lambda item: -item[1]):
         print(f"  {name:14} {cores / cameras:.3f}")
@@ -236,8 +284,10 @@ def report(run: Run) -> None:
     for name, count in sorted(run.counters.items()):
         if count:
             print(f"  {name} {count} ({count / cameras / plan.seconds:.2f} a second and camera)")
-    for score in run.scores:
-        print(f"  passes: {score}")
+            if name.startswith("recognition") and len(run.minutes) > 1:
+                print(f"    by minute: {' '.join(str(minute[name]) for minute in run.minutes)}")
+    for camera, score in run.scores:
+        print(f"  passes of {camera}: {score}")
     if len(run.listed_ms) > 1:
         parts = statistics.quantiles(run.listed_ms, n=20, method="inclusive")
         print(f"  last frame -> listed, ms: p50 {parts[9]:.0f}, p95 {parts[18]:.0f}", end="")
@@ -247,25 +297,33 @@ def report(run: Run) -> None:
 def _plans(arguments: argparse.Namespace, folder: Path) -> Iterator[Plan]:
     counts = [int(count) for count in arguments.counts.split(",")]
     for name in arguments.clips:
-        truth: tuple[tuple[str, float], ...] = ()
-        clip: Path | None = Path(name)
-        if name == "road":
-            clip = DEMO_CLIP
-            scene = msgspec.json.decode(DEMO_TRUTH.read_bytes(), type=SceneTruth)
-            truth = tuple((one.plate, one.last_visible_s) for one in scene.passes)
-        elif name in ("quiet", "reordered"):
-            clip = folder / f"{name}.mp4"
-            bframes = 2 if name == "reordered" else 0
-            if not clip.exists():
-                generate_quiet_clip(clip, DEMO_CLIP, seconds=_QUIET_SECONDS, reordered=bframes)
-        elif name == "none":
-            clip = None
-        small: Path | None = None
-        if clip is not None and arguments.motion:
-            small = folder / f"{clip.stem}-small.mp4"
-            generate_small_clip(small, clip)
-        for count in counts if clip is not None else [0]:
-            yield Plan(name, clip, truth, count, arguments.seconds, small)
+        clips: list[Clip] = []
+        for part in name.split("+") if name != "none" else []:
+            number, _, kind = part.rpartition("*")
+            clips += [_clip(kind, folder, arguments.motion)] * int(number or 1)
+        for count in counts if clips else [0]:
+            yield Plan(name, tuple(clips * count), arguments.seconds)
+
+
+def _clip(name: str, folder: Path, motion: bool) -> Clip:
+    truth: tuple[tuple[str, float], ...] = ()
+    loop_seconds = 0.0
+    path = Path(name)
+    if name == "road":
+        path = DEMO_CLIP
+        scene = msgspec.json.decode(DEMO_TRUTH.read_bytes(), type=SceneTruth)
+        truth = tuple((one.plate, one.last_visible_s) for one in scene.passes)
+        loop_seconds = scene.duration_s
+    elif name in ("quiet", "reordered"):
+        path = folder / f"{name}.mp4"
+        bframes = 2 if name == "reordered" else 0
+        if not path.exists():
+            generate_quiet_clip(path, DEMO_CLIP, seconds=_QUIET_SECONDS, reordered=bframes)
+    small: Path | None = None
+    if motion:
+        small = folder / f"{path.stem}-small.mp4"
+        generate_small_clip(small, path)
+    return Clip(name, path, truth, loop_seconds, small)
 
 
 def _machine() -> str:
