@@ -8,9 +8,9 @@ asked for, each playing the clip in a loop from its own start. ``road`` is the d
 camera at all; other names are files (25 frames a second). ``4*road+8*quiet`` are cameras of
 several kinds at one stack. With ``--motion`` each camera has a small stream besides
 (``motionUrl``): the clip at 640 x 360 px and five frames a second.
-Printed by clip: core-seconds for each camera-second of every process (its children included, what
-the stack takes without cameras included), frames by what became of them, passes that came out, and
-the time from the last frame with a plate until the API lists it.
+Printed by clip: core-seconds for each camera-second and memory of every process (its children
+included, what the stack takes without cameras included), frames by what became of them, passes
+that came out, and the time from the last frame with a plate until the API lists it.
 """
 
 import argparse
@@ -96,7 +96,8 @@ class Run:
     scores: list[tuple[str, PassScore]] = field(default_factory=list)
     """What became of the passes of each camera, by the camera's name."""
     listed_ms: list[int] = field(default_factory=list)
-    memory_mib: float = 0.0
+    memory_mib: dict[str, float] = field(default_factory=dict)
+    """Memory of each process at the end (proportional set size), its children's included."""
 
 
 class CpuMeter:
@@ -208,7 +209,7 @@ def measure(plan: Plan, folder: Path, settings: dict[str, str]) -> Run:
             run.core_seconds = {n: (after[n] - cpu.get(n, 0.0)) / took for n in after}
             run.counters = _rise(counters, minutes[-1])
             run.minutes = [_rise(before, after) for before, after in pairwise(minutes)]
-            run.memory_mib = _memory_mib(stack.pid("ingest"))
+            run.memory_mib = {n: _memory_mib(pid) for n, pid in stack.processes().items()}
             ended_ms = round(time.time() * 1000)
             time.sleep(_END_SECONDS)
         ingested_ms = ingested(stack)
@@ -275,12 +276,11 @@ def report(run: Run) -> None:
     name = plan.name
     if any(clip.small is not None for clip in plan.clips):
         name = f"{plan.name} with a small stream"
-    print(f"\n{name}, {len(plan.clips)} cameras, {plan.seconds:.0f} s; cores a camera", end="")
-    print(f" (ingest with its processes: {run.memory_mib:.0f} MiB)")
+    print(f"\n{name}, {len(plan.clips)} cameras, {plan.seconds:.0f} s; cores a camera, MiB in all")
     for name, cores in sorted(run.core_seconds.items(), key=lambda item: -item[1]):
-        print(f"  {name:14} {cores / cameras:.3f}")
-    total = sum(run.core_seconds.values())
-    print(f"  {'all':14} {total / cameras:.3f}   (the stack: {total:.2f} cores)")
+        print(f"  {name:14} {cores / cameras:.3f} {run.memory_mib.get(name, 0.0):6.0f}")
+    total, memory_mib = sum(run.core_seconds.values()), sum(run.memory_mib.values())
+    print(f"  {'all':14} {total / cameras:.3f} {memory_mib:6.0f}   (the stack: {total:.2f} cores)")
     for name, count in sorted(run.counters.items()):
         if count:
             print(f"  {name} {count} ({count / cameras / plan.seconds:.2f} a second and camera)")
