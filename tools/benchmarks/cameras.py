@@ -43,8 +43,9 @@ from tools.synthetic.scene import SceneTruth
 from tools.synthetic.score import PassScore, score_passes
 
 _WARM_UP_SECONDS: Final = 15.0
-_END_SECONDS: Final = 8.0
-"""What is open when a camera is looked at for the last time comes out within this."""
+_END_SECONDS: Final = 40.0
+"""What is open when a camera is looked at for the last time comes out within this, also where
+frames are read late."""
 
 _POLL_SECONDS: Final = 0.2
 """Between two list calls of all cameras together: as often as costs little beside the cameras."""
