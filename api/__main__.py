@@ -54,6 +54,7 @@ def _server_config(settings: ApiSettings, app: FastAPI) -> uvicorn.Config:
         server_header=False,
         # Which proxies may be believed is a setting of its own, not uvicorn's.
         proxy_headers=False,
+        timeout_keep_alive=settings.api_keep_alive_seconds,
         timeout_graceful_shutdown=settings.api_graceful_stop_seconds,
     )
 

@@ -177,6 +177,13 @@ class ApiSettings(
         ge=0,
         description="The same for one address (of IPv6 one /64), unless it is a trusted proxy's.",
     )
+    api_keep_alive_seconds: int = Field(
+        75,
+        ge=1,
+        le=3600,
+        description="How long a caller's idle connection is kept for its next request. Longer than "
+        "a proxy in front keeps it, or some of its calls end with 502.",
+    )
     api_body_mebibytes: int = Field(
         256,
         ge=32,

@@ -6,6 +6,7 @@ import select
 import signal
 import socket
 import sys
+import time
 import uuid
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping
@@ -188,6 +189,20 @@ async def test_callers_that_do_not_read_keep_nobody_out(
         assert again.headers["content-encoding"] == "gzip"
         known = {"If-None-Match": again.headers["etag"]}
         assert (await client.get("/api/openapi.json", headers=known)).status_code == 304
+
+
+async def test_an_idle_connection_is_kept_as_long_as_the_setting_says(
+    api_database: DatabaseSettings, caller: Caller, tmp_path: Path
+) -> None:
+    api = ApiProcess(api_database, tmp_path, {"PLATESTREAM_API_KEEP_ALIVE_SECONDS": "7"})
+    async with api.running(caller):
+        reader, writer = await asyncio.open_connection("127.0.0.1", api.port)
+        writer.write(b"GET /livez HTTP/1.1\r\nHost: a\r\n\r\n")
+        assert await reader.readuntil(b"\r\n\r\n")
+        answered = time.monotonic()
+        await reader.read()
+        assert time.monotonic() - answered > 6
+        writer.close()
 
 
 async def test_uploads_that_stall_take_little_memory_and_keep_nobody_out(
