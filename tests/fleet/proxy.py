@@ -86,8 +86,9 @@ class Proxy:
         return self.directory / "haproxy.cfg"
 
     def _api(self) -> str:
+        # 0.1.0 closes what is idle for 5 s, which is how long HAProxy keeps it unless told: 502.
         servers = "\n".join(
-            f"    server {name} {address} check inter 1s fall 2 rise 1"
+            f"    server {name} {address} check inter 1s fall 2 rise 1 pool-purge-delay 1s"
             for name, address in self.apis.items()
         )
         return _API.format(port=self.port, address=self.address, servers=servers)
