@@ -66,3 +66,13 @@ def test_a_machine_has_a_clock_of_its_own_and_so_have_bare_children(network: Net
     asked = other.command(sys.executable, "-c", child)
     answer = subprocess.run(asked, capture_output=True, check=True, timeout=60)
     assert 0 <= float(answer.stdout) - began - _AHEAD_SECONDS <= time.time() - began
+
+
+def test_a_machine_with_another_clock_sleeps_as_long_as_it_should(network: Network) -> None:
+    slept = (
+        "import time; began = time.monotonic(); time.sleep(0.2); print(time.monotonic() - began)"
+    )
+    for machine in network.machines:
+        asked = machine.command(sys.executable, "-c", slept)
+        answer = subprocess.run(asked, capture_output=True, check=True, timeout=60)
+        assert float(answer.stdout) >= 0.2
