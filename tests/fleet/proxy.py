@@ -86,7 +86,7 @@ class Proxy:
         return self.directory / "haproxy.cfg"
 
     def _api(self) -> str:
-        # 0.1.0 closes what is idle for 5 s, which is how long HAProxy keeps it unless told: 502.
+        # 0.1.0 closes what is idle for 5 s; HAProxy, unless told, reuses it for about as long.
         servers = "\n".join(
             f"    server {name} {address} check inter 1s fall 2 rise 1 pool-purge-delay 1s"
             for name, address in self.apis.items()
