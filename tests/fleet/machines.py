@@ -23,7 +23,7 @@ _NETWORKS = itertools.count()
 _FAKETIME = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1")
 # Capture and recogniser processes are given little of an environment, but this finds its way to
 # them: it begins each Python process again, with another clock. libfaketime 0.9.10 was seen to
-# refuse every `time.sleep` (EINVAL) where it leaves the monotonic clock alone; `select` it does not.
+# refuse every `time.sleep` (EINVAL) where it leaves the monotonic clock alone. `select` works.
 _CLOCK = """
 import os, sys
 if "FAKETIME" not in os.environ:

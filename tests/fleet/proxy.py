@@ -86,9 +86,8 @@ class Proxy:
         return self.directory / "haproxy.cfg"
 
     def _api(self) -> str:
-        # 0.1.0 closes what is idle for 5 s; HAProxy, unless told, reuses it for about as long.
         servers = "\n".join(
-            f"    server {name} {address} check inter 1s fall 2 rise 1 pool-purge-delay 1s"
+            f"    server {name} {address} check inter 1s fall 2 rise 1"
             for name, address in self.apis.items()
         )
         return _API.format(port=self.port, address=self.address, servers=servers)
