@@ -43,6 +43,12 @@ _UNSURE = 0.6
 _SAME_PLACE_OVERLAP = 0.3
 _SAME_PLACE_MS = 600
 
+# A plate that moves and so soon overlaps so much with where it was expected is no other vehicle's,
+# though both texts be sure: a small plate may be misread surely. (Where one stood, another may
+# come.)
+_SAME_PLATE_OVERLAP = 0.6
+_SAME_PLATE_MS = 450
+
 
 class TextReading(msgspec.Struct, frozen=True, kw_only=True):
     """The frame of a reading and the plate's place in it.
@@ -232,7 +238,8 @@ def match_score(track: Track, frame: FrameReadings, reading: PlateReading) -> fl
     if edit_distance(text, reading.text) <= _SAME_TEXT_EDITS:
         belongs = True
     elif alike >= _SIMILAR or is_part(text, reading.text):
-        differs = _two_plates(track, text, reading) and not is_cut
+        moves_on = not track.still and near >= _SAME_PLATE_OVERLAP and elapsed_ms <= _SAME_PLATE_MS
+        differs = _two_plates(track, text, reading) and not (is_cut or moves_on)
         belongs = reach <= _SIMILAR_REACH_WIDTHS and not differs
     else:
         misread = min(track.leading.best.confidence, reading.confidence) < _UNSURE

@@ -190,6 +190,21 @@ def test_a_look_alike_that_takes_the_place_is_another_pass() -> None:
     assert plates(play(film(drives, 8_000))[1]) == ["BAB1234", "BXY1534"]
 
 
+def test_a_plate_that_moves_on_as_expected_is_one_pass_though_it_is_surely_misread() -> None:
+    # Of a clip with a car that drives away: its plate, by then 60 px wide, was read so once.
+    drives = [
+        Drive("RZ97HJR", 0, 1000),
+        Drive("RZ97MIR", 1200, 1200, x_px=440, confidence=0.91),
+        Drive("RZ97HJR", 1400, 2000, x_px=480),
+    ]
+    assert plates(play(film(drives, 8_000))[1]) == ["RZ97HJR"]
+
+
+def test_a_look_alike_elsewhere_is_another_pass() -> None:
+    drives = [Drive("RZ97HJR", 0, 1000), Drive("RZ97MIR", 1200, 2000, x_px=640)]
+    assert plates(play(film(drives, 8_000))[1]) == ["RZ97HJR", "RZ97MIR"]
+
+
 def test_a_frame_without_plates_changes_nothing() -> None:
     state, _ = play([frame(0, 0, [reading("AB123CD")])])
     assert state.apply_frame(frame(1, 200), RULES).state is state
