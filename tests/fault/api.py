@@ -56,6 +56,10 @@ class Api:
         body = {"name": "Fault", "rtspUrl": url, **fields}
         return str(self._call("POST", "/api/cameras", json=body)["camera"]["id"])
 
+    def enable_camera(self, camera_id: str, *, enabled: bool) -> None:
+        """Let a camera play, or stop it."""
+        self._call("PUT", f"/api/cameras/{camera_id}", json={"enabled": enabled})
+
     def delete_camera(self, camera_id: str) -> None:
         """Delete a camera."""
         self._call("DELETE", f"/api/cameras/{camera_id}")

@@ -104,6 +104,8 @@ def running_fleet(folder: Path, receivers: Receivers, code: Path = CLONE) -> Ite
             "KAFKA_TOPIC_PREFIX": PREFIX,
             "WEBHOOK_ALLOWED_NETWORKS": network.range,
             "RECOGNITION_WORKERS": "1",
+            # On two cores everything else is busy, and what is nicer would get hardly any of them.
+            "RECOGNITION_NICE": "0",
         }
         stack = RunningStack(
             folder,
