@@ -51,7 +51,7 @@ TEST_PROGRAMS = {
     "the MQTT broker Mosquitto": (("mosquitto",), "mosquitto"),
     "pgbouncer": (("pgbouncer",), "pgbouncer"),
     "HAProxy": (("haproxy",), "haproxy"),
-    "libfaketime": (("faketime",), "faketime"),
+    "a C compiler": (("cc",), "build-essential"),
     "the browser Chromium": (("chromium",), "chromium"),
     "PHP": (("php",), "php-cli"),
 }

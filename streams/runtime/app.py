@@ -141,8 +141,15 @@ class StageApp(faust.App):
         Raises:
             TransientError: it has not heard of its group for the length of a session.
         """
-        if isinstance(self._consumer, StageConsumer) and not self._consumer.is_member:
+        if self.member_seconds <= 0:
             raise TransientError("no word of the group: its partitions may be others' now")
+
+    @property
+    def member_seconds(self) -> float:
+        """For how long what it sends is its own to send, even if it hears of its group no more."""
+        if isinstance(self._consumer, StageConsumer):
+            return self._consumer.member_seconds
+        return float(self.conf.broker_session_timeout)
 
     def release(self, event: Event) -> None:
         """Release an event that is done for good: its offset may be committed."""

@@ -35,6 +35,7 @@ from streams.runtime.fetch_pace import FetchPace
 from streams.runtime.gaps import GapPassage
 from streams.runtime.process_exit import end_process
 from streams.runtime.progress import PartitionProgress, Position
+from streams.runtime.sending import StageProducer
 
 log = structlog.get_logger()
 heed_errors_of_offset_fetches()
@@ -113,12 +114,11 @@ class StageConsumer(driver.Consumer):
         self.callback: ConsumerCallback = self._on_delivery
 
     @property
-    def is_member(self) -> bool:
-        """False where the group may have given this worker's partitions to others: it heard of the
-        group last before a time in which a member is taken for dead.
-        """
+    def member_seconds(self) -> float:
+        """For how long the group still takes this worker for alive, if it hears of it no more."""
         heard = self._thread.heard_seconds
-        return heard is None or _seconds() - heard < self.app.conf.broker_session_timeout
+        session: float = self.app.conf.broker_session_timeout
+        return session if heard is None else max(0.0, heard + session - _seconds())
 
     def release(self, message: Message) -> None:
         """Release a message that is done for good: its offset may be committed."""
@@ -359,6 +359,7 @@ class StageConsumer(driver.Consumer):
 
 
 class StageTransport(driver.Transport):
-    """Faust's aiokafka transport with :class:`StageConsumer`."""
+    """Faust's aiokafka transport with consumer and producer of our own."""
 
     Consumer = StageConsumer
+    Producer = StageProducer

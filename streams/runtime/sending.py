@@ -1,6 +1,13 @@
-"""Sends messages and waits until Kafka has them."""
+"""Sends messages and waits until Kafka has them.
+
+What a producer was given waits in it, and in the system's buffers, and is sent again and again. Of
+a worker that is cut off it would come once the network is back, behind what the next owner of its
+partitions wrote. So :class:`StageProducer` throws it away as soon as there may be one.
+"""
 
 import asyncio
+import socket
+import struct
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +16,13 @@ from typing import Any, Protocol
 
 import faust
 import structlog
+from aiokafka import AIOKafkaProducer
+from aiokafka.client import ConnectionGroup
+from aiokafka.conn import AIOKafkaConnection
+from aiokafka.errors import KafkaError
 from aiokafka.partitioner import DefaultPartitioner
+from aiokafka.protocol.produce import ProduceRequest
+from faust.transport.drivers import aiokafka as driver
 
 from common.errors import TransientError
 from common.records.codec import Record, encode
@@ -20,6 +33,8 @@ log = structlog.get_logger()
 
 _KEYS_REMEMBERED = 16_384
 _partitioner = DefaultPartitioner()
+_NOT_A_MEMBER = "no word of the group: its partitions may be others' now"
+_RESET_WHEN_CLOSED = struct.pack("ii", 1, 0)
 
 
 @dataclass(frozen=True)
@@ -205,3 +220,68 @@ class TopicPublisher:
                 partition=partition,
                 headers=headers_of(span),
             )
+
+
+class NotAMemberError(KafkaError, TransientError):  # type: ignore[misc]
+    """The group may have given this worker's partitions to others. It is not sent again."""
+
+
+class Membership(Protocol):
+    """The used part of a stage's app."""
+
+    @property
+    def member_seconds(self) -> float:
+        """For how long the worker is still sure to be a member of its group; 0: it is not sure."""
+
+
+class StageProducer(driver.Producer):
+    """Faust's producer, of which nothing comes once another worker may have its partitions.
+
+    aiokafka sends a batch again for 40 s, and what lies in the system's buffer is sent even after
+    its connection was closed, unless it is closed by a reset.
+    """
+
+    def _new_producer(self, transactional_id: str | None = None) -> AIOKafkaProducer:
+        producer = super()._new_producer(transactional_id)
+        # Faust's type of an app does not know it; StageApp, which has it, imports this module.
+        send_as_member_only(producer.client, self.app)  # type: ignore[arg-type]
+        return producer
+
+
+def send_as_member_only(client: Any, membership: Membership) -> None:
+    """Let a client send what is produced only as long as the worker is a member of its group.
+
+    Once it is not, what is on its way is thrown away: :class:`NotAMemberError`.
+    """
+    send = client.send
+
+    async def send_as_member(
+        node_id: int, request: Any, *, group: ConnectionGroup = ConnectionGroup.DEFAULT
+    ) -> Any:
+        if not isinstance(request, ProduceRequest):
+            return await send(node_id, request, group=group)
+        if membership.member_seconds <= 0:
+            raise NotAMemberError(_NOT_A_MEMBER)
+        sending = asyncio.create_task(send(node_id, request, group=group))
+        try:
+            while (seconds := membership.member_seconds) > 0:
+                if (await asyncio.wait({sending}, timeout=seconds))[0]:
+                    return sending.result()
+        finally:
+            sending.cancel()
+        _throw_away(client._conns.get((node_id, group)))
+        raise NotAMemberError(_NOT_A_MEMBER)
+
+    client.send = send_as_member
+
+
+def _throw_away(connection: AIOKafkaConnection | None) -> None:
+    """Close a connection with all that was not received yet."""
+    if connection is None or connection._writer is None:
+        return
+    transport = connection._writer.transport
+    system_socket = transport.get_extra_info("socket")
+    if system_socket is not None:
+        system_socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_WHEN_CLOSED)
+    transport.abort()
+    connection.close()

@@ -20,19 +20,14 @@ from tests.services.ip_command import ip
 
 _COMMAND_SECONDS = 10
 _NETWORKS = itertools.count()
-_FAKETIME = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1")
+_CLOCK_SOURCE = Path(__file__).with_name("clock.c")
 # Capture and recogniser processes are given little of an environment, but this finds its way to
-# them: it begins each Python process again, with another clock. libfaketime 0.9.10 was seen to
-# refuse every `time.sleep` (EINVAL) where it leaves the monotonic clock alone. `select` works.
+# them: it begins each Python process again, with another clock.
 _CLOCK = """
 import os, sys
-if "FAKETIME" not in os.environ:
+if "PLATESTREAM_TEST_CLOCK_AHEAD_MS" not in os.environ:
     os.environ |= {clock!r}
     os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
-import select, time
-def sleep(seconds):
-    select.select((), (), (), seconds)
-time.sleep = sleep
 """
 
 
@@ -71,18 +66,18 @@ class Machine:
         """Make what Python processes there begin with.
 
         Raises:
-            FileNotFoundError: libfaketime is missing.
+            FileNotFoundError: there is no C compiler.
         """
         if not self.ahead_seconds:
             return
-        if not _FAKETIME.exists():
-            raise FileNotFoundError("no libfaketime: apt-get install libfaketime")
-        clock = {
-            "LD_PRELOAD": str(_FAKETIME),
-            "FAKETIME": f"+{self.ahead_seconds:g}s",
-            "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-        }
         self._clock_folder.mkdir(parents=True, exist_ok=True)
+        library = self._clock_folder / "clock.so"
+        command = ("cc", "-O2", "-shared", "-fPIC", "-o", library, _CLOCK_SOURCE, "-ldl")
+        subprocess.run(command, check=True, capture_output=True, timeout=_COMMAND_SECONDS)
+        clock = {
+            "LD_PRELOAD": str(library),
+            "PLATESTREAM_TEST_CLOCK_AHEAD_MS": f"{self.ahead_seconds * 1000:.0f}",
+        }
         text = _CLOCK.format(clock=clock)
         (self._clock_folder / "sitecustomize.py").write_text(text)
 
@@ -116,7 +111,7 @@ def laid_network(folder: Path, ahead_seconds: Sequence[float]) -> Iterator[Netwo
 
     Raises:
         NetworkRefusedError: this user may not.
-        FileNotFoundError: libfaketime is missing.
+        FileNotFoundError: there is no C compiler.
     """
     number = (os.getpid() * 7 + next(_NETWORKS)) % 4_096
     switch, begin = f"flt{number}", f"10.{220 + number // 256}.{number % 256}"

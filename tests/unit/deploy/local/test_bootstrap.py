@@ -262,7 +262,7 @@ def test_an_environment_that_was_cut_off_is_made_again(environment: Environment)
 
 
 def test_what_the_tests_start_is_installed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    present = {"mosquitto", "redis-server", "chromium", "haproxy", "faketime"}
+    present = {"mosquitto", "redis-server", "chromium", "haproxy", "cc"}
     wanted: list[tuple[tuple[str, ...], str]] = []
     monkeypatch.setattr(shutil, "which", lambda name, path: name if name in present else None)
     monkeypatch.setattr(subprocess, "call", lambda *_, **__: 0)

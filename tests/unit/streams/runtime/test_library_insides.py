@@ -7,6 +7,8 @@ from typing import Any, Final
 import faust
 import pytest
 from aiokafka import AIOKafkaConsumer
+from aiokafka.client import AIOKafkaClient
+from aiokafka.conn import AIOKafkaConnection
 from aiokafka.consumer.fetcher import Fetcher
 from aiokafka.consumer.group_coordinator import GroupCoordinator
 from faust.transport.drivers import aiokafka as driver
@@ -28,6 +30,7 @@ _REPLACED: Final[Mapping[type, tuple[str, ...]]] = {
         "_new_offset",
         "verify_event_path",
     ),
+    driver.Producer: ("_new_producer",),
     Fetcher: ("_get_actions_per_node",),
     GroupCoordinator: ("_do_heartbeat",),
     faust.App: ("_create_directories", "_new_transport"),
@@ -48,6 +51,8 @@ _USED: Final[Mapping[type, tuple[str, ...]]] = {
     driver.Producer: ("_ensure_producer",),
     faust.App: ("_consumer",),
     Worker: ("spinner",),
+    AIOKafkaClient: ("_conns",),
+    AIOKafkaConnection: ("_writer",),
     AIOKafkaConsumer: ("_coordinator", "_fetcher"),
     Fetcher: ("_fetch_max_wait_ms", "_records"),
 }

@@ -1,0 +1,110 @@
+"""What a worker produces comes while it is a member of its group, and no later."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from aiokafka.client import ConnectionGroup
+from aiokafka.conn import AIOKafkaConnection
+from aiokafka.errors import KafkaConnectionError
+from aiokafka.protocol.produce import ProduceRequest
+
+from streams.runtime.sending import NotAMemberError, send_as_member_only
+
+pytestmark = pytest.mark.integration
+
+_PRODUCE = ProduceRequest(required_acks=-1, timeout=1000, topics=[], transactional_id=None)
+
+
+@dataclass
+class _Client:
+    """The used part of aiokafka's client, with one connection on which nobody answers."""
+
+    connection: AIOKafkaConnection
+    sent: list[Any] = field(default_factory=list)
+    answer: asyncio.Future[str] = field(default_factory=asyncio.Future)
+
+    @property
+    def _conns(self) -> dict[tuple[int, ConnectionGroup], AIOKafkaConnection]:
+        return {(1, ConnectionGroup.DEFAULT): self.connection}
+
+    async def send(
+        self, node_id: int, request: Any, *, group: ConnectionGroup = ConnectionGroup.DEFAULT
+    ) -> str:
+        self.sent.append(request)
+        return await self.answer
+
+
+@dataclass
+class _Broker:
+    """Hears what comes, and answers nothing."""
+
+    heard: asyncio.Future[BaseException | None] = field(default_factory=asyncio.Future)
+
+    async def hear(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            await reader.read()
+        except OSError as error:
+            self.heard.set_result(error)
+        else:
+            self.heard.set_result(None)
+        writer.close()
+
+
+@pytest.fixture
+async def broker() -> _Broker:
+    return _Broker()
+
+
+@pytest.fixture
+async def client(broker: _Broker) -> AsyncIterator[_Client]:
+    async with await asyncio.start_server(broker.hear, "127.0.0.1", 0) as server:
+        connection = AIOKafkaConnection("127.0.0.1", server.sockets[0].getsockname()[1])
+        reader, writer = await asyncio.open_connection(connection.host, connection.port)
+        connection._reader, connection._writer = reader, writer
+        connection._read_task = asyncio.create_task(asyncio.sleep(0))
+        yield _Client(connection)
+        writer.close()
+        with suppress(OSError):
+            await writer.wait_closed()
+
+
+async def test_a_worker_that_is_no_member_produces_nothing(client: _Client) -> None:
+    membership = SimpleNamespace(member_seconds=0.0)
+    send_as_member_only(client, membership)
+    with pytest.raises(NotAMemberError) as raised:
+        await client.send(1, _PRODUCE)
+    assert not raised.value.retriable
+    assert client.sent == []
+    client.answer.set_result("topics")
+    assert await client.send(1, "which topics are there?") == "topics"
+
+
+async def test_what_is_on_its_way_when_a_worker_is_no_member_any_more_is_thrown_away(
+    client: _Client, broker: _Broker
+) -> None:
+    membership = SimpleNamespace(member_seconds=0.02)
+    send_as_member_only(client, membership)
+    produced = asyncio.create_task(client.send(1, _PRODUCE))
+    # Word of the group comes, and later no more.
+    await asyncio.sleep(0.1)
+    assert not produced.done()
+    membership.member_seconds = 0.0
+    with pytest.raises(NotAMemberError):
+        await produced
+    assert isinstance(await broker.heard, ConnectionResetError)
+    assert client.answer.cancelled()
+
+
+async def test_a_member_hears_what_became_of_what_it_produced(client: _Client) -> None:
+    send_as_member_only(client, SimpleNamespace(member_seconds=5.0))
+    client.answer.set_result("taken")
+    assert await client.send(1, _PRODUCE) == "taken"
+    client.answer = asyncio.Future()
+    client.answer.set_exception(KafkaConnectionError())
+    with pytest.raises(KafkaConnectionError):
+        await client.send(1, _PRODUCE)
