@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from aiokafka.client import ConnectionGroup
-from aiokafka.conn import AIOKafkaConnection
 from aiokafka.errors import KafkaConnectionError
 from aiokafka.protocol.produce import ProduceRequest
 
@@ -21,15 +20,26 @@ _PRODUCE = ProduceRequest(required_acks=-1, timeout=1000, topics=[], transaction
 
 
 @dataclass
+class _Connection:
+    """The used part of aiokafka's connection."""
+
+    _writer: asyncio.StreamWriter
+    is_closed: bool = False
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+@dataclass
 class _Client:
     """The used part of aiokafka's client, with one connection on which nobody answers."""
 
-    connection: AIOKafkaConnection
+    connection: _Connection
     sent: list[Any] = field(default_factory=list)
     answer: asyncio.Future[str] = field(default_factory=asyncio.Future)
 
     @property
-    def _conns(self) -> dict[tuple[int, ConnectionGroup], AIOKafkaConnection]:
+    def _conns(self) -> dict[tuple[int, ConnectionGroup], _Connection]:
         return {(1, ConnectionGroup.DEFAULT): self.connection}
 
     async def send(
@@ -63,11 +73,9 @@ async def broker() -> _Broker:
 @pytest.fixture
 async def client(broker: _Broker) -> AsyncIterator[_Client]:
     async with await asyncio.start_server(broker.hear, "127.0.0.1", 0) as server:
-        connection = AIOKafkaConnection("127.0.0.1", server.sockets[0].getsockname()[1])
-        reader, writer = await asyncio.open_connection(connection.host, connection.port)
-        connection._reader, connection._writer = reader, writer
-        connection._read_task = asyncio.create_task(asyncio.sleep(0))
-        yield _Client(connection)
+        port = server.sockets[0].getsockname()[1]
+        _, writer = await asyncio.open_connection("127.0.0.1", port)
+        yield _Client(_Connection(writer))
         writer.close()
         with suppress(OSError):
             await writer.wait_closed()
@@ -97,6 +105,7 @@ async def test_what_is_on_its_way_when_a_worker_is_no_member_any_more_is_thrown_
     with pytest.raises(NotAMemberError):
         await produced
     assert isinstance(await broker.heard, ConnectionResetError)
+    assert client.connection.is_closed
     assert client.answer.cancelled()
 
 
