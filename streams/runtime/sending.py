@@ -262,13 +262,13 @@ def send_as_member_only(client: Any, membership: Membership) -> None:
             return await send(node_id, request, group=group)
         if membership.member_seconds <= 0:
             raise NotAMemberError(_NOT_A_MEMBER)
-        sending = asyncio.create_task(send(node_id, request, group=group))
+        answer = asyncio.create_task(send(node_id, request, group=group))
         try:
             while (seconds := membership.member_seconds) > 0:
-                if (await asyncio.wait({sending}, timeout=seconds))[0]:
-                    return sending.result()
+                if (await asyncio.wait({answer}, timeout=seconds))[0]:
+                    return answer.result()
         finally:
-            sending.cancel()
+            answer.cancel()
         _throw_away(client._conns.get((node_id, group)))
         raise NotAMemberError(_NOT_A_MEMBER)
 

@@ -2,7 +2,7 @@
  * PLATESTREAM_TEST_CLOCK_AHEAD_MS, everything else is as it is.
  *
  * libfaketime 0.9.10 answers waits, too: every sleep was refused with the monotonic clock left alone,
- * and a call in another thread took 3 to 70 times as long.
+ * and a call in another thread took three times as long.
  */
 
 #define _GNU_SOURCE

@@ -104,7 +104,7 @@ def running_fleet(folder: Path, receivers: Receivers, code: Path = CLONE) -> Ite
             "KAFKA_TOPIC_PREFIX": PREFIX,
             "WEBHOOK_ALLOWED_NETWORKS": network.range,
             "RECOGNITION_WORKERS": "1",
-            # On two cores everything else is busy, and what is nicer would get hardly any of them.
+            # On two cores everything else is busy: recognisers are not to stand back, too.
             "RECOGNITION_NICE": "0",
         }
         stack = RunningStack(
