@@ -7,8 +7,9 @@ from typing import Any
 
 import structlog
 from kafka import ConsumerRebalanceListener as ConsumerRebalanceListener
-from kafka import KafkaAdminClient, KafkaProducer
+from kafka import KafkaAdminClient
 from kafka import KafkaConsumer as KafkaConsumer
+from kafka import KafkaProducer as KafkaProducer
 from kafka import TopicPartition as TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType, NewTopic
 from kafka.consumer.fetcher import ConsumerRecord as ConsumerRecord
@@ -22,6 +23,7 @@ from common.kafka.checked_releases import require_checked_release
 from common.kafka.replication import Replication, count_brokers, replication, replication_at
 from common.kafka.security import require_reachable, security_options
 from common.kafka.workarounds.decoder_lock import lock_decoders
+from common.kafka.workarounds.reconnect_wait import ReconnectWaitProducer
 from common.records.topics import TOPICS, Topic
 from common.settings import KafkaSettings
 
@@ -108,7 +110,7 @@ def open_producer(settings: KafkaSettings, client: str, **options: Any) -> Kafka
         kafka.errors.KafkaError: a broker accepted the connection and said no more in time.
     """
     require_reachable(settings)
-    return KafkaProducer(**producer_options(settings, client) | options)
+    return ReconnectWaitProducer(**producer_options(settings, client) | options)
 
 
 def open_consumer(

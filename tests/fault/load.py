@@ -6,9 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from uuid import UUID, uuid4
 
-from kafka import KafkaProducer
-
-from common.kafka.clients import producer_options, topic_name
+from common.kafka.clients import open_producer, topic_name
 from common.records.codec import encode
 from common.records.frames import FRAME_META_HEADER, FrameKind, FrameMeta
 from common.records.topics import FRAMES
@@ -39,9 +37,7 @@ class Cameras:
         self._owner_id = owner_id
         self._footage = footage
         self._topic = topic_name(kafka, FRAMES)
-        self._producer = KafkaProducer(
-            **producer_options(kafka, "fault-cameras"), max_block_ms=_MAX_BLOCK_MS
-        )
+        self._producer = open_producer(kafka, "fault-cameras", max_block_ms=_MAX_BLOCK_MS)
         self._lock = threading.Lock()
         self.shows: list[Show] = []
 

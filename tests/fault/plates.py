@@ -7,9 +7,8 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import msgspec
-from kafka import KafkaProducer
 
-from common.kafka.clients import producer_options, topic_name
+from common.kafka.clients import open_producer, topic_name
 from common.records.alerts import ProvisionalRecognition
 from common.records.codec import Record, encode
 from common.records.ids import recognition_id
@@ -45,9 +44,7 @@ class Plates(RunsForABlock):
         """Take the owner, how many a second, and the number of the first plate."""
         self._recognitions = topic_name(kafka, RECOGNITIONS)
         self._provisional_topic = topic_name(kafka, SIGHTINGS)
-        self._producer = KafkaProducer(
-            **producer_options(kafka, "fault-plates"), max_block_ms=_MAX_BLOCK_MS
-        )
+        self._producer = open_producer(kafka, "fault-plates", max_block_ms=_MAX_BLOCK_MS)
         self._owner_id = owner_id
         self._pause_seconds = 1 / rate_hz
         self.begun = first

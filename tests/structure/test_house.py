@@ -44,6 +44,7 @@ SMALL: Final[Mapping[str, str]] = {
     "common/kafka/workarounds/decoder_lock.py": "one file a fault of a library",
     "common/kafka/workarounds/idle_poll.py": "one file a fault of a library",
     "common/kafka/workarounds/offset_fetch.py": "one file a fault of a library",
+    "common/kafka/workarounds/reconnect_wait.py": "one file a fault of a library",
     "common/tls.py": "settings check certificates by it, and may not import Kafka's folder",
 }
 """Modules of few lines that a single module imports, each with the reason why it stands alone."""

@@ -17,6 +17,8 @@ pytestmark = pytest.mark.integration
 
 _MIB = 1 << 20
 _DEADLINE_SECONDS = 30.0
+_LONG_INSERT_BLOCKS = 2048
+"""Of a million bytes each."""
 
 
 @pytest.fixture
@@ -284,13 +286,14 @@ class TestLimits:
 
         def data() -> Iterator[bytes]:
             nonlocal highest
-            for _ in range(500):
+            for _ in range(_LONG_INSERT_BLOCKS):
                 highest = max(highest, _resident_bytes(lasting_service))
                 yield block
 
         client.raw_insert("t", ["text"], data(), fmt="TSV")  # type: ignore[arg-type]
 
-        assert highest - before < 400 * _MIB
+        # What the engine may take by its settings, half of what is sent.
+        assert highest - before < 1024 * _MIB
 
 
 def _refusal(query: Callable[[str], object], sql: str) -> int | None:

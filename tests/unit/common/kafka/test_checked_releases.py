@@ -6,10 +6,13 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from kafka import KafkaConsumer
+from kafka import KafkaConsumer, KafkaProducer
+from kafka.cluster import ClusterMetadata
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 from kafka.coordinator.base import Generation
 from kafka.coordinator.consumer import ConsumerCoordinator
+from kafka.net.compat import KafkaNetClient
+from kafka.producer.sender import Sender
 from kafka.protocol.schemas.fields.struct import StructField
 from kafka.structs import MemberState
 
@@ -30,6 +33,10 @@ _USED: Final[Mapping[type, tuple[str, ...]]] = {
         "state",
     ),
     CooperativeStickyAssignor: ("member_assignment", "generation", "metadata", "assign"),
+    ClusterMetadata: ("_future", "need_update", "request_update"),
+    KafkaNetClient: ("connection_delay",),
+    KafkaProducer: ("_metadata", "_sender"),
+    Sender: ("_client",),
     StructField: ("compiled_decode_from",),
 }
 

@@ -1,0 +1,55 @@
+"""A producer whose broker is away waits for it, and then sends what it holds."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from common.kafka.clients import create_topics, open_producer, topic_name
+from common.records.topics import FRAMES
+from deploy.local.servers.kafka import KafkaServer
+from tests.services.kafka import fresh_kafka_settings, kafka_process
+from tests.services.process import ServerProcess
+
+_AWAY_SECONDS = 2.0
+_ROUNDS_PER_SECOND = 100
+"""At most: one in 20 ms, and what happens on connections. Without the wait they are thousands."""
+
+pytestmark = pytest.mark.integration
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[ServerProcess]:
+    """A broker of this test's own."""
+    with kafka_process(tmp_path) as process:
+        yield process
+
+
+# kafka-python leaves the sockets of refused connections to the garbage collector.
+@pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_producer_with_records_for_a_broker_that_is_away_waits(
+    broker: ServerProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert isinstance(broker.server, KafkaServer)
+    settings = fresh_kafka_settings(broker.server.bootstrap_servers)
+    create_topics(settings)
+    topic, rounds = topic_name(settings, FRAMES), 0
+    with open_producer(settings, "test") as producer:
+        send_once = producer._sender.run_once
+
+        def counted() -> None:
+            nonlocal rounds
+            rounds += 1
+            send_once()
+
+        producer.send(topic, b"before").get(30)
+        broker.kill()
+        held = producer.send(topic, b"meanwhile")
+        monkeypatch.setattr(producer._sender, "run_once", counted)
+        time.sleep(_AWAY_SECONDS)
+        seen = rounds
+        broker.start()
+        assert held.get(60).topic == topic
+    assert 0 < seen < _ROUNDS_PER_SECOND * _AWAY_SECONDS
