@@ -152,6 +152,31 @@ def test_a_reader_is_trained_and_goes_on(
     Recognizer(workplace.settings())
 
 
+def test_a_reader_is_trained_on_a_device_that_changes_the_crops(
+    photos: Path, trainer: str, tmp_path: Path
+) -> None:
+    start, card = COMMITTED / "plate-reader.onnx", COMMITTED / "plate-reader.json"
+    written = tmp_path / "plate-reader.onnx"
+    command = [trainer, "-m", "tools.training.reader_on_device", "--device", "cpu"]
+    few = "--minutes 0.2 --batch 16 --drawn 160 --swaps 1 --workers 1"
+    folders = ["--photos", str(photos), "--more", str(photos)]
+    files = ["--start", str(start), "--card", str(card), "--out", str(written)]
+    done = subprocess.run(
+        [*command, *few.split(), *folders, *files],
+        cwd=ROOT,
+        check=True,
+        timeout=SECONDS,
+        text=True,
+        capture_output=True,
+    )
+    assert "steps of 16 crops" in done.stdout
+    assert written.read_bytes() != start.read_bytes()
+    shutil.copy(card, tmp_path)
+    describe = [trainer, "-m", "tools.training.cards", str(written)]
+    subprocess.run(describe, cwd=ROOT, check=True, timeout=SECONDS)
+    Recognizer(RecognizerSettings.model_validate({"recognition_reader_model": written}))
+
+
 def test_a_second_reader_is_trained_from_a_reader_of_printed_text(
     workplace: Workplace, photos: Path, tmp_path: Path
 ) -> None:
