@@ -26,10 +26,33 @@ def test_vote_goes_by_character_over_readings_of_one_length() -> None:
 
 def test_length_with_most_weight_wins() -> None:
     votes = add_reading((), reading("AB123CD", 0.99))
-    votes = add_reading(votes, reading("B123CD", 0.8))
+    votes = add_reading(votes, reading("B723CD", 0.8))
     assert voted_text(votes) == "AB123CD"
-    votes = add_reading(votes, reading("B123CD", 0.8))
-    assert voted_text(votes) == "B123CD"
+    votes = add_reading(votes, reading("B723CD", 0.8))
+    assert voted_text(votes) == "B723CD"
+
+
+@pytest.mark.parametrize("part", ["B123CD", "AB123C", "23CD"])
+def test_a_surer_reading_of_a_part_does_not_outvote_the_whole(part: str) -> None:
+    votes = add_reading((), reading(part, 0.97))
+    for _ in range(5):
+        votes = add_reading(votes, reading("AB123CD", 0.5))
+    assert voted_text(votes) == "AB123CD"
+
+
+@pytest.mark.parametrize(
+    ("longer", "shorter", "times"),
+    [
+        pytest.param("AB123CD", "AB123C", 3, id="something-was-added"),
+        pytest.param("AB123CD", "AB723C", 2, id="no-part"),
+        pytest.param("AB12", "B12", 2, id="short"),
+    ],
+)
+def test_a_longer_text_that_is_read_seldom_loses(longer: str, shorter: str, times: int) -> None:
+    votes = add_reading((), reading(longer, 0.8))
+    for _ in range(times):
+        votes = add_reading(votes, reading(shorter, 0.8))
+    assert voted_text(votes) == shorter
 
 
 def test_a_sure_reading_outweighs_unsure_ones() -> None:
