@@ -4,7 +4,7 @@ Of a plate that fills a third of an image or more the detector finds a part, or 
 160 px, and to 96 where it may be a close-up, the image shows the plate in a usual size. A box's
 score does not say whether it holds all of a plate, so several boxes of one plate are returned, and
 the engine decides by their texts. It costs 3.7 ms beside 18.5 of the first pass (1080p), on the one
-image in ten where that finds no plate of usual size for sure (docs/accuracy.md).
+image in ten where that finds no plate of usual size for sure (tools/training/HISTORY.md).
 """
 
 from collections.abc import Sequence

@@ -2,7 +2,7 @@
 
 An image is shrunk to the detector's input, and a far plate with it, which is then detected late and
 boxed badly. A window costs a quarter of the first pass; in collages of nine photos 692 of 750
-plates are detected with it and 659 without (docs/accuracy.md).
+plates are detected with it and 659 without (tools/training/HISTORY.md).
 """
 
 from collections.abc import Sequence

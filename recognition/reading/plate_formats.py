@@ -3,7 +3,7 @@
 A soft prior: a character of the wrong kind at its place counts a twentieth, so one that is more
 than 0.953 likely stays whatever the format says, and plates of no format (made to order, of
 diplomats, of a country that was guessed wrong) stay possible. Of 2,597 plates that the reader was
-not trained on, 2,262 are read right with it and 2,246 without (docs/accuracy.md).
+not trained on, 2,262 are read right with it and 2,246 without (tools/training/HISTORY.md).
 """
 
 import re
