@@ -7,9 +7,8 @@ from typing import Any
 
 import structlog
 from kafka import ConsumerRebalanceListener as ConsumerRebalanceListener
-from kafka import KafkaAdminClient
+from kafka import KafkaAdminClient, KafkaProducer
 from kafka import KafkaConsumer as KafkaConsumer
-from kafka import KafkaProducer as KafkaProducer
 from kafka import TopicPartition as TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType, NewTopic
 from kafka.consumer.fetcher import ConsumerRecord as ConsumerRecord

@@ -20,8 +20,8 @@ class ReconnectWaitProducer(KafkaProducer):  # type: ignore[misc] # kafka-python
     - Where a partition has no leader it asks for new metadata in each round. Each question wakes
       what brings them, also where it waits to ask again, and that ends the sender's own wait.
 
-    Seen: two producers of a process took 1.0 of a core, so that a broker on the same two cores was
-    up to 51 s from its start to being ready, and within 6 since.
+    Seen: two producers of a process took 1.0 of a core, on two cores that a broker shared with
+    them while it started.
 
     **Source:** kafka-python 3.0.12, ``kafka/producer/sender.py``, ``kafka/net/manager.py`` and
     ``kafka/cluster.py``; dpkp/kafka-python issue 1907.
