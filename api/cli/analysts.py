@@ -1,4 +1,4 @@
-"""``platestream analyst``: users of ClickHouse who may read one account's rows."""
+"""``platestream analyst``: users of a ClickHouse server who read one account's rows."""
 
 from collections.abc import Callable
 from typing import Annotated, Any, TypeVar
@@ -21,17 +21,17 @@ from common.settings import ClickHouseSettings
 
 # What speaks to ClickHouse is imported where it is needed: it takes longer than most commands.
 
-analyst_app = command_group("Analysts: users of ClickHouse who may read one account's rows.")
+analyst_app = command_group("Analysts: users of a ClickHouse server who read one account's rows.")
 
 NameOption = Annotated[
-    str, typer.Option("--name", help="Tells several of one account apart: a-z, 0-9 and _.")
+    str, typer.Option("--name", help="Distinguishes several of one account: a-z, 0-9 and _.")
 ]
 _T = TypeVar("_T")
 
 
 @analyst_app.command("create")
 def analyst_create(email: EmailOption, name: NameOption = "", as_json: JsonOption = False) -> None:
-    """Make an analyst, and show name and password, this once."""
+    """Create an analyst and show its name and password once."""
     from analytics_sql.analysts.accounts import AnalystAccount, analyst_name, create_analyst
 
     leave_standard_output_to_answers()
@@ -42,7 +42,7 @@ def analyst_create(email: EmailOption, name: NameOption = "", as_json: JsonOptio
     fields = {
         "user": analyst.name,
         "password": password,
-        "database": settings.clickhouse_database,
+        "database": analyst.name,
         "clickhouseUrl": settings.clickhouse_url,
         "email": owner.email,
     }
@@ -51,7 +51,7 @@ def analyst_create(email: EmailOption, name: NameOption = "", as_json: JsonOptio
 
 @analyst_app.command("list")
 def analyst_list(as_json: JsonOption = False) -> None:
-    """Show all analysts of all accounts, by name."""
+    """List the analysts of all accounts by name."""
     from analytics_sql.analysts.accounts import list_analysts
 
     leave_standard_output_to_answers()
@@ -65,7 +65,7 @@ def analyst_list(as_json: JsonOption = False) -> None:
 
 @analyst_app.command("remove")
 def analyst_remove(email: EmailOption, name: NameOption = "", as_json: JsonOption = False) -> None:
-    """Remove an analyst; its next query is refused. May be repeated."""
+    """Remove an analyst with its views; its next query is rejected. Repeatable."""
     from analytics_sql.analysts.accounts import AnalystAccount, analyst_name, remove_analyst
 
     leave_standard_output_to_answers()
@@ -73,7 +73,7 @@ def analyst_remove(email: EmailOption, name: NameOption = "", as_json: JsonOptio
     owner = in_database(lambda session: owner_by_email(session, email))
     analyst = in_family(lambda: AnalystAccount(analyst_name(owner.id, name), owner.id))
     in_clickhouse(settings, lambda client, place: remove_analyst(client, place, analyst))
-    answer({"user": analyst.name, "email": owner.email}, as_json, f"{analyst.name} is removed")
+    answer({"user": analyst.name, "email": owner.email}, as_json, f"removed analyst {analyst.name}")
 
 
 def remove_analysts_of(settings: ClickHouseSettings, owner_id: UUID) -> None:
@@ -91,22 +91,20 @@ def remove_analysts_of(settings: ClickHouseSettings, owner_id: UUID) -> None:
     try:
         _connected(settings, work)
     except MisconfiguredError:
-        # Who may not see users has made none.
+        # The embedded server, or a service that may not see users: no analyst was created.
         return
 
 
 def in_clickhouse(settings: ClickHouseSettings, work: Callable[[Any, Any], _T]) -> _T:
-    """Return what ``work`` returns, given a blocking client and the database's place."""
+    """Return the result of ``work``, given a blocking client and the service's database."""
     return in_family(lambda: _connected(settings, work))
 
 
 def _connected(settings: ClickHouseSettings, work: Callable[[Any, Any], _T]) -> _T:
     from analytics_sql.analysts.accounts import Place
     from analytics_sql.client import connect_for_schema
-    from analytics_sql.cluster import LOCAL
 
-    cluster = settings.clickhouse_cluster
-    place = Place(settings.clickhouse_database, cluster, LOCAL if cluster else "")
+    place = Place(settings.clickhouse_database, settings.clickhouse_cluster)
     client = connect_for_schema(settings)
     try:
         return work(client, place)

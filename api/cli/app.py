@@ -38,7 +38,9 @@ _INSTALLED: Final = {
     "key": _LazyCommand("api.cli.accounts", "key_app", "API keys of any account."),
     "camera": _LazyCommand("api.cli.installation", "camera_app", "Cameras of all accounts."),
     "analyst": _LazyCommand(
-        "api.cli.analysts", "analyst_app", "Users of ClickHouse who may read one account's rows."
+        "api.cli.analysts",
+        "analyst_app",
+        "Users of a ClickHouse server who read one account's rows.",
     ),
     "export": _LazyCommand("api.cli.exports", "export_app", "An account's recognitions as files."),
     "stack": _LazyCommand("api.cli.installation", "stack_app", "The servers of the installation."),
