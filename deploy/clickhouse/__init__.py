@@ -1,9 +1,6 @@
 """The embedded ClickHouse: the real engine as a library (chDB) behind a small HTTP server.
 
-It does what the usual drivers need over HTTP. A production installation sets the address
-of a real server instead; one test suite runs against both.
-
-Not served: sessions (``SET`` and temporary tables last for one request), external data,
-brotli, users and access rights beyond two users: the
-service, and one who may only read.
+It serves what clickhouse-connect, JDBC and npm's client need. Production installations use a real
+server; one test suite runs against both. There are no sessions, no external data, and no users
+other than the service and one read-only analyst.
 """

@@ -1,114 +1,111 @@
 """The HTTP side of the embedded ClickHouse server: an ASGI application."""
 
 import asyncio
-import time
-from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+import hmac
+import json
+import math
+import secrets
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
-from functools import partial
 from http import HTTPStatus
 from typing import Any, TypeVar
 
 import structlog
 
-from deploy.clickhouse.analysts import Analysts, HourlyQuota
-from deploy.clickhouse.answer import Answer, Send, ServerIdentity, send_text
-from deploy.clickhouse.block_frames import FrameEncoder
-from deploy.clickhouse.body import ClientGoneError, Receive, RequestBody
-from deploy.clickhouse.engine import Engine
-from deploy.clickhouse.errors import ClickHouseError, ErrorCode
-from deploy.clickhouse.execution import OpenAnswer, RunningInsert, start_insert, start_statement
-from deploy.clickhouse.reader_bounds import ReaderBounds
-from deploy.clickhouse.reader_statements import refuse_writing
-from deploy.clickhouse.request import (
-    Credentials,
-    OwnerRows,
-    QueryRequest,
-    credentials_of,
-    parse_form,
-    parse_request,
-)
-from deploy.clickhouse.statement import InsertHead, insert_head, starts_insert
+from deploy.clickhouse.encoding import ClientGoneError, Receive, framed, received
+from deploy.clickhouse.engine import Engine, Summary
+from deploy.clickhouse.errors import ClickHouseError, ErrorCode, http_status
+from deploy.clickhouse.execution import STATEMENT_LIMIT_BYTES, Result, run
+from deploy.clickhouse.reader import as_reader
+from deploy.clickhouse.request import QueryRequest, credentials_of, parse_request
+from deploy.clickhouse.settings import ClickHouseServerSettings
 
 _log = structlog.get_logger(__name__)
 _R = TypeVar("_R")
-
-_STATEMENT_LIMIT_BYTES = 16 << 20
-_INSERT_HEAD_BYTES = 4 << 10
-_INSERT_HEAD_LIMIT_BYTES = 256 << 10
-_INSERT_PIECE_BYTES = 1 << 20
-# A longer one, a table that is restored for example, is gathered on the disk.
-_INSERT_IN_MEMORY_BYTES = 16 << 20
+Send = Callable[[dict[str, Any]], Awaitable[None]]
 
 
-@dataclass(frozen=True)
-class Limits:
-    """The server's concurrency."""
+class Answer:
+    """Sends one answer, whole or block by block."""
 
-    concurrent_queries: int
-    queue_seconds: float
-    reader_queries: int = 1
-    """Limit of those of the user who may only read."""
+    def __init__(self, send: Send, server: Mapping[str, str], version: str) -> None:
+        """``server``: the header fields that each answer has."""
+        self._send = send
+        self._server = server
+        self._version = version
+        self._tag = secrets.token_hex(8)
+        self._is_started = False
+        self.query_id = ""
+        self.is_framed = False
+        """True: the answer, an error too, goes in ClickHouse's own compressed frames."""
+
+    async def begin(self, body: bytes, summary: Summary, result_format: str | None) -> None:
+        """Start a successful answer with its first bytes."""
+        fields = {"x-clickhouse-format": result_format} if result_format else {}
+        await self._start(HTTPStatus.OK, fields, summary)
+        await self.block(body)
+
+    async def block(self, data: bytes, *, is_last: bool = False) -> None:
+        """Send the next bytes; waits while the client is slow."""
+        if data or is_last:
+            body = framed(data) if self.is_framed else data
+            await self._send({"type": "http.response.body", "body": body, "more_body": not is_last})
+
+    async def fail(self, error: ClickHouseError) -> None:
+        """Send an error, after the blocks that have been sent already, if any."""
+        text = f"{error.text} (version {self._version})\n".encode()
+        if self._is_started:
+            tag, mark = self._tag.encode(), b"\r\n__exception__\r\n"
+            text = b"%b%b\r\n%b%d %b%b" % (mark, tag, text, len(text), tag, mark)
+        else:
+            fields = {"x-clickhouse-exception-code": str(error.code)}
+            await self._start(http_status(error.code), fields, Summary())
+        await self.block(text, is_last=True)
+
+    async def _start(self, status: HTTPStatus, more: Mapping[str, str], summary: Summary) -> None:
+        self._is_started = True
+        counts = {name: str(count) for name, count in summary.items()}
+        fields = {
+            **self._server,
+            **more,
+            "content-type": "text/plain; charset=UTF-8",
+            "x-clickhouse-exception-tag": self._tag,
+            "x-clickhouse-query-id": self.query_id,
+            "x-clickhouse-summary": json.dumps(counts, separators=(",", ":")),
+        }
+        headers = [
+            (name.encode(), text.encode("ascii", "replace")) for name, text in fields.items()
+        ]
+        await self._send({"type": "http.response.start", "status": int(status), "headers": headers})
 
 
-@dataclass(frozen=True)
-class Account:
-    """A user of the server."""
-
-    credentials: Credentials
-    reads_within: ReaderBounds | None = None
-    """Bounds of one who may only read; None for the service itself."""
-    owner: OwnerRows | None = None
-    """The only rows that are read; None: all."""
-
-    def applied_to(self, request: QueryRequest) -> QueryRequest:
-        """Return the request as this user may make it.
-
-        Raises:
-            ClickHouseError: a setting or a database that it may not have.
-        """
-        if self.reads_within is None:
-            return request
-        request = self.reads_within.applied_to(request)
-        if self.owner is None:
-            return request
-        return replace(request, owner=self.owner, database=request.database or self.owner.database)
-
-
-@dataclass(frozen=True)
-class OwnerReaders:
-    """The users who may read one owner's rows, with the bounds of each."""
-
-    analysts: Analysts
-    bounds: ReaderBounds
-    quota: HourlyQuota
+async def send_text(send: Send, status: HTTPStatus, text: bytes) -> None:
+    """Send a plain answer that is not about a query."""
+    headers = [(b"content-type", b"text/plain"), (b"content-length", str(len(text)).encode())]
+    await send({"type": "http.response.start", "status": int(status), "headers": headers})
+    await send({"type": "http.response.body", "body": text})
 
 
 class ClickHouseApp:
     """Serves one engine: statements at ``/``, readiness at ``/ping``."""
 
-    def __init__(
-        self,
-        engine: Engine,
-        accounts: Sequence[Account],
-        limits: Limits,
-        display_name: str,
-        readers: OwnerReaders,
-    ) -> None:
+    def __init__(self, engine: Engine, settings: ClickHouseServerSettings) -> None:
         self._engine = engine
-        self._accounts = tuple(accounts)
-        self._readers = readers
-        # None of them takes all the turns of those who only read.
-        self._turns: defaultdict[str, asyncio.Semaphore] = defaultdict(
-            lambda: asyncio.Semaphore(max(1, limits.reader_queries // 2))
-        )
-        self._limits = limits
-        self._identity = ServerIdentity(display_name, engine.version, engine.time_zone)
-        self._slots = asyncio.Semaphore(limits.concurrent_queries)
-        self._reader_slots = asyncio.Semaphore(limits.reader_queries)
-        self._threads = ThreadPoolExecutor(limits.concurrent_queries, thread_name_prefix="query")
+        self._settings = settings
+        self._passwords = {
+            settings.clickhouse_server_reader_user: settings.clickhouse_server_reader_password,
+            settings.clickhouse_server_user: settings.clickhouse_server_password,
+        }
+        self._server = {
+            "x-clickhouse-server-display-name": socket.gethostname(),
+            "x-clickhouse-timezone": engine.time_zone,
+        }
+        count = settings.clickhouse_server_concurrent_queries
+        self._slots = asyncio.Semaphore(count)
+        self._reader_slots = asyncio.Semaphore(settings.clickhouse_server_reader_queries)
+        self._threads = ThreadPoolExecutor(count, thread_name_prefix="query")
         self._killers = ThreadPoolExecutor(1, thread_name_prefix="kill")
 
     async def __call__(self, scope: Mapping[str, Any], receive: Receive, send: Send) -> None:
@@ -123,184 +120,83 @@ class ClickHouseApp:
             await self._serve(scope, receive, send)
 
     def close(self) -> None:
-        """Wait for running calls into the engine; call it when no request is open any more."""
+        """Wait for running calls into the engine; call it when all requests have ended."""
         self._threads.shutdown()
         self._killers.shutdown()
 
     async def _serve(self, scope: Mapping[str, Any], receive: Receive, send: Send) -> None:
-        headers = {
-            name.decode("latin-1"): text.decode("latin-1") for name, text in scope["headers"]
-        }
-        answer = Answer(send, self._identity, "", "")
+        answer = Answer(send, self._server, self._engine.version)
         try:
-            request = parse_request(scope["method"], scope["query_string"], headers)
-            answer = Answer(send, self._identity, request.query_id, request.accept_encoding)
-            account = await self._admit(scope["query_string"], headers)
-            request = account.applied_to(request)
-            if request.frames_answer:
-                answer.in_frames(FrameEncoder(request.settings))
-            body = RequestBody(receive, request.content_encoding, is_framed=request.frames_body)
-            await self._run_within_quota(request, body, answer)
+            request = self._request(scope)
+            answer.query_id, answer.is_framed = request.query_id, request.is_framed
+            limit = STATEMENT_LIMIT_BYTES if request.only_reads else math.inf
+            async with (
+                received(receive, self._engine.data_path, limit) as body,
+                self._turn(request, receive),
+            ):
+                result = await self._in_thread(run, self._engine, request, body)
+                await self._send(result, answer)
         except ClickHouseError as error:
             _log.info("query_failed", code=error.code, query_id=answer.query_id)
             await answer.fail(error)
         except ClientGoneError:
             _log.info("client_gone", query_id=answer.query_id)
         except Exception:
-            # The edge of a request: whatever it was, the client gets an answer in its form.
+            # The outermost handler of a request: the client gets an answer in its form.
             _log.exception("request_failed", query_id=answer.query_id)
             await answer.fail(ClickHouseError.of(ErrorCode.UNKNOWN_EXCEPTION, "Internal error"))
 
-    async def _admit(self, query_string: bytes, headers: Mapping[str, str]) -> Account:
-        user, password = credentials_of(query_string, headers)
-        found = [one for one in self._accounts if one.credentials.admit(user, password)]
-        names = {one.credentials.user for one in self._accounts}
-        if not found and user and password and user not in names:
-            owner = await self._in_thread(self._readers.analysts.find, user, password)
-            if owner is not None:
-                return Account(Credentials(user, password), self._readers.bounds, owner)
-        if not found:
+    def _request(self, scope: Mapping[str, Any]) -> QueryRequest:
+        headers = {str(name, "latin-1"): str(text, "latin-1") for name, text in scope["headers"]}
+        request = parse_request(scope["method"], scope["query_string"], headers)
+        user, password = credentials_of(scope["query_string"], headers)
+        # An empty password means that there is no such user.
+        secret = self._passwords.get(user)
+        expected = secret.get_secret_value() if secret else ""
+        if not expected or not hmac.compare_digest(expected.encode(), password.encode()):
             raise ClickHouseError.of(
                 ErrorCode.AUTHENTICATION_FAILED,
                 f"{user}: Authentication failed: password is incorrect, or there is no such user",
             )
-        return found[0]
+        is_service = user == self._settings.clickhouse_server_user
+        return request if is_service else as_reader(request, self._settings)
 
-    async def _run_within_quota(
-        self, request: QueryRequest, body: RequestBody, answer: Answer
-    ) -> None:
-        if request.owner is None:
-            await self._run(request, body, answer)
-            return
-        quota, user = self._readers.quota, request.owner.user
-        quota.admit(user)
-        async with self._slot_of(self._turns[user]):
-            started = time.monotonic()
-            try:
-                await self._run(request, body, answer)
-            finally:
-                quota.spend(user, time.monotonic() - started)
-
-    async def _run(self, request: QueryRequest, body: RequestBody, answer: Answer) -> None:
-        if request.is_form:
-            form = parse_form(request.content_type, await body.rest(_STATEMENT_LIMIT_BYTES))
-            parameters = {**request.parameters, **form.parameters}
-            request = replace(request, parameters=parameters)
-            await self._run_statement(request, request.query + form.query, body, answer)
-            return
-        start = request.query.encode() + b"\n" if request.query else b""
-        text, head = await _read_head(body, start)
-        if head is not None:
-            if request.only_reads:
-                refuse_writing()
-            await self._run_insert(request, head, text[head.data_offset :], body, answer)
-            return
-        statement = await body.rest(_STATEMENT_LIMIT_BYTES, text)
-        await self._run_statement(
-            request, statement.decode("utf-8", "surrogateescape"), body, answer
-        )
-
-    async def _run_statement(
-        self, request: QueryRequest, statement: str, body: RequestBody, answer: Answer
-    ) -> None:
-        async with self._slot(request), self._killed_with_client(request, body):
-            result = await self._in_thread(start_statement, self._engine, request, statement)
-            if isinstance(result, OpenAnswer):
-                await self._send_open(result, answer)
-            else:
-                await answer.whole(result.body, result.summary, result.result_format)
-
-    async def _send_open(self, result: OpenAnswer, answer: Answer) -> None:
+    async def _send(self, result: Result, answer: Answer) -> None:
         try:
-            await answer.begin(result.result_format)
-            block: bytes | None = result.buffered
-            while block is not None:
+            await answer.begin(result.body, result.summary, result.result_format)
+            while block := await self._in_thread(result.next_block):
                 await answer.block(block)
-                block = await self._in_thread(result.next_block)
-            await answer.end()
+            await answer.block(b"", is_last=True)
         finally:
             await self._in_thread(result.close)
 
-    async def _run_insert(
-        self,
-        request: QueryRequest,
-        head: InsertHead,
-        data: bytes,
-        body: RequestBody,
-        answer: Answer,
-    ) -> None:
-        async with self._slot(request):
-            data += await body.next_piece(_INSERT_IN_MEMORY_BYTES - len(data))
-            start = partial(start_insert, in_memory=len(data) < _INSERT_IN_MEMORY_BYTES)
-            insert = await self._in_thread(start, self._engine, request, head)
-            try:
-                await self._push(insert, data, body)
-                summary = await self._in_thread(insert.finish)
-            finally:
-                await self._in_thread(insert.close)
-        await answer.whole(b"", summary, None)
-
-    async def _push(self, insert: RunningInsert, data: bytes, body: RequestBody) -> None:
-        while True:
-            data += await body.next_piece(_INSERT_PIECE_BYTES - len(data))
-            if not data:
-                return
-            await self._in_thread(insert.append, data)
-            data = b""
-
     @asynccontextmanager
-    async def _slot(self, request: QueryRequest) -> AsyncIterator[None]:
+    async def _turn(self, request: QueryRequest, receive: Receive) -> AsyncIterator[None]:
+        """Wait until a query can start; end it when its client disconnects."""
         needed = (self._reader_slots, self._slots) if request.only_reads else (self._slots,)
-        async with self._slot_of(*needed):
-            yield
-
-    @asynccontextmanager
-    async def _slot_of(self, *needed: asyncio.Semaphore) -> AsyncIterator[None]:
         async with AsyncExitStack() as held:
             try:
-                async with asyncio.timeout(self._limits.queue_seconds):
+                async with asyncio.timeout(self._settings.clickhouse_server_queue_seconds):
                     for slots in needed:
                         await held.enter_async_context(slots)
             except TimeoutError as error:
-                raise ClickHouseError.of(
-                    ErrorCode.TOO_MANY_SIMULTANEOUS_QUERIES, "Too many simultaneous queries"
-                ) from error
+                message = "Too many simultaneous queries"
+                code = ErrorCode.TOO_MANY_SIMULTANEOUS_QUERIES
+                raise ClickHouseError.of(code, message) from error
+            watch = asyncio.create_task(self._kill_when_gone(request, receive))
+            held.callback(watch.cancel)
             yield
 
-    @asynccontextmanager
-    async def _killed_with_client(
-        self, request: QueryRequest, body: RequestBody
-    ) -> AsyncIterator[None]:
-        watch = asyncio.create_task(self._kill_when_gone(request, body))
-        try:
-            yield
-        finally:
-            watch.cancel()
-
-    async def _kill_when_gone(self, request: QueryRequest, body: RequestBody) -> None:
-        await body.client_gone()
+    async def _kill_when_gone(self, request: QueryRequest, receive: Receive) -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
         if request.ends_with_client:
             loop = asyncio.get_running_loop()
-            await loop.run_in_executor(self._killers, self._kill, request)
-
-    def _kill(self, request: QueryRequest) -> None:
-        try:
-            self._engine.kill(request.tag)
-        except ClickHouseError as error:
-            _log.warning("kill_failed", query_id=request.query_id, error=error.text)
+            try:
+                await loop.run_in_executor(self._killers, self._engine.kill, request.tag)
+            except ClickHouseError as error:
+                _log.warning("kill_failed", query_id=request.query_id, error=error.text)
 
     async def _in_thread(self, function: Callable[..., _R], *arguments: object) -> _R:
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._threads, partial(function, *arguments))
-
-
-async def _read_head(body: RequestBody, text: bytes) -> tuple[bytes, InsertHead | None]:
-    """Read until it is clear whether an insert with data comes; return all that was read."""
-    head = insert_head(text)
-    while head is None and len(text) < _INSERT_HEAD_LIMIT_BYTES:
-        piece = await body.next_piece(_INSERT_HEAD_BYTES)
-        text += piece
-        head = insert_head(text)
-        if not piece or not starts_insert(text):
-            break
-    return text, head
+        return await loop.run_in_executor(self._threads, function, *arguments)

@@ -1,173 +1,135 @@
 """Runs statements on the engine: the blocking half of a request."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import os
+from collections.abc import Generator
+from contextlib import AbstractContextManager, ExitStack, closing
+from dataclasses import dataclass, replace
+from typing import IO, Final
 
-from deploy.clickhouse.analysts import OwnerView
-from deploy.clickhouse.engine import AnswerStream, Engine, EngineSession, InsertStream, Summary
+from deploy.clickhouse.encoding import Body, check_size, copied, decoded, read
+from deploy.clickhouse.engine import Engine, EngineSession, Summary
 from deploy.clickhouse.errors import ClickHouseError, ErrorCode
-from deploy.clickhouse.native_blocks import for_protocol_version
-from deploy.clickhouse.reader_statements import check_reads
-from deploy.clickhouse.request import QueryRequest
-from deploy.clickhouse.statement import InsertHead, is_streamable, leading_word, output_format
+from deploy.clickhouse.reader import check_reads, reject_writing
+from deploy.clickhouse.request import QueryRequest, parse_form
+from deploy.clickhouse.statement import insert_head, is_streamable, leading_word, output_format
 
+STATEMENT_LIMIT_BYTES: Final = 16 << 20
+_INSERT_HEAD_BYTES = 256 << 10
+# Rows of a longer insert are parsed into a table on the disk.
+_INSERT_IN_MEMORY_BYTES = 16 << 20
 _BUFFER_BYTES = 1 << 20
-_BUFFER_UNTIL_END_BYTES = 32 << 20
 _WHOLE_ANSWER_LIMIT_BYTES = 128 << 20
 _DEFAULT_QUERY_LIMIT_BYTES = 262_144
-_SERVER_DATABASE = "default"
-_GIVES_A_RESULT = frozenset(
-    {"SELECT", "WITH", "SHOW", "DESCRIBE", "DESC", "EXISTS", "EXPLAIN", "CHECK", "KILL"}
-)
+_GIVES_A_RESULT = ("SELECT", "WITH", "SHOW", "DESCRIBE", "DESC", "EXISTS", "EXPLAIN", "KILL")
 
 
 @dataclass(frozen=True)
-class WholeAnswer:
-    """An answer that is complete in memory."""
+class Result:
+    """An answer: all of its bytes, or the first ones of a long answer. To be closed."""
 
     body: bytes
     summary: Summary
     result_format: str | None
-    """None for a statement that has no result."""
+    """None for a statement without a result."""
+    rest: Generator[bytes] | None = None
 
-
-@dataclass(frozen=True)
-class OpenAnswer:
-    """An answer that was too long to hold: its beginning, and the running query."""
-
-    buffered: bytes
-    result_format: str
-    _stream: AnswerStream
-    _session: EngineSession
-    _protocol_version: int = 0
-
-    def next_block(self) -> bytes | None:
-        """Return the next bytes, or None after the last."""
-        block = self._stream.next_block()
-        return block and for_protocol_version(block, self._protocol_version)
+    def next_block(self) -> bytes:
+        """Return the next bytes after ``body``, none after the last."""
+        return next(self.rest, b"") if self.rest else b""
 
     def close(self) -> None:
-        """End the query, if it has not ended, and its session."""
-        self._stream.cancel()
-        self._session.close()
+        """End the query, if it has not ended."""
+        if self.rest:
+            self.rest.close()
 
 
-def start_statement(
-    engine: Engine, request: QueryRequest, statement: str
-) -> WholeAnswer | OpenAnswer:
-    """Run a statement until it ends or its answer has outgrown the buffer.
+def run(engine: Engine, request: QueryRequest, received: IO[bytes]) -> Result:
+    """Run a request until it ends, or until its answer is too long to be buffered.
 
     Raises:
         ClickHouseError: it failed before anything had to be sent.
     """
-    _check_size(request, statement)
+    body = decoded(received, request.content_encoding)
+    if request.content_type.lower().startswith("multipart/form-data"):
+        query, parameters = parse_form(request.content_type, _rest(body))
+        request = replace(request, parameters={**request.parameters, **parameters})
+        return _run_statement(engine, request, request.query + query)
+    start = request.query.encode() + b"\n" if request.query else b""
+    text = start + read(body, _INSERT_HEAD_BYTES)
+    head = insert_head(text)
+    if head is None:
+        statement = _rest(body, text).decode("utf-8", "surrogateescape")
+        return _run_statement(engine, request, statement)
+    if request.only_reads:
+        reject_writing()
+    with (
+        _session(engine, request) as session,
+        copied(text[head.data_offset :], body, engine.data_path) as rows,
+    ):
+        in_memory = os.stat(rows.fileno()).st_size < _INSERT_IN_MEMORY_BYTES
+        path = f"/proc/self/fd/{rows.fileno()}"
+        return Result(b"", session.insert(head, path, in_memory=in_memory), None)
+
+
+def _rest(body: Body, start: bytes = b"") -> bytes:
+    text = start + read(body, STATEMENT_LIMIT_BYTES)
+    check_size(len(text), STATEMENT_LIMIT_BYTES)
+    return text
+
+
+def _run_statement(engine: Engine, request: QueryRequest, statement: str) -> Result:
+    word = leading_word(statement)
+    limit = int(request.settings.get("max_query_size", _DEFAULT_QUERY_LIMIT_BYTES))
+    if word != "INSERT" and len(statement.encode("utf-8", "replace")) > limit:
+        raise ClickHouseError.of(ErrorCode.SYNTAX_ERROR, "Max query size exceeded")
     result_format = output_format(statement, request.default_format)
     streams = is_streamable(statement, result_format)
-    bounds = {} if streams else {"max_result_bytes": str(_WHOLE_ANSWER_LIMIT_BYTES)}
-    view = None if request.owner is None else OwnerView.of(engine, request.owner)
-    if view is not None:
-        bounds["additional_table_filters"] = view.filters
-    session = _open_session(engine, request, bounds)
-    try:
-        session.check_single(statement)
-        if request.only_reads:
-            written = session.as_the_engine_writes(statement)
-            check_reads(written, request.parameters, engine.table_functions)
-            if view is not None:
-                view.check(session, written, request.database or _SERVER_DATABASE)
+    if not streams:
+        bounds = {"max_result_bytes": str(_WHOLE_ANSWER_LIMIT_BYTES)}
+        request = replace(request, settings={**bounds, **request.settings})
+    with ExitStack() as opened:
+        session = opened.enter_context(_session(engine, request))
+        _check(engine, session, request, statement)
         if streams:
-            return _start_stream(request, session, statement, result_format)
-        answer = _whole(request, session, statement, result_format)
-    except BaseException:
-        session.close()
-        raise
-    session.close()
-    return answer
+            return _stream(session, statement, result_format, opened.pop_all())
+        body, summary = session.query(statement, result_format)
+    return Result(body, summary, result_format if word in _GIVES_A_RESULT else None)
 
 
-def _start_stream(
-    request: QueryRequest, session: EngineSession, statement: str, result_format: str
-) -> WholeAnswer | OpenAnswer:
-    stream = session.stream(statement, result_format)
-    limit = _BUFFER_UNTIL_END_BYTES if request.waits_for_end else _BUFFER_BYTES
-    version = _version_of(request, result_format)
-    blocks: list[bytes] = []
-    size = 0
-    while (block := stream.next_block()) is not None:
-        blocks.append(for_protocol_version(block, version))
-        size += len(block)
-        if size > limit:
-            return OpenAnswer(b"".join(blocks), result_format, stream, session, version)
-    session.close()
-    return WholeAnswer(b"".join(blocks), stream.summary, result_format)
-
-
-def _whole(
-    request: QueryRequest, session: EngineSession, statement: str, result_format: str
-) -> WholeAnswer:
-    body, summary = session.query(statement, result_format)
-    body = for_protocol_version(body, _version_of(request, result_format))
-    has_result = leading_word(statement) in _GIVES_A_RESULT
-    return WholeAnswer(body, summary, result_format if has_result else None)
-
-
-def _version_of(request: QueryRequest, result_format: str) -> int:
-    """Return the protocol version that blocks are written for: only those of Native have one."""
-    return request.protocol_version if result_format.lower() == "native" else 0
-
-
-def _check_size(request: QueryRequest, statement: str) -> None:
-    limit = int(request.settings.get("max_query_size", _DEFAULT_QUERY_LIMIT_BYTES))
-    if leading_word(statement) != "INSERT" and len(statement.encode("utf-8", "replace")) > limit:
-        raise ClickHouseError.of(ErrorCode.SYNTAX_ERROR, "Max query size exceeded")
-
-
-class RunningInsert:
-    """An insert whose data is on its way."""
-
-    def __init__(self, session: EngineSession, stream: InsertStream) -> None:
-        self._session = session
-        self._stream = stream
-
-    def append(self, data: bytes) -> None:
-        """Push the next bytes."""
-        self._stream.append(data)
-
-    def finish(self) -> Summary:
-        """Commit."""
-        return self._stream.finish()
-
-    def close(self) -> None:
-        """Drop what was not committed, and end the session."""
-        try:
-            self._stream.cancel()
-        finally:
-            self._session.close()
-
-
-def start_insert(
-    engine: Engine, request: QueryRequest, head: InsertHead, *, in_memory: bool
-) -> RunningInsert:
-    """Open an insert that gathers its rows in memory, or on the disk, until it is committed.
-
-    Raises:
-        ClickHouseError: the statement cannot run, for example as there is no such table.
-    """
-    session = _open_session(engine, request, {})
-    try:
-        return RunningInsert(session, session.insert(head, in_memory=in_memory))
-    except BaseException:
-        session.close()
-        raise
-
-
-def _open_session(
-    engine: Engine, request: QueryRequest, bounds: Mapping[str, str]
-) -> EngineSession:
-    settings = {**bounds, **request.settings, "log_comment": request.tag}
+def _check(engine: Engine, session: EngineSession, request: QueryRequest, statement: str) -> None:
+    only_reads = session.only_reads(statement)
     if request.only_reads:
-        # The last one: those before it could not be set behind it.
-        settings["readonly"] = "1"
-    elif request.is_read_only:
-        settings["readonly"] = "2"
+        formatted = session.formatted(statement)
+        if not only_reads:
+            reject_writing()
+        check_reads(formatted, engine.table_functions)
+
+
+def _stream(
+    session: EngineSession, statement: str, result_format: str, opened: ExitStack
+) -> Result:
+    """Return the answer of a query; ``opened`` is closed at its end."""
+    summary = Summary()
+
+    def blocks() -> Generator[bytes]:
+        with opened, closing(session.blocks(statement, result_format)) as found:
+            for block, counts in found:
+                summary.update(counts)
+                if block:
+                    yield block
+
+    rest, first, size = blocks(), list[bytes](), 0
+    for block in rest:
+        first.append(block)
+        size += len(block)
+        if size > _BUFFER_BYTES:
+            return Result(b"".join(first), summary, result_format, rest)
+    return Result(b"".join(first), summary, result_format)
+
+
+def _session(engine: Engine, request: QueryRequest) -> AbstractContextManager[EngineSession]:
+    settings = {**request.settings, "log_comment": request.tag}
+    given = settings.pop("readonly", "0")
+    # The last one: no setting can be changed after it.
+    settings["readonly"] = "1" if request.only_reads else "2" if request.is_read_only else given
     return engine.session(request.database, settings, request.parameters)

@@ -2,7 +2,6 @@
 
 import base64
 import binascii
-import hmac
 from collections.abc import Mapping
 from dataclasses import dataclass
 from email.parser import BytesParser
@@ -15,100 +14,56 @@ from deploy.clickhouse.statement import DEFAULT_FORMAT
 
 # Parameters of the HTTP interface itself: not settings of the engine.
 _OF_THE_INTERFACE = frozenset(
-    {
-        "query",
-        "database",
-        "default_format",
-        "query_id",
-        "session_id",
-        "session_timeout",
-        "session_check",
-        "close_session",
-        "user",
-        "password",
-        "quota_key",
-        "role",
-        "compress",
-        "decompress",
-        "buffer_size",
-        "wait_end_of_query",
-        "client_protocol_version",
-        "stacktrace",
-    }
+    (
+        *("query", "database", "default_format", "query_id", "user", "password", "role"),
+        *("session_id", "session_timeout", "session_check", "close_session", "quota_key"),
+        *("compress", "decompress", "buffer_size", "wait_end_of_query", "stacktrace"),
+        *("client_protocol_version", "enable_http_compression"),
+    )
 )
-_PARAMETER_PREFIX = "param_"
-_VERSION_DIGITS = 9
+_TRUE = ("1", "true")
+# The first version whose columns differ from the engine's; clickhouse-connect uses an older one.
+_CUSTOM_SERIALIZATION = "54454"
 
 
 @dataclass(frozen=True)
 class QueryRequest:
-    """A statement's surroundings, from the address and the header fields of a request."""
+    """A statement's context, from the URL and the header fields of a request."""
 
     query: str
-    """Statement, or its first part, from the address; the body follows it."""
+    """Statement, or its first part, from the URL; the body follows it."""
     database: str
     default_format: str
     query_id: str
     settings: Mapping[str, str]
     parameters: Mapping[str, str]
     """Values of ``{name:Type}``, in ClickHouse's escaped text form."""
-    waits_for_end: bool
-    """True: the answer waits for the end of the query, as far as it fits."""
     content_encoding: str
-    accept_encoding: str
     content_type: str
     is_read_only: bool
-    tag: str
-    """Names this request within the engine; unlike the query id it is never used twice."""
     ends_with_client: bool
-    """True: the statement is ended when its client leaves."""
-    protocol_version: int = 0
-    """Version of the native protocol that blocks of the format Native are written for."""
-    frames_answer: bool = False
-    """True: the answer comes in ClickHouse's own compressed frames."""
-    frames_body: bool = False
-    """True: so does the body."""
+    """True: the query is ended if its client disconnects."""
+    tag: str
+    """Name by which the query is found to end it."""
+    is_framed: bool
+    """True: the answer goes in ClickHouse's own compressed frames."""
     only_reads: bool = False
-    """True for users who may only read."""
-    owner: "OwnerRows | None" = None
-    """The only rows that are read; None: all."""
-
-    @property
-    def is_form(self) -> bool:
-        """True where the body is a multipart form that carries statement and parameters."""
-        return self.content_type.lower().startswith("multipart/form-data")
-
-
-@dataclass(frozen=True)
-class OwnerRows:
-    """A user's name, and the owner and the database of the rows that the user may read."""
-
-    user: str
-    user_id: str
-    database: str
-
-
-@dataclass(frozen=True)
-class Credentials:
-    """Name and password of a user of the server."""
-
-    user: str
-    password: str
-
-    def admit(self, user: str, password: str) -> bool:
-        """Compare in constant time."""
-        same_user = hmac.compare_digest(user.encode(), self.user.encode())
-        same_password = hmac.compare_digest(password.encode(), self.password.encode())
-        return same_user and same_password
+    """True for the analyst."""
 
 
 def parse_request(method: str, query_string: bytes, headers: Mapping[str, str]) -> QueryRequest:
-    """Read a request's address and header fields (names in lower case).
+    """Return the request in a URL and header fields (names in lower case).
 
     Raises:
-        ClickHouseError: a wish that this server does not fulfil.
+        ClickHouseError: a feature that this server does not support.
     """
-    fields = dict(parse_qsl(query_string.decode("latin-1"), keep_blank_values=True))
+    fields = _fields(query_string)
+    version = fields.get("client_protocol_version", "")
+    if version >= _CUSTOM_SERIALIZATION or fields.get("decompress", "").lower() in _TRUE:
+        raise ClickHouseError.of(
+            ErrorCode.NOT_IMPLEMENTED,
+            "The embedded server does not support clickhouse-go: use a real ClickHouse server",
+        )
     return QueryRequest(
         query=fields.get("query", ""),
         database=fields.get("database") or headers.get("x-clickhouse-database", ""),
@@ -116,63 +71,32 @@ def parse_request(method: str, query_string: bytes, headers: Mapping[str, str]) 
         or headers.get("x-clickhouse-format")
         or DEFAULT_FORMAT,
         query_id=fields.get("query_id") or str(uuid4()),
-        settings=_settings(fields),
+        settings={
+            name: value
+            for name, value in fields.items()
+            if name not in _OF_THE_INTERFACE and not name.startswith("param_")
+        },
         parameters=_parameters(fields),
-        waits_for_end=fields.get("wait_end_of_query") == "1",
         content_encoding=headers.get("content-encoding", "").strip().lower(),
-        accept_encoding=_accept_encoding(fields, headers),
         content_type=headers.get("content-type", ""),
         is_read_only=method == "GET",
         tag=uuid4().hex,
         ends_with_client=fields.get("cancel_http_readonly_queries_on_client_close") == "1",
-        protocol_version=_protocol_version(fields.get("client_protocol_version", "0")),
-        frames_answer=_is_set(fields, "compress"),
-        frames_body=_is_set(fields, "decompress"),
+        is_framed=fields.get("compress", "").lower() in _TRUE,
     )
 
 
-def _is_set(fields: Mapping[str, str], name: str) -> bool:
-    return fields.get(name, "").lower() in ("1", "true")
-
-
-def _protocol_version(text: str) -> int:
-    if not text.isdecimal() or len(text) > _VERSION_DIGITS:
-        raise ClickHouseError.of(
-            ErrorCode.CANNOT_PARSE_TEXT, "client_protocol_version is not a whole number"
-        )
-    return int(text)
-
-
-def _settings(fields: Mapping[str, str]) -> dict[str, str]:
-    return {
-        name: value
-        for name, value in fields.items()
-        if name not in _OF_THE_INTERFACE and not name.startswith(_PARAMETER_PREFIX)
-    }
+def _fields(query_string: bytes) -> dict[str, str]:
+    return dict(parse_qsl(query_string.decode("latin-1"), keep_blank_values=True))
 
 
 def _parameters(fields: Mapping[str, str]) -> dict[str, str]:
-    start = len(_PARAMETER_PREFIX)
-    return {
-        name[start:]: value for name, value in fields.items() if name.startswith(_PARAMETER_PREFIX)
-    }
+    found = ((name.partition("param_"), value) for name, value in fields.items())
+    return {name: value for (start, prefix, name), value in found if prefix and not start}
 
 
-def _accept_encoding(fields: Mapping[str, str], headers: Mapping[str, str]) -> str:
-    wanted = _is_set(fields, "enable_http_compression")
-    return headers.get("accept-encoding", "") if wanted else ""
-
-
-@dataclass(frozen=True)
-class FormBody:
-    """The text fields of a multipart form."""
-
-    query: str
-    parameters: Mapping[str, str]
-
-
-def parse_form(content_type: str, body: bytes) -> FormBody:
-    """Read statement and parameters out of a multipart form.
+def parse_form(content_type: str, body: bytes) -> tuple[str, dict[str, str]]:
+    """Return statement and parameters of a multipart form.
 
     Raises:
         ClickHouseError: the form carries a file (external data), or is not a form.
@@ -185,26 +109,20 @@ def parse_form(content_type: str, body: bytes) -> FormBody:
     for part in message.iter_parts():
         name = part.get_param("name", header="content-disposition")
         if part.get_filename() is not None or not isinstance(name, str):
-            raise ClickHouseError.of(
-                ErrorCode.NOT_IMPLEMENTED, "External data is not served by the embedded server"
-            )
+            raise ClickHouseError.of(ErrorCode.NOT_IMPLEMENTED, "External data is not supported")
         payload = part.get_payload(decode=True)
         fields[name] = payload.decode("utf-8") if isinstance(payload, bytes) else ""
-    return FormBody(fields.get("query", ""), _parameters(fields))
+    return fields.get("query", ""), _parameters(fields)
 
 
 def credentials_of(query_string: bytes, headers: Mapping[str, str]) -> tuple[str, str]:
-    """Return user and password: Basic, ``X-ClickHouse-User`` and ``-Key``, or in the address."""
+    """Return user and password: Basic, ``X-ClickHouse-User`` and ``-Key``, or in the URL."""
     if "x-clickhouse-user" in headers or "x-clickhouse-key" in headers:
         return headers.get("x-clickhouse-user", ""), headers.get("x-clickhouse-key", "")
     scheme, _, encoded = headers.get("authorization", "").partition(" ")
-    if scheme.lower() == "basic":
-        return _basic(encoded)
-    fields = dict(parse_qsl(query_string.decode("latin-1"), keep_blank_values=True))
-    return fields.get("user", ""), fields.get("password", "")
-
-
-def _basic(encoded: str) -> tuple[str, str]:
+    if scheme.lower() != "basic":
+        fields = _fields(query_string)
+        return fields.get("user", ""), fields.get("password", "")
     try:
         user, _, password = base64.b64decode(encoded, validate=True).decode("utf-8").partition(":")
     except (binascii.Error, UnicodeDecodeError):

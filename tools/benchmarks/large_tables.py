@@ -200,7 +200,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, required=True)
     parser.add_argument("--rows", type=int, default=100_000_000)
     arguments = parser.parse_args()
-    service = serve(arguments.folder, fsync="false")
+    service = serve(arguments.folder)
     try:
         began = time.monotonic()
         fill(service.address, arguments.rows)

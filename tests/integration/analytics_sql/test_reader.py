@@ -118,11 +118,6 @@ class TestReading:
         assert "analysis_recognitions" in names
         assert client.query("SHOW TABLES").result_rows
 
-    def test_an_identifier_may_be_a_parameter(self, client: Client) -> None:
-        sql = "SELECT count() FROM {view:Identifier}"
-
-        assert client.command(sql, parameters={"view": "analysis_recognitions"}) == 1
-
     def test_clickhouse_connect_sends_no_settings(self, client: Client) -> None:
         assert client.server_settings["max_threads"].readonly == 1
 
@@ -294,8 +289,31 @@ class TestRefusals:
 
         answer = _ask(analyst, sql.replace("PATH", str(path)))
 
-        assert _refusal(answer) == _DENIED
+        assert _refusal(answer) == _READONLY
         assert not path.exists()
+
+    @pytest.mark.parametrize(
+        "sql",
+        [
+            "SELECT * FROM file('PATH', 'LineAsString')",
+            "SELECT * FROM default.`PATH`",
+            "SELECT * FROM url('http://127.0.0.1:1/', 'LineAsString')",
+            "SELECT * FROM remote('127.0.0.1:1', 'system.one')",
+            "CREATE TABLE x (a String) ENGINE = File(CSV, 'PATH')",
+            "CREATE TABLE x (a String) ENGINE = URL('http://127.0.0.1:1/', CSV)",
+            "CREATE TABLE x (a String) ENGINE = S3('http://127.0.0.1:1/bucket/x', CSV)",
+            "CREATE DICTIONARY x (a String) PRIMARY KEY a SOURCE(FILE(path 'PATH' format 'CSV'))"
+            " LAYOUT(FLAT()) LIFETIME(0)",
+            "CREATE USER x",
+        ],
+    )
+    def test_the_engine_itself_opens_no_files_and_servers(
+        self, database: ClickHouseAddress, secret: Path, sql: str
+    ) -> None:
+        answer = _ask(database, sql.replace("PATH", str(secret)))
+
+        assert _refusal(answer) == _DENIED
+        assert _SECRET.encode() not in answer.data
 
     @pytest.mark.parametrize("name", ["format_template_row", "format_template_resultset"])
     def test_settings_that_read_files_are_refused(

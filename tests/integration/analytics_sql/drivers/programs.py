@@ -1,7 +1,6 @@
 """Programs that ask ClickHouse by the drivers people use, made ready where the machine can."""
 
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -50,13 +49,6 @@ def ready(language: str, directory: Path) -> Path:
     return folder
 
 
-def go_first_columns(
-    folder: Path, how: str, address: ClickHouseAddress, asked: Sequence[Question]
-) -> Any:
-    """Return the first column of each answer; ``how``: the compression."""
-    return json.loads(_run([str(folder / "ask"), how], folder, given=_task(address, asked)))
-
-
 def node_first_columns(folder: Path, address: ClickHouseAddress, asked: Sequence[Question]) -> Any:
     """Return the first column of each answer."""
     return json.loads(_run(["node", "main.mjs"], folder, given=_task(address, asked)))
@@ -97,10 +89,6 @@ def _task(address: ClickHouseAddress, asked: Sequence[Question]) -> str:
     )
 
 
-def _fetch_go(folder: Path) -> None:
-    _fetch(["go", "build", "-o", "ask", "."], folder)
-
-
 def _fetch_node(folder: Path) -> None:
     _fetch(["npm", "ci", "--silent", "--ignore-scripts"], folder)
 
@@ -109,20 +97,17 @@ def _compile_java(folder: Path) -> None:
     _fetch(["javac", "-d", ".", "Ask.java"], folder)
 
 
-_FOLDERS = {"go": "go", "javascript": "node", "java": "java"}
-_FETCH = {"go": _fetch_go, "javascript": _fetch_node, "java": _compile_java}
+_FOLDERS = {"javascript": "node", "java": "java"}
+_FETCH = {"javascript": _fetch_node, "java": _compile_java}
 
 
 def _fetch(command: Sequence[str], folder: Path) -> None:
     """Make something ready that may have to be fetched first."""
     if shutil.which(command[0]) is None:
         pytest.skip(f"no {command[0]} here")
-    # The toolchain is what the machine has; an older one says so.
-    environment = os.environ | {"GOTOOLCHAIN": "local", "GOFLAGS": "-mod=mod"}
     result = subprocess.run(
         command,
         cwd=folder,
-        env=environment,
         capture_output=True,
         text=True,
         timeout=_FETCH_SECONDS,

@@ -57,17 +57,6 @@ def _expected(names: Sequence[str] | None = None) -> list[list[str]]:
     return [[str(row[0]) for row in ANSWERS[name]] for name in names or saved_queries()]
 
 
-@pytest.mark.parametrize("how", ["default", "lz4", "zstd", "gzip"])
-def test_clickhouse_go(analyst: ClickHouseAddress, folder: Path, how: str) -> None:
-    program = programs.ready("go", folder)
-
-    *found, long = programs.go_first_columns(program, how, analyst, [*QUESTIONS, _LONG])
-
-    assert found == _expected()
-    assert len(long) == 300_000
-    assert long[299_999] == "299999"
-
-
 def test_npm_client(analyst: ClickHouseAddress, folder: Path) -> None:
     program = programs.ready("javascript", folder)
 

@@ -5,7 +5,7 @@ import base64
 import pytest
 
 from deploy.clickhouse.errors import ClickHouseError, ErrorCode
-from deploy.clickhouse.request import Credentials, credentials_of, parse_form, parse_request
+from deploy.clickhouse.request import credentials_of, parse_form, parse_request
 
 
 def test_settings_parameters_and_the_interface_are_distinguished() -> None:
@@ -21,7 +21,6 @@ def test_settings_parameters_and_the_interface_are_distinguished() -> None:
     assert request.settings == {"max_threads": "1"}
     assert (request.database, request.query_id) == ("d", "q")
     assert request.default_format == "JSON"
-    assert request.waits_for_end
     assert request.content_encoding == "lz4"
     assert not request.is_read_only
 
@@ -34,30 +33,19 @@ def test_get_is_read_only() -> None:
     assert parse_request("GET", b"query=SELECT+1", {}).is_read_only
 
 
+def test_frames_of_an_answer_are_asked_for() -> None:
+    assert parse_request("POST", b"compress=1", {}).is_framed
+    assert not parse_request("POST", b"compress=0", {}).is_framed
+
+
 @pytest.mark.parametrize(
-    ("query_string", "expected"), [(b"", ""), (b"enable_http_compression=1", "lz4")]
+    "query_string", [b"client_protocol_version=54483", b"decompress=1", b"decompress=true"]
 )
-def test_answers_are_compressed_only_where_the_setting_allows(
-    query_string: bytes, expected: str
-) -> None:
-    request = parse_request("POST", query_string, {"accept-encoding": "lz4"})
+def test_clickhouse_go_is_rejected_in_a_sentence(query_string: bytes) -> None:
+    with pytest.raises(ClickHouseError, match="does not support clickhouse-go") as caught:
+        parse_request("POST", query_string, {})
 
-    assert request.accept_encoding == expected
-
-
-def test_clickhouses_own_frames_are_asked_for_each_way() -> None:
-    answer = parse_request("POST", b"compress=1", {})
-    body = parse_request("POST", b"decompress=true", {})
-
-    assert (answer.frames_answer, answer.frames_body) == (True, False)
-    assert (body.frames_answer, body.frames_body) == (False, True)
-
-
-def test_the_protocol_version_is_a_number() -> None:
-    assert parse_request("POST", b"client_protocol_version=54483", {}).protocol_version == 54_483
-    for wrong in (b"-1", b"x", b"", b"9" * 10):
-        with pytest.raises(ClickHouseError):
-            parse_request("POST", b"client_protocol_version=" + wrong, {})
+    assert caught.value.code == ErrorCode.NOT_IMPLEMENTED
 
 
 def _form(*parts: tuple[str, bytes]) -> tuple[str, bytes]:
@@ -69,15 +57,15 @@ def _form(*parts: tuple[str, bytes]) -> tuple[str, bytes]:
 
 
 def test_form_carries_statement_and_parameters() -> None:
-    form = parse_form(
+    query, parameters = parse_form(
         *_form(
             ('name="query"', "SELECT {x:String} -- Grüße\r\nFORMAT TSV".encode()),
             ('name="param_x"', b"a\\\n\r\nb--xy "),
         )
     )
 
-    assert form.query == "SELECT {x:String} -- Grüße\r\nFORMAT TSV"
-    assert form.parameters == {"x": "a\\\n\r\nb--xy "}
+    assert query == "SELECT {x:String} -- Grüße\r\nFORMAT TSV"
+    assert parameters == {"x": "a\\\n\r\nb--xy "}
 
 
 def test_form_with_a_file_is_refused() -> None:
@@ -112,11 +100,3 @@ def test_credentials_are_read_from_each_place(
     query_string: bytes, headers: dict[str, str], expected: tuple[str, str]
 ) -> None:
     assert credentials_of(query_string, headers) == expected
-
-
-@pytest.mark.parametrize(
-    ("user", "password", "admitted"),
-    [("ann", "pw", True), ("ann", "pW", False), ("bob", "pw", False), ("", "", False)],
-)
-def test_only_the_right_credentials_are_admitted(user: str, password: str, admitted: bool) -> None:
-    assert Credentials("ann", "pw").admit(user, password) is admitted
