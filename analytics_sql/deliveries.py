@@ -310,7 +310,7 @@ def _summary(row: Mapping[str, Any]) -> DeliverySummary:
 def plates_of(delivery: Delivery) -> frozenset[str]:
     """Return the plates (normalised) that passed, were provisional, or stand in the alert.
 
-    ``plate_deliveries.sql`` finds the same in SQL.
+    ``plate_spellings.sql`` finds the same in SQL.
     """
     return frozenset(normalise_plate(plate) for plate in _plates(delivery))
 

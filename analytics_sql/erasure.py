@@ -13,6 +13,7 @@ from uuid import UUID
 from analytics_sql.client import ClickHouseClient, query_text
 from analytics_sql.erased_images import STORED_BY_THEN_MS
 from analytics_sql.rows import LAST_STORABLE_MS, TEXT, TIME, UUIDS, Column, Table
+from common.plates.normalise import normalise_plate
 
 _ALL_PLATES = ""
 DERIVED: Final = (
@@ -200,7 +201,11 @@ async def erase_deliveries(client: ClickHouseClient, erasure: Erasure) -> int:
     """
     if erasure.plate is None:
         return await _erase_owner(client, "delivery_attempts", erasure.user_id)
-    return await _erase(client, _DELIVERIES, erasure)
+    # ClickHouse does not normalise plates, so it gets the hashes of all spellings.
+    found = await client.rows("plate_spellings", _parameters("plate_spellings", erasure))
+    written = [str(plate) for (plate,) in found if normalise_plate(plate) == erasure.plate]
+    hashes = [_plate_hash(erasure.user_id, plate) for plate in (erasure.plate, *written)]
+    return await _erase(client, _DELIVERIES, erasure, spelling_hashes=hashes)
 
 
 async def erase_outcomes(client: ClickHouseClient, erasure: Erasure) -> int:
@@ -229,11 +234,13 @@ async def _run(client: ClickHouseClient, statement: str, erasure: Erasure) -> No
     await client.command(statement, _parameters(statement, erasure))
 
 
-async def _erase(client: ClickHouseClient, statements: _Statements, erasure: Erasure) -> int:
+async def _erase(
+    client: ClickHouseClient, statements: _Statements, erasure: Erasure, **more: object
+) -> int:
     # Counted first: a statement that changes nothing still looks through every part of the table.
-    found = await client.count(statements.count, _parameters(statements.count, erasure))
+    found = await client.count(statements.count, _parameters(statements.count, erasure) | more)
     if found:
-        await client.command(statements.erase, _parameters(statements.erase, erasure))
+        await client.command(statements.erase, _parameters(statements.erase, erasure) | more)
     return found
 
 

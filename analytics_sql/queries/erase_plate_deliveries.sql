@@ -3,7 +3,7 @@
 --
 -- Parameters:
 --   user_id             owner
---   plate_hash          SHA-256, lower hexadecimal, of owner, a blank and the normalised plate
+--   spelling_hashes     SHA-256, lower hexadecimal, of owner, a blank and each spelling of the plate
 --   from_ms, before_ms  Unix ms, UTC: of the event; from is inclusive, before exclusive
 -- By the hash, as the server keeps the text of such a statement. Conditions as in plate_deliveries.sql.
 ALTER TABLE delivery_attempts UPDATE delivery = ''
@@ -12,19 +12,7 @@ WHERE user_id = {user_id:UUID}
   AND occurred < fromUnixTimestamp64Milli({before_ms:Int64}, 'UTC')
   AND delivery != ''
   AND arrayExists(
-      plate -> lower(hex(SHA256(concat(
-          toString(user_id),
-          ' ',
-          arrayFold(
-              (folded, pass) -> replaceRegexpAll(
-                  upperUTF8(normalizeUTF8NFKC(folded)),
-                  '[\\s\\x0b\\x1c-\\x1f\\x85\\pZ.\\-‐-―·•]+',
-                  ''
-              ),
-              [1, 2, 3],
-              plate
-          )
-      )))) = {plate_hash:String},
+      plate -> has({spelling_hashes:Array(String)}, lower(hex(SHA256(concat(toString(user_id), ' ', plate))))),
       arrayConcat(
           [
               JSONExtractString(delivery, 'recognition', 'plate'),

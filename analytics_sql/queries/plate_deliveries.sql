@@ -2,12 +2,11 @@
 --
 -- Parameters:
 --   user_id             owner
---   plate_hash          SHA-256, lower hexadecimal, of owner, a blank and the normalised plate
+--   spelling_hashes     SHA-256, lower hexadecimal, of owner, a blank and each spelling of the plate
 --   from_ms, before_ms  Unix ms, UTC: of the event; from is inclusive, before exclusive
 -- Result: deliveries; one row. The plate may stand for what passed, for what an alert fired for early,
 -- or in the list of the alert: the places of analytics_sql.deliveries.
--- Normalised as in common/plates/normalise.py: its white space is more than that of RE2, and it repeats until
--- nothing changes, for which two passes were enough for every character between two letters.
+-- Spellings: the normalised plate, and those of plate_spellings.sql that normalise to it.
 -- Sort key: (user_id); one scan of the owner's rows, three months at the most.
 SELECT uniqExact(delivery_id) AS deliveries
 FROM delivery_attempts
@@ -16,19 +15,7 @@ WHERE user_id = {user_id:UUID}
   AND occurred < fromUnixTimestamp64Milli({before_ms:Int64}, 'UTC')
   AND delivery != ''
   AND arrayExists(
-      plate -> lower(hex(SHA256(concat(
-          toString(user_id),
-          ' ',
-          arrayFold(
-              (folded, pass) -> replaceRegexpAll(
-                  upperUTF8(normalizeUTF8NFKC(folded)),
-                  '[\\s\\x0b\\x1c-\\x1f\\x85\\pZ.\\-‐-―·•]+',
-                  ''
-              ),
-              [1, 2, 3],
-              plate
-          )
-      )))) = {plate_hash:String},
+      plate -> has({spelling_hashes:Array(String)}, lower(hex(SHA256(concat(toString(user_id), ' ', plate))))),
       arrayConcat(
           [
               JSONExtractString(delivery, 'recognition', 'plate'),

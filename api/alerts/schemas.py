@@ -24,10 +24,10 @@ from api.schemas import (
     json_number,
     without_repeats,
 )
-from api.validation.fields import check_email_address, uuid_text, validation_rules
+from api.validation.fields import check_email_address, field_check, uuid_text, validation_rules
 from common.apprise.services import service_scheme
 from common.errors import InvalidInputError
-from common.plates.normalise import MAX_PLATE_LENGTH, normalise_plate
+from common.plates.normalise import list_entry
 from common.records.alerts import (
     ALERT_FIELDS,
     CameraScope,
@@ -37,9 +37,8 @@ from common.records.alerts import (
     shown_notifications,
 )
 
-_MAX_WRITTEN_PLATE = 64
-_MAX_PLATE_NAME = 100
-_MAX_PATTERN = 2 * MAX_PLATE_LENGTH
+MAX_WRITTEN_PLATE = 64
+MAX_PLATE_NAME = 100
 _MAX_CAMERAS = 1000
 _MAX_NOTIFICATIONS = 20
 _MAX_ADDRESSES = 50
@@ -50,13 +49,8 @@ _KINDS = ("email", "webhook", "apprise")
 
 
 def _plate(text: str) -> str:
-    """Return an entry of the list as it was written, once it is one that a plate can match."""
-    normal = normalise_plate(text)
-    letters = normal.replace("*", "").replace("?", "")
-    if not normal or (letters and not letters.isalnum()):
-        raise ValueError("must be letters and digits, * for any characters, ? for one")
-    if len(normal.replace("*", "")) > MAX_PLATE_LENGTH or len(normal) > _MAX_PATTERN:
-        raise ValueError(f"must have at most {MAX_PLATE_LENGTH} letters and digits")
+    """Return an entry of the list as it was written, if a plate can match it."""
+    list_entry(text)
     return text.strip()
 
 
@@ -125,19 +119,23 @@ Description = Annotated[FreeText, Field(max_length=2000)]
 Plates = Annotated[
     list[
         Annotated[
-            CleanText, Field(min_length=1, max_length=_MAX_WRITTEN_PLATE), AfterValidator(_plate)
+            CleanText,
+            Field(min_length=1, max_length=MAX_WRITTEN_PLATE),
+            AfterValidator(field_check(_plate)),
         ]
     ],
     BeforeValidator(_no_more_than_allowed),
     Field(
-        description="Plates; * stands for any characters, ? for one.",
+        description="Plates; * stands for any characters, ? for one. Case, spaces, dots and dashes"
+        " do not matter, and letters fold to what cameras read (Ä is A). A character that cannot be"
+        " folded is refused with its position.",
         examples=[["AB12CDE", "XY*"]],
     ),
 ]
 PlateNames = Annotated[
     dict[
         CleanText,
-        Annotated[NameText, Field(min_length=1, max_length=_MAX_PLATE_NAME)],
+        Annotated[NameText, Field(min_length=1, max_length=MAX_PLATE_NAME)],
     ],
     Field(
         description="Names of entries of `plates`, by entry; told with the alert.",

@@ -21,7 +21,7 @@ from api.cli.shared import (
 )
 from api.erasure.models import EndedAccount, ErasedOwner, ErasedPlate
 from common.errors import InvalidInputError, TransientError
-from common.plates.normalise import MAX_PLATE_LENGTH, normalise_plate
+from common.plates.normalise import whole_plate
 from common.records.object_keys import RECOGNITION_FOLDER, SNAPSHOT_FOLDER
 from common.timestamps import now_ms
 
@@ -128,12 +128,10 @@ def owner_remove(
 
 
 def _whole_plate(text: str) -> str:
-    plate = normalise_plate(text)
-    if not 0 < len(plate) <= MAX_PLATE_LENGTH:
-        raise InvalidInputError(
-            f"a plate has 1 to {MAX_PLATE_LENGTH} characters", code="invalid_plate"
-        )
-    return plate
+    try:
+        return whole_plate(text)
+    except InvalidInputError as error:
+        raise InvalidInputError(f"the plate {error}", code=error.code) from error
 
 
 def _confirm(owner: OwnerAccount) -> None:

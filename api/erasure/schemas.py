@@ -7,16 +7,10 @@ from pydantic import AfterValidator, Field
 from api.db.tables import ErasureJob
 from api.paging.lists import next_key_field
 from api.schemas import RequestModel, ResponseModel, Timestamp
-from common.plates.normalise import MAX_PLATE_LENGTH, normalise_plate
+from api.validation.fields import field_check
+from common.plates.normalise import whole_plate
 
 _MAX_WRITTEN_CHARACTERS = 64
-
-
-def _whole_plate(text: str) -> str:
-    plate = normalise_plate(text)
-    if not 0 < len(plate) <= MAX_PLATE_LENGTH:
-        raise ValueError(f"must be a plate of 1 to {MAX_PLATE_LENGTH} characters")
-    return plate
 
 
 class ErasureRequest(RequestModel):
@@ -26,10 +20,11 @@ class ErasureRequest(RequestModel):
         str,
         Field(
             max_length=_MAX_WRITTEN_CHARACTERS,
-            description="The whole plate; wildcards mean nothing here.",
+            description="The whole plate, without wildcards; case, spaces, dots, dashes and accents"
+            " do not matter.",
             examples=["AB12CDE"],
         ),
-        AfterValidator(_whole_plate),
+        AfterValidator(field_check(whole_plate)),
     ]
 
 

@@ -7,28 +7,26 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from api.recognitions.correction_rows import Correction
 from api.recognitions.schemas import DEFAULT_LIMIT, CorrectionBody, Limit, correction_body
 from api.schemas import NameText, RequestModel, ResponseModel, Timestamp, is_absent
-from api.validation.fields import from_unix_ms
-from common.plates.normalise import MAX_PLATE_LENGTH, normalise_plate
+from api.validation.fields import field_check, from_unix_ms
+from common.plates.normalise import typed_plate, whole_plate
 
 _MAX_WRITTEN_CHARACTERS = 64
 _MAX_REGION_CHARACTERS = 40
-
-
-def _plate(text: str) -> str:
-    plate = normalise_plate(text)
-    if not (0 < len(plate) <= MAX_PLATE_LENGTH and plate.isalnum()):
-        raise ValueError(f"must hold 1 to {MAX_PLATE_LENGTH} letters and digits")
-    return plate
 
 
 class WrittenCorrection(RequestModel):
     """What a plate really was."""
 
     plate: (
-        Annotated[str, Field(max_length=_MAX_WRITTEN_CHARACTERS), AfterValidator(_plate)] | None
+        Annotated[
+            str,
+            Field(max_length=_MAX_WRITTEN_CHARACTERS),
+            AfterValidator(field_check(whole_plate)),
+        ]
+        | None
     ) = Field(
-        description="The plate; case, spaces, dots and dashes do not matter. null: there is no"
-        " plate in it.",
+        description="The plate; case, spaces, dots, dashes and accents do not matter. null: there"
+        " is no plate in it.",
         examples=["AB12CDE"],
     )
     region: Annotated[NameText, Field(max_length=_MAX_REGION_CHARACTERS)] | None = Field(
@@ -48,7 +46,11 @@ class CorrectionQuery(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     plate: (
-        Annotated[str, Field(max_length=_MAX_WRITTEN_CHARACTERS), AfterValidator(normalise_plate)]
+        Annotated[
+            str,
+            Field(max_length=_MAX_WRITTEN_CHARACTERS),
+            AfterValidator(field_check(typed_plate)),
+        ]
         | None
     ) = Field(default=None, description="Part of the plate as it was corrected.")
     limit: Limit = Field(default=DEFAULT_LIMIT, description="Most corrections of the page.")

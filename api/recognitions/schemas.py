@@ -22,14 +22,14 @@ from api.validation.fields import QueryInstant, number, uuid_text, whole_number
 from common.errors import InvalidInputError
 from common.plates.edit_distance import ANY_CHARACTER, ANY_TEXT
 from common.plates.matching import MatchMode, has_wildcard, plate_matcher
-from common.plates.normalise import normalise_plate
+from common.plates.normalise import typed_plate
 from common.records.payloads import RecognitionPayload, recognition_fields
 from common.records.recognitions import Direction, RecognitionSource
 
 DEFAULT_LIMIT = 50
 MAX_LIMIT = 200
 
-_MATCH = """The comparison with `plate`, both without case, spaces, dots and dashes:
+_MATCH = """The comparison with `plate`, both without case, spaces, dots, dashes and accents:
 
 - `substring`: the plate holds it.
 - `exact`: the plate is it.
@@ -41,7 +41,6 @@ _MATCH = """The comparison with `plate`, both without case, spaces, dots and das
 All but `substring` need a `plate` of 1 to 16 characters."""
 
 _MAX_PLATE_QUERY_CHARACTERS = 256
-"""Normalising takes time by the square of a text's length: a second for 150,000 characters."""
 
 
 Confidence = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False), BeforeValidator(number)]
@@ -59,8 +58,9 @@ class PlateQuery(BaseModel):
     plate: Annotated[str, Field(max_length=_MAX_PLATE_QUERY_CHARACTERS)] | None = Field(
         default=None,
         validate_default=True,
-        description="The plate, or what match makes of it; case, spaces, dots and dashes do not"
-        " matter.",
+        description="The plate, or the part or pattern that `match` asks for. Case, spaces, dots"
+        " and dashes do not matter, and letters fold to what cameras read (Ä is A). A character"
+        " that cannot be folded is 400 with its position.",
         examples=["AB12"],
     )
     camera_id: Annotated[UUID, BeforeValidator(uuid_text)] | None = Field(
@@ -121,14 +121,15 @@ def searched_plate(plate: str | None, match: MatchMode) -> str | None:
     Raises:
         ValueError: a text that makes no sense with ``match``.
     """
-    if match is MatchMode.SUBSTRING:
-        # Blank has always been no condition here, and a text that no plate can hold finds nothing.
-        return normalise_plate(plate or "") or None
-    if plate is None:
-        raise ValueError(f"is required with match={match}")
-    if match is MatchMode.FUZZY and has_wildcard(plate):
-        raise ValueError("may not hold * or ? with match=fuzzy")
     try:
+        if match is MatchMode.SUBSTRING:
+            # Blank has always been no condition here.
+            return typed_plate(plate or "") or None
+        if plate is None:
+            raise ValueError(f"is required with match={match}")
+        if match is MatchMode.FUZZY and has_wildcard(plate):
+            raise ValueError("may not hold * or ? with match=fuzzy")
+        typed_plate(plate, wildcards=match is MatchMode.WILDCARD)
         text = plate_matcher(plate, match).text
     except InvalidInputError as error:
         raise ValueError(str(error)) from error

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 from uuid import UUID, uuid4
 
-from sqlalchemy import Text, cast, delete, func, literal_column, select, text, tuple_
+from sqlalchemy import Text, cast, delete, func, literal_column, or_, select, text, tuple_
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
@@ -28,7 +28,9 @@ ERASED: Final = "[erased]"
 _WAY = "platestream.audit_way"
 _SURE_CHARACTERS = 4
 _NO_PLATE = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{4}-\d\d-\d\dT[0-9:.+-]+Z?")
-_SEPARATORS = r"[\s.\-\u2010-\u2015\u00b7\u2022]+"
+_DROPPED = r"[\s.\-\u2010-\u2015\u00b7\u2022\u0300-\u036f]+"
+_BEYOND_ASCII = r"[^\u0001-\u007f]|\\"
+"""Characters that only :func:`normalise_plate` folds, and escapes of JSON."""
 _BATCH = 5_000
 _SLICE = 2_000
 
@@ -155,11 +157,12 @@ def erase_from_entries(
     """
     told = cast(AuditEntry.changes, Text) + cast(AuditEntry.parameters, Text)
     told += func.coalesce(AuditEntry.subject_name, "")
-    # What PostgreSQL finds beside it is looked at below.
-    upper = func.upper(func.normalize(told, literal_column("NFKC")))
-    folded = func.regexp_replace(upper, _SEPARATORS, "", "g")
+    # PostgreSQL finds all entries that may hold the plate, and others, which are checked below.
+    upper = func.upper(func.normalize(told, literal_column("NFKD")))
+    folded = func.regexp_replace(upper, _DROPPED, "", "g")
     suspected = select(AuditEntry).where(
-        AuditEntry.owner_id == owner_id, func.strpos(folded, plate) > 0
+        AuditEntry.owner_id == owner_id,
+        or_(func.strpos(folded, plate) > 0, folded.regexp_match(_BEYOND_ASCII)),
     )
     if of is None:
         session.execute(text("SET LOCAL statement_timeout = '10min'"))
@@ -167,7 +170,7 @@ def erase_from_entries(
         suspected = suspected.where(AuditEntry.id.in_(of))
     count = 0
     with _way(session, "erasure"):
-        for entry in session.scalars(suspected):
+        for entry in session.scalars(suspected.execution_options(yield_per=_SLICE)):
             kept = entry.changes, entry.parameters, entry.subject_name
             left = tuple(without_plate(told, plate) for told in kept)
             if left != kept:

@@ -4,7 +4,7 @@ Python reads more as a number or a UUID than anybody means by one: ``1_0``, `` 5
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -15,6 +15,7 @@ from uuid import UUID
 from pydantic import PlainValidator, WithJsonSchema
 
 from api.settings import ApiSettings
+from common.errors import InvalidInputError
 from common.urls.outbound import OutboundRules
 from common.urls.streams import StreamUrlRules, stream_url_rules
 
@@ -42,6 +43,18 @@ def uuid_text(value: Any) -> Any:
     if not isinstance(value, UUID) and not (isinstance(value, str) and _UUID.fullmatch(value)):
         raise ValueError(f"must be a UUID, for example {UUID(int=0)}")
     return value
+
+
+def field_check(check: Callable[[str], str]) -> Callable[[str], str]:
+    """Return ``check`` as a validator: what it refuses as invalid input is a fault of the field."""
+
+    def checked(text: str) -> str:
+        try:
+            return check(text)
+        except InvalidInputError as error:
+            raise ValueError(str(error)) from error
+
+    return checked
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

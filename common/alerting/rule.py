@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from uuid import UUID
 
+import structlog
+
 from common.alerting.schedule import Window, window
 from common.errors import InvalidInputError
 from common.plates.list_cost import list_cost
@@ -12,6 +14,8 @@ from common.plates.matching import PlateMatcher, listed_plate
 from common.plates.normalise import normalise_plate
 from common.records.alerts import AlertConfig, CameraScope, PlateMatchMode
 from common.records.recognitions import Recognition
+
+log = structlog.get_logger(__name__)
 
 
 class Condition(StrEnum):
@@ -92,7 +96,10 @@ class Rule:
 
 
 def rule_of(alert: AlertConfig) -> Rule:
-    """Return an alert made ready. What no plate can match is left out of its list.
+    """Return an alert made ready.
+
+    Entries of its list that no plate can match are left out and logged: the API refuses them, but
+    an older record may hold them.
 
     Raises:
         InvalidInputError: its schedule can not be read.
@@ -113,7 +120,11 @@ def rule_cost(mode: PlateMatchMode, plates: Iterable[str], tolerance: int) -> in
 def _matchers(alert: AlertConfig) -> list[PlateMatcher]:
     if alert.plate_match_mode is PlateMatchMode.ANY:
         return []
-    return _listed(alert.plates, alert.match_tolerance)
+    matchers = _listed(alert.plates, alert.match_tolerance)
+    if ignored := len(alert.plates) - len(matchers):
+        # Only how many: an entry is personal data.
+        log.warning("alert_plates_ignored", alert_id=str(alert.alert_id), entries=ignored)
+    return matchers
 
 
 def _listed(plates: Iterable[str], tolerance: int) -> list[PlateMatcher]:

@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from common.errors import InvalidInputError
 from common.plates.edit_distance import ANY_CHARACTER, ANY_TEXT, matches_wildcards, within_edits
-from common.plates.normalise import MAX_PLATE_LENGTH, normalise_plate
+from common.plates.normalise import MAX_PLATE_LENGTH, normalise_plate, typed_plate
 
 LOOK_ALIKES = "OQDILZSGB"
 """Characters that readers and people take for one of :data:`STAND_INS`, place by place."""
@@ -94,8 +94,9 @@ def listed_plate(text: str, tolerance: int = 0) -> PlateMatcher:
     as many edits. ``*`` and ``?`` are wildcards with any tolerance.
 
     Raises:
-        InvalidInputError: the entry or the tolerance can not be right.
+        InvalidInputError: no plate can match the entry, or the tolerance is out of range.
     """
+    typed_plate(text, wildcards=True)
     if not 0 <= tolerance <= MAX_TOLERANCE:
         raise InvalidInputError(f"must be 0 to {MAX_TOLERANCE}", code="tolerance_out_of_range")
     if tolerance:

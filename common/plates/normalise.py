@@ -1,30 +1,150 @@
-"""The form in which plate texts are compared."""
+"""The form in which plate texts are compared: what readers write, 0 to 9 and A to Z.
+
+``docs/api/plates.md`` has the table of letters; a test compares it with this module.
+"""
 
 import re
 import unicodedata
+from functools import lru_cache
+from typing import Final
+
+from common.errors import InvalidInputError
 
 MAX_PLATE_LENGTH = 16
 """Longest plate text, in characters after normalising, that the service stores or matches."""
 
-_SEPARATORS = re.compile(r"[\s.\-\u2010-\u2015\u00b7\u2022]+")
+
+class InvalidCharacterError(InvalidInputError):
+    """A character that cannot be folded; ``position`` counts from 1 in the text as typed.
+
+    The message continues a field's name.
+    """
+
+    def __init__(self, character: str, position: int) -> None:
+        super().__init__(
+            f"must not contain {_shown(character)} at position {position}; a plate has only letters"
+            " and digits that can be written as A to Z and 0 to 9",
+            code="invalid_character",
+        )
+        self.position = position
+
+
+WILDCARDS: Final = "*?"
+
+_LATIN = {
+    "LIGATURE OE": "OE",
+    "LETTER SHARP S": "SS",
+    "LETTER THORN": "TH",
+    "LETTER ETH": "D",
+    "LETTER ENG": "N",
+}
+_CYRILLIC = {
+    "A": "A", "VE": "B", "IE": "E", "KA": "K", "EM": "M", "EN": "H", "O": "O", "ER": "P", "ES": "C",
+    "TE": "T", "U": "Y", "HA": "X", "BYELORUSSIAN-UKRAINIAN I": "I", "JE": "J", "DZE": "S",
+    "STRAIGHT U": "Y", "QA": "Q", "WE": "W",
+}  # fmt: skip
+_GREEK = {
+    "ALPHA": "A", "BETA": "B", "EPSILON": "E", "ZETA": "Z", "ETA": "H", "IOTA": "I", "KAPPA": "K",
+    "MU": "M", "NU": "N", "OMICRON": "O", "RHO": "P", "TAU": "T", "UPSILON": "Y", "CHI": "X",
+    "YOT": "J",
+}  # fmt: skip
+LETTERS: Final = {
+    unicodedata.lookup(f"{script} CAPITAL {name}"): text
+    for script, names in (
+        ("LATIN", _LATIN),
+        ("CYRILLIC", {f"LETTER {name}": text for name, text in _CYRILLIC.items()}),
+        ("GREEK", {f"LETTER {name}": text for name, text in _GREEK.items()}),
+    )
+    for name, text in names.items()
+} | {
+    unicodedata.lookup("CYRILLIC CAPITAL LIGATURE A IE"): "AE",
+    unicodedata.lookup("CYRILLIC LETTER PALOCHKA"): "I",
+}
+"""Capital letters that fold to other text, in addition to Latin letters with an accent or stroke.
+
+Cyrillic and Greek letters fold to the Latin letter that looks the same.
+"""
+
+_LATIN_NAME = re.compile(
+    r"LATIN (?:CAPITAL LETTER|SMALL LETTER|LETTER SMALL CAPITAL)"
+    r" (?:DOTLESS |AFRICAN )?(AE|[A-Z])(?: WITH .+)?"
+)
+_DASHES_AND_DOTS: Final = frozenset(
+    # Minus sign, modifier minus, hyphen bullet; middle dots and bullets; the ideographic full stop.
+    ".\u2212\u02d7\u2043\u00b7\u2022\u2027\u2219\u22c5\u25cf\u30fb\u3002"
+)
+_ACCENTS = re.compile(
+    # Combining accents and strokes, then variation selectors.
+    "[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f\ufe00-\ufe0f"
+    "\U000e0100-\U000e01ef]"
+)
+_INVISIBLE = re.compile(
+    # Soft hyphen, zero-width and bidirectional characters, byte order mark.
+    "[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]"
+)
+_CHARACTERS_CACHED = 4_096
+_MAX_PATTERN = 2 * MAX_PLATE_LENGTH
 
 
 def normalise_plate(text: str) -> str:
     """Return the form in which plates are stored, queried and matched.
 
-    Upper case, compatibility-folded (NFKC), with white space, dots and dashes dropped. Other
-    characters stay, so a query for something that no plate holds finds nothing instead of all.
-    Idempotent. Does not limit the length.
+    Letters and digits become what readers write. White space, dots, dashes and invisible
+    characters are removed. Characters that cannot be folded stay, so that a text that no plate
+    can have matches none. Idempotent. Does not limit the length.
     """
-    while (folded := _fold(text)) != text:
-        text = folded
-    return text
+    if text.isascii() and text.isalnum():
+        return text.upper()
+    return "".join(
+        character if (folded := _folded(character)) is None else folded for character in text
+    )
 
 
-def _fold(text: str) -> str:
-    # Dropping a separator can bring a letter and a combining mark together, and an upper-case form
-    # can have a compatibility form of its own, so one pass is not always the last.
-    return _SEPARATORS.sub("", unicodedata.normalize("NFKC", text).upper())
+def typed_plate(text: str, *, wildcards: bool = False) -> str:
+    """Return a plate that a person or a client wrote, normalised.
+
+    With ``wildcards``, ``*`` and ``?`` stay; otherwise they are refused too.
+
+    Raises:
+        InvalidCharacterError: a character cannot be folded.
+    """
+    for position, character in enumerate(text, 1):
+        folded = _folded(character)
+        if folded is None or not (wildcards or folded.isalnum() or folded == ""):
+            raise InvalidCharacterError(character, position)
+    return normalise_plate(text)
+
+
+def whole_plate(text: str) -> str:
+    """Return a plate that a person or a client wrote, normalised and without wildcards.
+
+    Raises:
+        InvalidInputError: as for :func:`typed_plate`, or it is empty or longer than any plate.
+    """
+    plate = typed_plate(text)
+    if not 0 < len(plate) <= MAX_PLATE_LENGTH:
+        raise InvalidInputError(
+            f"must have 1 to {MAX_PLATE_LENGTH} letters and digits", code="invalid_plate"
+        )
+    return plate
+
+
+def list_entry(text: str) -> str:
+    """Return an entry of a list of plates, which may have wildcards, normalised.
+
+    Raises:
+        InvalidInputError: as for :func:`typed_plate`, or no plate can match it.
+    """
+    entry = typed_plate(text, wildcards=True)
+    if not entry:
+        raise InvalidInputError(
+            "must be letters and digits, * for any characters, ? for one", code="empty_plate"
+        )
+    if len(entry.replace("*", "")) > MAX_PLATE_LENGTH or len(entry) > _MAX_PATTERN:
+        raise InvalidInputError(
+            f"must have at most {MAX_PLATE_LENGTH} letters and digits", code="plate_too_long"
+        )
+    return entry
 
 
 def mask_plate(text: str) -> str:
@@ -35,3 +155,47 @@ def mask_plate(text: str) -> str:
     if len(text) <= 2:
         return "*" * len(text)
     return f"{text[0]}{'*' * (len(text) - 2)}{text[-1]}"
+
+
+@lru_cache(_CHARACTERS_CACHED)
+def _folded(character: str) -> str | None:
+    """Return what a character folds to; None if it cannot be folded."""
+    if _is_dropped(character):
+        return ""
+    parts = unicodedata.normalize("NFKD", character)
+    if parts[0] == " ":
+        # An accent without a letter, which decomposes to a space and a combining accent.
+        return None
+    # The upper-case form of a letter may have a decomposition of its own.
+    capitals = "".join(part if _is_dropped(part) else part.upper() for part in parts)
+    folded = [_letter(part) for part in unicodedata.normalize("NFKD", capitals)]
+    return None if None in folded else "".join(filter(None, folded))
+
+
+def _letter(part: str) -> str | None:
+    """Return what a decomposed capital letter, digit or sign folds to."""
+    if _is_dropped(part):
+        return ""
+    if part in WILDCARDS or (part.isascii() and part.isalnum()):
+        return part
+    digit = unicodedata.decimal(part, None)
+    if digit is not None:
+        return str(digit)
+    if named := _LATIN_NAME.fullmatch(unicodedata.name(part, "")):
+        return named.group(1)
+    return LETTERS.get(part)
+
+
+def _is_dropped(character: str) -> bool:
+    return (
+        character.isspace()
+        or character in _DASHES_AND_DOTS
+        or unicodedata.category(character) == "Pd"
+        or _ACCENTS.match(character) is not None
+        or _INVISIBLE.match(character) is not None
+    )
+
+
+def _shown(character: str) -> str:
+    code = f"U+{ord(character):04X}"
+    return f'"{character}" ({code})' if character.isprintable() else code

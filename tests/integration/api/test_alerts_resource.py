@@ -343,6 +343,9 @@ def _addresses(number: int) -> dict[str, Any]:
         ({"plates": ["AB12", ""]}, "plates.1"),
         ({"plates": ["- ."]}, "plates.0"),
         ({"plates": ["AB%12"]}, "plates.0"),
+        ({"plates": ["AB12", "AB/123"]}, "plates.1"),
+        ({"plates": ["\u042f1*"]}, "plates.0"),
+        ({"plates": ["\u00df" * 8 + "1"]}, "plates.0"),
         ({"plates": ["A" * 17]}, "plates.0"),
         ({"plates": ["*A" * 17]}, "plates.0"),
         ({"cameraScope": "some"}, "cameraScope"),
@@ -525,3 +528,15 @@ async def test_lists_that_are_slow_to_compare_have_a_limit_for_the_account(
     assert (await alerts.put(path, json={"plates": slow})).status_code == 409
     listed = (await alerts.get(PATH)).json()["alerts"]
     assert [len(each["plates"]) for each in listed] == [3, 1000]
+
+
+async def test_plates_in_any_spelling_are_taken_and_others_named(alerts: httpx.AsyncClient) -> None:
+    plates = ["B \u00c4B 123", "V\u0410677VR", "\u00fcgl*"]
+    made = await alerts.post(PATH, json=BODY | {"plates": plates})
+    refused = await alerts.post(PATH, json=BODY | {"plates": ["AB1", "A \u0416 1"]})
+
+    assert (made.status_code, made.json()["alert"]["plates"]) == (201, plates)
+    assert refused.status_code == 400
+    (fault,) = refused.json()["fields"]
+    assert fault["path"] == "plates.1"
+    assert fault["message"].startswith('must not contain "\u0416" (U+0416) at position 3;')

@@ -79,7 +79,7 @@ async def test_it_stands_beside_the_reading_until_it_is_taken_back(
     clickhouse: ClickHouseClient, client: httpx.AsyncClient, owner: Caller
 ) -> None:
     first, second = await _passed(clickhouse, owner, "A812CD", "XY99Z")
-    answer = await _put(client, first, plate="ab-12 cd", region="PT")
+    answer = await _put(client, first, plate="\u00e4b-12 \u0421d", region="PT")
     written = answer.json()["correction"]
 
     assert answer.status_code == 200
@@ -102,7 +102,10 @@ async def test_it_stands_beside_the_reading_until_it_is_taken_back(
     assert "correction" not in one
 
 
-@pytest.mark.parametrize("body", [{}, {"plate": ""}, {"plate": "AB*"}, {"plate": "A" * 17}])
+@pytest.mark.parametrize(
+    "body",
+    [{}, {"plate": ""}, {"plate": "AB*"}, {"plate": "A" * 17}, {"plate": "A\u0416"}],
+)
 async def test_what_no_plate_can_be_is_refused(
     clickhouse: ClickHouseClient, client: httpx.AsyncClient, owner: Caller, body: dict[str, str]
 ) -> None:

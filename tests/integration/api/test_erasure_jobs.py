@@ -82,7 +82,8 @@ async def test_what_is_done_is_told_and_the_plate_forgotten(
 ) -> None:
     caller = await application.new_owner()
     job = await ask(application, caller)
-    assert (await ask(application, caller, "ab 12-cd"))["id"] == job["id"]
+    for spelling in ("ab 12-cd", "\u00c4\u0412\u200b12\u0107\u0111"):
+        assert (await ask(application, caller, spelling))["id"] == job["id"]
     sweep = application.services.erasure_jobs.sweep
 
     assert [await sweep(), await sweep()] == [1, 0]
@@ -107,8 +108,9 @@ async def test_what_is_done_is_told_and_the_plate_forgotten(
         assert (await stranger.get("/api/erasures")).json() == {"erasures": []}
         assert (await stranger.get(f"/api/erasures/{job['id']}")).status_code == 404
         assert (await stranger.get(f"/api/erasures/{uuid4()}")).status_code == 404
-        wrong = await stranger.post("/api/erasures", json={"plate": " - "})
-    assert (wrong.status_code, wrong.json()["fields"][0]["path"]) == (400, "plate")
+        for plate in (" - ", "AB*", "A\u0416"):
+            wrong = await stranger.post("/api/erasures", json={"plate": plate})
+            assert (wrong.status_code, wrong.json()["fields"][0]["path"]) == (400, "plate")
 
 
 async def test_an_account_has_one_done_at_a_time_and_a_killed_process_leaves_it_to_the_next(

@@ -7,6 +7,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from structlog.testing import capture_logs
 
 from common.alerting.rule import Condition, Rule, SeenPlate, rule_of, seen_plate
 from common.alerting.rule_index import RuleIndex
@@ -120,8 +121,21 @@ def test_all_conditions_that_fail_are_reported() -> None:
 
 
 def test_an_entry_that_no_plate_can_be_disables_no_other() -> None:
-    listed = alert(1, plate_match_mode=PlateMatchMode.SPECIFIC, plates=("--", "A" * 40, "AB00001"))
-    assert rule_of(listed).failures(_seen()) == ()
+    plates = ("--", "A" * 40, "AB/00001", "\u4eacA1", "AB00001")
+    listed = alert(1, plate_match_mode=PlateMatchMode.SPECIFIC, plates=plates)
+    with capture_logs() as logs:
+        assert rule_of(listed).failures(_seen()) == ()
+
+    assert [(line["event"], line["entries"]) for line in logs] == [("alert_plates_ignored", 4)]
+    assert not any(plate in str(logs) for plate in plates)
+
+
+@pytest.mark.parametrize("written", ["\u00e4b 00.001", "\u0410\u041200001", "A\u200bB-00001"])
+@pytest.mark.parametrize("mode", [PlateMatchMode.SPECIFIC, PlateMatchMode.ALLOWLIST])
+def test_entries_are_folded_to_what_readers_write(written: str, mode: PlateMatchMode) -> None:
+    failures = rule_of(alert(1, plate_match_mode=mode, plates=(written,))).failures(_seen())
+
+    assert (Condition.PLATE in failures) == (mode is PlateMatchMode.ALLOWLIST)
 
 
 def test_a_replaced_rule_leaves_nothing_behind() -> None:

@@ -10,11 +10,9 @@ from common.plates.matching import PlateMatcher, listed_plate
 from common.plates.ngram_index import edited_grams, pattern_grams
 from common.plates.partition_index import plate_pairs, text_pairs
 
-# With those that mark a plate's ends in the index.
+# Plates with the characters that mark their ends in the index.
 _characters = "AB08^$"
-_matchers = st.builds(
-    listed_plate, st.text(_characters + "*?", min_size=1, max_size=6), st.integers(0, 2)
-)
+_matchers = st.builds(listed_plate, st.text("AB08*?", min_size=1, max_size=6), st.integers(0, 2))
 _lists = st.lists(st.lists(_matchers, max_size=3), max_size=10)
 
 

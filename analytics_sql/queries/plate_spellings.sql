@@ -1,0 +1,26 @@
+-- Question: how are plates written in an owner's deliveries, where not in the normalised form, in a span?
+--
+-- Parameters:
+--   user_id             owner
+--   from_ms, before_ms  Unix ms, UTC: of the event; from is inclusive, before exclusive
+-- Result: plate (as written), each once. The caller normalises it.
+-- Sort key: (user_id); one scan of the owner's rows, three months at the most.
+SELECT DISTINCT plate
+FROM delivery_attempts
+ARRAY JOIN arrayFilter(
+  written -> match(written, '[^0-9A-Z]'),
+  arrayConcat(
+      [
+          JSONExtractString(delivery, 'recognition', 'plate'),
+          JSONExtractString(delivery, 'trigger', 'recognition', 'plate'),
+          JSONExtractString(delivery, 'trigger', 'early', 'plate')
+      ],
+      JSONExtract(delivery, 'recognition', 'sighted', 'Array(Tuple(plate String))').plate,
+      JSONExtract(delivery, 'trigger', 'recognition', 'sighted', 'Array(Tuple(plate String))').plate,
+      JSONExtract(delivery, 'trigger', 'alert', 'plates', 'Array(String)')
+  )
+) AS plate
+WHERE user_id = {user_id:UUID}
+  AND occurred >= fromUnixTimestamp64Milli({from_ms:Int64}, 'UTC')
+  AND occurred < fromUnixTimestamp64Milli({before_ms:Int64}, 'UTC')
+  AND delivery != ''
