@@ -21,6 +21,7 @@ from api.docs import routes as docs_routes
 from api.erasure import routes as erasure_routes
 from api.exports import routes as exports_routes
 from api.health import routes as health_routes
+from api.imports import routes as imports_routes
 from api.live import routes as live_routes
 from api.middleware.error_handlers import install_error_handlers
 from api.middleware.guard import permission_table
@@ -47,6 +48,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     cameras_routes.router,
     pictures_routes.router,
     alerts_routes.router,
+    imports_routes.router,
     deliveries_routes.alert_router,
     webhooks_routes.router,
     deliveries_routes.webhook_router,

@@ -66,6 +66,7 @@ class ErrorCode(StrEnum):
     IMAGE_TOO_LARGE = "image_too_large"
     TRUNCATED_IMAGE = "truncated_image"
     UNREADABLE_IMAGE = "unreadable_image"
+    UNREADABLE_FILE = "unreadable_file"
     MISSING_CREDENTIALS = "missing_credentials"
     INVALID_CREDENTIALS = "invalid_credentials"
     EXPIRED_CREDENTIALS = "expired_credentials"
@@ -128,6 +129,7 @@ ERROR_RULES: Mapping[ErrorCode, ErrorRule] = {
     ErrorCode.IMAGE_TOO_LARGE: ErrorRule(_BAD, "The image has too many pixels."),
     ErrorCode.TRUNCATED_IMAGE: ErrorRule(_BAD, "The image ends too early."),
     ErrorCode.UNREADABLE_IMAGE: ErrorRule(_BAD, "The image cannot be read."),
+    ErrorCode.UNREADABLE_FILE: ErrorRule(_BAD, "The file cannot be read as CSV."),
     ErrorCode.MISSING_CREDENTIALS: ErrorRule(
         HTTPStatus.UNAUTHORIZED, "Send an API key in the header: Authorization: Bearer pk_..."
     ),

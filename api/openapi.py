@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from api.errors import ERROR_RULES, ErrorCode
 from api.event_schemas import event_description
-from api.middleware.bodies import MAX_IMAGE_BYTES
+from api.middleware.bodies import MAX_IMAGE_BYTES, MAX_TABLE_BYTES
 from api.middleware.documents import Document
 from api.middleware.guard import GuardedRoute
 from api.openapi_fields import describe_fields
@@ -136,6 +136,10 @@ that counts in a limit carries `RateLimit-Limit`, `RateLimit-Remaining` and `Rat
 `components.headers`). Ids that belong to another account are answered as if they did not exist.
 HEAD is answered like GET, without the body.
 """
+_FILES = {
+    BodyKind.IMAGE: f"A JPEG or PNG file of at most {MAX_IMAGE_BYTES} bytes.",
+    BodyKind.TABLE: f"A CSV file of at most {MAX_TABLE_BYTES} bytes.",
+}
 _SECURITY = "apiKey"
 _SESSION = "session"
 _REQUEST_ID = {
@@ -242,10 +246,10 @@ def _complete(operation: dict[str, Any], access: Access) -> None:
         parameter["schema"].pop("description", None)
         if not parameter["required"]:
             del parameter["required"]
-    if access.body is BodyKind.IMAGE:
+    if access.body in _FILES:
         operation["requestBody"] = {
             "required": True,
-            "description": f"A JPEG or PNG file of at most {MAX_IMAGE_BYTES} bytes.",
+            "description": _FILES[access.body],
             "content": {access.body.value: {"schema": {"type": "string", "format": "binary"}}},
         }
 

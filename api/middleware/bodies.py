@@ -17,6 +17,9 @@ MAX_PUBLIC_JSON_BODY_BYTES = 16_384
 JSON_BODY_SECONDS = 20.0
 """The time for the whole body, however much trickles in."""
 
+MAX_TABLE_BYTES = 1_048_576
+"""Of a CSV file: some ten thousand rows, ten times as many as a list has plates."""
+
 MAX_IMAGE_BYTES = 10 * 1024 * 1024
 """10 MB of the interface, read as 10 MiB so that neither reading of it is refused."""
 
@@ -50,6 +53,11 @@ IMAGE_RULE = BodyRule(
     IMAGE_BODY_SECONDS,
     MIN_BYTES,
     f"The image is larger than {MAX_IMAGE_BYTES} bytes.",
+)
+TABLE_RULE = BodyRule(
+    MAX_TABLE_BYTES,
+    JSON_BODY_SECONDS,
+    too_large=f"The file is larger than {MAX_TABLE_BYTES} bytes.",
 )
 
 
@@ -100,6 +108,18 @@ def bytes_to_come(request: Request, rule: BodyRule) -> int:
     if size > rule.max_bytes:
         raise _too_large(rule)
     return size if size > UNCOUNTED_BYTES else 0
+
+
+async def read_body(request: Request) -> bytes:
+    """Return the body.
+
+    Raises:
+        BodyRefusedError: 400, it does not arrive in full; or as the request's body is limited.
+    """
+    try:
+        return await request.body()
+    except ClientDisconnect as error:
+        raise BodyRefusedError(ApiError(ErrorCode.INCOMPLETE_BODY)) from error
 
 
 async def read_image_body(request: Request) -> bytes:

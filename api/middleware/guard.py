@@ -25,6 +25,7 @@ from api.middleware.bodies import (
     IMAGE_RULE,
     JSON_RULE,
     PUBLIC_JSON_RULE,
+    TABLE_RULE,
     BodyRule,
     bytes_to_come,
     with_limited_body,
@@ -299,6 +300,8 @@ def _announces_body(request: Request) -> bool:
 def _body_rule(access: Access) -> BodyRule:
     if access.body is BodyKind.IMAGE:
         return IMAGE_RULE
+    if access.body is BodyKind.TABLE:
+        return TABLE_RULE
     return PUBLIC_JSON_RULE if isinstance(access.scope, Public) else JSON_RULE
 
 

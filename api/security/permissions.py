@@ -104,6 +104,7 @@ class BodyKind(Enum):
     NONE = "none"
     JSON = "application/json"
     IMAGE = "application/octet-stream"
+    TABLE = "text/csv"
 
 
 class AddressLimit(StrEnum):

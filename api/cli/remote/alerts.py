@@ -7,13 +7,20 @@ import typer
 
 from api.cli.commands import JsonOption, command_group, fail
 from api.cli.remote.connection import Json, connected
-from api.cli.remote.shown import confirm, local_time, show_json, show_table
+from api.cli.remote.shown import (
+    EncodingOption,
+    confirm,
+    local_time,
+    show_json,
+    show_skipped,
+    show_table,
+)
 
 alerts_app = command_group("Your alerts.")
 
 AlertId = Annotated[str, typer.Argument(help="Id of the alert.")]
 PlatesFile = Annotated[
-    typer.FileText, typer.Argument(encoding="utf-8-sig", help="A plate a line; or -.")
+    typer.FileBinaryRead, typer.Argument(help="A plate on each line, or a CSV file; or -.")
 ]
 YesOption = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 
@@ -69,15 +76,34 @@ def add(
 
 
 @alerts_app.command("plates")
-def set_plates(alert_id: AlertId, file: PlatesFile, as_json: JsonOption = False) -> None:
-    """Replace the plates of an alert by those of a file."""
-    plates = [line.strip() for line in file if line.strip()]
+def set_plates(
+    alert_id: AlertId,
+    file: PlatesFile,
+    encoding: EncodingOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Replace the plates of an alert with those of a file; exit with 1 if rows were skipped.
+
+    The alert is not changed if all rows were skipped.
+    """
     with connected() as api:
-        changed = api.put(f"/api/alertas/{alert_id}", {"plates": plates})
+        found = api.read_csv("/api/alertas/plates/import", file.read(), encoding)
+        body = {"plates": found["plates"]}
+        if found["plateNames"]:
+            body["plateNames"] = found["plateNames"]
+        if not found["plates"] and found["skippedCount"]:
+            show_skipped(found)
+            fail("the file has no plate that can be used; the alert is not changed")
+        changed = api.put(f"/api/alertas/{alert_id}", body)
+    show_skipped(found)
     if as_json:
-        show_json(changed)
+        show_json(changed | {"import": found})
     else:
+        counts = f"{found['taken']} taken, {found['duplicates']} duplicates"
+        typer.echo(f"{counts}, {found['skippedCount']} skipped ({found['encoding']})")
         typer.echo(f"{changed['alert']['name']} has {len(changed['alert']['plates'])} plates")
+    if found["skippedCount"]:
+        raise typer.Exit(1)
 
 
 @alerts_app.command("enable")

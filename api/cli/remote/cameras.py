@@ -1,25 +1,24 @@
 """``platestream cameras``: the cameras of the account whose key is used."""
 
-import csv
 import sys
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
 
-from api.cli.commands import JsonOption, command_group, fail, with_progress
+from api.cli.commands import JsonOption, command_group, with_progress
 from api.cli.remote.connection import Json, RefusedError, RemoteApi, connected
-from api.cli.remote.shown import confirm, local_time, show_json, show_table
+from api.cli.remote.shown import (
+    EncodingOption,
+    confirm,
+    local_time,
+    show_json,
+    show_skipped,
+    show_table,
+)
 
 cameras_app = command_group("Your cameras.")
 
-_NUMBERS: Final = {"sampleFps": float, "minPlateWidth": int}
-_COLUMNS: Final = (
-    *("name", "rtspUrl", "location", "identifier", "sampleFps", "minPlateWidth", "timezone"),
-    *("enabled", "motionUrl"),
-)
-_REQUIRED: Final = ("name", "rtspUrl")
-_NO: Final = {"false", "no", "0"}
 _IS_THERE: Final = "duplicate_identifier"
 
 CameraId = Annotated[str, typer.Argument(help="Id of the camera.")]
@@ -119,26 +118,28 @@ def test(
 
 @cameras_app.command("import")
 def import_cameras(
-    file: Annotated[typer.FileText, typer.Argument(encoding="utf-8-sig", help="CSV file, or -.")],
+    file: Annotated[typer.FileBinaryRead, typer.Argument(help="CSV file, or -.")],
+    encoding: EncodingOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Register the cameras of a CSV file with the columns of the console's import.
 
-    Those that are there already are left aside; each of the others is registered by itself. 1
-    where one of them was not.
+    Cameras that exist already are left as they are. Exit with 1 if a camera was not registered or
+    a row was skipped.
     """
-    rows = _rows(file.read())
     with connected() as api:
-        results = [_register(api, row) for row in with_progress(rows, "cameras")]
+        found = api.read_csv("/api/cameras/import", file.read(), encoding)
+        results = [_register(api, row) for row in with_progress(found["cameras"], "cameras")]
     counts = {what: sum(one["result"] == what for one in results) for what in _RESULTS}
+    show_skipped(found)
     if as_json:
-        show_json({**counts, "lines": results})
+        show_json({**counts, "lines": results, "skipped": found["skipped"]})
     else:
         for one in results:
             if one["result"] == "failed":
                 typer.echo(f"line {one['line']}, {one['name']}: {one['error']}", err=True)
         typer.echo(", ".join(f"{count} {what}" for what, count in counts.items()))
-    if counts["failed"]:
+    if counts["failed"] or found["skipped"]:
         raise typer.Exit(1)
 
 
@@ -183,7 +184,7 @@ _RESULTS: Final = ("added", "already there", "failed")
 
 
 def _register(api: RemoteApi, row: Json) -> Json:
-    line, body = row["line"], row["body"]
+    line, body = row["line"], row["camera"]
     result: Json = {"line": line, "name": body.get("name", ""), "result": "added"}
     try:
         made = api.post("/api/cameras", body)
@@ -194,39 +195,6 @@ def _register(api: RemoteApi, row: Json) -> Json:
             **({} if is_there else {"error": str(refusal)}),
         }
     return result | {"id": made["camera"]["id"]}
-
-
-def _rows(text: str) -> list[Json]:
-    head = text.partition("\n")[0]
-    separator = max(",;\t", key=head.count)
-    reader = csv.DictReader(text.splitlines(), delimiter=separator, skipinitialspace=True)
-    names = [name.strip() for name in reader.fieldnames or ()]
-    unknown = [name for name in names if name not in _COLUMNS]
-    if unknown or not set(_REQUIRED) <= set(names):
-        fail(
-            f"the first line must name {' and '.join(_REQUIRED)}, and may name"
-            f" {', '.join(_COLUMNS[2:])}" + (f"; not {', '.join(unknown)}" if unknown else "")
-        )
-    reader.fieldnames = names
-    return [{"line": reader.line_num, "body": _camera(row)} for row in reader]
-
-
-def _camera(row: dict[str | Any, str | Any]) -> Json:
-    return {
-        name: _value(name, text.strip())
-        for name, text in row.items()
-        if isinstance(name, str) and text and text.strip()
-    }
-
-
-def _value(name: str, text: str) -> Any:
-    if name == "enabled":
-        return text.lower() not in _NO
-    try:
-        return _NUMBERS.get(name, str)(text)
-    except ValueError:
-        # The API says what is wrong with it.
-        return text
 
 
 def _address(text: str) -> str:

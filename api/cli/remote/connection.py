@@ -72,6 +72,12 @@ class RemoteApi:
         """Return the answer to a POST of JSON, or of bytes as they are."""
         return self._json(self._send("POST", _with(path, query), **_body(body)))
 
+    def read_csv(self, path: str, data: bytes, encoding: str | None) -> Json:
+        """Return the answer to a POST of a CSV file."""
+        headers = {"Content-Type": "text/csv"}
+        address = _with(path, {"encoding": encoding})
+        return self._json(self._send("POST", address, body=data, headers=headers))
+
     def put(self, path: str, body: Fields) -> Json:
         """Return the answer to a PUT of JSON."""
         return self._json(self._send("PUT", path, **_body(body)))

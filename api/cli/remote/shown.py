@@ -1,13 +1,18 @@
 """What commands show: aligned columns for people, times in their own zone, a bar for long work."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import typer
 
 from api.cli.commands import fail
+
+EncodingOption = Annotated[
+    str | None,
+    typer.Option(help="Encoding of the file, for example windows-1252; detected by default."),
+]
 
 _UNITS: Final = {"m": "minutes", "h": "hours", "d": "days"}
 
@@ -24,6 +29,13 @@ def show_table(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
 def show_json(value: Any) -> None:
     """Print JSON, readable for people and programs."""
     typer.echo(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def show_skipped(found: Mapping[str, Any]) -> None:
+    """Print the rows of a CSV file that an import skipped, on standard error."""
+    for row in found["skipped"]:
+        text = json.dumps(row["text"], ensure_ascii=False)
+        typer.echo(f"line {row['line']}, {text}: {row['reason']}", err=True)
 
 
 def local_time(text: str | None) -> str:

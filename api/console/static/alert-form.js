@@ -102,6 +102,13 @@ const isOf = (form, kind) => (field) => {
   return place !== null && bodyOf(form).notifications[Number(place[1])]?.type === kind;
 };
 
+/** The fault of an entry of the list, with the entry. */
+function plateFault(form, failure) {
+  const found = failure?.fields.find((field) => /^plates\.\d+/.test(field.path));
+  const plate = found && bodyOf(form).plates[Number(found.path.split(".")[1])];
+  return plate && `${plate}: ${found.message}`;
+}
+
 export function AlertFields({ form, onForm, failure, cameras, accountZone, sendsEmail }) {
   const seesWebhooks = useMay("webhooks:read");
   const set = (name) => (value) => onForm({ ...form, [name]: value });
@@ -111,7 +118,7 @@ export function AlertFields({ form, onForm, failure, cameras, accountZone, sends
       <${TextField} label=${t("Description")} maxlength="2000" value=${form.description} onValue=${set("description")} fault=${fault("description")} hint=${t("Stands in its e-mails.")} />
       <${SelectField} label=${t("Fires for")} value=${form.plateMatchMode} onValue=${set("plateMatchMode")} options=${[["specific", t("the plates of the list")], ["allowlist", t("all plates but those of the list")], ["any", t("any plate")]]} />
       <${SelectField} label=${t("Errors of reading that are allowed")} value=${form.matchTolerance} onValue=${set("matchTolerance")} options=${[["0", t("none")], ["1", t("one look-alike or character")], ["2", t("two look-alikes or characters")]]} disabled=${form.plateMatchMode === "any"} />
-      ${form.plateMatchMode !== "any" && html`<${PlateListField} text=${form.plates} onText=${set("plates")} fault=${fault("plates") ?? fault("plateNames")} />`}
+      ${form.plateMatchMode !== "any" && html`<${PlateListField} text=${form.plates} onText=${set("plates")} fault=${plateFault(form, failure) ?? fault("plates") ?? fault("plateNames")} />`}
       <${Field} label=${t("Least confidence, in per cent")} fault=${fault("minConfidence")} hint=${t("Less sure readings do not set it off.")}>${(ids) => html`<input ...${ids} type="number" min="0" max="100" step="1" required value=${form.minConfidence} onInput=${(event) => set("minConfidence")(event.currentTarget.value)} />`}</${Field}>
       <${CamerasChoice} form=${form} onForm=${onForm} cameras=${cameras} fault=${fault("cameraIds")} />
     </div></section>

@@ -109,16 +109,17 @@ function noteBudget(path, answer) {
  * Sends a request and returns the answer, whatever its status.
  * @param {string} method
  * @param {string} path with its query
- * @param {{body?: unknown, signal?: AbortSignal, headers?: Record<string, string>}} [options]
+ * @param {{body?: unknown, csv?: Blob, signal?: AbortSignal, headers?: Record<string, string>}} [options]
  */
-export async function request(method, path, { body, signal: abort, headers } = {}) {
+export async function request(method, path, { body, csv, signal: abort, headers } = {}) {
+  const type = csv ? "text/csv" : body === undefined ? "" : "application/json";
   let answer;
   try {
     answer = await fetch(path, {
       method,
       signal: abort,
-      headers: { ...headers, ...(body === undefined ? {} : { "Content-Type": "application/json" }) },
-      body: body === undefined ? undefined : JSON.stringify(body),
+      headers: { ...headers, ...(type && { "Content-Type": type }) },
+      body: csv ?? (body === undefined ? undefined : JSON.stringify(body)),
     });
   } catch (error) {
     if (abort?.aborted) throw error;
@@ -134,12 +135,12 @@ export async function request(method, path, { body, signal: abort, headers } = {
  * Sends a request and returns the JSON of its answer, null where it has none.
  * @param {string} method
  * @param {string} path
- * @param {{query?: Record<string, unknown>, body?: unknown, signal?: AbortSignal}} [options]
+ * @param {{query?: Record<string, unknown>, body?: unknown, csv?: Blob, signal?: AbortSignal}} [options]
  * @returns {Promise<any>}
  * @throws {Failure}
  */
-export async function call(method, path, { query, body, signal: abort } = {}) {
-  const answer = await request(method, path + queryText(query), { body, signal: abort });
+export async function call(method, path, { query, body, csv, signal: abort } = {}) {
+  const answer = await request(method, path + queryText(query), { body, csv, signal: abort });
   const json = await jsonOf(answer);
   if (answer.ok) return json;
   throw refusal(method, path, answer.status, json);

@@ -1,16 +1,13 @@
 /** @file A list of plates, each with a name or none: typed, pasted from anywhere, or from a file. */
 
-import { html, useRef } from "./html.js";
-import { readCsv } from "./csv.js";
-import { Field } from "./ui.js";
+import { html, useRef, useState } from "./html.js";
+import { SkippedRows, readCsv } from "./imports.js";
+import { useAction } from "./load.js";
+import { Field, FormFault } from "./ui.js";
 import { t, tn } from "./words.js";
 
-/** What may stand for a plate, once spaces, dots and dashes are gone. */
-const FORM = /^[\p{L}\p{N}*?]+$/u;
-
-/** What the first line of a file calls its columns. */
-const PLATE_TITLES = /^(plate|plates|number ?plate|placa|placas|matr[íi]culas?)$/i;
-const NAME_TITLES = /^(name|names|nome|nomes)$/i;
+/** Signs that no plate has; the API finds all others. */
+const SIGNS = /[!-)+,/:->@[-`{-~]/;
 
 const unquoted = (text) => text.trim().replace(/^"(.*)"$/, "$1").trim();
 
@@ -34,29 +31,31 @@ export function textOfPlates(plates, names) {
   return plates.map((plate) => (Object.hasOwn(names, plate) ? `${plate} = ${names[plate]}` : plate)).join("\n");
 }
 
-/** @param {string} plate */
-const isPlate = (plate) => FORM.test(plate.replace(/[\s.\-–·]/g, ""));
-
-/** The lines of a file: its first column has the plates, the second or the one of that title names. @param {string} text */
-function linesOf(text) {
-  const rows = readCsv(text);
-  const plateAt = Math.max(0, (rows[0] ?? []).findIndex((cell) => PLATE_TITLES.test(cell)));
-  const hasTitles = PLATE_TITLES.test(rows[0]?.[plateAt] ?? "");
-  const titled = hasTitles ? rows[0].findIndex((cell) => NAME_TITLES.test(cell)) : 1;
-  return rows.slice(hasTitles ? 1 : 0).filter((row) => isPlate(row[plateAt] ?? "")).map((row) => (row[titled] ? `${row[plateAt]} = ${row[titled]}` : row[plateAt]));
+/** What was taken of a file, and what was not. */
+function Report({ found }) {
+  return html`<div class="field wide under" role="status"><p class="note">${tn(found.taken, "{n} plate was read", "{n} plates were read")}${found.duplicates > 0 && html`, ${tn(found.duplicates, "{n} duplicate was left out", "{n} duplicates were left out")}`} (${found.encoding})</p>
+    <${SkippedRows} skipped=${found.skipped} count=${found.skippedCount} />
+  </div>`;
 }
 
 /** @param {{text: string, onText: (text: string) => void, fault?: string}} props */
 export function PlateListField({ text, onText, fault }) {
   const file = useRef(/** @type {HTMLInputElement | null} */ (null));
   const { plates, names } = plateListOf(text);
-  const odd = plates.filter((plate) => !isPlate(plate));
+  const odd = plates.filter((plate) => SIGNS.test(plate));
+  const [found, setFound] = useState(/** @type {any} */ (null));
+  const { isBusy, failure, run } = useAction();
   const read = async (event) => {
     const input = event.currentTarget;
     const chosen = input.files[0];
     if (!chosen) return;
-    const added = plateListOf([text, ...linesOf(await chosen.text())].join("\n"));
-    onText(textOfPlates(added.plates, added.names));
+    setFound(null);
+    await run(async () => {
+      const read = await readCsv("/api/alertas/plates/import", chosen);
+      const added = plateListOf([text, textOfPlates(read.plates, read.plateNames)].join("\n"));
+      onText(textOfPlates(added.plates, added.names));
+      setFound(read);
+    });
     input.value = "";
   };
   const named = Object.keys(names).length;
@@ -66,7 +65,9 @@ export function PlateListField({ text, onText, fault }) {
     </${Field}>
     <div class="field wide under"><span class="note" role="status">${tn(plates.length, "{n} plate", "{n} plates")}${named > 0 && html`, ${tn(named, "{n} with a name", "{n} with names")}`}</span>
       <input ref=${file} type="file" hidden accept=".csv,.txt,text/csv,text/plain" aria-label=${t("File with plates")} onChange=${read} />
-      <button type="button" onClick=${() => file.current?.click()}>${t("Add from a file")}</button>
-      <span class="note">${t("CSV: plates in the first column, names in the second.")}</span>
-    </div>`;
+      <button type="button" disabled=${isBusy} onClick=${() => file.current?.click()}>${t("Add from a file")}</button>
+      <span class="note">${t("A text file or CSV: a column of plates, and one of names if there is one.")}</span>
+      <${FormFault} failure=${failure} />
+    </div>
+    ${found && html`<${Report} found=${found} />`}`;
 }

@@ -47,6 +47,8 @@ class Call(Generic[T]):
     query: Mapping[str, str] = field(default_factory=dict)
     body: Mapping[str, Any] | bytes | None = None
     idempotency_key: str | None = None
+    content_type: str = "application/octet-stream"
+    """The type of ``body`` if that is bytes."""
 
     @property
     def may_be_repeated(self) -> bool:
@@ -56,16 +58,16 @@ class Call(Generic[T]):
     def request(self, http: httpx.Client | httpx.AsyncClient) -> httpx.Request:
         """Return the request, with the address and the headers of ``http``."""
         headers = {"Idempotency-Key": self.idempotency_key} if self.idempotency_key else {}
-        is_image = isinstance(self.body, bytes)
-        if is_image:
-            headers["Content-Type"] = "application/octet-stream"
+        is_file = isinstance(self.body, bytes)
+        if is_file:
+            headers["Content-Type"] = self.content_type
         return http.build_request(
             self.method,
             self.path,
             params=self.query,
             headers=headers,
             content=self.body if isinstance(self.body, bytes) else None,
-            json=None if is_image else self.body,
+            json=None if is_file else self.body,
         )
 
 

@@ -378,6 +378,7 @@ ErrorCode: TypeAlias = Literal[
     "image_too_large",
     "truncated_image",
     "unreadable_image",
+    "unreadable_file",
     "missing_credentials",
     "invalid_credentials",
     "expired_credentials",
@@ -429,8 +430,98 @@ EventName: TypeAlias = Literal[
 """The events that webhooks can get."""
 
 
+Encoding: TypeAlias = Literal[
+    "utf-8",
+    "utf-16",
+    "windows-1250",
+    "windows-1251",
+    "windows-1252",
+    "windows-1253",
+    "windows-1254",
+    "iso-8859-1",
+]
+"""Encodings of files, under their IANA names."""
+
+
 ExportFormat: TypeAlias = Literal["csv", "parquet", "arrow"]
 """The formats of a file."""
+
+
+Separator: TypeAlias = Literal["comma", "semicolon"]
+"""The separators of a CSV file's columns."""
+
+
+SkipCode: TypeAlias = Literal[
+    "invalid_character", "empty_plate", "plate_too_long", "unreadable_row", "limit_reached"
+]
+"""Reasons for which a row is skipped, for programs."""
+
+
+class ImportedCameraBody(TypedDict):
+    """A camera of a file."""
+
+    line: int
+    """Its first line in the file, from 1."""
+    camera: dict[str, Any]
+    """A body for `POST /api/cameras`, which checks it."""
+
+
+class SkippedRowBody(TypedDict):
+    """A row that was not taken."""
+
+    line: int
+    """Its first line in the file, from 1."""
+    text: str
+    """The plate as written, or the row."""
+    code: SkipCode
+    """The reason, for programs."""
+    reason: str
+    """The reason, for people."""
+    position: NotRequired[int]
+    """Position of an invalid character in `text`, from 1."""
+
+
+class CameraImportAnswer(TypedDict):
+    """The cameras of a file."""
+
+    cameras: list[ImportedCameraBody]
+    """In the order of the file."""
+    skipped: list[SkippedRowBody]
+    """The rows that cannot be read."""
+    encoding: Encoding
+    """The encoding that was used."""
+    separator: str
+    """The separator of columns that was used."""
+
+
+class PlateImportAnswer(TypedDict):
+    """The plates of a file, and what became of each row.
+
+    `rows` is the sum of `taken`, `duplicates`, `blank`, `headings` and `skippedCount`.
+    """
+
+    plates: list[str]
+    """Plates as written, for an alert's `plates`."""
+    plateNames: dict[str, str]
+    """Their names, for `plateNames`: from the column of names, or from the one after the plates."""
+    rows: int
+    """Rows of the file."""
+    taken: int
+    """Rows whose plate is in `plates`."""
+    duplicates: int
+    """Rows with a plate that an earlier row has."""
+    blank: int
+    """Blank rows and comments (`#`)."""
+    headings: int
+    """Rows with titles of columns, or `sep=;`."""
+    skippedCount: int
+    """Rows that were skipped."""
+    skipped: list[SkippedRowBody]
+    """The rows that were skipped, at most 1000."""
+    encoding: Encoding
+    """The encoding that was used."""
+    separator: str
+    """The separator of columns that was used."""
 
 
 class FieldError(TypedDict):

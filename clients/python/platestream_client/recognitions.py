@@ -36,6 +36,7 @@ from platestream_client.models import (
     RecognitionBody,
     RecognitionDeliveryBody,
     RecognizeAnswer,
+    Separator,
     WrittenCorrection,
 )
 from platestream_client.stream import Follow
@@ -110,6 +111,8 @@ class Recognitions(Resource[Way]):
         min_confidence: float | None = None,
         from_: datetime | str | None = None,
         to: datetime | str | None = None,
+        excel: bool | None = None,
+        separator: Separator | None = None,
         rows: int = _EXPORT_PAGE,
         last_key: str | None = None,
     ) -> Pages[ExportPart]:
@@ -122,6 +125,8 @@ class Recognitions(Resource[Way]):
             minConfidence=min_confidence,
             from_=from_,
             to=to,
+            excel=excel,
+            separator=separator,
             limit=rows,
             lastKey=last_key,
         )

@@ -42,14 +42,17 @@ from platestream_client.models import (
     CameraCreate,
     CameraDeleted,
     CameraFunnel,
+    CameraImportAnswer,
     CameraTest,
     CameraTestBody,
     CameraUpdate,
     CreditsBody,
     DeliveryBody,
+    Encoding,
     EventName,
     NewApiKeyAnswer,
     NotificationTest,
+    PlateImportAnswer,
     QueuedBody,
     ReplayAnswer,
     RotateSecret,
@@ -95,6 +98,16 @@ class Cameras(Resource[Way]):
         return Call("POST", "/api/cameras/test", field_of("test"), body={**address})
 
     @call
+    def read_csv(
+        self, data: bytes, *, encoding: Encoding | None = None
+    ) -> Call[CameraImportAnswer]:
+        """Return the cameras of a CSV file, to be created one by one. Nothing is stored."""
+        given = query(encoding=encoding)
+        return Call(
+            "POST", "/api/cameras/import", whole, given, bytes(data), content_type="text/csv"
+        )
+
+    @call
     def funnel(
         self, id: Id, *, from_: datetime | str | None = None, to: datetime | str | None = None
     ) -> Call[CameraFunnel]:
@@ -134,6 +147,14 @@ class Alerts(Resource[Way]):
     def delete(self, id: Id) -> Call[None]:
         """Delete an alert."""
         return Call("DELETE", path("/api/alertas/{}", id), nothing)
+
+    @call
+    def read_csv(self, data: bytes, *, encoding: Encoding | None = None) -> Call[PlateImportAnswer]:
+        """Return the plates of a CSV file, and the rows that were skipped. Nothing is stored."""
+        given = query(encoding=encoding)
+        return Call(
+            "POST", "/api/alertas/plates/import", whole, given, bytes(data), content_type="text/csv"
+        )
 
     @call
     def test(self, alert: AlertTest) -> Call[AlertTestResult]:

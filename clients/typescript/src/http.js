@@ -21,6 +21,7 @@ import { ApiError, PlatestreamError, UnreachableError, errorOf } from "./errors.
  * @property {Record<string, Given>} [query]
  * @property {unknown} [json]
  * @property {Uint8Array | Blob} [image]
+ * @property {Uint8Array | Blob} [csv]
  * @property {string} [idempotencyKey]
  */
 
@@ -94,7 +95,7 @@ export class Http {
    * @param {AbortSignal} signal
    */
   async send(request, more, signal) {
-    const { method, path, query = {}, json, image, idempotencyKey } = request;
+    const { method, path, query = {}, json, image, csv, idempotencyKey } = request;
     const given = Object.entries(query).flatMap(([name, value]) =>
       value === undefined || value === null ? [] : [[name, value instanceof Date ? value.toISOString() : String(value)]],
     );
@@ -103,8 +104,9 @@ export class Http {
     const headers = { Authorization: this.authorization, ...more };
     if (json !== undefined) headers["Content-Type"] = "application/json";
     if (image) headers["Content-Type"] = "application/octet-stream";
+    if (csv) headers["Content-Type"] = "text/csv";
     if (idempotencyKey) headers["Idempotency-Key"] = idempotencyKey;
-    const body = /** @type {BodyInit | undefined} */ (image) ?? (json === undefined ? undefined : JSON.stringify(json));
+    const body = /** @type {BodyInit | undefined} */ (image ?? csv) ?? (json === undefined ? undefined : JSON.stringify(json));
     const { fetch } = this;
     try {
       // The key would go with a redirect.

@@ -64,7 +64,7 @@ export class Recognitions extends Resource {
   /**
    * Files of at most `rows` recognitions, newest first; mostly it is one.
    *
-   * @param {Filters & Span & {format?: Schemas["ExportFormat"], rows?: number, lastKey?: string}} [filters]
+   * @param {Filters & Span & {format?: Schemas["ExportFormat"], excel?: boolean, separator?: Schemas["Separator"], rows?: number, lastKey?: string}} [filters]
    */
   export({ rows = EXPORT_PAGE, ...filters } = {}) {
     return this.pages("/api/recognitions/export", exportPart, { ...filters, limit: rows });

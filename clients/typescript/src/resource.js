@@ -61,7 +61,7 @@ export class Resource {
    * @param {string} method
    * @param {string} address
    * @param {(answer: Response) => Promise<T>} take
-   * @param {{query?: Record<string, Given>, json?: unknown}} [more]
+   * @param {{query?: Record<string, Given>, json?: unknown, csv?: Uint8Array | Blob}} [more]
    */
   call(method, address, take, more = {}) {
     return this.http.perform({ method, path: address, ...more }, take);

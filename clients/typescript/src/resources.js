@@ -70,6 +70,17 @@ export class Cameras extends Resource {
   }
 
   /**
+   * The cameras of a CSV file, to be created one by one. Nothing is stored.
+   *
+   * @param {Uint8Array | Blob} data
+   * @param {{encoding?: Schemas["Encoding"]}} [options]
+   * @returns {Promise<Schemas["CameraImportAnswer"]>}
+   */
+  readCsv(data, options = {}) {
+    return this.call("POST", "/api/cameras/import", json, { csv: data, query: { ...options } });
+  }
+
+  /**
    * How far a camera's frames came, by the hour.
    *
    * @param {string} id
@@ -126,6 +137,17 @@ export class Alerts extends Resource {
   /** @param {string} id */
   delete(id) {
     return this.call("DELETE", path("/api/alertas/{}", id), nothing);
+  }
+
+  /**
+   * The plates of a CSV file, and the rows that were skipped. Nothing is stored.
+   *
+   * @param {Uint8Array | Blob} data
+   * @param {{encoding?: Schemas["Encoding"]}} [options]
+   * @returns {Promise<Schemas["PlateImportAnswer"]>}
+   */
+  readCsv(data, options = {}) {
+    return this.call("POST", "/api/alertas/plates/import", json, { csv: data, query: { ...options } });
   }
 
   /**

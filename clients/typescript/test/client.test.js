@@ -65,6 +65,12 @@ test("an image keeps its key until it is read", async () => {
   await assert.rejects(serving([running], (client) => client.recognitions.recognize(image)), ApiError);
 });
 
+test("a CSV file is sent as it is", async () => {
+  const file = new Uint8Array([65, 66, 49]);
+  const { requests } = await serving([{ json: { plates: ["AB1"] } }], (client) => client.alerts.readCsv(file, { encoding: "utf-8" }));
+  assert.deepEqual([requests[0].body, requests[0].url, requests[0].headers["content-type"]], ["AB1", "/api/alertas/plates/import?encoding=utf-8", "text/csv"]);
+});
+
 test("the key goes with no redirect, and an error says all", async () => {
   const elsewhere = { status: 302, headers: { Location: "http://127.0.0.1:1/" }, json: [] };
   await assert.rejects(serving([elsewhere], (client) => client.account.credits()), /302 unknown/);

@@ -36,17 +36,17 @@ class Line:
 
     environment: dict[str, str]
 
-    async def run(self, *arguments: str, given: str = "", status: int = 0) -> str:
+    async def run(self, *arguments: str, given: str | bytes = "", status: int = 0) -> str:
         """Return what a command writes for a person; where it fails the last line, why."""
         done = await self._done(arguments, given, status)
         # The service logs to the same stream here.
         return done.stdout if status == 0 else done.stderr.splitlines()[-1]
 
-    async def json(self, *arguments: str, given: str = "", status: int = 0) -> Any:
+    async def json(self, *arguments: str, given: str | bytes = "", status: int = 0) -> Any:
         """Return what a command writes for programs."""
         return json.loads((await self._done((*arguments, "--json"), given, status)).stdout)
 
-    async def _done(self, arguments: Sequence[str], given: str, status: int) -> Result:
+    async def _done(self, arguments: Sequence[str], given: str | bytes, status: int) -> Result:
         done: Result = await asyncio.to_thread(
             CliRunner().invoke, app, list(arguments), input=given, env=self.environment
         )
@@ -98,8 +98,30 @@ async def test_cameras_of_a_file_are_added_once(application: Application, line: 
 async def test_a_file_of_other_columns_is_refused(line: Line) -> None:
     said = await line.run("cameras", "import", "-", given="title,url\na,b", status=1)
 
-    assert "must name name and rtspUrl" in said
-    assert "not title, url" in said
+    assert "There is no column title, url" in said
+
+
+async def test_files_of_other_encodings_are_read_with_a_report(
+    application: Application, line: Line
+) -> None:
+    made = await line.json("alerts", "add", "--name", "Stolen")
+    alert = made["alert"]["id"]
+    plates = "License Plate;Halter\r\nB-ÄB 123;Müller\r\nAB/123;x\r\nb äb 123;y\r\n".encode(
+        "cp1252"
+    )
+    done = await line.json("alerts", "plates", alert, "-", given=plates, status=1)
+    nothing = await line.run("alerts", "plates", alert, "-", given=b"AB/1\n", status=1)
+    shown = json.loads(await line.run("alerts", "show", alert))
+    async with taking_cameras(application):
+        cameras = "name,rtspUrl\nEntrée,rtsp://10.0.0.1/a\n".encode("cp1252")
+        added = await line.json("cameras", "import", "-", given=cameras)
+
+    report = done["import"]
+    assert (report["taken"], report["duplicates"], report["encoding"]) == (1, 1, "windows-1252")
+    assert [(row["line"], row["text"]) for row in report["skipped"]] == [(3, "AB/123")]
+    assert nothing == ("error: the file has no plate that can be used; the alert is not changed")
+    assert (shown["plates"], shown["plateNames"]) == (["B-ÄB 123"], {"B-ÄB 123": "Müller"})
+    assert added["lines"][0]["name"] == "Entrée"
 
 
 async def test_a_camera_from_its_beginning_to_its_end(application: Application, line: Line) -> None:
@@ -138,7 +160,10 @@ async def test_alerts_and_their_plates(line: Line) -> None:
     table = await line.run("alerts", "list")
     await line.run("alerts", "remove", alert, "--yes")
 
-    assert said.strip() == "Stolen has 2 plates"
+    assert said.splitlines() == [
+        "2 taken, 0 duplicates, 0 skipped (utf-8)",
+        "Stolen has 2 plates",
+    ]
     assert shown["plates"] == ["XY1", "XY2*"]
     assert copied["alert"]["plates"] == shown["plates"]
     assert [row.split()[2] for row in table.splitlines()[1:]] == ["yes", "no"]

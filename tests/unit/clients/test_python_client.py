@@ -162,6 +162,17 @@ def test_an_image_keeps_its_key_until_it_is_read(ask: Ask) -> None:
     assert service.requests[2].headers["Content-Type"] == "application/octet-stream"
 
 
+def test_a_csv_file_is_sent_as_it_is(ask: Ask) -> None:
+    service = Service(_answer(plates=["AB12"]), _answer(cameras=[]))
+    found = ask(service, lambda client: client.alerts.read_csv(b"\xc4;1"))
+    ask(service, lambda client: client.cameras.read_csv(b"x", encoding="windows-1251"))
+
+    assert found == {"plates": ["AB12"]}
+    assert [request.headers["Content-Type"] for request in service.requests] == ["text/csv"] * 2
+    assert service.requests[0].content == b"\xc4;1"
+    assert service.requests[1].url.query == b"encoding=windows-1251"
+
+
 def test_a_key_of_somebody_else_is_an_error(ask: Ask) -> None:
     service = Service(_failure(409, "idempotency_key_in_use"))
     with pytest.raises(ApiError, match="409"):

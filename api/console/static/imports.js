@@ -1,0 +1,35 @@
+/** @file CSV files that the API reads: in any encoding, with a report of the rows that it skips. */
+
+import { html } from "./html.js";
+import { call } from "./api.js";
+import { t, tn } from "./words.js";
+
+const SHOWN = 20;
+
+/** @typedef {{line: number, text: string, code: string, reason: string, position?: number}} SkippedRow */
+
+/** @type {Record<string, (row: SkippedRow) => string>} */
+const REASONS = {
+  invalid_character: ({ text, position = 0 }) => t("{character} (position {position}) cannot be part of a plate", { character: [...text][position - 1] ?? "", position }),
+  empty_plate: () => t("no plate"),
+  plate_too_long: () => t("more characters than a plate has"),
+  unreadable_row: () => t("a quotation mark is misplaced or not closed"),
+  limit_reached: () => t("more plates than an alert may have"),
+};
+
+/**
+ * Returns what the API reads in a file; nothing is stored.
+ * @param {string} path
+ * @param {Blob} file
+ * @param {AbortSignal} [signal]
+ */
+export const readCsv = (path, file, signal) => call("POST", path, { csv: file, signal });
+
+/** @param {{skipped: SkippedRow[], count: number}} props */
+export function SkippedRows({ skipped, count }) {
+  if (!count) return null;
+  return html`<div class="alarm"><p>${tn(count, "{n} row was skipped:", "{n} rows were skipped:")}</p>
+    <ul>${skipped.slice(0, SHOWN).map((row) => html`<li key=${row.line}>${t("line {line}", { line: row.line })}, <bdi>${row.text}</bdi>: ${REASONS[row.code]?.(row) ?? row.reason}</li>`)}</ul>
+    ${count > SHOWN && html`<p>${t("and {n} more", { n: count - SHOWN })}</p>`}
+  </div>`;
+}

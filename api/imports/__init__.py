@@ -1,0 +1,1 @@
+"""CSV files that clients send: decoded, split into rows and reported on. Nothing is stored."""

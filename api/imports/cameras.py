@@ -1,0 +1,75 @@
+"""Cameras in a CSV file, as bodies of ``POST /api/cameras``."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from api.imports.tables import Row, Table
+from common.errors import InvalidInputError
+
+COLUMNS: Final = (
+    *("name", "rtspUrl", "location", "identifier", "sampleFps", "minPlateWidth", "timezone"),
+    *("enabled", "motionUrl"),
+)
+_REQUIRED: Final = ("name", "rtspUrl")
+_NUMBERS: Final[Mapping[str, type[int] | type[float]]] = {"sampleFps": float, "minPlateWidth": int}
+_NO: Final = frozenset({"0", "no", "false", "off", "n\u00e3o", "nao"})
+_BY_NAME: Final = {name.lower(): name for name in COLUMNS}
+
+
+@dataclass(frozen=True)
+class ImportedCamera:
+    """A camera of a file; the API checks its fields when it is created."""
+
+    line: int
+    camera: Mapping[str, Any]
+
+
+def imported_cameras(table: Table) -> tuple[list[ImportedCamera], list[Row]]:
+    """Return the cameras of a table, and the rows that cannot be read.
+
+    Raises:
+        InvalidInputError: the first row does not name the columns. The message is a sentence.
+    """
+    rows = [row for row in table.rows if not row.is_blank]
+    if not rows:
+        return [], []
+    names = _names(rows[0].cells)
+    good = [row for row in rows[1:] if not row.fault]
+    cameras = [ImportedCamera(row.line, _camera(names, row.cells)) for row in good]
+    return cameras, [row for row in rows[1:] if row.fault]
+
+
+def _names(titles: Sequence[str]) -> list[str]:
+    # A separator at the end of each line is no column.
+    while titles and not titles[-1]:
+        titles = titles[:-1]
+    unknown = [title for title in titles if title.lower() not in _BY_NAME]
+    if unknown:
+        raise InvalidInputError(
+            f"There is no column {', '.join(unknown)}; columns are {', '.join(COLUMNS)}."
+        )
+    names = [_BY_NAME[title.lower()] for title in titles]
+    missing = [name for name in _REQUIRED if name not in names]
+    if missing:
+        raise InvalidInputError(
+            f"The first line must name the columns; {', '.join(missing)} is missing."
+        )
+    return names
+
+
+def _camera(names: Sequence[str], cells: Sequence[str]) -> dict[str, Any]:
+    given = zip(names, cells, strict=False)
+    return {name: _value(name, text) for name, text in given if text or name in _REQUIRED}
+
+
+def _value(name: str, text: str) -> Any:
+    if name == "enabled":
+        return text.lower() not in _NO
+    if name not in _NUMBERS:
+        return text
+    try:
+        return _NUMBERS[name](text.replace(",", "."))
+    except ValueError:
+        # The API's answer to the new camera says what is wrong with it.
+        return text

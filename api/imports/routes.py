@@ -1,0 +1,79 @@
+"""``/api/alertas/plates/import`` and ``/api/cameras/import``: CSV files as JSON."""
+
+import asyncio
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+
+from api.errors import ApiError, ErrorCode
+from api.imports.cameras import imported_cameras
+from api.imports.plates import imported_plates
+from api.imports.schemas import (
+    CameraImportAnswer,
+    ImportQuery,
+    PlateImportAnswer,
+    camera_import,
+    plate_import,
+)
+from api.imports.tables import read_table
+from api.middleware.bodies import read_body
+from api.middleware.guard import GuardedRoute
+from api.openapi import error_responses
+from api.security.permissions import BodyKind, Scope, requires
+from api.validation.fields import validation_rules
+from common.errors import InvalidInputError
+
+router = APIRouter(route_class=GuardedRoute)
+
+_ERRORS = error_responses(
+    ErrorCode.INVALID_REQUEST,
+    ErrorCode.UNREADABLE_FILE,
+    ErrorCode.INCOMPLETE_BODY,
+    ErrorCode.BODY_TOO_LARGE,
+    ErrorCode.UNSUPPORTED_MEDIA_TYPE,
+)
+
+
+@router.post(
+    "/api/alertas/plates/import",
+    tags=["Alerts"],
+    summary="Read a CSV file of plates",
+    responses=_ERRORS,
+)
+@requires(Scope.ALERTS_WRITE, BodyKind.TABLE)
+async def import_plates(
+    request: Request, query: Annotated[ImportQuery, Query()]
+) -> PlateImportAnswer:
+    """Return the plates of a CSV file, and the rows that were skipped. Nothing is stored."""
+    data, limit = await read_body(request), validation_rules().plates_per_alert
+
+    def work() -> PlateImportAnswer:
+        return plate_import(imported_plates(read_table(data, query.encoding), limit))
+
+    try:
+        return await asyncio.to_thread(work)
+    except InvalidInputError as error:
+        raise ApiError(ErrorCode.UNREADABLE_FILE, str(error)) from error
+
+
+@router.post(
+    "/api/cameras/import",
+    tags=["Cameras"],
+    summary="Read a CSV file of cameras",
+    responses=_ERRORS,
+)
+@requires(Scope.CAMERAS_WRITE, BodyKind.TABLE)
+async def import_cameras(
+    request: Request, query: Annotated[ImportQuery, Query()]
+) -> CameraImportAnswer:
+    """Return the cameras of a CSV file as bodies of ``POST /api/cameras``. Nothing is stored."""
+    data = await read_body(request)
+
+    def work() -> CameraImportAnswer:
+        table = read_table(data, query.encoding)
+        return camera_import(*imported_cameras(table), table)
+
+    try:
+        return await asyncio.to_thread(work)
+    except InvalidInputError as error:
+        raise ApiError(ErrorCode.UNREADABLE_FILE, str(error)) from error

@@ -1,0 +1,130 @@
+"""JSON of imports, and their query parameter."""
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from api.alerts.schemas import MAX_WRITTEN_PLATE
+from api.imports.cameras import ImportedCamera
+from api.imports.plates import MAX_SKIPPED_LISTED, ImportedPlates, SkipCode
+from api.imports.tables import Encoding, Row, Table
+from api.schemas import ResponseModel, is_absent
+
+
+class ImportQuery(BaseModel):
+    """The query parameter of imports."""
+
+    model_config = ConfigDict(frozen=True)
+
+    encoding: Encoding | None = Field(
+        default=None,
+        description="Encoding of the file. Default: that of its byte order mark, otherwise UTF-8,"
+        " and `windows-1252` if it is not UTF-8.",
+    )
+
+
+class SkippedRowBody(ResponseModel):
+    """A row that was not taken."""
+
+    line: int = Field(description="Its first line in the file, from 1.", examples=[4])
+    text: str = Field(description="The plate as written, or the row.", examples=["AB/123"])
+    code: SkipCode = Field(description="The reason, for programs.")
+    reason: str = Field(
+        description="The reason, for people.", examples=["must have at most 16 letters and digits"]
+    )
+    position: int | None = Field(
+        default=None,
+        exclude_if=is_absent,
+        description="Position of an invalid character in `text`, from 1.",
+        examples=[3],
+    )
+
+
+class PlateImportAnswer(ResponseModel):
+    """The plates of a file, and what became of each row.
+
+    `rows` is the sum of `taken`, `duplicates`, `blank`, `headings` and `skippedCount`.
+    """
+
+    plates: list[str] = Field(description="Plates as written, for an alert's `plates`.")
+    plate_names: dict[str, str] = Field(
+        description="Their names, for `plateNames`: from the column of names, or from the one after"
+        " the plates.",
+        examples=[{"AB12CDE": "Courier"}],
+    )
+    rows: int = Field(description="Rows of the file.", examples=[12])
+    taken: int = Field(description="Rows whose plate is in `plates`.", examples=[9])
+    duplicates: int = Field(description="Rows with a plate that an earlier row has.", examples=[1])
+    blank: int = Field(description="Blank rows and comments (`#`).", examples=[0])
+    headings: int = Field(description="Rows with titles of columns, or `sep=;`.", examples=[1])
+    skipped_count: int = Field(description="Rows that were skipped.", examples=[1])
+    skipped: list[SkippedRowBody] = Field(
+        description=f"The rows that were skipped, at most {MAX_SKIPPED_LISTED}."
+    )
+    encoding: Encoding = Field(description="The encoding that was used.")
+    separator: str = Field(description="The separator of columns that was used.", examples=[";"])
+
+
+class ImportedCameraBody(ResponseModel):
+    """A camera of a file."""
+
+    line: int = Field(description="Its first line in the file, from 1.", examples=[2])
+    camera: dict[str, Any] = Field(
+        description="A body for `POST /api/cameras`, which checks it.",
+        examples=[{"name": "Gate north", "rtspUrl": "rtsp://192.168.1.20/1"}],
+    )
+
+
+class CameraImportAnswer(ResponseModel):
+    """The cameras of a file."""
+
+    cameras: list[ImportedCameraBody] = Field(description="In the order of the file.")
+    skipped: list[SkippedRowBody] = Field(description="The rows that cannot be read.")
+    encoding: Encoding = Field(description="The encoding that was used.")
+    separator: str = Field(description="The separator of columns that was used.", examples=[";"])
+
+
+def plate_import(found: ImportedPlates) -> PlateImportAnswer:
+    """Return the JSON form of a list of plates."""
+    return PlateImportAnswer(
+        plates=list(found.plates),
+        plate_names=found.names,
+        rows=found.rows,
+        taken=len(found.plates),
+        duplicates=found.duplicates,
+        blank=found.blank,
+        headings=found.headings,
+        skipped_count=found.skipped_count,
+        skipped=[
+            SkippedRowBody(
+                line=row.line,
+                text=row.text,
+                code=row.code,
+                reason=row.reason,
+                position=row.position,
+            )
+            for row in found.skipped
+        ],
+        encoding=found.encoding,
+        separator=found.separator,
+    )
+
+
+def camera_import(
+    cameras: list[ImportedCamera], skipped: list[Row], table: Table
+) -> CameraImportAnswer:
+    """Return the JSON form of a list of cameras."""
+    return CameraImportAnswer(
+        cameras=[ImportedCameraBody(line=each.line, camera=dict(each.camera)) for each in cameras],
+        skipped=[
+            SkippedRowBody(
+                line=row.line,
+                text=row.cells[0][:MAX_WRITTEN_PLATE],
+                code=SkipCode.UNREADABLE_ROW,
+                reason=row.fault,
+            )
+            for row in skipped[:MAX_SKIPPED_LISTED]
+        ],
+        encoding=table.encoding,
+        separator=table.separator,
+    )

@@ -1,0 +1,185 @@
+"""What is taken of a CSV file of plates, and what is said of the rest."""
+
+import codecs
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from api.imports.plates import ImportedPlates, imported_plates
+from api.imports.tables import Encoding, read_table
+from common.errors import InvalidInputError
+from common.plates.normalise import normalise_plate
+
+
+def imported(
+    data: bytes | str, encoding: Encoding | None = None, limit: int = 1000
+) -> ImportedPlates:
+    written = data.encode() if isinstance(data, str) else data
+    return imported_plates(read_table(written, encoding), limit)
+
+
+def _lines(found: ImportedPlates) -> list[tuple[int, str, str]]:
+    return [(row.line, row.text, row.code.value) for row in found.skipped]
+
+
+@pytest.mark.parametrize(
+    ("text", "separator", "plates"),
+    [
+        ('AB12;"Smith, John"\nCD34;Ana\n', ";", ["AB12", "CD34"]),
+        ("AB12;Smith, John\nCD34;Doe, Ana\n", ";", ["AB12", "CD34"]),
+        ('"AB12","a;b"\n"CD34","c"\n', ",", ["AB12", "CD34"]),
+        ("AB12\tx\nCD34\ty\n", "\t", ["AB12", "CD34"]),
+        ("AB12|x\nCD34|y\n", "|", ["AB12", "CD34"]),
+        ("sep=;\nAB12;x,y\n", ";", ["AB12"]),
+        ('"sep=|"\nAB12|x;y\n', "|", ["AB12"]),
+        ('AB12,"two\nlines"\nCD34,x\n', ",", ["AB12", "CD34"]),
+        ("AB12,,\r\nCD34,,\r\n", ",", ["AB12", "CD34"]),
+        ("AB12\rCD34\r", "\t", ["AB12", "CD34"]),
+        ('AB12; "a; b"\nCD34; c\n', ";", ["AB12", "CD34"]),
+    ],
+)
+def test_separators_are_detected(text: str, separator: str, plates: list[str]) -> None:
+    found = imported(text)
+
+    assert (list(found.plates), found.separator, found.skipped) == (plates, separator, ())
+
+
+@pytest.mark.parametrize(
+    "titles",
+    [
+        "License Plate;Owner",
+        "Licence plate;Name",
+        "PLATE;Note",
+        "Kennzeichen;Halter",
+        "Amtliches Kennzeichen;x",
+        "Kfz-Kennzeichen;x",
+        "Placa;Nome",
+        "Matr\u00edcula;Nome",
+        "N\u00ba de matr\u00edcula;x",
+        "Plaque d'immatriculation;Nom",
+        "Targa;Nome",
+        "Nummer;Naam",
+        "Number plate;x",
+        "Registration;x",
+        "Reg No.;x",
+        "license_plate;x",
+        "Rendsz\u00e1m;x",
+        "\u0413\u043e\u0441\u043d\u043e\u043c\u0435\u0440;x",
+    ],
+)
+def test_titles_are_no_plates(titles: str) -> None:
+    found = imported(f"{titles}\nAB12;Ana\n")
+
+    assert (found.plates, found.headings, found.skipped_count) == (("AB12",), 1, 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "plates", "names"),
+    [
+        ("Id;Name;License Plate;Since\n7;Ana;AB12;2026-01-01\n", ["AB12"], {"AB12": "Ana"}),
+        ("Owner of plate;Plate\nAna;AB12\n", ["AB12"], {}),
+        ("1;AB12CDE;Ana\n2;CD34EFG;Bo\n", ["AB12CDE", "CD34EFG"], {"AB12CDE": "Ana"}),
+        ("AB12;Ana\nCD34\n", ["AB12", "CD34"], {"AB12": "Ana"}),
+        ("XY*;Fleet\n?Z99;x\n", ["XY*", "?Z99"], {"XY*": "Fleet"}),
+        ('Plate;Name\nAB12;"two\n lines\x07"\n', ["AB12"], {"AB12": "two lines"}),
+        ("123456;Ana\n", ["123456"], {"123456": "Ana"}),
+    ],
+)
+def test_columns_are_found(text: str, plates: list[str], names: dict[str, str]) -> None:
+    found = imported(text)
+
+    assert list(found.plates) == plates
+    assert {plate: found.names.get(plate) for plate in names} == names
+
+
+@pytest.mark.parametrize(
+    ("data", "encoding"),
+    [
+        ("B-ÄB 12;Müller\n".encode(), Encoding.UTF_8),
+        ("B-ÄB 12;Müller\n".encode("utf-8-sig"), Encoding.UTF_8),
+        (codecs.BOM_UTF16_LE + "B-ÄB 12;Müller\n".encode("utf-16-le"), Encoding.UTF_16),
+        (codecs.BOM_UTF16_BE + "B-ÄB 12;Müller\n".encode("utf-16-be"), Encoding.UTF_16),
+        ("B-ÄB 12;Müller\n".encode("cp1252"), Encoding.WINDOWS_1252),
+        ("B-ÄB 12;Müller\x81\n".encode("latin-1"), Encoding.ISO_8859_1),
+    ],
+    ids=["utf-8", "bom", "utf-16-le", "utf-16-be", "cp1252", "latin-1"],
+)
+def test_encodings_are_detected_and_named(data: bytes, encoding: Encoding) -> None:
+    found = imported(data)
+
+    assert (found.plates, found.names) == (("B-ÄB 12",), {"B-ÄB 12": "Müller"})
+    assert found.encoding is encoding
+
+
+def test_an_encoding_can_be_named() -> None:
+    given_cyrillic = "\u0410\u041212;\u0416\u0443\u043a\n".encode("cp1251")
+
+    assert imported(given_cyrillic, Encoding.WINDOWS_1251).names == {
+        "\u0410\u041212": "\u0416\u0443\u043a"
+    }
+    with pytest.raises(InvalidInputError, match="is not encoded in utf-8"):
+        imported(given_cyrillic, Encoding.UTF_8)
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"PK\x03\x04\x14\x00", "This is a spreadsheet"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "This is a spreadsheet"),
+        (b"AB12\x00", "not a text file"),
+        (codecs.BOM_UTF16_LE + b"A", "is not encoded in utf-16"),
+        (b"AB12\n" * 20_001, "more than 20000 lines"),
+    ],
+    ids=["xlsx", "xls", "nul", "odd", "long"],
+)
+def test_what_is_no_csv_is_refused(data: bytes, said: str) -> None:
+    with pytest.raises(InvalidInputError, match=said):
+        imported(data)
+
+
+def test_every_row_is_accounted_for() -> None:
+    text = "sep=,\nPlate,Name\nAB12,Ana\n\n# old\nab-12,Bo\nAB/123,x\n,Eve\nA\u0416,x\nCD34,x\n,,\n"
+    found = imported(text, limit=1)
+
+    assert (found.plates, found.names) == (("AB12",), {"AB12": "Ana"})
+    assert (found.rows, found.duplicates, found.blank, found.headings) == (11, 1, 3, 2)
+    assert _lines(found) == [
+        (7, "AB/123", "invalid_character"),
+        (8, "Eve", "empty_plate"),
+        (9, "A\u0416", "invalid_character"),
+        (10, "CD34", "limit_reached"),
+    ]
+    assert [row.position for row in found.skipped] == [3, None, 2, None]
+    assert found.skipped[0].reason.startswith('must not contain "/" (U+002F) at position 3;')
+
+
+def test_a_quotation_mark_that_is_not_closed_costs_one_line() -> None:
+    found = imported('AB12\n"CD34\nEF56\n"GH78",x\n"a"b\nIJ90\n')
+
+    assert found.plates == ("AB12", "EF56", "GH78", "IJ90")
+    assert _lines(found) == [(2, "CD34", "unreadable_row"), (5, 'a"b', "unreadable_row")]
+
+
+@pytest.mark.parametrize("cell", ['="0123AB"', "'0123AB", "[0123AB]", "\u201e0123AB\u201c"])
+def test_quotes_and_brackets_around_a_cell_are_no_part_of_the_plate(cell: str) -> None:
+    assert imported(f"{cell}\n").plates == ("0123AB",)
+
+
+_characters = st.sampled_from('AB12 ;,\t|"\n\r#=*?/\u00c4\u0416\ufeff\x00\x85')
+
+
+@given(st.text(_characters, max_size=60), st.integers(0, 3))
+def test_nothing_vanishes(text: str, limit: int) -> None:
+    try:
+        found = imported(text, limit=limit)
+    except InvalidInputError:
+        assert "\0" in text
+        return
+    counts: Any = (found.duplicates, found.blank, found.headings, found.skipped_count)
+    assert found.rows == len(found.plates) + sum(counts)
+    assert len(found.plates) <= limit
+    normal = [normalise_plate(plate) for plate in found.plates]
+    assert len(set(normal)) == len(normal)
+    assert set("".join(normal)) <= set("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789*?")
