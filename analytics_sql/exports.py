@@ -1,12 +1,13 @@
 """Recognitions as files: parts of a list, written by ClickHouse in formats of its own."""
 
+import codecs
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
-from analytics_sql.client import ClickHouseClient, query_text, query_with
+from analytics_sql.client import ClickHouseClient, query_with
 from analytics_sql.plate_search import plate_question
 from analytics_sql.recognitions import RecognitionCursor, RecognitionFilter
 from analytics_sql.rows import LAST_STORABLE_MS
@@ -26,6 +27,27 @@ class ExportFormat(StrEnum):
     ARROW = "arrow"
 
 
+class Separator(StrEnum):
+    """The separators of a CSV file's columns."""
+
+    COMMA = "comma"
+    SEMICOLON = "semicolon"
+
+
+@dataclass(frozen=True)
+class FileForm:
+    """The form of a file.
+
+    ``excel_timezone`` (IANA name) is for CSV that Excel opens: the file begins with a byte order
+    mark, has local times, and no cell is a formula.
+    """
+
+    format: ExportFormat = ExportFormat.CSV
+    separator: Separator = Separator.COMMA
+    excel_timezone: str | None = None
+
+
+_SEPARATORS: Final = {Separator.COMMA: ",", Separator.SEMICOLON: ";"}
 _FORMATS: Final = {
     ExportFormat.CSV: "CSVWithNames",
     ExportFormat.PARQUET: "Parquet",
@@ -78,7 +100,7 @@ async def exported(
     after: RecognitionCursor | None,
     part: ExportPart,
     *,
-    file_format: ExportFormat,
+    form: FileForm,
 ) -> AsyncIterator[AsyncIterator[bytes]]:
     """Yield the bytes of a part's file, piece by piece. Rows that came since are in it too.
 
@@ -89,18 +111,27 @@ async def exported(
     # No row before the last one's time is read, so the page needs no other end.
     first_ms = max(wanted.from_ms or 0, last.captured_ms)
     given = _question(replace(wanted, from_ms=first_ms), after, _ALL_ROWS)
-    statement = _around_page("export_rows", given)
+    zone = form.excel_timezone
+    statement = _around_page("export_rows", given, "plain" if zone is None else "excel")
     parameters = {
         **given,
         "last_ms": last.captured_ms,
         "last_id": last.id,
         "region_names": list(COUNTRY_CODES),
         "region_codes": list(COUNTRY_CODES.values()),
+        **({} if zone is None else {"timezone": zone}),
     }
+    settings = {**_SETTINGS, "format_csv_delimiter": _SEPARATORS[form.separator]}
     async with client.stream(
-        statement, parameters, answer_format=_FORMATS[file_format], settings=_SETTINGS
+        statement, parameters, answer_format=_FORMATS[form.format], settings=settings
     ) as pieces:
-        yield pieces
+        yield pieces if zone is None else _with_byte_order_mark(pieces)
+
+
+async def _with_byte_order_mark(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    yield codecs.BOM_UTF8
+    async for piece in pieces:
+        yield piece
 
 
 def _question(
@@ -119,6 +150,6 @@ def _question(
     return {"user_id": wanted.user_id, "limit": limit, **given}
 
 
-def _around_page(name: str, given: dict[str, object]) -> str:
+def _around_page(name: str, given: dict[str, object], kind: str = "") -> str:
     page = query_with(_PAGE, frozenset(given))
-    return query_text(name).replace("(PAGE)", f"(\n{page}\n)")
+    return query_with(name, frozenset({kind})).replace("(PAGE)", f"(\n{page}\n)")

@@ -286,7 +286,7 @@ def build_services(settings: ApiSettings, outside: AppDependencies) -> Services:
             timedelta(days=settings.recognition_retention_days),
             now,
         ),
-        exports=Exports(found.exports, recognitions, limits, limiter),
+        exports=Exports(found.exports, recognitions, limits, limiter, database),
         pictures=Pictures(recognitions, outside.caches.recent, outside.images, Thumbnails()),
         live=live_recognitions(settings, outside.caches, watch.ready, box, limits, now),
         image_recognition=image_recognition(

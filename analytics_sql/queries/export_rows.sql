@@ -3,6 +3,9 @@
 -- Parameters: those of the list (recognitions_page.sql), which stands for PAGE below, and
 --   last_ms, last_id  the last row of the part (Unix ms, UTC, and its id)
 --   region_names, region_codes  names of regions, and place by place the codes shown for them
+--   timezone  IANA name; of localTime, in a file for Excel
+-- A line that ends in "-- if plain" or "-- if excel" is for such a file only. For Excel a text that it would take
+-- for a formula, also if it splits cells at another separator, has an apostrophe in front.
 -- Result: the fields of a recognition, named as in the API; those that there is nothing for are NULL.
 -- Keys of images are spelt out as common.records.object_keys derives them. A row that was written twice
 -- comes once.
@@ -17,25 +20,28 @@ WITH
             '%Y/%m/%d'
         ),
         '/', toString(p.id)
-    ) AS folder
+    ) AS folder,
+    text -> text AS guarded -- if plain
+    text -> replaceRegexpAll(text, '(^|[;,|\\t])( *[=+@＝＋－＠\\t\\r\\n-])', '\\1''\\2') AS guarded -- if excel
 SELECT
     toString(p.id) AS id,
     toString(p.user_id) AS userId,
     toString(p.camera_id) AS cameraId,
-    toString(p.camera_name) AS cameraName,
-    p.plate AS plate,
+    guarded(toString(p.camera_name)) AS cameraName,
+    guarded(p.plate) AS plate,
     p.confidence AS confidence,
     fromUnixTimestamp64Milli(p.captured_ms, 'UTC') AS timestamp,
+    formatDateTime(fromUnixTimestamp64Milli(p.captured_ms, 'UTC'), '%F %T', {timezone:String}) AS localTime, -- if excel
     if(p.photo_key = '=', concat(folder, '/photo.jpg'), nullIf(p.photo_key, '')) AS photoUrl,
     if(p.crop_key = '=', concat(folder, '/crop.jpg'), nullIf(p.crop_key, '')) AS cropUrl,
     if(p.box_width = 0, NULL, p.box_x) AS `plateCoordinates.x`,
     if(p.box_width = 0, NULL, p.box_y) AS `plateCoordinates.y`,
     nullIf(p.box_width, 0) AS `plateCoordinates.width`,
     if(p.box_width = 0, NULL, p.box_height) AS `plateCoordinates.height`,
-    nullIf(transform(toString(p.region), {region_names:Array(String)}, {region_codes:Array(String)},
-                     toString(p.region)), '') AS `region.code`,
+    nullIf(guarded(transform(toString(p.region), {region_names:Array(String)}, {region_codes:Array(String)},
+                             toString(p.region))), '') AS `region.code`,
     nullIf(p.region_confidence, 0) AS `region.confidence`,
-    toString(p.plate_type) AS plateType,
+    guarded(toString(p.plate_type)) AS plateType,
     p.character_confidences AS characterConfidences,
     fromUnixTimestamp64Milli(p.first_seen_ms, 'UTC') AS firstSeenAt,
     fromUnixTimestamp64Milli(p.last_seen_ms, 'UTC') AS lastSeenAt,

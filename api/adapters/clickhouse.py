@@ -14,7 +14,7 @@ from analytics_sql.deliveries import (
 )
 from analytics_sql.erased_images import images_to_remove, note_removed
 from analytics_sql.erasure import list_erasures
-from analytics_sql.exports import ExportFormat, ExportPart, export_part, exported
+from analytics_sql.exports import ExportPart, FileForm, export_part, exported
 from analytics_sql.migrate import check_schema
 from analytics_sql.recognitions import (
     RecognitionCursor,
@@ -133,7 +133,7 @@ class ClickHouseStore:
         wanted: RecognitionFilter,
         after: RecognitionCursor | None,
         part: ExportPart,
-        file_format: ExportFormat,
+        form: FileForm,
     ) -> AsyncIterator[AsyncIterator[bytes]]:
         """Yield the bytes of a part's file.
 
@@ -142,7 +142,7 @@ class ClickHouseStore:
         """
         async with (
             self._guarded(_EXPORT_SECONDS),
-            exported(self._client, wanted, after, part, file_format=file_format) as pieces,
+            exported(self._client, wanted, after, part, form=form) as pieces,
         ):
             yield pieces
 

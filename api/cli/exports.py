@@ -1,6 +1,7 @@
 """``platestream export``: recognitions of an account as files, straight from ClickHouse."""
 
 import asyncio
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -18,11 +19,12 @@ from api.cli.shared import (
     load_command_settings,
 )
 from common.errors import InvalidInputError, TransientError
+from common.plates.normalise import typed_plate
 from common.settings import ClickHouseSettings
 
 if TYPE_CHECKING:
     from analytics_sql.client import ClickHouseClient
-    from analytics_sql.exports import ExportFormat
+    from analytics_sql.exports import FileForm
     from analytics_sql.recognitions import RecognitionCursor, RecognitionFilter
 
 export_app = typer.Typer(
@@ -31,6 +33,7 @@ export_app = typer.Typer(
 
 _ROWS = 100_000
 _FORMATS = ("csv", "parquet", "arrow")
+_SEPARATORS = ("comma", "semicolon")
 
 
 @export_app.command()
@@ -51,6 +54,11 @@ def export_recognitions(
     after: Annotated[
         str | None, typer.Option(help="Go on where an export broke off, with what it said.")
     ] = None,
+    excel: Annotated[
+        bool,
+        typer.Option("--excel", help="CSV for Excel: with a byte order mark and local times."),
+    ] = False,
+    separator: Annotated[str, typer.Option(help=", ".join(_SEPARATORS))] = "comma",
     as_json: JsonOption = False,
 ) -> None:
     """Write an account's recognitions, newest first, 100,000 rows at a time."""
@@ -58,19 +66,22 @@ def export_recognitions(
 
     leave_standard_output_to_answers()
     settings = load_command_settings(ClickHouseSettings)
-    chosen = in_family(lambda: _format(file_format))
+    form = in_family(lambda: _form(file_format, separator, excel))
     place = in_family(lambda: _place(after))
+    text = in_family(lambda: None if plate is None else typed_plate(plate))
     if after is None and output.exists():
         fail(f"{output} is there already")
     owner = in_database(lambda session: owner_by_email(session, email))
+    if excel:
+        form = replace(form, excel_timezone=owner.timezone)
     wanted = RecognitionFilter(
         user_id=owner.id,
-        plate=plate,
+        plate=text,
         camera_id=camera,
         from_ms=_unix_ms(since),
         to_ms=_unix_ms(before),
     )
-    export = _Export(output, chosen, place)
+    export = _Export(output, form, place)
     try:
         asyncio.run(export.run(settings, wanted))
     except (TransientError, OSError) as error:
@@ -82,11 +93,9 @@ def export_recognitions(
 class _Export:
     """Files of one export; a part that could not be written whole is cut off again."""
 
-    def __init__(
-        self, output: Path, file_format: "ExportFormat", after: "RecognitionCursor | None"
-    ) -> None:
+    def __init__(self, output: Path, form: "FileForm", after: "RecognitionCursor | None") -> None:
         self._output = output
-        self._format = file_format
+        self._form = form
         self._after = after
         self._goes_on = after is not None
         self.files: list[Path] = []
@@ -119,15 +128,13 @@ class _Export:
         from analytics_sql.exports import export_part, exported
 
         part = await export_part(client, wanted, self._after, _ROWS)
-        is_appended = self._format == "csv" and self._goes_on
+        is_appended = self._form.format == "csv" and self._goes_on
         path = self._path(self._after if self._goes_on else None)
         start = path.stat().st_size if is_appended and path.exists() else 0
         skips_names = start > 0
         with path.open("ab" if is_appended else "xb") as file:
             try:
-                async with exported(
-                    client, wanted, self._after, part, file_format=self._format
-                ) as pieces:
+                async with exported(client, wanted, self._after, part, form=self._form) as pieces:
                     async for piece in pieces:
                         kept = piece
                         if skips_names:
@@ -147,18 +154,22 @@ class _Export:
 
     def _path(self, after: "RecognitionCursor | None") -> Path:
         """Return the file of the part behind ``after``: CSV has one, others one a part."""
-        if self._format == "csv" or after is None:
+        if self._form.format == "csv" or after is None:
             return self._output
         name = f"{self._output.stem}-{after.captured_ms}{self._output.suffix}"
         return self._output.with_name(name)
 
 
-def _format(text: str) -> "ExportFormat":
-    from analytics_sql.exports import ExportFormat
+def _form(file_format: str, separator: str, excel: bool) -> "FileForm":
+    from analytics_sql.exports import ExportFormat, FileForm, Separator
 
-    if text not in _FORMATS:
-        raise InvalidInputError(f"unknown format {text}; known: {', '.join(_FORMATS)}")
-    return ExportFormat(text)
+    if file_format not in _FORMATS:
+        raise InvalidInputError(f"unknown format {file_format}; known: {', '.join(_FORMATS)}")
+    if separator not in _SEPARATORS:
+        raise InvalidInputError(f"unknown separator {separator}; known: {', '.join(_SEPARATORS)}")
+    if file_format != "csv" and (excel or separator != "comma"):
+        raise InvalidInputError("--excel and --separator require --format csv")
+    return FileForm(ExportFormat(file_format), Separator(separator))
 
 
 def _place(text: str | None) -> "RecognitionCursor | None":

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends, Query
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from analytics_sql.exports import ExportFormat
+from analytics_sql.exports import ExportFormat, FileForm
 from api.deps import Caller, service
 from api.errors import ErrorCode
 from api.exports.schemas import ExportQuery
@@ -36,7 +36,8 @@ _MEDIA_TYPES: Final[Mapping[ExportFormat, str]] = {
 _BINARY: dict[str, Any] = {"schema": {"type": "string", "format": "binary"}}
 _FILE: dict[str, Any] = {
     "description": "A file, newest first, with the fields of a recognition; those of"
-    " `plateCoordinates` and `region` have a column each. Image fields are storage keys.",
+    " `plateCoordinates` and `region` have a column each. Image fields are storage keys. With"
+    " `excel=true`, `localTime` follows `timestamp`.",
     "headers": {
         NEXT_KEY: {
             "description": "Send it as `lastKey` for the next part; absent: nothing follows.",
@@ -106,10 +107,10 @@ async def export_recognitions(
 ) -> FileAnswer:
     """Return the caller's recognitions as CSV, Parquet or Arrow, newest first, part by part."""
     wanted = query.wanted(caller.owner_id)
+    zone = await exports.timezone(caller.owner_id) if query.excel else None
+    form = FileForm(query.file_format, query.separator, zone)
     async with AsyncExitStack() as held:
-        export = await exports.open(
-            caller, wanted, query.last_key, query.limit, query.file_format, held
-        )
+        export = await exports.open(caller, wanted, query.last_key, query.limit, form, held)
         headers = {
             "Cache-Control": "no-store",
             "Content-Disposition": f'attachment; filename="recognitions.{query.file_format}"',

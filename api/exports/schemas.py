@@ -2,9 +2,9 @@
 
 from typing import Annotated
 
-from pydantic import BeforeValidator, ConfigDict, Field
+from pydantic import BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
 
-from analytics_sql.exports import ExportFormat
+from analytics_sql.exports import ExportFormat, Separator
 from api.recognitions.schemas import RecognitionQuery
 from api.validation.fields import whole_number
 
@@ -23,6 +23,18 @@ class ExportQuery(RecognitionQuery):
         alias="format",
         description="`csv` with a line of names, `parquet`, or `arrow` (a stream of Arrow IPC).",
     )
+    # After the format, which is checked with it.
+    excel: bool = Field(
+        default=False,
+        description="CSV for Excel: begins with a byte order mark, has a column `localTime` in the"
+        " account's time zone, and texts that Excel would take for a formula begin with an"
+        " apostrophe.",
+    )
+    separator: Separator = Field(
+        default=Separator.COMMA,
+        description="Separator of columns in CSV. Excel expects a semicolon where the decimal"
+        " separator is a comma.",
+    )
     limit: Rows = Field(default=MAX_ROWS, description="Most rows of the file.")
     last_key: str | None = Field(
         default=None,
@@ -30,3 +42,11 @@ class ExportQuery(RecognitionQuery):
         description="`X-Next-Key` of the part before, with the same filters; or a `nextKey` of the"
         " list.",
     )
+
+    @field_validator("excel", "separator")
+    @classmethod
+    def _of_csv(cls, value: bool | Separator, info: ValidationInfo) -> bool | Separator:
+        is_plain = value is False or value is Separator.COMMA
+        if not is_plain and info.data.get("file_format") is not ExportFormat.CSV:
+            raise ValueError("requires format=csv")
+        return value

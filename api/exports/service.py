@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import Protocol
 from uuid import UUID
 
-from analytics_sql.exports import ExportFormat, ExportPart
+from analytics_sql.exports import ExportPart, FileForm
 from analytics_sql.recognitions import RecognitionCursor, RecognitionFilter
+from api.accounts.repository import require_owner
+from api.db.database import Database
 from api.limits.limiter import RateLimiter
 from api.limits.owner_limits import LimitedCaller, OwnerLimit, OwnerLimits
 from api.recognitions.service import Recognitions, storable
@@ -27,7 +29,7 @@ class ExportStore(Protocol):
         wanted: RecognitionFilter,
         after: RecognitionCursor | None,
         part: ExportPart,
-        file_format: ExportFormat,
+        form: FileForm,
     ) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
         """Yield the bytes of a part's file."""
 
@@ -49,12 +51,22 @@ class Exports:
         recognitions: Recognitions,
         limits: OwnerLimits,
         limiter: RateLimiter,
+        database: Database,
     ) -> None:
         self._store = store
         self._recognitions = recognitions
         self._limits = limits
         self._limiter = limiter
+        self._database = database
         self._under_way: Counter[UUID] = Counter()
+
+    async def timezone(self, owner_id: UUID) -> str:
+        """Return the IANA name of an account's time zone.
+
+        Raises:
+            TransientError: PostgreSQL is unavailable.
+        """
+        return await self._database.run(lambda session: require_owner(session, owner_id).timezone)
 
     @contextmanager
     def slot(self, caller: LimitedCaller) -> Iterator[None]:
@@ -78,7 +90,7 @@ class Exports:
         wanted: RecognitionFilter,
         last_key: str | None,
         rows: int,
-        file_format: ExportFormat,
+        form: FileForm,
         held: AsyncExitStack,
     ) -> Export:
         """Return a part of the list as a file; ``held`` is to be closed when it is sent.
@@ -96,6 +108,6 @@ class Exports:
         if possible is not None:
             part = await self._store.export_part(possible, after, rows)
         asked = possible or RecognitionFilter(user_id=wanted.user_id)
-        file = self._store.exported(asked, after, part, file_format)
+        file = self._store.exported(asked, after, part, form)
         pieces = await held.enter_async_context(file)
         return Export(pieces, self._recognitions.key_after(wanted, part.next_after))

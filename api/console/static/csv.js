@@ -1,52 +1,32 @@
-/** @file Comma-separated values, as RFC 4180 and spreadsheets write them. */
+/** @file CSV files of tables, for Excel: a byte order mark, local times, no formulas. */
 
-/**
- * Returns the rows of a text; the separator is what its first line has most of.
- * @param {string} text
- * @returns {string[][]}
- */
-export function readCsv(text) {
-  const body = text.replace(/^\ufeff/, "");
-  const first = body.split("\n", 1)[0];
-  const separator = [",", ";", "\t"].reduce((best, each) => (first.split(each).length > first.split(best).length ? each : best));
-  /** @type {string[][]} */
-  const rows = [[""]];
-  let isQuoted = false;
-  for (let at = 0; at < body.length; at++) {
-    const row = rows[rows.length - 1];
-    const sign = body[at];
-    if (isQuoted) {
-      if (sign !== '"') row[row.length - 1] += sign;
-      else if (body[at + 1] === '"') row[row.length - 1] += body[++at];
-      else isQuoted = false;
-    } else if (sign === '"' && row[row.length - 1] === "") isQuoted = true;
-    else if (sign === separator) row.push("");
-    else if (sign === "\n") rows.push([""]);
-    else if (sign !== "\r") row[row.length - 1] += sign;
-  }
-  return rows.map((row) => row.map((cell) => cell.trim())).filter((row) => row.some((cell) => cell !== ""));
-}
+import { session } from "./session.js";
 
-/**
- * @param {readonly (readonly (string | number)[])[]} rows
- */
+/** Where the decimal separator is a comma, Excel separates columns with semicolons. */
+export const separator = new Intl.NumberFormat(navigator.language).format(1.5).includes(",") ? "semicolon" : "comma";
+
+export const BYTE_ORDER_MARK = "\ufeff";
+
+/** @param {readonly (readonly (string | number)[])[]} rows */
 export function writeCsv(rows) {
-  return rows.map((row) => row.map(cell).join(",")).join("\r\n") + "\r\n";
+  const between = separator === "semicolon" ? ";" : ",";
+  return BYTE_ORDER_MARK + rows.map((row) => row.map(cell).join(between)).join("\r\n") + "\r\n";
 }
 
 /**
- * Returns the API's CSV, which quotes all texts and no number, as spreadsheets may open it.
- * @param {string} text
+ * A time in the account's time zone, as Excel reads it: `2026-11-28 10:26:38`.
+ * @param {string} moment ISO 8601
  */
-export function spreadsheetCsv(text) {
-  return text.replace(/"((?:[^"]|"")*)"/g, (whole, inside) => (FORMULA.test(inside) ? `"'${inside}"` : whole));
+export function localTime(moment) {
+  const timeZone = session.value?.timezone ?? "UTC";
+  return new Intl.DateTimeFormat("sv-SE", { dateStyle: "short", timeStyle: "medium", timeZone }).format(new Date(moment));
 }
 
-/** A spreadsheet would take what begins so for a formula. */
-const FORMULA = /^[=+\-@\t\r]/;
+/** Excel takes text that begins so for a formula, also after another separator. */
+const FORMULA = /(^|[;,|\t])( *[=+@＝＋－＠\t\r\n-])/g;
 
 /** @param {string | number} value */
 function cell(value) {
-  const text = FORMULA.test(String(value)) && typeof value !== "number" ? `'${value}` : String(value);
+  const text = typeof value === "number" ? String(value) : value.replace(FORMULA, "$1'$2");
   return /[",\r\n;]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }

@@ -19,8 +19,8 @@ const ERASED = {
   misread: () => t("recognitions that were read otherwise and corrected to it"),
 };
 
-/** A plate as it is stored. @param {string} text */
-export const normalised = (text) => text.toUpperCase().replace(/[\s.-]/g, "");
+/** A plate as two people would compare it; the API folds letters too. @param {string} text */
+const normalised = (text) => text.toUpperCase().replace(/[\s.-]/g, "");
 
 function Ask({ plate, onAsked, onClose }) {
   const [typed, setTyped] = useState("");
@@ -34,7 +34,7 @@ function Ask({ plate, onAsked, onClose }) {
     <p><${Plate} text=${plate} /></p>
     <${TextField} label=${t("Type the plate to erase it")} autocomplete="off" spellcheck=${false} value=${typed} onValue=${setTyped} fault=${failure?.fault("plate")} />
     <${FormFault} failure=${failure} shown=${["plate"]} />
-    <div class="actions"><button class="danger" disabled=${isBusy || normalised(typed) !== plate}>${t("Erase for good")}</button><button type="button" onClick=${onClose}>${t("Cancel")}</button></div>
+    <div class="actions"><button class="danger" disabled=${isBusy || normalised(typed) !== normalised(plate)}>${t("Erase for good")}</button><button type="button" onClick=${onClose}>${t("Cancel")}</button></div>
   </form>`;
 }
 

@@ -2,8 +2,8 @@
 
 import { html } from "./html.js";
 import { get } from "./api.js";
-import { writeCsv } from "./csv.js";
-import { ErasePlate, normalised } from "./erasure.js";
+import { localTime, writeCsv } from "./csv.js";
+import { ErasePlate } from "./erasure.js";
 import { date, dateTime, number } from "./format.js";
 import { useLoad } from "./load.js";
 import { Link } from "./router.js";
@@ -66,7 +66,7 @@ export function History({ filter }) {
   const [newest, oldest] = [rows[0], rows[rows.length - 1]];
   const plates = new Set(rows.map((row) => row.plate));
   // What was corrected to it by hand was read otherwise.
-  const whole = filter.match === "exact" ? normalised(filter.plate) : plates.size === 1 && newest.plate;
+  const whole = filter.match === "exact" ? filter.plate.trim() : plates.size === 1 && newest.plate;
   return html`<div class="facts">
       <div><span>${t("Passes")}</span><strong>${number(rows.length)}${isAll ? "" : "+"}</strong></div>
       <div><span>${t("Cameras")}</span><strong>${number(cameras.length)}</strong></div>
@@ -90,5 +90,5 @@ export function History({ filter }) {
         </${Table}></section>
     </div>
     ${whole && html`<${Together} key=${JSON.stringify(filter)} rows=${rows} />`}
-    <div class="pager"><button type="button" onClick=${() => save("history.csv", "text/csv", writeCsv([["id", "timestamp", "plate", "confidence", "cameraName"], ...rows.map((row) => [row.id, row.timestamp, row.plate, row.confidence, row.cameraName])]))}>${t("Save as CSV")}</button></div>`;
+    <div class="pager"><button type="button" onClick=${() => save("history.csv", "text/csv", writeCsv([["id", "timestamp", "localTime", "plate", "confidence", "cameraName"], ...rows.map((row) => [row.id, row.timestamp, localTime(row.timestamp), row.plate, row.confidence, row.cameraName])]))}>${t("Save as CSV")}</button></div>`;
 }

@@ -23,7 +23,7 @@ from analytics_sql.deliveries import (
 )
 from analytics_sql.erased_images import ErasedImages
 from analytics_sql.erasure import Erasures
-from analytics_sql.exports import ExportFormat, ExportPart
+from analytics_sql.exports import ExportPart, FileForm
 from analytics_sql.recognitions import (
     RecognitionCursor,
     RecognitionFilter,
@@ -123,7 +123,7 @@ class StandInStore:
         wanted: RecognitionFilter,
         after: RecognitionCursor | None,
         part: ExportPart,
-        file_format: ExportFormat,
+        form: FileForm,
     ) -> AsyncIterator[AsyncIterator[bytes]]:
         async def pieces() -> AsyncIterator[bytes]:
             yield b"id\n"

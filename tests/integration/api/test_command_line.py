@@ -1,5 +1,7 @@
 """The command ``platestream`` against a real database."""
 
+import codecs
+import csv
 import getpass
 import json
 from datetime import UTC, datetime, timedelta
@@ -249,6 +251,38 @@ def test_recognitions_are_exported(
     again = CliRunner().invoke(app, ["export", *OWNER, "--output", str(output)])
     assert again.exit_code == 1
     assert "is there already" in again.output
+
+
+def test_an_export_for_excel_has_local_times_and_one_byte_order_mark(
+    clickhouse_in_environment: ClickHouseAddress, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owner = _create_owner()
+    _run("owner", "update", *OWNER, "--timezone", "Asia/Kolkata")
+    client = clickhouse_in_environment.client()
+    client.command(
+        "INSERT INTO recognitions (user_id, id, ts, plate, camera_name)"
+        f" SELECT toUUID('{owner['id']}'), generateUUIDv7(),"
+        " fromUnixTimestamp64Milli(1790000000000 + number, 'UTC'), 'P' || number, '=Ä'"
+        " FROM numbers(5)"
+    )
+    client.close()
+    monkeypatch.setattr("api.cli.exports._ROWS", 2)
+    output = tmp_path / "rows.csv"
+
+    _run("export", *OWNER, "--output", str(output), "--excel", "--separator", "semicolon")
+
+    written = output.read_bytes()
+    assert written.startswith(codecs.BOM_UTF8)
+    assert written.count(codecs.BOM_UTF8) == 1
+    rows = list(csv.DictReader(written.decode("utf-8-sig").splitlines(), delimiter=";"))
+    assert [row["plate"] for row in rows] == ["P4", "P3", "P2", "P1", "P0"]
+    assert {(row["localTime"], row["cameraName"]) for row in rows} == {
+        ("2026-09-21 19:43:20", "'=Ä")
+    }
+    refused = CliRunner().invoke(
+        app, ["export", *OWNER, "--output", "x", "--format", "parquet", "--excel"]
+    )
+    assert (refused.exit_code, "require --format csv" in refused.output) == (1, True)
 
 
 def test_an_export_that_broke_off_goes_on(

@@ -1,6 +1,7 @@
 """Recognitions as files, from a real ClickHouse."""
 
 import asyncio
+import codecs
 import csv
 import io
 import json
@@ -13,9 +14,10 @@ from uuid import UUID
 import httpx
 import pytest
 from clickhouse_connect.driver.client import Client
+from sqlalchemy import text
 
 from analytics_sql.client import ClickHouseClient
-from analytics_sql.exports import ExportFormat, ExportPart
+from analytics_sql.exports import ExportPart, FileForm
 from analytics_sql.recognitions import (
     RecognitionCursor,
     RecognitionFilter,
@@ -189,6 +191,62 @@ class TestFile:
         assert [row["id"] for row in shown] == [row[0] for row in written]
         assert [row["plate"] for row in shown] == [row[1] for row in written]
 
+    async def test_csv_for_excel_has_local_times_and_no_formulas(
+        self, application: Application, clickhouse: ClickHouseClient, owner: Caller
+    ) -> None:
+        names = {
+            "=cmd": "'=cmd",
+            "+1": "'+1",
+            "-1": "'-1",
+            "@x": "'@x",
+            " =1": "' =1",
+            "\uff1d1": "'\uff1d1",
+            "a;=1": "a;'=1",
+            'Münster "Süd"; 1': 'Münster "Süd"; 1',
+            "A-B": "A-B",
+        }
+        for number, name in enumerate(names):
+            await _insert(clickhouse, _recognition(owner.owner_id, 2 * number, camera_name=name))
+        await application.database.run(
+            lambda session: session.execute(text("UPDATE owners SET timezone = 'Asia/Kolkata'"))
+        )
+        async with application.client(owner) as client:
+            plain = _rows(await client.get(PATH))
+            comma = await client.get(PATH, params={"excel": "true", "limit": 2})
+            rest = {"excel": "true", "lastKey": comma.headers["X-Next-Key"]}
+            parts = [comma, await client.get(PATH, params=rest)]
+            semicolon = await client.get(PATH, params={"excel": "true", "separator": "semicolon"})
+
+        assert [row["cameraName"] for row in reversed(plain)] == list(names)
+        rows: list[dict[str, str]] = []
+        for part in parts:
+            assert part.content.startswith(codecs.BOM_UTF8 + b'"id"')
+            rows += csv.DictReader(io.StringIO(part.content.decode("utf-8-sig")))
+        assert [row["cameraName"] for row in reversed(rows)] == list(names.values())
+        assert list(rows[0]) == [*NAMES[:7], "localTime", *NAMES[7:]]
+        # 1,790,000,000 s, five and a half hours later.
+        assert {row["localTime"] for row in rows} == {"2026-09-21 19:43:20"}
+        assert {row["timestamp"][:19] for row in rows} == {"2026-09-21T14:13:20"}
+        text_of = io.StringIO(semicolon.content.decode("utf-8-sig"))
+        assert list(csv.DictReader(text_of, delimiter=";")) == rows
+
+    @pytest.mark.parametrize(
+        ("query", "path"),
+        [
+            ({"excel": "true", "format": "parquet"}, "excel"),
+            ({"separator": "semicolon", "format": "arrow"}, "separator"),
+            ({"separator": ";"}, "separator"),
+            ({"excel": "please"}, "excel"),
+        ],
+    )
+    async def test_only_csv_is_for_excel(
+        self, client: httpx.AsyncClient, query: dict[str, str], path: str
+    ) -> None:
+        answer = await client.get(PATH, params=query)
+
+        assert answer.status_code == 400
+        assert [fault["path"] for fault in answer.json()["fields"]] == [path]
+
     async def test_an_empty_list_is_a_file_with_names(self, client: httpx.AsyncClient) -> None:
         for filters in ({}, {"from": "9000-01-01T00:00:00Z"}, {"plate": "NOSUCH"}):
             answer = await client.get(PATH, params=filters)
@@ -328,7 +386,7 @@ class _BrokenStore(StandInStore):
         wanted: RecognitionFilter,
         after: RecognitionCursor | None,
         part: ExportPart,
-        file_format: ExportFormat,
+        form: FileForm,
     ) -> AsyncIterator[AsyncIterator[bytes]]:
         self.begun += 1
 

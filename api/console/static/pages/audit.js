@@ -3,7 +3,7 @@
 import { html, useEffect, useRef, useState } from "../html.js";
 import { get } from "../api.js";
 import { KINDS, placeOf, sentence, valueText } from "../audit-words.js";
-import { writeCsv } from "../csv.js";
+import { localTime, writeCsv } from "../csv.js";
 import { MomentField } from "../filters.js";
 import { shortDateTime } from "../format.js";
 import { useLoad } from "../load.js";
@@ -17,9 +17,9 @@ const CREATED = /\.(created|joined|deleted|removed|revoked)$/;
 
 /** @param {any[]} entries */
 function exported(entries) {
-  const head = ["timestamp", "action", "actor", "subject", "changes", "parameters", "address", "requestId"];
+  const head = ["timestamp", "localTime", "action", "actor", "subject", "changes", "parameters", "address", "requestId"];
   const rows = entries.map((one) => [
-    one.timestamp, one.action, one.actor.name ?? one.actor.kind, one.subject?.name ?? one.subject?.id ?? "",
+    one.timestamp, localTime(one.timestamp), one.action, one.actor.name ?? one.actor.kind, one.subject?.name ?? one.subject?.id ?? "",
     JSON.stringify(one.changes), JSON.stringify(one.parameters), one.address ?? "", one.requestId ?? "",
   ]);
   return writeCsv([head, ...rows]);

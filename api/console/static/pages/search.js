@@ -2,7 +2,7 @@
 
 import { html, useEffect, useRef, useState } from "../html.js";
 import { file, get } from "../api.js";
-import { spreadsheetCsv, writeCsv } from "../csv.js";
+import { BYTE_ORDER_MARK, localTime, separator, writeCsv } from "../csv.js";
 import { FilterFields, MomentField, filterOf, useCameras } from "../filters.js";
 import { shortDateTime } from "../format.js";
 import { History } from "../history.js";
@@ -34,16 +34,17 @@ function SpanField({ onSpan }) {
 
 /** @param {any[]} rows */
 function exported(rows) {
-  const names = ["id", "timestamp", "plate", "confidence", "cameraId", "cameraName"];
-  return writeCsv([names, ...rows.map((row) => names.map((name) => row[name] ?? ""))]);
+  const names = ["id", "timestamp", "localTime", "plate", "confidence", "cameraId", "cameraName"];
+  return writeCsv([names, ...rows.map((row) => names.map((name) => (name === "localTime" ? localTime(row.timestamp) : (row[name] ?? ""))))]);
 }
 
 /** All that the filters find, as the API exports it: a hundred thousand at most. */
 function ExportAll({ filter }) {
   const { isBusy, failure, run } = useAction();
   const start = () => run(async () => {
-    const answer = await file("/api/recognitions/export", { ...filter, format: "csv" });
-    save("recognitions-all.csv", "text/csv", spreadsheetCsv(answer.text));
+    const answer = await file("/api/recognitions/export", { ...filter, format: "csv", excel: true, separator });
+    // The browser drops the mark where it decodes the answer.
+    save("recognitions-all.csv", "text/csv", BYTE_ORDER_MARK + answer.text);
     if (answer.headers.get("X-Next-Key")) tell(t("These are the newest 100,000; choose less time for the rest."));
   });
   return html`<button type="button" disabled=${isBusy} onClick=${start}>${isBusy ? t("Saving …") : t("Save all as CSV")}</button><${FormFault} failure=${failure} />`;
