@@ -16,6 +16,8 @@ from analytics_sql.rows import LAST_STORABLE_MS, TEXT, TIME, UUIDS, Column, Tabl
 from common.plates.normalise import normalise_plate
 
 _ALL_PLATES = ""
+_SPELLINGS: Final = 50
+"""Spellings of a plate in one statement, whose parameters are part of an address."""
 DERIVED: Final = (
     "plate_pieces",
     "plate_ranks",
@@ -205,7 +207,11 @@ async def erase_deliveries(client: ClickHouseClient, erasure: Erasure) -> int:
     found = await client.rows("plate_spellings", _parameters("plate_spellings", erasure))
     written = [str(plate) for (plate,) in found if normalise_plate(plate) == erasure.plate]
     hashes = [_plate_hash(erasure.user_id, plate) for plate in (erasure.plate, *written)]
-    return await _erase(client, _DELIVERIES, erasure, spelling_hashes=hashes)
+    erased = 0
+    for start in range(0, len(hashes), _SPELLINGS):
+        some = hashes[start : start + _SPELLINGS]
+        erased += await _erase(client, _DELIVERIES, erasure, spelling_hashes=some)
+    return erased
 
 
 async def erase_outcomes(client: ClickHouseClient, erasure: Erasure) -> int:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from api.imports.tables import Row, Table
+from api.imports.tables import CsvRow, CsvTable
 from common.errors import InvalidInputError
 
 COLUMNS: Final = (
@@ -25,7 +25,7 @@ class ImportedCamera:
     camera: Mapping[str, Any]
 
 
-def imported_cameras(table: Table) -> tuple[list[ImportedCamera], list[Row]]:
+def imported_cameras(table: CsvTable) -> tuple[list[ImportedCamera], list[CsvRow]]:
     """Return the cameras of a table, and the rows that cannot be read.
 
     Raises:

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Final
 
 from api.alerts.schemas import MAX_PLATE_NAME, MAX_WRITTEN_PLATE
-from api.imports.tables import Encoding, Row, Table
+from api.imports.tables import CsvRow, CsvTable, FileEncoding
 from common.errors import InvalidInputError
 from common.plates.normalise import InvalidCharacterError, list_entry
 
@@ -54,7 +54,7 @@ class ImportedPlates:
     headings: int
     skipped_count: int
     skipped: tuple[SkippedRow, ...]
-    encoding: Encoding
+    encoding: FileEncoding
     separator: str
 
 
@@ -83,7 +83,7 @@ _SAMPLED_ROWS = 200
 _TITLE_CHARACTERS = 64
 
 
-def imported_plates(table: Table, limit: int) -> ImportedPlates:
+def imported_plates(table: CsvTable, limit: int) -> ImportedPlates:
     """Return the plates of a table, at most ``limit``, and what became of all other rows."""
     rows = [row for row in table.rows if not row.is_blank]
     columns = _columns(rows)
@@ -129,7 +129,7 @@ class _Entry:
     name: str
 
 
-def _columns(rows: Sequence[Row]) -> _Columns:
+def _columns(rows: Sequence[CsvRow]) -> _Columns:
     if not rows:
         return _Columns(0, None, False)
     first = rows[0].cells
@@ -145,7 +145,7 @@ def _columns(rows: Sequence[Row]) -> _Columns:
     return _Columns(guessed, guessed + 1, False)
 
 
-def _first_column_of_plates(rows: Sequence[Row]) -> int:
+def _first_column_of_plates(rows: Sequence[CsvRow]) -> int:
     """Return the first column most of whose cells look like plates; 0 if none does."""
     sample = [row for row in islice(rows, _SAMPLED_ROWS) if not row.fault]
     plates = Counter(
@@ -163,7 +163,7 @@ def _looks_like_plate(text: str) -> bool:
     return len(entry) > 2 and has_digit and not entry.isdigit()
 
 
-def _entry(row: Row, columns: _Columns) -> _Entry | SkippedRow:
+def _entry(row: CsvRow, columns: _Columns) -> _Entry | SkippedRow:
     at = columns.plate
     text = _bare(row.cells[at]) if at < len(row.cells) else ""
     shown = (text or next(filter(None, row.cells), ""))[:MAX_WRITTEN_PLATE]
@@ -183,7 +183,7 @@ def _entry(row: Row, columns: _Columns) -> _Entry | SkippedRow:
     return _Entry(normal, _printable(text), _name(row, columns.name))
 
 
-def _name(row: Row, at: int | None) -> str:
+def _name(row: CsvRow, at: int | None) -> str:
     if at is None or at >= len(row.cells):
         return ""
     return _printable(row.cells[at])[:MAX_PLATE_NAME].strip()

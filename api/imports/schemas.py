@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from api.alerts.schemas import MAX_WRITTEN_PLATE
 from api.imports.cameras import ImportedCamera
 from api.imports.plates import MAX_SKIPPED_LISTED, ImportedPlates, SkipCode
-from api.imports.tables import Encoding, Row, Table
+from api.imports.tables import CsvRow, CsvTable, FileEncoding
 from api.schemas import ResponseModel, is_absent
 
 
@@ -16,7 +16,7 @@ class ImportQuery(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    encoding: Encoding | None = Field(
+    encoding: FileEncoding | None = Field(
         default=None,
         description="Encoding of the file. Default: that of its byte order mark, otherwise UTF-8,"
         " and `windows-1252` if it is not UTF-8.",
@@ -61,7 +61,7 @@ class PlateImportAnswer(ResponseModel):
     skipped: list[SkippedRowBody] = Field(
         description=f"The rows that were skipped, at most {MAX_SKIPPED_LISTED}."
     )
-    encoding: Encoding = Field(description="The encoding that was used.")
+    encoding: FileEncoding = Field(description="The encoding that was used.")
     separator: str = Field(description="The separator of columns that was used.", examples=[";"])
 
 
@@ -80,7 +80,7 @@ class CameraImportAnswer(ResponseModel):
 
     cameras: list[ImportedCameraBody] = Field(description="In the order of the file.")
     skipped: list[SkippedRowBody] = Field(description="The rows that cannot be read.")
-    encoding: Encoding = Field(description="The encoding that was used.")
+    encoding: FileEncoding = Field(description="The encoding that was used.")
     separator: str = Field(description="The separator of columns that was used.", examples=[";"])
 
 
@@ -111,7 +111,7 @@ def plate_import(found: ImportedPlates) -> PlateImportAnswer:
 
 
 def camera_import(
-    cameras: list[ImportedCamera], skipped: list[Row], table: Table
+    cameras: list[ImportedCamera], skipped: list[CsvRow], table: CsvTable
 ) -> CameraImportAnswer:
     """Return the JSON form of a list of cameras."""
     return CameraImportAnswer(

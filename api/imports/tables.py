@@ -11,7 +11,7 @@ from typing import Final
 from common.errors import InvalidInputError
 
 
-class Encoding(StrEnum):
+class FileEncoding(StrEnum):
     """Encodings of files, under their IANA names."""
 
     UTF_8 = "utf-8"
@@ -25,7 +25,7 @@ class Encoding(StrEnum):
 
 
 @dataclass(frozen=True)
-class Row:
+class CsvRow:
     """A row; ``line`` is its first line in the file, from 1. ``fault``: why it cannot be read."""
 
     line: int
@@ -39,12 +39,12 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Table:
+class CsvTable:
     """The rows of a file, blank ones included, without the line ``sep=;`` of spreadsheets."""
 
-    encoding: Encoding
+    encoding: FileEncoding
     separator: str
-    rows: tuple[Row, ...]
+    rows: tuple[CsvRow, ...]
     has_separator_line: bool = False
 
 
@@ -58,15 +58,15 @@ _MAX_LINES = 20_000
 _MAX_COLUMNS = 100
 """Columns of a row that are read."""
 _BYTE_ORDER_MARKS = {
-    codecs.BOM_UTF8: Encoding.UTF_8,
-    codecs.BOM_UTF16_LE: Encoding.UTF_16,
-    codecs.BOM_UTF16_BE: Encoding.UTF_16,
+    codecs.BOM_UTF8: FileEncoding.UTF_8,
+    codecs.BOM_UTF16_LE: FileEncoding.UTF_16,
+    codecs.BOM_UTF16_BE: FileEncoding.UTF_16,
 }
 _SPREADSHEETS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")
-_CODECS = {Encoding.UTF_8: "utf-8-sig"}
+_CODECS = {FileEncoding.UTF_8: "utf-8-sig"}
 
 
-def read_table(data: bytes, encoding: Encoding | None = None) -> Table:
+def read_table(data: bytes, encoding: FileEncoding | None = None) -> CsvTable:
     """Return the rows of a file; without ``encoding`` it is detected.
 
     Raises:
@@ -80,15 +80,19 @@ def read_table(data: bytes, encoding: Encoding | None = None) -> Table:
     named = _SEPARATOR_LINE.fullmatch(lines[0].strip("\r\n")) if lines else None
     separator = named.group(1) if named else _most_used_separator(text[:_SAMPLED_CHARACTERS])
     start = 1 if named else 0
-    return Table(used, separator, tuple(_rows(lines, start, separator)), named is not None)
+    return CsvTable(used, separator, tuple(_rows(lines, start, separator)), named is not None)
 
 
-def _decoded(data: bytes, wanted: Encoding | None) -> tuple[str, Encoding]:
+def _decoded(data: bytes, wanted: FileEncoding | None) -> tuple[str, FileEncoding]:
     if data.startswith(_SPREADSHEETS):
         raise InvalidInputError("This is a spreadsheet, for example of Excel; save it as CSV.")
     marked = next((name for mark, name in _BYTE_ORDER_MARKS.items() if data.startswith(mark)), None)
     first = wanted or marked
-    tried = (first,) if first else (Encoding.UTF_8, Encoding.WINDOWS_1252, Encoding.ISO_8859_1)
+    tried = (
+        (first,)
+        if first
+        else (FileEncoding.UTF_8, FileEncoding.WINDOWS_1252, FileEncoding.ISO_8859_1)
+    )
     for encoding in tried:
         try:
             text = data.decode(_CODECS.get(encoding, encoding))
@@ -126,7 +130,7 @@ class _Lines:
         return self.lines[self.at - 1]
 
 
-def _rows(lines: Sequence[str], start: int, separator: str) -> Iterator[Row]:
+def _rows(lines: Sequence[str], start: int, separator: str) -> Iterator[CsvRow]:
     """Return rows; a line whose quotes are wrong has a fault, and the next one starts a row."""
     source = _Lines(lines, start)
     reader = _reader(source, separator)
@@ -137,9 +141,9 @@ def _rows(lines: Sequence[str], start: int, separator: str) -> Iterator[Row]:
         except csv.Error:
             source.at = first + 1
             reader = _reader(source, separator)
-            yield Row(first + 1, (lines[first].strip(),), UNCLOSED_QUOTE)
+            yield CsvRow(first + 1, (lines[first].strip(),), UNCLOSED_QUOTE)
         else:
-            yield Row(first + 1, tuple(cell.strip() for cell in cells))
+            yield CsvRow(first + 1, tuple(cell.strip() for cell in cells))
 
 
 def _reader(source: _Lines, separator: str) -> Iterator[list[str]]:

@@ -73,6 +73,7 @@ _DASHES_AND_DOTS: Final = frozenset(
     # Minus sign, modifier minus, hyphen bullet; middle dots and bullets; the ideographic full stop.
     ".\u2212\u02d7\u2043\u00b7\u2022\u2027\u2219\u22c5\u25cf\u30fb\u3002"
 )
+_DASHES_AND_CONTROLS: Final = frozenset({"Pd", "Cc"})
 _ACCENTS = re.compile(
     # Combining accents and strokes, then variation selectors.
     "[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f\ufe00-\ufe0f"
@@ -190,7 +191,7 @@ def _is_dropped(character: str) -> bool:
     return (
         character.isspace()
         or character in _DASHES_AND_DOTS
-        or unicodedata.category(character) == "Pd"
+        or unicodedata.category(character) in _DASHES_AND_CONTROLS
         or _ACCENTS.match(character) is not None
         or _INVISIBLE.match(character) is not None
     )

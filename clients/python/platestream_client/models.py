@@ -430,7 +430,7 @@ EventName: TypeAlias = Literal[
 """The events that webhooks can get."""
 
 
-Encoding: TypeAlias = Literal[
+FileEncoding: TypeAlias = Literal[
     "utf-8",
     "utf-16",
     "windows-1250",
@@ -488,7 +488,7 @@ class CameraImportAnswer(TypedDict):
     """In the order of the file."""
     skipped: list[SkippedRowBody]
     """The rows that cannot be read."""
-    encoding: Encoding
+    encoding: FileEncoding
     """The encoding that was used."""
     separator: str
     """The separator of columns that was used."""
@@ -518,7 +518,7 @@ class PlateImportAnswer(TypedDict):
     """Rows that were skipped."""
     skipped: list[SkippedRowBody]
     """The rows that were skipped, at most 1000."""
-    encoding: Encoding
+    encoding: FileEncoding
     """The encoding that was used."""
     separator: str
     """The separator of columns that was used."""

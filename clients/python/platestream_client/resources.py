@@ -48,8 +48,8 @@ from platestream_client.models import (
     CameraUpdate,
     CreditsBody,
     DeliveryBody,
-    Encoding,
     EventName,
+    FileEncoding,
     NewApiKeyAnswer,
     NotificationTest,
     PlateImportAnswer,
@@ -99,7 +99,7 @@ class Cameras(Resource[Way]):
 
     @call
     def read_csv(
-        self, data: bytes, *, encoding: Encoding | None = None
+        self, data: bytes, *, encoding: FileEncoding | None = None
     ) -> Call[CameraImportAnswer]:
         """Return the cameras of a CSV file, to be created one by one. Nothing is stored."""
         given = query(encoding=encoding)
@@ -149,7 +149,9 @@ class Alerts(Resource[Way]):
         return Call("DELETE", path("/api/alertas/{}", id), nothing)
 
     @call
-    def read_csv(self, data: bytes, *, encoding: Encoding | None = None) -> Call[PlateImportAnswer]:
+    def read_csv(
+        self, data: bytes, *, encoding: FileEncoding | None = None
+    ) -> Call[PlateImportAnswer]:
         """Return the plates of a CSV file, and the rows that were skipped. Nothing is stored."""
         given = query(encoding=encoding)
         return Call(

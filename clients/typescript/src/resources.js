@@ -73,7 +73,7 @@ export class Cameras extends Resource {
    * The cameras of a CSV file, to be created one by one. Nothing is stored.
    *
    * @param {Uint8Array | Blob} data
-   * @param {{encoding?: Schemas["Encoding"]}} [options]
+   * @param {{encoding?: Schemas["FileEncoding"]}} [options]
    * @returns {Promise<Schemas["CameraImportAnswer"]>}
    */
   readCsv(data, options = {}) {
@@ -143,7 +143,7 @@ export class Alerts extends Resource {
    * The plates of a CSV file, and the rows that were skipped. Nothing is stored.
    *
    * @param {Uint8Array | Blob} data
-   * @param {{encoding?: Schemas["Encoding"]}} [options]
+   * @param {{encoding?: Schemas["FileEncoding"]}} [options]
    * @returns {Promise<Schemas["PlateImportAnswer"]>}
    */
   readCsv(data, options = {}) {

@@ -1,6 +1,7 @@
 """What people come to the console for, from the log-in on."""
 
 import base64
+import codecs
 import csv
 import re
 import uuid
@@ -9,7 +10,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
-from playwright.sync_api import Browser, Route, expect
+from playwright.sync_api import Browser, Download, Route, expect
 
 from analytics_sql.triggers import TriggerRow
 from common.plates.normalise import mask_plate
@@ -92,7 +93,7 @@ def test_find_a_plate_and_its_history(console: ConsolePage, scene: Scene) -> Non
     expect(rows.first.locator("td").nth(4)).not_to_have_text(first)
     with console.page.expect_download() as whole:
         console.press("Save all as CSV")
-    saved_rows = list(csv.DictReader(whole.value.path().read_text().splitlines()))
+    saved_rows = _for_excel(whole.value)
     assert len(saved_rows) > 50
     assert all(row["plate"].startswith("VA677") for row in saved_rows)
 
@@ -101,9 +102,18 @@ def test_find_a_plate_and_its_history(console: ConsolePage, scene: Scene) -> Non
     expect(console.page.locator(".lane svg line").first).to_be_attached()
     with console.page.expect_download() as saved:
         console.press("Save as CSV")
-    lines = saved.value.path().read_text().splitlines()
-    assert lines[0] == "id,timestamp,plate,confidence,cameraName"
-    assert all(",VA677VR," in line for line in lines[1:])
+    history = _for_excel(saved.value)
+    assert [*history[0]] == ["id", "timestamp", "localTime", "plate", "confidence", "cameraName"]
+    assert {row["plate"] for row in history} == {"VA677VR"}
+    local = datetime.fromisoformat(history[0]["timestamp"]).astimezone(ZoneInfo(TIMEZONE))
+    assert history[0]["localTime"] == local.strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _for_excel(saved: Download) -> list[dict[str, str]]:
+    """The rows of a CSV file, which begins with a byte order mark."""
+    data = saved.path().read_bytes()
+    assert data.startswith(codecs.BOM_UTF8)
+    return list(csv.DictReader(data.decode("utf-8-sig").splitlines()))
 
 
 def test_a_spreadsheet_takes_no_name_for_a_formula(
@@ -116,7 +126,7 @@ def test_a_spreadsheet_takes_no_name_for_a_formula(
     with console.page.expect_download() as whole:
         console.press("Save all as CSV")
 
-    (saved,) = csv.DictReader(whole.value.path().read_text().splitlines())
+    (saved,) = _for_excel(whole.value)
     assert (saved["plate"], saved["cameraName"]) == (row.plate, "'=1+1")
 
 
@@ -317,6 +327,8 @@ def test_make_an_overnight_alert_after_trying_it(console: ConsolePage, scene: Sc
         {"name": "plates.csv", "mimeType": "text/csv", "buffer": listed.encode()}
     )
     console.sees("5 plates, 3 with names")
+    console.sees("1 row was skipped:")
+    console.sees("! (position 1) cannot be part of a plate")
     console.page.get_by_label("Only at certain hours").check()
     console.sees("Overnight: it ends on the day after")
     console.page.get_by_label("Sunday").uncheck()
@@ -439,7 +451,7 @@ def test_correct_a_reading_and_take_it_back(console: ConsolePage, stack: Console
     console.press("It was read wrong")
     console.fill("What the plate really was", "?")
     console.press("Keep the correction")
-    console.sees("must hold 1 to 16 letters and digits")
+    console.sees('must not contain "?" (U+003F) at position 1')
     assert console.violations() == []
     console.fill("What the plate really was", "va 677 vk")
     console.press("Keep the correction")

@@ -385,8 +385,8 @@ async def test_an_unavailable_clickhouse_says_what_to_do(
     ("arguments", "said"),
     [
         (("plate", "erase", "--plate", PLATE), "no owner"),
-        (("plate", "erase", "--plate", " - "), "1 to 16 characters"),
-        (("plate", "erase", "--plate", "A" * 17), "1 to 16 characters"),
+        (("plate", "erase", "--plate", " - "), "must have 1 to 16 letters and digits"),
+        (("plate", "erase", "--plate", "A" * 17), "must have 1 to 16 letters and digits"),
         (("owner", "remove", "--yes"), "no owner"),
         (("owner", "remove"), "no owner"),
     ],

@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from api.imports.plates import ImportedPlates, imported_plates
-from api.imports.tables import Encoding, read_table
+from api.imports.tables import FileEncoding, read_table
 from common.errors import InvalidInputError
 from common.plates.normalise import normalise_plate
 
 
 def imported(
-    data: bytes | str, encoding: Encoding | None = None, limit: int = 1000
+    data: bytes | str, encoding: FileEncoding | None = None, limit: int = 1000
 ) -> ImportedPlates:
     written = data.encode() if isinstance(data, str) else data
     return imported_plates(read_table(written, encoding), limit)
@@ -97,16 +97,16 @@ def test_columns_are_found(text: str, plates: list[str], names: dict[str, str]) 
 @pytest.mark.parametrize(
     ("data", "encoding"),
     [
-        ("B-ÄB 12;Müller\n".encode(), Encoding.UTF_8),
-        ("B-ÄB 12;Müller\n".encode("utf-8-sig"), Encoding.UTF_8),
-        (codecs.BOM_UTF16_LE + "B-ÄB 12;Müller\n".encode("utf-16-le"), Encoding.UTF_16),
-        (codecs.BOM_UTF16_BE + "B-ÄB 12;Müller\n".encode("utf-16-be"), Encoding.UTF_16),
-        ("B-ÄB 12;Müller\n".encode("cp1252"), Encoding.WINDOWS_1252),
-        ("B-ÄB 12;Müller\x81\n".encode("latin-1"), Encoding.ISO_8859_1),
+        ("B-ÄB 12;Müller\n".encode(), FileEncoding.UTF_8),
+        ("B-ÄB 12;Müller\n".encode("utf-8-sig"), FileEncoding.UTF_8),
+        (codecs.BOM_UTF16_LE + "B-ÄB 12;Müller\n".encode("utf-16-le"), FileEncoding.UTF_16),
+        (codecs.BOM_UTF16_BE + "B-ÄB 12;Müller\n".encode("utf-16-be"), FileEncoding.UTF_16),
+        ("B-ÄB 12;Müller\n".encode("cp1252"), FileEncoding.WINDOWS_1252),
+        ("B-ÄB 12;Müller\x81\n".encode("latin-1"), FileEncoding.ISO_8859_1),
     ],
     ids=["utf-8", "bom", "utf-16-le", "utf-16-be", "cp1252", "latin-1"],
 )
-def test_encodings_are_detected_and_named(data: bytes, encoding: Encoding) -> None:
+def test_encodings_are_detected_and_named(data: bytes, encoding: FileEncoding) -> None:
     found = imported(data)
 
     assert (found.plates, found.names) == (("B-ÄB 12",), {"B-ÄB 12": "Müller"})
@@ -116,11 +116,11 @@ def test_encodings_are_detected_and_named(data: bytes, encoding: Encoding) -> No
 def test_an_encoding_can_be_named() -> None:
     given_cyrillic = "\u0410\u041212;\u0416\u0443\u043a\n".encode("cp1251")
 
-    assert imported(given_cyrillic, Encoding.WINDOWS_1251).names == {
+    assert imported(given_cyrillic, FileEncoding.WINDOWS_1251).names == {
         "\u0410\u041212": "\u0416\u0443\u043a"
     }
     with pytest.raises(InvalidInputError, match="is not encoded in utf-8"):
-        imported(given_cyrillic, Encoding.UTF_8)
+        imported(given_cyrillic, FileEncoding.UTF_8)
 
 
 @pytest.mark.parametrize(

@@ -52,6 +52,7 @@ FOLDED = [
     ("ＡＢ１", "AB1"),
     ("𝐀𝑏𝟏Ⓒ②³", "AB1C23"),
     ("\u0661\u0662\u06f3\u096a", "1234"),
+    ("A\x00B\t1\x7f", "AB1"),
     ("\ufeffAB\u00a0\u200b1\u200d2\u00ad\u200e3\u2060", "AB123"),
     ("AB\u2013\u2014\u2011\u2212\u2022\u30fb12", "AB12"),
     ("", ""),
@@ -63,7 +64,8 @@ REFUSED = [
     ("AB\U0001f697", '"\U0001f697" (U+1F697) at position 3'),
     ("AB/123", '"/" (U+002F) at position 3'),
     ("A_1", '"_" (U+005F) at position 2'),
-    ("A\x001", "U+0000 at position 2"),
+    ("A\ufffd1", '"\ufffd" (U+FFFD) at position 2'),
+    ("A\ue0001", "U+E000 at position 2"),
     ("A1´", '"´" (U+00B4) at position 3'),
     ("50%", '"%" (U+0025) at position 3'),
 ]
