@@ -82,6 +82,8 @@ CHANGES: Mapping[tuple[str, str], str] = {
 UNNOTED = {
     ("POST", "/api/recognize"): "the ledger has a row of each",
     ("POST", "/api/demo"): "is nobody's",
+    ("POST", "/api/alertas/plates/import"): "reads the caller's file and stores nothing",
+    ("POST", "/api/cameras/import"): "reads the caller's file and stores nothing",
     ("POST", "/api/session/oidc"): "begins a log-in, of whom nobody knows yet",
     ("POST", "/api/session/oidc/return"): "a session that starts, in test_oidc_log_in.py",
     ("DELETE", "/api/people/{id}/identity"): "who was bound is, in test_oidc_people.py",
