@@ -1,5 +1,6 @@
 """IP addresses and networks as settings and rules speak of them."""
 
+from collections.abc import Iterable
 from ipaddress import (
     IPv4Address,
     IPv4Network,
@@ -16,6 +17,7 @@ from pydantic_settings import NoDecode
 IpAddress = IPv4Address | IPv6Address
 IpNetwork = IPv4Network | IPv6Network
 
+_MAPPED: Final = IPv6Network("::ffff:0:0/96")
 _LOOPBACK_NAMES: Final = frozenset(
     {"localhost", "localhost.localdomain", "ip6-localhost", "ip6-loopback"}
 )
@@ -48,6 +50,20 @@ def without_mapping(address: IpAddress) -> IpAddress:
     if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
         return address.ipv4_mapped
     return address
+
+
+def contains(networks: Iterable[IpNetwork], address: IpAddress) -> bool:
+    """Return whether one of the networks contains the address. An IPv4 network may be written in
+    its IPv6 form, ``::ffff:10.0.0.0/104``.
+    """
+    return any(address in _without_mapping(network) for network in networks)
+
+
+def _without_mapping(network: IpNetwork) -> IpNetwork:
+    if isinstance(network, IPv6Network) and network.subnet_of(_MAPPED):
+        first = network.network_address.ipv4_mapped
+        return IPv4Network((int(first or 0), network.prefixlen - _MAPPED.prefixlen))
+    return network
 
 
 def _networks(value: object) -> object:

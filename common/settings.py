@@ -306,6 +306,12 @@ class CameraAddressSettings(Fragment):
     camera_allow_loopback: bool = Field(
         False, description="Lets cameras be on this machine's own addresses (127.0.0.1)."
     )
+    camera_denied_networks: NetworkList = Field(
+        (),
+        description="Comma-separated CIDR ranges in which no camera may be, for example the "
+        "network of the servers, 10.10.0.0/24. Checked when a camera is saved and again for each "
+        "connection, redirect and playlist.",
+    )
     camera_files_folder: Path | None = Field(
         None,
         description="Folder whose video files cameras may play in a loop, by file:/// addresses; "

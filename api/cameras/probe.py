@@ -14,6 +14,7 @@ import msgspec
 import structlog
 
 from api.errors import ApiError, ErrorCode
+from common.networks import IpNetwork
 from common.settings import CameraAddressSettings
 
 log = structlog.get_logger()
@@ -107,8 +108,12 @@ def _environment(settings: CameraAddressSettings) -> Mapping[str, str]:
     """Return all that the process may know: of secrets nothing, and the rules as they are here."""
     given = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
     for variable, field in CameraAddressSettings.environment_names().items():
-        value: bool | str | Path | None = getattr(settings, field)
-        given[variable] = (
-            "" if value is None else str(value).lower() if value is True else str(value)
-        )
+        given[variable] = _text(getattr(settings, field))
     return given
+
+
+def _text(value: bool | str | Path | tuple[IpNetwork, ...] | None) -> str:
+    """Return a setting as the environment has it."""
+    if isinstance(value, tuple):
+        return ",".join(map(str, value))
+    return "" if value is None else str(value)

@@ -10,13 +10,14 @@ import socket
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
 from pathlib import Path
 from typing import Final, Protocol
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from common.errors import InvalidInputError
-from common.networks import IpAddress
+from common.networks import IpAddress, IpNetwork, contains, parse_networks
 from common.urls.outbound import FORBIDDEN_CHARACTERS, METADATA_NAMES
 
 MAX_STREAM_URL_LENGTH: Final = 2048
@@ -45,9 +46,14 @@ DEFAULT_PORTS: Final = {
 
 @dataclass(frozen=True, kw_only=True)
 class StreamUrlRules:
-    """The operator's additions to the schemes and networks that are always allowed."""
+    """The schemes and networks of this installation's cameras.
+
+    ``denied_networks`` are comma-separated CIDR ranges in which no camera may be. They are text
+    because the rules are sent to the capture processes.
+    """
 
     allow_loopback: bool = False
+    denied_networks: str = ""
     files_folder: Path | None = None
     """Folder of the video files that cameras may play; None: no file is a camera."""
 
@@ -110,6 +116,10 @@ class CameraAddresses(Protocol):
         """Whether a camera may be on this machine."""
 
     @property
+    def camera_denied_networks(self) -> tuple[IpNetwork, ...]:
+        """Networks in which no camera may be."""
+
+    @property
     def camera_files_folder(self) -> Path | None:
         """Folder of the video files that cameras may play; None: no file is a camera."""
 
@@ -122,7 +132,9 @@ def names_playlist(url: str) -> bool:
 def stream_url_rules(settings: CameraAddresses) -> StreamUrlRules:
     """Return the rules that an installation's settings make."""
     return StreamUrlRules(
-        allow_loopback=settings.camera_allow_loopback, files_folder=settings.camera_files_folder
+        allow_loopback=settings.camera_allow_loopback,
+        denied_networks=",".join(map(str, settings.camera_denied_networks)),
+        files_folder=settings.camera_files_folder,
     )
 
 
@@ -164,12 +176,16 @@ def check_host(host: str, rules: StreamUrlRules) -> None:
 def check_address(address: IpAddress, rules: StreamUrlRules) -> None:
     """Refuse an IP address that no camera can have: metadata, link-local, multicast, reserved.
 
-    Loopback only where ``rules`` allow it. Private networks are where cameras live.
+    Loopback is refused unless ``rules`` allow it, and so is every network that they deny. Private
+    networks are where cameras live.
 
     Raises:
         InvalidInputError: code ``stream_url_address``.
     """
-    address = _embedded_ipv4(address)
+    written, address = address, _embedded_ipv4(address)
+    denied = _denied_networks(rules.denied_networks)
+    if contains(denied, written) or contains(denied, address):
+        raise _forbidden()
     if _is_this_machine(address):
         if not rules.allow_loopback:
             raise _forbidden()
@@ -302,6 +318,11 @@ def _host_and_port(parts: SplitResult) -> tuple[str, int | None]:
     if parts.fragment:
         raise _malformed("The stream address may not hold #.")
     return host.lower(), port
+
+
+@lru_cache(maxsize=8)
+def _denied_networks(text: str) -> tuple[IpNetwork, ...]:
+    return parse_networks(text)
 
 
 def _is_this_machine(address: IpAddress) -> bool:

@@ -104,3 +104,17 @@ async def test_one_at_a_time_for_each_account(owner: Caller, tmp_path: Path) -> 
     assert (await first).result.code == "no_file"
     # It is free again.
     assert (await probe.look(owner.owner_id, "rtsp://[::1]/1")).result.code == "forbidden"
+
+
+async def test_the_process_has_the_denied_networks(owner: Caller) -> None:
+    settings = CameraAddressSettings.model_validate(
+        {"camera_allow_loopback": True, "camera_denied_networks": "127.0.0.2,10.20.0.0/16"}
+    )
+    probe = CameraProbe(settings)
+
+    looks = [await probe.look(owner.owner_id, f"rtsp://{host}:9/1") for host in _HOSTS]
+
+    assert [look.result.code for look in looks] == ["forbidden", "unreachable"]
+
+
+_HOSTS = ("127.0.0.2", "127.0.0.1")

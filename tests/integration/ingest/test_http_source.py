@@ -132,6 +132,22 @@ def test_playlists_lead_nowhere_else(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     assert connected == {"127.0.0.1"}
 
 
+def test_neither_redirects_nor_playlists_lead_into_a_denied_network(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    connected = _record_connections(monkeypatch)
+    denied = StreamUrlRules(allow_loopback=True, denied_networks="127.0.0.2")
+    lines = ("#EXTM3U", "#EXT-X-TARGETDURATION:1", "#EXTINF:1,", "http://127.0.0.2:9/a.ts")
+    (tmp_path / "inside.m3u8").write_text("\n".join([*lines, "#EXT-X-ENDLIST", ""]))
+    with HttpCamera(tmp_path) as camera:
+        for target in ("http://127.0.0.2:9/x", "http://[::ffff:127.0.0.2]:9/x"):
+            assert _fault(camera.url(f"/to?{target}"), denied) is CaptureErrorCode.FORBIDDEN
+        with pytest.raises(CaptureError):
+            _fault(camera.url("/hls/inside.m3u8"), denied)
+
+    assert connected == {"127.0.0.1"}
+
+
 def test_a_loopback_camera_is_refused_where_none_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
     connected = _record_connections(monkeypatch)
     with HttpCamera() as camera:

@@ -57,6 +57,16 @@ def test_a_redirect_to_where_no_camera_may_be_is_refused(first: list[str], targe
         assert _fault(camera.url()) is CaptureErrorCode.FORBIDDEN
 
 
+@pytest.mark.parametrize("host", ["127.0.0.2", "[::ffff:127.0.0.2]"])
+def test_a_redirect_into_a_denied_network_is_refused(host: str) -> None:
+    denied = StreamUrlRules(allow_loopback=True, denied_networks="127.0.0.2")
+    with SayingCamera(_redirect(f"rtsp://{host}:9/x")) as camera:
+        url = parse_stream_url(camera.url(), denied)
+        with pytest.raises(CaptureError) as caught:
+            open_stream(url, denied, LIMITS, ConnectionDeadline())
+    assert caught.value.code is CaptureErrorCode.FORBIDDEN
+
+
 @pytest.mark.parametrize("target", ["", "nowhere", "rtsp://"])
 def test_a_redirect_to_nowhere_is_no_stream(target: str) -> None:
     with SayingCamera(_redirect(target)) as camera:

@@ -5,7 +5,13 @@ from pydantic import SecretStr
 
 from common.errors import MisconfiguredError
 from common.secrets import SecretBox
-from common.settings import DatabaseSettings, KafkaSettings, S3Settings, load_settings
+from common.settings import (
+    CameraAddressSettings,
+    DatabaseSettings,
+    KafkaSettings,
+    S3Settings,
+    load_settings,
+)
 
 
 class _Both(S3Settings, DatabaseSettings, KafkaSettings):
@@ -67,3 +73,16 @@ def test_a_key_that_is_no_key_stops_the_start() -> None:
 
 def test_settings_hold_secrets_as_secrets() -> None:
     assert DatabaseSettings.model_fields["database_url"].annotation is SecretStr
+
+
+def test_a_network_that_is_none_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PLATESTREAM_CAMERA_DENIED_NETWORKS", "10.0.0.0/8,10.0.0/24")
+
+    with pytest.raises(SystemExit):
+        load_settings(CameraAddressSettings)
+
+    printed = capsys.readouterr().err
+    assert printed.startswith("setting PLATESTREAM_CAMERA_DENIED_NETWORKS: ")
+    assert "'10.0.0/24' does not appear to be an IPv4 or IPv6 network" in printed

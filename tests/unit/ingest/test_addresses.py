@@ -43,6 +43,20 @@ def test_a_name_that_leads_where_no_camera_may_be_is_refused(
     assert caught.value.code is CaptureErrorCode.FORBIDDEN
 
 
+@pytest.mark.parametrize(
+    "addresses", [("10.20.0.7",), ("192.168.1.2", "10.20.0.7"), ("::ffff:10.20.0.7",)]
+)
+def test_a_name_that_leads_to_a_denied_network_is_refused(
+    monkeypatch: pytest.MonkeyPatch, addresses: tuple[str, ...]
+) -> None:
+    _resolves_to(monkeypatch, *addresses)
+
+    with pytest.raises(CaptureError) as caught:
+        resolve("kafka", 9092, StreamUrlRules(denied_networks="10.20.0.0/16"))
+
+    assert caught.value.code is CaptureErrorCode.FORBIDDEN
+
+
 def test_an_unknown_name_is_a_camera_that_cannot_be_reached(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

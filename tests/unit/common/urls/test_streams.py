@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from common.errors import InvalidInputError
+from common.settings import CameraAddressSettings
 from common.urls.streams import (
     StreamScheme,
     StreamUrlRules,
@@ -16,6 +17,7 @@ from common.urls.streams import (
     parse_stream_url,
     restore_password,
     stream_identifier,
+    stream_url_rules,
 )
 
 STRICT = StreamUrlRules()
@@ -120,6 +122,49 @@ def test_loopback_is_taken_where_allowed(host: str) -> None:
 @pytest.mark.parametrize("address", ["10.1.2.3", "172.16.0.1", "192.168.0.1", "fd12::1"])
 def test_private_networks_are_where_cameras_live(address: str) -> None:
     check_address(ip_address(address), STRICT)
+
+
+DENIED = StreamUrlRules(allow_loopback=True, denied_networks="10.20.0.0/16,fd00:20::/32")
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "10.20.3.4",
+        "10.20.3.4.",
+        "10.20.772",
+        "0x0a140304",
+        "[::ffff:10.20.3.4]",
+        "[::10.20.3.4]",
+        "[64:ff9b::a14:304]",
+        "[2002:a14:304::1]",
+        "[fd00:20::7]",
+    ],
+)
+def test_denied_networks_have_no_cameras(host: str) -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        parse_stream_url(f"rtsp://user:hunter2@{host}/x", DENIED)
+
+    assert caught.value.code == "stream_url_address"
+    assert parse_stream_url(f"rtsp://{host}/x", LOCAL)
+
+
+def test_a_denied_network_may_be_written_in_its_ipv6_form_and_be_loopback() -> None:
+    rules = StreamUrlRules(
+        allow_loopback=True, denied_networks="::ffff:10.20.0.0/112,127.0.0.2,::ffff:0:0:0/95"
+    )
+
+    for host in ("10.20.3.4", "[::ffff:10.20.3.4]", "127.0.0.2"):
+        with pytest.raises(InvalidInputError):
+            parse_stream_url(f"rtsp://{host}/x", rules)
+    for host in ("10.21.3.4", "127.0.0.1", "cam.lan"):
+        assert parse_stream_url(f"rtsp://{host}/x", rules)
+
+
+def test_the_rules_have_the_denied_networks_of_the_settings() -> None:
+    settings = CameraAddressSettings.model_validate({"camera_denied_networks": "10.20.0.1/16, ::1"})
+
+    assert stream_url_rules(settings).denied_networks == "10.20.0.0/16,::1/128"
 
 
 def test_a_file_is_named_by_its_whole_path() -> None:
