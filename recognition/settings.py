@@ -1,11 +1,11 @@
 """Settings of the recognition engine and of the pool that runs it."""
 
-import os
 from enum import StrEnum
 from pathlib import Path
 
 from pydantic import Field, field_validator
 
+from common.processors import available_processors
 from common.settings import Fragment
 
 MODELS = Path(__file__).parent / "models"
@@ -190,7 +190,8 @@ class RecognizerPoolSettings(RecognizerSettings):
         0,
         ge=0,
         le=256,
-        description="Recogniser processes of this process; 0: one less than there are processors.",
+        description="Recogniser processes of this process; 0: one less than the processors that it "
+        "may use, by its affinity mask and the CPU quota of its cgroup.",
     )
     recognition_batch: int = Field(
         0,
@@ -254,5 +255,5 @@ class RecognizerPoolSettings(RecognizerSettings):
 
 
 def all_processors_but_one() -> int:
-    """Return the number of processors of this process, less one for other work than recognition."""
-    return max(1, len(os.sched_getaffinity(0)) - 1)
+    """Return the processors of this process less one, which is for other work than recognition."""
+    return max(1, available_processors() - 1)

@@ -7,10 +7,10 @@ this module rejects: the function ``file``, tables of ``system`` that show other
 and settings that open files. Nothing here confines an analyst to one account.
 """
 
-import os
 import re
 from dataclasses import replace
 
+from common.processors import available_processors
 from deploy.clickhouse.errors import ClickHouseError, ErrorCode
 from deploy.clickhouse.request import QueryRequest
 from deploy.clickhouse.settings import ClickHouseServerSettings
@@ -62,7 +62,7 @@ def as_reader(request: QueryRequest, settings: ClickHouseServerSettings) -> Quer
     limits = {
         "max_execution_time": str(settings.clickhouse_server_reader_query_seconds),
         "max_memory_usage": str(settings.clickhouse_server_reader_memory_bytes),
-        "max_threads": str(max(1, (os.cpu_count() or 1) // 2)),
+        "max_threads": str(max(1, available_processors() // 2)),
     }
     return replace(request, settings={**request.settings, **limits}, only_reads=True)
 

@@ -17,6 +17,7 @@ from threading import Thread
 import av
 import msgspec
 
+from common.processors import available_processors
 from tools.synthetic.scene import FPS, RoadScene, RoadSceneOptions, SceneTruth
 
 Progress = Callable[[int, int], None]
@@ -83,7 +84,7 @@ def generate_road_scene(
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
         parts = _parts(chosen, scene.frame_count, Path(folder), encoding)
         done = 0
-        for part in _written(parts, processes or min(2, os.cpu_count() or 1)):
+        for part in _written(parts, processes or min(2, available_processors())):
             done += part.stop - part.start
             if progress:
                 progress(done, scene.frame_count)

@@ -1,0 +1,72 @@
+"""Processors that this process may use."""
+
+import math
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+_ROOT: Final = Path("/")
+
+
+def available_processors(root: Path = _ROOT) -> int:
+    """Return the number of processors that this process may use, at least 1.
+
+    It is the number in the process's affinity mask, or the CPU quota of its cgroup and the cgroups
+    above it, rounded up, whichever is lower. ``root`` contains ``proc`` and ``sys``.
+    """
+    processors = float(len(os.sched_getaffinity(0)))
+    return max(1, math.ceil(min([processors, *_quotas(root)])))
+
+
+def _quotas(root: Path) -> Iterator[float]:
+    """Yield the CPU quotas that apply to this process, in processors.
+
+    **Source:** cgroups(7) for /proc/self/cgroup; Linux's cgroup-v2.rst for cpu.max; sched-bwc.rst
+    for cpu.cfs_quota_us and cpu.cfs_period_us of version 1.
+    """
+    mounts = root / "sys" / "fs" / "cgroup"
+    for controllers, path in _memberships(root):
+        if controllers == "":
+            for folder in (*_folders(mounts, path), *_folders(mounts / "unified", path)):
+                yield from _quota(*_words(folder / "cpu.max"))
+        elif "cpu" in controllers.split(","):
+            for folder in (*_folders(mounts / controllers, path), *_folders(mounts / "cpu", path)):
+                yield from _quota(
+                    *_words(folder / "cpu.cfs_quota_us"), *_words(folder / "cpu.cfs_period_us")
+                )
+
+
+def _memberships(root: Path) -> Iterator[tuple[str, str]]:
+    """Yield the controllers of each hierarchy, empty in version 2, and the process's cgroup."""
+    with suppress(OSError):
+        for line in (root / "proc" / "self" / "cgroup").read_text().splitlines():
+            _, controllers, path = line.split(":", 2)
+            yield controllers, path
+
+
+def _folders(mount: Path, path: str) -> Iterator[Path]:
+    """Yield the folder of a cgroup and those above it, up to ``mount``.
+
+    In a container the path may be that on the host: then only ``mount`` exists.
+    """
+    parts = [part for part in path.split("/") if part]
+    if ".." in parts:
+        parts = []
+    for count in range(len(parts), -1, -1):
+        yield mount.joinpath(*parts[:count])
+
+
+def _words(file: Path) -> list[str]:
+    with suppress(OSError):
+        return file.read_text().split()
+    return []
+
+
+def _quota(*words: str) -> Iterator[float]:
+    """Yield the processors of a quota and its period, both in microseconds; none if unlimited."""
+    with suppress(ValueError):
+        quota, period = map(int, words)
+        if quota > 0 and period > 0:
+            yield quota / period
