@@ -1,6 +1,7 @@
 """``python -m api``: the API process."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from types import FrameType
 
@@ -10,6 +11,7 @@ from fastapi import FastAPI
 
 from api.app import create_app
 from api.container import Services, check_settings, open_services
+from api.health.pages import serve_pages
 from api.middleware.connections import ConnectionLimits, allow_descriptors
 from api.middleware.http_protocol import http_protocol
 from api.settings import ApiSettings
@@ -25,16 +27,24 @@ def main() -> None:
     """Serve until a signal to stop; requests in flight are finished then."""
     settings = load_settings(ApiSettings)
     configure_logging(settings)
-    try:
+    with _ended_if_misconfigured():
         check_settings(settings)
-    except MisconfiguredError as error:
-        log.error("api_misconfigured", error=str(error))
-        raise SystemExit(EXIT_MISCONFIGURED) from error
     app = create_app(partial(open_services, settings), settings.api_cors_origins)
     start_tracing(settings, "api", app.state.metrics.registry)
+    with _ended_if_misconfigured():
+        serve_pages(settings, settings.api_metrics_port, app)
     log.info("api_starting", host=settings.api_host, port=settings.api_port)
     allow_descriptors(settings.api_max_connections)
     _Server(_server_config(settings, app), partial(_end_streams, app)).run()
+
+
+@contextmanager
+def _ended_if_misconfigured() -> Iterator[None]:
+    try:
+        yield
+    except MisconfiguredError as error:
+        log.error("api_misconfigured", error=str(error))
+        raise SystemExit(EXIT_MISCONFIGURED) from error
 
 
 def _server_config(settings: ApiSettings, app: FastAPI) -> uvicorn.Config:

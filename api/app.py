@@ -1,5 +1,6 @@
 """The application: routes, gate, errors and what surrounds them."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib.metadata import version
@@ -97,6 +98,7 @@ def create_app(
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with open_services() as services:
+            app.state.loop = asyncio.get_running_loop()
             app.state.services = services
             app.state.services_by_type = services.by_type()
             for collector in (services.owner_limits, services.audit_notes, services.quiet_cameras):

@@ -34,6 +34,7 @@ from api.erasure.jobs import ErasePlate, ErasureJobs
 from api.erasure.service import erase_stored_plate
 from api.erasure.sweeps import ErasureList, ErasureWatch, SnapshotRemoval
 from api.exports.service import Exports, ExportStore
+from api.health.operators import Operators
 from api.health.service import Check, Health, watched_health
 from api.limits.body_budget import BodyBudget, body_bounds
 from api.limits.limiter import FailedAuthentications, RateLimiter, limit_rules
@@ -147,6 +148,7 @@ class Services:
     erased_images: ErasedImageRemoval
     erasure_jobs: ErasureJobs
     health: Health
+    operators: Operators
     rules: ValidationRules
     trusted_proxies: TrustedProxies
 
@@ -328,6 +330,7 @@ def build_services(settings: ApiSettings, outside: AppDependencies) -> Services:
         erased_images=ErasedImageRemoval(found.erased_images, outside.images),
         erasure_jobs=ErasureJobs(database, outside.erase_plate, now),
         health=outside.health,
+        operators=Operators(database, settings.operator_accounts),
         rules=rules,
         trusted_proxies=TrustedProxies(settings.trusted_proxies),
     )

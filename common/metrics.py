@@ -55,13 +55,13 @@ def _described(name: MetricName, kind: MetricKind) -> Metric:
 
 
 class HealthPageSettings(Fragment):
-    """Where the health pages of processes are; the API's are on its own address."""
+    """The address of the health pages of processes."""
 
     metrics_host: str = Field(
         "127.0.0.1",
         min_length=1,
-        description="Address on which processes other than the API answer /metrics, /healthz and "
-        "/readyz, each on its own port; 0.0.0.0 or :: is every address. The pages need no key.",
+        description="Address on which processes serve /metrics, /healthz and /readyz, each on its "
+        "own port; 0.0.0.0 or :: is every address. The pages need no key.",
     )
 
 
@@ -115,7 +115,9 @@ class CameraLabels:
 
 
 Details = Callable[[], Mapping[str, object]]
-"""What a process says of itself, as JSON's kinds of values; from another thread."""
+"""Reports on a process, as JSON values; called from another thread. A ``status`` of its own other
+than ``ready`` makes ``/readyz`` answer 503.
+"""
 
 
 class HealthServer:
@@ -198,7 +200,7 @@ def _handler(
             elif self.path == "/readyz":
                 alive = is_alive()
                 body = {"status": "ready" if alive else "stuck", **details()}
-                status = 200 if alive else 503
+                status = 200 if body["status"] == "ready" else 503
                 self._answer(status, "application/json", json.dumps(body).encode())
             else:
                 self._answer(404, "text/plain", b"not found\n")

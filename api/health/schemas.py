@@ -4,6 +4,7 @@ from importlib.metadata import version
 
 from api.health.disks import DiskRoom
 from api.health.installation import Installation
+from api.health.service import Readiness
 from api.schemas import ResponseModel
 from common.kafka.stage_progress import StageProgress
 
@@ -26,18 +27,26 @@ class DiskBody(ResponseModel):
 
 
 class InstallationBody(ResponseModel):
-    """How an installation is doing; ``stages`` is null where Kafka does not say."""
+    """The state of an installation.
+
+    ``checks`` has ``ok`` or a sentence for each dependency. ``stages`` is null if Kafka does not
+    answer.
+    """
 
     version: str
+    checks: dict[str, str]
+    warnings: list[str]
     stages: list[StageBody] | None
     disks: list[DiskBody]
 
 
-def installation_body(found: Installation, now_ms: int) -> InstallationBody:
-    """Return the JSON form of how an installation is doing at a moment (Unix ms, UTC)."""
+def installation_body(found: Installation, readiness: Readiness, now_ms: int) -> InstallationBody:
+    """Return the JSON form of the state of an installation at a time (Unix ms, UTC)."""
     stages = found.stages
     return InstallationBody(
         version=version("platestream"),
+        checks={name: fault or "ok" for name, fault in readiness.faults.items()},
+        warnings=list(readiness.warnings),
         stages=None if stages is None else [_stage(each, now_ms) for each in stages],
         disks=[_disk(each) for each in found.disks],
     )

@@ -124,7 +124,6 @@ class RoomWatch:
 
 
 def _disk_warning(disk: DiskRoom) -> str:
-    # Its name only: strangers may reach /readyz.
     room = disk.free_bytes / _GIB
     return f"the disk of {disk.name} is {disk.used_ratio:.0%} full, {room:.1f} GiB are left"
 

@@ -216,10 +216,10 @@ def _open_gaps(consumer: KafkaConsumer, topic: str) -> list[OpenGap]:
 
 
 def _check_api(url: str) -> None:
-    address = f"{url.rstrip('/')}/readyz"
+    address = f"{url.rstrip('/')}/healthz"
     try:
         answer = urllib3.request("GET", address, timeout=_API_SECONDS, retries=False)
     except urllib3.exceptions.HTTPError as error:
         raise TransientError("the API does not answer") from error
     if answer.status != 200:
-        raise TransientError(f"the API is not ready: {answer.data[:500].decode(errors='replace')}")
+        raise TransientError(f"the API answers {answer.status} at /healthz")

@@ -1,12 +1,16 @@
 """ASGI middleware around every request: id, log line, metrics, last error handler, HEAD."""
 
+import asyncio
+import threading
 import time
+from collections.abc import Iterable
 from enum import StrEnum
 from http import HTTPStatus
 from typing import Final
 
 import structlog
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -33,6 +37,7 @@ class MetricName(StrEnum):
 
 _METHODS = frozenset({"GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS"})
 _TRACEPARENT_KEY: Final = TRACEPARENT.encode("ascii")
+_COLLECT_SECONDS: Final = 5.0
 _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
 
@@ -57,8 +62,8 @@ class ApiMetrics:
         )
 
     def include(self, collector: Collector) -> None:
-        """Show what ``collector`` has at the moment of asking."""
-        self.registry.register(collector)
+        """Add the metrics of ``collector``, which belongs to the running event loop."""
+        self.registry.register(_OnLoop(collector, asyncio.get_running_loop()))
 
     def note_request(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count one request."""
@@ -69,6 +74,29 @@ class ApiMetrics:
     def exposition(self) -> bytes:
         """Return all values in Prometheus's text format."""
         return generate_latest(self.registry)
+
+
+class _OnLoop(Collector):
+    """Collects on an event loop from other threads. Yields nothing if the loop does not answer."""
+
+    def __init__(self, collector: Collector, loop: asyncio.AbstractEventLoop) -> None:
+        self._collector = collector
+        self._loop = loop
+        self._thread = threading.get_ident()
+
+    def collect(self) -> Iterable[Metric]:
+        """Return the metrics of the collector."""
+        if threading.get_ident() == self._thread:
+            return self._collector.collect()
+        future = asyncio.run_coroutine_threadsafe(self._listed(), self._loop)
+        try:
+            return future.result(_COLLECT_SECONDS)
+        except TimeoutError:
+            future.cancel()
+            return ()
+
+    async def _listed(self) -> list[Metric]:
+        return list(self._collector.collect())
 
 
 log = structlog.get_logger()

@@ -17,7 +17,7 @@ def pages(environment: Mapping[str, str]) -> Iterator[tuple[int, str]]:
     for name, value in environment.items():
         if name.startswith("PLATESTREAM_") and name.endswith("_METRICS_PORT") and value != "0":
             yield int(value), "/healthz"
-    yield int(environment.get("PLATESTREAM_API_PORT", "8000")), "/livez"
+    yield int(environment.get("PLATESTREAM_API_PORT", "8000")), "/healthz"
 
 
 def answer(port: int, path: str) -> bytes | None:

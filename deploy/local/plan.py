@@ -122,6 +122,7 @@ class StackPlan:
 
     layout: Layout
     api_port: int
+    api_metrics_port: int
     servers: tuple[Server, ...]
     environment: Mapping[str, str]
     secrets: LocalSecrets
@@ -137,10 +138,21 @@ class StackPlan:
         """Address of the API."""
         return f"http://127.0.0.1:{self.api_port}"
 
+    @property
+    def ready_url(self) -> str:
+        """Address that answers 200 once the API is ready; without a metrics port, once it runs."""
+        if not self.api_metrics_port:
+            return f"{self.base_url}/healthz"
+        return f"http://127.0.0.1:{self.api_metrics_port}/readyz"
+
     def ports(self) -> tuple[PortUse, ...]:
         """Return every port of the stack."""
-        api = PortUse(self.api_port, "PLATESTREAM_API_PORT")
-        return (*(use for server in self.servers for use in server.ports()), api)
+        api = (
+            PortUse(self.api_port, "PLATESTREAM_API_PORT"),
+            PortUse(self.api_metrics_port, "PLATESTREAM_API_METRICS_PORT"),
+        )
+        servers = (use for server in self.servers for use in server.ports())
+        return tuple(use for use in (*servers, *api) if use.port)
 
     def groups(self) -> dict[str, tuple[Program, ...]]:
         """Return all processes by supervisor group."""
@@ -192,6 +204,7 @@ def make_plan(settings: LocalStackSettings, environment: Mapping[str, str]) -> S
     return StackPlan(
         layout=layout,
         api_port=settings.api_port,
+        api_metrics_port=settings.api_metrics_port,
         servers=tuple(server for server, wanted in embedded if wanted),
         environment={**_defaults(settings, secrets), **addresses, **environment},
         secrets=secrets,
@@ -214,6 +227,7 @@ def _defaults(settings: LocalStackSettings, secrets: LocalSecrets) -> dict[str, 
         "PLATESTREAM_RECOGNITION_CACHE_FOLDER": str(settings.local_dir.resolve() / "recognition"),
         "PLATESTREAM_SECRET_KEY": secrets.secret_key,
         "PLATESTREAM_API_PORT": str(settings.api_port),
+        "PLATESTREAM_API_METRICS_PORT": str(settings.api_metrics_port),
         # The demo camera is a file, and a camera simulator runs on the same machine.
         "PLATESTREAM_CAMERA_ALLOW_LOOPBACK": "true",
         CAMERA_FILES_SETTING: str(Layout(settings.local_dir.resolve()).camera_files),

@@ -18,6 +18,9 @@ class LocalStackSettings(Fragment):
         CLONE / ".local", description="Folder of all data, logs and secrets of the local stack."
     )
     api_port: Port = Field(8000, description="Port on which the API listens.")
+    api_metrics_port: Port = Field(
+        18000, description="Port of the API's /metrics, /healthz and /readyz; 0: none."
+    )
     kafka_port: Port = Field(19092, description="Port of the embedded Kafka broker.")
     kafka_controller_port: Port = Field(
         19093, description="Port of the embedded Kafka broker's controller."

@@ -32,6 +32,7 @@ _SUPERVISOR_SECONDS = 20
 _SERVER_SECONDS = 90
 _MIGRATION_SECONDS = 120
 _API_SECONDS = 90
+_ANSWER_SECONDS = 15
 # A process that has been there for so long has everything that it needs to start.
 _STEADY_SECONDS = 4
 _SETTLING_SECONDS = 60
@@ -183,13 +184,13 @@ class LocalStack:
 
     def _check_api(self) -> None:
         check_port(self.plan.api_port)
-        url = f"{self.plan.base_url}/readyz"
+        url = self.plan.ready_url
         try:
-            answer = urllib3.request("GET", url, timeout=5, retries=False)
+            answer = urllib3.request("GET", url, timeout=_ANSWER_SECONDS, retries=False)
         except urllib3.exceptions.HTTPError as error:
-            raise NotReadyError(f"/readyz: {error}") from error
+            raise NotReadyError(f"{url}: {error}") from error
         if answer.status != 200:
-            raise NotReadyError(f"/readyz answers {answer.status}")
+            raise NotReadyError(f"{url} answers {answer.status}")
 
     def _wait(self, what: str, check: Callable[[], None], *, seconds: float) -> None:
         checked = partial(self._check_with_state, what, check)

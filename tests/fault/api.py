@@ -35,8 +35,9 @@ class Answer:
 class Api:
     """The API with one key."""
 
-    def __init__(self, base_url: str, api_key: str) -> None:
-        """Take address and key."""
+    def __init__(self, base_url: str, api_key: str, ready_url: str) -> None:
+        """Take address, key, and the address of ``/readyz``."""
+        self._ready_url = ready_url
         self._http = httpx.Client(
             base_url=base_url,
             headers={"Authorization": f"Bearer {api_key}"},
@@ -49,7 +50,7 @@ class Api:
 
     def is_ready(self) -> bool:
         """Return whether the API and everything that it needs answer."""
-        return self._http.get("/readyz").status_code == httpx.codes.OK
+        return self._http.get(self._ready_url).status_code == httpx.codes.OK
 
     def create_camera(self, url: str, **fields: Any) -> str:
         """Register a camera and return its id, once an ingest worker has it."""

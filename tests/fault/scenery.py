@@ -164,7 +164,7 @@ def open_scenery(
     At ``host`` the stack reaches the receivers.
     """
     with ExitStack() as open_things:
-        api = Api(stack.access.base_url, stack.access.api_key)
+        api = Api(stack.access.base_url, stack.access.api_key, stack.ready_url)
         open_things.callback(api.close)
         webhook_id = api.create_webhook(
             receivers.web.url(ALL, host),

@@ -20,7 +20,7 @@ import pytest
 from common.timestamps import now_ms
 from tests.fault.account import hold_to_account
 from tests.fault.alert_delays import alert_delays_seconds, percentile_95
-from tests.fault.api import Answer, Api
+from tests.fault.api import Answer
 from tests.fault.conftest import Say
 from tests.fault.faults import RECOVERY_SECONDS, SERVERS, Saboteur
 from tests.fault.recovery import Recoveries
@@ -78,7 +78,7 @@ def test_nothing_is_lost_while_servers_are_unavailable(
             for one in stopped:
                 outage.enter_context(_without(scenery, one))
             began_ms = now_ms()
-            asked = list(_ask_meanwhile(scenery.api, scenery.webhook_id, stopped))
+            asked = list(_ask_meanwhile(scenery, stopped))
             over_ms = now_ms()
         servers = [one for one in stopped if one in SERVERS]
         recovery = watch.wait(
@@ -133,8 +133,9 @@ def _without(scenery: Scenery, stopped: str) -> Iterator[None]:
         recover()
 
 
-def _ask_meanwhile(api: Api, webhook_id: str, stopped: tuple[str, ...]) -> Iterator[Asked]:
+def _ask_meanwhile(scenery: Scenery, stopped: tuple[str, ...]) -> Iterator[Asked]:
     """Search, read and change configuration, and look at /readyz, until the outage is over."""
+    api, webhook_id = scenery.api, scenery.webhook_id
     began = time.monotonic()
     seconds = OUTAGE_SECONDS or _SHORT_SECONDS
     while time.monotonic() < began + seconds:
@@ -143,7 +144,7 @@ def _ask_meanwhile(api: Api, webhook_id: str, stopped: tuple[str, ...]) -> Itera
         changed = {"name": f"Fault {time.monotonic():.0f}"}
         yield Asked("change", api.ask("PUT", f"/api/webhooks/{webhook_id}", json=changed))
         is_due = time.monotonic() > began + _NOTICED_SECONDS
-        ready = api.ask("GET", "/readyz")
+        ready = api.ask("GET", scenery.stack.ready_url)
         yield Asked("readyz", ready)
         servers = {one for one in stopped if one in SERVERS}
         # A server that has just gone may have answered a moment before.

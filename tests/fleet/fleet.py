@@ -14,7 +14,7 @@ from tests.fault.faults import APPLICATION
 from tests.fault.receivers import Receivers
 from tests.fault.scenery import SETTINGS
 from tests.fleet.machines import Machine, Network, laid_network
-from tests.fleet.plan import API_PORT, METRICS_PORTS, PREFIX, fleet_plan
+from tests.fleet.plan import METRICS_PORTS, PREFIX, fleet_plan
 from tests.fleet.releases import Releases
 from tests.services.stack import RunningStack, second_name
 from tests.waiting import wait_until
@@ -43,8 +43,8 @@ class Fleet:
     def is_healthy(self, process: str) -> bool:
         """Return whether a process says so itself, on the page that is bound to its machine."""
         stage, host = process.removesuffix("-2"), self.machine_of(process).address
-        port, path = (API_PORT, "/readyz") if stage == API else (METRICS_PORTS[stage], "/healthz")
-        connection = http.client.HTTPConnection(host, port, timeout=_ASK_SECONDS)
+        path = "/readyz" if stage == API else "/healthz"
+        connection = http.client.HTTPConnection(host, METRICS_PORTS[stage], timeout=_ASK_SECONDS)
         try:
             connection.request("GET", path)
             return connection.getresponse().status == http.client.OK

@@ -26,6 +26,7 @@ METRICS_PORTS: Final = {
     "alerts": 9104,
     "sink": 9105,
     "relay": 9106,
+    "api": 9107,
 }
 _HERE: Final = "127.0.0.1"
 _SETTING: Final = "PLATESTREAM_"

@@ -31,7 +31,7 @@ backend apis
     mode http
     balance roundrobin
     timeout server 60s
-    option httpchk GET /livez
+    option httpchk GET /healthz
     option redispatch
     retries 2
 {servers}

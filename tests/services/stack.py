@@ -28,6 +28,7 @@ from tests.services.kafka_cluster import link_ports, over_the_cable, with_broker
 _PREFIX = "PLATESTREAM_"
 _PORT_SETTINGS = (
     "api_port",
+    "api_metrics_port",
     "kafka_port",
     "kafka_controller_port",
     "s3_port",
@@ -103,6 +104,11 @@ class RunningStack:
         self._stack = LocalStack(plan, Progress(self._out), patience=patience)
         self._things = ExitStack()
         self._access: Access | None = None
+
+    @property
+    def ready_url(self) -> str:
+        """Address of the API's ``/readyz``."""
+        return self._stack.plan.ready_url
 
     @property
     def access(self) -> Access:
@@ -232,7 +238,9 @@ def _second(worker: Program, folder: Path, api_port: int) -> Program:
     # A plan's environment is that of all processes: what this one alone needs is set here.
     data = f"{_PREFIX}STREAM_DATA_DIRECTORY={folder / second_name('streams')}"
     port = f"{_PREFIX}API_PORT={api_port}"
-    command = ("/usr/bin/env", data, port, *worker.command)
+    # Two processes cannot share the port of the metrics.
+    pages = f"{_PREFIX}API_METRICS_PORT=0"
+    command = ("/usr/bin/env", data, port, pages, *worker.command)
     return replace(worker, name=second_name(worker.name), command=command)
 
 

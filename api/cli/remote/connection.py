@@ -111,11 +111,17 @@ class RemoteApi:
         finally:
             answer.close()
 
-    def readiness(self) -> tuple[Json, datetime | None]:
-        """Return what the service says of its parts, and the time of its clock."""
-        answer = self._pool.request("GET", f"{self.address}/readyz", retries=False)
+    def clock(self) -> datetime | None:
+        """Return the time of the service's clock, or None if it does not send it.
+
+        Raises:
+            RefusedError: the address is not that of a Platestream API.
+        """
+        answer = self._pool.request("GET", f"{self.address}/healthz", retries=False)
+        if self._json(answer).get("status") != "ok":
+            raise RefusedError(answer.status, "", f"{self.address} is not a Platestream API")
         date = answer.headers.get("Date")
-        return self._json(answer), parsedate_to_datetime(date) if date else None
+        return parsedate_to_datetime(date) if date else None
 
     def _send(self, method: str, path: str, **how: Any) -> urllib3.BaseHTTPResponse:
         headers = {**self._pool.headers, **how.pop("headers", {})}

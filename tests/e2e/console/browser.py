@@ -15,8 +15,6 @@ CHROMIUM = "/usr/bin/chromium"
 _AXE = Path(__file__).parent / "vendor" / "axe.min.js"
 _AXE_SHA256 = "29348999450cdf2849a8e70b7912fc2da85a849da39c0d0d5394f51d4a9ed95c"
 WAIT_MS = 15_000
-NOT_READY = "503 (Service Unavailable)"
-"""What the browser notes of /readyz, where a part answers late: what Health is there to tell."""
 
 
 class ConsolePage:

@@ -16,7 +16,7 @@ from common.records.counts import FrameCounts
 from common.records.recognitions import Recognition
 from common.timestamps import now_ms
 from tests.e2e.console.footage import SEEN, pictures
-from tests.e2e.console.stack import Account, ConsoleStack, passed
+from tests.e2e.console.stack import OPERATOR, Account, ConsoleStack, passed
 
 _HOUR_MS = 3_600_000
 _CAMERAS = (
@@ -55,7 +55,7 @@ class Scene:
 
 def furnish(stack: ConsoleStack) -> Scene:
     """Make the account and its month."""
-    account = stack.new_account()
+    account = stack.new_account(email=OPERATOR)
     headers = {"Authorization": f"Bearer {account.key}"}
     with httpx.Client(base_url=stack.address, headers=headers, timeout=30) as api:
         cameras = tuple(_camera(stack, api, account, number) for number in range(len(_CAMERAS)))

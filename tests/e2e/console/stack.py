@@ -50,6 +50,8 @@ from tests.services.clickhouse import ClickHouseAddress
 from tests.services.s3 import s3_client
 
 PASSWORD = "a password of a test"
+OPERATOR = "operator@platestream.example"
+"""The account that operates the installation, that of the scene."""
 STAGES = (
     StageProgress("recognition", 2, 1_204, now_ms() - 95_000),
     StageProgress("sink", 1, 3, now_ms() + 3_600_000),
@@ -90,13 +92,13 @@ class ConsoleStack:
         """Return what a coroutine comes to on the API's own loop."""
         return asyncio.run_coroutine_threadsafe(work, self.loop).result(timeout=30)
 
-    def new_account(self, *, credits: int = 50) -> Account:
+    def new_account(self, *, credits: int = 50, email: str | None = None) -> Account:
         """Make an owner with a key of all scopes."""
 
         def work(session: Session) -> Account:
             owner = create_owner(
                 session,
-                email=f"{uuid.uuid4().hex[:10]}@platestream.example",
+                email=email or f"{uuid.uuid4().hex[:10]}@platestream.example",
                 password=PASSWORD,
                 timezone=TIMEZONE,
                 credits=credits,
@@ -266,7 +268,11 @@ def console_stack(
                 feeds_streams=True,
                 installation=InstallationWatch(lambda: STAGES, lambda: DISKS),
                 now_ms=now_ms,
-                more={**(more or {}), "public_url": f"http://127.0.0.1:{port}"},
+                more={
+                    "operator_accounts": OPERATOR,
+                    "public_url": f"http://127.0.0.1:{port}",
+                    **(more or {}),
+                },
             )
             application = await held.enter_async_context(running_application(opened, options))
             application.recent.reset({0: 0})

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser
 
-from tests.e2e.console.browser import NOT_READY, ConsolePage, opened_page
+from tests.e2e.console.browser import ConsolePage, opened_page
 from tests.e2e.console.scene import Scene
 from tests.e2e.console.stack import ConsoleStack
 
@@ -45,7 +45,6 @@ def colours(
 ) -> Iterator[ConsolePage]:
     """A page that is logged in, in the system's colours."""
     with opened_page(browser, stack, color_scheme=request.param) as page:
-        page.expected.append(NOT_READY)
         page.is_dark = request.param == "dark"
         page.go("/")
         page.sees("Log in")

@@ -6,7 +6,7 @@ from playwright.sync_api import Route, expect
 
 from api.security.permissions import Role
 from common.timestamps import now_ms
-from tests.e2e.console.browser import NOT_READY, ConsolePage
+from tests.e2e.console.browser import ConsolePage
 from tests.e2e.console.scene import Scene
 from tests.e2e.console.stack import PASSWORD, Account, ConsoleStack, passed
 from tests.integration.api.people import browser_of, invite, logged_in, new_address
@@ -108,7 +108,7 @@ def test_strange_texts_are_shown_as_texts(
         for made in (account.id,)
     ]
     stack.publish(*rows, is_live=False)
-    console.expected += ["404 (Not Found)", NOT_READY]
+    console.expected += ["404 (Not Found)", "403 (Forbidden)"]
     console.log_in(account)
     console.page.set_viewport_size({"width": 360, "height": 740})
     everywhere = [f"/recognitions/{row.id}" for row in rows] + places

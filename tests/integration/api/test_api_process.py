@@ -49,7 +49,7 @@ class ApiProcess:
     def __init__(
         self, database: DatabaseSettings, folder: Path, settings: Mapping[str, str] | None = None
     ) -> None:
-        (self.port,) = free_ports(1)
+        self.port, self.metrics_port = free_ports(2)
         environment = {
             "PLATESTREAM_DATABASE_URL": database.database_url.get_secret_value(),
             "PLATESTREAM_SECRET_KEY": Fernet.generate_key().decode(),
@@ -59,6 +59,7 @@ class ApiProcess:
             "PLATESTREAM_CLICKHOUSE_PASSWORD": "none",
             "PLATESTREAM_KAFKA_BOOTSTRAP_SERVERS": NOWHERE,
             "PLATESTREAM_API_PORT": str(self.port),
+            "PLATESTREAM_API_METRICS_PORT": str(self.metrics_port),
             "PLATESTREAM_RECOGNITION_WORKERS": "1",
             # A dead call's credit is refunded after twice this and a margin.
             "PLATESTREAM_RECOGNITION_TIMEOUT_SECONDS": "10",
@@ -71,6 +72,7 @@ class ApiProcess:
         folder.mkdir(exist_ok=True)
         self.process = ChildProcess(program, folder / "api.log", environment)
         self.address = f"http://127.0.0.1:{self.port}"
+        self.pages = f"http://127.0.0.1:{self.metrics_port}"
 
     @asynccontextmanager
     async def running(self, caller: Caller) -> AsyncIterator[httpx.AsyncClient]:
@@ -102,7 +104,7 @@ class ApiProcess:
         """Return whether new connections are refused."""
         async with httpx.AsyncClient(base_url=self.address, timeout=5) as client:
             try:
-                await client.get("/livez")
+                await client.get("/healthz")
             except httpx.TransportError:
                 return True
         return False
@@ -111,8 +113,8 @@ class ApiProcess:
         async def ready() -> bool:
             assert self.process.is_running(), self.process.tail()
             with suppress(httpx.TransportError):
-                checks = (await client.get("/readyz")).json()["checks"]
-                return bool(checks["recognizer"] == "ok")
+                checks = (await client.get(f"{self.pages}/readyz")).json().get("checks", {})
+                return bool(checks.get("recognizer") == "ok")
             return False
 
         await until(ready, seconds=READY_SECONDS)
@@ -147,14 +149,18 @@ async def test_it_names_what_is_down_and_stops_cleanly(
     api: ApiProcess, caller: Caller, database: Database
 ) -> None:
     async with api.running(caller) as client:
-        assert (await client.get("/livez")).status_code == 200
-        ready = await client.get("/readyz")
+        assert (await client.get("/healthz")).status_code == 200
+        ready = await client.get(f"{api.pages}/readyz")
         assert ready.status_code == 503
         down = {name for name, said in ready.json()["checks"].items() if said != "ok"}
         assert down == {"clickhouse", "s3", "kafka"}
         assert (await client.get("/api/credits")).json()["credits"] == 100
-        counted = (await client.get("/metrics")).text
+        counted = (await client.get(f"{api.pages}/metrics")).text
         assert 'route="/api/credits",status="200"' in counted
+        assert (await client.get(f"{api.pages}/healthz")).text == "ok\n"
+        assert (await client.get("/healthz")).json() == {"status": "ok"}
+        hidden = [(await client.get(path)).status_code for path in ("/metrics", "/readyz")]
+        assert hidden == [404, 404]
 
         recogniser = api.freeze_recogniser()
         working = asyncio.create_task(_recognize(client))
@@ -197,7 +203,7 @@ async def test_an_idle_connection_is_kept_as_long_as_the_setting_says(
     api = ApiProcess(api_database, tmp_path, {"PLATESTREAM_API_KEEP_ALIVE_SECONDS": "7"})
     async with api.running(caller):
         reader, writer = await asyncio.open_connection("127.0.0.1", api.port)
-        writer.write(b"GET /livez HTTP/1.1\r\nHost: a\r\n\r\n")
+        writer.write(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")
         assert await reader.readuntil(b"\r\n\r\n")
         answered = time.monotonic()
         await reader.read()
@@ -233,7 +239,7 @@ async def test_uploads_that_stall_take_little_memory_and_keep_nobody_out(
             answers = [await _recognize(client) for _ in range(5)]
         assert {answer.status_code for answer in answers} == {200}
         assert most - before < STALLED / 2
-        near = (await client.get("/metrics")).text
+        near = (await client.get(f"{api.pages}/metrics")).text
         assert f'limit="body_mebibytes",owner="{greedy.owner_id}"' in near
 
 

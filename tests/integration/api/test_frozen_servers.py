@@ -123,8 +123,8 @@ async def test_the_configuration_database_freezes(tmp_path: Path) -> None:
             with pytest.raises(DependencyUnavailableError):
                 await given_up
             assert await _is_refused(client, "/api/credits", part) < AT_ONCE_SECONDS
-            ready = await client.get("/readyz")
-            assert ready.json()["checks"]["postgres"] == f"the {part} does not answer"
+            readiness = await application.services.health.readiness()
+            assert readiness.faults["postgres"] == f"the {part} does not answer"
             server.resume()
             await _until_answered(client, "/api/cameras")
             await _a_long_transaction_ends(database)

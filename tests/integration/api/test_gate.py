@@ -256,7 +256,7 @@ async def test_every_answer_to_a_call_that_counts_says_what_is_left(database: Da
             ]
         async with application.client() as nobody:
             tried = await nobody.post("/api/demo", content=b"x", headers=octets)
-            unknown = [await nobody.get("/livez"), await nobody.get("/api/cameras")]
+            unknown = [await nobody.get("/healthz"), await nobody.get("/api/cameras")]
 
     statuses = [answer.status_code for answer in answers]
     assert statuses == [200, 400, 404, 403, 415, 201, 400, 402]

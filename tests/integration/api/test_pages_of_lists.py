@@ -100,7 +100,7 @@ async def test_a_parameter_that_a_call_does_not_have_is_400_by_its_name(
     assert changed.status_code == 400
     assert (await client.get("/api/alertas")).json()["alerts"] == []
     # Probes add what they like.
-    assert (await client.get("/livez?now=1")).status_code == 200
+    assert (await client.get("/healthz?now=1")).status_code == 200
 
 
 async def test_strangers_learn_nothing_from_parameters(application: Application) -> None:

@@ -53,17 +53,6 @@ async def test_who_has_the_account_administers_it(
     assert session["person"] == told
 
 
-async def test_who_administers_sees_how_the_installation_is_doing(
-    application: Application, administrator: httpx.AsyncClient
-) -> None:
-    answer = await administrator.get("/api/health")
-
-    assert (answer.status_code, answer.json().keys()) == (200, {"version", "stages", "disks"})
-    viewer = await new_person(application, administrator, Role.VIEWER)
-    async with logged_in(application, viewer) as browser:
-        assert (await browser.get("/api/health")).status_code == 403
-
-
 @pytest.mark.parametrize("role", Role)
 async def test_a_role_opens_the_calls_of_its_scopes_and_no_others(
     application: Application, administrator: httpx.AsyncClient, owner: Caller, role: Role

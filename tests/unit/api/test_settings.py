@@ -1,4 +1,5 @@
 import pytest
+from pydantic import ValidationError
 
 from api.settings import ApiSettings
 from recognition.settings import all_processors_but_one
@@ -27,3 +28,23 @@ def test_recogniser_processes_are_those_of_the_setting_or_all_processors_but_one
     settings = ApiSettings.model_validate({**_REQUIRED, **given})
 
     assert settings.worker_count == (processes or all_processors_but_one())
+
+
+@pytest.mark.parametrize(
+    ("text", "accounts"),
+    [
+        ("", ()),
+        (" Owner@Example.org, ", ("owner@example.org",)),
+        ("4B0C0B7E-2B66-4BF4-9C7E-7E0D8E2D7A11", ("4b0c0b7e-2b66-4bf4-9c7e-7e0d8e2d7a11",)),
+    ],
+)
+def test_operators_are_email_addresses_or_ids(text: str, accounts: tuple[str, ...]) -> None:
+    settings = ApiSettings.model_validate({**_REQUIRED, "operator_accounts": text})
+
+    assert settings.operator_accounts == accounts
+
+
+@pytest.mark.parametrize("text", ["owner", "4b0c0b7e", "a@b.example,owner"])
+def test_an_operator_that_is_neither_is_refused(text: str) -> None:
+    with pytest.raises(ValidationError, match="email addresses or IDs of accounts"):
+        ApiSettings.model_validate({**_REQUIRED, "operator_accounts": text})

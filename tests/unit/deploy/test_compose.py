@@ -114,7 +114,7 @@ def test_prometheus_asks_every_process() -> None:
     dockerfile = (DEPLOY / "Dockerfile").read_text()
     ports = re.findall(r"PLATESTREAM_([A-Z]+)_METRICS_PORT=(\d+)", dockerfile)
 
-    targets = {f"{name.lower()}:{port}" for name, port in ports} | {"api:8000"}
+    targets = {f"{name.lower()}:{port}" for name, port in ports}
     assert set(re.findall(r'targets: \["([^"]+)"\]', text)) == targets
 
 

@@ -33,7 +33,7 @@ def test_its_environment_has_a_port_for_every_process() -> None:
 
     assert environment.keys() <= known_settings()
     assert {name for name in known_settings() if name.endswith("_METRICS_PORT")} == ports
-    assert len({environment[name] for name in ports}) == len(ports) == len(PROGRAMS) - 1
+    assert len({environment[name] for name in ports}) == len(ports) == len(PROGRAMS)
     assert all(used(program) & {*ports, "PLATESTREAM_API_HOST"} for program in PROGRAMS.values())
 
 
@@ -56,7 +56,7 @@ def test_every_dependency_is_locked_for_both_variants() -> None:
 
 
 def test_the_health_check_asks_no_page_that_is_off() -> None:
-    assert list(pages({"PLATESTREAM_SINK_METRICS_PORT": "0"})) == [(8000, "/livez")]
+    assert list(pages({"PLATESTREAM_SINK_METRICS_PORT": "0"})) == [(8000, "/healthz")]
 
 
 def test_a_part_of_the_bill_is_known_by_its_address() -> None:

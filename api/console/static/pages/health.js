@@ -1,7 +1,7 @@
-/** @file How the service is doing, for who runs it. */
+/** @file The account's cameras and webhooks, and the state of the installation for its operators. */
 
 import { html, useEffect, useState } from "../html.js";
-import { get, request } from "../api.js";
+import { Failure, get } from "../api.js";
 import { useCameras } from "../filters.js";
 import { ago, number, percent } from "../format.js";
 import { isKnown, useLoad } from "../load.js";
@@ -18,10 +18,18 @@ const PARTS = {
   recognizer: [() => t("Recogniser"), () => t("image calls; cameras have one of their own")],
 };
 
-/** The answer of /readyz, which is 503 where a part is away. @param {AbortSignal} abort */
-async function readiness(abort) {
-  const answer = await request("GET", "/readyz", { signal: abort });
-  return answer.json();
+/** What people see who do not operate the installation. */
+const HIDDEN = { isHidden: true, checks: {}, warnings: [], stages: [], disks: [] };
+
+/** The state of the installation. @param {boolean} isAdministrator @param {AbortSignal} abort */
+async function readInstallation(isAdministrator, abort) {
+  if (!isAdministrator) return HIDDEN;
+  try {
+    return await get("/api/health", {}, abort);
+  } catch (error) {
+    if (error instanceof Failure && error.status === 403) return HIDDEN;
+    throw error;
+  }
 }
 
 /** What a stage does, and what it is for where it is behind. @type {Record<string, [() => string, () => string]>} */
@@ -46,17 +54,23 @@ function stageState(one) {
   return html`<${Badge} kind="good">${t("keeps up")}</${Badge}>`;
 }
 
-/** The stages and disks. */
+/** The dependencies, stages and disks. */
 function Installation({ found }) {
   const known = found.data;
   return html`<${Fault} failure=${found.failure} retry=${found.reload} />
+    ${known && html`<${Table} caption=${t("Parts of the service")} columns=${[t("Part"), t("State"), t("What needs it")]}>
+      ${Object.entries(known.checks).map(([name, check]) => html`<tr key=${name}><td>${PARTS[name]?.[0]() ?? name}</td>
+        <td>${check === "ok" ? html`<${Badge} kind="good">${t("answers")}</${Badge}>` : html`<${Badge} kind="bad">${t("away")}</${Badge}> <span class="note">${check}</span>`}</td><td>${PARTS[name]?.[1]() ?? ""}</td></tr>`)}
+    </${Table}>`}
+    ${known?.warnings.length > 0 && html`<section class="panel"><h2>${t("Warnings")}</h2><ul>${known.warnings.map((warning) => html`<li key=${warning}>${warning}</li>`)}</ul></section>`}
     ${known && known.stages === null && html`<p class="note">${t("How far the stages are is not known: the message broker does not say.")}</p>`}
     ${known?.stages?.length > 0 && html`<${Table} caption=${t("Stages")} columns=${[t("Stage"), t("State"), { text: t("Workers"), kind: "number" }, { text: t("Messages left"), kind: "number" }, t("What it does")]}>
       ${known.stages.map((one) => html`<tr key=${one.name}><td class="nowrap">${one.name}</td><td>${stageState(one)}</td><td class="number">${number(one.workers)}</td><td class="number">${number(one.waiting)}</td><td>${STAGES[one.name]?.[0]() ?? ""}</td></tr>`)}
     </${Table}>`}
     ${known?.disks.length > 0 && html`<${Table} caption=${t("Disks")} columns=${[t("Disk of"), t("State"), { text: t("Used"), kind: "number" }, { text: t("Left"), kind: "number" }]}>
       ${known.disks.map((disk) => html`<tr key=${disk.name}><td class="nowrap">${disk.name}</td><td>${disk.usedRatio >= 0.8 ? html`<${Badge} kind="bad">${t("nearly full")}</${Badge}>` : html`<${Badge} kind="good">${t("has room")}</${Badge}>`}</td><td class="number">${percent(disk.usedRatio)}</td><td class="number">${t("{n} GiB", { n: number(Math.floor(disk.freeBytes / 2 ** 30)) })}</td></tr>`)}
-    </${Table}>`}`;
+    </${Table}>`}
+    <p class="hint">${t("Metrics of all stages are for Prometheus; what to do about each symptom stands in docs/runbook.md.")}</p>`;
 }
 
 function IllWebhooks() {
@@ -82,33 +96,32 @@ function useIsLate(seconds) {
 
 export function HealthPage() {
   const isAdministrator = useMay(ADMINISTRATOR);
-  const installation = useLoad(async (abort) => (isAdministrator ? get("/api/health", {}, abort) : { stages: [], disks: [] }), ["installation", isAdministrator], { everySeconds: 10 });
-  const ready = useLoad(readiness, ["readiness"], { everySeconds: 5 });
+  const [isHidden, setHidden] = useState(!isAdministrator);
+  const read = async (/** @type {AbortSignal} */ abort) => {
+    const found = await readInstallation(isAdministrator, abort);
+    setHidden(found === HIDDEN);
+    return found;
+  };
+  const installation = useLoad(read, ["installation", isAdministrator], { everySeconds: isHidden ? 0 : 10 });
   const cameras = useCameras({ everySeconds: 15 });
   const about = useLoad((abort) => get("/api/openapi.json", {}, abort).then((description) => description.info.version), ["version"]);
   // What stands below it moves no more, but whoever looks for a fault does not wait for Kafka.
   const isLate = useIsLate(PATIENCE_SECONDS);
-  const isAllKnown = isKnown(ready, cameras) && (isKnown(installation) || isLate);
-  const faults = ready.data ? Object.values(ready.data.checks).filter((check) => check !== "ok").length : 0;
+  const isAllKnown = isKnown(cameras) && (isKnown(installation) || isLate);
+  const checks = Object.values(installation.data?.checks ?? {});
+  const faults = checks.filter((check) => check !== "ok").length;
   return html`<${Head} title=${t("Health")} note=${about.data ? t("Platestream {version}", { version: about.data }) : "\u00a0"}>
-      ${ready.data && (faults ? html`<${Badge} kind="bad">${tn(faults, "{n} part is away", "{n} parts are away")}</${Badge}>` : html`<${Badge} kind="good">${t("All parts answer")}</${Badge}>`)}
+      ${checks.length > 0 && (faults ? html`<${Badge} kind="bad">${tn(faults, "{n} part is away", "{n} parts are away")}</${Badge}>` : html`<${Badge} kind="good">${t("All parts answer")}</${Badge}>`)}
     </${Head}>
-    <${Fault} failure=${ready.failure} retry=${ready.reload} />
     ${!isAllKnown && html`<${Waiting} rows=${5} />`}
-    ${isAllKnown && html`<${Known} ready=${ready} cameras=${cameras} installation=${installation} />`}`;
+    ${isAllKnown && html`<${Known} cameras=${cameras} installation=${installation} />`}`;
 }
 
 /** What stands there once it is known. */
-function Known({ ready, cameras, installation }) {
+function Known({ cameras, installation }) {
   const seesWebhooks = useMay("webhooks:read");
   const away = (cameras.data ?? []).filter((camera) => camera.status === "offline" || camera.status === "connecting");
-  return html`${ready.data && html`<${Table} caption=${t("Parts of the service")} columns=${[t("Part"), t("State"), t("What needs it")]}>
-      ${Object.entries(ready.data.checks).map(([name, check]) => html`<tr key=${name}><td>${PARTS[name]?.[0]() ?? name}</td>
-        <td>${check === "ok" ? html`<${Badge} kind="good">${t("answers")}</${Badge}>` : html`<${Badge} kind="bad">${t("away")}</${Badge}> <span class="note">${check}</span>`}</td><td>${PARTS[name]?.[1]() ?? ""}</td></tr>`)}
-    </${Table}>`}
-    ${ready.data?.warnings.length > 0 && html`<section class="panel"><h2>${t("Warnings")}</h2><ul>${ready.data.warnings.map((warning) => html`<li key=${warning}>${warning}</li>`)}</ul></section>`}
-    <${Installation} found=${installation} />
-    <p class="hint">${t("Metrics of all stages are for Prometheus; what to do about each symptom stands in docs/runbook.md.")}</p>
+  return html`${!installation.data?.isHidden && html`<${Installation} found=${installation} />`}
     <div class="columns">
       <section class="panel"><h2>${t("Cameras without a picture")} <span class="count">${cameras.data ? t("{n} of {all}", { n: number(away.length), all: number(cameras.data.filter((camera) => camera.enabled).length) }) : ""}</span></h2>
         <${Fault} failure=${cameras.failure} retry=${cameras.reload} />

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from api.health.disks import DiskRoom
 from api.health.installation import InstallationWatch
 from api.health.schemas import installation_body
+from api.health.service import Readiness
 from common.errors import TransientError
 from common.kafka.stage_progress import StageProgress
 
 STAGES = (StageProgress("recognition", 2, 7, 1_000), StageProgress("sink", 0, 0))
+READINESS = Readiness({"kafka": None, "s3": "no answer within 2 s"}, ("nearly full",))
 DISKS = (DiskRoom("kafka", 0.5, 1 << 30),)
 
 
@@ -35,18 +37,20 @@ async def test_disks_are_told_where_kafka_says_nothing() -> None:
     found = await InstallationWatch(stages, lambda: DISKS).look()
 
     assert (found.stages, found.disks) == (None, DISKS)
-    assert installation_body(found, 0).stages is None
+    assert installation_body(found, READINESS, 0).stages is None
 
 
 async def test_its_age_says_how_far_behind_a_stage_is() -> None:
     found = await InstallationWatch(lambda: STAGES, lambda: DISKS).look()
-    body = installation_body(found, 3_500).model_dump(by_alias=True)
+    body = installation_body(found, READINESS, 3_500).model_dump(by_alias=True)
 
     assert body["version"]
+    assert body["checks"] == {"kafka": "ok", "s3": "no answer within 2 s"}
+    assert body["warnings"] == ["nearly full"]
     assert body["stages"] == [
         {"name": "recognition", "workers": 2, "waiting": 7, "behindSeconds": 2.5},
         {"name": "sink", "workers": 0, "waiting": 0, "behindSeconds": None},
     ]
     assert body["disks"] == [{"name": "kafka", "usedRatio": 0.5, "freeBytes": 1 << 30}]
     # Its clock may be behind the broker's.
-    assert installation_body(found, 0).stages[0].behind_seconds == 0  # type: ignore[index]
+    assert installation_body(found, READINESS, 0).stages[0].behind_seconds == 0  # type: ignore[index]

@@ -16,7 +16,7 @@ from common.errors import MisconfiguredError
 
 TABLE = permissions_of(create_app())
 ACCESS = TABLE.access
-OPERATIONS = {"/livez", "/readyz", "/metrics", "/api/openapi.json", "/api/docs"}
+OPERATIONS = {"/healthz", "/api/openapi.json", "/api/docs"}
 PUBLIC = {
     "/api/session",
     "/api/session/ways",

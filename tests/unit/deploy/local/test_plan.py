@@ -160,6 +160,7 @@ def test_every_port_is_listed_with_the_setting_that_moves_it(tmp_path: Path) -> 
 
     assert ports == {
         "PLATESTREAM_API_PORT": 81,
+        "PLATESTREAM_API_METRICS_PORT": 18000,
         "PLATESTREAM_KAFKA_PORT": 19092,
         "PLATESTREAM_KAFKA_CONTROLLER_PORT": 19093,
         "PLATESTREAM_S3_PORT": 19000,
@@ -190,3 +191,10 @@ def test_secrets_are_not_shown(tmp_path: Path) -> None:
     assert plan.secrets.postgres_password not in repr(plan.servers)
     assert plan.secrets.s3_secret_key not in repr(plan.servers)
     assert plan.secrets.clickhouse_password not in repr(plan.servers)
+
+
+def test_the_api_says_at_its_metrics_port_that_it_is_ready(tmp_path: Path) -> None:
+    assert _plan(tmp_path, api_metrics_port=82).ready_url == "http://127.0.0.1:82/readyz"
+    without = _plan(tmp_path, api_port=81, api_metrics_port=0)
+    assert without.ready_url == "http://127.0.0.1:81/healthz"
+    assert "PLATESTREAM_API_METRICS_PORT" not in {use.setting for use in without.ports()}

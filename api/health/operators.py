@@ -1,0 +1,38 @@
+"""The accounts whose administrators operate the installation."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from api.db.database import Database
+from api.db.tables import Owner
+from api.errors import ApiError, ErrorCode
+
+
+class Operators:
+    """Decides which accounts see the state of the installation."""
+
+    def __init__(self, database: Database, accounts: Sequence[str]) -> None:
+        """``accounts`` are email addresses (lower case) or IDs; empty means the first account."""
+        self._database = database
+        self._accounts = frozenset(accounts)
+
+    async def require(self, owner_id: UUID) -> None:
+        """Refuse an account that does not operate the installation.
+
+        Raises:
+            ApiError: 403.
+        """
+        if not await self._database.run(lambda session: self._includes(session, owner_id)):
+            raise ApiError(
+                ErrorCode.MISSING_SCOPE, "This call is for the operators of the installation."
+            )
+
+    def _includes(self, session: Session, owner_id: UUID) -> bool:
+        if not self._accounts:
+            first = select(Owner.id).order_by(Owner.created_at, Owner.id).limit(1)
+            return session.scalar(first) == owner_id
+        email = session.scalar(select(Owner.email).where(Owner.id == owner_id))
+        return email in self._accounts or str(owner_id) in self._accounts
