@@ -11,7 +11,6 @@ from fastapi import FastAPI
 
 from api.app import create_app
 from api.container import Services, check_settings, open_services
-from api.health.pages import serve_pages
 from api.middleware.connections import ConnectionLimits, allow_descriptors
 from api.middleware.http_protocol import http_protocol
 from api.settings import ApiSettings
@@ -32,7 +31,7 @@ def main() -> None:
     app = create_app(partial(open_services, settings), settings.api_cors_origins)
     start_tracing(settings, "api", app.state.metrics.registry)
     with _ended_if_misconfigured():
-        serve_pages(settings, settings.api_metrics_port, app)
+        app.state.pages.serve(settings, settings.api_metrics_port)
     log.info("api_starting", host=settings.api_host, port=settings.api_port)
     allow_descriptors(settings.api_max_connections)
     _Server(_server_config(settings, app), partial(_end_streams, app)).run()

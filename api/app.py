@@ -1,8 +1,8 @@
 """The application: routes, gate, errors and what surrounds them."""
 
-import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 from importlib.metadata import version
 
 from fastapi import APIRouter, FastAPI
@@ -22,10 +22,13 @@ from api.docs import routes as docs_routes
 from api.erasure import routes as erasure_routes
 from api.exports import routes as exports_routes
 from api.health import routes as health_routes
+from api.health.schemas import readiness_body
+from api.health.service import Health
 from api.imports import routes as imports_routes
 from api.live import routes as live_routes
 from api.middleware.error_handlers import install_error_handlers
 from api.middleware.guard import permission_table
+from api.middleware.process_pages import ProcessPages
 from api.middleware.request_context import ApiMetrics, HeadRequests, RequestContext
 from api.oidc import routes as oidc_routes
 from api.openapi import install_openapi
@@ -98,11 +101,11 @@ def create_app(
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with open_services() as services:
-            app.state.loop = asyncio.get_running_loop()
             app.state.services = services
             app.state.services_by_type = services.by_type()
             for collector in (services.owner_limits, services.audit_notes, services.quiet_cameras):
                 app.state.metrics.include(collector)
+            app.state.pages.start(partial(_readiness, services.health))
             yield
 
     app = FastAPI(
@@ -118,6 +121,7 @@ def create_app(
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
     )
     app.state.metrics = ApiMetrics()
+    app.state.pages = ProcessPages(app.state.metrics.registry)
     for router in ROUTERS:
         app.include_router(router)
     install_openapi(app)
@@ -134,6 +138,10 @@ def create_app(
             expose_headers=_SHOWN_HEADERS,
         )
     return app
+
+
+async def _readiness(health: Health) -> dict[str, object]:
+    return readiness_body(await health.readiness())
 
 
 def _operation_id(route: APIRoute) -> str:

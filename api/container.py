@@ -171,9 +171,8 @@ class Services:
             self.snapshot_removal.sweep,
             self.audit_log.sweep,
         )
-        erasing = (self.erasure_watch.sweep, self.erasure_jobs.sweep)
-        alone = (*erasing, self.audit_notes.sweep, self.quiet_cameras.sweep)
-        return (Sweeper(sweeps), *(Sweeper((sweep,)) for sweep in alone))
+        alone = (self.erasure_watch, self.erasure_jobs, self.audit_notes, self.quiet_cameras)
+        return (Sweeper(sweeps), *(Sweeper((each.sweep,)) for each in alone))
 
     async def close(self) -> None:
         """Let what is under way in the background end."""

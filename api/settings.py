@@ -1,24 +1,21 @@
 """Settings of the API process."""
 
 import re
-from pathlib import Path
 from typing import Annotated, Final
-from uuid import UUID
 
 from pydantic import BeforeValidator, Field, SecretStr, field_validator
 from pydantic_settings import NoDecode
 
 from analytics_sql.settings import RecognitionRetentionSettings
+from api.installation_settings import InstallationSettings
 from api.oidc_settings import OidcSettings
 from common.mail_settings import EmailSettings
-from common.metrics import CameraMetricsSettings, HealthPageSettings
+from common.metrics import CameraMetricsSettings
 from common.owner_limits import DeliveryLimitSettings
 from common.settings import (
-    CameraAddressSettings,
     ClickHouseSettings,
     DatabaseSettings,
     EncryptionSettings,
-    Fragment,
     KafkaSettings,
     NetworkList,
     Port,
@@ -28,15 +25,8 @@ from common.settings import (
     WebhookAddressSettings,
 )
 from common.telemetry.settings import TraceSettings
+from common.urls.camera_settings import CameraAddressSettings
 from recognition.settings import RecognizerPoolSettings, all_processors_but_one
-
-
-def _folders(value: object) -> object:
-    """Split a comma-separated list of folders."""
-    if not isinstance(value, str):
-        return value
-    return tuple(Path(part.strip()) for part in value.split(",") if part.strip())
-
 
 SEARCHES_AT_ONCE: Final = 4
 
@@ -51,33 +41,6 @@ def _origins(value: object) -> object:
     if any(origin != "*" and not _ORIGIN.fullmatch(origin) for origin in origins):
         raise ValueError("must be origins, for example https://app.example.com, or *")
     return origins
-
-
-def _accounts(value: object) -> object:
-    """Split a comma-separated list of email addresses and IDs of accounts."""
-    if not isinstance(value, str):
-        return value
-    accounts = tuple(part.strip().lower() for part in value.split(",") if part.strip())
-    if not all("@" in account or _is_id(account) for account in accounts):
-        raise ValueError("must be email addresses or IDs of accounts, separated by commas")
-    return accounts
-
-
-def _is_id(text: str) -> bool:
-    try:
-        return str(UUID(text)) == text
-    except ValueError:
-        return False
-
-
-class DiskSettings(Fragment):
-    """The disks that are watched."""
-
-    disk_folders: Annotated[tuple[Path, ...], NoDecode, BeforeValidator(_folders)] = Field(
-        (),
-        description="Comma-separated folders: /readyz and `platestream stack check` warn where a "
-        "disk of one is 80 % full. The local stack names those of its servers.",
-    )
 
 
 class OwnerLimitSettings(DeliveryLimitSettings):
@@ -159,12 +122,11 @@ class OwnerLimitSettings(DeliveryLimitSettings):
 class ApiSettings(
     OwnerLimitSettings,
     CameraMetricsSettings,
-    HealthPageSettings,
     ProcessSettings,
     TraceSettings,
     DatabaseSettings,
     KafkaSettings,
-    DiskSettings,
+    InstallationSettings,
     S3Settings,
     ClickHouseSettings,
     EncryptionSettings,
@@ -180,15 +142,6 @@ class ApiSettings(
 
     api_host: str = Field("127.0.0.1", description="Address on which the API listens.")
     api_port: Port = Field(8000, description="Port on which the API listens.")
-    api_metrics_port: Port = Field(
-        0, description="Port of the API's /metrics, /healthz and /readyz; 0: none."
-    )
-    operator_accounts: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_accounts)] = Field(
-        (),
-        description="Comma-separated email addresses or IDs of the accounts whose administrators "
-        "see the state of the installation (stages, disks, dependencies); empty: the first account "
-        "that was created.",
-    )
     api_cors_origins: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_origins)] = Field(
         (),
         description="Comma-separated origins (https://app.example.com) whose pages may call the "

@@ -7,8 +7,7 @@ Values come from the environment only, under the prefix ``PLATESTREAM_``: the fi
 import ssl
 import sys
 from enum import StrEnum
-from pathlib import Path
-from typing import Annotated, Any, Final, NoReturn, Self, TypeVar
+from typing import Annotated, Final, NoReturn, Self, TypeVar
 from urllib.parse import urlsplit
 
 from pydantic import (
@@ -16,7 +15,6 @@ from pydantic import (
     Field,
     SecretStr,
     ValidationError,
-    field_validator,
     model_validator,
 )
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -24,7 +22,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from common.errors import EXIT_MISCONFIGURED, MisconfiguredError
 from common.logs import LogFormat
 from common.networks import NetworkList as NetworkList
-from common.tls import file_of_certificates, tls_context
+from common.tls import tls_context
 
 SETTING_PREFIX: Final = "PLATESTREAM_"
 
@@ -298,42 +296,6 @@ class SampleRateSettings(Fragment):
         le=60,
         description="Frames a second that are looked at, for cameras without a value of their own.",
     )
-
-
-class CameraAddressSettings(Fragment):
-    """Stream addresses that cameras may have beyond the usual (see common.urls.streams)."""
-
-    camera_allow_loopback: bool = Field(
-        False, description="Lets cameras be on this machine's own addresses (127.0.0.1)."
-    )
-    camera_denied_networks: NetworkList = Field(
-        (),
-        description="Comma-separated CIDR ranges in which no camera may be, for example the "
-        "network of the servers, 10.10.0.0/24. Checked when a camera is saved and again for each "
-        "connection, redirect and playlist.",
-    )
-    camera_files_folder: Path | None = Field(
-        None,
-        description="Folder whose video files cameras may play in a loop, by file:/// addresses; "
-        "without it no file is a camera.",
-    )
-    camera_ca_file: Annotated[str, AfterValidator(file_of_certificates)] = Field(
-        "",
-        description="File of certificates (PEM): those of https and rtsps cameras must be signed "
-        "by one of them and name the host of their address; empty: not verified.",
-    )
-
-    @field_validator("camera_files_folder", mode="before")
-    @classmethod
-    def _none_if_blank(cls, value: Any) -> Any:
-        return value or None
-
-    @field_validator("camera_files_folder")
-    @classmethod
-    def _whole_path(cls, folder: Path | None) -> Path | None:
-        if folder is not None and not folder.is_absolute():
-            raise ValueError("must be a whole path, for example /srv/clips")
-        return folder
 
 
 class WebhookAddressSettings(Fragment):

@@ -22,7 +22,7 @@ from common.metrics import serve_health
 from common.secrets import SecretBox
 from common.settings import load_settings
 from common.telemetry.setup import start_tracing, stop_tracing
-from common.urls.streams import stream_url_rules
+from common.urls.camera_settings import stream_url_rules
 from ingest.assignment.camera import CameraSessionDeps, CameraSessionSettings
 from ingest.assignment.fleet import Fleet
 from ingest.assignment.follower import AssignmentFollower

@@ -4,7 +4,6 @@ from pydantic import Field
 
 from common.metrics import CameraMetricsSettings, HealthPageSettings
 from common.settings import (
-    CameraAddressSettings,
     EncryptionSettings,
     KafkaSettings,
     Port,
@@ -13,6 +12,7 @@ from common.settings import (
     SampleRateSettings,
 )
 from common.telemetry.settings import TraceSettings
+from common.urls.camera_settings import CameraAddressSettings
 
 
 class IngestSettings(

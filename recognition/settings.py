@@ -5,8 +5,8 @@ from pathlib import Path
 
 from pydantic import Field, field_validator
 
-from common.processors import available_processors
 from common.settings import Fragment
+from recognition.processors import available_processors
 
 MODELS = Path(__file__).parent / "models"
 

@@ -40,12 +40,21 @@ class InstallationBody(ResponseModel):
     disks: list[DiskBody]
 
 
+def readiness_body(readiness: Readiness) -> dict[str, object]:
+    """Return the JSON form of a readiness: its status, checks by dependency, and warnings."""
+    return {
+        "status": "ready" if readiness.is_ready else "not ready",
+        "checks": readiness.checks,
+        "warnings": list(readiness.warnings),
+    }
+
+
 def installation_body(found: Installation, readiness: Readiness, now_ms: int) -> InstallationBody:
     """Return the JSON form of the state of an installation at a time (Unix ms, UTC)."""
     stages = found.stages
     return InstallationBody(
         version=version("platestream"),
-        checks={name: fault or "ok" for name, fault in readiness.faults.items()},
+        checks=readiness.checks,
         warnings=list(readiness.warnings),
         stages=None if stages is None else [_stage(each, now_ms) for each in stages],
         disks=[_disk(each) for each in found.disks],

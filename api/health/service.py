@@ -34,6 +34,11 @@ class Readiness:
     warnings: Sequence[str] = ()
 
     @property
+    def checks(self) -> dict[str, str]:
+        """``ok`` or a sentence for each dependency."""
+        return {name: fault or "ok" for name, fault in self.faults.items()}
+
+    @property
     def is_ready(self) -> bool:
         """True while no dependency is down."""
         return not any(self.faults.values())

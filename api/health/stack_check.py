@@ -17,7 +17,7 @@ from api.db.engine import open_engine
 from api.db.migrate import current_revision, head_revision
 from api.db.pooler import refuse_pooler
 from api.health.service import Health, Readiness, RoomWatch
-from api.settings import DiskSettings
+from api.installation_settings import DiskSettings
 from common.errors import MisconfiguredError, PlatestreamError, TransientError
 from common.kafka.clients import (
     KafkaConsumer,

@@ -16,8 +16,9 @@ from pydantic import PlainValidator, WithJsonSchema
 
 from api.settings import ApiSettings
 from common.errors import InvalidInputError
+from common.urls.camera_settings import stream_url_rules
 from common.urls.outbound import OutboundRules
-from common.urls.streams import StreamUrlRules, stream_url_rules
+from common.urls.streams import StreamUrlRules
 
 _WHOLE = re.compile(r"-?(0|[1-9][0-9]*)")
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")

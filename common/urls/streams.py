@@ -13,7 +13,7 @@ from enum import StrEnum
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from common.errors import InvalidInputError
@@ -108,34 +108,9 @@ _USER_INFO: Final = re.compile(
 )
 
 
-class CameraAddresses(Protocol):
-    """The settings that make the rules (see :class:`common.settings.CameraAddressSettings`)."""
-
-    @property
-    def camera_allow_loopback(self) -> bool:
-        """Whether a camera may be on this machine."""
-
-    @property
-    def camera_denied_networks(self) -> tuple[IpNetwork, ...]:
-        """Networks in which no camera may be."""
-
-    @property
-    def camera_files_folder(self) -> Path | None:
-        """Folder of the video files that cameras may play; None: no file is a camera."""
-
-
 def names_playlist(url: str) -> bool:
     """Return whether an address over HTTP ends as those of playlists do."""
     return urlsplit(url).path.lower().endswith(".m3u8")
-
-
-def stream_url_rules(settings: CameraAddresses) -> StreamUrlRules:
-    """Return the rules that an installation's settings make."""
-    return StreamUrlRules(
-        allow_loopback=settings.camera_allow_loopback,
-        denied_networks=",".join(map(str, settings.camera_denied_networks)),
-        files_folder=settings.camera_files_folder,
-    )
 
 
 def parse_stream_url(text: str, rules: StreamUrlRules) -> StreamUrl:

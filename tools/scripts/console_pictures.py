@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, sync_playwright
 
 from common.timestamps import now_ms
 from deploy.local.servers.postgres import PostgresServer
-from tests.e2e.console.browser import CHROMIUM, NOT_READY, ConsolePage, opened_page
+from tests.e2e.console.browser import CHROMIUM, ConsolePage, opened_page
 from tests.e2e.console.footage import SEEN
 from tests.e2e.console.scene import Scene, furnish
 from tests.e2e.console.stack import ConsoleStack, console_stack, passed
@@ -72,7 +72,6 @@ def main(kinds: list[str]) -> None:
 def _wide(browser: Browser, stack: ConsoleStack, scene: Scene) -> None:
     history = f"/search?plate={scene.newest.plate}&match=exact&view=history"
     with opened_page(browser, stack, **_WIDE) as page:
-        page.expected.append(NOT_READY)
         page.go("/")
         _take(page, "log-in")
         page.log_in(scene.account)

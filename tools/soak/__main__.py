@@ -133,7 +133,7 @@ def _grant_credits(stack: RunningStack) -> None:
 
 def _set_up(stack: RunningStack, receivers: Receivers, folder: Path) -> str:
     """Make alerts, webhook and cameras; return the id of a camera."""
-    api = Api(stack.access.base_url, stack.access.api_key)
+    api = Api(stack.access.base_url, stack.access.api_key, stack.ready_url)
     api.create_webhook(
         receivers.web.url(ALL), EventName.RECOGNITION_CREATED, EventName.ALERT_TRIGGERED
     )

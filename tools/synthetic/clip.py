@@ -17,7 +17,7 @@ from threading import Thread
 import av
 import msgspec
 
-from common.processors import available_processors
+from recognition.processors import available_processors
 from tools.synthetic.scene import FPS, RoadScene, RoadSceneOptions, SceneTruth
 
 Progress = Callable[[int, int], None]

@@ -142,8 +142,16 @@ def test_neither_redirects_nor_playlists_lead_into_a_denied_network(
     with HttpCamera(tmp_path) as camera:
         for target in ("http://127.0.0.2:9/x", "http://[::ffff:127.0.0.2]:9/x"):
             assert _fault(camera.url(f"/to?{target}"), denied) is CaptureErrorCode.FORBIDDEN
-        with pytest.raises(CaptureError):
-            _fault(camera.url("/hls/inside.m3u8"), denied)
+        with (
+            pytest.raises(CaptureError),
+            open_stream(
+                parse_stream_url(camera.url("/hls/inside.m3u8"), denied),
+                denied,
+                LIMITS,
+                ConnectionDeadline(),
+            ) as stream,
+        ):
+            next(iter(stream.frames()))
 
     assert connected == {"127.0.0.1"}
 

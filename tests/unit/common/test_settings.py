@@ -6,12 +6,12 @@ from pydantic import SecretStr
 from common.errors import MisconfiguredError
 from common.secrets import SecretBox
 from common.settings import (
-    CameraAddressSettings,
     DatabaseSettings,
     KafkaSettings,
     S3Settings,
     load_settings,
 )
+from common.urls.camera_settings import CameraAddressSettings
 
 
 class _Both(S3Settings, DatabaseSettings, KafkaSettings):

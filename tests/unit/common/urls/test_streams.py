@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from common.errors import InvalidInputError
-from common.settings import CameraAddressSettings
+from common.urls.camera_settings import CameraAddressSettings, stream_url_rules
 from common.urls.streams import (
     StreamScheme,
     StreamUrlRules,
@@ -17,7 +17,6 @@ from common.urls.streams import (
     parse_stream_url,
     restore_password,
     stream_identifier,
-    stream_url_rules,
 )
 
 STRICT = StreamUrlRules()

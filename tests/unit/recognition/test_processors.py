@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from common.processors import available_processors
+from recognition.processors import available_processors
 from recognition.settings import RecognizerPoolSettings
 
 V2 = "sys/fs/cgroup"

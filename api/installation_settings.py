@@ -1,0 +1,59 @@
+"""Settings of how an installation is watched, and by which accounts."""
+
+from pathlib import Path
+from typing import Annotated
+from uuid import UUID
+
+from pydantic import BeforeValidator, Field
+from pydantic_settings import NoDecode
+
+from common.metrics import HealthPageSettings
+from common.settings import Fragment, Port
+
+
+def _folders(value: object) -> object:
+    """Split a comma-separated list of folders."""
+    if not isinstance(value, str):
+        return value
+    return tuple(Path(part.strip()) for part in value.split(",") if part.strip())
+
+
+class DiskSettings(Fragment):
+    """The disks that are watched."""
+
+    disk_folders: Annotated[tuple[Path, ...], NoDecode, BeforeValidator(_folders)] = Field(
+        (),
+        description="Comma-separated folders: /readyz and `platestream stack check` warn where a "
+        "disk of one is 80 % full. The local stack names those of its servers.",
+    )
+
+
+def _accounts(value: object) -> object:
+    """Split a comma-separated list of email addresses and IDs of accounts."""
+    if not isinstance(value, str):
+        return value
+    accounts = tuple(part.strip().lower() for part in value.split(",") if part.strip())
+    if not all("@" in account or _is_id(account) for account in accounts):
+        raise ValueError("must be email addresses or IDs of accounts, separated by commas")
+    return accounts
+
+
+def _is_id(text: str) -> bool:
+    try:
+        return str(UUID(text)) == text
+    except ValueError:
+        return False
+
+
+class InstallationSettings(DiskSettings, HealthPageSettings):
+    """The health pages of the API, and the accounts that operate the installation."""
+
+    api_metrics_port: Port = Field(
+        0, description="Port of the API's /metrics, /healthz and /readyz; 0: none."
+    )
+    operator_accounts: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_accounts)] = Field(
+        (),
+        description="Comma-separated email addresses or IDs of the accounts whose administrators "
+        "see the state of the installation (stages, disks, dependencies); empty: the first account "
+        "that was created.",
+    )
