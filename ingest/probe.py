@@ -11,13 +11,15 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import BinaryIO, Final
 
 import msgspec
 
 from common.errors import InvalidInputError
-from common.settings import CameraAddressSettings, load_settings
-from common.urls.streams import StreamUrlRules, parse_stream_url, stream_url_rules
+from common.settings import load_settings
+from common.urls.camera_settings import CameraAddressSettings, stream_url_rules
+from common.urls.streams import StreamUrlRules, parse_stream_url
 from ingest.capture.deadline import ConnectionDeadline
 from ingest.capture.messages import CaptureLimits, EncodedImage
 from ingest.capture.opening import open_stream
@@ -28,7 +30,8 @@ _SECONDS: Final = 12.0
 """For all of it; a stream may send a key frame every ten seconds."""
 _OPEN_SECONDS: Final = 8.0
 _READ_SECONDS: Final = 5.0
-_MEMORY_BYTES: Final = 4 * 1024**3
+MEMORY_BYTES: Final = 1024**3
+"""Memory that a probe may take beyond what its libraries reserve."""
 _PROCESSOR_SECONDS: Final = 20
 _QUALITY: Final = 80
 _WIDTH_PX: Final = 1280
@@ -88,11 +91,22 @@ def _first_frame(
     raise CaptureError(CaptureErrorCode.SILENT)
 
 
+def limit_resources() -> None:
+    """Limit the memory and processor time of this process, which has imported its libraries."""
+    reserved = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    for kind, limit in (
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_AS, reserved + MEMORY_BYTES),
+        (resource.RLIMIT_CPU, _PROCESSOR_SECONDS),
+    ):
+        hard = resource.getrlimit(kind)[1]
+        allowed = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
+        resource.setrlimit(kind, (allowed, allowed))
+
+
 def main(given: BinaryIO, told: BinaryIO) -> None:
     """Look at the address that is given, and tell what came of it."""
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
-    resource.setrlimit(resource.RLIMIT_CPU, (_PROCESSOR_SECONDS, _PROCESSOR_SECONDS))
+    limit_resources()
     settings = load_settings(CameraAddressSettings)
     address = given.read(MAX_ADDRESS_BYTES).decode()
     report, image = look(address, stream_url_rules(settings), settings.camera_ca_file)

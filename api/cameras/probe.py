@@ -15,14 +15,15 @@ import structlog
 
 from api.errors import ApiError, ErrorCode
 from common.networks import IpNetwork
-from common.settings import CameraAddressSettings
+from common.urls.camera_settings import CameraAddressSettings
 
 log = structlog.get_logger()
 
 _COMMAND: Final = (sys.executable, "-m", "ingest.probe")
 _SECONDS: Final = 20.0
 """The process gives up by itself after 12; starting it takes some of the rest."""
-_CONCURRENCY: Final = 2
+CONCURRENT_PROBES: Final = 2
+"""Probes of one API process at the same time, for all accounts; each may take 1 GiB of memory."""
 _WAITING: Final = 8
 _RETRY_AFTER_SECONDS: Final = 5
 _PASSED_ON: Final = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "HOME", "LANG")
@@ -53,7 +54,7 @@ class CameraProbe:
     def __init__(self, settings: CameraAddressSettings) -> None:
         """``settings`` say which addresses are allowed, and whom to trust."""
         self._environment = _environment(settings)
-        self._turns = asyncio.Semaphore(_CONCURRENCY)
+        self._turns = asyncio.Semaphore(CONCURRENT_PROBES)
         self._owners: set[UUID] = set()
 
     async def look(self, owner_id: UUID, address: str) -> CameraLook:

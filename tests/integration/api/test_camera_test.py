@@ -3,18 +3,22 @@
 import asyncio
 import base64
 import io
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import httpx
 import pytest
 from PIL import Image
 
-from api.cameras.probe import CameraProbe
+from api.cameras.probe import CONCURRENT_PROBES, CameraLook, CameraProbe, ProbeResult
 from api.db.database import Database
 from api.errors import ApiError
-from common.settings import CameraAddressSettings
+from common.urls.camera_settings import CameraAddressSettings
+from ingest.probe import MEMORY_BYTES
 from tests.integration.api.application import Application, Caller, Options, running_application
 from tests.integration.api.camera_worker import taking_cameras
 from tests.integration.ingest.clips import write_clip
@@ -118,3 +122,43 @@ async def test_the_process_has_the_denied_networks(owner: Caller) -> None:
 
 
 _HOSTS = ("127.0.0.2", "127.0.0.1")
+
+
+def test_a_probe_may_take_so_much_memory_and_no_more() -> None:
+    code = f"""
+from ingest.probe import limit_resources
+limit_resources()
+for size in ({MEMORY_BYTES - (256 << 20)}, {MEMORY_BYTES + 1}):
+    try:
+        bytearray(size)
+        print("taken")
+    except MemoryError:
+        print("refused")
+"""
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert told.stdout.split() == ["taken", "refused"]
+
+
+async def test_so_many_probes_run_at_the_same_time_for_all_accounts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    probe, running = CameraProbe(CameraAddressSettings.model_validate({})), 0
+    most, release = 0, asyncio.Event()
+
+    async def run(address: str) -> CameraLook:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await release.wait()
+        running -= 1
+        return CameraLook(ProbeResult(), b"")
+
+    monkeypatch.setattr(probe, "_run", run)
+    looks = [asyncio.create_task(probe.look(uuid4(), "rtsp://cam/1")) for _ in range(6)]
+    for _ in range(20):
+        await asyncio.sleep(0)
+    release.set()
+    await asyncio.gather(*looks)
+
+    assert most == CONCURRENT_PROBES
