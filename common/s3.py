@@ -144,6 +144,15 @@ class S3Bucket:
         with _faults():
             self._client.make_bucket(self._name)
 
+    def set_policy(self, policy: str) -> None:
+        """Set the bucket's policy (JSON), which says what users other than its owner may do.
+
+        Raises:
+            S3UnavailableError: S3 does not answer, or refuses the policy.
+        """
+        with _faults():
+            self._client.set_bucket_policy(self._name, policy)
+
     def put(
         self, key: str, data: bytes, content_type: str, metadata: Mapping[str, str] | None = None
     ) -> None:

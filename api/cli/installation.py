@@ -1,6 +1,7 @@
 """``platestream camera`` and ``platestream stack``: what is installed, and how it is doing."""
 
 import asyncio
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -104,8 +105,14 @@ def stack_partitions(
 
 
 @stack_app.command("make-bucket")
-def stack_make_bucket(as_json: JsonOption = False) -> None:
-    """Make the bucket of images where it is missing; safe to repeat."""
+def stack_make_bucket(
+    policy: Annotated[
+        Path | None,
+        typer.Option(exists=True, dir_okay=False, help="File of a bucket policy (JSON) to set."),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Create the bucket of images if it is missing, and set its policy; safe to repeat."""
     from common.s3 import S3Bucket
     from common.settings import S3Settings
 
@@ -114,6 +121,9 @@ def stack_make_bucket(as_json: JsonOption = False) -> None:
     was_there = in_family(bucket.exists)
     if not was_there:
         in_family(bucket.make)
+    if policy is not None:
+        text = policy.read_text(encoding="utf-8")
+        in_family(lambda: bucket.set_policy(text))
     said = "was there" if was_there else "was made"
     fields = {"bucket": settings.s3_bucket, "made": not was_there}
     answer(fields, as_json, f"bucket {settings.s3_bucket} {said}")

@@ -22,11 +22,16 @@ SERVERS = {
     "PLATESTREAM_KAFKA_BOOTSTRAP_SERVERS": "kafka.example:9092",
     "PLATESTREAM_CLICKHOUSE_URL": "http://clickhouse.example:8123",
     "PLATESTREAM_S3_ENDPOINT": "https://s3.example",
+    "PLATESTREAM_CAMERA_DENIED_NETWORKS": "10.244.0.0/16,10.96.0.0/12",
 }
 LEAST: dict[str, object] = {"settings": SERVERS}
 MOST: dict[str, object] = {
     "settings": {**SERVERS, "PLATESTREAM_RECOGNITION_WORKERS": 2},
-    "image": {"repository": "registry.example/platestream", "pullSecrets": ["registry"]},
+    "image": {
+        "repository": "registry.example/platestream",
+        "digest": f"sha256:{'0123456789abcdef' * 4}",
+        "pullSecrets": ["registry"],
+    },
     "files": [
         {"name": "ca", "mountPath": "/etc/kafka", "volume": {"secret": {"secretName": "ca"}}}
     ],
@@ -90,6 +95,34 @@ def test_numbers_are_written_as_the_settings_take_them(tmp_path: Path) -> None:
     assert '{name: PLATESTREAM_MQTT_TLS, value: "true"}' in rendered
 
 
+def test_metrics_and_readiness_are_on_no_service(tmp_path: Path) -> None:
+    rendered = _helm("template plates", MOST, tmp_path, "--kube-version", KUBERNETES[0])
+    (api,) = (
+        each
+        for each in rendered.split("\n---\n")
+        if "kind: Deployment" in each and "command: [python, -m, api]" in each
+    )
+
+    assert "{name: metrics, containerPort: 9108}" in api
+    assert "readinessProbe:\n            httpGet: {path: /readyz, port: metrics}" in api
+    assert "livenessProbe:\n            httpGet: {path: /healthz, port: http}" in api
+    assert "targetPort: metrics" not in rendered
+    assert "image: registry.example/platestream@sha256:0123" in api
+
+
+def test_ingest_and_api_know_where_no_camera_may_be(tmp_path: Path) -> None:
+    rendered = _helm("template plates", LEAST, tmp_path, "--kube-version", KUBERNETES[0])
+
+    line = '{name: PLATESTREAM_CAMERA_DENIED_NETWORKS, value: "10.244.0.0/16,10.96.0.0/12"}'
+    for command in ("api", "ingest"):
+        (found,) = (
+            each
+            for each in rendered.split("\n---\n")
+            if f"command: [python, -m, {command}]" in each
+        )
+        assert line in found
+
+
 def test_workers_may_follow_the_lag(tmp_path: Path) -> None:
     values = {**LEAST, "autoscaling": {"by": "lag", "triggerAuthentication": "kafka"}}
 
@@ -105,6 +138,8 @@ def test_workers_may_follow_the_lag(tmp_path: Path) -> None:
         {},
         {"settings": {**SERVERS, "PLATESTREAM_DATABASE_URL": "postgresql://…"}},
         {"settings": {**SERVERS, "PLATESTREAM_CLICKHOUSE_URL": "clickhouse.example"}},
+        {"settings": {**SERVERS, "PLATESTREAM_CAMERA_DENIED_NETWORKS": ""}},
+        {**LEAST, "image": {"repository": "platestream", "digest": "latest"}},
         {**LEAST, "processes": {"ingest": {"replicas": 0}}},
         {**LEAST, "replicas": 3},
     ],

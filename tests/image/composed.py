@@ -18,7 +18,7 @@ def services(settings: Mapping[str, str]) -> dict[str, dict[str, Any]]:
     **Source:** Compose specification, "Interpolation": of its forms, those that the file has. A
     name of ``environment`` without a value is passed on where it is set.
     """
-    text = _VARIABLE.sub(lambda found: _value(found, settings), COMPOSE_FILE.read_text())
+    text = interpolated(COMPOSE_FILE.read_text(), settings)
     found: dict[str, dict[str, Any]] = msgspec.yaml.decode(text)["services"]
     for service in found.values():
         given = {
@@ -29,11 +29,16 @@ def services(settings: Mapping[str, str]) -> dict[str, dict[str, Any]]:
     return found
 
 
-def _value(found: re.Match[str], settings: Mapping[str, str]) -> str:
+def interpolated(text: str, settings: Mapping[str, str], *, strict: bool = True) -> str:
+    """Return the text of a compose file with its variables filled in; ``strict`` wants them all."""
+    return _VARIABLE.sub(lambda found: _value(found, settings, strict), text)
+
+
+def _value(found: re.Match[str], settings: Mapping[str, str], strict: bool) -> str:
     if found["name"] is None:
         return "$"
     value = settings.get(found["name"], "")
     if found["kind"] == "-":
         return value or found["rest"]
-    assert value or found["kind"] is None, f"{found['name']}: {found['rest']}"
+    assert value or found["kind"] is None or not strict, f"{found['name']}: {found['rest']}"
     return value

@@ -27,8 +27,12 @@ pytestmark = [pytest.mark.image, pytest.mark.timeout(3600)]
 
 MOST_SECONDS = 120.0
 ACCOUNT = {"email": "gate@platestream.example", "password": "correct horse battery staple"}
-_PAGES = ("ingest", "recognition", "alerts", "webhooks", "sink", "relay")
+_PAGES = ("api", "ingest", "recognition", "alerts", "webhooks", "sink", "relay")
 _JOBS = {"topics": "topics", "database schema": "database", "search schema": "search"}
+_UNUSED = ("POSTGRES_PASSWORD", "KAFKA_PASSWORD", "MQTT_PASSWORD", "GRAFANA_PASSWORD")
+# The servers of the local stack have one user each, which every user of compose.yaml is here.
+_CLICKHOUSE = ("CLICKHOUSE_PASSWORD", "CLICKHOUSE_API_PASSWORD", "CLICKHOUSE_SINK_PASSWORD")
+_S3 = ("S3_ROOT_KEY", "S3_API_KEY", "S3_INGEST_KEY", "S3_READER_KEY", "S3_RECOGNITION_KEY")
 _KAFKA = ("SECURITY_PROTOCOL", "SASL_MECHANISM", "SASL_USERNAME", "SASL_PASSWORD")
 
 
@@ -48,14 +52,13 @@ class Composed:
         address = plan.environment["PLATESTREAM_DATABASE_URL"]
         self._services = services(
             {
-                "POSTGRES_PASSWORD": address.split(":")[2].split("@")[0],
-                "CLICKHOUSE_PASSWORD": plan.environment["PLATESTREAM_CLICKHOUSE_PASSWORD"],
-                "S3_SECRET_KEY": plan.environment["PLATESTREAM_S3_SECRET_KEY"],
+                **dict.fromkeys(_UNUSED, "unused"),
+                "DATABASE_PASSWORD": address.split(":")[2].split("@")[0],
+                **dict.fromkeys(_CLICKHOUSE, plan.environment["PLATESTREAM_CLICKHOUSE_PASSWORD"]),
+                **dict.fromkeys(_S3, plan.environment["PLATESTREAM_S3_SECRET_KEY"]),
                 "PLATESTREAM_SECRET_KEY": plan.environment["PLATESTREAM_SECRET_KEY"],
                 "ACCOUNT_EMAIL": ACCOUNT["email"],
                 "ACCOUNT_PASSWORD": ACCOUNT["password"],
-                "MQTT_PASSWORD": "unused",
-                "GRAFANA_PASSWORD": "unused",
                 "PLATESTREAM_CAMERA_FILES_FOLDER": CLIPS,
             }
         )
@@ -84,7 +87,8 @@ class Composed:
         # Where the local servers are, and where this machine's processes may listen; every other
         # value is the file's.
         moved = {n: v for n, v in local.items() if n.endswith(("_URL", "_SERVERS", "_ENDPOINT"))}
-        moved |= {"PLATESTREAM_S3_ACCESS_KEY": self._local["PLATESTREAM_S3_ACCESS_KEY"]}
+        users = ("PLATESTREAM_S3_ACCESS_KEY", "PLATESTREAM_CLICKHOUSE_USER")
+        moved |= {name: self._local[name] for name in users}
         moved |= {n: self._local[n] for n in (f"PLATESTREAM_KAFKA_{end}" for end in _KAFKA)}
         if service in self._pages:
             moved[f"PLATESTREAM_{service.upper()}_METRICS_PORT"] = str(self._pages[service])
@@ -107,7 +111,8 @@ def test_everything_of_compose_runs_from_the_image(
     began = time.monotonic()
 
     with RunningStack(tmp_path, elsewhere=composed.plan) as stack:
-        _run(composed.command("bucket"))
+        # S3Proxy has no policies.
+        _run(composed.command("bucket", "platestream", "stack", "make-bucket"))
         _run(composed.command("account"))
         client = ApiClient(stack.access.base_url, stack.access.api_key)
         camera = client.create_camera(f"file://{CLIPS}/road.mp4")

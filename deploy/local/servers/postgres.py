@@ -152,7 +152,7 @@ def _give_away(path: Path) -> None:
         os.chown(path, user.pw_uid, user.pw_gid)
 
 
-def _binaries() -> Path:
+def binaries() -> Path:
     """Return where the wheel keeps PostgreSQL 18, without running the wheel's own start code."""
     found = importlib.util.find_spec(_WHEEL)
     if found is None or found.origin is None:
@@ -169,8 +169,8 @@ def _unprivileged(directory: Path, program: str, *arguments: str) -> tuple[str, 
 
     **Source:** capabilities(7); ``no_setuid_fixup`` because access(2) else leaves that right out.
     """
-    binaries = _binaries()
-    command = (str(binaries / program), *arguments)
+    folder = binaries()
+    command = (str(folder / program), *arguments)
     if os.geteuid() != 0:
         return tied(*command, last_signal=_FAST_STOP)
     group = str(pwd.getpwnam(_UNPRIVILEGED_USER).pw_gid)
@@ -179,7 +179,7 @@ def _unprivileged(directory: Path, program: str, *arguments: str) -> tuple[str, 
         f"--regid={group}",
         "--clear-groups",
     )
-    if not all(_open_to_everybody(folder) for folder in (binaries, directory)):
+    if not all(_open_to_everybody(each) for each in (folder, directory)):
         right = f"-all,+{_reading_right()}"
         keep = (f"--inh-caps={right}", f"--ambient-caps={right}", f"--bounding-set={right}")
         switch = (*switch, "--securebits=+no_setuid_fixup", *keep)

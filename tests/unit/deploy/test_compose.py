@@ -1,5 +1,6 @@
 """deploy/compose held against what the processes are and which settings they use."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -12,9 +13,11 @@ import pytest
 from cryptography.fernet import Fernet
 from dotenv import dotenv_values
 
+from common.records.object_keys import RECOGNITION_FOLDER, SNAPSHOT_FOLDER
 from common.settings import S3Settings
 from deploy.local.plan import MIGRATIONS
 from deploy.local.servers.base import CLONE
+from tests.image.composed import interpolated, services
 from tests.unit.deploy.programs import DEPLOY, PROGRAMS, known_settings, required, used, variables
 
 FOLDER = DEPLOY / "compose"
@@ -63,7 +66,7 @@ def test_processes_wait_for_all_jobs() -> None:
 
 
 def test_nobody_has_rights_or_memory_without_bounds() -> None:
-    assert {*PROGRAMS, *JOBS, "bucket", "account", "s3-folder"} == OURS
+    assert {*PROGRAMS, *JOBS, "bucket", "account", "admin", "s3-folder"} == OURS
     for name, service in SERVICES.items():
         assert service["cap_drop"] == ["ALL"], name
         assert service["security_opt"] == ["no-new-privileges:true"], name
@@ -84,6 +87,141 @@ def test_ours_is_the_image_that_is_made_in_the_clone() -> None:
     assert f"\nIMAGE ?= {image}\n" in (CLONE / "Makefile").read_text()
 
 
+def test_every_image_can_be_pinned_by_its_digest(tmp_path: Path) -> None:
+    folder = tmp_path / "compose"
+    shutil.copytree(FOLDER, folder, ignore=shutil.ignore_patterns(".env", "camera-files"))
+    docker = tmp_path / "docker"
+    docker.write_text(
+        '#!/bin/sh\ncase $1 in image) echo "registry.example/${5%%:*}@sha256:0123";; esac\n'
+    )
+    docker.chmod(0o755)
+    (folder / ".env").write_text("KAFKA_IMAGE=mirror.example/kafka:1\n")
+    environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    for _ in range(2):
+        subprocess.run(folder / "pin-images.sh", check=True, capture_output=True, env=environment)
+
+    written = dotenv_values(folder / ".env")
+    images = {SERVICES[name]["image"] for name in SERVICES.keys() - OURS}
+    named = dict(found for image in images for found in re.findall(r"^\$\{(\w+):-(.+)\}$", image))
+    assert len(named) == len(images)
+    pinned = {name: f"{image}@sha256:0123" for name, image in named.items()}
+    assert written == {**pinned, "KAFKA_IMAGE": "mirror.example/kafka:1"}
+
+
+def _environment(service: str) -> dict[str, str]:
+    return dict(services(_SECRETS)[service]["environment"])
+
+
+_SECRETS = {name: f"secret-{name}" for name in re.findall(r"\$\{([A-Z0-9_]+):\?", TEXT)}
+_ADMINISTRATORS = {"admin", "bucket", "search"}
+"""Jobs that make schemas, users and the bucket."""
+
+
+@pytest.mark.parametrize("name", sorted(OURS - {"s3-folder"}))
+def test_a_process_has_no_rights_of_an_administrator(name: str) -> None:
+    given = _environment(name)
+    secrets = {text for text in _SECRETS.values() if any(text in value for value in given.values())}
+
+    assert "secret-POSTGRES_PASSWORD" not in secrets
+    roots = {"secret-S3_ROOT_KEY", "secret-CLICKHOUSE_PASSWORD"}
+    assert not secrets & roots or name in _ADMINISTRATORS
+    url = given.get("PLATESTREAM_DATABASE_URL", "postgresql://platestream:")
+    assert url.startswith("postgresql://platestream:")
+
+
+def test_each_process_has_a_user_of_its_own_at_s3_and_clickhouse() -> None:
+    users = {
+        name: (given.get("PLATESTREAM_S3_ACCESS_KEY"), given.get("PLATESTREAM_CLICKHOUSE_USER"))
+        for name in PROGRAMS
+        for given in (_environment(name),)
+    }
+
+    assert users == {
+        "api": ("api", "api"),
+        "ingest": ("ingest", None),
+        "recognition": ("recognition", None),
+        "webhooks": ("reader", None),
+        "mqtt": ("reader", None),
+        "sink": (None, "sink"),
+        "alerts": (None, None),
+        "relay": (None, None),
+    }
+
+
+def test_everybody_logs_in_at_kafka() -> None:
+    properties = dict(
+        line.split("=", 1)
+        for line in (FOLDER / "servers" / "kafka.properties").read_text().splitlines()
+        if not line.startswith("#")
+    )
+    listeners = {each.partition(":")[0] for each in properties["listeners"].split(",")}
+    protocols = dict(
+        each.split(":") for each in properties["listener.security.protocol.map"].split(",")
+    )
+
+    assert protocols.keys() == listeners
+    assert set(protocols.values()) == {"SASL_PLAINTEXT"}
+    mechanism = properties["listener.name.sasl_plaintext.sasl.enabled.mechanisms"]
+    for name in OURS:
+        given = SERVICES[name].get("environment", {})
+        if "PLATESTREAM_KAFKA_BOOTSTRAP_SERVERS" in given:
+            assert given["PLATESTREAM_KAFKA_SECURITY_PROTOCOL"] == "SASL_PLAINTEXT", name
+            assert given["PLATESTREAM_KAFKA_SASL_MECHANISM"] == mechanism, name
+
+
+def test_s3_users_may_do_what_their_processes_do() -> None:
+    policy = msgspec.json.decode((FOLDER / "servers" / "s3-policy.json").read_bytes())
+    script = (FOLDER / "servers" / "s3.sh").read_text()
+    rights: dict[str, set[str]] = {}
+    for statement in policy["Statement"]:
+        assert statement["Effect"] == "Allow"
+        for user in statement["Principal"]["AWS"]:
+            for action in statement["Action"]:
+                for resource in statement["Resource"]:
+                    place = resource.removeprefix("arn:aws:s3:::platestream").strip("/") or "bucket"
+                    rights.setdefault(user, set()).add(f"{action.removeprefix('s3:')} {place}")
+
+    images, snapshots = f"{RECOGNITION_FOLDER}*", f"{SNAPSHOT_FOLDER}*"
+    assert rights == {
+        "api": {"ListBucket bucket", "GetObject *", "DeleteObject *", f"PutObject {images}"},
+        "recognition": {"ListBucket bucket", f"GetObject {images}", f"PutObject {images}"},
+        "ingest": {f"PutObject {snapshots}", f"DeleteObject {snapshots}"},
+        "reader": {"ListBucket bucket", f"GetObject {images}"},
+    }
+    assert set(re.findall(r"^ +user (\w+) ", script, re.M)) == rights.keys()
+
+
+def test_clickhouse_users_have_their_rights_on_the_database_alone() -> None:
+    text = (FOLDER / "servers" / "clickhouse-users.xml").read_text()
+    users = re.findall(r"<(\w+)>\s*<password from_env=\"(\w+)\"/>(.*?)</\1>", text, re.S)
+
+    assert {name for name, _, _ in users} == {"api", "sink"}
+    for name, variable, grants in users:
+        assert variable in SERVICES["clickhouse"]["environment"], name
+        for query in re.findall(r"<query>(.*?)</query>", grants):
+            found = re.fullmatch(r"GRANT ([A-Z, ]+) ON platestream\.(\*|\w+)", query)
+            assert found, query
+            assert set(found[1].split(", ")) <= {"SELECT", "INSERT", "ALTER UPDATE", "ALTER DELETE"}
+
+
+def test_no_camera_may_be_in_the_networks_of_the_servers() -> None:
+    networks = msgspec.yaml.decode(interpolated(TEXT, {}, strict=False))["networks"]
+    subnets = [each["ipam"]["config"][0]["subnet"] for each in networks.values()]
+
+    for name in ("api", "ingest"):
+        denied = _environment(name)["PLATESTREAM_CAMERA_DENIED_NETWORKS"]
+        assert sorted(denied.split(",")) == sorted(subnets)
+
+
+def test_mounted_files_are_there_and_read_only() -> None:
+    for service in SERVICES.values():
+        for volume in service.get("volumes", ()):
+            if volume.startswith("./"):
+                file, *_, mode = volume.split(":")
+                assert (FOLDER / file).is_file(), volume
+                assert mode == "ro", volume
+
+
 def test_servers_are_published_to_nobody() -> None:
     published = {name for name, service in SERVICES.items() if "ports" in service}
 
@@ -102,7 +240,8 @@ def test_the_example_has_all_that_is_read() -> None:
     }
     ours = {name for name in named if name.startswith("PLATESTREAM_")}
 
-    without_a_line = {"GRAFANA_PORT", "MQTT_PORT", "PLATESTREAM_MQTT_USER"}
+    images = {name for name in interpolated if name.endswith("_IMAGE")}
+    without_a_line = {"GRAFANA_PORT", "MQTT_PORT", "PLATESTREAM_MQTT_USER", *images}
     assert interpolated - named == without_a_line
     assert passed_on - named == {"PLATESTREAM_MQTT_PORT", "PLATESTREAM_MQTT_TLS"}
     assert named - interpolated - passed_on == {"COMPOSE_PROFILES"}
