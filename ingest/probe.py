@@ -26,7 +26,7 @@ from ingest.capture.opening import open_stream
 from ingest.errors import CaptureError, CaptureErrorCode
 
 MAX_ADDRESS_BYTES: Final = 16_384
-_SECONDS: Final = 12.0
+PROBE_SECONDS: Final = 12.0
 """For all of it; a stream may send a key frame every ten seconds."""
 _OPEN_SECONDS: Final = 8.0
 _READ_SECONDS: Final = 5.0
@@ -55,7 +55,7 @@ def look(
     rules: StreamUrlRules,
     ca_file: str = "",
     *,
-    seconds: float = _SECONDS,
+    seconds: float = PROBE_SECONDS,
     clock: Callable[[], float] = time.monotonic,
 ) -> tuple[ProbeReport, bytes]:
     """Return what comes of a look at an address within so many seconds, and its first picture."""

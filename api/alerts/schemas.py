@@ -40,9 +40,9 @@ from common.records.alerts import (
 MAX_WRITTEN_PLATE = 64
 MAX_PLATE_NAME = 100
 _MAX_CAMERAS = 1000
-_MAX_NOTIFICATIONS = 20
-_MAX_ADDRESSES = 50
-_MAX_DESTINATIONS = 100
+MAX_NOTIFICATIONS = 20
+MAX_ADDRESSES = 50
+MAX_DESTINATIONS = 100
 """Each firing is a delivery for each of them, which holds the whole alert."""
 _MINUTES_OF_A_YEAR = 366 * 24 * 60
 _KINDS = ("email", "webhook", "apprise")
@@ -75,7 +75,7 @@ class EmailNotificationBody(RequestModel):
     type: Annotated[str, Field(pattern="^email$")]
     addresses: Annotated[
         list[Annotated[str, AfterValidator(check_email_address)]],
-        Field(min_length=1, max_length=_MAX_ADDRESSES, examples=[["guard@example.com"]]),
+        Field(min_length=1, max_length=MAX_ADDRESSES, examples=[["guard@example.com"]]),
     ]
 
 
@@ -109,8 +109,8 @@ def _few_destinations(notifications: list[_AnyBody]) -> list[_AnyBody]:
     counts = (
         len(one.addresses) if isinstance(one, EmailNotificationBody) else 1 for one in notifications
     )
-    if sum(counts) > _MAX_DESTINATIONS:
-        raise ValueError(f"may name at most {_MAX_DESTINATIONS} addresses and URLs together")
+    if sum(counts) > MAX_DESTINATIONS:
+        raise ValueError(f"may name at most {MAX_DESTINATIONS} addresses and URLs together")
     return notifications
 
 
@@ -177,8 +177,8 @@ NotificationBody = Annotated[
 Notifications = Annotated[
     list[NotificationBody],
     Field(
-        max_length=_MAX_NOTIFICATIONS,
-        description=f"At most {_MAX_DESTINATIONS} addresses and URLs together.",
+        max_length=MAX_NOTIFICATIONS,
+        description=f"At most {MAX_DESTINATIONS} addresses and URLs together.",
     ),
     AfterValidator(_few_destinations),
 ]

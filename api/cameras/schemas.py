@@ -26,8 +26,8 @@ from common.records.cameras import CameraState
 from common.records.frames import Point, Zone, ZoneKind
 from common.urls.streams import MAX_STREAM_URL_LENGTH, parse_stream_url
 
-_MAX_ZONES = 32
-_MAX_POINTS = 64
+MAX_ZONES = 32
+MAX_POINTS = 64
 
 
 def _stream_address(text: str) -> str:
@@ -49,7 +49,7 @@ class ZoneBody(RequestModel):
     """A polygon in which plates are read, or are not."""
 
     kind: ZoneKind
-    points: Annotated[list[PointBody], Field(min_length=3, max_length=_MAX_POINTS)]
+    points: Annotated[list[PointBody], Field(min_length=3, max_length=MAX_POINTS)]
 
     def zone(self) -> Zone:
         """Return the zone as the stages know it."""
@@ -91,7 +91,7 @@ MinPlateWidth = Annotated[
     Field(ge=0, le=10_000, description="Narrower plates, in pixels, are not read."),
     BeforeValidator(json_number),
 ]
-Zones = Annotated[list[ZoneBody], Field(max_length=_MAX_ZONES)]
+Zones = Annotated[list[ZoneBody], Field(max_length=MAX_ZONES)]
 
 
 _SHOWN_ONLY = frozenset(

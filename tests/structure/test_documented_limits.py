@@ -1,0 +1,122 @@
+"""The limits that the documentation names are those of the code."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from api.alerts.backtest import MAX_ROWS, MAX_SECONDS, MAX_SHOWN
+from api.alerts.schemas import MAX_ADDRESSES, MAX_DESTINATIONS, MAX_NOTIFICATIONS
+from api.cameras.funnel import MAX_HOURS
+from api.cameras.schemas import MAX_POINTS, MAX_ZONES
+from api.deliveries.service import MAX_REPLAYED
+from api.exports.schemas import MAX_ROWS as MAX_EXPORTED
+from api.middleware.bodies import JSON_BODY_SECONDS
+from api.middleware.connections import WRITE_SECONDS
+from api.pictures.thumbnails import MAX_WIDTH_PX, MIN_WIDTH_PX
+from api.security.credentials import MAX_PASSWORD_CHARACTERS, MIN_PASSWORD_CHARACTERS
+from api.settings import ApiSettings
+from common.records.webhooks import MAX_HEADERS
+from ingest.probe import PROBE_SECONDS
+from streams.webhooks.settings import WebhooksSettings
+from tools.scripts.settings_docs import CLONE, settings_classes
+
+DOCS = CLONE / "docs"
+
+
+def _default(name: str, settings: type[ApiSettings | WebhooksSettings] = ApiSettings) -> str:
+    return f"{settings.model_fields[name].default:,}"
+
+
+LIMITS = [
+    ("api/errors.md", f"{_default('rate_limit_per_minute')} calls a minute for each key"),
+    ("api/errors.md", f"{_default('rate_limit_recognize_per_minute')} of them `POST /api/recog"),
+    ("api/errors.md", f"{_default('rate_limit_pictures_per_minute')} a minute. Beyond"),
+    (
+        "api/errors.md",
+        f"{_default('requests_per_minute_per_owner')} calls per minute, "
+        f"{_default('image_calls_per_minute_per_owner')} of them `POST /api/recognize`, and in "
+        f"addition ask for {_default('pictures_per_minute_per_owner')} pictures",
+    ),
+    ("api/errors.md", f"at most {_default('cameras_per_owner')} cameras"),
+    ("api/errors.md", f"{_default('frames_per_second_per_owner')} frames a second in all"),
+    ("api/errors.md", f"{_default('alerts_per_owner')} alerts"),
+    ("api/errors.md", f"{_default('webhooks_per_owner')} webhooks"),
+    ("api/errors.md", f"{_default('api_keys_per_owner')} API keys"),
+    ("api/errors.md", f"{_default('people_per_owner')} people"),
+    ("api/errors.md", f"{_default('streams_per_owner')} open streams"),
+    ("api/errors.md", f"{_default('deliveries_per_minute_per_owner')} deliveries"),
+    ("api/errors.md", f"its alerts {_default('alert_destinations_per_owner')} for one"),
+    ("api/errors.md", f"at most {_default('image_calls_at_once_per_owner')} image calls"),
+    ("api/errors.md", f"at most {_default('body_mebibytes_per_owner')} MiB"),
+    ("api/errors.md", f"{_default('api_body_mebibytes')} MiB, of calls"),
+    ("api/errors.md", f"{_default('rate_limit_log_in_per_minute')} a minute for each address"),
+    ("api/errors.md", f"{_default('api_max_connections')} connections"),
+    ("api/errors.md", f"{_default('api_max_connections_per_address')} of them from one address"),
+    ("api/errors.md", f"takes nothing of an answer for {WRITE_SECONDS:g} s"),
+    ("api/cameras.md", f"for at most {PROBE_SECONDS:g} s"),
+    ("api/cameras.md", f"at most {MAX_ZONES}, of 3 to {MAX_POINTS} points"),
+    ("api/cameras.md", f"touch, {MAX_HOURS} at most"),
+    ("api/alerts.md", f"at most {ApiSettings.model_fields['plates_per_alert'].default} (more"),
+    (
+        "api/alerts.md",
+        f"at most {MAX_NOTIFICATIONS}, with at most {MAX_ADDRESSES} addresses in each and "
+        f"{MAX_DESTINATIONS} addresses and URLs in total",
+    ),
+    ("api/alerts.md", f"at most {MAX_ROWS:,} recognitions"),
+    ("api/alerts.md", f"for at most {MAX_SECONDS:g} seconds"),
+    ("api/alerts.md", f"first {MAX_SHOWN} are listed"),
+    (
+        "api/alerts.md",
+        f"at most {_default('service_messages_per_address_per_hour', WebhooksSettings)} messages",
+    ),
+    ("api/webhooks.md", f"at most {MAX_HEADERS}, visible ASCII"),
+    ("api/webhooks.md", f"at most {MAX_REPLAYED:,}."),
+    (
+        "webhooks.md",
+        f"within {WebhooksSettings.model_fields['webhook_timeout_seconds'].default:g} s",
+    ),
+    ("webhooks.md", f"{_default('webhook_switch_off_failures', WebhooksSettings)} failed attempts"),
+    ("api/recognitions.md", f"1 to {MAX_EXPORTED:,} rows"),
+    ("api/recognitions.md", f"({MIN_WIDTH_PX} to {MAX_WIDTH_PX})"),
+    ("api/recognitions.md", f"{_default('exports_per_minute_per_owner')} exports in a minute"),
+    ("api/recognitions.md", f"have {_default('exports_at_once_per_owner')} at once"),
+    ("api/people.md", f"for {_default('invitation_hours')} hours"),
+    ("api/people.md", f"({MIN_PASSWORD_CHARACTERS} to {MAX_PASSWORD_CHARACTERS:,})"),
+    ("api/authentication.md", f"and {JSON_BODY_SECONDS:g} s to come"),
+    ("api/authentication.md", f"at most {_default('api_keys_per_owner')} keys"),
+    ("api/audit.md", f"({_default('audit_retention_days')}, at least 30)"),
+]
+
+
+@pytest.mark.parametrize(("page", "text"), LIMITS)
+def test_a_page_names_the_limit_of_the_code(page: str, text: str) -> None:
+    assert text in " ".join((DOCS / page).read_text(encoding="utf-8").split())
+
+
+def test_no_line_is_written_twice() -> None:
+    """A corrected sentence replaces the old one."""
+    pages = (DOCS / "api").glob("*.md")
+    for page in (*pages, DOCS / "webhooks.md", DOCS / "operations.md"):
+        lines = [line[:60] for line in page.read_text(encoding="utf-8").splitlines()]
+        prose = [line for line in lines if re.match(r"[A-Z][a-z]", line) and len(line) == 60]
+        assert len(prose) == len(set(prose)), page.name
+
+
+def _named_defaults() -> Iterator[tuple[str, str, float]]:
+    for page in DOCS.rglob("*.md"):
+        text = page.read_text(encoding="utf-8") if page.name != "settings.md" else ""
+        # Of sizes in other units than the setting's nothing is known here.
+        for name, number in re.findall(r"`PLATESTREAM_(\w+)`,? \((\d[\d,.]*)[),;]", text):
+            yield page.name, name.lower(), float(number.strip(",.").replace(",", ""))
+
+
+def test_a_number_next_to_a_setting_is_its_default() -> None:
+    defaults: dict[str, set[object]] = {}
+    for settings in settings_classes():
+        for name, field in settings.model_fields.items():
+            defaults.setdefault(name, set()).add(field.default)
+    found = list(_named_defaults())
+
+    assert found
+    assert [each for each in found if each[2] not in defaults[each[1]]] == []
