@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import Self
 
 from api.errors import ApiError, ErrorCode
+from api.limits.networks import counted_networks
 from api.limits.owner_limits import LimitedCaller, OwnerLimit, OwnerLimits
 from api.settings import ApiSettings
 
@@ -19,7 +20,7 @@ _OF_ADDRESS = "Too much is being sent from this address at once; wait, then try 
 
 @dataclass(frozen=True)
 class BodyBounds:
-    """Bytes in all, of all calls without a credential together, and of one address among those."""
+    """Bytes in all, of all calls without a credential together, and of one network among those."""
 
     in_all: int
     public: int
@@ -73,6 +74,8 @@ class BodyBudget:
     def of_address(self, address: str, count: int) -> "BodyShare":
         """Reserve ``count`` bytes for a body that comes without one.
 
+        The bound of an address is that of its IPv6 networks too.
+
         Raises:
             ApiError: 429 or 503; there is none.
         """
@@ -85,7 +88,8 @@ class BodyBudget:
             if held > self._bounds.public:
                 raise _refusal(ErrorCode.SERVICE_BUSY)
 
-        return self._share({f"address {address}": check_address, _PUBLIC: check_public}, count)
+        networks = {f"address {each.name}": check_address for each in counted_networks(address)}
+        return self._share({**networks, _PUBLIC: check_public}, count)
 
     def give_back(self, payers: Iterable[str], count: int) -> None:
         """Count ``count`` bytes less."""

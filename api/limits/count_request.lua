@@ -1,13 +1,13 @@
 -- Counts a request in all windows of a caller at once, unless one of them is full.
 --
 -- KEYS: what says that the caller is blocked, then a window for each limit.
--- ARGV: now (Unix s), then amount and seconds of each limit.
--- Returns: ms that the block lasts (0: none), number of the limit that refuses (-1: none), how much
--- is in that window or else the last one, and its oldest moment.
+-- ARGV: now (Unix s), number of the reported limit (from 1), then amount and seconds of each limit.
+-- Returns: ms that the block lasts (0: none), index of the limit that refuses (-1: none), how much
+-- is in that window or else the reported one, and its oldest moment.
 --
 -- A window is a list of moments, newest first, as the library limits keeps it.
 
-local now = tonumber(ARGV[1])
+local now, reported = tonumber(ARGV[1]), tonumber(ARGV[2])
 
 -- How many moments of a window count, and the oldest of them.
 local function used(key, since)
@@ -31,7 +31,7 @@ end
 local refused, count, oldest = -1, 0, ARGV[1]
 for number = 1, #KEYS - 1 do
     local key = KEYS[number + 1]
-    local amount, seconds = tonumber(ARGV[2 * number]), tonumber(ARGV[2 * number + 1])
+    local amount, seconds = tonumber(ARGV[2 * number + 1]), tonumber(ARGV[2 * number + 2])
     local first = redis.call('LINDEX', key, amount - 1)
     if first and tonumber(first) >= now - seconds then
         refused = number - 1
@@ -40,7 +40,7 @@ for number = 1, #KEYS - 1 do
         redis.call('LTRIM', key, 0, amount - 1)
         redis.call('EXPIRE', key, seconds)
     end
-    if refused >= 0 or number == #KEYS - 1 then
+    if refused >= 0 or number == reported then
         count, oldest = used(key, now - seconds)
     end
     if refused >= 0 then

@@ -9,8 +9,9 @@ from enum import StrEnum
 from limits import RateLimitItem, RateLimitItemPerMinute
 
 from api.errors import ApiError, ErrorCode
+from api.limits.networks import counted_networks
 from api.limits.owner_limits import LimitedCaller, OwnerLimit, OwnerLimits, refusal_sentence
-from api.limits.storage import Counted, LimitStore, SharedOrOwn
+from api.limits.storage import Counted, LimitStore, LimitWindow, SharedOrOwn
 from api.settings import ApiSettings
 
 _TOO_MANY_FAILURES = "Too many keys or sessions that are not valid came from this address; wait."
@@ -75,6 +76,13 @@ class _Limit:
     refused: RateLimitItem
     may_block: bool
 
+    def times(self, factor: int) -> "_Limit":
+        """Return the limit of a network that many clients can share."""
+        if factor == 1:
+            return self
+        usual = RateLimitItemPerMinute(self.usual.amount * factor, namespace=self.usual.namespace)
+        return _Limit(usual, usual, may_block=False)
+
 
 class RateLimiter:
     """Counts requests: in a store that processes share, or in the memory of this one."""
@@ -117,12 +125,12 @@ class RateLimiter:
     async def admit_address(self, address: str, kind: LimitKind) -> Mapping[str, str]:
         """Count a request without a credential and return headers that tell what is left.
 
+        An IPv6 address is counted by its wider networks too.
+
         Raises:
             ApiError: 429, with the same headers and ``Retry-After``.
         """
-        # A block is of one kind alone: who calls the demo too often may still log in.
-        caller = f"{kind}/{address}"
-        return await self._counters.ask(lambda counter: counter.admit(caller, (kind,)))
+        return await self._counters.ask(lambda counter: counter.admit_address(address, kind))
 
     async def _count_for_owner(self, caller: LimitedCaller, wanted: Sequence[OwnerLimit]) -> None:
         """Count the request for the owner, with what its other credentials made.
@@ -140,13 +148,12 @@ class RateLimiter:
             ApiError: 429.
         """
         sizes = [self._owner_limits.size(limit, caller.limits) for limit in limits]
+        owner = str(caller.owner_id)
         windows = [
-            RateLimitItemPerMinute(size, namespace=f"owner-{limit}")
+            LimitWindow(RateLimitItemPerMinute(size, namespace=f"owner-{limit}"), (owner,))
             for limit, size in zip(limits, sizes, strict=True)
         ]
-        counted = await self._counters.ask(
-            lambda counter: counter.count(str(caller.owner_id), windows)
-        )
+        counted = await self._counters.ask(lambda counter: counter.count(owner, windows))
         number = len(limits) - 1 if counted.refused is None else counted.refused
         limit, size = limits[number], sizes[number]
         self._owner_limits.note(limit, caller.owner_id, size - counted.remaining, size)
@@ -179,7 +186,29 @@ class _Counter:
 
     async def admit(self, caller: str, kinds: Sequence[LimitKind]) -> Mapping[str, str]:
         limits = [limit for kind in kinds if (limit := self._limits[kind]) is not None]
-        counted = await self._store.count(caller, [limit.usual for limit in limits])
+        # The last one is the tightest and the one to report.
+        return await self._admit(caller, [(limit, caller) for limit in limits], len(limits) - 1)
+
+    async def admit_address(self, address: str, kind: LimitKind) -> Mapping[str, str]:
+        limit = self._limits[kind]
+        if limit is None:
+            return {}
+        # A block is for one kind only: a client that calls the demo too often can still log in.
+        counted = [
+            (limit.times(network.factor), f"{kind}/{network.name}")
+            for network in counted_networks(address)
+        ]
+        return await self._admit(f"{kind}/{address}", counted, 0)
+
+    async def count(self, caller: str, windows: Sequence[LimitWindow]) -> Counted:
+        return await self._store.count(caller, windows, len(windows) - 1)
+
+    async def _admit(
+        self, caller: str, counted_by: Sequence[tuple[_Limit, str]], reported: int
+    ) -> Mapping[str, str]:
+        limits = [limit for limit, _ in counted_by]
+        windows = [LimitWindow(limit.usual, (name,)) for limit, name in counted_by]
+        counted = await self._store.count(caller, windows, reported)
         if counted.blocked_until is not None:
             raise _blocked(counted.blocked_until, limits[0].usual.amount if limits else 0)
         if counted.refused is not None:
@@ -188,11 +217,7 @@ class _Counter:
                 if refusing.may_block:
                     await self._note_refusal(refusing, caller)
             raise rate_limited(limits[counted.refused].usual.amount, counted.reset_at)
-        # The last one is the tightest and the one to tell of.
-        return _left(limits[-1], counted) if limits else {}
-
-    async def count(self, caller: str, windows: Sequence[RateLimitItem]) -> Counted:
-        return await self._store.count(caller, windows)
+        return _left(limits[reported], counted) if limits else {}
 
     async def _note_refusal(self, limit: _Limit, caller: str) -> None:
         """Block a caller whose requests, those that passed and those refused, are far too many."""
@@ -254,34 +279,46 @@ def _headers(limit: int, remaining: int, reset_seconds: int) -> dict[str, str]:
 
 
 class FailedAuthentications:
-    """A window of a minute for each address; 0 a minute: nothing is counted.
+    """A window of a minute for each address and its wider networks; 0 a minute: no limit.
 
     Those that come while others are looked up all pass: they are counted when they have failed.
     """
 
     def __init__(self, per_minute: int, shared: LimitStore | None = None) -> None:
         """Without ``shared`` this process counts alone."""
-        self._limit = RateLimitItemPerMinute(per_minute, namespace="failed-authentication")
+        self._per_minute = per_minute
         self._stores = SharedOrOwn(LimitStore(), shared)
 
     async def check(self, address: str) -> None:
-        """Refuse an address from which too much has failed.
+        """Refuse an address from which, or from whose networks, too much has failed.
 
         Raises:
             ApiError: 429.
         """
-        if self._limit.amount:
+        if self._per_minute:
             await self._stores.ask(lambda store: self._check(store, address))
 
     async def note(self, address: str) -> None:
         """Count a failure."""
-        if self._limit.amount:
+        if self._per_minute:
             await self._stores.ask(lambda store: self._note(store, address))
 
     async def _check(self, store: LimitStore, address: str) -> None:
-        found = await store.windows.get_window_stats(self._limit, address)
-        if not found.remaining:
-            raise rate_limited(self._limit.amount, found.reset_time, _TOO_MANY_FAILURES)
+        for window in self._windows(address):
+            found = await store.windows.get_window_stats(window.limit, *window.names)
+            if not found.remaining:
+                raise rate_limited(window.limit.amount, found.reset_time, _TOO_MANY_FAILURES)
 
     async def _note(self, store: LimitStore, address: str) -> None:
-        await store.windows.hit(self._limit, address)
+        for window in self._windows(address):
+            await store.windows.hit(window.limit, *window.names)
+
+    def _windows(self, address: str) -> Sequence[LimitWindow]:
+        namespace = "failed-authentication"
+        return [
+            LimitWindow(
+                RateLimitItemPerMinute(self._per_minute * network.factor, namespace=namespace),
+                (network.name,),
+            )
+            for network in counted_networks(address)
+        ]

@@ -39,13 +39,26 @@ class Counted:
 
     ``blocked_until`` is Unix s, None: the caller is not blocked. ``refused`` is the number of the
     limit that refuses it, None: it passes. ``remaining`` and ``reset_at`` (Unix s) are those of the
-    limit that refuses it, or else of the last one.
+    limit that refuses it, or else of the reported one.
     """
 
     blocked_until: float | None = None
     refused: int | None = None
     remaining: int = 0
     reset_at: float = 0.0
+
+
+@dataclass(frozen=True)
+class LimitWindow:
+    """A limit and the names of what it counts."""
+
+    limit: RateLimitItem
+    names: tuple[str, ...]
+
+    @property
+    def key(self) -> str:
+        """The name of the window in the store."""
+        return self.limit.key_for(*self.names)
 
 
 @dataclass(frozen=True)
@@ -175,17 +188,18 @@ class LimitStore:
         self._storage = storage or WindowMemory()
         self.windows = MovingWindowRateLimiter(self._storage)
 
-    async def count(self, caller: str, limits: Sequence[RateLimitItem]) -> Counted:
-        """Count a request in all windows of a caller, up to the first that is full."""
+    async def count(self, caller: str, windows: Sequence[LimitWindow], reported: int) -> Counted:
+        """Count a request in all windows, up to the first that is full, unless it is blocked."""
         until = await self.blocked_until(caller)
-        if until is not None or not limits:
+        if until is not None or not windows:
             return Counted(blocked_until=until)
-        for number, limit in enumerate(limits):
-            if not await self.windows.hit(limit, caller):
-                found = await self.windows.get_window_stats(limit, caller)
-                return Counted(None, number, found.remaining, found.reset_time)
-        found = await self.windows.get_window_stats(limits[-1], caller)
-        return Counted(None, None, found.remaining, found.reset_time)
+        refused = None
+        for number, window in enumerate(windows):
+            if refused is None and not await self.windows.hit(window.limit, *window.names):
+                refused = number
+        named = windows[reported if refused is None else refused]
+        found = await self.windows.get_window_stats(named.limit, *named.names)
+        return Counted(None, refused, found.remaining, found.reset_time)
 
     async def close(self) -> None:
         """Let go of it."""
@@ -261,24 +275,23 @@ class SharedLimitStore(LimitStore):
         )
         self._script = Redis(connection_pool=self._pool).register_script(_COUNT_REQUEST)
 
-    async def count(self, caller: str, limits: Sequence[RateLimitItem]) -> Counted:
-        """Count a request in all windows of a caller, up to the first that is full."""
+    async def count(self, caller: str, windows: Sequence[LimitWindow], reported: int) -> Counted:
+        """Count a request in all windows, up to the first that is full, unless it is blocked."""
         now = time.time()
-        keys = [_block_key(caller), *(limit.key_for(caller) for limit in limits)]
+        keys = [_block_key(caller), *(window.key for window in windows)]
+        limits = [window.limit for window in windows]
         sizes = [size for limit in limits for size in (limit.amount, limit.get_expiry())]
+        named = [f"{_PREFIX}:{key}" for key in keys]
         try:
-            said = await self._script([f"{_PREFIX}:{key}" for key in keys], [now, *sizes])
+            said = await self._script(named, [now, reported + 1, *sizes])
         except RedisError as error:
             raise StorageError(error) from error
         blocked_ms, refused, used, oldest = said
         if blocked_ms or not limits:
             return Counted(blocked_until=now + blocked_ms / 1000 if blocked_ms else None)
-        named = limits[refused]
-        return Counted(
-            refused=None if refused < 0 else refused,
-            remaining=max(0, named.amount - used),
-            reset_at=float(oldest) + named.get_expiry(),
-        )
+        limit = limits[reported if refused < 0 else refused]
+        left, reset_at = max(0, limit.amount - used), float(oldest) + limit.get_expiry()
+        return Counted(None, None if refused < 0 else refused, left, reset_at)
 
     async def close(self) -> None:
         """Close the connections."""

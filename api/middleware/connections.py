@@ -6,10 +6,12 @@ import socket
 import time
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import structlog
 
+from api.limits.networks import CountedNetwork, counted_networks
 from api.security.client_address import client_address, comes_from, counted_by
 from common.networks import IpNetwork
 
@@ -33,6 +35,7 @@ _LOG_INTERVAL_SECONDS = 60.0
 class ConnectionLimits:
     """The connections of one process, in all and by address; 0: any number.
 
+    The wider networks of an IPv6 address can have more than one address, but at most half of all.
     Proxies that are trusted have no limit of an address: their connections are many callers'.
     """
 
@@ -46,25 +49,30 @@ class ConnectionLimits:
 
     def admit(self, peer: str) -> bool:
         """Tell whether there is room for one more from ``peer``, and count it if so."""
-        address = _counted(peer)
         if self._in_all and self.open >= self._in_all:
             self._log_refusal("all", self.open, peer)
             return False
-        is_too_many = 0 < self._per_address <= self._by_address[address]
-        if is_too_many and not comes_from(peer, self._trusted):
+        networks = _counted(peer)
+        if any(map(self._is_full, networks)) and not comes_from(peer, self._trusted):
             self._log_refusal("address", self._per_address, peer)
             return False
-        self._by_address[address] += 1
+        self._by_address.update(each.name for each in networks)
         self.open += 1
         return True
 
     def release(self, peer: str) -> None:
         """Count one less that was let in."""
-        address = _counted(peer)
         self.open -= 1
-        self._by_address[address] -= 1
-        if not self._by_address[address]:
-            del self._by_address[address]
+        for network in _counted(peer):
+            self._by_address[network.name] -= 1
+            if not self._by_address[network.name]:
+                del self._by_address[network.name]
+
+    def _is_full(self, network: CountedNetwork) -> bool:
+        limit = self._per_address * network.factor
+        if network.factor > 1 and self._in_all:
+            limit = min(limit, max(self._in_all // 2, self._per_address))
+        return 0 < limit <= self._by_address[network.name]
 
     def _log_refusal(self, limit: str, are_open: int, peer: str) -> None:
         """Log refusals, not each of a flood."""
@@ -73,8 +81,9 @@ class ConnectionLimits:
             log.warning("connections_refused", limit=limit, open=are_open, address=peer)
 
 
-def _counted(peer: str) -> str:
-    return counted_by(client_address(peer, (), ()))
+@lru_cache(10_000)
+def _counted(peer: str) -> Sequence[CountedNetwork]:
+    return counted_networks(counted_by(client_address(peer, (), ())))
 
 
 def allow_descriptors(connections: int) -> None:

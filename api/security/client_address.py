@@ -53,7 +53,7 @@ def counted_by(address: str) -> str:
     parsed = _address(address)
     if isinstance(parsed, IPv6Address):
         return str(IPv6Network((int(parsed), _IPV6_PREFIX_BITS), strict=False))
-    return address
+    return address if parsed is None else str(parsed)
 
 
 def _without_port(hop: str) -> str:

@@ -12,12 +12,13 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Final
 
-from limits import RateLimitItem, RateLimitItemPerHour, RateLimitItemPerMinute
+from limits import RateLimitItemPerHour, RateLimitItemPerMinute
 from limits.errors import StorageError
 
 from api.errors import ApiError, ErrorCode
 from api.limits.limiter import rate_limited
-from api.limits.storage import LimitStore, SharedOrOwn, UnderWay
+from api.limits.networks import counted_networks
+from api.limits.storage import LimitStore, LimitWindow, SharedOrOwn, UnderWay
 from api.settings import ApiSettings
 
 _SENTENCE = "Too many attempts to log in; wait, then try again."
@@ -32,9 +33,10 @@ KNOWN_ADDRESS_SECONDS: Final = 30 * 86_400
 class AttemptRules:
     """Attempts that may fail; 0: any number.
 
-    By one address for one account, by one address for all accounts, and for one account from all
-    addresses together that never logged in to it: against guessing, against trying one password on
-    many accounts, and against guessing from many places. A device that logged in before has the
+    By one address for one account, by one address for all accounts (of IPv6 also by its wider
+    networks, with larger allowances), and for one account from all addresses together that never
+    logged in to it: against guessing, against trying one password on many accounts, and against
+    guessing from many places. A device that logged in before has the
     first and the third for itself, an address that did has all three.
     """
 
@@ -50,19 +52,6 @@ def attempt_rules(settings: ApiSettings) -> AttemptRules:
         per_address_per_minute=settings.login_attempts_per_address_per_minute,
         per_account_per_hour=settings.login_attempts_per_account_per_hour,
     )
-
-
-@dataclass(frozen=True)
-class _FailureLimit:
-    """A limit for one caller or account."""
-
-    limit: RateLimitItem
-    names: tuple[str, ...]
-
-    @property
-    def key(self) -> str:
-        """Names it among all others."""
-        return self.limit.key_for(*self.names)
 
 
 @dataclass(frozen=True)
@@ -85,15 +74,17 @@ class LoginAttempts:
         )
 
     @asynccontextmanager
-    async def attempt(self, email: str, origin: Origin) -> AsyncIterator[None]:
-        """Surround an attempt, which has failed where its credentials are refused.
+    async def attempt(self, email: str, origin: Origin) -> AsyncIterator[bool]:
+        """Surround an attempt, which has failed if its credentials are refused.
+
+        Yields whether somebody logged in to the account before on the device or at the address.
 
         Raises:
             ApiError: 429, before anything is known of the account.
         """
         begun = await self._counters.ask(lambda asked: asked.begin(email, origin))
         try:
-            yield
+            yield begun.is_known
             await self._counters.ask(lambda asked: asked.note_success(email, origin))
         except ApiError as error:
             if error.code is ErrorCode.INVALID_CREDENTIALS:
@@ -111,44 +102,48 @@ class _Limits:
     def __init__(self, rules: AttemptRules) -> None:
         minute, hour = rules.per_minute, rules.per_account_per_hour
         self._pair = RateLimitItemPerMinute(minute, namespace="login")
-        self._address = RateLimitItemPerMinute(
-            rules.per_address_per_minute, namespace="login-address"
-        )
+        self._per_address = rules.per_address_per_minute
         self._account = RateLimitItemPerHour(hour, namespace="login-account")
         self._known_address = RateLimitItemPerHour(hour, namespace="login-known-address")
         self._device = RateLimitItemPerMinute(minute, namespace="login-device")
         self._device_hour = RateLimitItemPerHour(hour, namespace="login-device-hour")
 
-    def of_device(self, device: str) -> Sequence[_FailureLimit]:
+    def of_device(self, device: str) -> Sequence[LimitWindow]:
         """Return those of a device that logged in to the account before."""
         return _in_force(
-            _FailureLimit(self._device, (device,)), _FailureLimit(self._device_hour, (device,))
+            LimitWindow(self._device, (device,)), LimitWindow(self._device_hour, (device,))
         )
 
-    def of_address(self, email: str, address: str, *, is_known: bool) -> Sequence[_FailureLimit]:
-        """Return those of an address, which logged in to the account before or did not."""
-        return _in_force(
-            _FailureLimit(self._address, (address,)),
-            _FailureLimit(self._pair, (address, email)),
-            _FailureLimit(self._known_address, (address, email))
-            if is_known
-            else _FailureLimit(self._account, (email,)),
-        )
+    def of_address(self, email: str, address: str, *, is_known: bool) -> Sequence[LimitWindow]:
+        """Return those of an address at which somebody logged in to the account before, or not."""
+        pair = LimitWindow(self._pair, (address, email))
+        if is_known:
+            known = LimitWindow(self._known_address, (address, email))
+            return _in_force(self._of_network(address, 1), pair, known)
+        networks = (self._of_network(each.name, each.factor) for each in counted_networks(address))
+        return _in_force(*networks, pair, LimitWindow(self._account, (email,)))
+
+    def _of_network(self, name: str, factor: int) -> LimitWindow:
+        amount = self._per_address * factor
+        return LimitWindow(RateLimitItemPerMinute(amount, namespace="login-address"), (name,))
 
 
-def _in_force(*windows: _FailureLimit) -> Sequence[_FailureLimit]:
+def _in_force(*windows: LimitWindow) -> Sequence[LimitWindow]:
     return [window for window in windows if window.limit.amount]
 
 
 class _Attempt:
     """An attempt under way, in the store where it began, with what counts it."""
 
-    def __init__(self, store: LimitStore, windows: Sequence[_FailureLimit]) -> None:
+    def __init__(
+        self, store: LimitStore, windows: Sequence[LimitWindow], *, is_known: bool
+    ) -> None:
         self.windows = windows
+        self.is_known = is_known
         self._store = store
         self._begun: list[UnderWay] = []
 
-    async def begin(self, window: _FailureLimit) -> int:
+    async def begin(self, window: LimitWindow) -> int:
         """Note it in a window; return how many are under way there."""
         self._begun.append(await self._store.begin(window.key, _UNDER_WAY_SECONDS))
         return self._begun[-1].number
@@ -168,7 +163,9 @@ class _AttemptCounter:
 
     async def begin(self, email: str, origin: Origin) -> _Attempt:
         """Note an attempt under way, or refuse it."""
-        attempt = _Attempt(self._store, await self._windows(email, origin))
+        is_known = await self._is_known(email, origin)
+        windows = self._windows(email, origin, is_known=is_known)
+        attempt = _Attempt(self._store, windows, is_known=is_known)
         try:
             for window in attempt.windows:
                 await self._check(window, await attempt.begin(window))
@@ -177,7 +174,7 @@ class _AttemptCounter:
             raise
         return attempt
 
-    async def note_failure(self, windows: Sequence[_FailureLimit]) -> None:
+    async def note_failure(self, windows: Sequence[LimitWindow]) -> None:
         """Count an attempt that has failed."""
         for window in windows:
             await self._store.windows.hit(window.limit, *window.names)
@@ -186,13 +183,17 @@ class _AttemptCounter:
         """Remember from where somebody logged in."""
         await self._store.remember(_place(email, origin.address), KNOWN_ADDRESS_SECONDS)
 
-    async def _windows(self, email: str, origin: Origin) -> Sequence[_FailureLimit]:
+    async def _is_known(self, email: str, origin: Origin) -> bool:
+        if origin.device is not None:
+            return True
+        return await self._store.remembers(_place(email, origin.address), KNOWN_ADDRESS_SECONDS)
+
+    def _windows(self, email: str, origin: Origin, *, is_known: bool) -> Sequence[LimitWindow]:
         if origin.device is not None:
             return self._limits.of_device(origin.device)
-        is_known = await self._store.remembers(_place(email, origin.address), KNOWN_ADDRESS_SECONDS)
         return self._limits.of_address(email, origin.address, is_known=is_known)
 
-    async def _check(self, window: _FailureLimit, under_way: int) -> None:
+    async def _check(self, window: LimitWindow, under_way: int) -> None:
         found = await self._store.windows.get_window_stats(window.limit, *window.names)
         if under_way <= found.remaining:
             return

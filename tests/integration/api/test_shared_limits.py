@@ -5,13 +5,14 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from pydantic import SecretStr
 
 from api.errors import ApiError, ErrorCode
-from api.limits.limiter import FailedAuthentications, LimitRules, RateLimiter
+from api.limits.limiter import FailedAuthentications, LimitKind, LimitRules, RateLimiter
 from api.limits.storage import STORE_SECONDS, LimitStore, SharedLimitStore
 from api.sessions.attempts import AttemptRules, LoginAttempts, Origin
 from tests.services.redis import RedisServer, redis_process
@@ -176,6 +177,31 @@ async def test_attempts_to_log_in_count_in_one_window(
     assert said == ["invalid_credentials"] * 3 + ["rate_limited"]
     assert await _try(attempts[0], caller, fails=False) == "rate_limited"
     assert await _try(attempts[1], "another", fails=False) == "logged in"
+
+
+async def test_the_networks_of_an_address_count_in_every_process(
+    stores: tuple[LimitStore, LimitStore], caller: str
+) -> None:
+    site = f"2001:db8:{caller[:4]}"
+    attempts = [LoginAttempts(AttemptRules(0, 1, 0), store) for store in stores]
+    failures = [FailedAuthentications(1, store) for store in stores]
+    limiters = [RateLimiter(RULES, endless_limits(), store) for store in stores]
+    tried, checked, admitted = Counter[str](), 0, 0
+    for number in range(6):
+        address = f"{site}:{number}::/64"
+        tried[await _try(attempts[number % 2], f"{caller} {number}", address)] += 1
+        with suppress(ApiError):
+            await failures[number % 2].check(address)
+            await failures[number % 2].note(address)
+            checked += 1
+    for number in range(10):
+        with suppress(ApiError):
+            left = await limiters[number % 2].admit_address(f"{site}:{number}::/64", LimitKind.DEMO)
+            assert (left["RateLimit-Limit"], left["RateLimit-Remaining"]) == ("2", "1")
+            admitted += 1
+
+    assert tried == {"invalid_credentials": 4, "rate_limited": 2}
+    assert (checked, admitted) == (4, 8)
 
 
 async def test_attempts_at_once_in_two_processes_are_no_way_around_the_limit(

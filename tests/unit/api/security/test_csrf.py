@@ -87,3 +87,9 @@ def test_addresses_of_one_household_are_counted_together() -> None:
     assert counted_by("2001:db8:1:2::1") == counted_by("2001:db8:1:2:ffff::9")
     assert counted_by("2001:db8:1:2::1") != counted_by("2001:db8:1:3::1")
     assert counted_by("198.51.100.1") == "198.51.100.1"
+
+
+def test_an_ipv4_address_is_counted_once_however_it_is_written() -> None:
+    written = ("198.51.100.1", "::ffff:198.51.100.1", "::ffff:c633:6401", "::FFFF:198.51.100.1")
+    assert {counted_by(one) for one in written} == {"198.51.100.1"}
+    assert {client_address(one, (), ()) for one in written} == {"198.51.100.1"}

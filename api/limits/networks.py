@@ -1,0 +1,58 @@
+"""The networks by which requests of one address are counted and take turns. Pure.
+
+A client can have a whole network of IPv6 addresses: usually a /64 or /56, at most a /48. So what
+counts an IPv6 address counts its wider networks too, with larger allowances, because other clients
+can share them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from ipaddress import IPv4Network, IPv6Network, ip_network
+from typing import Final
+
+_WIDER: Final = ((56, 4), (48, 16))
+"""Prefix lengths, each with the multiple of the allowance of one /64."""
+_TURN_BITS_IPV4: Final = 24
+_TURN_BITS_IPV6: Final = 48
+
+
+@dataclass(frozen=True)
+class CountedNetwork:
+    """A network that limits count, and the multiple of the limit that it has."""
+
+    name: str
+    factor: int
+
+
+def counted_networks(address: str) -> Sequence[CountedNetwork]:
+    """Return the networks of a counted address (``counted_by``), the narrowest first."""
+    narrowest = CountedNetwork(address, 1)
+    network = _network(address)
+    if not isinstance(network, IPv6Network):
+        return (narrowest,)
+    wider = (
+        CountedNetwork(str(network.supernet(new_prefix=bits)), factor) for bits, factor in _WIDER
+    )
+    return (narrowest, *wider)
+
+
+@lru_cache(10_000)
+def turn_network(address: str) -> str:
+    """Return the network as which callers without a credential take turns: an IPv4 /24, IPv6 /48.
+
+    It is only an order of service, so neighbours can share it: whoever rents a block of addresses
+    has one turn.
+    """
+    network = _network(address)
+    if network is None:
+        return address
+    bits = _TURN_BITS_IPV6 if isinstance(network, IPv6Network) else _TURN_BITS_IPV4
+    return str(network.supernet(new_prefix=bits))
+
+
+def _network(address: str) -> IPv4Network | IPv6Network | None:
+    try:
+        return ip_network(address, strict=False)
+    except ValueError:
+        return None
