@@ -11,7 +11,7 @@ from typing import get_type_hints
 from api.adapters.background import Sweeper, all_well, cancelled
 from api.adapters.clickhouse import ClickHouseStore
 from api.adapters.image_store import ImageStore
-from api.adapters.outbound import OutboundGate, Resolver
+from api.adapters.outbound import HostResolver, OutboundGate, Resolver
 from api.alerts.insight import AlertInsight
 from api.alerts.repository import AlertRepository
 from api.alerts.service import Alerts, TriggerHistory, TriggerStore
@@ -67,9 +67,6 @@ from api.webhooks.service import Webhooks
 from common.kafka.tailer import TopicTailer, stop_tailers
 from common.secrets import SecretBox
 from common.timestamps import now_ms
-from common.urls.resolver import SystemResolver
-
-_RESOLVER_THREADS = 4
 
 
 @dataclass(frozen=True)
@@ -226,7 +223,7 @@ def _dependencies(
     stack.callback(database.close)
     images = ImageStore(settings)
     stack.callback(images.close)
-    resolver = SystemResolver(threads=_RESOLVER_THREADS)
+    resolver = HostResolver()
     stack.callback(resolver.close)
     store = ClickHouseStore(settings, searches_at_once=settings.api_searches_at_once)
     stack.push_async_callback(store.close)
@@ -307,7 +304,7 @@ def build_services(settings: ApiSettings, outside: AppDependencies) -> Services:
             sends_email=bool(settings.smtp_host),
         ),
         alert_deliveries=AlertDeliveries(database, alerts, found.deliveries, samples, limits, now),
-        alert_insight=AlertInsight(database, alerts, found.triggers),
+        alert_insight=AlertInsight(database, alerts, found.triggers, limits),
         api_keys=ApiKeys(database, authenticator, limits),
         sessions=sessions,
         own_account=OwnAccount(sessions),

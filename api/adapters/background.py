@@ -1,14 +1,11 @@
-"""Work beside the calls: sweeps that repeat, and threads of which there are few."""
+"""Background tasks: sweeps that repeat."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
-from typing import ParamSpec, TypeVar
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 
 import structlog
 
-from api.errors import ApiError, ErrorCode
 from common.errors import PlatestreamError, TransientError
 
 log = structlog.get_logger()
@@ -63,47 +60,6 @@ class Sweeper:
 
 def _name(sweep: Sweep) -> str:
     return getattr(sweep, "__qualname__", "")
-
-
-_RETRY_AFTER_SECONDS = 1
-_P = ParamSpec("_P")
-_T = TypeVar("_T")
-
-
-class BoundedThreadPool:
-    """A kind of work with threads of its own, so that a crowd of it starves nothing else."""
-
-    def __init__(self, name: str, *, concurrency: int, slots: int, too_many: str) -> None:
-        """``places`` is how many callers may be at it or wait; ``too_many`` tells the next one."""
-        self._threads = ThreadPoolExecutor(concurrency, thread_name_prefix=name)
-        self._free = slots
-        self._too_many = too_many
-
-    @contextmanager
-    def slot(self) -> Iterator[None]:
-        """Surround what a caller has done here.
-
-        Raises:
-            ApiError: 429, too many are at it.
-        """
-        if not self._free:
-            raise ApiError(
-                ErrorCode.RATE_LIMITED, self._too_many, retry_after_seconds=_RETRY_AFTER_SECONDS
-            )
-        self._free -= 1
-        try:
-            yield
-        finally:
-            self._free += 1
-
-    async def run(self, work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
-        """Return what ``work`` returns, done in a thread."""
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._threads, lambda: work(*args, **kwargs))
-
-    async def close(self) -> None:
-        """Let what is under way end."""
-        await asyncio.to_thread(self._threads.shutdown)
 
 
 async def cancelled(task: asyncio.Task[None]) -> None:

@@ -1,9 +1,7 @@
 """S3 as the API sees it: links to images, snapshots of cameras, pictures of image calls."""
 
-import asyncio
 import hashlib
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import islice
@@ -13,6 +11,8 @@ import structlog
 
 from api.adapters.circuit_breaker import CircuitBreaker, http_health_check
 from api.errors import Dependency, DependencyUnavailableError
+from api.limits.fair_threads import FairThreads
+from api.limits.fair_turns import TurnLimits, current_caller
 from common.s3 import S3Bucket, S3FullError, S3UnavailableError, StoredObject
 from common.settings import S3Settings
 
@@ -24,6 +24,7 @@ _READ_SECONDS = 10.0
 # For a whole call: a wait for a thread, two tries.
 _CALL_SECONDS = 30.0
 _THREADS = 8
+_MAX_WAITING = 10_000
 _VERSION_CHARACTERS = 32
 REMOVAL_BATCH_SIZE = 1000
 """Objects that S3 removes in one call at most."""
@@ -59,14 +60,15 @@ class StoredImage:
 
 
 class ImageStore:
-    """The bucket of images. Blocking calls run in threads of its own."""
+    """The bucket of images. Blocking calls run in separate threads, at which owners take turns."""
 
     def __init__(self, settings: S3Settings) -> None:
         self._name = settings.s3_bucket
         self._bucket = S3Bucket(
             settings, read_seconds=_READ_SECONDS, connections=_THREADS, retries=1
         )
-        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="s3")
+        limits = TurnLimits(_THREADS, _MAX_WAITING, each=_THREADS // 2)
+        self._threads = FairThreads("s3", limits)
         self._breaker = CircuitBreaker(Dependency.PICTURES, http_health_check(settings.s3_endpoint))
 
     def link(self, key: str) -> str:
@@ -161,14 +163,13 @@ class ImageStore:
     def close(self) -> None:
         """Wait for running calls, each of which has a time-out, and close the connections."""
         self._breaker.close()
-        self._threads.shutdown(cancel_futures=True)
+        self._threads.close(cancel_futures=True)
         self._bucket.close()
 
     async def _in_thread(self, work: Callable[[], _T]) -> _T:
-        loop = asyncio.get_running_loop()
         try:
             async with self._breaker.call(_CALL_SECONDS):
-                return await loop.run_in_executor(self._threads, work)
+                return await self._threads.run(current_caller(), work)
         except S3FullError as error:
             raise ImageStoreFullError from error
         except (S3UnavailableError, OSError) as error:

@@ -4,7 +4,11 @@ import asyncio
 from collections.abc import Sequence
 from typing import Protocol
 
+import structlog
+
 from api.errors import ApiError, ErrorCode, FieldFault
+from api.limits.fair_threads import FairThreads
+from api.limits.fair_turns import TurnLimits, TurnRefusedError, current_caller
 from common.errors import InvalidInputError
 from common.networks import IpAddress, is_loopback_name
 from common.urls.outbound import (
@@ -13,6 +17,13 @@ from common.urls.outbound import (
     check_outbound_address,
     parse_outbound_url,
 )
+from common.urls.resolver import look_up
+
+log = structlog.get_logger()
+
+_LOOK_UP_SECONDS = 2.0
+# A name whose servers do not answer uses a thread for longer than its caller waits.
+_LOOK_UPS = TurnLimits(at_once=16, waiting=1_000, each=4)
 
 
 class Resolver(Protocol):
@@ -20,6 +31,27 @@ class Resolver(Protocol):
 
     async def addresses(self, host: str, port: int) -> Sequence[IpAddress]:
         """Return all addresses of ``host``; none where it has none or nobody answers in time."""
+
+
+class HostResolver:
+    """The machine's own resolver, in separate threads. Owners take turns."""
+
+    def __init__(self) -> None:
+        self._threads = FairThreads("resolver", _LOOK_UPS)
+
+    async def addresses(self, host: str, port: int) -> Sequence[IpAddress]:
+        """Return all addresses of ``host``; none if it has none or there is no answer in 2 s."""
+        try:
+            async with asyncio.timeout(_LOOK_UP_SECONDS):
+                found = await self._threads.run(current_caller(), look_up, host, port)
+        except (OSError, UnicodeError, TimeoutError, TurnRefusedError) as error:
+            log.info("outbound_host_not_resolved", error=type(error).__name__)
+            return ()
+        return tuple({one.address for one in found})
+
+    def close(self) -> None:
+        """Drop look-ups that are waiting; running ones end without a caller."""
+        self._threads.close(wait=False, cancel_futures=True)
 
 
 class OutboundGate:

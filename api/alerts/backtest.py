@@ -1,14 +1,13 @@
 """Trials of an alert on the recognitions of a span of time, which ClickHouse holds."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from time import monotonic
 from typing import Protocol
 from uuid import UUID
 
 from analytics_sql.triggers import SpanRow
-from api.adapters.background import BoundedThreadPool
+from api.errors import ApiError
 from common.alerting.cooldown import PastTrigger, PastTriggers, cooldown_ms, decide, scope_of
 from common.alerting.rule import Rule, SeenPlate
 from common.alerting.rule_index import RuleIndex
@@ -17,9 +16,14 @@ _PAGE_ROWS = 5_000
 MAX_ROWS = 200_000
 """Recognitions that one call looks at."""
 MAX_SECONDS = 5.0
-"""For which one call compares them with the rule."""
+"""Processor time for which one call compares them with the rule."""
 MAX_SHOWN = 200
 """Triggers that an answer lists; all are counted."""
+
+
+Work = Callable[[Iterator[object], float], Awaitable[float]]
+"""Does steps in a thread until they end or have used so many seconds of a processor, at least one
+step. Returns the seconds used. Raises ApiError (429) if the caller may use no more."""
 
 
 class SpanStore(Protocol):
@@ -56,7 +60,7 @@ class Backtest:
     max_rows: int = MAX_ROWS
     max_seconds: float = MAX_SECONDS
 
-    async def run(self, store: SpanStore, rule: Rule, threads: BoundedThreadPool) -> BacktestResult:
+    async def run(self, store: SpanStore, rule: Rule, work: Work) -> BacktestResult:
         """Hold all recognitions of the span against a rule, oldest first.
 
         What is found so far is returned once the rows or the seconds are used up; one row is looked
@@ -64,17 +68,23 @@ class Backtest:
         a cooldown from before would have suppressed.
 
         Raises:
+            ApiError: 429, no row was looked at because ``work`` raised it.
             TransientError: ClickHouse is unavailable.
         """
-        replay, trial, after = BacktestResult(self.to_ms), _RuleTrial(rule, self.max_seconds), None
-        span_ms = (self.from_ms, self.to_ms)
+        replay, trial, after = BacktestResult(self.to_ms), _RuleTrial(rule), None
+        span_ms, left = (self.from_ms, self.to_ms), self.max_seconds
         while replay.evaluated < self.max_rows:
             rows = await store.span(rule.alert.owner_id, span_ms, after, _PAGE_ROWS)
-            # Thousands of rows take long enough to hold up every other call.
-            taken = await threads.run(trial.take, rows, replay)
+            before = replay.evaluated
+            try:
+                left -= await work(trial.steps(rows, replay), left)
+            except ApiError:
+                if not replay.evaluated:
+                    raise
+            taken = replay.evaluated - before
             if taken == len(rows) < _PAGE_ROWS:
                 return replay
-            after = rows[taken - 1]
+            after = rows[taken - 1] if taken else after
             if taken < len(rows):
                 break
         replay.is_complete = after is None
@@ -85,28 +95,19 @@ class Backtest:
 class _RuleTrial:
     """A rule with the cooldowns that it has begun."""
 
-    def __init__(self, rule: Rule, seconds: float) -> None:
+    def __init__(self, rule: Rule) -> None:
         self._rule = rule
-        self._seconds = seconds
         self._index: RuleIndex | None = None
         self._cooldown_ms = cooldown_ms(rule.alert)
         self._triggers: defaultdict[str, PastTriggers] = defaultdict(PastTriggers)
 
-    def take(self, rows: Sequence[SpanRow], replay: BacktestResult) -> int:
-        """Hold rows against the rule and note what comes of them; return how many.
-
-        Fewer than all where the seconds, over all calls, are used up.
-        """
-        began = monotonic()
-        # The index takes a while to make, too long for the thread that makes the trial.
+    def steps(self, rows: Sequence[SpanRow], replay: BacktestResult) -> Iterator[None]:
+        """Hold rows against the rule and note the result, one row a step."""
+        # Creating the index takes too long for the event loop.
         self._index = self._index or _index_of(self._rule)
-        before = replay.evaluated
         for row in rows:
             self._take(row, self._index, replay)
-            if monotonic() - began >= self._seconds:
-                break
-        self._seconds -= monotonic() - began
-        return replay.evaluated - before
+            yield
 
     def _take(self, row: SpanRow, index: RuleIndex, replay: BacktestResult) -> None:
         replay.evaluated += 1

@@ -1,7 +1,9 @@
 """Explanations of alerts, and trials of them on past recognitions, by the stage's own rules."""
 
 import asyncio
-from collections.abc import Coroutine, Iterable, Sequence
+import math
+import time
+from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from uuid import UUID
@@ -17,7 +19,6 @@ from analytics_sql.triggers import (
     TriggerPlace,
 )
 from api.accounts.repository import require_owner
-from api.adapters.background import BoundedThreadPool
 from api.alerts.backtest import Backtest, BacktestResult
 from api.alerts.repository import AlertRepository, AlertRow, new_alert
 from api.alerts.schemas import AlertUpdate
@@ -25,17 +26,28 @@ from api.alerts.service import TriggerStore, all_fields, check_cameras
 from api.db.database import Database
 from api.db.records import alert_config
 from api.errors import found
+from api.limits.fair_threads import FairThreads, TimeBudget
+from api.limits.fair_turns import TurnLimits
+from api.limits.owner_limits import OwnerLimit, OwnerLimits
 from api.validation.fields import from_unix_ms
 from common.alerting.cooldown import cooldown_ms
-from common.alerting.rule import Condition, SeenPlate, rule_of
+from common.alerting.rule import Condition, Rule, SeenPlate, rule_cost, rule_of
 from common.records.alerts import AlertConfig, CooldownScope, TriggerPhase
 from common.records.ids import NIL_UUID
 
-_CONCURRENCY = 2
-# Questions to ClickHouse of all calls together: each is short, and an owner may have 200 alerts.
+# One owner uses one thread at most. Calls that are waiting hold 5,000 recognitions each.
+_LIMITS = TurnLimits(at_once=2, waiting=20, each=1)
+_WAIT_SECONDS = 10.0
+# Questions of one call to ClickHouse at the same time: an owner can have 200 alerts.
 _MAX_QUESTIONS = 8
-_QUEUE_SLOTS = 20
-_TOO_MANY = "Too many alerts are tried or explained at once; wait, then try again."
+_TOO_MANY = "Too many alerts are being tested or explained; wait, then try again."
+_SLICE_SECONDS = 0.05
+"""A turn is so short that another owner's test delays nobody noticeably."""
+_BUDGET_SECONDS = 10.0
+_USED_UP = (
+    f"The account's tests and explanations of alerts have used {_BUDGET_SECONDS:g} s of processor "
+    "time within a minute; wait, then try again."
+)
 
 
 class Outcome(StrEnum):
@@ -69,20 +81,23 @@ class Explanation:
 class AlertInsight:
     """Looks at alerts; changes nothing."""
 
-    def __init__(self, database: Database, rows: AlertRepository, store: TriggerStore) -> None:
+    def __init__(
+        self, database: Database, rows: AlertRepository, store: TriggerStore, limits: OwnerLimits
+    ) -> None:
         self._database = database
         self._rows = rows
         self._store = store
-        self._threads = BoundedThreadPool(
-            "alerts", concurrency=_CONCURRENCY, slots=_QUEUE_SLOTS, too_many=_TOO_MANY
+        self._limits = limits
+        self._threads = FairThreads(
+            "alerts", _LIMITS, wait_seconds=_WAIT_SECONDS, too_many=_TOO_MANY
         )
-        self._room = asyncio.Semaphore(_MAX_QUESTIONS)
+        self._budget = TimeBudget(_BUDGET_SECONDS, _USED_UP)
 
     async def explain(self, recognition: RecognitionRow) -> tuple[Explanation, ...]:
         """Return for each alert of the recognition's owner why it triggered or did not.
 
         Raises:
-            ApiError: 429, too many ask at once.
+            ApiError: 429, too many calls are waiting, or the owner's time is used up.
             TransientError: PostgreSQL or ClickHouse is unavailable.
         """
         owner_id, captured_ms = recognition.user_id, recognition.captured_ms
@@ -91,11 +106,11 @@ class AlertInsight:
             self._store.triggers_for(owner_id, recognition.id, captured_ms),
         )
         by_alert = {each.alert_id: each for each in triggers}
-        # Long lists take seconds, in which no other call would be answered.
-        with self._threads.slot():
-            unmet = await self._threads.run(_all_unmet, listing.alerts, recognition)
+        unmet: list[tuple[Condition, ...]] = []
+        await self._work(owner_id, _unmet(listing.alerts, recognition, unmet))
+        room = asyncio.Semaphore(_MAX_QUESTIONS)
         return await _in_order(
-            self._explain(alert, recognition, why, by_alert.get(alert.id))
+            self._explain(alert, recognition, why, by_alert.get(alert.id), room)
             for alert, why in zip(listing.alerts, unmet, strict=True)
         )
 
@@ -118,16 +133,66 @@ class AlertInsight:
         """Return what an alert would have triggered for.
 
         Raises:
-            ApiError: 400, a camera is not the owner's; 429, too many ask at once.
+            ApiError: 400, a camera is not the owner's; 409, the list costs more than all alerts of
+                the owner may; 429, too many calls are waiting, or the owner's time is used up.
             TransientError: PostgreSQL or ClickHouse is unavailable.
         """
-        config = await self._database.run(lambda session: _rule_to_test(session, owner_id, body))
-        with self._threads.slot():
-            return await backtest.run(self._store, rule_of(config), self._threads)
+        self._budget.require(owner_id)
+        config, own_limits = await self._database.run(
+            lambda session: _rule_to_test(session, owner_id, body)
+        )
+        rules: list[Rule] = []
+        await self._work(owner_id, self._prepared(config, own_limits, rules))
+        return await backtest.run(
+            self._store, rules[0], lambda steps, seconds: self._work(owner_id, steps, seconds)
+        )
 
     async def close(self) -> None:
-        """Let what is under way end."""
-        await self._threads.close()
+        """Wait until running work has finished."""
+        await asyncio.to_thread(self._threads.close)
+
+    async def _work(
+        self, owner_id: UUID, steps: Iterator[object], seconds: float = math.inf
+    ) -> float:
+        """Do steps in short turns until they end or have used ``seconds`` of a processor.
+
+        Returns the seconds used.
+
+        Raises:
+            ApiError: 429, too many calls are waiting, or the owner's time is used up.
+        """
+        used, is_done = 0.0, False
+        while not is_done:
+            is_done, more = await self._threads.run(
+                owner_id, self._work_slice, owner_id, steps, seconds - used
+            )
+            used += more
+            is_done = is_done or used >= seconds
+        return used
+
+    def _work_slice(
+        self, owner_id: UUID, steps: Iterator[object], seconds: float
+    ) -> tuple[bool, float]:
+        """Do steps for one turn; return whether they have ended, and the seconds used."""
+        # In the turn: of many calls of an owner only one is here.
+        self._budget.require(owner_id)
+        began, until = time.thread_time(), time.monotonic() + _SLICE_SECONDS
+        try:
+            for _ in steps:
+                if time.monotonic() >= until or time.thread_time() - began >= seconds:
+                    return False, time.thread_time() - began
+            return True, time.thread_time() - began
+        finally:
+            self._budget.spend(owner_id, time.thread_time() - began)
+
+    def _prepared(
+        self, config: AlertConfig, own: Mapping[str, int], rules: list[Rule]
+    ) -> Iterator[None]:
+        """Check the cost of a rule and create it."""
+        cost = rule_cost(config.plate_match_mode, config.plates, config.match_tolerance)
+        self._limits.require(OwnerLimit.RULE_COST, config.owner_id, own, cost)
+        yield
+        rules.append(rule_of(config))
 
     async def _explain(
         self,
@@ -135,6 +200,7 @@ class AlertInsight:
         seen: RecognitionRow,
         unmet: tuple[Condition, ...],
         trigger: RecognitionTrigger | None,
+        room: asyncio.Semaphore,
     ) -> Explanation:
         if trigger is not None:
             is_withdrawn = trigger.phase is TriggerPhase.WITHDRAWN
@@ -142,7 +208,8 @@ class AlertInsight:
             return Explanation(alert, outcome, unmet, trigger=trigger)
         if unmet:
             return Explanation(alert, Outcome.NO_MATCH, unmet)
-        holding = await self._holding(alert.config, seen)
+        async with room:
+            holding = await self._holding(alert.config, seen)
         if holding is not None:
             return Explanation(alert, Outcome.SUPPRESSED_BY_COOLDOWN, (), suppressed_by=holding)
         return Explanation(alert, Outcome.NOT_THEN, ())
@@ -160,8 +227,7 @@ class AlertInsight:
             plate=None if scope is CooldownScope.ALERT else seen.plate,
             camera_id=seen.camera_id if scope is CooldownScope.PLATE_CAMERA else None,
         )
-        async with self._room:
-            return await self._store.holding(question)
+        return await self._store.holding(question)
 
 
 async def _in_order(
@@ -180,12 +246,20 @@ async def _in_order(
     return tuple(task.result() for task in tasks)
 
 
-def _all_unmet(alerts: Sequence[AlertRow], seen: RecognitionRow) -> list[tuple[Condition, ...]]:
+def _unmet(
+    alerts: Sequence[AlertRow], seen: RecognitionRow, unmet: list[tuple[Condition, ...]]
+) -> Iterator[None]:
+    """Append the unmet conditions of each alert, one alert a step."""
     plate = _seen_plate(seen)
-    return [rule_of(alert.config).failures(plate) for alert in alerts]
+    for alert in alerts:
+        unmet.append(rule_of(alert.config).failures(plate))
+        yield
 
 
-def _rule_to_test(session: Session, owner_id: UUID, body: AlertUpdate) -> AlertConfig:
+def _rule_to_test(
+    session: Session, owner_id: UUID, body: AlertUpdate
+) -> tuple[AlertConfig, Mapping[str, int]]:
+    """Return the alert, and the limits that only its owner has."""
     # Whether it is switched on says nothing of what it would do.
     fields = {**all_fields(body), "enabled": True}
     check_cameras(session, owner_id, fields["camera_ids"])
@@ -197,7 +271,8 @@ def _rule_to_test(session: Session, owner_id: UUID, body: AlertUpdate) -> AlertC
         created_at=from_unix_ms(0),
         notifications_encrypted="",
     )
-    return alert_config(alert, require_owner(session, owner_id))
+    owner = require_owner(session, owner_id)
+    return alert_config(alert, owner), dict(owner.limits)
 
 
 def _seen_plate(row: RecognitionRow) -> SeenPlate:

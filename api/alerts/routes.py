@@ -151,7 +151,7 @@ async def explain_alerts(
 @router.post(
     "/api/alertas/test",
     summary="Try an alert on what was recognised",
-    responses=error_responses(*BODY_ERRORS),
+    responses=error_responses(*BODY_ERRORS, ErrorCode.LIMIT_REACHED),
 )
 # It tells of recognitions; the alert is the caller's own.
 @requires(Scope.RECOGNITIONS_READ, BodyKind.JSON, notes=Action.ALERT_TRIED)

@@ -1,9 +1,7 @@
 """Transactions from threads of their own, so that no event loop waits on SQL."""
 
-import asyncio
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
 from typing import Generic, TypeVar
@@ -16,25 +14,31 @@ from api.adapters.circuit_breaker import CircuitBreaker, HealthCheck
 from api.db.actors import acting, announce, current_actor
 from api.db.engine import in_transaction, open_engine, plain_database_url
 from api.errors import Dependency, DependencyUnavailableError
+from api.limits.fair_threads import FairThreads
+from api.limits.fair_turns import TurnLimits, current_caller
 from common.settings import DatabaseSettings
 from common.telemetry.databases import query_span
 
 # For a whole call, its wait for a thread included. A server that stands still, and so enforces no
 # time-out of its own, is found out sooner (api/adapters/circuit_breaker.py).
 _CALL_SECONDS = 15.0
+_MAX_WAITING = 10_000
 _T = TypeVar("_T")
 
 
 class Database:
     """Transactions for an event loop: each runs to its end in a thread of a bounded pool.
 
-    A caller that is cancelled leaves its transaction to finish or fail as a whole.
+    A caller that is cancelled leaves its transaction to finish or fail as a whole. Owners take
+    turns. One owner, whose transactions possibly wait for each other's locks, has at most half of
+    the threads.
     """
 
     def __init__(self, settings: DatabaseSettings, *, pool_size: int) -> None:
         """``pool_size`` counts connections and threads; each is opened when first needed."""
         self.engine = open_engine(settings, pool_size=pool_size)
-        self._threads = ThreadPoolExecutor(pool_size, thread_name_prefix="database")
+        limits = TurnLimits(pool_size, _MAX_WAITING, each=max(1, pool_size // 2))
+        self._threads = FairThreads("database", limits)
         self._breaker = CircuitBreaker(Dependency.CONFIGURATION, _health_check(settings))
 
     async def run(self, work: Callable[[Session], _T]) -> _T:
@@ -44,15 +48,14 @@ class Database:
             DependencyUnavailableError: also where neither a thread nor the server answers in time.
                 Nothing of what had begun is kept then, unless its commit was under way.
         """
-        loop = asyncio.get_running_loop()
         kept = _CancellableWork(_announced(work))
         try:
             async with self._breaker.call(_CALL_SECONDS):
                 # With the caller's context: its trace, and what its log lines are about.
                 inside = copy_context().run
                 with query_span("postgresql", "transaction"):
-                    return await loop.run_in_executor(
-                        self._threads, inside, in_transaction, self.engine, kept.work
+                    return await self._threads.run(
+                        current_caller(), inside, in_transaction, self.engine, kept.work
                     )
         except DependencyUnavailableError:
             kept.give_up()
@@ -69,7 +72,7 @@ class Database:
     def close(self) -> None:
         """Wait for running transactions, then close all connections."""
         self._breaker.close()
-        self._threads.shutdown()
+        self._threads.close()
         self.engine.dispose()
 
 

@@ -1,9 +1,10 @@
-"""Turns at something that only so much may use at once, shared fairly by who asks."""
+"""Turns at a resource that only a few callers can use at the same time, shared fairly."""
 
 import asyncio
-from collections import OrderedDict, deque
-from collections.abc import AsyncIterator, Hashable, Mapping
+from collections import Counter, OrderedDict, deque
+from collections.abc import AsyncIterator, Hashable
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -12,69 +13,96 @@ from common.errors import TransientError
 K = TypeVar("K", bound=Hashable)
 _Turn = asyncio.Future[None]
 
+_CALLER: ContextVar[Hashable] = ContextVar("turn_caller", default=None)
+
+
+def take_turns_as(caller: Hashable) -> None:
+    """Set the caller whose turns the rest of this request uses."""
+    _CALLER.set(caller)
+
+
+def current_caller() -> Hashable:
+    """Return the caller of this request: an owner's ID, or a client network before log-in.
+
+    None outside of requests: work of the service itself.
+    """
+    return _CALLER.get()
+
 
 class TurnRefusedError(TransientError):
-    """Too many wait already, or no turn came in time."""
+    """Too many callers are waiting, or no turn came in time."""
 
 
 @dataclass(frozen=True)
 class TurnLimits:
-    """Turns that may be taken at once, and those that may be waited for."""
+    """Maximum turns in use, maximum turns waited for, and maximum turns in use by one caller."""
 
     at_once: int
     waiting: int
+    each: int | None = None
 
 
 class FairTurns(Generic[K]):
-    """Gives turns, each caller's in order; the caller whose last turn is longest ago comes next.
+    """Gives turns to callers. The caller whose last turn is oldest is next.
 
-    So who asks a hundred times at once waits for these, and who asks once waits for one turn of
-    each other caller.
+    A caller that asks a hundred times waits for its own turns. A caller that asks once waits for at
+    most one turn of each other caller.
     """
 
-    def __init__(self, limits: TurnLimits, own: Mapping[K, TurnLimits] | None = None) -> None:
-        """``own`` limits hold for single callers, besides those of all."""
+    def __init__(self, limits: TurnLimits) -> None:
         self._limits = limits
-        self._own = dict(own or {})
         self._waiting: OrderedDict[K, deque[_Turn]] = OrderedDict()
         self._taken = 0
-        self._taken_by = dict.fromkeys(self._own, 0)
+        self._taken_by: Counter[K] = Counter()
 
     @property
     def waiting(self) -> int:
-        """Turns that are waited for."""
+        """Number of turns that are waited for."""
         return sum(map(len, self._waiting.values()))
 
     @asynccontextmanager
-    async def turn(self, caller: K, wait_seconds: float) -> AsyncIterator[None]:
+    async def turn(self, caller: K, wait_seconds: float | None) -> AsyncIterator[None]:
         """Wait for a turn, which ends with the block.
 
         Raises:
-            TurnRefusedError: too many wait, or the turn did not come in time.
+            TurnRefusedError: too many are waiting, or the turn did not come in time.
         """
-        if self.waiting or not self._has_room(caller):
-            await self._wait(caller, wait_seconds)
-        else:
-            self._begin(caller)
+        await self.take(caller, wait_seconds)
         try:
             yield
         finally:
-            self._end(caller)
+            self.end(caller)
 
-    async def _wait(self, caller: K, wait_seconds: float) -> None:
-        """Return once it is the caller's turn, which has begun then."""
+    async def take(self, caller: K, wait_seconds: float | None) -> None:
+        """Wait for a turn, which ends with :meth:`end`. Without ``wait_seconds`` wait forever.
+
+        Raises:
+            TurnRefusedError: too many are waiting, or the turn did not come in time.
+        """
+        if self._waiting or not self._has_room(caller):
+            await self._wait(caller, wait_seconds)
+        else:
+            self._count(caller, 1)
+
+    def end(self, caller: K) -> None:
+        """End a turn and start the next ones."""
+        self._count(caller, -1)
+        self._give_turns()
+
+    async def _wait(self, caller: K, wait_seconds: float | None) -> None:
+        """Return when the caller's turn has started."""
         self._make_room(caller)
         turn: _Turn = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(caller, deque()).append(turn)
-        # All that wait may do so for limits of their own.
+        # Possibly all others are waiting because of their own limits.
         self._give_turns()
         try:
             async with asyncio.timeout(wait_seconds):
                 await turn
         except BaseException as error:
             if turn.done() and not turn.cancelled() and turn.exception() is None:
-                # The turn came with what ended the wait.
-                self._end(caller)
+                # The turn started at the moment when the wait ended.
+                self.end(caller)
             else:
                 self._forget(caller, turn)
             if isinstance(error, TimeoutError):
@@ -82,50 +110,42 @@ class FairTurns(Generic[K]):
             raise
 
     def _make_room(self, caller: K) -> None:
-        """Refuse one more that waits, or the last of a caller of whom more wait."""
-        full = TurnRefusedError("too many wait for a turn")
-        of_caller = len(self._waiting.get(caller, ()))
-        own = self._own.get(caller)
-        if own is not None and of_caller >= own.waiting:
-            raise full
+        """Refuse the caller, or the last turn of a caller that is waiting for more turns."""
         if self.waiting < self._limits.waiting:
             return
+        full = TurnRefusedError("too many wait for a turn")
         most = max(self._waiting.values(), key=len, default=deque[_Turn]())
-        if len(most) <= of_caller + 1:
+        if len(most) <= len(self._waiting.get(caller, ())) + 1:
             raise full
         evicted = most.pop()
         if not evicted.done():
             evicted.set_exception(full)
 
     def _has_room(self, caller: K) -> bool:
-        own = self._own.get(caller)
-        if own is not None and self._taken_by[caller] >= own.at_once:
+        each = self._limits.each
+        if each is not None and self._taken_by[caller] >= each:
             return False
         return self._taken < self._limits.at_once
 
-    def _begin(self, caller: K) -> None:
-        self._count(caller, 1)
-
-    def _end(self, caller: K) -> None:
-        self._count(caller, -1)
-        self._give_turns()
-
     def _count(self, caller: K, change: int) -> None:
         self._taken += change
-        if caller in self._own:
-            self._taken_by[caller] += change
+        self._taken_by[caller] += change
+        if not self._taken_by[caller]:
+            del self._taken_by[caller]
 
     def _give_turns(self) -> None:
         for caller in list(self._waiting):
+            if self._taken >= self._limits.at_once:
+                return
             if not self._has_room(caller):
                 continue
-            # One that was given up may not have been forgotten yet.
+            # A turn whose wait has ended is possibly still in the queue.
             turns = deque(turn for turn in self._waiting.pop(caller) if not turn.done())
             if turns:
-                self._begin(caller)
+                self._count(caller, 1)
                 turns.popleft().set_result(None)
             if turns:
-                # Behind all others that wait.
+                # After all other callers that are waiting.
                 self._waiting[caller] = turns
 
     def _forget(self, caller: K, turn: _Turn) -> None:

@@ -20,7 +20,9 @@ from api.db.actors import Actor, ActorKind, acting
 from api.deps import service_of
 from api.errors import ApiError, BodyRefusedError, ErrorCode, FieldFault
 from api.limits.body_budget import BodyBudget, BodyShare
+from api.limits.fair_turns import take_turns_as
 from api.limits.limiter import LimitKind, RateLimiter
+from api.limits.networks import turn_network
 from api.middleware.bodies import (
     IMAGE_RULE,
     JSON_RULE,
@@ -209,7 +211,7 @@ async def check_again(request: Request) -> None:
     """
     route = request.scope["route"]
     assert isinstance(route, GuardedRoute)
-    check_scope(await _authenticate(request), route.access)
+    check_scope(await _authenticate(request, counted_address(request)), route.access)
 
 
 def check_origin(request: Request, *, required: bool) -> None:
@@ -227,18 +229,20 @@ def check_origin(request: Request, *, required: bool) -> None:
 
 async def _admit_request(request: Request, access: Access) -> None:
     """Let the request pass or raise."""
+    address = counted_address(request)
+    take_turns_as(turn_network(address))
     if not isinstance(access.scope, Public):
-        await _admit(request, access)
+        await _admit(request, access, address)
     elif access.limited_by_address is not None:
-        limiter, address = service_of(request, RateLimiter), counted_address(request)
-        kind = LimitKind(access.limited_by_address)
+        limiter, kind = service_of(request, RateLimiter), LimitKind(access.limited_by_address)
         set_limit_headers(request.scope, await limiter.admit_address(address, kind))
     _check_content_type(request, access)
 
 
-async def _admit(request: Request, access: Access) -> None:
-    principal = await _authenticate(request)
+async def _admit(request: Request, access: Access, address: str) -> None:
+    principal = await _authenticate(request, address)
     request.state.principal = principal
+    take_turns_as(principal.owner_id)
     # Before the scope: a call that is refused counts like any other, and so does a flood of them.
     limiter = service_of(request, RateLimiter)
     left = await limiter.admit(
@@ -261,11 +265,11 @@ def check_scope(principal: Principal, access: Access) -> None:
     principal.require(*access.scopes)
 
 
-async def _authenticate(request: Request) -> Principal:
+async def _authenticate(request: Request, address: str) -> Principal:
     """Return the caller by the key or, where none is sent, by the session cookie."""
     authenticator = service_of(request, Authenticator)
     authorization = request.headers.get("authorization")
-    token, address = request.cookies.get(SESSION_COOKIE), counted_address(request)
+    token = request.cookies.get(SESSION_COOKIE)
     # A proxy's own log-in (Basic) may come along; it says nothing here.
     if not token or _is_bearer(authorization):
         return await authenticator.authenticate(authorization, address)

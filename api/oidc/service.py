@@ -1,5 +1,6 @@
 """Logs people in by an OpenID Connect provider."""
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Final, Protocol
 from uuid import UUID, uuid4
@@ -16,7 +17,8 @@ from api.accounts.repository import (
 )
 from api.db.actors import announce_person
 from api.db.people_tables import Person
-from api.errors import ApiError, DependencyUnavailableError, ErrorCode
+from api.errors import ApiError, Dependency, DependencyUnavailableError, ErrorCode
+from api.limits.fair_turns import FairTurns, TurnLimits, TurnRefusedError, current_caller
 from api.limits.limiter import FailedAuthentications
 from api.limits.owner_limits import OwnerLimit, OwnerLimits
 from api.oidc.flow import Flow, FlowCookies, Identity, new_flow
@@ -37,6 +39,9 @@ log = structlog.get_logger()
 
 _RETURN_PATH: Final = "/log-in/oidc"
 """The console's view to which the provider sends browsers back."""
+
+_CALLS: Final = TurnLimits(at_once=20, waiting=200, each=4)
+_CALL_WAIT_SECONDS: Final = 10.0
 
 
 @dataclass(frozen=True, repr=False)
@@ -92,6 +97,8 @@ class OidcLogIn:
         self._limits = limits
         self._notes = notes
         self._provider = _provider(settings) if settings.oidc_issuer else None
+        # Client networks take turns at calls of a provider that is slow.
+        self._turns = FairTurns[Hashable](_CALLS)
 
     async def begin(self, invitation: str | None, address: str) -> BegunLogIn:
         """Begin a log-in; ``invitation`` is the token of a link that it is to accept.
@@ -144,7 +151,7 @@ class OidcLogIn:
         # **Source:** RFC 9207: an answer of another provider is none.
         if flow is None or answer.issuer not in (None, self._settings.oidc_issuer):
             raise ApiError(ErrorCode.LOG_IN_EXPIRED)
-        identity = await provider.identity(flow, answer.code)
+        identity = await self._identity(provider, flow, answer.code)
         try:
             return await self._sessions.begin(
                 lambda session: self._person(session, identity, flow.invitation), device_cookie
@@ -152,6 +159,15 @@ class OidcLogIn:
         except ApiError as error:
             await self._note_refusal(identity, flow.invitation, error.code)
             raise
+
+    async def _identity(self, provider: Provider, flow: Flow, code: str) -> Identity:
+        try:
+            async with self._turns.turn(current_caller(), _CALL_WAIT_SECONDS):
+                return await provider.identity(flow, code)
+        except TurnRefusedError as error:
+            raise DependencyUnavailableError(
+                Dependency.IDENTITY_PROVIDER, "has too much to do"
+            ) from error
 
     async def _note_refusal(
         self, identity: Identity, invitation: str | None, code: ErrorCode

@@ -1,11 +1,13 @@
 """Small copies of stored images, the latest in memory."""
 
+import asyncio
 from typing import Final
 
 import cv2
 from cachetools import LRUCache
 
-from api.adapters.background import BoundedThreadPool
+from api.limits.fair_threads import FairThreads
+from api.limits.fair_turns import TurnLimits, current_caller
 from common.errors import InvalidInputError
 from recognition.images import decode_image
 
@@ -16,20 +18,17 @@ _JPEG_QUALITY: Final = 80
 _CACHE_BYTES: Final = 32 * 1024 * 1024
 _TOO_MANY: Final = "Too many pictures are being made smaller; wait, then try again."
 # One at a time: the largest image takes a quarter of a gigabyte while it is decoded.
-_CONCURRENCY: Final = 1
-_SLOTS: Final = 200
+_LIMITS: Final = TurnLimits(at_once=1, waiting=200)
 
 
 class Thumbnails:
-    """Makes images smaller, each once as long as it is remembered."""
+    """Makes images smaller, each once as long as it is remembered. Owners take turns."""
 
     def __init__(self, cache_bytes: int = _CACHE_BYTES) -> None:
         """``cache_bytes`` is how much is remembered."""
         self._known: LRUCache[tuple[str, int], bytes] = LRUCache(cache_bytes, getsizeof=len)
         self._cache_bytes = cache_bytes
-        self._threads = BoundedThreadPool(
-            "thumbnails", concurrency=_CONCURRENCY, slots=_SLOTS, too_many=_TOO_MANY
-        )
+        self._threads = FairThreads("thumbnails", _LIMITS, too_many=_TOO_MANY)
 
     def known(self, version: str, width_px: int) -> bytes | None:
         """Return what was made of the image of this version before."""
@@ -44,15 +43,14 @@ class Thumbnails:
             ApiError: 429, too many are being made.
             InvalidInputError: the image cannot be read.
         """
-        with self._threads.slot():
-            made = await self._threads.run(shrunk, data, width_px)
+        made = await self._threads.run(current_caller(), shrunk, data, width_px)
         if len(made) <= self._cache_bytes // 8:
             self._known[version, width_px] = made
         return made
 
     async def close(self) -> None:
         """Let what is under way end."""
-        await self._threads.close()
+        await asyncio.to_thread(self._threads.close)
 
 
 def shrunk(data: bytes, width_px: int) -> bytes:

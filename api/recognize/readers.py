@@ -2,12 +2,14 @@
 
 import asyncio
 import time
+from collections.abc import Hashable
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from uuid import UUID
 
 import structlog
 
-from api.limits.fair_turns import FairTurns, TurnLimits, TurnRefusedError
+from api.limits.fair_turns import FairTurns, TurnLimits, TurnRefusedError, current_caller
 from api.recognize.models import ImageReader
 from common.errors import MisconfiguredError, TransientError
 from recognition.settings import RecognizerPoolSettings
@@ -103,16 +105,20 @@ def fair_shares(settings: RecognizerPoolSettings) -> FairShares:
 
 
 class FairReader:
-    """Reads images by a reader that reads so many at once; more wait, each payer's in order."""
+    """Reads images with a reader of limited capacity. Payers take turns.
+
+    Demo calls take turns by client network for the share of the demo, then count as one payer.
+    """
 
     def __init__(self, reader: ImageReader, shares: FairShares) -> None:
         self._reader = reader
         self._wait_seconds = shares.wait_seconds
-        self._turns = FairTurns[UUID | None](shares.of_all, {DEMO: shares.of_demo})
+        self._turns = FairTurns[UUID | None](shares.of_all)
+        self._demo_turns = FairTurns[Hashable](shares.of_demo)
 
     @property
     def waiting(self) -> int:
-        """Images that wait for their turn."""
+        """Number of images that are waiting for their turn, without those of the demo."""
         return self._turns.waiting
 
     async def read_image(self, data: bytes, payer: UUID | None) -> ImageReadings:
@@ -121,12 +127,20 @@ class FairReader:
         ``payer`` is the owner, or :data:`DEMO`.
 
         Raises:
-            RecognizerBusyError: too many wait, or its turn did not come in time.
+            RecognizerBusyError: too many are waiting, or the turn did not come in time.
         """
         until = time.monotonic() + self._wait_seconds
         try:
-            async with self._turns.turn(payer, self._wait_seconds):
-                left = max(until - time.monotonic(), _SHORTEST_WAIT_SECONDS)
-                return await self._reader.read_image(data, wait_seconds=left)
+            async with self._demo_turn(payer), self._turns.turn(payer, _left(until)):
+                return await self._reader.read_image(data, wait_seconds=_left(until))
         except TurnRefusedError as error:
             raise RecognizerBusyError(f"a recogniser process: {error}") from error
+
+    def _demo_turn(self, payer: UUID | None) -> AbstractAsyncContextManager[None]:
+        if payer is not DEMO:
+            return nullcontext()
+        return self._demo_turns.turn(current_caller(), self._wait_seconds)
+
+
+def _left(until: float) -> float:
+    return max(until - time.monotonic(), _SHORTEST_WAIT_SECONDS)

@@ -1,8 +1,7 @@
 """Looks credentials up: cached for a moment, and those the unknown ones through a short queue."""
 
-import asyncio
 import hmac
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 from uuid import UUID
@@ -12,6 +11,7 @@ from sqlalchemy.orm import Session
 
 from api.db.database import Database
 from api.errors import ApiError, ErrorCode
+from api.limits.fair_turns import FairTurns, TurnLimits, TurnRefusedError, current_caller
 
 CACHE_SECONDS = 0.8
 """The time that a credential is cached: a revoked one dies within a second."""
@@ -88,33 +88,28 @@ class CredentialCache(Generic[_R]):
 
 
 class UnknownCredentialQueue:
-    """Look-ups of credentials that were not good before: few at once, not too many waiting.
+    """Look-ups of credentials that were not valid before: a few at the same time, in turns.
 
-    Whoever makes up credentials, from however many addresses, takes no more threads than these
-    from callers who are known.
+    Client networks take turns, so that made-up credentials from one network delay no other. All
+    networks together use no more database threads than these.
     """
 
     def __init__(self, concurrency: int, *, max_waiting: int = _MAX_WAITING) -> None:
-        self._free = asyncio.Semaphore(concurrency)
-        self._places = max_waiting
+        self._turns = FairTurns[Hashable](TurnLimits(concurrency, max_waiting))
 
     async def run(self, look_up: Callable[[], Awaitable[_T]]) -> _T:
-        """Return what ``look_up`` does, in its turn.
+        """Return the result of ``look_up``, called when it is its turn.
 
         Raises:
             ApiError: 503, too many are waiting.
         """
-        if not self._places:
-            raise ApiError(ErrorCode.SERVICE_BUSY, retry_after_seconds=_RETRY_AFTER_SECONDS)
-        self._places -= 1
         try:
-            await self._free.acquire()
-        finally:
-            self._places += 1
-        try:
-            return await look_up()
-        finally:
-            self._free.release()
+            async with self._turns.turn(current_caller(), None):
+                return await look_up()
+        except TurnRefusedError as error:
+            raise ApiError(
+                ErrorCode.SERVICE_BUSY, retry_after_seconds=_RETRY_AFTER_SECONDS
+            ) from error
 
 
 class CredentialLookup(Generic[_R]):

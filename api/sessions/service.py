@@ -1,5 +1,6 @@
 """Logs people in and out."""
 
+import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -15,11 +16,12 @@ from api.accounts.repository import (
     lock_owner,
     log_in_record,
 )
-from api.adapters.background import BoundedThreadPool
 from api.db.actors import announce_person
 from api.db.database import Database
 from api.db.people_tables import Person
 from api.errors import ApiError, ErrorCode
+from api.limits.fair_threads import FairThreads
+from api.limits.fair_turns import TurnLimits, current_caller
 from api.limits.owner_limits import OwnerLimit, OwnerLimits
 from api.security import credentials, repository
 from api.security.actions import Action
@@ -35,9 +37,9 @@ from api.trail.notes import AuditNotes
 
 _REFUSED = "The e-mail address or the password is not right."
 _TOO_BUSY = "Too many people log in at once; wait, then try again."
-# One comparison takes 64 MiB and a core for some 50 ms: a crowd of them may not starve the rest.
-_COMPARISON_CONCURRENCY = 2
-_COMPARISON_SLOTS = 20
+# One comparison takes 64 MiB and a core for 50 ms: one at a time for each kind of client.
+_COMPARISONS = TurnLimits(at_once=1, waiting=20)
+_COMPARISON_WAIT_SECONDS = 5.0
 _SESSIONS_PER_PERSON = 100
 
 
@@ -116,12 +118,9 @@ class Sessions:
         self._attempts = attempts
         self._devices = devices
         self._lifetime = lifetime
-        self._threads = BoundedThreadPool(
-            "passwords",
-            concurrency=_COMPARISON_CONCURRENCY,
-            slots=_COMPARISON_SLOTS,
-            too_many=_TOO_BUSY,
-        )
+        # Known devices and addresses have a thread of their own, whatever strangers try.
+        self._threads = _password_threads("passwords")
+        self._known_threads = _password_threads("known-passwords")
 
     async def log_in(
         self, email: str, password: str, address: str, device_cookie: str | None = None
@@ -167,8 +166,8 @@ class Sessions:
         Raises:
             ApiError: 401, 429 for too many attempts.
         """
-        async with self._attempts.attempt(email, origin):
-            return await self._person(email, password)
+        async with self._attempts.attempt(email, origin) as is_known:
+            return await self._person(email, password, is_known=is_known)
 
     def device(self, cookie: str | None, email: str) -> str | None:
         """Return the device on which somebody logged in to an account before, by its cookie."""
@@ -180,9 +179,14 @@ class Sessions:
         return self._database
 
     async def in_thread(self, work: Callable[[str], str], text: str) -> str:
-        """Return what costly ``work`` makes of a text, in the threads of passwords."""
-        with self._threads.slot():
-            return await self._threads.run(work, text)
+        """Return the result of costly ``work`` on a text, in a thread for passwords.
+
+        For callers who are logged in or have an invitation.
+
+        Raises:
+            ApiError: 429, too many are waiting.
+        """
+        return await self._known_threads.run(current_caller(), work, text)
 
     def forget(self, session_ids: Iterable[UUID]) -> None:
         """Believe nothing more of sessions that were ended; other processes take a second."""
@@ -202,8 +206,9 @@ class Sessions:
         )
 
     async def close(self) -> None:
-        """Let comparisons end."""
-        await self._threads.close()
+        """Wait until running comparisons have finished."""
+        for threads in (self._threads, self._known_threads):
+            await asyncio.to_thread(threads.close)
 
     async def _begun(
         self, find: Callable[[Session], LogInRecord], device_cookie: str | None
@@ -214,10 +219,13 @@ class Sessions:
         self._authenticator.expect_session(made.token)
         return made
 
-    async def _person(self, email: str, password: str) -> LogInRecord:
+    async def _person(self, email: str, password: str, *, is_known: bool) -> LogInRecord:
         found = await self._database.run(lambda session: find_log_in(session, email))
-        with self._threads.slot():
-            is_right = await self._threads.run(_compare, password, found)
+        if is_known:
+            caller = email if found is None else found.owner_id
+            is_right = await self._known_threads.run(caller, _compare, password, found)
+        else:
+            is_right = await self._threads.run(current_caller(), _compare, password, found)
         if found is None or not is_right:
             self._note_refusal(found, email)
             raise ApiError(ErrorCode.INVALID_CREDENTIALS, _REFUSED)
@@ -276,6 +284,12 @@ class Sessions:
     ) -> Credential:
         limits = {limit.value: self._limits.size(limit, own_limits) for limit in OwnerLimit}
         return Credential(record.id, owner, scopes, person, record.expires_at, limits)
+
+
+def _password_threads(name: str) -> FairThreads:
+    return FairThreads(
+        name, _COMPARISONS, wait_seconds=_COMPARISON_WAIT_SECONDS, too_many=_TOO_BUSY
+    )
 
 
 def _compare(password: str, found: LogInRecord | None) -> bool:

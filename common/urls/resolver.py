@@ -2,18 +2,11 @@
 
 import asyncio
 import socket
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from ipaddress import ip_address
 
-import structlog
-
 from common.networks import IpAddress
-
-log = structlog.get_logger()
-
-_ADDRESSES_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
@@ -60,16 +53,6 @@ class SystemResolver:
         """
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._threads, look_up, host, port, family)
-
-    async def addresses(self, host: str, port: int) -> Sequence[IpAddress]:
-        """Return all addresses of ``host``; none where it has none or nobody answers within 2 s."""
-        try:
-            async with asyncio.timeout(_ADDRESSES_SECONDS):
-                found = await self.look_up(host, port)
-        except (OSError, UnicodeError, TimeoutError) as error:
-            log.info("outbound_host_not_resolved", error=type(error).__name__)
-            return ()
-        return tuple({one.address for one in found})
 
     def close(self) -> None:
         """Let running look-ups end by themselves."""

@@ -378,6 +378,19 @@ async def test_bad_trials_are_refused_as_bad_alerts_are(place: Place) -> None:
     assert [each["path"] for each in answer.json()["fields"]] == ["to"]
 
 
+async def test_a_list_that_is_too_slow_to_be_saved_is_not_tried(place: Place) -> None:
+    slow = [f"*?*?*?*?*?{number:03}*" for number in range(300)]
+    alert_body: dict[str, Any] = {"plates": slow, "matchTolerance": 2}
+    span = {"from": format_timestamp(START_MS), "to": format_timestamp(START_MS + MINUTE_MS)}
+    body = {"alert": alert_body, **span}
+    refused = await place.client.post(f"{PATH}/test", json=body)
+    saved = await place.client.post(PATH, json={"name": "Gate", **alert_body})
+    assert (refused.status_code, refused.json()["code"]) == (409, "limit_reached")
+    assert refused.json()["error"] == saved.json()["error"]
+    alert_body["plates"] = slow[:3]
+    assert (await place.client.post(f"{PATH}/test", json=body)).status_code == 200
+
+
 @pytest.mark.parametrize(
     ("method", "scope", "status"),
     [

@@ -40,6 +40,8 @@ SWEPT_SECONDS = 90
 HELD = 20
 PER_ADDRESS = 100
 STALLED = 150
+LOG_IN_SECONDS = 5
+_GUESSERS = "2001:db8:1"
 PHOTO = images.jpeg(1920, 1080)
 
 
@@ -131,16 +133,18 @@ async def caller(database: Database) -> Caller:
 
 
 async def _new_caller(database: Database) -> Caller:
+    email = f"{uuid.uuid4().hex}@platestream.example"
+
     def work(session: Session) -> Caller:
         owner = create_owner(
             session,
-            email=f"{uuid.uuid4().hex}@platestream.example",
+            email=email,
             password="long enough",
             timezone="UTC",
             credits=100,
         )
         key = create_key(session, owner.id, name="test", scopes=ALL_SCOPES)
-        return Caller(owner.id, key.plain_key)
+        return Caller(owner.id, key.plain_key, email)
 
     return await database.run(work)
 
@@ -195,6 +199,70 @@ async def test_callers_that_do_not_read_keep_nobody_out(
         assert again.headers["content-encoding"] == "gzip"
         known = {"If-None-Match": again.headers["etag"]}
         assert (await client.get("/api/openapi.json", headers=known)).status_code == 304
+
+
+async def test_people_log_in_while_strangers_of_one_network_guess(
+    api_database: DatabaseSettings, database: Database, tmp_path: Path
+) -> None:
+    settings = {"PLATESTREAM_TRUSTED_PROXIES": "127.0.0.1"}
+    api = ApiProcess(api_database, tmp_path, settings)
+    caller, other = await _new_caller(database), await _new_caller(database)
+    async with api.running(caller) as client:
+        stop, guesses = asyncio.Event(), Counter[int]()
+        began = time.monotonic()
+        known = await _log_in(client, caller.email, "192.0.2.1")
+        # A busy machine takes longer for every comparison.
+        in_time = max(LOG_IN_SECONDS, 10 * (time.monotonic() - began))
+        device = {"Cookie": f"device={known.cookies['device']}"}
+        async with asyncio.TaskGroup() as guessing:
+            for number in range(40):
+                guessing.create_task(_guess(client, number, stop, guesses))
+            await until(lambda: _are(guesses, 60), seconds=60)
+            logs_in = (
+                _log_in(client, caller.email, "203.0.113.1", device),
+                # In the network of the guesses too.
+                _log_in(client, caller.email, f"{_GUESSERS}:ffff::1", device),
+                # A new device at a new address has its turn among networks.
+                _log_in(client, other.email, "198.51.100.1"),
+            )
+            for each in logs_in:
+                async with asyncio.timeout(in_time):
+                    assert (await each).status_code == 200
+            stop.set()
+
+    assert set(guesses) <= {401, 429}
+
+
+async def _guess(
+    client: httpx.AsyncClient, number: int, stop: asyncio.Event, guesses: Counter[int]
+) -> None:
+    """Try a password each second from another address of one /48, until ``stop``."""
+    tries = 0
+    while not stop.is_set():
+        tries += 1
+        address = f"{_GUESSERS}:{number:x}{tries % 256:02x}::1"
+        answer = await _log_in(client, f"nobody{number}.{tries}@example.com", address, wrong=True)
+        guesses[answer.status_code] += 1
+        with suppress(TimeoutError):
+            await asyncio.wait_for(stop.wait(), 1)
+
+
+async def _are(guesses: Counter[int], count: int) -> bool:
+    return guesses.total() >= count
+
+
+async def _log_in(
+    client: httpx.AsyncClient,
+    email: str,
+    address: str,
+    headers: Mapping[str, str] | None = None,
+    *,
+    wrong: bool = False,
+) -> httpx.Response:
+    body = {"email": email, "password": "a wrong one" if wrong else "long enough"}
+    told = {"X-Forwarded-For": address, **(headers or {})}
+    client.cookies.clear()
+    return await client.post("/api/session", json=body, headers=told)
 
 
 async def test_an_idle_connection_is_kept_as_long_as_the_setting_says(

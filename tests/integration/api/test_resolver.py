@@ -4,13 +4,13 @@ from ipaddress import ip_address
 
 import pytest
 
-from common.urls.resolver import SystemResolver
+from api.adapters.outbound import HostResolver
 
 pytestmark = pytest.mark.integration
 
 
 async def test_a_known_name_is_resolved_and_an_impossible_one_is_not() -> None:
-    resolver = SystemResolver(threads=4)
+    resolver = HostResolver()
     known = await resolver.addresses("localhost", 80)
     unknown = await resolver.addresses("receiver.invalid", 80)
     resolver.close()

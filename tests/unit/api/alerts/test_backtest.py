@@ -1,18 +1,17 @@
 """What an alert would have triggered for, and counts while ClickHouse is unavailable."""
 
 import asyncio
-import itertools
+from collections.abc import Iterator
 from uuid import UUID
 
 import pytest
 
 from analytics_sql.triggers import SpanRow, TriggerCount
-from api.adapters.background import BoundedThreadPool
 from api.alerts import backtest
 from api.alerts.backtest import Backtest, BacktestResult
 from api.alerts.insight_schemas import AlertTest
 from api.alerts.service import TriggerHistory
-from api.errors import ApiError
+from api.errors import ApiError, ErrorCode
 from common.alerting.rule import rule_of
 from common.errors import MisconfiguredError, TransientError
 from common.plates.matching import PlateMatcher
@@ -22,7 +21,6 @@ from tests.records import OWNER, alert
 
 _MINUTE_MS = 60_000
 _START_MS = 1_795_000_000_000
-THREADS = BoundedThreadPool("trials", concurrency=1, slots=1, too_many="")
 
 
 class _Store(StandInStore):
@@ -56,9 +54,19 @@ class _Store(StandInStore):
         return self.counts
 
 
+async def _work(steps: Iterator[object], seconds: float) -> float:
+    """Do steps, each of which takes a second."""
+    used = 0.0
+    for _ in steps:
+        used += 1
+        if used >= seconds:
+            break
+    return used
+
+
 async def _run(store: _Store, **rule: object) -> BacktestResult:
-    span = Backtest(_START_MS, _START_MS + 1000 * _MINUTE_MS, max_rows=40)
-    return await span.run(store, rule_of(alert(1, **rule)), THREADS)
+    span = Backtest(_START_MS, _START_MS + 1000 * _MINUTE_MS, max_rows=40, max_seconds=1000)
+    return await span.run(store, rule_of(alert(1, **rule)), _work)
 
 
 async def test_the_cooldown_counts_from_trigger_to_trigger(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,17 +107,41 @@ async def test_a_trial_that_takes_too_long_says_how_far_it_came(
     monkeypatch.setattr(backtest, "_PAGE_ROWS", 4)
     store, rule = _Store(*["AB1"] * 10), rule_of(alert(1, cooldown_minutes=0))
     span_ms = (_START_MS, _START_MS + 1000 * _MINUTE_MS)
-    in_time = await Backtest(*span_ms, max_seconds=60).run(store, rule, THREADS)
+    in_time = await Backtest(*span_ms, max_seconds=60).run(store, rule, _work)
     assert (in_time.triggered, in_time.is_complete, in_time.until_ms) == (10, True, span_ms[1])
 
-    clock = itertools.count()
-    monkeypatch.setattr(backtest, "monotonic", lambda: next(clock))
-    # Each look at the clock is a second: a page of four takes five of them, and two of the next.
-    late = await Backtest(*span_ms, max_seconds=7).run(store, rule, THREADS)
+    late = await Backtest(*span_ms, max_seconds=6).run(store, rule, _work)
     assert (late.evaluated, late.triggered, late.is_complete) == (6, 6, False)
     assert late.until_ms == store.rows[5].captured_ms
-    rest = await Backtest(late.until_ms, span_ms[1], max_seconds=0).run(store, rule, THREADS)
+    rest = await Backtest(late.until_ms, span_ms[1], max_seconds=0).run(store, rule, _work)
     assert (rest.evaluated, rest.is_complete) == (1, False)
+
+
+async def test_a_trial_whose_owner_has_no_time_left_says_how_far_it_came(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(backtest, "_PAGE_ROWS", 4)
+    left = 6
+
+    async def work(steps: Iterator[object], seconds: float) -> float:
+        nonlocal left
+        for _ in steps:
+            left -= 1
+            if not left:
+                raise ApiError(ErrorCode.RATE_LIMITED)
+        return 0
+
+    store, rule = _Store(*["AB1"] * 10), rule_of(alert(1, cooldown_minutes=0))
+    span = Backtest(_START_MS, _START_MS + 1000 * _MINUTE_MS)
+    replay = await span.run(store, rule, work)
+    assert (replay.evaluated, replay.is_complete) == (6, False)
+    assert replay.until_ms == store.rows[5].captured_ms
+
+    async def refused(steps: Iterator[object], seconds: float) -> float:
+        raise ApiError(ErrorCode.RATE_LIMITED)
+
+    with pytest.raises(ApiError):
+        await span.run(store, rule, refused)
 
 
 async def test_a_long_list_is_not_compared_entry_by_entry(monkeypatch: pytest.MonkeyPatch) -> None:

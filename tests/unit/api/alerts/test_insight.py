@@ -1,17 +1,23 @@
 """Why alerts triggered or did not, without a database."""
 
 import asyncio
+import itertools
 import threading
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import cast
 from uuid import UUID
 
+import msgspec
 import pytest
 from sqlalchemy.orm import Session
 
 from analytics_sql.recognitions import recognition_row
 from analytics_sql.triggers import CooldownQuestion, SuppressingTrigger
+from api.alerts import insight
+from api.alerts.backtest import Backtest
 from api.alerts.insight import AlertInsight, Outcome
 from api.alerts.repository import AlertListing, AlertRepository, AlertRow, new_alert
 from api.alerts.schemas import AlertUpdate
@@ -19,10 +25,11 @@ from api.alerts.service import TriggerStore, all_fields
 from api.db.database import Database
 from api.db.records import alert_config
 from api.db.tables import Owner
-from api.errors import Dependency, DependencyUnavailableError
+from api.errors import ApiError, Dependency, DependencyUnavailableError, ErrorCode
 from common.alerting.rule import Condition, Rule, SeenPlate
 from tests.integration.api.application import StandInStore
 from tests.records import OWNER, recognition
+from tests.unit.api.callers import endless_limits
 
 
 class _Database:
@@ -110,5 +117,28 @@ async def test_a_cooldown_that_cannot_be_asked_for_ends_the_call() -> None:
     assert store.asked < 40
 
 
+async def test_an_owner_has_so_much_processor_time_a_minute(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen = recognition_row(recognition(1))
+    made = _insight(StandInStore(), *["ZZ"] * 40)
+    used = itertools.count()
+    # Each look at the clock of the thread is a second.
+    clock = SimpleNamespace(thread_time=lambda: next(used), monotonic=time.monotonic)
+    monkeypatch.setattr(insight, "time", clock)
+    assert len(await made.explain(seen)) == 40
+    with pytest.raises(ApiError, match="processor") as refused:
+        await made.explain(seen)
+    assert refused.value.code is ErrorCode.RATE_LIMITED
+    assert refused.value.retry_after_seconds == 60
+    body, span = AlertUpdate.model_validate({"plates": ["AB1"]}), Backtest(0, 1)
+    with pytest.raises(ApiError, match="processor"):
+        await made.test(OWNER, body, span)
+    # Another owner has time of its own.
+    monkeypatch.setattr("tests.unit.api.alerts.test_insight.OWNER", UUID(int=9))
+    assert len(await made.explain(msgspec.structs.replace(seen, user_id=UUID(int=9)))) == 40
+
+
 def _insight(store: TriggerStore, *plates: str) -> AlertInsight:
-    return AlertInsight(cast(Database, _Database()), cast(AlertRepository, _Rows(*plates)), store)
+    rows, limits = cast(AlertRepository, _Rows(*plates)), endless_limits()
+    return AlertInsight(cast(Database, _Database()), rows, store, limits)

@@ -1,7 +1,6 @@
 """Turns, shared fairly."""
 
 import asyncio
-from collections.abc import Mapping
 
 import pytest
 
@@ -11,8 +10,8 @@ from api.limits.fair_turns import FairTurns, TurnLimits, TurnRefusedError
 class Bench:
     """Turns, and the callers that have one."""
 
-    def __init__(self, limits: TurnLimits, own: Mapping[str, TurnLimits] | None = None) -> None:
-        self.turns = FairTurns[str](limits, own)
+    def __init__(self, limits: TurnLimits) -> None:
+        self.turns = FairTurns[str](limits)
         self.begun: list[str] = []
         self._ends: dict[str, asyncio.Event] = {}
 
@@ -47,14 +46,14 @@ async def test_who_asks_once_waits_for_one_turn_of_each_other() -> None:
     assert bench.begun == ["a0", "a1", "a2", "b0", "c0"]
 
 
-async def test_who_has_limits_of_its_own_is_kept_to_them() -> None:
-    bench = Bench(TurnLimits(at_once=3, waiting=9), {"d": TurnLimits(at_once=1, waiting=1)})
-    tasks = await bench.ask("d0", "d1", "d2", "a0")
-    assert bench.begun == ["d0", "a0"]
-    with pytest.raises(TurnRefusedError, match="too many"):
-        await tasks[2]
-    await bench.end("d0")
-    assert bench.begun[-1] == "d1"
+async def test_a_caller_has_no_more_turns_at_once_than_each_may() -> None:
+    bench = Bench(TurnLimits(at_once=3, waiting=9, each=2))
+    await bench.ask("a0", "a1", "a2", "b0")
+    assert bench.begun == ["a0", "a1", "b0"]
+    await bench.end("b0")
+    assert bench.begun == ["a0", "a1", "b0"]
+    await bench.end("a0")
+    assert bench.begun == ["a0", "a1", "b0", "a2"]
 
 
 async def test_without_room_to_wait_the_last_is_refused() -> None:

@@ -5,6 +5,7 @@ from uuid import UUID
 
 import pytest
 
+from api.limits.fair_turns import take_turns_as
 from api.recognize.readers import DEMO, FairReader, FairShares
 from recognition.workers.pool import ImageReadings, RecognizerBusyError
 from tests.unit.api.callers import named_id
@@ -71,6 +72,7 @@ async def test_the_demo_takes_no_place_of_those_who_pay() -> None:
     bench = Bench(FairShares(at_once=4, waiting=8, wait_seconds=60))
     await bench.ask(b"d1", b"d2", b"d3", b"d4", b"d5", payer=DEMO)
     assert bench.processes.begun == [b"d1"]
+    assert bench.reader.waiting == 0
     refused = bench.reader.read_image(b"d6", DEMO)
     with pytest.raises(RecognizerBusyError, match="too many"):
         await refused
@@ -78,9 +80,22 @@ async def test_the_demo_takes_no_place_of_those_who_pay() -> None:
     await bench.ask(b"1a", b"1b", b"1c", b"1d", payer=ONE)
     assert bench.processes.begun == [b"d1", b"1a", b"1b", b"1c"]
     await bench.processes.end(b"d1")
-    assert bench.processes.begun[-1] == b"d2"
-    await bench.processes.end(b"1a")
     assert bench.processes.begun[-1] == b"1d"
+    await bench.processes.end(b"1a")
+    assert bench.processes.begun[-1] == b"d2"
+
+
+async def test_one_network_does_not_keep_the_demo_from_another() -> None:
+    bench = Bench(FairShares(at_once=4, waiting=8, wait_seconds=60))
+    take_turns_as("2001:db8:1::/48")
+    calls = await bench.ask(b"d1", b"d2", b"d3", b"d4", b"d5", payer=DEMO)
+    take_turns_as("192.0.2.0/24")
+    await bench.ask(b"o1", payer=DEMO)
+    with pytest.raises(RecognizerBusyError, match="too many"):
+        await calls[-1]
+    for image in (b"d1", b"d2"):
+        await bench.processes.end(image)
+    assert bench.processes.begun == [b"d1", b"d2", b"o1"]
 
 
 async def test_too_many_that_wait_are_refused() -> None:

@@ -1,0 +1,405 @@
+"""All bounded pools of the serving processes: who can fill each, and by what it is shared.
+
+The table is held by walking the source, so a new pool needs a line here. Each pool of the API that
+is shared in turns is filled by a greedy caller in a test: another caller gets the next turn.
+"""
+
+import ast
+import asyncio
+import threading
+from collections import Counter, deque
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+from uuid import UUID
+
+import pytest
+from cryptography.fernet import Fernet
+from msgspec.structs import replace
+
+from analytics_sql.recognitions import recognition_row
+from api.adapters import outbound
+from api.adapters.clickhouse import ClickHouseStore
+from api.adapters.image_store import ImageStore
+from api.alerts import insight
+from api.alerts.insight import AlertInsight
+from api.alerts.repository import AlertListing
+from api.db import database as api_database
+from api.db.database import Database
+from api.errors import ApiError
+from api.limits.fair_turns import take_turns_as
+from api.oidc import service as oidc
+from api.oidc.flow import Flow
+from api.oidc.service import OidcLogIn, ProviderAnswer
+from api.pictures import thumbnails
+from api.pictures.thumbnails import Thumbnails
+from api.recognize.readers import DEMO, FairReader, FairShares
+from api.security.lookup import UnknownCredentialQueue
+from api.sessions import service as sessions
+from api.sessions.attempts import AttemptRules, LoginAttempts, Origin
+from api.sessions.service import LogInWays, Sessions
+from common.errors import PlatestreamError
+from common.s3 import S3Bucket
+from common.secrets import SecretBox
+from common.settings import ClickHouseSettings, DatabaseSettings, S3Settings
+from tests.records import OWNER, recognition
+from tests.unit.api.callers import endless_limits, named_id
+
+ROOT = Path(__file__).resolve().parents[4]
+SERVING = ("common", "recognition", "analytics_sql", "ingest", "streams", "api")
+KINDS = frozenset(
+    {
+        "BodyBudget",
+        "BoundedSemaphore",
+        "CameraProbe",
+        "CapacityLimiter",
+        "ConnectionLimits",
+        "EndpointQueues",
+        "Exports",
+        "FairThreads",
+        "FairTurns",
+        "OrderedTaskPool",
+        "ProcessPoolExecutor",
+        "Queue",
+        "Semaphore",
+        "StreamSlots",
+        "ThreadPoolExecutor",
+    }
+)
+"""Classes of which an object is a pool."""
+
+
+@dataclass(frozen=True)
+class Pool:
+    """A pool: the module that creates it, its class, who can fill it, and how it is shared."""
+
+    module: str
+    kind: str
+    filled_by: str
+    shared_by: str
+
+
+POOLS: Sequence[Pool] = (
+    # The API: turns.
+    Pool("api/adapters/clickhouse.py", "FairTurns", "searches", "owner"),
+    Pool("api/adapters/image_store.py", "FairThreads", "pictures, stored image calls", "owner"),
+    Pool("api/adapters/outbound.py", "FairThreads", "addresses of webhooks and alerts", "owner"),
+    Pool("api/alerts/insight.py", "FairThreads", "tests and explanations of alerts", "owner"),
+    Pool("api/db/database.py", "FairThreads", "all calls", "owner; before log-in network"),
+    Pool("api/oidc/service.py", "FairTurns", "log-ins by the identity provider", "network"),
+    Pool("api/pictures/thumbnails.py", "FairThreads", "pictures with a width", "owner"),
+    Pool("api/recognize/readers.py", "FairTurns", "image calls", "owner; the demo is one"),
+    Pool("api/recognize/readers.py", "FairTurns", "demo calls", "network"),
+    Pool("api/security/lookup.py", "FairTurns", "keys and sessions not valid before", "network"),
+    # "passwords" and "known-passwords".
+    Pool("api/sessions/service.py", "FairThreads", "log-ins", "network; known devices apart"),
+    # The API: a bound for each owner or network.
+    Pool("api/alerts/insight.py", "Semaphore", "one explanation", "that call alone"),
+    Pool("api/__main__.py", "ConnectionLimits", "connections", "network: a bound for each"),
+    Pool("api/middleware/http_protocol.py", "ConnectionLimits", "connections in tests", "likewise"),
+    Pool("api/cameras/probe.py", "Semaphore", "camera tests", "owner: one for each"),
+    Pool("api/container.py", "BodyBudget", "request bodies", "owner or network: free share"),
+    Pool("api/container.py", "CameraProbe", "camera tests", "owner: one for each"),
+    Pool("api/container.py", "Exports", "exports", "owner: exports_at_once_per_owner"),
+    Pool("api/live/service.py", "StreamSlots", "live streams", "owner: streams_per_owner"),
+    # Inside of a pool that callers fill.
+    Pool("api/limits/fair_threads.py", "FairTurns", "each FairThreads above", "caller"),
+    Pool("api/limits/fair_threads.py", "ThreadPoolExecutor", "callers with a turn", "turns"),
+    Pool("recognition/workers/pool.py", "Queue", "images whose turn it is", "turns before it"),
+    Pool("recognition/workers/worker.py", "Queue", "images of its process", "turns before it"),
+    # The webhooks stage: attempts take turns, and each other pool has room for all of them.
+    Pool("streams/webhooks/delivery/dispatcher.py", "EndpointQueues", "deliveries", "owner"),
+    Pool("common/urls/resolver.py", "ThreadPoolExecutor", "attempts", "turns before it"),
+    Pool("streams/webhooks/apprise/sender.py", "ThreadPoolExecutor", "attempts", "turns before it"),
+    Pool("streams/webhooks/delivery/crops.py", "ThreadPoolExecutor", "attempts", "turns before it"),
+    # Stages: frames of cameras, of which each owner has a share (streams/recognition/reading).
+    Pool("streams/recognition/reading/ordered_worker.py", "Semaphore", "frames", "owner's share"),
+    Pool("streams/recognition/app.py", "OrderedTaskPool", "frames", "owner's share"),
+    Pool("streams/recognition/tracking/images.py", "ThreadPoolExecutor", "passes", "owner's share"),
+    # No caller: the operator's broker and commands, models at the start.
+    Pool("streams/mqtt/broker.py", "Semaphore", "the broker", "one installation"),
+    Pool("streams/mqtt/broker.py", "Semaphore", "the broker, after it reconnects", "likewise"),
+    Pool("streams/mqtt/picture_store.py", "ThreadPoolExecutor", "the broker", "one installation"),
+    Pool("api/backup/images.py", "ThreadPoolExecutor", "the command", "one operator"),
+    Pool("api/backup/images.py", "ThreadPoolExecutor", "the command", "one operator"),
+    Pool("recognition/engine.py", "ThreadPoolExecutor", "the start", "nobody else"),
+    Pool("recognition/models/runtime.py", "ThreadPoolExecutor", "the start", "nobody else"),
+)
+
+
+def _created() -> Iterator[tuple[str, str]]:
+    for room in SERVING:
+        for path in sorted((ROOT / room).rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.Call) and (name := _name(node.func)) in KINDS:
+                    yield path.relative_to(ROOT).as_posix(), name
+
+
+def _name(called: ast.expr) -> str:
+    # FairTurns[UUID](...)
+    called = called.value if isinstance(called, ast.Subscript) else called
+    return called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
+
+
+def test_every_pool_is_listed_with_who_can_fill_it() -> None:
+    assert Counter((pool.module, pool.kind) for pool in POOLS) == Counter(_created())
+
+
+class Work:
+    """Work that begins when it has a turn, and ends when the test says so."""
+
+    def __init__(self) -> None:
+        self.begun: list[str] = []
+        self._ends: dict[str, threading.Event] = {}
+
+    def add(self, name: str) -> None:
+        self._ends[name] = threading.Event()
+
+    def do(self, name: str) -> None:
+        """Begin work in a thread, and wait for its end."""
+        self.begun.append(name)
+        self._ends[name].wait(20)
+
+    async def wait(self, name: str) -> None:
+        """Begin work on the event loop, and wait for its end."""
+        self.begun.append(name)
+        await asyncio.to_thread(self._ends[name].wait, 20)
+
+    def end(self, *names: str) -> None:
+        for name in names:
+            self._ends[name].set()
+
+
+Call = Callable[[str], Awaitable[Any]]
+"""Has work of this name done in a pool; the caller is the one of the context."""
+
+
+def _database(work: Work, monkeypatch: pytest.MonkeyPatch) -> Call:
+    monkeypatch.setattr(api_database, "in_transaction", lambda _, transaction: transaction(None))
+    settings = DatabaseSettings.model_validate({"database_url": "postgresql://a:b@127.0.0.1:1/c"})
+    database = Database(settings, pool_size=2)
+    return lambda name: database.run(lambda _: work.do(name))
+
+
+def _s3(work: Work, monkeypatch: pytest.MonkeyPatch) -> Call:
+    monkeypatch.setattr(S3Bucket, "has", lambda _, key: work.do(key))
+    given = {"s3_endpoint": "http://127.0.0.1:1", "s3_secret_key": "secret"}
+    return ImageStore(S3Settings.model_validate(given)).has
+
+
+def _thumbnails(work: Work, monkeypatch: pytest.MonkeyPatch) -> Call:
+    def shrunk(data: bytes, width_px: int) -> bytes:
+        work.do(data.decode())
+        return b""
+
+    monkeypatch.setattr(thumbnails, "shrunk", shrunk)
+    made = Thumbnails()
+    return lambda name: made.make(name, name.encode(), 16)
+
+
+def _resolver(work: Work, monkeypatch: pytest.MonkeyPatch) -> Call:
+    def look_up(host: str, port: int) -> list[object]:
+        work.do(host)
+        return []
+
+    monkeypatch.setattr(outbound, "look_up", look_up)
+    resolver = outbound.HostResolver()
+    return lambda name: resolver.addresses(name, 80)
+
+
+class _NoRows:
+    async def run(self, work: Callable[[Any], Any]) -> Any:
+        return work(SimpleNamespace(scalar=lambda _: None))
+
+
+def _passwords(work: Work, monkeypatch: pytest.MonkeyPatch, device: str | None) -> Call:
+    def matches(password: str, stored: str) -> bool:
+        work.do(password)
+        return False
+
+    monkeypatch.setattr(sessions, "password_matches", matches)
+    monkeypatch.setattr(sessions, "find_log_in", lambda session, email: None)
+    monkeypatch.setattr(sessions, "unknown_hash", lambda: "")
+    made = Sessions(
+        cast(Database, _NoRows()),
+        cast(Any, None),
+        LoginAttempts(AttemptRules(0, 0, 0)),
+        cast(Any, None),
+        endless_limits(),
+        cast(Any, None),
+        LogInWays(),
+        lifetime=cast(Any, None),
+    )
+    return lambda name: made.check_password(
+        f"{name[0]}@example.com", name, Origin("192.0.2.1", device)
+    )
+
+
+def _strangers_passwords(work: Work, monkeypatch: pytest.MonkeyPatch) -> Call:
+    return _passwords(work, monkeypatch, None)
+
+
+def _known_passwords(work: Work, monkeypatch: pytest.MonkeyPatch) -> Call:
+    return _passwords(work, monkeypatch, "device")
+
+
+def _explanations(work: Work, monkeypatch: pytest.MonkeyPatch) -> Call:
+    """The text of the only condition is the name; the owner is that of the recognition."""
+
+    def rule_of(name: str) -> object:
+        work.do(name)
+        return SimpleNamespace(failures=lambda plate: ("condition",))
+
+    class Rows:
+        def all_of(self, session: object, owner_id: UUID) -> AlertListing:
+            config = asked.popleft()
+            return AlertListing(cast(Any, (SimpleNamespace(id=OWNER, config=config),)), None)
+
+    class Store:
+        async def triggers_for(self, *_: object) -> tuple[()]:
+            return ()
+
+    asked: deque[str] = deque()
+    monkeypatch.setattr(insight, "rule_of", rule_of)
+    made = AlertInsight(
+        cast(Any, _NoRows()), cast(Any, Rows()), cast(Any, Store()), endless_limits()
+    )
+
+    async def explain(name: str) -> object:
+        asked.append(name)
+        seen = replace(recognition_row(recognition(1)), user_id=named_id(name[0]))
+        return await made.explain(seen)
+
+    return explain
+
+
+def _searches(work: Work, monkeypatch: pytest.MonkeyPatch) -> Call:
+    given = {"clickhouse_password": "nobody connects by it"}
+    store = ClickHouseStore(ClickHouseSettings.model_validate(given), searches_at_once=2)
+
+    async def search(name: str) -> None:
+        async with store.turn(named_id(name[0])):
+            await work.wait(name)
+
+    return search
+
+
+def _reader(work: Work) -> FairReader:
+    class Processes:
+        async def read_image(self, data: bytes, *, wait_seconds: float) -> Any:
+            await work.wait(data.decode())
+
+    return FairReader(Processes(), FairShares(at_once=4, waiting=20, wait_seconds=60))
+
+
+def _images(work: Work, monkeypatch: pytest.MonkeyPatch) -> Call:
+    reader = _reader(work)
+    return lambda name: reader.read_image(name.encode(), named_id(name[0]))
+
+
+def _demo(work: Work, monkeypatch: pytest.MonkeyPatch) -> Call:
+    reader = _reader(work)
+    return lambda name: reader.read_image(name.encode(), DEMO)
+
+
+def _unknown_credentials(work: Work, monkeypatch: pytest.MonkeyPatch) -> Call:
+    queue = UnknownCredentialQueue(2)
+    return lambda name: queue.run(lambda: work.wait(name))
+
+
+def _provider_calls(work: Work, monkeypatch: pytest.MonkeyPatch) -> Call:
+    class Provider:
+        async def authorization_url(self, flow: Flow) -> str:
+            return flow.state
+
+        async def identity(self, flow: Flow, code: str) -> Any:
+            await work.wait(code)
+            raise PlatestreamError("nobody")
+
+    class NoFailures:
+        async def check(self, address: str) -> None: ...
+
+    monkeypatch.setattr(oidc, "_provider", lambda settings: Provider())
+    settings = cast(Any, SimpleNamespace(oidc_issuer="https://provider.example"))
+    box, failures = SecretBox(Fernet.generate_key().decode()), cast(Any, NoFailures())
+    made = OidcLogIn(settings, cast(Any, None), box, failures, endless_limits(), cast(Any, None))
+
+    async def log_in(name: str) -> None:
+        begun = await made.begin(None, "192.0.2.1")
+        answer = ProviderAnswer(name, begun.url, None)
+        await made.finish(answer, begun.cookie, "192.0.2.1", None)
+
+    return log_in
+
+
+FAIR_POOLS: Sequence[Callable[[Work, pytest.MonkeyPatch], Call]] = (
+    _database,
+    _s3,
+    _thumbnails,
+    _resolver,
+    _strangers_passwords,
+    _known_passwords,
+    _explanations,
+    _searches,
+    _images,
+    _demo,
+    _unknown_credentials,
+    _provider_calls,
+)
+
+
+def test_every_pool_of_the_api_that_is_shared_in_turns_is_tried() -> None:
+    in_turns = [
+        pool
+        for pool in POOLS
+        if pool.kind in ("FairTurns", "FairThreads") and pool.module != "api/limits/fair_threads.py"
+    ]
+    # The module of log-ins creates one for strangers and one for known devices.
+    assert len(FAIR_POOLS) == len(in_turns) + 1
+
+
+@pytest.mark.parametrize("pool", FAIR_POOLS, ids=lambda pool: pool.__name__.strip("_"))
+async def test_a_greedy_caller_keeps_no_other_waiting(
+    pool: Callable[[Work, pytest.MonkeyPatch], Call], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work = Work()
+    call = pool(work, monkeypatch)
+    greedy = [f"g{number}" for number in range(60)]
+    for name in (*greedy, "other"):
+        work.add(name)
+    take_turns_as("greedy")
+    calls = [asyncio.create_task(_done(call, name)) for name in greedy]
+    await _settled(work)
+    full = len(work.begun)
+    assert 0 < full < len(greedy)
+
+    take_turns_as("other")
+    calls.append(asyncio.create_task(_done(call, "other")))
+    await _settled(work)
+    ended = 0
+    while "other" not in work.begun:
+        # One turn of the greedy caller, which waited first, is the most that comes before.
+        assert ended < 2, work.begun
+        work.end(work.begun[ended])
+        ended += 1
+        await _settled(work)
+    work.end(*greedy, "other")
+    await asyncio.gather(*calls)
+
+
+async def _done(call: Call, name: str) -> None:
+    # What finds no room is refused, and nobody is found here.
+    with suppress(ApiError, PlatestreamError):
+        await call(name)
+
+
+async def _settled(work: Work) -> None:
+    """Return when nothing more begins: after a few passes of the loop and of the threads."""
+    quiet = 0
+    while quiet < 5:
+        before = len(work.begun)
+        await asyncio.sleep(0.01)
+        quiet = quiet + 1 if len(work.begun) == before else 0
