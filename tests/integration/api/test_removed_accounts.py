@@ -96,8 +96,8 @@ async def test_a_login_during_the_removal_is_refused(
     sessions = application.services.sessions
     person = type(sessions)._person
 
-    async def and_then_removed(self: Any, email: str, password: str) -> Any:
-        found = await person(self, email, password)
+    async def and_then_removed(self: Any, email: str, password: str, *, is_known: bool) -> Any:
+        found = await person(self, email, password, is_known=is_known)
         await removed(application.database, caller)
         return found
 

@@ -1,14 +1,17 @@
 """Names of receivers, by what they resolve to."""
 
+import threading
 from collections.abc import Sequence
 from ipaddress import ip_address
 
 import pytest
 
-from api.adapters.outbound import OutboundGate
+from api.adapters import outbound
+from api.adapters.outbound import HostResolver, OutboundGate
 from api.errors import ApiError
 from common.networks import IpAddress, parse_networks
 from common.urls.outbound import OutboundRules
+from common.urls.resolver import ResolvedHost
 
 
 class _Table:
@@ -57,3 +60,22 @@ async def test_all_faults_are_reported_and_literal_addresses_are_not_resolved() 
 
     assert await _faults(gate, *urls) == ["urls.1", "urls.2", "urls.3"]
     assert table.asked == ["a.example", "b.example"]
+
+
+async def test_a_resolver_that_is_slow_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = threading.Event()
+
+    def slow(*_: object) -> list[ResolvedHost]:
+        said.wait(30)
+        return []
+
+    monkeypatch.setattr(outbound, "look_up", slow)
+    monkeypatch.setattr(outbound, "_LOOK_UP_SECONDS", 0.05)
+    resolver = HostResolver()
+    found = await resolver.addresses("receiver.example.com", 443)
+    still_asked = not said.is_set()
+    said.set()
+    resolver.close()
+
+    assert found == ()
+    assert still_asked
