@@ -36,8 +36,8 @@ class AttemptRules:
     By one address for one account, by one address for all accounts (of IPv6 also by its wider
     networks, with larger allowances), and for one account from all addresses together that never
     logged in to it: against guessing, against trying one password on many accounts, and against
-    guessing from many places. A device that logged in before has the
-    first and the third for itself, an address that did has all three.
+    guessing from many places. A device that logged in before has the first and the third for
+    itself, an address that did has all three.
     """
 
     per_minute: int

@@ -216,7 +216,7 @@ class _NoRows:
         return work(SimpleNamespace(scalar=lambda _: None))
 
 
-def _passwords(work: Work, monkeypatch: pytest.MonkeyPatch, device: str | None) -> Call:
+def _sessions(work: Work, monkeypatch: pytest.MonkeyPatch) -> Sessions:
     def matches(password: str, stored: str) -> bool:
         work.do(password)
         return False
@@ -224,7 +224,7 @@ def _passwords(work: Work, monkeypatch: pytest.MonkeyPatch, device: str | None) 
     monkeypatch.setattr(sessions, "password_matches", matches)
     monkeypatch.setattr(sessions, "find_log_in", lambda session, email: None)
     monkeypatch.setattr(sessions, "unknown_hash", lambda: "")
-    made = Sessions(
+    return Sessions(
         cast(Database, _NoRows()),
         cast(Any, None),
         LoginAttempts(AttemptRules(0, 0, 0)),
@@ -234,17 +234,20 @@ def _passwords(work: Work, monkeypatch: pytest.MonkeyPatch, device: str | None) 
         LogInWays(),
         lifetime=cast(Any, None),
     )
+
+
+def _log_in(made: Sessions, device: str | None) -> Call:
     return lambda name: made.check_password(
         f"{name[0]}@example.com", name, Origin("192.0.2.1", device)
     )
 
 
 def _strangers_passwords(work: Work, monkeypatch: pytest.MonkeyPatch) -> Call:
-    return _passwords(work, monkeypatch, None)
+    return _log_in(_sessions(work, monkeypatch), None)
 
 
 def _known_passwords(work: Work, monkeypatch: pytest.MonkeyPatch) -> Call:
-    return _passwords(work, monkeypatch, "device")
+    return _log_in(_sessions(work, monkeypatch), "device")
 
 
 def _explanations(work: Work, monkeypatch: pytest.MonkeyPatch) -> Call:
@@ -389,6 +392,26 @@ async def test_a_greedy_caller_keeps_no_other_waiting(
     # One turn of the greedy caller, which waited first, is the most that comes before.
     assert work.begun.index("other") <= full + 1
     work.end(*greedy, "other")
+    await asyncio.gather(*calls)
+
+
+async def test_known_devices_wait_for_no_stranger(monkeypatch: pytest.MonkeyPatch) -> None:
+    work = Work()
+    made = _sessions(work, monkeypatch)
+    names = [f"s{number}" for number in range(60)]
+    for name in (*names, "known"):
+        work.add(name)
+    calls = []
+    for number, name in enumerate(names):
+        # As many networks as calls: none of them can make room for another.
+        take_turns_as(f"network {number}")
+        calls.append(asyncio.create_task(_done(_log_in(made, None), name)))
+    await _settled(work)
+    assert len(work.begun) == 1
+    calls.append(asyncio.create_task(_done(_log_in(made, "device"), "known")))
+    await _begun_more_than(work, 1)
+    assert work.begun[1] == "known"
+    work.end(*names, "known")
     await asyncio.gather(*calls)
 
 
