@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help run up down status exec logs test check bench bench-cameras bench-recognition client-types clients site console-types schemathesis mutations fault fleet soak security lock jar-sums bootstrap clean train-detector train-reader train-second-reader evaluate test-training image test-image test-charts release resolutions
+.PHONY: help run up servers down status exec logs test check bench bench-cameras bench-recognition client-types clients site console-types schemathesis mutations fault fleet soak security lock jar-sums bootstrap clean train-detector train-reader train-second-reader evaluate test-training image test-image test-charts release resolutions
 
 # Compiled modules are kept: the stack and the tests start hundreds of processes.
 unexport PYTHONDONTWRITEBYTECODE
@@ -30,6 +30,10 @@ run: ## Start the local stack here, with a demo camera; Ctrl-C stops it
 up: ## Start the local stack in the background
 	$(BOOTSTRAP) run
 	$(STACK) up
+
+servers: ## Start only the servers of the local stack in the background, to restore a backup
+	$(BOOTSTRAP) run
+	$(STACK) servers
 
 down: ## Stop the local stack
 	$(STACK) down

@@ -4,7 +4,7 @@ Each call that erases returns once the rows are gone, and may be repeated.
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Final
@@ -46,7 +46,19 @@ class Erasure:
         return _ALL_PLATES if self.plate is None else _plate_hash(self.user_id, self.plate)
 
 
-_ERASURES: Final = Table[Erasure](
+@dataclass(frozen=True)
+class NotedErasure:
+    """An erasure as it is noted: ``plate_hash`` is empty for all of an owner.
+
+    ``before_ms`` is exclusive (Unix ms, UTC).
+    """
+
+    user_id: UUID
+    plate_hash: str
+    before_ms: int
+
+
+_ERASURES: Final = Table[NotedErasure](
     "erasures",
     (
         Column(UUIDS, "user_id"),
@@ -108,7 +120,41 @@ async def note_erasure(client: ClickHouseClient, erasure: Erasure) -> None:
     Raises:
         TransientError: ClickHouse is unavailable or busy.
     """
-    await client.insert(_ERASURES, [erasure])
+    await note_again(client, [noted(erasure)])
+
+
+def noted(erasure: Erasure) -> NotedErasure:
+    """Return what is noted of an erasure: no plate."""
+    return NotedErasure(erasure.user_id, erasure.plate_hash, erasure.before_ms)
+
+
+async def note_again(client: ClickHouseClient, erasures: Sequence[NotedErasure]) -> None:
+    """Remember erasures for thirty days from now, also after a restore has removed their notes.
+
+    Raises:
+        TransientError: ClickHouse is unavailable or busy.
+    """
+    await client.insert(_ERASURES, erasures)
+
+
+async def noted_erasures(client: ClickHouseClient) -> list[NotedErasure]:
+    """Return the erasures of thirty days.
+
+    Raises:
+        TransientError: ClickHouse is unavailable or busy.
+    """
+    rows = await client.rows("erasures")
+    return [NotedErasure(user_id, str(text), before_ms) for user_id, text, before_ms in rows]
+
+
+async def plates_of_owner(client: ClickHouseClient, user_id: UUID) -> set[str]:
+    """Return the plates of an owner's recognitions and triggers.
+
+    Raises:
+        TransientError: ClickHouse is unavailable or busy.
+    """
+    rows = await client.rows("plates_of_owner", {"user_id": user_id})
+    return {str(plate) for (plate,) in rows}
 
 
 async def list_erasures(client: ClickHouseClient) -> Erasures:
@@ -117,8 +163,8 @@ async def list_erasures(client: ClickHouseClient) -> Erasures:
     Raises:
         TransientError: ClickHouse is unavailable or busy.
     """
-    rows = await client.rows("erasures")
-    return Erasures((user_id, str(text), before_ms) for user_id, text, before_ms in rows)
+    found = await noted_erasures(client)
+    return Erasures((each.user_id, each.plate_hash, each.before_ms) for each in found)
 
 
 def _plate_hash(user_id: UUID, plate: str) -> str:

@@ -103,12 +103,11 @@ def migrate(
     retention_days: int,
     dry_run: bool = False,
     cluster: Cluster | None = None,
-    newest: int | None = None,
 ) -> tuple[Migration, ...]:
     """Apply what the client's database has not seen; return it.
 
     Safe to repeat and to run twice at once. ``dry_run`` applies nothing. Where a mutation is at
-    work on what is to change, it waits. ``newest`` is the last one to apply.
+    work on what is to change, it waits.
 
     Raises:
         MisconfiguredError: a migration was edited after it was applied, or the database is of a
@@ -119,11 +118,7 @@ def migrate(
         _check_kind(client, cluster)
         if not dry_run:
             _run(client, query_text("migrations_table"), cluster)
-        missing = tuple(
-            migration
-            for migration in pending(migrations(), _applied(client))
-            if newest is None or migration.version <= newest
-        )
+        missing = pending(migrations(), _applied(client))
         if dry_run:
             return missing
         for migration in missing:

@@ -45,8 +45,7 @@ _INSTALLED: Final = {
     "export": _LazyCommand("api.cli.exports", "export_app", "An account's recognitions as files."),
     "stack": _LazyCommand("api.cli.installation", "stack_app", "The servers of the installation."),
     "plate": _LazyCommand("api.cli.erasure", "plate_app", "Number plates."),
-    "backup": _LazyCommand("api.cli.backup", "backup", "Write all that is stored into a folder."),
-    "restore": _LazyCommand("api.cli.backup", "restore", "Bring back what a backup has."),
+    "restore": _LazyCommand("api.cli.restore", "restore_app", "Before and after a restore."),
 }
 _COMMANDS: Final = _ANYWHERE | _INSTALLED
 _SECTIONS: Final = {

@@ -68,12 +68,6 @@ def head_revision() -> str:
     return head
 
 
-def knows_revision(revision: str) -> bool:
-    """Return whether this release can bring tables of a revision to its own."""
-    known = ScriptDirectory.from_config(_config()).walk_revisions()
-    return revision in {script.revision for script in known}
-
-
 def _config() -> Config:
     config = Config()
     config.set_main_option("script_location", str(_MIGRATIONS))

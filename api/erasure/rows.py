@@ -9,12 +9,16 @@ from analytics_sql.client import ClickHouseClient
 from analytics_sql.erased_images import ErasedImages, images_to_remove, note_removed
 from analytics_sql.erasure import (
     Erasure,
+    NotedErasure,
     erase_camera_counts,
     erase_deliveries,
     erase_outcomes,
     erase_recognitions,
     erase_triggers,
+    note_again,
     note_erasure,
+    noted_erasures,
+    plates_of_owner,
 )
 from api.erasure.models import ErasedRows, Misreading
 from common.settings import ClickHouseSettings
@@ -67,6 +71,18 @@ class ErasableRows:
             deliveries=await erase_deliveries(client, erasure),
             outcomes=await erase_outcomes(client, erasure),
         )
+
+    async def noted(self) -> list[NotedErasure]:
+        """Return the erasures of thirty days."""
+        return await noted_erasures(self._client)
+
+    async def note_again(self, erasures: Sequence[NotedErasure]) -> None:
+        """Note erasures whose notes a restore has removed."""
+        await note_again(self._client, erasures)
+
+    async def plates_of(self, owner_id: UUID) -> set[str]:
+        """Return the plates of an owner's recognitions and triggers."""
+        return await plates_of_owner(self._client, owner_id)
 
     async def erase_misread(self, owner_id: UUID, misread: Sequence[Misreading]) -> ErasedRows:
         """Erase single recognitions, with what alerts and deliveries of their time say of them.

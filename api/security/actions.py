@@ -26,3 +26,4 @@ class Action(StrEnum):
     ALERT_TESTED = "alert.tested"
     PLATE_ERASURE_ASKED = "plate.erasure_asked"
     PLATE_ERASED = "plate.erased"
+    ACCOUNT_RESTORED = "account.restored"

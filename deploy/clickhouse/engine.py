@@ -47,6 +47,7 @@ class Engine:
                 users=_CONFIG.with_name("users.xml"),
                 memory_bytes=memory_bytes,
                 keep_free_bytes=KEEP_FREE_BYTES,
+                backups=self.data_path / "backups",
             )
         )
         try:

@@ -82,6 +82,13 @@ def run(camera: CameraOption = "") -> None:
 
 
 @app.command()
+def servers() -> None:
+    """Start the servers without the service's processes, in the background: to restore a backup."""
+    _stack().up(servers_only=True)
+    print("the servers are up\n\nStart the rest: make up. Stop them: make down")
+
+
+@app.command()
 def down() -> None:
     """Stop the stack."""
     _stack().down()

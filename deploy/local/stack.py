@@ -63,10 +63,11 @@ class LocalStack:
             return False
         return all(status.up_seconds >= _STEADY_SECONDS for status in statuses)
 
-    def up(self, *, tied_to_caller: bool = False) -> None:
+    def up(self, *, tied_to_caller: bool = False, servers_only: bool = False) -> None:
         """Start what is not running, in order, and wait until the API answers.
 
-        Tied to its caller, the stack stops by itself when the caller ends.
+        Tied to its caller, the stack stops when the caller ends. With ``servers_only`` no process of
+        the service is started.
 
         Raises:
             StartError: something does not come up; the message holds the end of its log.
@@ -75,7 +76,8 @@ class LocalStack:
         with self._exclusively():
             self._start_supervisor(tied_to_caller=tied_to_caller)
             self._start_servers()
-            self._start_application()
+            if not servers_only:
+                self._start_application()
 
     def down(self) -> None:
         """Stop everything, application first, and wait for its end.

@@ -1,0 +1,141 @@
+"""``platestream restore``: the steps of a restore that the servers' own tools cannot do."""
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from api.cli.commands import JsonOption, answer, command_group, fail
+from api.cli.shared import (
+    in_database,
+    in_family,
+    leave_standard_output_to_answers,
+    load_command_settings,
+    shown_time,
+)
+
+if TYPE_CHECKING:
+    from api.restore.service import ToReview
+
+restore_app = command_group("Before and after the databases are restored (docs/backup.md).")
+
+
+@restore_app.command("erasures")
+def restore_erasures(
+    file: Annotated[Path, typer.Argument(help="Erasures already in it stay in it.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Add the erasures of the last 30 days to a file, for `restore finish`.
+
+    Run it with every backup, and before a restore, and keep the file apart from the servers. It
+    contains no plate, but hashes by which a plate can be guessed.
+    """
+    from api.restore.erasures import open_requests, stored_notes
+    from api.restore.noted import add_noted
+    from common.settings import ClickHouseSettings
+
+    leave_standard_output_to_answers()
+    settings = load_command_settings(ClickHouseSettings)
+    noted = in_database(open_requests)
+    noted += in_family(lambda: asyncio.run(stored_notes(settings)))
+    count = in_family(lambda: add_noted(file, noted))
+    answer({"file": str(file), "erasures": count}, as_json, f"{count} erasures in {file}")
+
+
+@restore_app.command("finish")
+def restore_finish(
+    erased: Annotated[
+        Path | None, typer.Option(help="File of `restore erasures`: what to erase again.")
+    ] = None,
+    nothing_erased: Annotated[
+        bool,
+        typer.Option("--nothing-erased", help="Nothing was erased after the backup was made."),
+    ] = False,
+    disable_keys: Annotated[
+        bool, typer.Option("--disable-keys", help="Disable all API keys until they are reviewed.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Finish a restore: end sessions, erase again, publish the configuration. May be repeated.
+
+    The servers run, the service's processes do not.
+    """
+    from api.restore.erasures import erase_again
+    from api.restore.noted import read_noted
+    from api.restore.service import (
+        RestoreSettings,
+        check_clickhouse,
+        check_restored,
+        end_access,
+        publish,
+        to_review,
+    )
+
+    leave_standard_output_to_answers()
+    if (erased is None) != nothing_erased:
+        fail("give either --erased FILE or --nothing-erased")
+    settings = load_command_settings(RestoreSettings)
+    noted = [] if erased is None else in_family(lambda: read_noted(erased))
+    in_family(lambda: check_restored(settings))
+    in_family(lambda: asyncio.run(check_clickhouse(settings)))
+    ended = in_database(lambda session: end_access(session, disables_keys=disable_keys))
+    again = in_family(lambda: asyncio.run(erase_again(settings, in_database, noted)))
+    published = in_database(lambda session: publish(session, again))
+    fields: dict[str, Any] = {
+        "sessionsEnded": ended.sessions,
+        "invitationsEnded": ended.invitations,
+        "keysDisabled": ended.keys_disabled,
+        "recordsDropped": ended.records_dropped,
+        "erasedAgain": again,
+        "recordsPublished": published,
+        **_review_fields(in_database(to_review)),
+    }
+    answer(fields, as_json, _text(fields))
+
+
+def _review_fields(found: "ToReview") -> dict[str, Any]:
+    keys = [
+        {
+            "id": str(key.id),
+            "account": key.account,
+            "name": key.name,
+            "prefix": key.prefix,
+            "scopes": list(key.scopes),
+            "createdAt": shown_time(key.created_at),
+            "lastUsedAt": shown_time(key.last_used_at),
+        }
+        for key in found.keys
+    ]
+    people = [
+        {
+            "id": str(person.id),
+            "account": person.account,
+            "email": person.email,
+            "role": person.role,
+            "createdAt": shown_time(person.created_at),
+            "lastLogInAt": shown_time(person.last_log_in_at),
+        }
+        for person in found.people
+    ]
+    return {"keys": keys, "people": people}
+
+
+def _text(fields: dict[str, Any]) -> str:
+    lines = [
+        f"ended: {fields['sessionsEnded']} sessions, {fields['invitationsEnded']} invitations;"
+        f" disabled: {fields['keysDisabled']} API keys",
+        f"erased again: {fields['erasedAgain']} plates or accounts",
+        f"to be published: {fields['recordsPublished']} records of configuration",
+        "Review before the API starts: what was revoked, removed or changed after the backup is"
+        " back.",
+    ]
+    lines += [
+        f"key\t{key['account']}\t{key['prefix']}…\t{key['name']}\tcreated {key['createdAt']}"
+        for key in fields["keys"]
+    ]
+    lines += [
+        f"person\t{one['account']}\t{one['email']}\t{one['role']}\tcreated {one['createdAt']}"
+        for one in fields["people"]
+    ]
+    return "\n".join(lines)
