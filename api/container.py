@@ -61,6 +61,7 @@ from api.sessions.devices import Devices
 from api.sessions.service import Sessions, log_in_ways
 from api.settings import ApiSettings
 from api.trail.notes import AuditNotes
+from api.trail.plates import PlateHashes
 from api.validation.fields import ValidationRules, operator_rules
 from api.webhooks.repository import WebhookRepository
 from api.webhooks.service import Webhooks
@@ -138,6 +139,7 @@ class Services:
     analytics: Analytics
     audit_log: AuditLog
     audit_notes: AuditNotes
+    plate_hashes: PlateHashes
     images: ImageStore
     image_retention: ImageRetention
     snapshot_removal: SnapshotRemoval
@@ -264,7 +266,8 @@ def build_services(settings: ApiSettings, outside: AppDependencies) -> Services:
     watch = ErasureWatch(found.erasures, outside.caches.recent)
     retention = timedelta(days=settings.image_retention_days) or None
     limits = OwnerLimits(installation_limits(settings))
-    alerts, webhooks = AlertRepository(box), WebhookRepository(box)
+    hashes = PlateHashes(keys)
+    alerts, webhooks = AlertRepository(box, hashes), WebhookRepository(box)
     limiter = RateLimiter(limit_rules(settings), limits, outside.shared_limits)
     images, cursors, notes = outside.images, CursorSealer(keys), AuditNotes(database)
     sessions = _sessions(settings, outside, authenticator, box, limits, notes)
@@ -281,6 +284,7 @@ def build_services(settings: ApiSettings, outside: AppDependencies) -> Services:
             database,
             recognitions,
             cursors,
+            hashes,
             timedelta(days=settings.recognition_retention_days),
             now,
         ),
@@ -317,8 +321,11 @@ def build_services(settings: ApiSettings, outside: AppDependencies) -> Services:
         deliveries=Deliveries(database, webhooks, found.deliveries, samples, limits, now),
         recognition_deliveries=RecognitionDeliveries(found.triggers, found.deliveries),
         analytics=Analytics(database, found.traffic, now),
-        audit_log=AuditLog(database, cursors, timedelta(days=settings.audit_retention_days), now),
+        audit_log=AuditLog(
+            database, cursors, hashes, timedelta(days=settings.audit_retention_days), now
+        ),
         audit_notes=notes,
+        plate_hashes=hashes,
         images=outside.images,
         image_retention=ImageRetention(outside.images, retention, now),
         snapshot_removal=SnapshotRemoval(database, outside.images, now),

@@ -16,6 +16,7 @@ from api.db.tables import Alert, Camera, Owner
 from api.limits.owner_limits import OwnerLimit, OwnerLimits
 from api.outbox.outbox import enqueue
 from api.security.credentials import new_signing_secret
+from api.trail.plates import PlateHashes
 from common.alerting.rule import rule_cost
 from common.records.alerts import AlertConfig, AlertSchedule, Notification, PlateMatchMode
 from common.records.ids import NIL_UUID
@@ -63,8 +64,9 @@ _COSTLY = frozenset({"plates", "match_tolerance", "plate_match_mode", "enabled"}
 class AlertRepository:
     """Rows of alerts; notifications are encrypted on the way in, since URLs may hold secrets."""
 
-    def __init__(self, box: SecretBox) -> None:
+    def __init__(self, box: SecretBox, hashes: PlateHashes) -> None:
         self._box = box
+        self._hashes = hashes
 
     def all_of(self, session: Session, owner_id: UUID) -> AlertListing:
         """Return the owner's alerts, newest first."""
@@ -98,6 +100,7 @@ class AlertRepository:
         alert.notifications_encrypted = self._encrypted(fields[_NOTIFICATIONS])
         alert.rule_cost = _rule_cost(alert)
         _check_cost(session, alert, owner, limits)
+        self._hashes.announce(session, owner_id, alert.plates)
         session.add(alert)
         return self._written(session, alert, owner)
 
@@ -135,6 +138,9 @@ class AlertRepository:
         changed = self._changed(alert, fields)
         if not changed:
             return self._row(alert, owner)
+        # Before the columns are set: the statement would send them to the database first.
+        changed_plates = set(alert.plates) ^ set(changed.get("plates", alert.plates))
+        self._hashes.announce(session, alert.owner_id, changed_plates)
         for column, value in changed.items():
             setattr(alert, column, value)
         if changes_cost(changed):
@@ -146,13 +152,12 @@ class AlertRepository:
 
     def delete(self, session: Session, owner_id: UUID, alert_id: UUID) -> bool:
         """Delete one of the owner's alerts and publish that; False where there is none."""
-        deleted = session.scalar(
-            delete(Alert)
-            .where(Alert.id == alert_id, Alert.owner_id == owner_id)
-            .returning(Alert.id)
-        )
-        if deleted is None:
+        found = Alert.id == alert_id, Alert.owner_id == owner_id
+        plates = session.scalar(select(Alert.plates).where(*found).with_for_update())
+        if plates is None:
             return False
+        self._hashes.announce(session, owner_id, plates)
+        session.execute(delete(Alert).where(*found))
         enqueue(session, CONFIG_ALERTS, str(alert_id), None)
         return True
 

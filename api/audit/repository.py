@@ -6,9 +6,11 @@ from datetime import datetime
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, Select, func, or_, select, tuple_
+from sqlalchemy.dialects.postgresql import array
 from sqlalchemy.orm import Session
 
 from api.db.audit_tables import AuditEntry
+from api.trail.plates import HASHES
 
 
 @dataclass(frozen=True)
@@ -16,7 +18,7 @@ class AuditFilter:
     """The entries of an owner that are asked for; None asks for no such thing.
 
     ``action`` may be its first word alone; ``actor`` is an id, an e-mail address or the name of a
-    key, ``subject`` the id of what was acted on.
+    key, ``subject`` the id of what was acted on, ``plate`` a whole plate in any spelling.
     """
 
     owner_id: UUID
@@ -25,13 +27,23 @@ class AuditFilter:
     action: str | None = None
     actor: str | None = None
     subject: UUID | None = None
+    plate: str | None = None
 
 
 def list_entries(
-    session: Session, wanted: AuditFilter, after: tuple[datetime, UUID] | None, limit: int
+    session: Session,
+    wanted: AuditFilter,
+    plate_hashes: Sequence[str],
+    after: tuple[datetime, UUID] | None,
+    limit: int,
 ) -> Sequence[AuditEntry]:
-    """Return entries, newest first, from behind the moment and id ``after``."""
+    """Return entries, newest first, after the time and ID ``after``.
+
+    ``plate_hashes`` are those of the wanted plate, if there is one.
+    """
     found = _conditions(select(AuditEntry), wanted)
+    if wanted.plate is not None:
+        found = found.where(AuditEntry.parameters[HASHES].has_any(array(plate_hashes)))
     if after is not None:
         found = found.where(tuple_(AuditEntry.at, AuditEntry.id) < after)
     newest = found.order_by(AuditEntry.at.desc(), AuditEntry.id.desc())

@@ -15,6 +15,7 @@ from api.schemas import CleanText, ResponseModel, Timestamp, is_absent
 from api.validation.fields import QueryInstant, from_unix_ms_if_any, uuid_text
 
 _MAX_ACTOR_CHARACTERS = 300
+_MAX_PLATE_CHARACTERS = 50
 
 _FIELDS: Final[Mapping[str, str]] = {
     "stream_url_shown": "rtspUrl",
@@ -53,6 +54,9 @@ class AuditQuery(BaseModel):
     subject: Annotated[UUID, BeforeValidator(uuid_text)] | None = Field(
         default=None, description="Id of what was acted on."
     )
+    plate: Annotated[CleanText, Field(max_length=_MAX_PLATE_CHARACTERS)] | None = Field(
+        default=None, description="A whole plate, in any spelling."
+    )
     limit: Limit = Field(default=DEFAULT_LIMIT, description="Most entries of the page.")
     last_key: str | None = Field(
         default=None, alias="lastKey", description="nextKey of the page before."
@@ -67,6 +71,7 @@ class AuditQuery(BaseModel):
             self.action,
             self.actor or None,
             self.subject,
+            self.plate or None,
         )
 
 
@@ -96,7 +101,7 @@ class AuditSubject(ResponseModel):
 
 
 class AuditChange(ResponseModel):
-    """A field that became another; without values where they are secret or very long."""
+    """A changed field. Values are absent if they are secret, very long, or plates of a list."""
 
     field: str = Field(description="The field's name.", examples=["name"])
     before: Any = Field(
@@ -104,6 +109,12 @@ class AuditChange(ResponseModel):
     )
     after: Any = Field(
         default=None, exclude_if=is_absent, description="What stands there.", examples=["Gate 2"]
+    )
+    added: int | None = Field(
+        default=None, exclude_if=is_absent, description="Number of plates added to a list."
+    )
+    removed: int | None = Field(
+        default=None, exclude_if=is_absent, description="Number of plates removed from a list."
     )
 
 
@@ -117,7 +128,7 @@ class AuditEntryBody(ResponseModel):
     subject: AuditSubject | None = Field(exclude_if=is_absent, description="What it was done to.")
     changes: list[AuditChange] = Field(description="The fields that became others.")
     parameters: dict[str, Any] = Field(
-        description="What was asked, or how much.", examples=[{"plate": "AB12"}]
+        description="What was asked, or how much.", examples=[{"plate": "A****D"}]
     )
     address: str | None = Field(
         exclude_if=is_absent, description="The caller's address.", examples=["192.0.2.7"]
@@ -127,7 +138,6 @@ class AuditEntryBody(ResponseModel):
         description="As in the header X-Request-Id.",
         examples=["0b1f7c5e9a9d4c7f8f1f2a6d5c3b4e21"],
     )
-    erased: bool = Field(description="Whether a plate in it was erased.")
 
 
 class AuditEntryList(ResponseModel):
@@ -159,7 +169,6 @@ def entry_body(entry: AuditEntry) -> AuditEntryBody:
         parameters=entry.parameters,
         address=entry.address,
         request_id=entry.request_id,
-        erased=entry.erased,
     )
 
 

@@ -13,6 +13,7 @@ from api.db.database import Database
 from api.errors import ApiError, ErrorCode, FieldFault
 from api.paging.cursor import CursorSealer
 from api.trail.entries import drop_entries
+from api.trail.plates import PlateHashes
 from api.validation.fields import from_unix_ms
 
 _EVERY_MS: Final = 3_600_000
@@ -35,12 +36,14 @@ class AuditLog:
         self,
         database: Database,
         sealer: CursorSealer,
+        hashes: PlateHashes,
         retention: timedelta,
         now_ms: Callable[[], int],
     ) -> None:
         """``now_ms`` is the wall clock, Unix ms."""
         self._database = database
         self._sealer = sealer
+        self._hashes = hashes
         self._retention = retention
         self._now_ms = now_ms
         self._next_ms = 0
@@ -52,8 +55,9 @@ class AuditLog:
             ApiError: 400, the cursor is not one of this list.
         """
         after = None if last_key is None else self._place(wanted, last_key)
+        hashes = self._hashes.under_all_keys(wanted.owner_id, wanted.plate or "")
         found = await self._database.run(
-            lambda session: list_entries(session, wanted, after, limit + 1)
+            lambda session: list_entries(session, wanted, hashes, after, limit + 1)
         )
         if len(found) <= limit:
             return AuditPage(found, None)

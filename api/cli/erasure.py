@@ -43,9 +43,10 @@ def plate_erase(
     """Erase what was captured of a plate up to now, for good. May be repeated."""
     from api.erasure.models import Misreading
     from api.erasure.service import ErasureSettings, alerts_naming, erase_stored_plate
+    from api.outbox.removal import erase_plate_rows
     from api.recognitions.correction_rows import corrections_to, erase_corrections
     from api.security.actions import Action
-    from api.trail.entries import act_in_hand, erase_from_entries, write_acts
+    from api.trail.entries import act_in_hand, write_acts
 
     leave_standard_output_to_answers()
     settings = load_command_settings(ErasureSettings)
@@ -66,8 +67,7 @@ def plate_erase(
 
     def work(session: Session) -> tuple[int, int]:
         corrections = erase_corrections(session, owner.id, text, before_ms=before_ms)
-        # Last: corrections that go leave entries, too.
-        entries = erase_from_entries(session, owner.id, text)
+        outbox = erase_plate_rows(session, owner.id, text, before_ms=before_ms)
         act = act_in_hand(
             owner.id,
             Action.PLATE_ERASED,
@@ -75,16 +75,16 @@ def plate_erase(
             corrections=corrections,
         )
         write_acts(session, [act])
-        return corrections, entries
+        return corrections, outbox
 
     # After the rows: of what is erased nothing can be corrected any more.
-    corrections, entries = in_database(work)
+    corrections, outbox = in_database(work)
     fields = _plate_fields(erased, alerts) | {
         "corrections": corrections,
-        "auditEntries": entries,
+        "outbox": outbox,
         "misread": len(misread),
     }
-    answer(fields, as_json, _plate_text(erased, alerts, corrections, entries, len(misread)))
+    answer(fields, as_json, _plate_text(erased, alerts, corrections, outbox, len(misread)))
     if erased.images is None:
         fail("the picture store does not answer; the API removes the images once it does")
     if erased.images.refused:
@@ -176,13 +176,13 @@ def _removed(erased: ErasedPlate) -> int:
 
 
 def _plate_text(
-    erased: ErasedPlate, alerts: int, corrections: int, entries: int, misread: int
+    erased: ErasedPlate, alerts: int, corrections: int, outbox: int, misread: int
 ) -> str:
     rows = erased.rows
     lines = [
         f"erased: {rows.recognitions} recognitions, {_removed(erased)} images, the plate of"
         f" {rows.triggers} fired alerts, the content of {rows.deliveries} deliveries,"
-        f" {corrections} corrections, the plate in {entries} entries of the audit log"
+        f" {corrections} corrections, {outbox} records of the outbox"
     ]
     if misread:
         lines.append(f"among them {misread} that were read otherwise and corrected to it")

@@ -17,7 +17,7 @@ class AuditEntry(Base):
     """What somebody did to an account, or asked of it; names are as they were then.
 
     ``changes`` are columns with what stood there before and after, ``parameters`` what was asked.
-    ``erased``: a plate in it was erased. It names an owner, and stands in no relation to one.
+    Plates in both are masked; their hashes are in ``parameters``. No foreign key names the owner.
     """
 
     __tablename__ = "audit_entries"
@@ -39,6 +39,11 @@ class AuditEntry(Base):
             *("owner_id", "subject_id", "at"),
             postgresql_where=text("subject_id IS NOT NULL"),
         ),
+        Index(
+            "ix_audit_entries_plate_hashes",
+            text("(parameters -> 'plateHashes')"),
+            postgresql_using="gin",
+        ),
     )
 
     id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid4)
@@ -56,4 +61,3 @@ class AuditEntry(Base):
     parameters: Mapped[dict[str, Any]] = mapped_column(JSONB, server_default=_EMPTY)
     address: Mapped[str | None]
     request_id: Mapped[str | None]
-    erased: Mapped[bool] = mapped_column(server_default=text("false"))

@@ -267,7 +267,7 @@ class CorrectionEntry(Base):
 
 
 class ErasureJob(Base):
-    """A plate that is to be erased. ``plate`` is null some minutes after: ``plate_masked`` is left.
+    """A plate that is to be erased. ``plate`` is null once it is: ``plate_masked`` is left.
 
     Whoever works on it has it until ``leased_until``; ``before_ms`` is Unix ms, UTC.
     """
@@ -275,7 +275,7 @@ class ErasureJob(Base):
     __tablename__ = "erasure_jobs"
     __table_args__ = (
         CheckConstraint("state IN ('waiting', 'running', 'done')", name="state_known"),
-        CheckConstraint("plate IS NOT NULL OR state = 'done'", name="plate_forgotten"),
+        CheckConstraint("(plate IS NULL) = (state = 'done')", name="plate_forgotten"),
         Index(
             "ix_erasure_jobs_open",
             "owner_id",
@@ -308,8 +308,9 @@ class ErasureJob(Base):
 class ConfigOutbox(Base):
     """A record that waits for the relay; ``value`` is null for a tombstone.
 
-    One with an ``error`` can not be published and is set aside. Those of a replay come after all
-    others, by ``replay_position``: each owner's are counted on, so that owners take turns.
+    One with an ``error`` cannot be published and is set aside. Records of a replay come after all
+    others, by ``replay_position``: it counts the records of each owner, so that owners take turns.
+    ``owner_id`` is null for tombstones; it refers to no row, as records outlive their account.
     """
 
     __tablename__ = "config_outbox"
@@ -321,9 +322,7 @@ class ConfigOutbox(Base):
             postgresql_where=text("error IS NULL"),
         ),
         Index(
-            "ix_config_outbox_replay_owner_id",
-            "replay_owner_id",
-            postgresql_where=text("replay_owner_id IS NOT NULL"),
+            "ix_config_outbox_owner_id", "owner_id", postgresql_where=text("owner_id IS NOT NULL")
         ),
     )
 
@@ -333,6 +332,6 @@ class ConfigOutbox(Base):
     value: Mapped[bytes | None] = mapped_column(LargeBinary)
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
     error: Mapped[str | None]
-    replay_owner_id: Mapped[UUID | None]
+    owner_id: Mapped[UUID | None]
     replay_id: Mapped[UUID | None]
     replay_position: Mapped[int] = mapped_column(server_default=text("'-1'::integer"))

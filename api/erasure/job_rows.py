@@ -105,22 +105,15 @@ def put_job_off(session: Session, job: ErasureJob, error: str, pause: timedelta)
 
 
 def finish_job(session: Session, job: ErasureJob, counts: Mapping[str, int]) -> None:
-    """Note that a job is done; its plate is forgotten once nothing can tell of it any more."""
+    """Note that a job is done, and forget its plate."""
     values = {
         "state": DONE,
+        "plate": None,
         "error": None,
         "counts": dict(counts),
-        # By the clock: a search may have come since the transaction began.
-        "finished_at": func.clock_timestamp(),
+        "finished_at": func.now(),
     }
     _change(session, job, values)
-
-
-def forget_plates(session: Session, before: datetime) -> int:
-    """Forget the plates of jobs that were done before then, and return how many."""
-    done = ErasureJob.finished_at < before, ErasureJob.plate.is_not(None)
-    forgotten = update(ErasureJob).where(*done).values(plate=None)
-    return len(session.scalars(forgotten.returning(ErasureJob.id)).all())
 
 
 def drop_jobs(session: Session, before: datetime) -> int:

@@ -8,7 +8,6 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from typing import Final, Protocol
 from uuid import UUID
 
@@ -23,7 +22,6 @@ from api.erasure.job_rows import (
     drop_jobs,
     find_job,
     finish_job,
-    forget_plates,
     keep_job,
     list_jobs,
     put_job_off,
@@ -31,16 +29,11 @@ from api.erasure.job_rows import (
 )
 from api.erasure.models import ErasedPlate, Misreading
 from api.errors import DependencyUnavailableError, found
+from api.outbox.removal import SET_ASIDE_KEPT, drop_set_aside, erase_plate_rows
 from api.recognitions.correction_rows import corrections_to, erase_corrections
 from api.security.actions import Action
 from api.security.permissions import Principal
-from api.trail.entries import (
-    REMEMBERED,
-    ActSubject,
-    act_in_hand,
-    erase_from_some,
-    write_acts,
-)
+from api.trail.entries import ActSubject, act_in_hand, write_acts
 from common.errors import PlatestreamError, TransientError
 
 log = structlog.get_logger()
@@ -49,7 +42,6 @@ _LEASE: Final = timedelta(seconds=60)
 _RENEW_SECONDS: Final = 15.0
 _PAUSE: Final = timedelta(seconds=30)
 _DROP_EVERY_MS: Final = 3_600_000
-_FORGET_EVERY_MS: Final = 60_000
 _KEPT: Final = timedelta(days=90)
 """A job that is done tells for so long who erased what, and when."""
 
@@ -75,7 +67,6 @@ class ErasureJobs:
         self._erase = erase
         self._now_ms = now_ms
         self._next_drop_ms = 0
-        self._next_forgetting_ms = 0
 
     async def ask(self, caller: Principal, plate: str) -> ErasureJob:
         """Have a plate (normalised) erased, as far as it was captured until now.
@@ -125,15 +116,14 @@ class ErasureJobs:
         return 1
 
     async def _tidy(self) -> None:
-        """Forget plates of jobs that are done, and drop old jobs."""
+        """Delete old jobs, and records that could not be published for long, once an hour."""
         now_ms = self._now_ms()
+        if now_ms < self._next_drop_ms:
+            return
         now = datetime.fromtimestamp(now_ms / 1000, UTC)
-        if now_ms >= self._next_forgetting_ms:
-            await self._database.run(lambda session: forget_plates(session, now - REMEMBERED))
-            self._next_forgetting_ms = now_ms + _FORGET_EVERY_MS
-        if now_ms >= self._next_drop_ms:
-            await self._database.run(lambda session: drop_jobs(session, now - _KEPT))
-            self._next_drop_ms = now_ms + _DROP_EVERY_MS
+        await self._database.run(lambda session: drop_jobs(session, now - _KEPT))
+        await self._database.run(lambda session: drop_set_aside(session, now - SET_ASIDE_KEPT))
+        self._next_drop_ms = now_ms + _DROP_EVERY_MS
 
     async def _do(self, job: ErasureJob) -> None:
         owner_id, plate, before_ms = job.owner_id, job.plate or "", job.before_ms
@@ -156,8 +146,9 @@ class ErasureJobs:
         counts["corrections"] = await self._database.run(
             lambda session: erase_corrections(session, owner_id, plate, before_ms=before_ms)
         )
-        # Last: corrections that go leave entries, too.
-        counts["auditEntries"] = await self._erase_from_entries(owner_id, plate)
+        counts["outbox"] = await self._database.run(
+            lambda session: erase_plate_rows(session, owner_id, plate, before_ms=before_ms)
+        )
 
         def finish(session: Session) -> None:
             finish_job(session, job, counts)
@@ -165,18 +156,6 @@ class ErasureJobs:
             write_acts(session, [act_in_hand(owner_id, Action.PLATE_ERASED, subject, **counts)])
 
         await self._database.run(finish)
-
-    async def _erase_from_entries(self, owner_id: UUID, plate: str) -> int:
-        """Take a plate out of the audit log, and return of how many entries.
-
-        Some at a time: a log of years takes longer than any transaction may.
-        """
-        scrub = partial(erase_from_some, owner_id=owner_id, plate=plate)
-        count, after = await self._database.run(partial(scrub, after=None))
-        while after is not None:
-            some, after = await self._database.run(partial(scrub, after=after))
-            count += some
-        return count
 
     @asynccontextmanager
     async def _kept(self, job: ErasureJob) -> AsyncIterator[None]:

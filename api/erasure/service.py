@@ -19,6 +19,7 @@ from api.erasure.models import EndedAccount, ErasedOwner, ErasedPlate, Misreadin
 from api.erasure.rows import open_rows
 from api.errors import DependencyUnavailableError
 from api.outbox.outbox import forget_limits
+from api.outbox.removal import forget_owner_rows
 from api.trail.entries import forget_account
 from api.webhooks.repository import delete_webhooks_of
 from common.plates.normalise import normalise_plate
@@ -122,6 +123,7 @@ def delete_account(session: Session, owner_id: UUID) -> EndedAccount:
     late = end_account(session, owner_id)
     entries = count_entries(session, owner_id)
     forget_limits(session, owner_id)
+    forget_owner_rows(session, owner_id)
     delete_owner(session, owner_id)
     forget_account(session, owner_id)
     return late + EndedAccount(0, 0, 0, 0, 0, ledger_entries=entries)

@@ -37,6 +37,7 @@ def _enqueue_statement() -> Select[Any]:
             topic=bindparam("topic"),
             key=bindparam("key"),
             value=bindparam("value", type_=columns.value.type),
+            owner_id=bindparam("owner_id", type_=columns.owner_id.type),
         )
         .returning(columns.id)
         .cte("added")
@@ -54,17 +55,30 @@ def enqueue(session: Session, topic: Topic, key: str, record: Record | None) -> 
     of records of one key is then the order of their transactions.
     """
     value = None if record is None else _encoded(record)
-    session.execute(_ENQUEUE, {"topic": topic.name, "key": key, "value": value})
+    row = {"topic": topic.name, "key": key, "value": value, "owner_id": _owner_of(record)}
+    session.execute(_ENQUEUE, row)
 
 
 def enqueue_all(session: Session, topic: Topic, records: Sequence[tuple[str, Record]]) -> None:
     """Add many records to the outbox, each with its key, in order."""
     if records:
         rows = [
-            {"topic": topic.name, "key": key, "value": _encoded(record)} for key, record in records
+            {
+                "topic": topic.name,
+                "key": key,
+                "value": _encoded(record),
+                "owner_id": _owner_of(record),
+            }
+            for key, record in records
         ]
         session.execute(insert(ConfigOutbox), rows)
         session.execute(select(func.pg_notify(CHANNEL, "")))
+
+
+def _owner_of(record: Record | None) -> UUID | None:
+    """Return the account of a record; a tombstone has no content, and needs none."""
+    found: UUID | None = getattr(record, "owner_id", None)
+    return found
 
 
 def _encoded(record: Record) -> bytes:
@@ -83,7 +97,8 @@ def waiting_replays(session: Session, owner_id: UUID) -> WaitingReplays:
     """Return what of an owner's replays the relay has not published yet."""
     columns = _OUTBOX.c
     asked = select(func.count(columns.replay_id.distinct()), func.max(columns.replay_position))
-    count, last = session.execute(asked.where(columns.replay_owner_id == owner_id)).one()
+    of_replays = columns.owner_id == owner_id, columns.replay_id.is_not(None)
+    count, last = session.execute(asked.where(*of_replays)).one()
     return WaitingReplays(count, 0 if last is None else last + 1)
 
 
@@ -104,7 +119,7 @@ def enqueue_replay(
             "key": key,
             # In no trace: that of the request would have thousands of deliveries.
             "value": encode(record),
-            "replay_owner_id": owner_id,
+            "owner_id": owner_id,
             "replay_id": replay_id,
             "replay_position": position,
         }

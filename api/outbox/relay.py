@@ -44,7 +44,7 @@ _SELECT = """
 SELECT id, topic, key, value, replay_position >= 0 FROM config_outbox WHERE error IS NULL
 ORDER BY replay_position, id LIMIT %s
 """
-_COUNT_REPLAYED = "SELECT count(*) FROM config_outbox WHERE replay_owner_id IS NOT NULL"
+_COUNT_REPLAYED = "SELECT count(*) FROM config_outbox WHERE replay_id IS NOT NULL"
 _SET_ASIDE = "UPDATE config_outbox SET error = %s WHERE id = %s"
 _COUNT_SET_ASIDE = "SELECT count(*) FROM config_outbox WHERE error IS NOT NULL"
 _TRY_AGAIN = "UPDATE config_outbox SET error = NULL WHERE error IS NOT NULL"
@@ -164,6 +164,8 @@ class Relay:
             # In slices, so that a stop does not wait for a slow poll.
             for _ in connection.notifies(timeout=min(left, _SLICE_SECONDS), stop_after=1):
                 return
+        # The API deletes old ones, and those of erased plates and removed accounts.
+        self._count_set_aside(connection)
 
     def _relay_batch(self, connection: psycopg.Connection, publisher: OutboxPublisher) -> int:
         rows = [OutboxRow(*row) for row in connection.execute(_SELECT, (self._batch_rows,))]

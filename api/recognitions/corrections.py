@@ -7,6 +7,8 @@ from functools import partial
 from typing import Final
 from uuid import UUID
 
+from sqlalchemy.orm import Session
+
 from analytics_sql.recognitions import RecognitionCursor, RecognitionFilter
 from api.db.database import Database
 from api.errors import ApiError, ErrorCode, FieldFault
@@ -22,6 +24,7 @@ from api.recognitions.correction_rows import (
 )
 from api.recognitions.service import Page, Recognitions, storable
 from api.security.permissions import Principal
+from api.trail.plates import PlateHashes
 
 _EVERY_MS: Final = 3_600_000
 _RECOGNITIONS_LEFT: Final = timedelta(days=31)
@@ -52,6 +55,7 @@ class Corrections:
         database: Database,
         recognitions: Recognitions,
         sealer: CursorSealer,
+        hashes: PlateHashes,
         retention: timedelta,
         now_ms: Callable[[], int],
     ) -> None:
@@ -59,6 +63,7 @@ class Corrections:
         self._database = database
         self._recognitions = recognitions
         self._sealer = sealer
+        self._hashes = hashes
         self._retention = retention
         self._now_ms = now_ms
         self._next_ms = 0
@@ -90,9 +95,13 @@ class Corrections:
             ApiError: 404, also where it was erased meanwhile: nothing of it is kept then.
         """
         found = await self._recognitions.require(caller.owner_id, recognition_id)
-        written = await self._database.run(
-            lambda session: write_correction(session, caller, found, plate, region)
-        )
+
+        def work(session: Session) -> Correction:
+            named = [text for text in (found.plate, plate) if text]
+            self._hashes.announce(session, caller.owner_id, named)
+            return write_correction(session, caller, found, plate, region)
+
+        written = await self._database.run(work)
         try:
             await self._recognitions.require(caller.owner_id, recognition_id)
         except ApiError:
@@ -160,6 +169,10 @@ class Corrections:
         return dropped
 
     async def _remove(self, owner_id: UUID, recognition_id: UUID) -> bool:
-        return await self._database.run(
-            lambda session: remove_correction(session, owner_id, recognition_id)
-        )
+        def work(session: Session) -> bool:
+            for former in corrections_of(session, owner_id, [recognition_id]).values():
+                named = [text for text in (former.reading, former.plate) if text]
+                self._hashes.announce(session, owner_id, named)
+            return remove_correction(session, owner_id, recognition_id)
+
+        return await self._database.run(work)

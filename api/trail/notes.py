@@ -18,7 +18,7 @@ from api.db.actors import SERVICE
 from api.db.database import Database
 from api.security.actions import Action
 from api.security.client_address import counted_by
-from api.trail.entries import Act, write_late
+from api.trail.entries import Act, write_acts
 from common.errors import TransientError
 from common.metric_names import MetricName
 
@@ -114,7 +114,7 @@ class AuditNotes(Collector):
         lost = dict(self._lost)
         told = [_incomplete(owner_id, count) for owner_id, count in lost.items()]
         try:
-            await self._database.run(lambda session: write_late(session, [*batch, *told]))
+            await self._database.run(lambda session: write_acts(session, [*batch, *told]))
         except TransientError:
             raise
         except Exception:

@@ -30,6 +30,7 @@ export const KINDS = [
 const SENTENCES = {
   "account.created": (names) => t("{who} made the account", names),
   "account.updated": (names) => t("{who} changed the account: {fields}", names),
+  "account.restored": (names) => t("{who} restored the account from a backup", names),
   "key.created": (names) => t("{who} made the key {what}", names),
   "key.updated": (names) => t("{who} changed the key {what}: {fields}", names),
   "key.revoked": (names) => t("{who} revoked the key {what}", names),

@@ -20,8 +20,9 @@ from api.db.actors import Actor, ActorKind
 from api.db.database import Database
 from api.security.actions import Action
 from api.security.permissions import Access, Role, Scope
-from api.trail.entries import Act, ActSubject, drop_entries, erase_from_entries, write_acts
+from api.trail.entries import Act, ActSubject, drop_entries, write_acts
 from api.trail.notes import AuditNotes
+from common.plates.normalise import mask_plate
 from common.records.codec import encode
 from common.records.deliveries import recognition_delivery
 from tests.integration.api.application import (
@@ -253,15 +254,14 @@ async def test_what_was_changed_is_told_by_the_names_of_the_api(
     secret, renamed, _, updated, created = page["entries"][:5]
     assert updated["changes"] == [
         {"field": "minConfidence", "before": 0.5, "after": 0.9},
-        {"field": "plates", "before": ["AB12CD"], "after": ["CD34EF"]},
+        {"field": "plates", "added": 1, "removed": 1},
     ]
     assert updated["subject"] == {"kind": "alert", "id": alert["id"], "name": "Gate"}
     assert (updated["actor"]["kind"], updated["actor"]["name"]) == ("key", "test")
     assert updated["actor"]["prefix"].startswith("pk_")
-    assert {"field": "plates", "after": ["AB12CD", "XY99Z"]} in created["changes"]
+    assert {"field": "plates", "added": 2} in created["changes"]
     assert renamed["changes"] == [{"field": "name", "before": "W", "after": "V"}]
     assert secret["changes"] == [{"field": "secret"}]
-    assert updated["erased"] is False
 
 
 async def test_what_is_refused_or_undone_leaves_none(
@@ -301,8 +301,9 @@ async def test_searches_are_told_by_their_filters_and_repeats_once(
         "recognitions.searched",
     ]
     assert noted[0]["subject"] == {"kind": "recognition", "id": str(PASS.id)}
-    searched = [one["parameters"] for one in page["entries"][2:4]]
-    assert searched == [{"plate": "ab12"}, {"plate": "ab 12"}]
+    # Spellings of one plate are the same search.
+    assert noted[2]["parameters"]["plate"] == "A**2"
+    assert "recognitions.searched" not in {one["action"] for one in page["entries"][3:]}
 
 
 async def test_a_wrong_password_is_told_to_the_account_that_it_is_of(
@@ -341,7 +342,7 @@ async def test_pages_filters_and_who_may_read(
         ({"actor": "somebody else"}, 0),
     ):
         assert len((await read(administrator, **query))["entries"]) == count, query
-    for wrong in ({"lastKey": "x"}, {"action": "A%"}, {"subject": "1"}, {"plate": "A"}):
+    for wrong in ({"lastKey": "x"}, {"action": "A%"}, {"subject": "1"}, {"plates": "A"}):
         assert (await administrator.get("/api/audit", params=wrong)).status_code == 400
     email = await new_person(application, administrator, Role.OPERATOR)
     async with logged_in(application, email) as operator:
@@ -362,8 +363,7 @@ async def test_pages_filters_and_who_may_read(
         "TRUNCATE audit_entries",
         # Each way is as wide as what goes it.
         "SET LOCAL platestream.audit_way = 'retention'; DELETE FROM audit_entries",
-        "SET LOCAL platestream.audit_way = 'erasure';"
-        " UPDATE audit_entries SET at = now(), erased = true",
+        "SET LOCAL platestream.audit_way = 'erasure'; UPDATE audit_entries SET changes = '{}'",
         "SET LOCAL platestream.audit_way = 'account'; TRUNCATE audit_entries",
     ],
 )
@@ -378,26 +378,63 @@ async def test_the_database_lets_nobody_change_it(
     assert await rows(application, owner) == before
 
 
-async def test_a_plate_is_erased_from_it(application: Application, owner: Caller) -> None:
+async def test_no_plate_is_in_the_log_and_a_known_one_is_found(
+    application: Application, owner: Caller
+) -> None:
+    spellings = ("AB12CD", "ab 12-cd", "ab12cd")
+    named = {
+        "name": "Plate AB-12 CD",
+        "description": "Ana's AB12CD",
+        "plates": ["ab 12 cd", "XY99Z"],
+    }
     async with application.client(owner) as client:
-        alert = {"name": "ab-12 cd of Ana", "plates": ["\u0410\u0412 12 \u0421\u0111", "XY99Z"]}
-        assert (await client.post("/api/alertas", json=alert)).status_code == 201
-        await client.get("/api/recognitions", params={"plate": "ab12cd"})
-        await client.get("/api/recognitions", params={"plate": "XY99Z"})
-    before = await rows(application, owner)
-    count = await application.database.run(
-        lambda session: erase_from_entries(session, owner.owner_id, "AB12CD")
-    )
-    after = await rows(application, owner)
+        made = (await client.post("/api/alertas", json=named)).json()["alert"]
+        change = {"plates": ["ab 12 cd", "CD34EF"], "plateNames": {"CD34EF": "Bob"}}
+        await client.put(f"/api/alertas/{made['id']}", json=change)
+        await client.delete(f"/api/alertas/{made['id']}")
+        for path in ("/api/recognitions", "/api/recognitions/export", "/api/corrections"):
+            assert (await client.get(path, params={"plate": "ab12-cd"})).status_code == 200
+        correction = f"/api/recognitions/{PASS.id}/correction"
+        assert (await client.put(correction, json={"plate": "AB12CD"})).status_code == 200
+        await client.delete(correction)
+        everything = json.dumps(await rows(application, owner), default=str)
+        found = await read(client, plate="ab-12.CD")
+        removed = await read(client, plate="XY99Z")
+        assert (await read(client, plate="AB12CE"))["entries"] == []
+    assert [
+        text for text in (*spellings, PASS.plate, "CD34EF", "XY99Z") if text in everything
+    ] == []
+    assert {one["action"] for one in found["entries"]} == {
+        "alert.created",
+        "alert.deleted",
+        "recognitions.searched",
+        "recognitions.exported",
+        "corrections.searched",
+        "correction.written",
+        "correction.removed",
+    }
+    by_action = {one["action"]: one for one in found["entries"]}
+    assert by_action["recognitions.searched"]["parameters"]["plate"] == "A****D"
+    updated, created = removed["entries"]
+    assert (updated["action"], created["action"]) == ("alert.updated", "alert.created")
+    assert updated["changes"] == [
+        {"field": "plateNames"},
+        {"field": "plates", "added": 1, "removed": 1},
+    ]
+    assert updated["subject"]["name"] == "P************D"
+    corrected = {one["field"]: one["after"] for one in by_action["correction.written"]["changes"]}
+    assert corrected == {"plate": "A****D", "reading": mask_plate(PASS.plate)}
 
-    assert count == 2
-    assert [one["id"] for one in after] == [one["id"] for one in before]
-    created, searched, other = after[-3:]
-    assert (created["erased"], searched["erased"], other["erased"]) == (True, True, False)
-    assert created["changes"]["plates"]["after"] == ["[erased]", "XY99Z"]
-    assert created["subject_name"] == created["changes"]["name"]["after"] == "[erased]"
-    assert searched["parameters"] == {"plate": "[erased]"}
-    assert other["parameters"] == {"plate": "XY99Z"}
+
+async def test_equal_plates_of_two_accounts_have_different_hashes(application: Application) -> None:
+    told = []
+    for _ in range(2):
+        owner = await application.new_owner()
+        async with application.client(owner) as client:
+            await client.get("/api/recognitions", params={"plate": "AB12CD"})
+        told.append((await rows(application, owner))[-1]["parameters"])
+    assert told[0]["plate"] == told[1]["plate"] == "A****D"
+    assert told[0]["plateHashes"] != told[1]["plateHashes"]
 
 
 async def test_old_entries_go(application: Application, owner: Caller) -> None:

@@ -129,6 +129,60 @@ def test_who_had_an_account_becomes_its_administrator_and_has_it_again_after_a_w
     engine.dispose()
 
 
+def test_plates_of_former_entries_are_masked_and_records_find_their_owner(
+    database_settings: DatabaseSettings,
+) -> None:
+    engine = open_engine(database_settings)
+    migrate(engine, "0020")
+    entries = (
+        ("recognitions.searched", "{}", '{"plate": "AB12CD", "limit": "5"}', None),
+        (
+            "alert.updated",
+            '{"plates": {"before": ["AB12CD"], "after": ["XY99Z", "CD34EF"]},'
+            ' "plate_names": {"after": {"XY99Z": "Ana"}}, "min_confidence": {"after": 0.9}}',
+            "{}",
+            "Plate AB-12 CD",
+        ),
+        ("correction.written", '{"plate": {"before": "AB12CD", "after": "XY99Z"}}', "{}", None),
+    )
+    statement = (
+        "INSERT INTO audit_entries (id, owner_id, action, actor_kind, changes, parameters,"
+        " subject_name) VALUES (gen_random_uuid(), :owner, :action, 'key', CAST(:changes AS jsonb),"
+        " CAST(:parameters AS jsonb), :name)"
+    )
+    row = "INSERT INTO config_outbox (topic, key, value) VALUES ('recognitions', 'k', :value)"
+    value = b'{"plate":"\xc3\x84B","ownerId":"%b"}' % str(OWNER).encode()
+    with engine.begin() as connection:
+        for action, changes, parameters, name in entries:
+            given = {"action": action, "changes": changes, "parameters": parameters, "name": name}
+            connection.execute(text(statement), {"owner": OWNER, **given})
+        connection.execute(text(row), {"value": value})
+
+    migrate(engine, "0023")
+
+    with engine.connect() as connection:
+        found = connection.execute(
+            text("SELECT action, changes, parameters, subject_name FROM audit_entries")
+        )
+        told = {action: (changes, given, name) for action, changes, given, name in found}
+        owners = connection.scalars(text("SELECT owner_id FROM config_outbox")).all()
+    assert told == {
+        "recognitions.searched": ({}, {"plate": "A****D", "limit": "5"}, None),
+        "alert.updated": (
+            {
+                "plates": {"removed": 1, "added": 2},
+                "plate_names": {},
+                "min_confidence": {"after": 0.9},
+            },
+            {},
+            "P************D",
+        ),
+        "correction.written": ({"plate": {"before": "A****D", "after": "X***Z"}}, {}, None),
+    }
+    assert owners == [OWNER]
+    engine.dispose()
+
+
 def _people(connection: Connection) -> set[tuple[UUID, str, str, str]]:
     found = connection.execute(text("SELECT owner_id, email, role, password_hash FROM people"))
     return {(row[0], row[1], row[2], row[3]) for row in found}

@@ -2,19 +2,14 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
 from sqlalchemy import text
 
-from api.db.actors import SERVICE
 from api.db.database import Database
-from api.erasure.job_rows import forget_plates
 from api.erasure.models import ErasedPlate, ErasedRows, Misreading, RemovedImages
-from api.security.actions import Action
-from api.trail.entries import Act, write_acts
 from common.errors import TransientError
 from tests.integration.api.application import Application, Caller, Options, running_application
 
@@ -92,11 +87,6 @@ async def test_what_is_done_is_told_and_the_plate_forgotten(
     done = await state(application, caller, job)
     assert (done["state"], done["plate"]) == ("done", "A****D")
     assert (done["counts"]["recognitions"], done["counts"]["images"]) == (2, 4)
-    # For as long as somebody's search from before it may be on its way to the audit log.
-    assert await plates_kept(application) == [PLATE]
-    await application.database.run(
-        lambda session: forget_plates(session, datetime.now(UTC) + timedelta(seconds=1))
-    )
     assert await plates_kept(application) == [None]
     waits = await ask(application, caller, OTHER)
     async with application.client(caller) as client:
@@ -166,72 +156,3 @@ async def test_only_so_many_wait_for_an_account(application: Application) -> Non
     async with application.client(caller) as client:
         refused = await client.post("/api/erasures", json={"plate": PLATE})
     assert (refused.status_code, refused.json()["code"]) == (409, "limit_reached")
-
-
-async def test_a_search_from_before_that_is_told_after_it_is_told_without_the_plate(
-    application: Application,
-) -> None:
-    caller, other = await application.new_owner(), await application.new_owner()
-    notes = application.services.audit_notes
-    for owner in (caller, other):
-        await _search(application, owner, "ab-12 cd")
-    await _search(application, caller, OTHER)
-    await ask(application, caller)
-    assert await application.services.erasure_jobs.sweep() == 1
-    # The clocks of two machines differ by a second, not by ten.
-    notes.note(_searched_at(caller, datetime.now(UTC) + timedelta(seconds=1)))
-    notes._noted.clear()
-    notes.note(_searched_at(caller, datetime.now(UTC) + timedelta(seconds=10)))
-    await notes.sweep()
-
-    # That somebody looked for it afterwards stays.
-    assert await _searched(application, caller) == ["[erased]", OTHER, "[erased]", PLATE]
-    assert await _searched(application, other) == ["ab-12 cd"]
-
-
-async def test_a_search_that_was_told_too_late_is_told_without_its_plate(
-    application: Application,
-) -> None:
-    caller = await application.new_owner()
-    notes = application.services.audit_notes
-    now = datetime.now(UTC)
-    for minutes in (11, 9.1, 8):
-        notes.note(_searched_at(caller, now - timedelta(minutes=minutes)))
-        await notes.sweep()
-        notes._noted.clear()
-
-    assert await _searched(application, caller) == ["[erased]", "[erased]", PLATE]
-
-
-async def test_a_plate_is_taken_out_of_a_long_log_some_entries_at_a_time(
-    application: Application, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("api.trail.entries._SLICE", 3)
-    caller = await application.new_owner()
-    now = datetime.now(UTC)
-    acts = [_searched_at(caller, now - timedelta(seconds=second // 2)) for second in range(7)]
-    await application.database.run(lambda session: write_acts(session, acts))
-    made = await ask(application, caller)
-    assert await application.services.erasure_jobs.sweep() == 1
-
-    done = await state(application, caller, made)
-    assert done["counts"]["auditEntries"] == 7
-    assert await _searched(application, caller) == ["[erased]"] * 7
-
-
-def _searched_at(caller: Caller, at: datetime) -> Act:
-    told = {"plate": PLATE}
-    return Act(caller.owner_id, Action.RECOGNITIONS_SEARCHED, SERVICE, parameters=told, at=at)
-
-
-async def _search(application: Application, caller: Caller, plate: str) -> None:
-    async with application.client(caller) as client:
-        answer = await client.get("/api/recognitions", params={"plate": plate})
-    assert answer.status_code == 200, answer.text
-
-
-async def _searched(application: Application, caller: Caller) -> list[str]:
-    """Return the plates that the owner's entries name, in the order of the searches."""
-    async with application.client(caller) as client:
-        answer = await client.get("/api/audit", params={"action": "recognitions.searched"})
-    return [one["parameters"]["plate"] for one in reversed(answer.json()["entries"])]

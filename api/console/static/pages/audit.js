@@ -5,7 +5,7 @@ import { get } from "../api.js";
 import { KINDS, placeOf, sentence, valueText } from "../audit-words.js";
 import { localTime, writeCsv } from "../csv.js";
 import { MomentField } from "../filters.js";
-import { shortDateTime } from "../format.js";
+import { number, shortDateTime } from "../format.js";
 import { useLoad } from "../load.js";
 import { Link, go, goQuery } from "../router.js";
 import { useKeys } from "../shortcuts.js";
@@ -13,6 +13,7 @@ import { CopyButton, Empty, Fault, Field, Head, Moment, SelectField, Table, Wait
 import { t } from "../words.js";
 
 const ROWS = 50;
+const UNSHOWN = ["count", "plateHashes"];
 const CREATED = /\.(created|joined|deleted|removed|revoked)$/;
 
 /** @param {any[]} entries */
@@ -25,18 +26,18 @@ function exported(entries) {
   return writeCsv([head, ...rows]);
 }
 
-function Change({ field, before, after }) {
+function Change({ field, before, after, added = 0, removed = 0 }) {
+  if (added || removed) return html`<li><code>${field}</code> ${t("{added} added, {removed} removed", { added: number(added), removed: number(removed) })}</li>`;
   const isSecret = before === undefined && after === undefined;
   return html`<li><code>${field}</code> ${isSecret ? t("(not shown)") : html`<bdi>${valueText(before)}</bdi> → <bdi>${valueText(after)}</bdi>`}</li>`;
 }
 
 function Details({ entry }) {
-  const asked = Object.entries(entry.parameters).filter(([name]) => name !== "count");
+  const asked = Object.entries(entry.parameters).filter(([name]) => !UNSHOWN.includes(name));
   const isWhole = CREATED.test(entry.action);
   return html`
     ${!isWhole && entry.changes.length > 0 && html`<ul class="audit-changes">${entry.changes.map((change) => html`<${Change} key=${change.field} ...${change} />`)}</ul>`}
-    ${asked.length > 0 && html`<p class="hint">${asked.map(([name, value]) => html`<span key=${name}><code>${name}</code> <bdi>${valueText(value)}</bdi> </span>`)}</p>`}
-    ${entry.erased && html`<p class="hint">${t("A plate in it was erased.")}</p>`}`;
+    ${asked.length > 0 && html`<p class="hint">${asked.map(([name, value]) => html`<span key=${name}><code>${name}</code> <bdi>${valueText(value)}</bdi> </span>`)}</p>`}`;
 }
 
 function Entries({ entries, at, onAt }) {
@@ -86,8 +87,8 @@ function Page({ query, filter }) {
 }
 
 export function AuditPage({ query }) {
-  const { from = "", to = "", action = "", actor = "", subject = "" } = query;
-  const filter = { from, to, action, actor, subject };
+  const { from = "", to = "", action = "", actor = "", subject = "", plate = "" } = query;
+  const filter = { from, to, action, actor, subject, plate };
   const set = (name) => (value) => goQuery({ [name]: value, lastKey: "" }, { replace: true });
   const isAny = Object.values(filter).every((value) => !value);
   const isOther = action && !KINDS.some(([kind]) => kind === action);
@@ -99,6 +100,7 @@ export function AuditPage({ query }) {
     <form class="filters" role="search" onSubmit=${(event) => event.preventDefault()}>
       <${SelectField} label=${t("What")} value=${action} onValue=${set("action")} options=${kinds} />
       <${Field} label=${t("Who")}>${(ids) => html`<input ...${ids} type="search" maxlength="300" autocomplete="off" spellcheck=${false} placeholder=${t("e-mail or key")} value=${actor} onChange=${(event) => set("actor")(event.currentTarget.value.trim())} />`}</${Field}>
+      <${Field} label=${t("Plate")}>${(ids) => html`<input ...${ids} type="search" maxlength="50" autocomplete="off" spellcheck=${false} value=${plate} onChange=${(event) => set("plate")(event.currentTarget.value.trim())} />`}</${Field}>
       <${MomentField} label=${t("From")} value=${from} onValue=${set("from")} />
       <${MomentField} label=${t("Until")} value=${to} onValue=${set("to")} />
     </form>

@@ -13,12 +13,13 @@ from api.alerts.schemas import AlertUpdate, alert_body
 from api.alerts.service import all_fields, sent_fields
 from api.db.records import alert_config
 from api.db.tables import Alert, Owner
+from api.trail.plates import PlateHashes
 from common.records.alerts import AlertConfig, AlertSchedule, EmailNotification, Weekday
 from common.secrets import SecretBox
 from tests.records import OWNER
 
 BOX = SecretBox(Fernet.generate_key().decode())
-ROWS = AlertRepository(BOX)
+ROWS = AlertRepository(BOX, PlateHashes("key"))
 CREATED = datetime(2026, 11, 21, 8, tzinfo=UTC)
 SENT: dict[str, Any] = {
     "name": "Stolen cars",

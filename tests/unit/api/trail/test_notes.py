@@ -36,7 +36,7 @@ def written(monkeypatch: pytest.MonkeyPatch) -> Written:
     def write(session: Session, acts: Collection[Act]) -> None:
         cast(Written, session).acts += acts
 
-    monkeypatch.setattr(notes_module, "write_late", write)
+    monkeypatch.setattr(notes_module, "write_acts", write)
     return Written()
 
 

@@ -1,0 +1,79 @@
+"""Removes records that were not published: of an account, of an erased plate, and old ones."""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Final
+from uuid import UUID
+
+from sqlalchemy import delete, select, text
+from sqlalchemy.orm import Session
+
+from analytics_sql.deliveries import plates_of
+from api.db.tables import ConfigOutbox
+from api.outbox.traced_values import split_trace
+from common.errors import InvalidInputError, UnknownRecordVersionError
+from common.plates.normalise import normalise_plate
+from common.records.codec import decode
+from common.records.deliveries import Delivery
+from common.records.recognitions import Recognition
+from common.records.topics import DELIVERIES, RECOGNITIONS
+
+SET_ASIDE_KEPT: Final = timedelta(days=30)
+"""Time for which a record that cannot be published is stored: a new release may publish it."""
+
+_HOLDS: Final = "position(CAST(:plate AS bytea) IN value) > 0"
+_EVENTS: Final = (DELIVERIES.name, RECOGNITIONS.name)
+
+
+def drop_set_aside(session: Session, before: datetime) -> int:
+    """Delete records that could not be published and are older than ``before``; return how many."""
+    old = delete(ConfigOutbox).where(
+        ConfigOutbox.error.is_not(None), ConfigOutbox.created_at < before
+    )
+    return len(session.scalars(old.returning(ConfigOutbox.id)).all())
+
+
+def forget_owner_rows(session: Session, owner_id: UUID) -> int:
+    """Delete all records of an account except tombstones, which have no content; return how many.
+
+    Call it after the tombstones were added.
+    """
+    rows = delete(ConfigOutbox).where(ConfigOutbox.owner_id == owner_id)
+    return len(session.scalars(rows.returning(ConfigOutbox.id)).all())
+
+
+def erase_plate_rows(session: Session, owner_id: UUID, plate: str, *, before_ms: int) -> int:
+    """Delete an account's events that name a plate (normalised); return how many.
+
+    Only what was captured before ``before_ms`` (Unix ms, UTC), and what cannot be read.
+    """
+    named = [
+        row_id
+        for row_id, topic, value in _holding(session, owner_id, plate)
+        if _names(topic, value, plate, before_ms)
+    ]
+    session.execute(delete(ConfigOutbox).where(ConfigOutbox.id.in_(named)))
+    return len(named)
+
+
+def _holding(session: Session, owner_id: UUID, plate: str) -> Iterator[tuple[int, str, bytes]]:
+    """Return the events whose bytes contain a plate: few of many thousands."""
+    found = select(ConfigOutbox.id, ConfigOutbox.topic, ConfigOutbox.value).where(
+        ConfigOutbox.owner_id == owner_id,
+        ConfigOutbox.topic.in_(_EVENTS),
+        text(_HOLDS).bindparams(plate=plate.encode()),
+    )
+    return ((row_id, topic, value or b"") for row_id, topic, value in session.execute(found))
+
+
+def _names(topic: str, value: bytes, plate: str, before_ms: int) -> bool:
+    record, _ = split_trace(value)
+    try:
+        if topic == DELIVERIES.name:
+            delivery = decode(Delivery, record or b"")
+            return plate in plates_of(delivery) and delivery.occurred_ms < before_ms
+        recognition = decode(Recognition, record or b"")
+    except (InvalidInputError, UnknownRecordVersionError):
+        return True
+    read = (recognition.plate, *(each.plate for each in recognition.provisional_plates))
+    return plate in map(normalise_plate, read) and recognition.captured_ms < before_ms

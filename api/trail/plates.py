@@ -1,0 +1,72 @@
+"""Plates in the audit log: masked, with a keyed hash by which one that is known can be found."""
+
+import hmac
+from collections.abc import Collection, Iterable, Iterator
+from typing import Any, Final
+from uuid import UUID
+
+import msgspec
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from common.plates.normalise import mask_plate, normalise_plate
+
+HASHES: Final = "plateHashes"
+"""The parameter of an entry that holds the hashes of all plates that it is about."""
+
+_SETTING: Final = "platestream.plate_hashes"
+_PURPOSE: Final = b"platestream audit plates"
+_HASH_BYTES: Final = 16
+_MIN_NAME_CHARACTERS: Final = 4
+
+
+class PlateHashes:
+    """Hashes plates under the installation's secret keys, differently for each account."""
+
+    def __init__(self, keys: str) -> None:
+        """``keys`` are comma-separated, as in the settings; the first one hashes, all find."""
+        self._keys = [
+            hmac.digest(key.strip().encode(), _PURPOSE, "sha256") for key in keys.split(",")
+        ]
+
+    def of(self, owner_id: UUID, plate: str) -> str:
+        """Return the hash of a plate in any spelling, lower hexadecimal."""
+        return _hash(self._keys[0], owner_id, plate)
+
+    def under_all_keys(self, owner_id: UUID, plate: str) -> tuple[str, ...]:
+        """Return the hashes that entries may have of a plate, one for each key."""
+        return tuple(_hash(key, owner_id, plate) for key in self._keys)
+
+    def announce(self, session: Session, owner_id: UUID, plates: Iterable[str]) -> None:
+        """Add the hashes of plates to the entries that triggers write in this transaction."""
+        hashes = sorted({self.of(owner_id, plate) for plate in plates})
+        told = msgspec.json.encode(hashes).decode() if hashes else ""
+        session.execute(select(func.set_config(_SETTING, told, True)))
+
+    def protected(self, owner_id: UUID, parameters: dict[str, str]) -> dict[str, Any]:
+        """Return the filters of a call with the plate masked, and its hash added."""
+        plate = parameters.get("plate")
+        if plate is None:
+            return dict(parameters)
+        masked = mask_plate(normalise_plate(plate))
+        return {**parameters, "plate": masked, HASHES: (self.of(owner_id, plate),)}
+
+
+def without_listed(name: str, plates: Collection[str]) -> str:
+    """Return the name of an alert, masked if it contains a plate of the alert's list.
+
+    The function ``audit_text`` of migration 0023 does the same for the entries of triggers.
+    """
+    folded = "".join(_letters(normalise_plate(name)))
+    listed = ("".join(_letters(normalise_plate(plate))) for plate in plates)
+    is_named = any(len(plate) >= _MIN_NAME_CHARACTERS and plate in folded for plate in listed)
+    return mask_plate(name) if is_named else name
+
+
+def _letters(text: str) -> Iterator[str]:
+    return (character for character in text if character.isalnum())
+
+
+def _hash(key: bytes, owner_id: UUID, plate: str) -> str:
+    message = owner_id.bytes + normalise_plate(plate).encode()
+    return hmac.digest(key, message, "sha256")[:_HASH_BYTES].hex()

@@ -1,0 +1,51 @@
+"""Plates as the audit log stores them."""
+
+from uuid import UUID
+
+import pytest
+
+from api.trail.plates import PlateHashes, without_listed
+
+FIRST, SECOND = UUID(int=1), UUID(int=2)
+
+
+def test_spellings_of_a_plate_have_one_hash_and_accounts_have_their_own() -> None:
+    hashes = PlateHashes("one")
+
+    assert hashes.of(FIRST, "ab-12 cd") == hashes.of(FIRST, "AB12CD")
+    assert hashes.of(FIRST, "AB12CD") != hashes.of(SECOND, "AB12CD")
+    assert hashes.of(FIRST, "AB12CD") != PlateHashes("two").of(FIRST, "AB12CD")
+
+
+def test_a_plate_is_found_under_a_former_key() -> None:
+    rotated = PlateHashes("two, one")
+
+    assert PlateHashes("one").of(FIRST, "AB12CD") in rotated.under_all_keys(FIRST, "AB12CD")
+    assert rotated.of(FIRST, "AB12CD") == PlateHashes("two").of(FIRST, "AB12CD")
+
+
+def test_the_filter_of_a_search_is_masked_and_others_are_not() -> None:
+    told = PlateHashes("one").protected(FIRST, {"plate": "ab 12", "cameraId": "x"})
+
+    assert told == {
+        "plate": "A**2",
+        "cameraId": "x",
+        "plateHashes": (PlateHashes("one").of(FIRST, "AB12"),),
+    }
+    assert PlateHashes("one").protected(FIRST, {"from": "y"}) == {"from": "y"}
+
+
+@pytest.mark.parametrize(
+    ("name", "plates", "shown"),
+    [
+        ("Plate AB-12 CD", ["AB12CD"], "P************D"),
+        ("Plate AB12CD", ["AB12*"], "P**********D"),
+        ("Gate", ["AB12CD"], "Gate"),
+        ("Garage A1", ["A1"], "Garage A1"),
+        ("Gate", [], "Gate"),
+    ],
+)
+def test_the_name_of_an_alert_is_masked_where_it_holds_a_plate_of_the_list(
+    name: str, plates: list[str], shown: str
+) -> None:
+    assert without_listed(name, plates) == shown
