@@ -139,7 +139,6 @@ class Services:
     analytics: Analytics
     audit_log: AuditLog
     audit_notes: AuditNotes
-    plate_hashes: PlateHashes
     images: ImageStore
     image_retention: ImageRetention
     snapshot_removal: SnapshotRemoval
@@ -261,15 +260,14 @@ def build_services(settings: ApiSettings, outside: AppDependencies) -> Services:
     box, database, found = SecretBox(keys), outside.database, outside.repositories
     samples = SampleMaker(box)
     rules, now = operator_rules(settings), outside.now_ms
-    gate = OutboundGate(outside.resolver, rules.outbound)
+    hashes, gate = PlateHashes(keys), OutboundGate(outside.resolver, rules.outbound)
     authenticator = _authenticator(settings, outside)
     watch = ErasureWatch(found.erasures, outside.caches.recent)
     retention = timedelta(days=settings.image_retention_days) or None
     limits = OwnerLimits(installation_limits(settings))
-    hashes = PlateHashes(keys)
     alerts, webhooks = AlertRepository(box, hashes), WebhookRepository(box)
     limiter = RateLimiter(limit_rules(settings), limits, outside.shared_limits)
-    images, cursors, notes = outside.images, CursorSealer(keys), AuditNotes(database)
+    images, cursors, notes = outside.images, CursorSealer(keys), AuditNotes(database, hashes)
     sessions = _sessions(settings, outside, authenticator, box, limits, notes)
     recognitions = Recognitions(found.recognitions, images, cursors, image_retention=retention)
     cameras = _cameras(settings, outside, StreamVault(rules.streams, box), limits)
@@ -321,11 +319,8 @@ def build_services(settings: ApiSettings, outside: AppDependencies) -> Services:
         deliveries=Deliveries(database, webhooks, found.deliveries, samples, limits, now),
         recognition_deliveries=RecognitionDeliveries(found.triggers, found.deliveries),
         analytics=Analytics(database, found.traffic, now),
-        audit_log=AuditLog(
-            database, cursors, hashes, timedelta(days=settings.audit_retention_days), now
-        ),
+        audit_log=AuditLog(database, cursors, hashes, settings.audit_retention_days, now),
         audit_notes=notes,
-        plate_hashes=hashes,
         images=outside.images,
         image_retention=ImageRetention(outside.images, retention, now),
         snapshot_removal=SnapshotRemoval(database, outside.images, now),

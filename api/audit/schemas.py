@@ -111,10 +111,16 @@ class AuditChange(ResponseModel):
         default=None, exclude_if=is_absent, description="What stands there.", examples=["Gate 2"]
     )
     added: int | None = Field(
-        default=None, exclude_if=is_absent, description="Number of plates added to a list."
+        default=None,
+        exclude_if=is_absent,
+        description="Number of plates added to a list.",
+        examples=[2],
     )
     removed: int | None = Field(
-        default=None, exclude_if=is_absent, description="Number of plates removed from a list."
+        default=None,
+        exclude_if=is_absent,
+        description="Number of plates removed from a list.",
+        examples=[1],
     )
 
 

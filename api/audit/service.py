@@ -37,14 +37,14 @@ class AuditLog:
         database: Database,
         sealer: CursorSealer,
         hashes: PlateHashes,
-        retention: timedelta,
+        retention_days: int,
         now_ms: Callable[[], int],
     ) -> None:
         """``now_ms`` is the wall clock, Unix ms."""
         self._database = database
         self._sealer = sealer
         self._hashes = hashes
-        self._retention = retention
+        self._retention = timedelta(days=retention_days)
         self._now_ms = now_ms
         self._next_ms = 0
 

@@ -87,7 +87,7 @@ def restore_finish(
         "invitationsEnded": ended.invitations,
         "keysDisabled": ended.keys_disabled,
         "recordsDropped": ended.records_dropped,
-        "erasedAgain": again,
+        "erasedAgain": sum(again.values()),
         "recordsPublished": published,
         **_review_fields(in_database(to_review)),
     }

@@ -50,7 +50,6 @@ from api.security.permissions import (
 )
 from api.trail.entries import Act, ActSubject
 from api.trail.notes import AuditNotes, told_parameters
-from api.trail.plates import PlateHashes
 from api.validation.fields import ValidationRules, validating_by
 from common.errors import MisconfiguredError
 
@@ -119,8 +118,7 @@ def _note(request: Request, access: Access, answer: Response) -> None:
         subject = ActSubject(access.notes.partition(".")[0], UUID(named))
     owner_id = request.state.principal.owner_id
     told = told_parameters(request.query_params.multi_items())
-    parameters = service_of(request, PlateHashes).protected(owner_id, told)
-    act = Act(owner_id, access.notes, _actor(request), subject, parameters)
+    act = Act(owner_id, access.notes, _actor(request), subject, told)
     service_of(request, AuditNotes).note(act)
 
 

@@ -48,8 +48,8 @@ async def stored_notes(settings: ClickHouseSettings) -> list[NotedErasure]:
 
 async def erase_again(
     settings: ErasureSettings, in_database: InDatabase[Any], erasures: Sequence[NotedErasure]
-) -> int:
-    """Erase what the notes name, and return how many plates and accounts were found.
+) -> dict[UUID, int]:
+    """Erase what the notes name; return by account how many plates (or the account) were found.
 
     May be repeated. The erasures that ClickHouse has noted itself are applied too: PostgreSQL may
     be of an earlier time.
@@ -63,7 +63,10 @@ async def erase_again(
     by_owner: dict[UUID, dict[str, int]] = defaultdict(dict)
     for each in known:
         by_owner[each.user_id][each.plate_hash] = each.before_ms
-    return sum([await _of_owner(settings, in_database, *one) for one in by_owner.items()])
+    return {
+        owner_id: await _of_owner(settings, in_database, owner_id, before)
+        for owner_id, before in by_owner.items()
+    }
 
 
 async def _of_owner(

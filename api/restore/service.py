@@ -1,5 +1,6 @@
 """Finishes a restore: what the databases bring back and must not be used again."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -136,13 +137,13 @@ def end_access(session: Session, *, disables_keys: bool) -> RestoredAccess:
     return RestoredAccess(len(sessions), len(invitations), len(disabled), len(dropped))
 
 
-def publish(session: Session, erased: int) -> int:
+def publish(session: Session, erased: Mapping[UUID, int]) -> int:
     """Publish all configuration again, note the restore in the audit logs; return how many records.
 
-    ``erased`` counts the plates and accounts that were erased again.
+    ``erased`` counts the plates that were erased again, by account.
     """
     acts = [
-        act_in_hand(owner.id, Action.ACCOUNT_RESTORED, count=erased)
+        act_in_hand(owner.id, Action.ACCOUNT_RESTORED, count=erased.get(owner.id, 0))
         for owner in list_owners(session)
     ]
     write_acts(session, acts)

@@ -6,6 +6,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from dataclasses import replace
 from typing import Final
 from uuid import UUID
 
@@ -19,6 +20,7 @@ from api.db.database import Database
 from api.security.actions import Action
 from api.security.client_address import counted_by
 from api.trail.entries import Act, write_acts
+from api.trail.plates import PlateHashes
 from common.errors import TransientError
 from common.metric_names import MetricName
 
@@ -58,12 +60,14 @@ class AuditNotes(Collector):
     def __init__(
         self,
         database: Database,
+        hashes: PlateHashes,
         *,
         room: int = _ROOM,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """``room`` counts acts, ``clock`` seconds."""
         self._database = database
+        self._hashes = hashes
         self._room = room
         self._clock = clock
         self._waiting: deque[Act] = deque()
@@ -74,8 +78,10 @@ class AuditNotes(Collector):
     def note(self, act: Act) -> None:
         """Have an act written soon, unless the caller did the same a while ago.
 
-        Guesses of a password count each: that there were many is what matters of them.
+        Guesses of a password count each: that there were many is what matters of them. The plate
+        among its parameters is masked and hashed.
         """
+        act = replace(act, parameters=self._hashes.protected(act.owner_id, act.parameters))
         likeness = _likeness(act)
         noted = None if act.action in _EACH_TOLD else self._noted.get(likeness)
         if noted is not None and self._clock() - noted < AGAIN_SECONDS:

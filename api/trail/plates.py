@@ -1,7 +1,7 @@
 """Plates in the audit log: masked, with a keyed hash by which one that is known can be found."""
 
 import hmac
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Final
 from uuid import UUID
 
@@ -43,11 +43,11 @@ class PlateHashes:
         told = msgspec.json.encode(hashes).decode() if hashes else ""
         session.execute(select(func.set_config(_SETTING, told, True)))
 
-    def protected(self, owner_id: UUID, parameters: dict[str, str]) -> dict[str, Any]:
-        """Return the filters of a call with the plate masked, and its hash added."""
+    def protected(self, owner_id: UUID, parameters: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the parameters of a call with the plate masked, and its hash added."""
         plate = parameters.get("plate")
         if plate is None:
-            return dict(parameters)
+            return parameters
         masked = mask_plate(normalise_plate(plate))
         return {**parameters, "plate": masked, HASHES: (self.of(owner_id, plate),)}
 

@@ -66,8 +66,8 @@ class LocalStack:
     def up(self, *, tied_to_caller: bool = False, servers_only: bool = False) -> None:
         """Start what is not running, in order, and wait until the API answers.
 
-        Tied to its caller, the stack stops when the caller ends. With ``servers_only`` no process of
-        the service is started.
+        Tied to its caller, the stack stops when the caller ends. With ``servers_only`` none of the
+        service's own processes is started.
 
         Raises:
             StartError: something does not come up; the message holds the end of its log.

@@ -318,11 +318,21 @@ class Account(Resource[Way]):
         action: str | None = None,
         actor: str | None = None,
         subject: Id | None = None,
+        plate: str | None = None,
         page_size: int = PAGE,
     ) -> Pages[AuditEntryBody]:
-        """Return who searched, changed, exported and erased what, newest first."""
+        """Return who searched, changed, exported and erased what, newest first.
+
+        ``plate`` is a whole plate, in any spelling.
+        """
         given = query(
-            from_=from_, to=to, action=action, actor=actor, subject=subject, limit=page_size
+            from_=from_,
+            to=to,
+            action=action,
+            actor=actor,
+            subject=subject,
+            plate=plate,
+            limit=page_size,
         )
         return Pages(Call("GET", "/api/audit", page_of("entries"), given))
 

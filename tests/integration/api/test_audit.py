@@ -22,6 +22,7 @@ from api.security.actions import Action
 from api.security.permissions import Access, Role, Scope
 from api.trail.entries import Act, ActSubject, drop_entries, write_acts
 from api.trail.notes import AuditNotes
+from api.trail.plates import PlateHashes
 from common.plates.normalise import mask_plate
 from common.records.codec import encode
 from common.records.deliveries import recognition_delivery
@@ -464,7 +465,7 @@ async def test_old_entries_go(application: Application, owner: Caller) -> None:
 async def test_what_finds_no_room_is_counted_and_told(
     application: Application, owner: Caller
 ) -> None:
-    notes = AuditNotes(application.database, room=2)
+    notes = AuditNotes(application.database, PlateHashes("key"), room=2)
     for number in range(5):
         subject = ActSubject("recognition", UUID(int=number))
         notes.note(Act(owner.owner_id, Action.RECOGNITION_VIEWED, Actor(ActorKind.NOBODY), subject))

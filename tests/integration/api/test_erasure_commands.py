@@ -507,6 +507,7 @@ async def test_a_removal_that_was_cut_off_goes_on(
         "credit_accounts",
         "credit_entries",
         "audit_entries",
+        "config_outbox",
     }
     # Nobody logs in meanwhile, by whatever way.
     assert await database.run(lambda s: accounts.find_log_in(s, world.owner.email)) is None

@@ -241,8 +241,8 @@ def _back_up(place: Place, folder: Path) -> dict[str, bytes]:
 def _restore(place: Place, folder: Path, images: Mapping[str, bytes]) -> None:
     """Do what docs/backup.md says with empty servers."""
     url = place.database.database_url.get_secret_value()
-    restore = [TOOLS / "pg_restore", "--no-owner", "--exit-on-error", "-d", url]
-    subprocess.run([*restore, folder / "postgres"], check=True)
+    options = ("--no-owner", "--exit-on-error", "-d", url)
+    subprocess.run([TOOLS / "pg_restore", *options, folder / "postgres"], check=True)
     client = replace(place.clickhouse, database="default").client()
     client.command(f"RESTORE DATABASE {DATABASE} FROM File('{NAME}')")
     client.close()

@@ -1,6 +1,7 @@
 """Acts that wait to be written: what is told of a call, what counts as told, what is lost."""
 
 from collections.abc import Callable, Collection
+from dataclasses import replace
 from typing import Any, cast
 from uuid import UUID
 
@@ -14,6 +15,7 @@ from api.security.actions import Action
 from api.trail import notes as notes_module
 from api.trail.entries import Act
 from api.trail.notes import AGAIN_SECONDS, AuditNotes, told_parameters
+from api.trail.plates import PlateHashes
 
 OWNER = UUID(int=1)
 
@@ -43,18 +45,28 @@ def written(monkeypatch: pytest.MonkeyPatch) -> Written:
 def _notes(
     written: Written, room: int = 10, clock: Callable[[], float] = lambda: 0.0
 ) -> AuditNotes:
-    return AuditNotes(cast(Database, written), room=room, clock=clock)
+    return AuditNotes(cast(Database, written), PlateHashes("key"), room=room, clock=clock)
 
 
-def _act(plate: str = "AB12", address: str = "192.0.2.1") -> Act:
+def _act(camera: str = "first", address: str = "192.0.2.1") -> Act:
     actor = Actor(ActorKind.KEY, UUID(int=2), "Gate", "pk_1", address)
-    return Act(OWNER, Action.RECOGNITIONS_SEARCHED, actor, parameters={"plate": plate})
+    return Act(OWNER, Action.RECOGNITIONS_SEARCHED, actor, parameters={"cameraId": camera})
 
 
 def test_filters_are_told_and_the_page_is_not() -> None:
     query = [("plate", "ab\x00 12"), ("limit", "5"), ("lastKey", "x"), ("width", "64"), ("to", "")]
     assert told_parameters(query) == {"plate": "ab 12"}
     assert len(told_parameters([("actor", "a" * 999)])["actor"]) == 300
+
+
+async def test_plates_are_masked_and_hashed_before_they_wait(written: Written) -> None:
+    notes = _notes(written)
+    for plate in ("AB 12-CD", "ab12cd"):
+        notes.note(replace(_act(), parameters={"plate": plate}))
+    await notes.sweep()
+    (act,) = written.acts
+    assert act.parameters == PlateHashes("key").protected(OWNER, {"plate": "AB12CD"})
+    assert "AB12CD" not in str(act)
 
 
 async def test_the_same_of_a_caller_is_told_once_in_ten_minutes(written: Written) -> None:
@@ -87,7 +99,7 @@ async def test_a_network_of_ipv6_is_one_caller(written: Written) -> None:
 async def test_what_is_remembered_of_callers_is_bounded(written: Written) -> None:
     notes = _notes(written, room=10)
     for number in range(1000):
-        notes.note(_act(plate=f"AB{number}"))
+        notes.note(_act(f"AB{number}"))
         await notes.sweep()
     assert len(written.acts) == 1000
     assert len(notes._noted) <= 10
@@ -106,12 +118,12 @@ async def test_acts_wait_while_postgresql_is_away(written: Written) -> None:
     written.error = None
     await notes.sweep()
     *kept, told = written.acts
-    assert [act.parameters["plate"] for act in kept] == ["0", "1"]
+    assert [act.parameters["cameraId"] for act in kept] == ["0", "1"]
     assert (told.action, told.parameters) == (Action.AUDIT_INCOMPLETE, {"count": 3})
     # One that found no room was not told, and is when it is done again.
     notes.note(_act("4"))
     await notes.sweep()
-    assert written.acts[-1].parameters == {"plate": "4"}
+    assert written.acts[-1].parameters == {"cameraId": "4"}
 
 
 async def test_what_postgresql_refuses_is_lost_and_counted_and_nothing_waits_for_it(
@@ -122,9 +134,9 @@ async def test_what_postgresql_refuses_is_lost_and_counted_and_nothing_waits_for
     written.error = RuntimeError("refused")
     assert await notes.sweep() == 1
     written.error = None
-    notes.note(_act("CD34"))
+    notes.note(_act("second"))
     await notes.sweep()
     (metric,) = notes.collect()
 
-    assert [act.parameters for act in written.acts] == [{"plate": "CD34"}]
+    assert [act.parameters for act in written.acts] == [{"cameraId": "second"}]
     assert metric.samples[0].value == 1
