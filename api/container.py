@@ -63,6 +63,7 @@ from api.settings import ApiSettings
 from api.trail.notes import AuditNotes
 from api.trail.plates import PlateHashes
 from api.validation.fields import ValidationRules, operator_rules
+from api.webhooks.disabled_email import DisabledWebhookEmail
 from api.webhooks.repository import WebhookRepository
 from api.webhooks.service import Webhooks
 from common.kafka.tailer import TopicTailer, stop_tailers
@@ -258,7 +259,7 @@ def build_services(settings: ApiSettings, outside: AppDependencies) -> Services:
     """Return the services; nothing is started or called."""
     keys = settings.secret_key.get_secret_value()
     box, database, found = SecretBox(keys), outside.database, outside.repositories
-    samples = SampleMaker(box)
+    samples, mail = SampleMaker(box), DisabledWebhookEmail(settings)
     rules, now = operator_rules(settings), outside.now_ms
     hashes, gate = PlateHashes(keys), OutboundGate(outside.resolver, rules.outbound)
     authenticator = _authenticator(settings, outside)
@@ -315,7 +316,7 @@ def build_services(settings: ApiSettings, outside: AppDependencies) -> Services:
         invitations=Invitations(
             database, sessions, authenticator.failures, limits, invitation_rules(settings)
         ),
-        webhooks=Webhooks(database, webhooks, gate, outside.caches.webhooks, limits),
+        webhooks=Webhooks(database, webhooks, gate, outside.caches.webhooks, limits, mail),
         deliveries=Deliveries(database, webhooks, found.deliveries, samples, limits, now),
         recognition_deliveries=RecognitionDeliveries(found.triggers, found.deliveries),
         analytics=Analytics(database, found.traffic, now),

@@ -38,6 +38,19 @@ def has_other_administrator(session: Session, person: Person) -> bool:
     return session.scalar(others.limit(1)) is not None
 
 
+def administrator_addresses(session: Session, owner_id: UUID) -> Sequence[str]:
+    """Return the email addresses of an account's enabled administrators."""
+    return session.scalars(
+        select(Person.email)
+        .where(
+            Person.owner_id == owner_id,
+            Person.role == Role.ADMINISTRATOR.value,
+            Person.enabled,
+        )
+        .order_by(Person.email)
+    ).all()
+
+
 def add_person(session: Session, person: Person) -> bool:
     """Insert a person; False where somebody, of whichever account, logs in with the address."""
     try:

@@ -147,21 +147,22 @@ class WebhookRepository:
         webhook.updated_at = datetime.now(UTC)
         return self._written(session, webhook)
 
-    def switch_off(self, session: Session, webhook_id: UUID, revision: int, reason: str) -> bool:
-        """Switch a webhook off unless it was changed since ``revision``; False for nothing done."""
+    def switch_off(
+        self, session: Session, webhook_id: UUID, revision: int, reason: str
+    ) -> WebhookRow | None:
+        """Disable a webhook and return it, or None if it was changed since ``revision``."""
         webhook = session.scalar(
             select(Webhook)
             .where(Webhook.id == webhook_id, Webhook.revision == revision, Webhook.enabled)
             .with_for_update()
         )
         if webhook is None:
-            return False
+            return None
         webhook.enabled = False
         webhook.disabled_reason = reason
         webhook.revision += 1
         webhook.updated_at = datetime.now(UTC)
-        self._written(session, webhook)
-        return True
+        return self._written(session, webhook)
 
     def delete(self, session: Session, owner_id: UUID, webhook_id: UUID) -> bool:
         """Delete one of the owner's webhooks and publish that; False for none."""

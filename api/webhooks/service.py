@@ -1,6 +1,6 @@
 """Webhooks listed, registered, changed and deleted; secrets rotated."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
@@ -12,8 +12,10 @@ from api.adapters.outbound import OutboundGate
 from api.db.database import Database
 from api.errors import ApiError, ErrorCode, found, invalid_field
 from api.limits.owner_limits import OwnerLimits
+from api.people.repository import administrator_addresses
 from api.security.credentials import new_signing_secret
 from api.security.permissions import Principal, Scope
+from api.webhooks.disabled_email import DisabledWebhookEmail
 from api.webhooks.repository import (
     WebhookRepository,
     WebhookRow,
@@ -87,7 +89,9 @@ class Webhooks:
         gate: OutboundGate,
         statuses: WebhookStatusCache,
         limits: OwnerLimits,
+        email: DisabledWebhookEmail,
     ) -> None:
+        self._email = email
         self._statuses = statuses
         self._database = database
         self._rows = rows
@@ -150,18 +154,26 @@ class Webhooks:
         return self._statuses.shown(await self._database.run(work))
 
     async def sweep(self) -> int:
-        """Switch off for good what the delivery stage has switched off; return how many."""
+        """Disable what the delivery stage has disabled, and notify; return how many."""
         count = 0
         for status in self._statuses.switched_off():
-            count += await self._database.run(partial(self._switch_off, status))
+            disabled, addresses = await self._database.run(partial(self._switch_off, status))
             self._statuses.forget_switch_off(status)
+            if disabled is not None:
+                count += 1
+                await self._email.send(disabled, addresses)
         return count
 
-    def _switch_off(self, status: WebhookStatus, session: Session) -> bool:
+    def _switch_off(
+        self, status: WebhookStatus, session: Session
+    ) -> tuple[WebhookRow | None, Sequence[str]]:
         assert status.disabled_revision is not None
-        return self._rows.switch_off(
+        disabled = self._rows.switch_off(
             session, status.webhook_id, status.disabled_revision, status.disabled_reason or ""
         )
+        if disabled is None:
+            return None, ()
+        return disabled, administrator_addresses(session, disabled.config.owner_id)
 
     async def delete(self, owner_id: UUID, webhook_id: UUID) -> None:
         """Delete a webhook.

@@ -4,6 +4,7 @@ Encoded and decoded like all others, see :mod:`common.records.codec`.
 """
 
 from enum import StrEnum
+from typing import Final
 from uuid import UUID
 
 import msgspec
@@ -126,6 +127,10 @@ class AttemptOutcome(StrEnum):
     """Failed for good; it is sent again only when somebody asks."""
     CANCELLED = "cancelled"
     """Not tried: its webhook was deleted or switched off, or the account is at a limit."""
+
+
+GONE: Final = 410
+"""HTTP status of a receiver that wants no more deliveries."""
 
 
 class DeliveryAttempt(Record, frozen=True, kw_only=True):

@@ -10,11 +10,12 @@ for their metadata services.
 """
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import Final
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult, quote, unquote, urljoin, urlsplit
 
 from common.errors import InvalidInputError
 from common.networks import IpAddress, IpNetwork, is_loopback_name, without_mapping
@@ -114,6 +115,15 @@ _LOOPBACK: Final = (IPv4Address("127.0.0.1"), IPv6Address("::1"))
 _LABEL: Final = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\Z")
 _NUMBER: Final = re.compile(r"(?:0x[0-9a-f]*|[0-9]+)\Z")
 _MAX_HOST_LENGTH: Final = 253
+_SHOWN_HOST: Final = re.compile(rf"[0-9A-Za-z._:-]{{1,{_MAX_HOST_LENGTH}}}\Z")
+_PATH_CHARACTERS: Final = "/%:@!$&()*+,;=~"
+_SEPARATOR: Final = re.compile(r"[/?&=#]")
+_MIN_SECRET_WORD: Final = 10
+"""Characters from which letters alone may be a secret: fewer are a word, as in /webhook."""
+_LONG_PART: Final = 6
+"""Characters from which a secret is searched within a longer segment."""
+_MAX_SHOWN: Final = 300
+_HIDDEN: Final = "***"
 # Names that only a private resolver knows. **Source:** RFC 6761, 6762, 8375; ICANN's .internal.
 _PRIVATE_SUFFIXES: Final = (
     ".local",
@@ -156,6 +166,45 @@ def outbound_endpoint(text: str) -> tuple[OutboundScheme, str, int]:
     scheme = _scheme(parts.scheme)
     host, port = _host_and_port(parts)
     return scheme, host, port or DEFAULT_PORTS[scheme]
+
+
+def scheme_and_host(text: str) -> str:
+    """Return the part of an address that is no secret.
+
+    Raises:
+        InvalidInputError: as :func:`outbound_endpoint`.
+    """
+    scheme, host, _ = outbound_endpoint(text)
+    return f"{scheme}://[{host}]" if ":" in host else f"{scheme}://{host}"
+
+
+def redirect_target(url: str, location: str) -> str | None:
+    """Return where a receiver at ``url`` redirects to, for people; None if it is no address.
+
+    The receiver chose the text: the result is short, printable ASCII, without user, query and
+    fragment. In the path ``***`` replaces segments with a part of ``url`` that may be a secret.
+    """
+    try:
+        parts = urlsplit(urljoin(url, location[:MAX_OUTBOUND_URL_LENGTH]))
+        port = "" if parts.port is None else f":{parts.port}"
+        origin = scheme_and_host(f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}")
+    except (ValueError, InvalidInputError):
+        return None
+    if not _SHOWN_HOST.match(parts.hostname or ""):
+        return None
+    secrets = set(filter(_may_be_secret, map(unquote, _SEPARATOR.split(url))))
+    segments = (_HIDDEN if _repeats(part, secrets) else part for part in parts.path.split("/"))
+    target = origin + port + quote("/".join(segments), safe=_PATH_CHARACTERS)
+    return target if len(target) <= _MAX_SHOWN else f"{target[:_MAX_SHOWN]}..."
+
+
+def _may_be_secret(part: str) -> bool:
+    return len(part) >= _MIN_SECRET_WORD or any(character.isdigit() for character in part)
+
+
+def _repeats(segment: str, secrets: Collection[str]) -> bool:
+    plain = unquote(segment)
+    return any(one == plain or (len(one) >= _LONG_PART and one in plain) for one in secrets)
 
 
 def check_outbound_address(address: IpAddress, rules: OutboundRules) -> None:

@@ -97,8 +97,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         for name, value in headers.items():
             self.send_header(name, value)
-        # A 204 has no body by definition.
-        body = b"" if status == 204 else b"ok"
+        # These have no body by definition.
+        body = b"" if status in (204, 304) else b"ok"
         if body:
             self.send_header("Content-Length", str(len(body)))
         self.end_headers()

@@ -7,6 +7,7 @@ Apprise's plugins make the requests, in threads; each one leaves as webhooks do,
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from dataclasses import replace
 from typing import Protocol
 
 from common.apprise.services import (
@@ -25,6 +26,7 @@ from streams.webhooks.delivery.wording import facts_of, subject_of
 
 # The subject says the one, and a service that counts characters is not for the other.
 _LEFT_OUT = frozenset({"Alert", "Description"})
+_PARTS_REFUSED = frozenset(range(400, 500)) - {408, 425, 429}
 
 
 class ExchangeTransport(Protocol):
@@ -162,7 +164,17 @@ def _result(results: list[SendResult], *, is_taken: bool) -> SendResult:
         return SendResult(kind=SendKind.ACCEPTED, status=last.status)
     failed = next((each for each in results if each.kind is not SendKind.ACCEPTED), None)
     if failed is not None:
-        return failed
+        return _once(failed, results)
     said = f"answered {last.status}, but" if last.status else "was not asked: Apprise"
     sentence = f"The service {said} says that the message was not taken."
     return SendResult(kind=SendKind.FAILED, status=last.status, error=sentence)
+
+
+def _once(failed: SendResult, results: list[SendResult]) -> SendResult:
+    """Return a failure, final if the service took a part of the message and refused another.
+
+    It never takes a crop that is too large for it, and each retry would send the text again.
+    """
+    is_partial = any(each.kind is SendKind.ACCEPTED for each in results)
+    is_answer = failed.status is not None and failed.status in _PARTS_REFUSED
+    return replace(failed, kind=SendKind.REFUSED) if is_partial and is_answer else failed

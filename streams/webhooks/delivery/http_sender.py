@@ -184,6 +184,9 @@ class HttpSender:
                 retry_after_seconds=(
                     self._retry_after(response) if kind is SendKind.FAILED else None
                 ),
+                location=(
+                    response.headers.get("Location") if 300 <= response.status < 400 else None
+                ),
             )
             return result, answer
 

@@ -7,12 +7,11 @@ from enum import StrEnum
 
 import structlog
 
-from common.records.deliveries import AttemptOutcome, Delivery, DeliveryAttempt, attempt_id
+from common.records.deliveries import GONE, AttemptOutcome, Delivery, DeliveryAttempt, attempt_id
 from common.telemetry.tracing import log_fields, parse_traceparent
 
 _JITTER = 0.2
 _MAX_RETRY_AFTER_SECONDS = 86_400.0
-_RETRIED_STATUSES = frozenset({408, 425, 429})
 
 
 class SendKind(StrEnum):
@@ -32,7 +31,7 @@ class SendResult:
     """The result of an attempt; ``error`` is a sentence for a person, without secrets.
 
     ``retry_after_seconds`` is what the receiver asked for; ``is_held_back``: a limit of ours did
-    not let it go.
+    not let it go. ``location`` is the header of that name of a redirect, as the receiver sent it.
     """
 
     kind: SendKind
@@ -40,6 +39,7 @@ class SendResult:
     error: str | None = None
     retry_after_seconds: float | None = None
     is_held_back: bool = False
+    location: str | None = None
 
 
 @dataclass(frozen=True)
@@ -58,12 +58,16 @@ _FINAL = {
 
 
 def kind_of_status(status: int) -> SendKind:
-    """Return the kind of an HTTP status: any 2xx is success, some are worth another try."""
+    """Return the kind of an HTTP status.
+
+    Any 2xx is success. A redirect and 410 (Gone) are final. All others are retried: while a
+    receiver restarts, the proxy in front of it may answer with any of them.
+    """
     if 200 <= status < 300:
         return SendKind.ACCEPTED
-    if status in _RETRIED_STATUSES or status >= 500:
-        return SendKind.FAILED
-    return SendKind.REFUSED
+    if 300 <= status < 400 or status == GONE:
+        return SendKind.REFUSED
+    return SendKind.FAILED
 
 
 def decide(

@@ -1,6 +1,7 @@
 """One attempt: looks up the destination of a delivery, signs it, and hands it to a transport."""
 
 from collections.abc import Callable, Hashable
+from dataclasses import replace
 from functools import lru_cache
 from importlib.metadata import version
 from typing import Protocol
@@ -28,6 +29,7 @@ from common.records.webhooks import (
 from common.secrets import SecretBox
 from common.telemetry.messaging import about_topic
 from common.telemetry.tracing import Attributes, SpanKind, parse_traceparent, traced
+from common.urls.outbound import redirect_target
 from streams.runtime.alert_book import AlertBook
 from streams.webhooks.delivery.http_sender import SignedRequest
 from streams.webhooks.delivery.schedule import SendKind, SendResult
@@ -117,7 +119,8 @@ class DeliverySender:
             destination = await self._destination(delivery, number)
             if isinstance(destination, Unavailable):
                 return SendResult(kind=SendKind.CANCELLED, error=destination.reason)
-            return await self._http.post(self._request(delivery, destination, number))
+            result = await self._http.post(self._request(delivery, destination, number))
+            return _with_target(result, destination)
         except MisconfiguredError as error:
             # A key is missing from the settings: an operator can mend it while retries last.
             log.error("delivery_misconfigured", delivery_id=str(delivery.id), error=str(error))
@@ -175,6 +178,15 @@ class DeliverySender:
         if known is None:
             known = self._bodies[key] = delivery_body(delivery, self._box)
         return known
+
+
+def _with_target(result: SendResult, destination: Destination) -> SendResult:
+    """Return a result that says, for a redirect, where it leads."""
+    if result.location is None:
+        return result
+    target = redirect_target(destination.url, result.location)
+    where = "to no valid address" if target is None else f"to {target}"
+    return replace(result, error=f"Answered {result.status}, a redirect {where}.")
 
 
 def _content_type(destination: Destination) -> dict[str, str]:

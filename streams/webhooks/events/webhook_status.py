@@ -10,6 +10,7 @@ import structlog
 
 from common.records.codec import encode
 from common.records.deliveries import (
+    GONE,
     AttemptOutcome,
     DeliveryAttempt,
     WebhookStatus,
@@ -79,20 +80,29 @@ def _with_failure(
         failing_count=status.failing_count + 1,
         failing_since_ms=since_ms,
     )
-    lasts_long = attempt.started_ms - since_ms >= rules.over_ms
-    if revision is None or status.failing_count < rules.failures or not lasts_long:
+    reason = _disabled_reason(status, attempt, since_ms, rules)
+    if revision is None or reason is None:
         return status
     return msgspec.structs.replace(
         status,
         disabled_revision=revision,
         disabled_ms=attempt.started_ms,
-        disabled_reason=(
-            f"{status.failing_count} attempts in a row failed since {format_timestamp(since_ms)}."
-        ),
+        disabled_reason=reason,
         # Once it is switched on again, its failures count from zero.
         failing_count=0,
         failing_since_ms=None,
     )
+
+
+def _disabled_reason(
+    status: WebhookStatus, attempt: DeliveryAttempt, since_ms: int, rules: SwitchOffRules
+) -> str | None:
+    """Return why an attempt disables its webhook, or None if it does not."""
+    if attempt.status == GONE:
+        return f"The receiver answered {GONE} (Gone): it wants no more deliveries."
+    if status.failing_count < rules.failures or attempt.started_ms - since_ms < rules.over_ms:
+        return None
+    return f"{status.failing_count} attempts in a row failed since {format_timestamp(since_ms)}."
 
 
 class WebhookStatusUpdater:

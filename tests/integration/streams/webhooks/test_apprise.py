@@ -99,7 +99,8 @@ async def test_gotify_gets_json_and_a_test_says_so(receiver: Receiver) -> None:
     [
         ("/status/500", SendKind.FAILED, "Answered 500."),
         ("/status/429?retry-after=7", SendKind.FAILED, "Answered 429."),
-        ("/status/403", SendKind.REFUSED, "Answered 403."),
+        ("/status/403", SendKind.FAILED, "Answered 403."),
+        ("/status/410", SendKind.REFUSED, "Answered 410."),
         ("/redirect", SendKind.REFUSED, "Answered 302."),
         ("/hang-up", SendKind.FAILED, "The exchange failed: ServerDisconnectedError."),
     ],

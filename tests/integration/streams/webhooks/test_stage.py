@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from itertools import count
 
 import pytest
 from standardwebhooks import Webhook
@@ -10,7 +11,8 @@ from common.records.alerts import AlertTrigger
 from common.records.cameras import CameraConfig, CameraState, CameraStatus
 from common.records.deliveries import AttemptOutcome
 from common.records.ids import trigger_id
-from common.records.topics import ALERTS, CAMERA_STATUS, CONFIG_CAMERAS
+from common.records.owners import OwnerConfig
+from common.records.topics import ALERTS, CAMERA_STATUS, CONFIG_CAMERAS, CONFIG_OWNERS
 from common.records.webhooks import EventName
 from common.timestamps import format_timestamp, now_ms
 from tests.integration.streams.webhooks.pipeline import SECRET, Pipeline
@@ -114,7 +116,7 @@ def test_an_alert_reaches_webhooks_urls_and_addresses(
     bodies = [request.json for request in receiver.received]
     assert bodies[0] == bodies[1]
     assert bodies[0]["event"] == "alert.triggered"
-    assert bodies[0]["data"]["alert"]["notifications"] == notifications
+    assert "notifications" not in bodies[0]["data"]["alert"]
     assert bodies[0]["data"]["recognition"]["plate"] == "AB00003"
     for request in receiver.received:
         Webhook(SECRET).verify(request.body, dict(request.headers))
@@ -174,3 +176,99 @@ def test_one_endpoint_that_never_answers_delays_no_other(pipeline: Pipeline) -> 
         wait_until("the healthy one has all", lambda: len(healthy.received) == 200)
 
     assert 1 <= len(hanging.received) <= 16
+
+
+def test_a_receiver_that_answers_404_for_a_while_gets_the_event(
+    pipeline: Pipeline, receiver: Receiver
+) -> None:
+    receiver.answer("/ok", "/status/404")
+    pipeline.webhook(receiver.url())
+    pipeline.start(webhook_retry_seconds="1,1,1,1,1,1,1,1")
+    pipeline.recognized(recognition(7))
+    wait_until("the first attempt", lambda: len(pipeline.attempts()) >= 1)
+    receiver.answer("/ok", "/ok")
+    wait_until(
+        "the delivery",
+        lambda: pipeline.attempts()[-1].outcome is AttemptOutcome.DELIVERED,
+    )
+
+    first = pipeline.attempts()[0]
+    assert (first.outcome, first.status) == (AttemptOutcome.RETRYING, 404)
+    assert len({body["id"] for body in receiver.bodies()}) == 1
+
+
+def test_410_is_final_and_disables_the_webhook(pipeline: Pipeline, receiver: Receiver) -> None:
+    receiver.answer("/gone", "/status/410")
+    webhook_id = pipeline.webhook(receiver.url("/gone"))
+    pipeline.start()
+    pipeline.recognized(recognition(7))
+    wait_until("the status", lambda: pipeline.status(webhook_id) is not None)
+
+    status = pipeline.status(webhook_id)
+    assert status is not None
+    assert (status.disabled_revision, status.last_delivery_status) == (1, 410)
+    wait_until("the attempt", lambda: len(pipeline.attempts()) == 1)
+    (attempt,) = pipeline.attempts()
+    assert (attempt.outcome, attempt.status) == (AttemptOutcome.DEAD, 410)
+    pipeline.webhook(receiver.url())
+    pipeline.recognized(recognition(8))
+    wait_until("the next event", lambda: len(receiver.received) > 1)
+    assert [request.path for request in receiver.received] == ["/gone", "/ok"]
+
+
+def test_a_redirect_is_final_and_says_where_it_leads(
+    pipeline: Pipeline, receiver: Receiver
+) -> None:
+    pipeline.webhook(receiver.url("/redirect"))
+    pipeline.start()
+    pipeline.recognized(recognition(7))
+    wait_until("the attempt", lambda: len(pipeline.attempts()) == 1)
+
+    (attempt,) = pipeline.attempts()
+    assert attempt.outcome is AttemptOutcome.DEAD
+    assert attempt.error == f"Answered 302, a redirect to {receiver.url('/redirect')}."
+    assert len(receiver.received) == 1
+
+
+def test_a_rotation_of_the_notification_secret_reaches_a_running_worker(
+    pipeline: Pipeline, receiver: Receiver
+) -> None:
+    notifications = json.dumps([{"type": "webhook", "url": receiver.url("/notified")}])
+    rule = alert(
+        1,
+        owner_id=OWNER,
+        notifications_encrypted=pipeline.box.encrypt(notifications),
+        notification_secret_encrypted=pipeline.box.encrypt(SECRET),
+    )
+
+    def trigger(number: int) -> AlertTrigger:
+        seen = recognition(number)
+        return AlertTrigger(
+            id=trigger_id(seen.captured_ms, rule.alert_id, seen.id),
+            owner_id=OWNER,
+            alert=rule,
+            recognition=seen,
+            decided_ms=now_ms(),
+        )
+
+    pipeline.start()
+    pipeline.send(ALERTS, str(rule.alert_id), trigger(1))
+    wait_until("the first notification", lambda: len(receiver.received) == 1)
+    owner = OwnerConfig(
+        owner_id=OWNER,
+        limits={},
+        notification_secret_encrypted=pipeline.box.encrypt("the new one"),
+        previous_notification_secret_encrypted=pipeline.box.encrypt(SECRET),
+        previous_notification_secret_until_ms=now_ms() + 3_600_000,
+    )
+    pipeline.send(CONFIG_OWNERS, str(OWNER), owner)
+    numbers = count(2)
+
+    def is_signed_with_both() -> bool:
+        pipeline.send(ALERTS, str(rule.alert_id), trigger(next(numbers)))
+        return any("x-signature-256-previous" in one.headers for one in receiver.received)
+
+    wait_until("both signatures", is_signed_with_both)
+    both = next(one for one in receiver.received if "x-signature-256-previous" in one.headers)
+    for secret in (SECRET, b"the new one"):
+        Webhook(secret).verify(both.body, dict(both.headers))

@@ -13,6 +13,7 @@ from common.urls.outbound import (
     OutboundScheme,
     check_outbound_address,
     parse_outbound_url,
+    redirect_target,
 )
 
 NOTHING_ALLOWED = OutboundRules()
@@ -244,3 +245,39 @@ def test_the_setting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(name, "ten")
     with pytest.raises(SystemExit):
         load_settings(WebhookAddressSettings)
+
+
+@pytest.mark.parametrize(
+    ("location", "shown"),
+    [
+        ("https://new.example.com/events", "https://new.example.com/events"),
+        ("https://new.example.com:8443/events/", "https://new.example.com:8443/events/"),
+        ("/other?a=1#b", "https://receiver.example.com/other"),
+        ("https://user:pass@new.example.com/", "https://new.example.com/"),
+        # What the address itself holds is not repeated, however it is written.
+        (
+            "https://receiver.example.com/hook/s3cret-t0ken/",
+            "https://receiver.example.com/hook/***/",
+        ),
+        ("https://new.example.com/s3cret%2Dt0ken", "https://new.example.com/***"),
+        ("https://new.example.com/x-s3cret-t0ken.json", "https://new.example.com/***"),
+        ("https://new.example.com/query-v4lue", "https://new.example.com/***"),
+        (
+            "https://new.example.com/a b\x1b[31m<i>\u202e",
+            "https://new.example.com/a%20b%1B%5B31m%3Ci%3E%E2%80%AE",
+        ),
+        ("https://new.example.com/" + "a" * 5000, "https://new.example.com/" + "a" * 276 + "..."),
+        ("javascript:alert(1)", None),
+        ("file:///etc/passwd", None),
+        ("https://b\u00e9.example/", None),
+        ('https://a"b/', None),
+        ("https://[::1", None),
+        ("https://new.example.com:99999/", None),
+    ],
+)
+def test_the_target_of_a_redirect_is_short_clean_and_repeats_no_secret(
+    location: str, shown: str | None
+) -> None:
+    url = "https://receiver.example.com/hook/s3cret-t0ken?key=query-v4lue"
+
+    assert redirect_target(url, location) == shown

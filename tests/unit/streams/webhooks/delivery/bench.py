@@ -23,7 +23,7 @@ from tests.unit.streams.runtime.fakes import FakeApp, event
 
 ACCEPTED = SendResult(kind=SendKind.ACCEPTED, status=200)
 FAILED = SendResult(kind=SendKind.FAILED, status=503, error="Answered 503.")
-REFUSED = SendResult(kind=SendKind.REFUSED, status=404, error="Answered 404.")
+REFUSED = SendResult(kind=SendKind.REFUSED, status=410, error="Answered 410.")
 PARTITION = 3
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from common.records.deliveries import AttemptOutcome
-from streams.webhooks.delivery.schedule import SendKind, SendResult, decide
+from streams.webhooks.delivery.schedule import SendKind, SendResult, decide, kind_of_status
 from streams.webhooks.settings import WebhooksSettings
 
 PAUSES = WebhooksSettings.model_fields["webhook_retry_seconds"].default
@@ -26,3 +26,12 @@ def test_retry_after_makes_a_pause_longer_only(asked: float | None, waited: int)
     verdict = decide(result, attempts=1, now_ms=7, pauses_seconds=PAUSES, jitter=0)
 
     assert verdict.next_attempt_ms == 7 + waited * 1000
+
+
+def test_each_status_but_success_redirects_and_410_is_retried() -> None:
+    kinds = {status: kind_of_status(status) for status in range(200, 600)}
+
+    accepted = {status for status, kind in kinds.items() if kind is SendKind.ACCEPTED}
+    final = {status for status, kind in kinds.items() if kind is SendKind.REFUSED}
+    assert accepted == set(range(200, 300))
+    assert final == {*range(300, 400), 410}

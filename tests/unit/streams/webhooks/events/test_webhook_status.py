@@ -81,13 +81,16 @@ def test_an_attempt_read_again_counts_once() -> None:
     assert again is None
 
 
+@pytest.mark.parametrize("code", [404, 503])
 @pytest.mark.parametrize(
     ("count", "over_ms", "is_off"),
     [(20, DAY, True), (19, DAY, False), (20, DAY - 1, False), (500, DAY // 2, False)],
 )
-def test_switched_off_after_20_in_a_row_over_a_day(count: int, over_ms: int, is_off: bool) -> None:
+def test_switched_off_after_20_in_a_row_over_a_day(
+    count: int, over_ms: int, is_off: bool, code: int
+) -> None:
     times = [1 + over_ms * number // (count - 1) for number in range(count)]
-    found = _after(*(_attempt(at_ms) for at_ms in times))
+    found = _after(*(_attempt(at_ms, code=code) for at_ms in times))
 
     assert found is not None
     assert found.failure_count == count
@@ -95,7 +98,7 @@ def test_switched_off_after_20_in_a_row_over_a_day(count: int, over_ms: int, is_
     assert (found.disabled_reason is not None) is is_off
     if is_off:
         # Switched on again, it has all its chances again.
-        later = _after(_attempt(3 * DAY), known=found)
+        later = _after(_attempt(3 * DAY, code=code), known=found)
         assert later == msgspec.structs.replace(
             found,
             attempts_offset=count,
@@ -104,6 +107,22 @@ def test_switched_off_after_20_in_a_row_over_a_day(count: int, over_ms: int, is_
             failing_since_ms=3 * DAY,
             last_delivery_ms=3 * DAY,
         )
+
+
+def test_410_disables_the_webhook_at_once() -> None:
+    found = _after(_attempt(5, AttemptOutcome.DEAD, 410))
+
+    assert found is not None
+    assert (found.disabled_revision, found.disabled_ms) == (4, 5)
+    assert found.disabled_reason == "The receiver answered 410 (Gone): it wants no more deliveries."
+
+
+@pytest.mark.parametrize("code", [301, 404, 503])
+def test_no_other_answer_disables_it_at_once(code: int) -> None:
+    found = _after(_attempt(5, AttemptOutcome.DEAD, code))
+
+    assert found is not None
+    assert found.disabled_revision is None
 
 
 @pytest.mark.parametrize("is_earlier_done", [False, True])
