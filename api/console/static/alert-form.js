@@ -34,7 +34,8 @@ export function formOf(alert, given = {}) {
     timezone: alert?.timezone && alert.timezone !== given.timezone ? alert.timezone : "",
     minConfidence: String(Math.round((alert?.minConfidence ?? 0.5) * 100)),
     cooldownMinutes: String(alert?.cooldownMinutes ?? 5),
-    cooldownScope: alert?.cooldownScope ?? "alert",
+    // Empty in a new alert until a person chooses one: the mode decides.
+    cooldownScope: alert?.cooldownScope ?? "",
     emails: notifications.filter((one) => one.type === "email").flatMap((one) => one.addresses).join("\n"),
     urls: notifications.filter((one) => one.type === "webhook").map((one) => one.url).join("\n"),
     // Their addresses are masked: what is stored stays by its id.
@@ -42,6 +43,9 @@ export function formOf(alert, given = {}) {
     newServices: "",
   };
 }
+
+/** Of an alert for listed plates, one plate does not suppress another. */
+const cooldownScopeOf = (form) => form.cooldownScope || (form.plateMatchMode === "specific" ? "plate" : "alert");
 
 const lines = (text) => [...new Set(text.split(/[\s,;]+/).filter(Boolean))];
 
@@ -69,7 +73,7 @@ export function bodyOf(form) {
     timezone: form.timezone || null,
     minConfidence: Number(form.minConfidence) / 100,
     cooldownMinutes: Number(form.cooldownMinutes),
-    cooldownScope: form.cooldownScope,
+    cooldownScope: cooldownScopeOf(form),
     notifications: [
       ...(emails.length ? [{ type: "email", addresses: emails }] : []),
       ...lines(form.urls).map((url) => ({ type: "webhook", url })),
@@ -126,7 +130,7 @@ export function AlertFields({ form, onForm, failure, cameras, accountZone, sends
       <${ScheduleFields} form=${form} onForm=${onForm} failure=${failure} accountZone=${accountZone} />
       <div class="fields">
         <${Field} label=${t("Minutes until it may fire again")} fault=${fault("cooldownMinutes")} hint=${t("Its cooldown; 0: none.")}>${(ids) => html`<input ...${ids} type="number" min="0" max="527040" step="any" required value=${form.cooldownMinutes} onInput=${(event) => set("cooldownMinutes")(event.currentTarget.value)} />`}</${Field}>
-        <${SelectField} label=${t("What that holds back")} value=${form.cooldownScope} onValue=${set("cooldownScope")} options=${[["alert", t("the whole alert")], ["plate", t("the same plate")], ["plate_camera", t("the same plate at the same camera")]]} />
+        <${SelectField} label=${t("What that holds back")} value=${cooldownScopeOf(form)} onValue=${set("cooldownScope")} options=${[["alert", t("the whole alert")], ["plate", t("the same plate")], ["plate_camera", t("the same plate at the same camera")]]} />
       </div>
       <${Check} label=${t("Early: before the vehicle is gone")} checked=${form.early === true} onValue=${set("early")}
         hint=${t("It fires as soon as two readings of a vehicle agree, often seconds sooner. Once the vehicle is gone it is confirmed, or corrected where the plate was another: who acts on it must be able to take it back. E-mail waits for the end.")} />

@@ -392,6 +392,40 @@ def test_try_the_notifications_of_an_alert(console: ConsolePage, account: Accoun
     console.sees("The test is on its way")
 
 
+def test_a_new_alert_for_listed_plates_suppresses_the_same_plate_only(
+    console: ConsolePage, account: Account
+) -> None:
+    console.log_in(account, "/alerts/new")
+    mode, scope = map(console.page.get_by_label, ("Fires for", "What that holds back"))
+    expect(scope).to_have_value("plate")
+    mode.select_option("any")
+    expect(scope).to_have_value("alert")
+    mode.select_option("specific")
+    expect(scope).to_have_value("plate")
+    console.fill("Name", "Wanted")
+    console.press("Make the alert")
+    console.page.wait_for_url(re.compile(r"/alerts/[0-9a-f-]{36}$"))
+    (made,) = _asked(console, "GET", "/api/alertas")["alerts"]
+    assert made["cooldownScope"] == "plate"
+    # That of an alert that is there, and one that was chosen, stay.
+    mode.select_option("any")
+    expect(scope).to_have_value("plate")
+    console.go("/alerts/new")
+    scope.select_option("plate_camera")
+    mode.select_option("any")
+    expect(scope).to_have_value("plate_camera")
+
+
+def test_rotate_the_notification_secret(console: ConsolePage, account: Account) -> None:
+    console.log_in(account, "/alerts")
+    _alert(console, "Notified")
+    before = _asked(console, "GET", "/api/alertas")["notificationSecret"]
+    console.go("/webhooks")
+    console.press("Make a new secret")
+    console.sees("The one before signs as well until")
+    assert _asked(console, "GET", "/api/alertas")["notificationSecret"] not in (before, None)
+
+
 def test_a_webhook_from_its_making_to_a_replay(
     console: ConsolePage, stack: ConsoleStack, account: Account
 ) -> None:
