@@ -23,9 +23,6 @@ SENTENCES: Final[Mapping[str, str]] = {
     "ApiKeyCreate.name": "A name to know the key by.",
     "ApiKeyUpdate.enabled": "False: the key is refused.",
     "ApiKeyUpdate.name": "A name to know the key by.",
-    "AppriseNotification.id": "Tells it from the others.",
-    "AppriseNotification.type": "`apprise`.",
-    "AppriseNotification.url": "Its service, masked.",
     "AppriseNotificationBody.id": "The one that a masked address stands for.",
     "AppriseNotificationBody.type": "`apprise`.",
     "AppriseNotificationBody.url": "Its Apprise address.",
@@ -37,7 +34,6 @@ SENTENCES: Final[Mapping[str, str]] = {
     "CorrectedBody.correction": "What a person wrote beside the reading.",
     "CorrectionAnswer.correction": "The correction as it is kept.",
     "DeliveryBody.id": "Id of the delivery.",
-    "EmailNotification.type": "`email`.",
     "EmailNotificationBody.type": "`email`.",
     "EmailNotificationView.type": "`email`.",
     "InvitationBody.id": "Id of the invitation.",
@@ -56,9 +52,8 @@ SENTENCES: Final[Mapping[str, str]] = {
     "SendTest.event": "The event to make up; null: the first that the webhook wants.",
     "WebhookBody.events": "The events that it gets.",
     "WebhookBody.id": "Id of the webhook.",
-    "WebhookBody.url": "Where events are sent.",
+    "WebhookBody.url": "Where events are sent; scheme and host alone without webhooks:read.",
     "WebhookCreate.secret": "Key of the signatures; null: the service makes one.",
-    "WebhookNotification.type": "`webhook`.",
     "WebhookNotificationBody.type": "`webhook`.",
     "WebhookNotificationView.type": "`webhook`.",
     # The same wherever they stand.
@@ -177,8 +172,6 @@ SENTENCES: Final[Mapping[str, str]] = {
 """Sentences by field, or by body and field where that differs."""
 
 EXAMPLES: Final[Mapping[str, Any]] = {
-    "AppriseNotification.id": "5f0c91d2",
-    "AppriseNotification.url": "ntfys://***",
     "AppriseNotificationBody.id": "5f0c91d2",
     "AppriseNotificationBody.type": "apprise",
     "AppriseNotificationBody.url": "ntfys://ntfy.example.com/gate",

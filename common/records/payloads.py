@@ -18,7 +18,6 @@ from common.records.alerts import (
     AlertTrigger,
     Notification,
     TriggerPhase,
-    shown_notifications,
 )
 from common.records.cameras import CameraState
 from common.records.deliveries import CameraEvent, Delivery, DeliveryCause
@@ -92,7 +91,6 @@ AlertPayload = msgspec.defstruct(
     [
         ("id", UUID),
         *ALERT_FIELDS.items(),
-        ("notifications", tuple[Notification, ...] | UnsetType, UNSET),
         ("last_triggered_at", str),
         ("created_at", str),
     ],
@@ -100,9 +98,10 @@ AlertPayload = msgspec.defstruct(
     frozen=True,
     kw_only=True,
 )
-"""An alert as it was when it triggered, without its count; made from the record's public fields.
+"""An alert as it was when it triggered, made from the record's public fields.
 
-``notifications`` are left out of MQTT messages, which the broker's other clients can read.
+It has neither its count nor its ``notifications``: a receiver must not learn the addresses of the
+others.
 """
 
 
@@ -196,7 +195,7 @@ def _event_data(
     delivery: Delivery, box: SecretBox
 ) -> RecognitionEventData | AlertEventData | CameraEventData:
     if delivery.trigger is not None:
-        return alert_event_data(delivery.trigger, box)
+        return alert_event_data(delivery.trigger)
     if delivery.camera is not None:
         return camera_event_data(delivery.camera, box)
     assert delivery.recognition is not None, delivery.event
@@ -270,14 +269,10 @@ def _region(region: str | None, confidence: float | None) -> RegionPayload | Uns
     )
 
 
-def alert_event_data(trigger: AlertTrigger, box: SecretBox | None) -> AlertEventData:
-    """Return the data of an alert's event; without a box, without the alert's notifications.
-
-    Raises:
-        MisconfiguredError: its notifications were encrypted with another key.
-    """
+def alert_event_data(trigger: AlertTrigger) -> AlertEventData:
+    """Return the data of an alert's event."""
     return AlertEventData(
-        alert=_alert_payload(trigger, box),
+        alert=_alert_payload(trigger),
         recognition=recognition_payload(trigger.recognition),
         trigger_id=trigger.id,
         late=trigger.is_late or UNSET,
@@ -298,11 +293,10 @@ def notifications_of(alert: AlertConfig, box: SecretBox) -> tuple[Notification, 
     return msgspec.json.decode(text, type=tuple[Notification, ...])
 
 
-def _alert_payload(trigger: AlertTrigger, box: SecretBox | None) -> msgspec.Struct:
+def _alert_payload(trigger: AlertTrigger) -> msgspec.Struct:
     alert = trigger.alert
     return AlertPayload(
         id=alert.alert_id,
-        notifications=UNSET if box is None else shown_notifications(notifications_of(alert, box)),
         last_triggered_at=format_timestamp(trigger.triggered_ms),
         created_at=format_timestamp(alert.created_ms),
         **shared_fields(alert, AlertPayload),

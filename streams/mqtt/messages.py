@@ -125,7 +125,7 @@ def alert_message(names: TopicNames, trigger: AlertTrigger) -> Message:
         id=event_id(trigger_occurred_ms(trigger, name), name, str(trigger.id)),
         event=name,
         created_at=format_timestamp(trigger.decided_ms),
-        data=alert_event_data(trigger, None),
+        data=alert_event_data(trigger),
     )
     place = names.alert if name is EventName.ALERT_TRIGGERED else names.alert_settled
     topic = place(trigger.owner_id, trigger.recognition.camera_id)
