@@ -1,14 +1,17 @@
-"""Apprise addresses among an alert's notifications: masked in reads, kept where sent back. Pure."""
+"""Addresses of notifications that are hidden in reads, and kept if sent back. Pure."""
 
 import secrets
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeGuard
 
 import msgspec
 
-from api.alerts.schemas import AlertUpdate, AppriseNotificationBody
+from api.alerts.notification_schemas import AppriseNotificationBody
+from api.alerts.schemas import AlertUpdate
 from api.errors import ApiError, ErrorCode, FieldFault
 from common.apprise.services import is_masked
-from common.records.alerts import AppriseNotification, Notification
+from common.records.alerts import AppriseNotification, Notification, WebhookNotification
 
 _ID_BYTES = 4
 
@@ -52,6 +55,60 @@ def with_kept_services(
     if faults:
         raise ApiError(ErrorCode.INVALID_REQUEST, fields=faults)
     return tuple(kept)
+
+
+def with_kept_urls(
+    sent: Sequence[Notification], stored: Sequence[Notification]
+) -> tuple[Notification, ...]:
+    """Return notifications with the stored URL in the place of each scheme and host alone.
+
+    For a caller that is shown no more of a URL. Several stored URLs with one scheme and host are
+    kept in their order, and only all together.
+
+    Raises:
+        ApiError: 400, where it is not clear which stored URL is meant.
+    """
+    hidden: defaultdict[str, deque[Notification]] = defaultdict(deque)
+    for one in stored:
+        if isinstance(one, WebhookNotification):
+            hidden[one.masked().url].append(one)
+    counts = Counter(one.url.lower() for one in sent if _is_reduced(one))
+    faults = [
+        FieldFault(_path(number), _UNCLEAR)
+        for number, one in enumerate(sent)
+        if _is_reduced(one) and counts[one.url.lower()] != len(hidden[one.masked().url])
+    ]
+    if faults:
+        raise ApiError(ErrorCode.INVALID_REQUEST, fields=faults)
+    return tuple(hidden[one.masked().url].popleft() if _is_reduced(one) else one for one in sent)
+
+
+def refuse_reduced_urls(sent: Sequence[Notification], stored: Iterable[Notification]) -> None:
+    """Refuse URLs of a new alert that are what a stored one is shown as: the rest would be lost.
+
+    For a caller that is shown no more of a URL. ``stored`` are those of all alerts.
+
+    Raises:
+        ApiError: 400.
+    """
+    shown = {one.masked().url for one in stored if isinstance(one, WebhookNotification)}
+    faults = [
+        FieldFault(_path(number), _UNCLEAR)
+        for number, one in enumerate(sent)
+        if _is_reduced(one) and one.masked().url in shown
+    ]
+    if faults:
+        raise ApiError(ErrorCode.INVALID_REQUEST, fields=faults)
+
+
+_UNCLEAR = (
+    "names scheme and host of a stored URL, and it is not clear which one: send the whole URL, with"
+    " at least / as its path"
+)
+
+
+def _is_reduced(one: Notification) -> TypeGuard[WebhookNotification]:
+    return isinstance(one, WebhookNotification) and one.masked().url == one.url.lower()
 
 
 _UNKNOWN = "*** stands for a stored address, and none is stored for this notification: send it"

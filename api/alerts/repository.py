@@ -14,7 +14,7 @@ from api.accounts.repository import lock_owner, require_owner
 from api.db.records import alert_config
 from api.db.tables import Alert, Camera, Owner
 from api.limits.owner_limits import OwnerLimit, OwnerLimits
-from api.outbox.outbox import enqueue
+from api.outbox.outbox import enqueue, enqueue_owner
 from api.security.credentials import new_signing_secret
 from api.trail.plates import PlateHashes
 from common.alerting.rule import rule_cost
@@ -47,12 +47,14 @@ class AlertRow:
 class AlertListing:
     """All alerts of an owner, and the secret that signs their notifications to URLs.
 
+    The secret before it signs as well until ``previous_secret_until``.
     ``counted_at`` is when it was counted how often they triggered; None: it is not known just now.
     ``sends_email``: their e-mail notifications are sent.
     """
 
     alerts: tuple[AlertRow, ...]
     notification_secret: str | None
+    previous_secret_until: datetime | None = None
     counted_at: datetime | None = None
     sends_email: bool = False
 
@@ -80,7 +82,26 @@ class AlertRepository:
         return AlertListing(
             tuple(self._row(alert, owner) for alert in found),
             None if secret is None else self._box.decrypt(secret),
+            owner.previous_notification_secret_until,
         )
+
+    def rotate_secret(
+        self, session: Session, owner_id: UUID, secret: str, until: datetime | None
+    ) -> bool:
+        """Replace the secret of an account's notifications and publish it; False if it has none.
+
+        The secret before it signs as well until ``until``.
+        """
+        owner = lock_owner(session, owner_id)
+        before = owner.notification_secret_encrypted
+        if before is None:
+            return False
+        owner.previous_notification_secret_encrypted = None if until is None else before
+        owner.previous_notification_secret_until = until
+        owner.notification_secret_encrypted = self._box.encrypt(secret)
+        session.flush()
+        enqueue_owner(session, owner)
+        return True
 
     def insert(
         self, session: Session, owner_id: UUID, fields: Mapping[str, Any], limits: OwnerLimits

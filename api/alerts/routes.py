@@ -1,6 +1,7 @@
 """``/api/alertas``, and why alerts fired for a recognition."""
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Response
@@ -16,11 +17,13 @@ from api.alerts.insight_schemas import (
     test_result,
     trigger_list,
 )
+from api.alerts.repository import AlertRow
 from api.alerts.schemas import (
     AlertAnswer,
     AlertCreate,
     AlertList,
     AlertUpdate,
+    NotificationSecretAnswer,
     alert_body,
     alert_list,
 )
@@ -32,13 +35,18 @@ from api.openapi import BODY_ERRORS, error_responses
 from api.paging.lists import CursorsDep, ListFilter, ListQuery, page_of
 from api.recognitions.service import Recognitions
 from api.security.actions import Action
-from api.security.permissions import BodyKind, Scope, requires
+from api.security.credentials import new_signing_secret
+from api.security.permissions import BodyKind, Principal, Scope, requires
+from api.security.rotation import RotateSecret
 
 router = APIRouter(route_class=GuardedRoute, tags=["Alerts"])
 
 AlertsDep = Annotated[Alerts, Depends(service(Alerts))]
 InsightDep = Annotated[AlertInsight, Depends(service(AlertInsight))]
 RecognitionsDep = Annotated[Recognitions, Depends(service(Recognitions))]
+
+_NEW_SECRET = RotateSecret()
+"""Stands for a body that is not sent."""
 
 
 @router.get(
@@ -50,11 +58,15 @@ RecognitionsDep = Annotated[Recognitions, Depends(service(Recognitions))]
 async def list_alerts(
     alerts: AlertsDep, cursors: CursorsDep, caller: Caller, query: Annotated[ListQuery, Query()]
 ) -> AlertList:
-    """Return the caller's alerts, newest first; all of them unless a page is asked for."""
+    """Return the caller's alerts, newest first; all of them unless a page is asked for.
+
+    A key without webhooks:read sees no notification secret, and scheme and host of the URLs.
+    """
     listing = await alerts.all_of(caller.owner_id)
     wanted = ListFilter("alertas", caller.owner_id)
     page, next_key = page_of(listing.alerts, query, wanted, cursors, lambda row: row)
-    return alert_list(replace(listing, alerts=tuple(page)), next_key)
+    listing = replace(listing, alerts=tuple(page))
+    return alert_list(listing, next_key, shows_secrets=caller.sees_secrets)
 
 
 @router.post(
@@ -66,8 +78,8 @@ async def list_alerts(
 @requires(Scope.ALERTS_WRITE, BodyKind.JSON)
 async def create_alert(alerts: AlertsDep, caller: Caller, body: AlertCreate) -> AlertAnswer:
     """Make an alert. URLs outside of the public internet are refused."""
-    row = await alerts.create(caller.owner_id, body)
-    return AlertAnswer(alert=alert_body(row))
+    row = await alerts.create(caller, body)
+    return _answer(caller, row)
 
 
 @router.get(
@@ -76,7 +88,7 @@ async def create_alert(alerts: AlertsDep, caller: Caller, body: AlertCreate) -> 
 @requires(Scope.ALERTS_READ)
 async def get_alert(alerts: AlertsDep, caller: Caller, id: ResourceId) -> AlertAnswer:
     """Return one of the caller's alerts."""
-    return AlertAnswer(alert=alert_body(await alerts.one(caller.owner_id, id)))
+    return _answer(caller, await alerts.one(caller.owner_id, id))
 
 
 @router.put(
@@ -88,9 +100,11 @@ async def get_alert(alerts: AlertsDep, caller: Caller, id: ResourceId) -> AlertA
 async def update_alert(
     alerts: AlertsDep, caller: Caller, id: ResourceId, body: AlertUpdate
 ) -> AlertAnswer:
-    """Change the fields that are sent; the others stay, also within ``schedule``."""
-    row = await alerts.update(caller.owner_id, id, body)
-    return AlertAnswer(alert=alert_body(row))
+    """Change the fields that are sent; the others stay, also within ``schedule``.
+
+    A URL that a key without webhooks:read sends back as scheme and host stays as it is stored.
+    """
+    return _answer(caller, await alerts.update(caller, id, body))
 
 
 @router.delete(
@@ -159,3 +173,33 @@ async def test_alert(insight: InsightDep, caller: Caller, body: AlertTest) -> Al
     """Say what an alert would have fired for in a span of time. Nothing is kept or sent."""
     replay = await insight.test(caller.owner_id, body.alert, body.backtest())
     return test_result(replay)
+
+
+@router.post(
+    "/api/alertas/rotate-notification-secret",
+    summary="Rotate the notification secret",
+    responses=error_responses(*BODY_ERRORS, ErrorCode.NOT_FOUND),
+)
+# The answer shows the secret.
+@requires(
+    Scope.ALERTS_WRITE,
+    BodyKind.JSON,
+    body_optional=True,
+    also=frozenset({Scope.WEBHOOKS_READ}),
+)
+async def rotate_notification_secret(
+    alerts: AlertsDep, caller: Caller, body: RotateSecret = _NEW_SECRET
+) -> NotificationSecretAnswer:
+    """Replace the secret that signs what alerts send to URLs.
+
+    For ``overlapHours`` the old one signs as well.
+    """
+    secret = body.secret or new_signing_secret()
+    until = await alerts.rotate_secret(caller.owner_id, secret, timedelta(hours=body.overlap_hours))
+    return NotificationSecretAnswer(
+        notification_secret=secret, previous_notification_secret_until=until
+    )
+
+
+def _answer(caller: Principal, row: AlertRow) -> AlertAnswer:
+    return AlertAnswer(alert=alert_body(row, shows_urls=caller.sees_secrets))

@@ -1,32 +1,30 @@
 """JSON of the alerts resource."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 from uuid import UUID
 
-import msgspec
-from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, create_model
+from pydantic import AfterValidator, BeforeValidator, Field, create_model
 
+from api.alerts.notification_schemas import Notifications, NotificationView, notification_views
 from api.alerts.repository import AlertListing, AlertRow
-from api.errors import VARIANT, ApiError, ErrorCode, FieldFault
+from api.errors import ApiError, ErrorCode, FieldFault
 from api.paging.lists import next_key_field
 from api.schemas import (
     CleanText,
     FreeText,
     JsonBoolean,
     NameText,
-    OutboundAddress,
     RequestModel,
     ResponseModel,
     ShortNumber,
     Timestamp,
     TimeZone,
+    is_absent,
     json_number,
     without_repeats,
 )
-from api.validation.fields import check_email_address, field_check, uuid_text, validation_rules
-from common.apprise.services import service_scheme
-from common.errors import InvalidInputError
+from api.validation.fields import field_check, future, uuid_text, validation_rules
 from common.plates.normalise import list_entry
 from common.records.alerts import (
     ALERT_FIELDS,
@@ -34,18 +32,12 @@ from common.records.alerts import (
     CooldownScope,
     PlateMatchMode,
     Weekday,
-    shown_notifications,
 )
 
 MAX_WRITTEN_PLATE = 64
 MAX_PLATE_NAME = 100
 _MAX_CAMERAS = 1000
-MAX_NOTIFICATIONS = 20
-MAX_ADDRESSES = 50
-MAX_DESTINATIONS = 100
-"""Each firing is a delivery for each of them, which holds the whole alert."""
 _MINUTES_OF_A_YEAR = 366 * 24 * 60
-_KINDS = ("email", "webhook", "apprise")
 
 
 def _plate(text: str) -> str:
@@ -62,56 +54,6 @@ def _no_more_than_allowed(plates: Any) -> Any:
             ErrorCode.LIMIT_REACHED, f"An alert has at most {limit} plates.", fields=(fault,)
         )
     return plates
-
-
-def _kind(notification: Any) -> str | None:
-    kind = notification.get("type") if isinstance(notification, dict) else None
-    return f"{VARIANT}{kind}" if kind in _KINDS else None
-
-
-class EmailNotificationBody(RequestModel):
-    """Write to e-mail addresses."""
-
-    type: Annotated[str, Field(pattern="^email$")]
-    addresses: Annotated[
-        list[Annotated[str, AfterValidator(check_email_address)]],
-        Field(min_length=1, max_length=MAX_ADDRESSES, examples=[["guard@example.com"]]),
-    ]
-
-
-class WebhookNotificationBody(RequestModel):
-    """Send to a URL."""
-
-    type: Annotated[str, Field(pattern="^webhook$")]
-    url: OutboundAddress
-
-
-def _service_address(text: str) -> str:
-    try:
-        service_scheme(text)
-    except InvalidInputError as error:
-        raise ValueError(str(error)) from error
-    return text
-
-
-class AppriseNotificationBody(RequestModel):
-    """Tell people by the service of an Apprise address."""
-
-    type: Annotated[str, Field(pattern="^apprise$")]
-    url: Annotated[str, AfterValidator(_service_address)]
-    id: Annotated[CleanText, Field(max_length=32)] = ""
-
-
-_AnyBody = EmailNotificationBody | WebhookNotificationBody | AppriseNotificationBody
-
-
-def _few_destinations(notifications: list[_AnyBody]) -> list[_AnyBody]:
-    counts = (
-        len(one.addresses) if isinstance(one, EmailNotificationBody) else 1 for one in notifications
-    )
-    if sum(counts) > MAX_DESTINATIONS:
-        raise ValueError(f"may name at most {MAX_DESTINATIONS} addresses and URLs together")
-    return notifications
 
 
 Name = Annotated[NameText, Field(min_length=1, max_length=200, examples=["Stolen cars"])]
@@ -164,24 +106,6 @@ Tolerance = Annotated[
     Field(ge=0, le=2, description="Look-alike and edit errors that are allowed."),
     BeforeValidator(json_number),
 ]
-NotificationBody = Annotated[
-    Annotated[EmailNotificationBody, Tag(f"{VARIANT}email")]
-    | Annotated[WebhookNotificationBody, Tag(f"{VARIANT}webhook")]
-    | Annotated[AppriseNotificationBody, Tag(f"{VARIANT}apprise")],
-    Discriminator(
-        _kind,
-        custom_error_type="notification_type",
-        custom_error_message="must be an object with the type email, webhook or apprise",
-    ),
-]
-Notifications = Annotated[
-    list[NotificationBody],
-    Field(
-        max_length=MAX_NOTIFICATIONS,
-        description=f"At most {MAX_DESTINATIONS} addresses and URLs together.",
-    ),
-    AfterValidator(_few_destinations),
-]
 
 
 class ScheduleBody(RequestModel):
@@ -231,34 +155,6 @@ class ScheduleView(ResponseModel):
     start_time: str
     end_time: str
     days_of_week: list[Weekday]
-
-
-class EmailNotificationView(ResponseModel):
-    """Write to e-mail addresses."""
-
-    type: Literal["email"] = "email"
-    addresses: list[str]
-
-
-class WebhookNotificationView(ResponseModel):
-    """Send to a URL."""
-
-    type: Literal["webhook"] = "webhook"
-    url: str
-
-
-class AppriseNotificationView(ResponseModel):
-    """Tell people by a service."""
-
-    type: Literal["apprise"] = "apprise"
-    url: str
-    id: str
-
-
-NotificationView = Annotated[
-    EmailNotificationView | WebhookNotificationView | AppriseNotificationView,
-    Field(discriminator="type"),
-]
 
 
 # The record's public fields, under their own types but for these.
@@ -317,18 +213,31 @@ class AlertList(ResponseModel):
     )
     notification_secret: str | None = Field(
         description="Signs what alerts send to the URLs among their notifications; made with the "
-        "first alert."
+        "first alert. Null where the key may not read webhooks."
+    )
+    previous_notification_secret_until: Timestamp | None = Field(
+        exclude_if=is_absent,
+        description="Until then the secret before the last rotation signs as well.",
     )
 
 
-def alert_body(row: AlertRow) -> AlertBody:
-    """Return the JSON form of an alert."""
+class NotificationSecretAnswer(ResponseModel):
+    """The secret that signs what alerts send to URLs."""
+
+    notification_secret: str = Field(description="The secret.")
+    previous_notification_secret_until: Timestamp | None = Field(
+        description="Until then the secret before this one signs as well."
+    )
+
+
+def alert_body(row: AlertRow, *, shows_urls: bool) -> AlertBody:
+    """Return the JSON form of an alert, with the URLs of its notifications whole or reduced."""
     shown: AlertBody = AlertBody.model_validate(
         {
             "id": row.id,
             **{name: getattr(row.config, name) for name in ALERT_FIELDS},
             "plate_names": row.config.plate_names,
-            "notifications": msgspec.to_builtins(shown_notifications(row.notifications)),
+            "notifications": notification_views(row.notifications, shows_urls=shows_urls),
             "trigger_count": row.trigger_count,
             "last_triggered_at": row.last_triggered_at,
             "created_at": row.created_at,
@@ -338,12 +247,13 @@ def alert_body(row: AlertRow) -> AlertBody:
     return shown
 
 
-def alert_list(listing: AlertListing, next_key: str | None) -> AlertList:
+def alert_list(listing: AlertListing, next_key: str | None, *, shows_secrets: bool) -> AlertList:
     """Return the JSON form of an owner's alerts, or of a page of them."""
     return AlertList(
         next_key=next_key,
-        alerts=[alert_body(row) for row in listing.alerts],
+        alerts=[alert_body(row, shows_urls=shows_secrets) for row in listing.alerts],
         counted_at=listing.counted_at,
         sends_email=listing.sends_email,
-        notification_secret=listing.notification_secret,
+        notification_secret=listing.notification_secret if shows_secrets else None,
+        previous_notification_secret_until=future(listing.previous_secret_until),
     )

@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from typing import Any, Protocol
 from uuid import UUID
 
@@ -23,7 +24,13 @@ from analytics_sql.triggers import (
 )
 from api.accounts.repository import lock_owner
 from api.adapters.outbound import OutboundGate
-from api.alerts.masked_services import service_urls, with_kept_services
+from api.alerts.masked_services import (
+    refuse_reduced_urls,
+    service_urls,
+    with_kept_services,
+    with_kept_urls,
+)
+from api.alerts.notification_schemas import WebhookNotificationBody
 from api.alerts.repository import (
     AlertListing,
     AlertRepository,
@@ -31,14 +38,12 @@ from api.alerts.repository import (
     changes_cost,
     unknown_cameras,
 )
-from api.alerts.schemas import (
-    AlertCreate,
-    AlertUpdate,
-    WebhookNotificationBody,
-)
+from api.alerts.schemas import AlertCreate, AlertUpdate
 from api.db.database import Database
 from api.errors import ApiError, ErrorCode, FieldFault, found
 from api.limits.owner_limits import OwnerLimits
+from api.security.credentials import overlap_end
+from api.security.permissions import Principal
 from api.validation.fields import from_unix_ms, from_unix_ms_if_any
 from common.errors import PlatestreamError
 from common.plates.names import names_of_entries, unlisted
@@ -48,6 +53,7 @@ log = structlog.get_logger()
 
 _MAX_OWNERS = 10_000
 _WAIT_SECONDS = 0.5
+_NO_SECRET = "The account has no notification secret yet; it is made with the first alert."
 
 
 class TriggerStore(Protocol):
@@ -211,7 +217,7 @@ class Alerts:
         """End what is under way in the background."""
         await self._history.close()
 
-    async def create(self, owner_id: UUID, body: AlertCreate) -> AlertRow:
+    async def create(self, caller: Principal, body: AlertCreate) -> AlertRow:
         """Make an alert.
 
         Raises:
@@ -219,9 +225,9 @@ class Alerts:
         """
         await self._gate.check(outbound_urls(body), service_urls(body))
         fields = all_fields(body)
-        return await self._database.run(lambda session: self._insert(session, owner_id, fields))
+        return await self._database.run(lambda session: self._insert(session, caller, fields))
 
-    async def update(self, owner_id: UUID, alert_id: UUID, body: AlertUpdate) -> AlertRow:
+    async def update(self, caller: Principal, alert_id: UUID, body: AlertUpdate) -> AlertRow:
         """Change the fields that were sent.
 
         Raises:
@@ -229,9 +235,27 @@ class Alerts:
         """
         await self._gate.check(outbound_urls(body), service_urls(body))
         row = await self._database.run(
-            lambda session: self._change(session, owner_id, alert_id, body)
+            lambda session: self._change(session, caller, alert_id, body)
         )
-        return counted(row, await self._history.of(owner_id))
+        return counted(row, await self._history.of(caller.owner_id))
+
+    async def rotate_secret(
+        self, owner_id: UUID, secret: str, overlap: timedelta
+    ) -> datetime | None:
+        """Replace the secret of an account's notifications; the old one signs for ``overlap``.
+
+        Return until when it does, or None if it signs no more.
+
+        Raises:
+            ApiError: 404, the account has no secret yet.
+        """
+        until = overlap_end(overlap)
+        is_replaced = await self._database.run(
+            lambda session: self._rows.rotate_secret(session, owner_id, secret, until)
+        )
+        if not is_replaced:
+            raise ApiError(ErrorCode.NOT_FOUND, _NO_SECRET)
+        return until
 
     async def delete(self, owner_id: UUID, alert_id: UUID) -> None:
         """Delete an alert.
@@ -245,16 +269,20 @@ class Alerts:
         if not deleted:
             raise ApiError(ErrorCode.NOT_FOUND)
 
-    def _insert(self, session: Session, owner_id: UUID, fields: Mapping[str, Any]) -> AlertRow:
+    def _insert(self, session: Session, caller: Principal, fields: Mapping[str, Any]) -> AlertRow:
+        owner_id, sent = caller.owner_id, fields["notifications"]
         check_cameras(session, owner_id, fields["camera_ids"])
-        kept = with_kept_services(fields["notifications"], ())
+        if not caller.sees_secrets:
+            alerts = self._rows.all_of(session, owner_id).alerts
+            refuse_reduced_urls(sent, (one for alert in alerts for one in alert.notifications))
+        kept = with_kept_services(sent, ())
         named = _with_names(fields, (), {})
         return self._rows.insert(session, owner_id, {**named, "notifications": kept}, self._limits)
 
     def _change(
-        self, session: Session, owner_id: UUID, alert_id: UUID, body: AlertUpdate
+        self, session: Session, caller: Principal, alert_id: UUID, body: AlertUpdate
     ) -> AlertRow:
-        fields = sent_fields(body)
+        fields, owner_id = sent_fields(body), caller.owner_id
         if changes_cost(fields):
             # Before the alert: so do those who delete both.
             lock_owner(session, owner_id)
@@ -263,7 +291,9 @@ class Alerts:
         known = row.config.camera_ids
         check_cameras(session, owner_id, fields.get("camera_ids", ()), known=known)
         if "notifications" in fields:
-            fields["notifications"] = with_kept_services(fields["notifications"], row.notifications)
+            sent, stored = fields["notifications"], row.notifications
+            sent = sent if caller.sees_secrets else with_kept_urls(sent, stored)
+            fields["notifications"] = with_kept_services(sent, stored)
         named = _with_names(fields, row.config.plates, row.config.plate_names)
         return self._rows.change(session, alert_id, named, self._limits)
 

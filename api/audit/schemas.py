@@ -25,6 +25,7 @@ _FIELDS: Final[Mapping[str, str]] = {
     "min_plate_width_px": "minPlateWidth",
     "url_encrypted": "url",
     "secret_encrypted": "secret",
+    "notification_secret_encrypted": "notificationSecret",
     "headers_encrypted": "headers",
     "notifications_encrypted": "notifications",
     "password_hash": "password",

@@ -25,7 +25,7 @@ from api.cli.people import owner_people, owner_unbind
 from api.cli.shared import EmailOption, in_database, in_family, load_command_settings, shown_time
 from api.credits import repository as credits_repository
 from api.credits.repository import EntryKind
-from api.outbox.outbox import enqueue_limits
+from api.outbox.outbox import enqueue_owner
 from api.security.permissions import ALL_SCOPES, Scope
 from api.sessions.account import change_timezone
 from common.errors import InvalidInputError
@@ -224,7 +224,7 @@ def owner_limits(
         after = kept | _sizes(sizes)
         if after != owner.limits:
             owner.limits = after
-            enqueue_limits(session, owner)
+            enqueue_owner(session, owner)
         return after
 
     own = in_database(work)

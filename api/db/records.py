@@ -13,6 +13,7 @@ from api.validation.fields import to_unix_ms
 from common.records.alerts import AlertConfig
 from common.records.cameras import CameraConfig
 from common.records.codec import Record
+from common.records.owners import OwnerConfig
 from common.records.webhooks import WebhookConfig
 
 _R = TypeVar("_R", bound=Record)
@@ -27,6 +28,17 @@ def alert_config(alert: Alert, owner: Owner) -> AlertConfig:
         timezone=alert.timezone or owner.timezone,
         notification_secret_encrypted=owner.notification_secret_encrypted or "",
         created_ms=to_unix_ms(alert.created_at),
+    )
+
+
+def owner_config(owner: Owner) -> OwnerConfig:
+    """Return the record of an account."""
+    until = owner.previous_notification_secret_until
+    return _record(
+        OwnerConfig,
+        owner,
+        owner_id=owner.id,
+        previous_notification_secret_until_ms=None if until is None else to_unix_ms(until),
     )
 
 

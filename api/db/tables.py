@@ -53,6 +53,8 @@ class Owner(Base):
     email: Mapped[str] = mapped_column(unique=True)
     timezone: Mapped[str] = mapped_column(server_default="UTC")
     notification_secret_encrypted: Mapped[str | None]
+    previous_notification_secret_encrypted: Mapped[str | None]
+    previous_notification_secret_until: Mapped[datetime | None]
     limits: Mapped[dict[str, int]] = mapped_column(JSONB, server_default=text("'{}'::jsonb"))
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
 

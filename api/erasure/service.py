@@ -18,7 +18,7 @@ from api.erasure.images import ErasedImageRemoval
 from api.erasure.models import EndedAccount, ErasedOwner, ErasedPlate, Misreading
 from api.erasure.rows import open_rows
 from api.errors import DependencyUnavailableError
-from api.outbox.outbox import forget_limits
+from api.outbox.outbox import forget_owner
 from api.outbox.removal import forget_owner_rows
 from api.trail.entries import forget_account
 from api.webhooks.repository import delete_webhooks_of
@@ -122,7 +122,7 @@ def delete_account(session: Session, owner_id: UUID) -> EndedAccount:
     session.execute(text("SET LOCAL statement_timeout = '10min'"))
     late = end_account(session, owner_id)
     entries = count_entries(session, owner_id)
-    forget_limits(session, owner_id)
+    forget_owner(session, owner_id)
     forget_owner_rows(session, owner_id)
     delete_owner(session, owner_id)
     forget_account(session, owner_id)

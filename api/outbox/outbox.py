@@ -8,11 +8,10 @@ from uuid import UUID, uuid4
 from sqlalchemy import Select, Table, bindparam, func, insert, select
 from sqlalchemy.orm import Session
 
-from api.db.records import alert_config, camera_config, webhook_config
+from api.db.records import alert_config, camera_config, owner_config, webhook_config
 from api.db.tables import Alert, Camera, ConfigOutbox, Owner, Webhook
 from api.outbox.traced_values import with_trace
 from common.records.codec import Record, encode
-from common.records.owners import OwnerConfig
 from common.records.topics import (
     CONFIG_ALERTS,
     CONFIG_CAMERAS,
@@ -137,24 +136,28 @@ def republish_all(session: Session) -> int:
     return _cameras(session) + _alerts(session) + _webhooks(session) + _owners(session)
 
 
-def enqueue_limits(session: Session, owner: Owner) -> None:
-    """Tell the stages of a locked owner's own limits."""
-    record = OwnerConfig(owner_id=owner.id, limits=owner.limits) if owner.limits else None
+def enqueue_owner(session: Session, owner: Owner) -> None:
+    """Publish the record of a locked account: its limits and its notification secrets."""
+    record = owner_config(owner) if _is_published(owner) else None
     enqueue(session, CONFIG_OWNERS, str(owner.id), record)
 
 
-def forget_limits(session: Session, owner_id: UUID) -> None:
-    """Tell the stages that an account that is removed has no limits of its own any more."""
+def forget_owner(session: Session, owner_id: UUID) -> None:
+    """Delete the published record of an account that is removed."""
     owner = session.get(Owner, owner_id)
-    if owner is not None and owner.limits:
+    if owner is not None and _is_published(owner):
         enqueue(session, CONFIG_OWNERS, str(owner_id), None)
+
+
+def _is_published(owner: Owner) -> bool:
+    return bool(owner.limits) or owner.notification_secret_encrypted is not None
 
 
 def _owners(session: Session) -> int:
     found = session.scalars(select(Owner).order_by(Owner.id).with_for_update(read=True)).all()
-    own = [owner for owner in found if owner.limits]
+    own = [owner for owner in found if _is_published(owner)]
     for owner in own:
-        enqueue_limits(session, owner)
+        enqueue_owner(session, owner)
     return len(own)
 
 

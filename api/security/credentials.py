@@ -11,6 +11,7 @@ import hashlib
 import re
 import secrets
 import zlib
+from datetime import UTC, datetime, timedelta
 from functools import cache
 
 from argon2 import PasswordHasher
@@ -121,3 +122,8 @@ def new_signing_secret() -> str:
     **Source:** the Standard Webhooks specification: ``whsec_`` and base64.
     """
     return _SECRET_PREFIX + base64.b64encode(secrets.token_bytes(_SECRET_BYTES)).decode("ascii")
+
+
+def overlap_end(overlap: timedelta) -> datetime | None:
+    """Return until when a secret that is replaced now signs as well, or None for no overlap."""
+    return datetime.now(UTC).replace(microsecond=0) + overlap if overlap else None

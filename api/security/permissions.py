@@ -225,6 +225,11 @@ class Principal:
     key: KeyIdentity | None = None
 
     @property
+    def sees_secrets(self) -> bool:
+        """Whether answers show signing secrets, values of headers and whole URLs of receivers."""
+        return Scope.WEBHOOKS_READ in self.scopes
+
+    @property
     def is_session(self) -> bool:
         """Whether a session calls, and no key."""
         return self.person is not None

@@ -196,3 +196,8 @@ def validating_by(rules: ValidationRules) -> Iterator[None]:
         yield
     finally:
         _RULES.reset(token)
+
+
+def future(moment: datetime | None) -> datetime | None:
+    """Return a moment that is still to come, None for one that is past."""
+    return moment if moment is not None and moment > datetime.now(UTC) else None

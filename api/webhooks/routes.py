@@ -12,16 +12,16 @@ from api.openapi import BODY_ERRORS, error_responses
 from api.paging.lists import CursorsDep, ListFilter, ListQuery, page_of
 from api.security.credentials import new_signing_secret
 from api.security.permissions import BodyKind, Principal, Scope, requires
+from api.security.rotation import RotateSecret
 from api.webhooks.repository import WebhookRow
 from api.webhooks.schemas import (
-    RotateSecret,
     WebhookAnswer,
     WebhookCreate,
     WebhookList,
     WebhookUpdate,
     webhook_body,
 )
-from api.webhooks.service import Webhooks, may_read
+from api.webhooks.service import Webhooks
 
 router = APIRouter(route_class=GuardedRoute, tags=["Webhooks"])
 
@@ -60,8 +60,9 @@ async def create_webhook(
 ) -> WebhookAnswer:
     """Register a webhook. Addresses outside of the public internet are refused.
 
-    The answer shows it whole. Later answers show its secret and the values of its headers to
-    keys with the scope webhooks:read only; to others, *** stands for each.
+    The answer shows it whole. Later answers show its secret, the values of its headers and the
+    whole URL to keys with the scope webhooks:read only. Other keys see *** for each value, and
+    scheme and host of the URL.
     """
     row = await webhooks.create(caller.owner_id, body)
     return WebhookAnswer(webhook=webhook_body(row, shows_secrets=True))
@@ -87,7 +88,8 @@ async def update_webhook(
 ) -> WebhookAnswer:
     """Change the fields that are sent; the others stay. ``headers`` are replaced as a whole.
 
-    A secret or a value *** stays as it is stored. Values that the key may not read go to no other
+    A secret or a value *** stays as it is stored, and so does a URL that a key without
+    webhooks:read sends back as scheme and host. Values that the key may not read go to no other
     scheme, host or port: with such an address, headers are sent anew.
     """
     row = await webhooks.update(caller, id, body)
@@ -131,4 +133,4 @@ async def rotate_secret(
 
 
 def _answer(caller: Principal, row: WebhookRow) -> WebhookAnswer:
-    return WebhookAnswer(webhook=webhook_body(row, shows_secrets=may_read(caller)))
+    return WebhookAnswer(webhook=webhook_body(row, shows_secrets=caller.sees_secrets))

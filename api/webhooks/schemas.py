@@ -1,13 +1,11 @@
 """JSON of the webhooks resource."""
 
-from datetime import UTC, datetime
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from api.paging.lists import next_key_field
 from api.schemas import (
-    CleanText,
     JsonBoolean,
     NameText,
     OutboundAddress,
@@ -15,17 +13,15 @@ from api.schemas import (
     ResponseModel,
     Timestamp,
     few_names,
-    json_number,
     without_repeats,
 )
-from api.security.credentials import MAX_SECRET_CHARACTERS
+from api.security.rotation import NOTHING_HIDDEN, NewSecret, Secret
+from api.validation.fields import future
 from api.webhooks.repository import WebhookRow
 from common.errors import InvalidInputError
 from common.records.webhooks import MAX_HEADERS, EventName, check_header_name, check_header_value
+from common.urls.outbound import scheme_and_host
 from common.urls.streams import MASK
-
-_WEEK_HOURS = 168
-_NOTHING_HIDDEN = f"may not be {MASK}, which stands for a value that is stored and not shown"
 
 
 def _header_name(name: str) -> str:
@@ -50,15 +46,9 @@ def _named_once(headers: dict[str, str]) -> dict[str, str]:
     return headers
 
 
-def _not_hidden(value: str) -> str:
-    if value == MASK:
-        raise ValueError(_NOTHING_HIDDEN)
-    return value
-
-
 def _none_hidden(headers: dict[str, str]) -> dict[str, str]:
     if MASK in headers.values():
-        raise ValueError(_NOTHING_HIDDEN)
+        raise ValueError(NOTHING_HIDDEN)
     return headers
 
 
@@ -73,15 +63,6 @@ SubscribedEvent = Literal[
 
 
 Name = Annotated[NameText, Field(min_length=1, max_length=200, examples=["Gate controller"])]
-Secret = Annotated[
-    CleanText,
-    Field(
-        min_length=1,
-        max_length=MAX_SECRET_CHARACTERS,
-        description="Key of the signatures; made by the service where none is given.",
-        examples=["whsec_3X1yq0h3PBl1c2r7m4iT8Q0wq6b8v1u7nZ3m9k2s5dE="],
-    ),
-]
 Events = Annotated[
     list[SubscribedEvent],
     Field(min_length=1, max_length=100, examples=[["recognition.created", "alert.triggered"]]),
@@ -100,11 +81,7 @@ Headers = Annotated[
     BeforeValidator(few_names),
 ]
 
-NewSecret = Annotated[Secret, AfterValidator(_not_hidden)]
 NewHeaders = Annotated[Headers, AfterValidator(_none_hidden)]
-
-OverlapHours = Annotated[float, Field(ge=0, le=_WEEK_HOURS), BeforeValidator(json_number)]
-
 
 _SHOWN_ONLY = frozenset(
     {
@@ -149,13 +126,6 @@ class WebhookUpdate(RequestModel):
     headers: Headers = Field(default_factory=dict)
 
 
-class RotateSecret(RequestModel):
-    """A new signing secret; the old one signs as well for a while."""
-
-    secret: NewSecret | None = None
-    overlap_hours: OverlapHours = 24
-
-
 class WebhookBody(ResponseModel):
     """A webhook as reads show it."""
 
@@ -195,13 +165,13 @@ class WebhookList(ResponseModel):
 
 
 def webhook_body(row: WebhookRow, *, shows_secrets: bool) -> WebhookBody:
-    """Return the JSON form of a webhook; secret and values of headers in the clear or hidden."""
+    """Return the JSON form of a webhook; its URL, secret and values of headers whole or hidden."""
     config, history = row.config, row.history
     headers = dict(row.headers) if shows_secrets else dict.fromkeys(row.headers, MASK)
     return WebhookBody(
         id=str(row.id),
         name=config.name,
-        url=row.url,
+        url=row.url if shows_secrets else scheme_and_host(row.url),
         secret=row.secret if shows_secrets else MASK,
         enabled=config.enabled,
         events=list(config.events),
@@ -211,10 +181,6 @@ def webhook_body(row: WebhookRow, *, shows_secrets: bool) -> WebhookBody:
         last_delivery_at=history.last_delivery_at,
         last_delivery_status=history.last_delivery_status,
         disabled_reason=history.disabled_reason,
-        previous_secret_until=_future(row.previous_secret_until),
+        previous_secret_until=future(row.previous_secret_until),
         created_at=row.created_at,
     )
-
-
-def _future(moment: datetime | None) -> datetime | None:
-    return moment if moment is not None and moment > datetime.now(UTC) else None

@@ -1,7 +1,7 @@
 """Webhooks listed, registered, changed and deleted; secrets rotated."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -13,8 +13,8 @@ from api.db.database import Database
 from api.errors import ApiError, ErrorCode, found, invalid_field
 from api.limits.owner_limits import OwnerLimits
 from api.people.repository import administrator_addresses
-from api.security.credentials import new_signing_secret
-from api.security.permissions import Principal, Scope
+from api.security.credentials import new_signing_secret, overlap_end
+from api.security.permissions import Principal
 from api.webhooks.disabled_email import DisabledWebhookEmail
 from api.webhooks.repository import (
     WebhookRepository,
@@ -23,7 +23,7 @@ from api.webhooks.repository import (
 from api.webhooks.schemas import WebhookCreate, WebhookUpdate
 from api.webhooks.status_cache import WebhookStatusCache
 from common.records.deliveries import WebhookStatus
-from common.urls.outbound import outbound_endpoint
+from common.urls.outbound import outbound_endpoint, scheme_and_host
 from common.urls.streams import MASK
 
 _URL, _HEADERS = "url", "headers"
@@ -44,23 +44,25 @@ def _fields(body: WebhookCreate | WebhookUpdate, names: Iterable[str]) -> dict[s
     return {name: getattr(body, name) for name in names}
 
 
-def may_read(caller: Principal) -> bool:
-    """Tell whether a caller may know secrets and values of headers."""
-    return Scope.WEBHOOKS_READ in caller.scopes
-
-
-def with_stored(fields: Mapping[str, Any], row: WebhookRow, *, may_read: bool) -> dict[str, Any]:
+def with_stored(
+    fields: Mapping[str, Any], row: WebhookRow, *, sees_secrets: bool
+) -> dict[str, Any]:
     """Return the fields that were sent, with what is stored in the place of each ``***``.
+
+    A caller that does not see secrets is shown scheme and host of the URL. If it sends them back,
+    the stored URL stays.
 
     Raises:
         ApiError: 400; a header has no stored value, or values that the caller may not read would
             go to another scheme, host or port.
     """
     wanted = {name: value for name, value in fields.items() if (name, value) != ("secret", MASK)}
+    if not sees_secrets and wanted.get(_URL) == scheme_and_host(row.url):
+        del wanted[_URL]
     sent: Mapping[str, str] | None = wanted.get(_HEADERS)
     keeps_values = bool(row.headers) if sent is None else MASK in sent.values()
     moves = _URL in wanted and outbound_endpoint(wanted[_URL]) != outbound_endpoint(row.url)
-    if keeps_values and moves and not may_read:
+    if keeps_values and moves and not sees_secrets:
         raise invalid_field(
             _HEADERS,
             "must be sent with their values to another host by a key without webhooks:read",
@@ -145,7 +147,7 @@ class Webhooks:
         Raises:
             ApiError: 404.
         """
-        until = datetime.now(UTC).replace(microsecond=0) + overlap if overlap else None
+        until = overlap_end(overlap)
 
         def work(session: Session) -> WebhookRow:
             found(self._rows.lock(session, owner_id, webhook_id))
@@ -194,7 +196,7 @@ class Webhooks:
         self, session: Session, caller: Principal, webhook_id: UUID, body: WebhookUpdate
     ) -> WebhookRow:
         row = found(self._rows.lock(session, caller.owner_id, webhook_id))
-        sent = with_stored(sent_fields(body), row, may_read=may_read(caller))
+        sent = with_stored(sent_fields(body), row, sees_secrets=caller.sees_secrets)
         # What the stage has switched off is off, also where the row does not say so yet.
         current = self._statuses.shown(row)
         fields = {"enabled": current.config.enabled, **sent}

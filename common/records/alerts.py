@@ -1,6 +1,6 @@
 """An alert's rule, as the stages evaluate it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, Final
 from uuid import UUID
@@ -10,6 +10,7 @@ import msgspec
 from common.plates.names import plate_name
 from common.records.codec import Record
 from common.records.recognitions import Recognition
+from common.urls.outbound import scheme_and_host
 from common.urls.streams import MASK
 
 
@@ -71,9 +72,13 @@ class EmailNotification(
 class WebhookNotification(
     msgspec.Struct, frozen=True, kw_only=True, rename="camel", tag_field="type", tag="webhook"
 ):
-    """Sends an alert to a URL."""
+    """Sends an alert to a URL, whose path may hold a secret."""
 
     url: str
+
+    def masked(self) -> "WebhookNotification":
+        """Return it with scheme and host of the URL alone."""
+        return msgspec.structs.replace(self, url=scheme_and_host(self.url))
 
 
 class AppriseNotification(
@@ -94,13 +99,6 @@ class AppriseNotification(
 
 
 Notification = EmailNotification | WebhookNotification | AppriseNotification
-
-
-def shown_notifications(notifications: Iterable[Notification]) -> tuple[Notification, ...]:
-    """Return notifications as answers and events show them."""
-    return tuple(
-        one.masked() if isinstance(one, AppriseNotification) else one for one in notifications
-    )
 
 
 class _OwnedAlert(Record, frozen=True, kw_only=True):

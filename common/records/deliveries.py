@@ -36,7 +36,11 @@ class WebhookTarget(
 class UrlTarget(
     msgspec.Struct, frozen=True, kw_only=True, rename="camel", tag_field="type", tag="url"
 ):
-    """A URL among an alert's notifications; opens with :class:`common.secrets.SecretBox`."""
+    """A URL among an alert's notifications; opens with :class:`common.secrets.SecretBox`.
+
+    ``secret_encrypted`` signs until the secret of the account's
+    :class:`~common.records.owners.OwnerConfig` is known.
+    """
 
     alert_id: UUID
     url_encrypted: str

@@ -14,7 +14,6 @@ from common.settings import load_settings
 from deploy.clickhouse.app import ClickHouseApp
 from deploy.clickhouse.engine import Engine
 from deploy.clickhouse.settings import ClickHouseServerSettings
-from recognition.processors import available_processors
 
 _log = structlog.get_logger(__name__)
 _KEEP_ALIVE_SECONDS = 75

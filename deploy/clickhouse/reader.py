@@ -11,6 +11,7 @@ import re
 from dataclasses import replace
 
 from common.processors import available_processors
+
 from deploy.clickhouse.errors import ClickHouseError, ErrorCode
 from deploy.clickhouse.request import QueryRequest
 from deploy.clickhouse.settings import ClickHouseServerSettings

@@ -608,6 +608,15 @@ MatchMode: TypeAlias = Literal["exact", "prefix", "substring", "wildcard", "fuzz
 """The comparison of a text with a plate, both normalised."""
 
 
+class NotificationSecretAnswer(TypedDict):
+    """The secret that signs what alerts send to URLs."""
+
+    notificationSecret: str
+    """The secret."""
+    previousNotificationSecretUntil: str | None
+    """Until then the secret before this one signs as well."""
+
+
 class NotificationTest(TypedDict):
     """The notification of an alert that is to be tried, counted from 0 in the order of reads."""
 

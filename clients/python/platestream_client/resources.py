@@ -51,6 +51,7 @@ from platestream_client.models import (
     EventName,
     FileEncoding,
     NewApiKeyAnswer,
+    NotificationSecretAnswer,
     NotificationTest,
     PlateImportAnswer,
     QueuedBody,
@@ -189,6 +190,14 @@ class Alerts(Resource[Way]):
         """Send a notification again."""
         address = path("/api/alertas/{}/deliveries/{}/redeliver", id, delivery_id)
         return Call("POST", address, field_of("delivery"), body={})
+
+    @call
+    def rotate_notification_secret(
+        self, rotation: RotateSecret | None = None
+    ) -> Call[NotificationSecretAnswer]:
+        """Replace the secret of notifications to URLs; the old one signs as well for a while."""
+        address = "/api/alertas/rotate-notification-secret"
+        return Call("POST", address, whole, body={**(rotation or {})})
 
     @call
     def test_notifications(

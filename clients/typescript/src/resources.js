@@ -192,6 +192,16 @@ export class Alerts extends Resource {
   }
 
   /**
+   * Replace the secret of notifications to URLs; the old one signs as well for a while.
+   *
+   * @param {Schemas["RotateSecret"]} [rotation]
+   * @returns {Promise<Schemas["NotificationSecretAnswer"]>}
+   */
+  rotateNotificationSecret(rotation = {}) {
+    return this.call("POST", "/api/alertas/rotate-notification-secret", json, { json: rotation });
+  }
+
+  /**
    * Send a made-up event by an alert's own notifications.
    *
    * @param {string} id

@@ -2146,6 +2146,16 @@ export interface components {
              */
             emailError: string | null;
         };
+        /** @description The secret that signs what alerts send to URLs. */
+        NotificationSecretAnswer: {
+            /** @description The secret. */
+            notificationSecret: string;
+            /**
+             * Format: date-time
+             * @description Until then the secret before this one signs as well.
+             */
+            previousNotificationSecretUntil: string | null;
+        };
         /** @description The notification of an alert that is to be tried, counted from 0 in the order of reads. */
         NotificationTest: {
             /**

@@ -143,9 +143,11 @@ class DeliverySender:
                 include_disabled=delivery.cause is DeliveryCause.TEST,
             )
         assert isinstance(target, UrlTarget)
+        # A delivery that was planned before a rotation has the secret from before.
+        secrets = self._subscriptions.notification_secrets(delivery.owner_id, self._now_ms())
         return Destination(
             url=self._decrypted(target.url_encrypted),
-            secrets=(self._decrypted(target.secret_encrypted),),
+            secrets=secrets or (self._decrypted(target.secret_encrypted),),
             headers={},
         )
 

@@ -7,6 +7,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from uuid import UUID
 
 import msgspec
@@ -19,6 +20,7 @@ from common.records.owners import OwnerConfig
 from common.records.webhooks import EventName, WebhookConfig
 from common.secrets import SecretBox
 
+_DECRYPTED_SECRETS = 1024
 _headers_decoder = msgspec.json.Decoder(dict[str, str])
 
 
@@ -49,7 +51,8 @@ class SubscriptionCache:
         self._destinations: dict[UUID, Destination] = {}
         self._statuses: dict[UUID, WebhookStatus] = {}
         self._cameras: dict[UUID, CameraConfig] = {}
-        self._limits: dict[UUID, Mapping[str, int]] = {}
+        self._owners: dict[UUID, OwnerConfig] = {}
+        self._decrypt = lru_cache(_DECRYPTED_SECRETS)(box.decrypt)
         self._deleted: set[UUID] = set()
         self._changed = asyncio.Event()
 
@@ -80,13 +83,31 @@ class SubscriptionCache:
         """Apply updates of accounts, in the order of their topic."""
         for key, owner in updates:
             if owner is None:
-                self._limits.pop(key, None)
+                self._owners.pop(key, None)
             else:
-                self._limits[key] = owner.limits
+                self._owners[key] = owner
 
     def own_limits(self, owner_id: UUID) -> Mapping[str, int]:
         """Return the limits of an owner's own, by name."""
-        return self._limits.get(owner_id, {})
+        owner = self._owners.get(owner_id)
+        return {} if owner is None else owner.limits
+
+    def notification_secrets(self, owner_id: UUID, now_ms: int) -> tuple[str, ...]:
+        """Return the secrets that sign an account's notifications, the current one first.
+
+        Empty until the account's record is known. ``now_ms`` is Unix ms, UTC.
+
+        Raises:
+            MisconfiguredError: encrypted with another key.
+        """
+        owner = self._owners.get(owner_id)
+        if owner is None or owner.notification_secret_encrypted is None:
+            return ()
+        encrypted = [owner.notification_secret_encrypted]
+        previous = owner.previous_notification_secret_encrypted
+        if previous is not None and now_ms < (owner.previous_notification_secret_until_ms or 0):
+            encrypted.append(previous)
+        return tuple(map(self._decrypt, encrypted))
 
     def subscribers(
         self, owner_id: UUID, event: EventName, published_ms: int

@@ -79,6 +79,7 @@ CHANGES: Mapping[tuple[str, str], str] = {
     ("POST", "/api/webhooks/{id}/deliveries/{deliveryId}/redeliver"): "delivery.repeated",
     ("POST", "/api/webhooks/{id}/replay"): "events.replayed",
     ("POST", "/api/webhooks/{id}/rotate-secret"): "webhook.updated",
+    ("POST", "/api/alertas/rotate-notification-secret"): "account.updated",
     ("POST", "/api/webhooks/{id}/test"): "webhook.tested",
 }
 UNNOTED = {
@@ -190,6 +191,8 @@ async def _made(
         if not found:
             found = [(await browser.post(f"/api/{kind}", json=body)).json()[wrapper]]
         path = path.replace("{id}", found[0]["id"])
+    elif path.endswith("rotate-notification-secret"):
+        await browser.post("/api/alertas", json=PARENTS["alertas"][1])
     elif kind == "people":
         await new_person(application, browser, Role.VIEWER)
         (newest, *_) = (await browser.get("/api/people")).json()["people"]

@@ -120,6 +120,9 @@ async def test_python_goes_through_all_resources(stack: Stack, stored: StandInDe
             alert = client.alerts.create({"name": "Any", "plateMatchMode": "any"})
             changed = client.alerts.update(alert["id"], {"enabled": False})
             assert (changed["enabled"], changed["name"]) == (False, "Any")
+            rotated = client.alerts.rotate_notification_secret({"overlapHours": 1})
+            assert rotated["notificationSecret"].startswith("whsec_")
+            assert rotated["previousNotificationSecretUntil"] is not None
             client.alerts.delete(alert["id"])
 
             camera = client.cameras.create({"name": "Gate", "rtspUrl": "rtsp://10.0.0.1/a"})

@@ -30,7 +30,7 @@ PATH = "/api/webhooks"
 SECRET, VALUE = "the signing secret", "Bearer hunter2"
 BODY = {
     "name": "Gate",
-    "url": "https://receiver.example.com/plates",
+    "url": "https://receiver.example.com/plates-t0ken",
     "events": ["recognition.created", "alert.triggered"],
     "secret": SECRET,
     "headers": {"Authorization": VALUE, "X-Tenant": "north-wing"},
@@ -81,6 +81,7 @@ async def test_no_answer_of_any_call_shows_what_another_key_stored(
         assert SECRET not in answer.text
         assert VALUE not in answer.text
         assert "north-wing" not in answer.text
+        assert "t0ken" not in answer.text
         seen.append(answer.status_code)
 
     assert sorted(seen) == [200, 200, 202, 400, 403, 403, 403, 403, 403]
@@ -96,7 +97,8 @@ async def test_a_webhook_just_made_is_shown_whole_and_later_hidden(
 
     assert made["secret"].startswith("whsec_")
     assert made["headers"] == BODY["headers"]
-    assert changed == made | {"name": "Other", "secret": "***", "headers": HIDDEN}
+    hidden = {"url": "https://receiver.example.com", "secret": "***", "headers": HIDDEN}
+    assert changed == made | {"name": "Other"} | hidden
     assert (rotated["secret"], rotated["headers"]) == ("***", HIDDEN)
 
 

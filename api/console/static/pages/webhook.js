@@ -5,8 +5,9 @@ import { call, get } from "../api.js";
 import { Deliveries } from "../deliveries.js";
 import { fromLocalInput, toLocalInput } from "../format.js";
 import { useAction, useLoad } from "../load.js";
+import { Rotation } from "../rotation.js";
 import { Link, go, unsaved } from "../router.js";
-import { Check, Confirm, CopyButton, Empty, Fault, Field, FormFault, Head, Moment, SelectField, TextField, Waiting, tell } from "../ui.js";
+import { Check, Confirm, CopyButton, Empty, Fault, Field, FormFault, Head, SelectField, TextField, Waiting, tell } from "../ui.js";
 import { WebhookState } from "./webhooks.js";
 import { t, tn } from "../words.js";
 
@@ -73,21 +74,12 @@ export function NewWebhookPage() {
 }
 
 function Secret({ webhook, onChanged }) {
-  const [hours, setHours] = useState("24");
   const [isShown, setShown] = useState(false);
-  const { isBusy, failure, run } = useAction();
-  const rotate = () => run(async () => {
-    const answer = await call("POST", `/api/webhooks/${webhook.id}/rotate-secret`, { body: { overlapHours: Number(hours) } });
-    onChanged(answer.webhook);
-    tell(t("There is a new secret."));
-  });
   return html`<section class="panel"><h2>${t("Secret")}</h2>
     <p class="note">${t("Signs what is sent, so that the receiver knows who sent it.")}</p>
     <p class="secret"><code>${isShown ? webhook.secret : "•".repeat(24)}</code></p>
     <div class="actions"><button type="button" aria-pressed=${isShown ? "true" : "false"} onClick=${() => setShown(!isShown)}>${isShown ? t("Hide") : t("Show")}</button><${CopyButton} text=${webhook.secret} label=${t("Copy")} /></div>
-    ${webhook.previousSecretUntil && html`<p class="note">${t("The one before signs as well until")} <${Moment} at=${webhook.previousSecretUntil} /></p>`}
-    <div class="actions"><${SelectField} label=${t("The old one signs as well for")} value=${hours} onValue=${setHours} options=${[["0", t("not at all")], ["1", t("1 hour")], ["24", t("24 hours")], ["168", t("7 days")]]} /><button type="button" disabled=${isBusy} onClick=${rotate}>${t("Make a new secret")}</button></div>
-    <${FormFault} failure=${failure} />
+    <${Rotation} path=${`/api/webhooks/${webhook.id}/rotate-secret`} until=${webhook.previousSecretUntil} onRotated=${(answer) => onChanged(answer.webhook)} />
   </section>`;
 }
 

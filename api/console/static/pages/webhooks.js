@@ -4,7 +4,9 @@ import { html } from "../html.js";
 import { get } from "../api.js";
 import { ago, number } from "../format.js";
 import { useLoad } from "../load.js";
+import { Rotation } from "../rotation.js";
 import { Link } from "../router.js";
+import { useMay } from "../session.js";
 import { Badge, CopyButton, Empty, Fault, Head, Table, Waiting } from "../ui.js";
 import { t } from "../words.js";
 
@@ -19,11 +21,13 @@ export function WebhookState({ webhook }) {
 /** The secret of the URLs that alerts name themselves. */
 function NotificationSecret() {
   const found = useLoad((abort) => get("/api/alertas", {}, abort), ["secret"]);
+  const mayRotate = useMay("alerts:write");
   const secret = found.data?.notificationSecret;
   if (!secret) return null;
   return html`<section class="panel"><h2>${t("Notifications of alerts")}</h2>
     <p class="note">${t("An alert also tells the e-mail addresses and URLs that it names itself. What goes to such URLs is signed with one secret for all alerts.")}</p>
     <div class="actions"><${CopyButton} text=${secret} label=${t("Copy the secret")} /><${Link} class="button" href="/alerts">${t("Alerts")}</${Link}></div>
+    ${mayRotate && html`<${Rotation} path="/api/alertas/rotate-notification-secret" until=${found.data.previousNotificationSecretUntil} onRotated=${found.reload} />`}
   </section>`;
 }
 

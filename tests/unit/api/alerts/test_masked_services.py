@@ -2,7 +2,7 @@
 
 import pytest
 
-from api.alerts.masked_services import with_kept_services
+from api.alerts.masked_services import refuse_reduced_urls, with_kept_services, with_kept_urls
 from api.errors import ApiError
 from common.records.alerts import AppriseNotification, Notification, WebhookNotification
 
@@ -65,3 +65,55 @@ def test_each_gets_an_id_of_its_own() -> None:
     assert ids[1] == "a"
     assert len({*ids}) == 4
     assert all(ids)
+
+
+A, B = (WebhookNotification(url=f"https://receiver.example.com/{token}") for token in "ab")
+OTHER = WebhookNotification(url="https://other.example.com:8443/c?d=e")
+REDUCED = WebhookNotification(url="https://receiver.example.com")
+REDUCED_OTHER = WebhookNotification(url="https://other.example.com")
+ROOT = WebhookNotification(url="https://receiver.example.com/")
+
+
+@pytest.mark.parametrize(
+    ("sent", "kept"),
+    [
+        ([REDUCED, REDUCED_OTHER, REDUCED], [A, OTHER, B]),
+        ([REDUCED_OTHER], [OTHER]),
+        ([WebhookNotification(url="HTTPS://Other.example.com")], [OTHER]),
+        ([ROOT, REDUCED_OTHER], [ROOT, OTHER]),
+        ([], []),
+    ],
+    ids=["all", "one", "in capitals", "another path", "none"],
+)
+def test_a_reduced_url_is_the_stored_one(
+    sent: list[Notification], kept: list[Notification]
+) -> None:
+    assert with_kept_urls([GATE, *sent], [A, OTHER, GATE, B]) == (GATE, *kept)
+
+
+@pytest.mark.parametrize(
+    ("sent", "stored"),
+    [
+        ([REDUCED], []),
+        ([REDUCED], [OTHER]),
+        ([REDUCED], [A, B]),
+        ([REDUCED, REDUCED], [A]),
+        ([WebhookNotification(url="http://receiver.example.com")], [A]),
+    ],
+    ids=["new", "another host", "one of two", "more than there are", "another scheme"],
+)
+def test_a_reduced_url_that_stands_for_nothing_clear_is_named(
+    sent: list[Notification], stored: list[Notification]
+) -> None:
+    with pytest.raises(ApiError) as caught:
+        with_kept_urls([GATE, *sent], stored)
+    assert [fault.path for fault in caught.value.fields] == [
+        f"notifications.{number}.url" for number in range(1, len(sent) + 1)
+    ]
+
+
+def test_a_new_alert_does_not_take_the_reduced_url_of_another() -> None:
+    refuse_reduced_urls([REDUCED, ROOT, GATE], [OTHER])
+    with pytest.raises(ApiError) as caught:
+        refuse_reduced_urls([GATE, ROOT, REDUCED], [A, OTHER])
+    assert [fault.path for fault in caught.value.fields] == ["notifications.2.url"]

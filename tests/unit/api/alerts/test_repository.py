@@ -95,7 +95,7 @@ def test_other_notifications_are_encrypted_again() -> None:
 
 def test_reads_show_the_record_and_the_notifications() -> None:
     row = ROWS._row(_alert(), Owner(timezone="Europe/Lisbon"))
-    shown = alert_body(row).model_dump(mode="json", by_alias=True)
+    shown = alert_body(row, shows_urls=True).model_dump(mode="json", by_alias=True)
     sent = {**SENT, "schedule": {**SENT["schedule"], "endTime": "23:59"}}
     assert shown == {**shown, **sent, "id": str(UUID(int=1)), "timezone": "Europe/Lisbon"}
     assert shown["cooldownMinutes"] == 5

@@ -130,9 +130,10 @@ def _resolved(part: dict[str, Any], description: dict[str, Any]) -> dict[str, An
 
 _NAMES_ANOTHER = {
     *("demonstrate", "test_camera", "find_invitation", "accept_invitation"),
-    *("begin_oidc", "finish_oidc"),
+    *("begin_oidc", "finish_oidc", "rotate_notification_secret"),
 }
-"""Calls without an id in their path that may be 404: switched off, or named in their body."""
+"""Calls without an id in their path that may be 404: switched off, named in their body, or
+not made yet."""
 
 
 def _check(operation: dict[str, Any], access: Access, *, has_id: bool) -> None:

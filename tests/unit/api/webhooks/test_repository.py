@@ -69,11 +69,13 @@ def test_reads_show_it_in_the_clear() -> None:
     assert shown == {**shown, **SENT, "id": str(WEBHOOK), "enabled": True}
 
 
-def test_secret_and_values_of_headers_can_be_hidden() -> None:
+def test_url_secret_and_values_of_headers_can_be_hidden() -> None:
     clear, hidden = (
         webhook_body(_row(), shows_secrets=shows).model_dump() for shows in (True, False)
     )
-    assert hidden == clear | {"secret": "***", "headers": {"X-Tenant": "***"}}
+    assert clear["url"] == SENT["url"]
+    url = "https://receiver.example.com"
+    assert hidden == clear | {"url": url, "secret": "***", "headers": {"X-Tenant": "***"}}
 
 
 @pytest.mark.parametrize(
@@ -87,6 +89,7 @@ def test_secret_and_values_of_headers_can_be_hidden() -> None:
             {"headers": {"x-tenant": "north", "X-A": "1"}},
         ),
         ({"headers": {}}, {"headers": {}}),
+        ({"url": "https://receiver.example.com"}, {}),
         (
             {"url": "https://receiver.example.com:443/b"},
             {"url": "https://receiver.example.com:443/b"},
@@ -97,7 +100,7 @@ def test_secret_and_values_of_headers_can_be_hidden() -> None:
 def test_what_was_shown_hidden_stays_as_it_is_stored(
     sent: dict[str, Any], wanted: dict[str, Any]
 ) -> None:
-    assert with_stored(sent, _row(), may_read=False) == wanted
+    assert with_stored(sent, _row(), sees_secrets=False) == wanted
 
 
 ELSEWHERE = {"url": "https://elsewhere.example.com/plates"}
@@ -108,22 +111,22 @@ def test_values_that_may_not_be_read_go_nowhere_else(headers: dict[str, str] | N
     sent = ELSEWHERE if headers is None else {**ELSEWHERE, "headers": headers}
 
     with pytest.raises(ApiError) as refused:
-        with_stored(sent, _row(), may_read=False)
+        with_stored(sent, _row(), sees_secrets=False)
     assert [fault.path for fault in refused.value.fields] == ["headers"]
-    assert with_stored(sent, _row(), may_read=True)["url"] == ELSEWHERE["url"]
+    assert with_stored(sent, _row(), sees_secrets=True)["url"] == ELSEWHERE["url"]
 
 
 def test_an_address_elsewhere_is_taken_where_no_value_goes_with_it() -> None:
     anew = {**ELSEWHERE, "headers": {"X-Tenant": "north"}}
     without = replace(_row(), headers={})
 
-    assert with_stored(anew, _row(), may_read=False) == anew
-    assert with_stored(ELSEWHERE, without, may_read=False) == ELSEWHERE
+    assert with_stored(anew, _row(), sees_secrets=False) == anew
+    assert with_stored(ELSEWHERE, without, sees_secrets=False) == ELSEWHERE
 
 
 def test_three_stars_for_a_header_that_is_not_stored_are_refused() -> None:
     with pytest.raises(ApiError) as refused:
-        with_stored({"headers": {"X-Other": "***"}}, _row(), may_read=True)
+        with_stored({"headers": {"X-Other": "***"}}, _row(), sees_secrets=True)
     assert [fault.path for fault in refused.value.fields] == ["headers.X-Other"]
 
 

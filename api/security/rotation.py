@@ -1,0 +1,40 @@
+"""JSON of signing secrets: one that a client sends, and the rotation of one."""
+
+from typing import Annotated
+
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from api.schemas import CleanText, RequestModel, json_number
+from api.security.credentials import MAX_SECRET_CHARACTERS
+from common.urls.streams import MASK
+
+NOTHING_HIDDEN = f"may not be {MASK}, which stands for a value that is stored and not shown"
+_WEEK_HOURS = 168
+
+
+def _not_hidden(value: str) -> str:
+    if value == MASK:
+        raise ValueError(NOTHING_HIDDEN)
+    return value
+
+
+Secret = Annotated[
+    CleanText,
+    Field(
+        min_length=1,
+        max_length=MAX_SECRET_CHARACTERS,
+        description="Key of the signatures; made by the service where none is given.",
+        examples=["whsec_3X1yq0h3PBl1c2r7m4iT8Q0wq6b8v1u7nZ3m9k2s5dE="],
+    ),
+]
+
+NewSecret = Annotated[Secret, AfterValidator(_not_hidden)]
+
+OverlapHours = Annotated[float, Field(ge=0, le=_WEEK_HOURS), BeforeValidator(json_number)]
+
+
+class RotateSecret(RequestModel):
+    """A new signing secret; the old one signs as well for a while."""
+
+    secret: NewSecret | None = None
+    overlap_hours: OverlapHours = 24

@@ -1,0 +1,125 @@
+"""What an attempt sends: secrets of an account's notifications, and what it says of a redirect."""
+
+from collections.abc import Mapping
+
+import msgspec
+import pytest
+from standardwebhooks import Webhook, WebhookVerificationError
+
+from common.records.alerts import TriggerPhase
+from common.records.deliveries import Delivery, UrlTarget
+from common.records.owners import OwnerConfig
+from common.records.webhooks import PREVIOUS_SIGNATURE_HEADER
+from common.timestamps import now_ms
+from streams.runtime.alert_book import AlertBook
+from streams.webhooks.delivery.http_sender import SignedRequest
+from streams.webhooks.delivery.schedule import SendKind, SendResult
+from streams.webhooks.delivery.sender import DeliverySender
+from streams.webhooks.events.fan_out import trigger_deliveries
+from streams.webhooks.events.subscription_cache import SubscriptionCache
+from tests.records import OWNER
+from tests.unit.streams.webhooks.builders import BOX, WEBHOOK, delivery, trigger_in_phase, webhook
+
+PLANNED, CURRENT, PREVIOUS = "the planned one", "the current one", "the previous one"
+
+
+class Transport:
+    """Remembers what is sent, and answers as a test says."""
+
+    def __init__(self, answer: SendResult | None = None) -> None:
+        self.requests: list[SignedRequest] = []
+        self._answer = answer or SendResult(kind=SendKind.ACCEPTED)
+
+    async def post(self, request: SignedRequest) -> SendResult:
+        self.requests.append(request)
+        return self._answer
+
+    async def send(self, delivery: Delivery, address: str) -> SendResult:
+        raise AssertionError("no people are notified here")
+
+
+def _sender(transport: Transport, subscriptions: SubscriptionCache) -> DeliverySender:
+    return DeliverySender(
+        subscriptions=subscriptions,
+        alerts=AlertBook(),
+        box=BOX,
+        http=transport,
+        email=transport,
+        services=transport,
+        topic="deliveries",
+        now_ms=now_ms,
+    )
+
+
+def _planned() -> Delivery:
+    """The delivery of an alert to its URL, from before a rotation."""
+    trigger = trigger_in_phase(TriggerPhase.FINAL)
+    rule = msgspec.structs.replace(
+        trigger.alert, notification_secret_encrypted=BOX.encrypt(PLANNED)
+    )
+    made = trigger_deliveries(msgspec.structs.replace(trigger, alert=rule), [], BOX)
+    return next(one for one in made if isinstance(one.target, UrlTarget))
+
+
+def _signers(request: SignedRequest) -> set[str]:
+    return {secret for secret in (PLANNED, CURRENT, PREVIOUS) if _is_signed_with(secret, request)}
+
+
+def _is_signed_with(secret: str, request: SignedRequest) -> bool:
+    headers: Mapping[str, str] = request.headers
+    try:
+        Webhook(secret.encode()).verify(request.body, dict(headers))
+    except WebhookVerificationError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(
+    ("owner", "signers"),
+    [
+        ({}, {CURRENT}),
+        ({"until": 60_000}, {CURRENT, PREVIOUS}),
+        ({"until": -1}, {CURRENT}),
+        (None, {PLANNED}),
+    ],
+    ids=["rotated at once", "during the overlap", "after it", "not known yet"],
+)
+async def test_a_notification_is_signed_with_the_secrets_of_now(
+    owner: dict[str, int] | None, signers: set[str]
+) -> None:
+    subscriptions, transport = SubscriptionCache(BOX), Transport()
+    if owner is not None:
+        until = owner.get("until")
+        config = OwnerConfig(
+            owner_id=OWNER,
+            limits={},
+            notification_secret_encrypted=BOX.encrypt(CURRENT),
+            previous_notification_secret_encrypted=None if until is None else BOX.encrypt(PREVIOUS),
+            previous_notification_secret_until_ms=None if until is None else now_ms() + until,
+        )
+        subscriptions.apply_owners([(OWNER, config)])
+    await _sender(transport, subscriptions).send(_planned(), 2)
+
+    (request,) = transport.requests
+    assert _signers(request) == signers
+    assert (PREVIOUS_SIGNATURE_HEADER in request.headers) is (len(signers) > 1)
+
+
+async def test_a_redirect_says_where_it_leads() -> None:
+    subscriptions = SubscriptionCache(BOX)
+    subscriptions.apply_webhooks([(WEBHOOK, webhook())])
+    answer = SendResult(
+        kind=SendKind.REFUSED, status=302, error="Answered 302.", location="https://new.example/a?b"
+    )
+    result = await _sender(Transport(answer), subscriptions).send(delivery(1), 1)
+
+    assert result.error == "Answered 302, a redirect to https://new.example/a."
+
+
+async def test_a_redirect_to_no_address_says_so() -> None:
+    subscriptions = SubscriptionCache(BOX)
+    subscriptions.apply_webhooks([(WEBHOOK, webhook())])
+    answer = SendResult(kind=SendKind.REFUSED, status=302, error="-", location="gopher://a/")
+    result = await _sender(Transport(answer), subscriptions).send(delivery(1), 1)
+
+    assert result.error == "Answered 302, a redirect to no valid address."
