@@ -17,6 +17,11 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
+from api.security.credentials import (
+    MAX_PASSWORD_CHARACTERS,
+    MIN_PASSWORD_CHARACTERS,
+    password_fault,
+)
 from api.validation.fields import validation_rules
 from common.errors import InvalidInputError
 from common.timestamps import iso_utc
@@ -113,6 +118,12 @@ def _boolean(value: Any) -> Any:
     return value
 
 
+def _fit_password(password: str) -> str:
+    if fault := password_fault(password):
+        raise ValueError(fault)
+    return password
+
+
 def _known_timezone(name: str) -> str:
     if name not in available_timezones():
         raise ValueError("is not an IANA time zone")
@@ -144,6 +155,13 @@ FreeText = Annotated[str, AfterValidator(_clean_lines)]
 
 NameText = Annotated[str, AfterValidator(_clean), AfterValidator(_not_blank)]
 """Text that names something: not blank; spaces around it are dropped."""
+
+NewPassword = Annotated[
+    str,
+    Field(min_length=MIN_PASSWORD_CHARACTERS, max_length=MAX_PASSWORD_CHARACTERS),
+    AfterValidator(_fit_password),
+]
+"""A password that a person sets; the most common ones are rejected."""
 
 TimeZone = Annotated[str, AfterValidator(_known_timezone), Field(examples=["Europe/Lisbon"])]
 """The IANA name of a time zone."""

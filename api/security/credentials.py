@@ -11,11 +11,13 @@ import hashlib
 import re
 import secrets
 import zlib
+from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
 from functools import cache
+from importlib.resources import files
 
-from argon2 import PasswordHasher
-from argon2.exceptions import InvalidHashError, VerificationError
+from argon2 import PasswordHasher, extract_parameters
+from argon2.low_level import hash_secret
 
 KEY_PREFIX = "pk_"
 SHOWN_CHARACTERS = 11
@@ -87,27 +89,64 @@ MAX_PASSWORD_CHARACTERS = 1024
 _hasher = PasswordHasher()
 
 
-def hash_password(password: str) -> str:
-    """Return the argon2id hash of ``password`` with a salt of its own."""
-    return _hasher.hash(password)
+def hash_password(password: str, like: str = "") -> str:
+    """Return the argon2id hash of ``password``, with the cost and the salt of the hash ``like``.
+
+    The salt is random if ``like`` is empty. All people of an email address have the same salt, so
+    that a login computes one hash, whatever the number of accounts in which the address is used.
+    """
+    if not like:
+        return _hasher.hash(password)
+    cost, salt = extract_parameters(like), like.split("$")[-2]
+    computed = hash_secret(
+        password.encode(),
+        base64.b64decode(salt + "=" * (-len(salt) % 4)),
+        time_cost=cost.time_cost,
+        memory_cost=cost.memory_cost,
+        parallelism=cost.parallelism,
+        hash_len=cost.hash_len,
+        type=cost.type,
+        version=cost.version,
+    )
+    return computed.decode("ascii")
 
 
 @cache
 def unknown_hash() -> str:
-    """Return the hash of a password that nobody has.
+    """Return the hash of a password that no person has.
 
-    Who logs in to an account that does not exist is compared with it, and learns nothing from the
-    time that takes.
+    A login with an unknown address is compared with it, so that the time reveals nothing.
     """
     return hash_password(secrets.token_hex())
 
 
+def matching_hashes(password: str, stored: Collection[str]) -> frozenset[str]:
+    """Return those of ``stored`` that are hashes of ``password``.
+
+    Computes one hash for each salt in ``stored``, and one hash if there is none.
+    """
+    salts = {one.rpartition("$")[0]: one for one in stored} or {"": unknown_hash()}
+    return frozenset(hash_password(password, like) for like in salts.values()).intersection(stored)
+
+
 def password_matches(password: str, stored: str) -> bool:
-    """Tell whether ``stored`` is a hash of ``password``."""
-    try:
-        return _hasher.verify(stored, password)
-    except (VerificationError, InvalidHashError):
-        return False
+    """Return whether ``stored`` is a hash of ``password``."""
+    return bool(matching_hashes(password, (stored,)))
+
+
+def password_fault(password: str) -> str | None:
+    """Return why no person can have ``password``, to continue the field's name, or None."""
+    if not MIN_PASSWORD_CHARACTERS <= len(password) <= MAX_PASSWORD_CHARACTERS:
+        return f"must have {MIN_PASSWORD_CHARACTERS} to {MAX_PASSWORD_CHARACTERS} characters"
+    if password.strip().lower() in _common_passwords():
+        return "must not be one of the 10,000 most common passwords"
+    return None
+
+
+@cache
+def _common_passwords() -> frozenset[str]:
+    lines = files(__package__).joinpath("common_passwords.txt").read_text("utf-8").splitlines()
+    return frozenset(line for line in lines if not line.startswith("# "))
 
 
 MAX_SECRET_CHARACTERS = 256

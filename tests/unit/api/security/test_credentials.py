@@ -1,6 +1,7 @@
 """The form of API keys."""
 
 import string
+from importlib.resources import files
 
 import pytest
 from hypothesis import given
@@ -54,3 +55,53 @@ def test_only_hash_and_prefix_are_kept() -> None:
 
     assert len(credentials.key_hash(key)) == 32
     assert credentials.shown_prefix(key) == key[:11]
+
+
+def test_hashes_of_one_salt_are_found_by_one_computation(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = credentials.hash_password("one of them")
+    second = credentials.hash_password("another one", first)
+    other = credentials.hash_password("one of them")
+    computed: list[str] = []
+    compute = credentials.hash_password
+
+    def counted(password: str, like: str = "") -> str:
+        computed.append(like)
+        return compute(password, like)
+
+    monkeypatch.setattr(credentials, "hash_password", counted)
+
+    assert first.rpartition("$")[0] == second.rpartition("$")[0] != other.rpartition("$")[0]
+    assert credentials.matching_hashes("another one", (first, second)) == {second}
+    assert len(computed) == 1
+    assert credentials.matching_hashes("one of them", (first, second, other)) == {first, other}
+    assert credentials.matching_hashes("x", (first, second)) == frozenset()
+    assert credentials.password_matches("one of them", other)
+    assert not credentials.password_matches("one of then", other)
+
+
+@pytest.mark.parametrize(
+    ("password", "end"),
+    [
+        ("short", "8 to 1024 characters"),
+        ("x" * 1025, "8 to 1024 characters"),
+        ("password1", "common passwords"),
+        (" PassWord1 ", "common passwords"),
+        ("TRUSTNO1", "common passwords"),
+        ("a password of a test", None),
+        ("# The 10,000 most common passwords of 8 or more characters, lower case.", None),
+    ],
+)
+def test_a_password_is_neither_short_nor_common(password: str, end: str | None) -> None:
+    fault = credentials.password_fault(password)
+
+    assert (fault is None) == (end is None)
+    assert end is None or (fault or "").endswith(end)
+
+
+def test_the_list_has_ten_thousand_passwords_that_are_long_enough() -> None:
+    text = (files("api.security") / "common_passwords.txt").read_text(encoding="utf-8")
+    listed = [line for line in text.splitlines() if not line.startswith("# ")]
+
+    assert len(set(listed)) == len(listed) == 10_000
+    assert all(len(one) >= credentials.MIN_PASSWORD_CHARACTERS for one in listed)
+    assert all(one == one.lower().strip() for one in listed)
