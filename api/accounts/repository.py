@@ -29,11 +29,15 @@ class OwnerAccount:
 
 @dataclass(frozen=True, repr=False)
 class LogInRecord:
-    """A person who may log in, with what a password is compared with."""
+    """A person who can log in, with the hash that a password is compared with.
+
+    ``is_proven``: they have proven their email address.
+    """
 
     person_id: UUID
     owner_id: UUID
     password_hash: str
+    is_proven: bool
 
 
 class OwnerGoneError(InvalidInputError):
@@ -43,22 +47,21 @@ class OwnerGoneError(InvalidInputError):
         super().__init__("The account has been removed.", code="invalid_credentials")
 
 
-def add_owner(session: Session, email: str, password_hash: str, timezone: str) -> UUID:
-    """Insert an owner with an empty credit account and its administrator, and return the id."""
+def add_owner(session: Session, email: str, password_hash: str, timezone: str) -> Person:
+    """Insert an owner with an empty credit account, and return its administrator."""
     owner = Owner(email=email, timezone=timezone)
     session.add(owner)
     session.flush()
     session.add(CreditAccount(owner_id=owner.id))
-    session.add(
-        Person(
-            owner_id=owner.id,
-            email=email,
-            role=Role.ADMINISTRATOR.value,
-            password_hash=password_hash,
-        )
+    person = Person(
+        owner_id=owner.id,
+        email=email,
+        role=Role.ADMINISTRATOR.value,
+        password_hash=password_hash,
     )
+    session.add(person)
     session.flush()
-    return owner.id
+    return person
 
 
 def find_owner(session: Session, email: str) -> OwnerAccount | None:
@@ -112,23 +115,70 @@ def _there(owner: Owner | None) -> Owner:
     return owner
 
 
-def find_log_in(session: Session, email: str) -> LogInRecord | None:
-    """Return the person of an e-mail address (lower case) with the hash of the password.
+def find_log_ins(session: Session, email: str) -> list[LogInRecord]:
+    """Return the enabled people of an email address (lower case).
 
-    None also for a person who is switched off.
+    The person who has proven it is first; claims of other accounts follow, oldest first.
     """
-    person = session.scalar(select(Person).where(Person.email == email, Person.enabled))
-    return None if person is None else log_in_record(person)
+    return [log_in_record(person) for person in people_of(session, email) if person.enabled]
+
+
+def get_log_in(session: Session, person_id: UUID) -> LogInRecord | None:
+    """Return a person; None if they do not exist or are disabled."""
+    person = session.get(Person, person_id)
+    return None if person is None or not person.enabled else log_in_record(person)
 
 
 def log_in_record(person: Person) -> LogInRecord:
     """Return a person as one who logs in."""
-    return LogInRecord(person.id, person.owner_id, person.password_hash)
+    return LogInRecord(person.id, person.owner_id, person.password_hash, person.email_proven)
 
 
-def find_person(session: Session, email: str) -> Person | None:
-    """Return the person of an e-mail address (lower case), of whichever account."""
-    return session.scalar(select(Person).where(Person.email == email))
+def people_of(session: Session, email: str) -> list[Person]:
+    """Return the people of an email address (lower case) in all accounts.
+
+    The person who has proven it is first; claims follow, oldest first.
+    """
+    order = (Person.email_proven.desc(), Person.created_at, Person.id)
+    return list(session.scalars(select(Person).where(Person.email == email).order_by(*order)))
+
+
+def find_proven(session: Session, email: str) -> Person | None:
+    """Return the person who has proven an email address (lower case)."""
+    found = select(Person).where(Person.email == email, Person.email_proven)
+    return session.scalar(found.execution_options(populate_existing=True))
+
+
+def prove_email(session: Session, person: Person) -> bool:
+    """Mark a person's email address as proven; their account is locked.
+
+    Return False if an enabled person of another account has proven it: the first proof counts. A
+    disabled person loses theirs, so that no account can reserve an address.
+    """
+    session.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(person.email, 0))))
+    holder = find_proven(session, person.email)
+    if holder is not None and holder.id != person.id:
+        if holder.enabled:
+            return False
+        holder.email_proven = False
+        session.flush()
+    person.email_proven = True
+    session.flush()
+    return True
+
+
+def password_like(session: Session, email: str) -> str:
+    """Return a password hash of an email address (lower case) in any account, oldest first.
+
+    Empty if there is none. Other hashes of the address are computed like this one.
+    """
+    found = (
+        select(Person.password_hash)
+        .where(Person.email == email, Person.password_hash != NO_PASSWORD)
+        .order_by(Person.created_at, Person.id)
+        .limit(1)
+    )
+    return session.scalar(found) or NO_PASSWORD
 
 
 def set_password(

@@ -12,6 +12,7 @@ from api.accounts import repository
 from api.accounts.repository import OwnerAccount
 from api.credits import repository as credits_repository
 from api.credits.repository import EntryKind
+from api.db.people_tables import Person
 from api.security import credentials
 from api.security import repository as key_repository
 from api.security.permissions import Scope
@@ -36,19 +37,22 @@ def create_owner(
     """Make an owner, with ``credits`` granted as the first row of the ledger.
 
     Raises:
-        InvalidInputError: no e-mail address, a password too short, an unknown time zone, an owner
-            with this address exists (code ``owner_exists``).
+        InvalidInputError: no email address, a bad password, an unknown time zone; an account or a
+            person of another account has this address, and has proven it (code ``owner_exists``).
     """
     address = normalised_email(email)
     _check_password(password)
     check_timezone(timezone)
     if repository.find_owner(session, address) is not None:
         raise InvalidInputError(f"an owner {address} exists already", code="owner_exists")
-    if repository.find_person(session, address) is not None:
+    password_hash = credentials.hash_password(password, repository.password_like(session, address))
+    person = repository.add_owner(session, address, password_hash, timezone)
+    # The server administrator vouches for the address.
+    if not repository.prove_email(session, person):
         raise InvalidInputError(
             f"{address} is a person of another account already", code="owner_exists"
         )
-    owner_id = repository.add_owner(session, address, credentials.hash_password(password), timezone)
+    owner_id = person.owner_id
     if credits:
         credits_repository.add_entry(
             session, owner_id, delta=credits, kind=EntryKind.GRANT, reason="first credits"
@@ -69,20 +73,44 @@ def owner_by_email(session: Session, email: str) -> OwnerAccount:
     return owner
 
 
-def change_password(session: Session, *, email: str, password: str) -> OwnerAccount:
-    """Give a person another password and end the sessions that the last one began. Keys stay.
+def named_person(session: Session, email: str, account: str | None = None) -> Person:
+    """Return the person of an email address, in the account of the address ``account``.
 
-    Returns the account of the person, who need not be the one that it is named by.
+    Without ``account`` it is the person who has proven the address, or the only one who uses it.
 
     Raises:
-        InvalidInputError: there is no such person (code ``unknown_owner``), a password too short.
+        InvalidInputError: there is none (code ``unknown_owner``), or several people have claimed
+            the address and none has proven it (code ``ambiguous_email``).
     """
     address = normalised_email(email)
-    person = repository.find_person(session, address)
-    if person is None:
+    people = repository.people_of(session, address)
+    if account is not None:
+        owner_id = owner_by_email(session, account).id
+        people = [person for person in people if person.owner_id == owner_id]
+    if not people:
         raise InvalidInputError(f"there is no owner or person {address}", code="unknown_owner")
+    if len(people) > 1 and not people[0].email_proven:
+        raise InvalidInputError(
+            f"people of several accounts use {address}: name one with --account",
+            code="ambiguous_email",
+        )
+    return people[0]
+
+
+def change_password(
+    session: Session, *, email: str, password: str, account: str | None = None
+) -> OwnerAccount:
+    """Give a person another password and end the sessions that the last one began. Keys stay.
+
+    Returns the account of the person whom :func:`named_person` finds.
+
+    Raises:
+        InvalidInputError: there is no such person, or several; a bad password.
+    """
+    person = named_person(session, email, account)
     _check_password(password)
-    repository.set_password(session, person, credentials.hash_password(password))
+    like = person.password_hash or repository.password_like(session, person.email)
+    repository.set_password(session, person, credentials.hash_password(password, like))
     return repository.get_owner(session, person.owner_id)
 
 
@@ -139,13 +167,6 @@ def check_timezone(name: str) -> None:
 
 
 def _check_password(password: str) -> None:
-    if (
-        not credentials.MIN_PASSWORD_CHARACTERS
-        <= len(password)
-        <= credentials.MAX_PASSWORD_CHARACTERS
-    ):
-        raise InvalidInputError(
-            f"a password has {credentials.MIN_PASSWORD_CHARACTERS} to "
-            f"{credentials.MAX_PASSWORD_CHARACTERS} characters",
-            code="invalid_password",
-        )
+    fault = credentials.password_fault(password)
+    if fault is not None:
+        raise InvalidInputError(f"the password {fault}", code="invalid_password")

@@ -22,7 +22,14 @@ from api.accounts.service import (
 from api.cli.commands import JsonOption, answer, command_group
 from api.cli.erasure import owner_remove
 from api.cli.people import owner_people, owner_unbind
-from api.cli.shared import EmailOption, in_database, in_family, load_command_settings, shown_time
+from api.cli.shared import (
+    AccountOption,
+    EmailOption,
+    in_database,
+    in_family,
+    load_command_settings,
+    shown_time,
+)
 from api.credits import repository as credits_repository
 from api.credits.repository import EntryKind
 from api.outbox.outbox import enqueue_owner
@@ -71,6 +78,7 @@ def owner_create(
 @owner_app.command("password")
 def owner_password(
     email: EmailOption,
+    account: AccountOption = None,
     password: PasswordOption = None,
     password_stdin: PasswordStdinOption = False,
     as_json: JsonOption = False,
@@ -80,7 +88,9 @@ def owner_password(
     The address is that of any person of an account. Keys stay.
     """
     secret = _password(password, from_stdin=password_stdin)
-    owner = in_database(lambda session: change_password(session, email=email, password=secret))
+    owner = in_database(
+        lambda session: change_password(session, email=email, password=secret, account=account)
+    )
     answer(_owner_fields(owner), as_json, f"{normalised_email(email)} has a new password")
 
 

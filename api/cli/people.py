@@ -4,10 +4,10 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from api.accounts.repository import find_person, lock_owner
-from api.accounts.service import normalised_email, owner_by_email
+from api.accounts.repository import lock_owner
+from api.accounts.service import named_person, owner_by_email
 from api.cli.commands import JsonOption, answer
-from api.cli.shared import EmailOption, in_database, shown_time
+from api.cli.shared import AccountOption, EmailOption, in_database, shown_time
 from api.db.people_tables import Person
 from api.people.repository import list_people, unbind
 from common.errors import InvalidInputError
@@ -24,7 +24,9 @@ def owner_people(email: EmailOption, as_json: JsonOption = False) -> None:
     answer({"people": people}, as_json, "\n".join(_line(one) for one in people))
 
 
-def owner_unbind(email: EmailOption, as_json: JsonOption = False) -> None:
+def owner_unbind(
+    email: EmailOption, account: AccountOption = None, as_json: JsonOption = False
+) -> None:
     """Forget who a person is at the OpenID Connect provider, and end their sessions.
 
     The address is that of any person of an account. At their next log-in by the provider they are
@@ -32,11 +34,10 @@ def owner_unbind(email: EmailOption, as_json: JsonOption = False) -> None:
     """
 
     def work(session: Session) -> dict[str, Any]:
-        person = find_person(session, normalised_email(email))
-        if person is None or person.oidc_subject is None:
+        person = named_person(session, email, account)
+        if person.oidc_subject is None:
             raise InvalidInputError(
-                f"there is no {normalised_email(email)} who logs in by a provider",
-                code="not_bound",
+                f"there is no {person.email} who logs in by a provider", code="not_bound"
             )
         lock_owner(session, person.owner_id)
         session.refresh(person)
@@ -52,6 +53,7 @@ def _fields(person: Person) -> dict[str, Any]:
     return {
         "id": str(person.id),
         "email": person.email,
+        "emailProven": person.email_proven,
         "name": person.name,
         "role": person.role,
         "enabled": person.enabled,
@@ -70,5 +72,7 @@ def _line(one: dict[str, Any]) -> str:
         *(["password"] if one["hasPassword"] else []),
         *([f"{identity['subject']} at {identity['issuer']}"] if identity else []),
     ]
-    state = "" if one["enabled"] else "\toff"
+    state = ("" if one["enabled"] else "\toff") + (
+        "" if one["emailProven"] else "\taddress not proven"
+    )
     return f"{one['email']}\t{one['role']}\t{', '.join(by) or 'no log-in yet'}{state}"

@@ -23,6 +23,10 @@ from common.timestamps import iso_utc
 _T = TypeVar("_T")
 _S = TypeVar("_S", bound=Fragment)
 EmailOption = Annotated[str, typer.Option(help="The owner's e-mail address.")]
+AccountOption = Annotated[
+    str | None,
+    typer.Option(help="Email address of the account, if people of several use the address."),
+]
 
 
 def leave_standard_output_to_answers() -> None:

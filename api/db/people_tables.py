@@ -12,9 +12,12 @@ _KNOWN_ROLE = "role IN ('viewer', 'operator', 'administrator')"
 
 
 class Person(Base):
-    """Somebody who logs in to an account. ``email`` is lower case, and of one account only.
+    """A person who logs in to an account.
 
-    ``oidc_issuer`` and ``oidc_subject`` are who they are at the provider, once they came by it.
+    ``email`` is lower case, and unique within the account. It is a claim until it is proven, by a
+    token that was sent by email only, by the provider, or by the server administrator. At most one
+    person of all accounts has proven an address. ``oidc_issuer`` and ``oidc_subject`` are their
+    identity at the provider, since their first login there.
     """
 
     __tablename__ = "people"
@@ -25,17 +28,24 @@ class Person(Base):
         ),
         Index("ix_people_owner_id_created_at", "owner_id", "created_at"),
         Index("uq_people_oidc_identity", "oidc_issuer", "oidc_subject", unique=True),
+        Index("uq_people_owner_id_email", "owner_id", "email", unique=True),
+        Index(
+            "uq_people_proven_email", "email", unique=True, postgresql_where=text("email_proven")
+        ),
+        Index("ix_people_email", "email"),
     )
 
     id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid4)
     owner_id: Mapped[UUID] = mapped_column(ForeignKey("owners.id", ondelete="CASCADE"))
-    email: Mapped[str] = mapped_column(unique=True)
+    email: Mapped[str]
+    email_proven: Mapped[bool] = mapped_column(server_default=text("false"))
     name: Mapped[str] = mapped_column(server_default="")
     role: Mapped[str]
     password_hash: Mapped[str]
     enabled: Mapped[bool] = mapped_column(server_default=text("true"))
     oidc_issuer: Mapped[str | None]
     oidc_subject: Mapped[str | None]
+    oidc_unlinked_at: Mapped[datetime | None]
     last_log_in_at: Mapped[datetime | None]
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
 
@@ -60,7 +70,11 @@ class LoginSession(Base):
 
 
 class Invitation(Base):
-    """An e-mail address that may become a person's. Only the SHA-256 of its link is kept."""
+    """An email address that can become a person's. Only the SHA-256 of its tokens is stored.
+
+    ``token_hash`` is of the token that the administrator got. ``emailed_token_hash`` is of the
+    token that was sent by email only: it proves the address. None if no SMTP server was set.
+    """
 
     __tablename__ = "invitations"
     __table_args__ = (
@@ -73,6 +87,7 @@ class Invitation(Base):
     email: Mapped[str]
     role: Mapped[str]
     token_hash: Mapped[bytes] = mapped_column(LargeBinary, unique=True)
+    emailed_token_hash: Mapped[bytes | None] = mapped_column(LargeBinary, unique=True)
     invited_by: Mapped[str]
     expires_at: Mapped[datetime] = mapped_column(index=True)
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())

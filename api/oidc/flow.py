@@ -1,6 +1,7 @@
 """A log-in under way at the provider: a cookie that only this installation can make and read."""
 
 import secrets
+import time
 from dataclasses import dataclass
 from typing import Final
 
@@ -24,6 +25,7 @@ class Flow:
 
     ``state`` goes through the browser, ``nonce`` comes back in the token, ``verifier`` is what the
     code is exchanged with. ``invitation`` is the token of the link that is accepted by it.
+    ``started`` is when the login started (Unix seconds).
 
     **Source:** OpenID Connect Core 1.0, section 3.1; RFC 7636.
     """
@@ -32,6 +34,7 @@ class Flow:
     nonce: str
     verifier: str
     invitation: str | None = None
+    started: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,7 @@ class Identity:
 def new_flow(invitation: str | None) -> Flow:
     """Return a log-in that begins."""
     state, nonce, verifier = (secrets.token_urlsafe(_RANDOM_BYTES) for _ in range(3))
-    return Flow(state, nonce, verifier, invitation)
+    return Flow(state, nonce, verifier, invitation, time.time())
 
 
 class FlowCookies:

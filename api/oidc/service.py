@@ -12,7 +12,7 @@ from api.accounts.repository import (
     NO_PASSWORD,
     OwnerAccount,
     find_owner,
-    find_person,
+    find_proven,
     lock_owner,
 )
 from api.db.actors import announce_person
@@ -24,7 +24,7 @@ from api.limits.owner_limits import OwnerLimit, OwnerLimits
 from api.oidc.flow import Flow, FlowCookies, Identity, new_flow
 from api.oidc.repository import bind, find_bound
 from api.people.invitations import accept_invitation, require_invitation
-from api.people.repository import add_person, count_people, find_invitation
+from api.people.repository import add_person, count_people, find_in_account, find_invitation
 from api.people.schemas import MAX_NAME_CHARACTERS
 from api.security.actions import Action
 from api.security.credentials import token_hash
@@ -154,7 +154,7 @@ class OidcLogIn:
         identity = await self._identity(provider, flow, answer.code)
         try:
             return await self._sessions.begin(
-                lambda session: self._person(session, identity, flow.invitation), device_cookie
+                lambda session: self._person(session, identity, flow), device_cookie
             )
         except ApiError as error:
             await self._note_refusal(identity, flow.invitation, error.code)
@@ -191,7 +191,8 @@ class OidcLogIn:
     ) -> tuple[UUID, ActSubject] | None:
         """Return the account, and as whom somebody wanted to enter it."""
         email = identity.named_email
-        person = find_bound(session, identity) or (find_person(session, email) if email else None)
+        # Of a claim nothing is noted: its account would learn of others that use the address.
+        person = find_bound(session, identity) or (find_proven(session, email) if email else None)
         if person is not None:
             return person.owner_id, ActSubject("person", person.id, person.email)
         open_one = None if invitation is None else find_invitation(session, token_hash(invitation))
@@ -200,25 +201,42 @@ class OidcLogIn:
         owner = self._join_account(session)
         return None if owner is None else (owner.id, ActSubject("person", None, email))
 
-    def _person(self, session: Session, identity: Identity, invitation: str | None) -> Person:
+    def _person(self, session: Session, identity: Identity, flow: Flow) -> Person:
         self._check_domain(identity)
         known = _bound(session, identity)
         if known is not None:
             if not known.enabled:
                 raise ApiError(ErrorCode.PERSON_SWITCHED_OFF)
-            if invitation is not None:
+            if flow.invitation is not None:
                 raise ApiError(ErrorCode.PERSON_EXISTS)
             return known
         if identity.email is None:
             raise ApiError(ErrorCode.EMAIL_NOT_VERIFIED)
-        if invitation is not None:
-            person = _invited(session, identity.email, identity.name, invitation)
+        if flow.invitation is not None:
+            person = _invited(session, identity.email, identity.name, flow.invitation)
         else:
-            person = find_person(session, identity.email) or self._joined(
-                session, identity.email, identity.name
+            person = self._of_address(session, identity.email, identity.name)
+        return bind(session, person.id, identity, flow.started)
+
+    def _of_address(self, session: Session, email: str, name: str) -> Person:
+        """Return the person of a verified address: who has proven it, or one who joins.
+
+        A claim counts only in the account that people join. One in another account must not catch
+        the login of the person who has the address, and a disabled person must not keep it.
+        """
+        proven = find_proven(session, email)
+        if proven is not None and proven.enabled:
+            return proven
+        owner = self._join_account(session)
+        if owner is not None:
+            return find_in_account(session, owner.id, email) or self._joined(
+                session, owner, email, name
             )
-        bind(session, person, identity)
-        return person
+        if proven is not None:
+            return proven
+        if self._settings.oidc_join_account:
+            log.warning("oidc_join_account_unknown", account=self._settings.oidc_join_account)
+        raise ApiError(ErrorCode.UNKNOWN_PERSON)
 
     def _check_domain(self, identity: Identity) -> None:
         domains = self._settings.oidc_email_domains
@@ -233,14 +251,8 @@ class OidcLogIn:
         named = self._settings.oidc_join_account.strip().lower()
         return find_owner(session, named) if named else None
 
-    def _joined(self, session: Session, email: str, name: str) -> Person:
-        """Return a new person of the account that strangers join, where there is one."""
-        settings = self._settings
-        owner = self._join_account(session)
-        if owner is None:
-            if settings.oidc_join_account:
-                log.warning("oidc_join_account_unknown", account=settings.oidc_join_account)
-            raise ApiError(ErrorCode.UNKNOWN_PERSON)
+    def _joined(self, session: Session, owner: OwnerAccount, email: str, name: str) -> Person:
+        """Return a new person of the account that people join."""
         own = lock_owner(session, owner.id).limits
         self._limits.require(OwnerLimit.PEOPLE, owner.id, own, count_people(session, owner.id) + 1)
         person = Person(
@@ -248,7 +260,7 @@ class OidcLogIn:
             owner_id=owner.id,
             email=email,
             name=_shown(name),
-            role=Role(settings.oidc_join_role).value,
+            role=Role(self._settings.oidc_join_role).value,
             password_hash=NO_PASSWORD,
         )
         announce_person(session, person.id, person.email)

@@ -37,6 +37,11 @@ class InvitationEmail:
             MailServer(settings, timeout_seconds=_STEP_SECONDS) if settings.smtp_host else None
         )
 
+    @property
+    def is_on(self) -> bool:
+        """Whether an SMTP server is set."""
+        return self._server is not None
+
     async def send(self, invitation: Invitation, token: str, timezone: str) -> EmailedLink:
         """Send it, and return what became of it. Never raises for anything the server does.
 

@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 
 from sqlalchemy.orm import Session
 
-from api.accounts.repository import find_person, lock_owner, require_owner
+from api.accounts.repository import lock_owner, password_like, prove_email, require_owner
 from api.db.actors import announce_person
 from api.db.database import Database
 from api.db.people_tables import Invitation, Person
@@ -25,7 +25,10 @@ from api.settings import ApiSettings
 
 @dataclass(frozen=True, repr=False)
 class NewInvitation:
-    """An invitation just made: the only moment at which its token exists."""
+    """An invitation that was just created, with the token for the administrator.
+
+    The token that is sent by email is another one: the administrator never gets it.
+    """
 
     invitation: Invitation
     token: str
@@ -79,16 +82,25 @@ class Invitations:
         )
 
     async def invite(self, caller: Principal, email: str, role: Role) -> NewInvitation:
-        """Invite an address, by e-mail where that can be; a former invitation of it is over.
+        """Invite an address, by email if an SMTP server is set. An older invitation of it ends.
+
+        The answer does not depend on other accounts that use the address.
 
         Raises:
             ApiError: 409, the address is one of the account's people, or the limit.
         """
-        token = credentials.new_session_token()
-        row, timezone = await self._database.run(
-            lambda session: self._insert(session, caller, email.lower(), role, token)
+        token, emailed = credentials.new_session_token(), credentials.new_session_token()
+        row = Invitation(
+            owner_id=caller.owner_id,
+            email=email.lower(),
+            role=role.value,
+            token_hash=credentials.token_hash(token),
+            emailed_token_hash=self._rules.email.is_on and credentials.token_hash(emailed) or None,
+            invited_by=caller.require_person().email,
+            expires_at=datetime.now(UTC) + self._rules.lifetime,
         )
-        return NewInvitation(row, token, await self._rules.email.send(row, token, timezone))
+        timezone = await self._database.run(lambda session: self._insert(session, caller, row))
+        return NewInvitation(row, token, await self._rules.email.send(row, emailed, timezone))
 
     async def revoke(self, caller: Principal, invitation_id: UUID) -> None:
         """Take an invitation back.
@@ -121,25 +133,21 @@ class Invitations:
         return known
 
     async def accept(self, acceptance: Acceptance, address: str) -> Person:
-        """Make the invited a person of the account, once.
+        """Create a person of the account, once. The emailed token proves the address.
+
+        The answer does not depend on other accounts that use the address.
 
         Raises:
-            ApiError: 404, also for a link that was used; 409, somebody logs in with the address
-                already; 429; 403, nobody logs in with a password.
+            ApiError: 404, also for a token that was used; 409, a person of this account has the
+                address; 429; 403, nobody logs in with a password.
         """
         self._sessions.ways.require_password()
-        await self.find(acceptance.token, address)
+        email = (await self.find(acceptance.token, address)).email
+        like = await self._database.run(lambda session: password_like(session, email))
         password_hash = await self._sessions.in_thread(
-            credentials.hash_password, acceptance.password
+            lambda password: credentials.hash_password(password, like), acceptance.password
         )
-        return await self._database.run(
-            lambda session: accept_invitation(
-                session,
-                require_invitation(session, acceptance.token),
-                acceptance.name,
-                password_hash,
-            )
-        )
+        return await self._database.run(lambda session: _accept(session, acceptance, password_hash))
 
     async def sweep(self) -> int:
         """Forget invitations that have expired; return how many there were."""
@@ -148,31 +156,19 @@ class Invitations:
             lambda session: repository.delete_expired_invitations(session, now)
         )
 
-    def _insert(
-        self, session: Session, caller: Principal, email: str, role: Role, token: str
-    ) -> tuple[Invitation, str]:
-        """Return the invitation, and the account's time zone."""
+    def _insert(self, session: Session, caller: Principal, row: Invitation) -> str:
+        """Insert an invitation, and return the account's time zone."""
         lock_as_administrator(session, caller)
-        person = find_person(session, email)
-        # Of another account nothing is told here: the invited will hear of it.
-        if person is not None and person.owner_id == caller.owner_id:
+        if repository.find_in_account(session, caller.owner_id, row.email) is not None:
             raise ApiError(ErrorCode.PERSON_EXISTS)
-        repository.delete_invitation_to(session, caller.owner_id, email)
+        repository.delete_invitation_to(session, caller.owner_id, row.email)
         owner = require_owner(session, caller.owner_id)
         wanted = repository.count_people(session, caller.owner_id) + 1
         self._limits.require(OwnerLimit.PEOPLE, caller.owner_id, owner.limits, wanted)
-        row = Invitation(
-            owner_id=caller.owner_id,
-            email=email,
-            role=role.value,
-            token_hash=credentials.token_hash(token),
-            invited_by=caller.require_person().email,
-            expires_at=datetime.now(UTC) + self._rules.lifetime,
-        )
         session.add(row)
         session.flush()
         session.refresh(row)
-        return row, owner.timezone
+        return owner.timezone
 
 
 def require_invitation(session: Session, token: str) -> Invitation:
@@ -198,7 +194,7 @@ def accept_invitation(
     """Make the invited a person of the account, by what :func:`require_invitation` returned.
 
     Raises:
-        ApiError: 409, somebody logs in with the address already.
+        ApiError: 409, a person of the account has the address.
     """
     person = Person(
         id=uuid4(),
@@ -213,4 +209,13 @@ def accept_invitation(
         raise ApiError(ErrorCode.PERSON_EXISTS)
     session.delete(open_one)
     session.flush()
+    return person
+
+
+def _accept(session: Session, acceptance: Acceptance, password_hash: str) -> Person:
+    open_one = require_invitation(session, acceptance.token)
+    is_emailed = open_one.emailed_token_hash == credentials.token_hash(acceptance.token)
+    person = accept_invitation(session, open_one, acceptance.name, password_hash)
+    if is_emailed:
+        prove_email(session, person)
     return person

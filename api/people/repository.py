@@ -1,10 +1,10 @@
 """People and invitations in PostgreSQL."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from uuid import UUID
 
-from sqlalchemy import delete, func, select
+from sqlalchemy import delete, func, or_, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
@@ -52,13 +52,13 @@ def administrator_addresses(session: Session, owner_id: UUID) -> Sequence[str]:
 
 
 def add_person(session: Session, person: Person) -> bool:
-    """Insert a person; False where somebody, of whichever account, logs in with the address."""
+    """Insert a person. Return False if a person of the same account has the address."""
     try:
         with session.begin_nested():
             session.add(person)
     except IntegrityError as error:
         constraint = getattr(getattr(error.orig, "diag", None), "constraint_name", None)
-        if constraint == "uq_people_email":
+        if constraint == "uq_people_owner_id_email":
             return False
         raise
     return True
@@ -70,11 +70,13 @@ def delete_person(session: Session, person: Person) -> None:
 
 
 def unbind(session: Session, person: Person) -> list[UUID]:
-    """Forget who a person is at the provider, and end their sessions; return the ids of those.
+    """Remove a person's identity at the provider, end their sessions, and return the ids of those.
 
-    At their next log-in by the provider they are known by the address, as at the first one.
+    A login by the provider that was started before is rejected. At the next one they are found by
+    the address, if they have proven it.
     """
     person.oidc_issuer, person.oidc_subject = None, None
+    person.oidc_unlinked_at = datetime.now(UTC)
     session.flush()
     return delete_sessions(session, person.id)
 
@@ -113,12 +115,16 @@ def delete_invitation(session: Session, owner_id: UUID, invitation_id: UUID) -> 
 
 
 def find_invitation(session: Session, token_hash: bytes) -> Invitation | None:
-    """Return the invitation of a link that has not expired."""
-    return session.scalar(
-        select(Invitation).where(
-            Invitation.token_hash == token_hash, Invitation.expires_at > func.now()
-        )
+    """Return the invitation of a token, emailed or not, that has not expired."""
+    is_of_token = or_(
+        Invitation.token_hash == token_hash, Invitation.emailed_token_hash == token_hash
     )
+    return session.scalar(select(Invitation).where(is_of_token, Invitation.expires_at > func.now()))
+
+
+def find_in_account(session: Session, owner_id: UUID, email: str) -> Person | None:
+    """Return the person of an email address (lower case) in an account."""
+    return session.scalar(select(Person).where(Person.owner_id == owner_id, Person.email == email))
 
 
 def delete_expired_invitations(session: Session, now: datetime) -> int:

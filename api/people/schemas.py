@@ -8,8 +8,14 @@ from pydantic import AfterValidator, Field
 from api.db.people_tables import Invitation, Person
 from api.people.invitations import Acceptance, NewInvitation
 from api.people.service import PersonChange
-from api.schemas import JsonBoolean, NameText, RequestModel, ResponseModel, Timestamp
-from api.security.credentials import MAX_PASSWORD_CHARACTERS, MIN_PASSWORD_CHARACTERS
+from api.schemas import (
+    JsonBoolean,
+    NameText,
+    NewPassword,
+    RequestModel,
+    ResponseModel,
+    Timestamp,
+)
 from api.security.permissions import Role
 from api.validation.fields import check_email_address
 
@@ -22,7 +28,7 @@ TokenField = Annotated[
     Field(
         min_length=1,
         max_length=_MAX_TOKEN_CHARACTERS,
-        description="What the administrator handed over.",
+        description="Token of the link, from the email or the administrator.",
     ),
 ]
 
@@ -129,7 +135,10 @@ class NewInvitationAnswer(ResponseModel):
     """An invitation just made, and the only sight of what opens it."""
 
     invitation: InvitationBody
-    token: str = Field(description="What accepts it; shown this once.")
+    token: str = Field(
+        description="Token that accepts it; shown this once. The email has another one, which "
+        "proves the address."
+    )
     email_sent: bool = Field(
         description="Whether the link went to the invited by e-mail: an SMTP server is in the API's"
         " settings (`PLATESTREAM_SMTP_HOST`), and took it."
@@ -152,9 +161,7 @@ class InvitationAcceptance(RequestModel):
 
     token: TokenField
     name: Annotated[NameText, Field(min_length=1, max_length=MAX_NAME_CHARACTERS, examples=["Ana"])]
-    password: Annotated[
-        str, Field(min_length=MIN_PASSWORD_CHARACTERS, max_length=MAX_PASSWORD_CHARACTERS)
-    ]
+    password: NewPassword
 
     def acceptance(self) -> Acceptance:
         """Return what was sent."""

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from sqlalchemy.orm import Session
 
-from api.accounts.repository import lock_owner, set_password
+from api.accounts.repository import LogInRecord, lock_owner, set_password
 from api.alerts.repository import publish_inherited_timezone
 from api.db.people_tables import Person
 from api.errors import ApiError, ErrorCode, invalid_field
@@ -59,9 +59,12 @@ class OwnAccount:
             caller.require_administrator()
         password_hash = None
         if change.new_password is not None:
-            await self._check(caller, change.current_password or "", address, device_cookie)
+            current = await self._check(
+                caller, change.current_password or "", address, device_cookie
+            )
             password_hash = await self._sessions.in_thread(
-                credentials.hash_password, change.new_password
+                lambda password: credentials.hash_password(password, current.password_hash),
+                change.new_password,
             )
         ended = await self._sessions.database.run(
             lambda session: _change(session, caller, change.timezone, password_hash)
@@ -90,15 +93,16 @@ class OwnAccount:
 
     async def _check(
         self, caller: Principal, password: str, address: str, device_cookie: str | None
-    ) -> None:
-        """Refuse a wrong password, counted like an attempt to log in."""
+    ) -> LogInRecord:
+        """Reject a password that is not the caller's, counted like an attempt to log in."""
         person = caller.require_person()
         if not person.has_password:
             raise invalid_field("currentPassword", _NONE_THERE)
-        email = person.email
-        origin = Origin(address, self._sessions.device(device_cookie, email))
+        device = self._sessions.device(device_cookie, person.email)
+        known = device.id if device is not None and device.person_id == person.id else None
+        origin = Origin(address, known)
         try:
-            await self._sessions.check_password(email, password, origin)
+            return await self._sessions.check_password(person.id, person.email, password, origin)
         except ApiError as error:
             if error.code is not ErrorCode.INVALID_CREDENTIALS:
                 raise

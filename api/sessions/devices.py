@@ -1,8 +1,10 @@
-"""Devices on which an owner logged in before: a cookie that only this installation can make."""
+"""Devices on which a person logged in before: a cookie that only this installation can create."""
 
 import hashlib
 import secrets
+from dataclasses import dataclass
 from typing import Final
+from uuid import UUID
 
 from common.errors import MisconfiguredError
 from common.secrets import SecretBox
@@ -17,15 +19,23 @@ _PURPOSE = "login-device"
 _ID_BYTES = 12
 
 
+@dataclass(frozen=True)
+class Device:
+    """A device on which a person logged in before."""
+
+    id: str
+    person_id: UUID
+
+
 class Devices:
-    """Makes and reads the cookies of devices, each for one account."""
+    """Creates and reads the cookies of devices, each for one person."""
 
     def __init__(self, box: SecretBox) -> None:
         """``box`` encrypts them, so that nobody can make one."""
         self._box = box
 
-    def known(self, cookie: str | None, email: str) -> str | None:
-        """Return the device's id; None: nobody logged in to the account on it, or long ago."""
+    def known(self, cookie: str | None, email: str) -> Device | None:
+        """Return the device of a cookie; None: no login with the address, or too long ago."""
         if not cookie:
             return None
         try:
@@ -33,16 +43,19 @@ class Devices:
         except MisconfiguredError:
             return None
         device, _, rest = content.partition(" ")
-        return device if rest == _account(email) else None
+        person, _, login = rest.partition(" ")
+        return Device(device, UUID(person)) if login == _login(email) else None
 
-    def cookie(self, device: str | None, email: str) -> str:
-        """Return the cookie of a device that has just logged in; None: it did for the first time.
+    def cookie(self, known: Device | None, email: str, person_id: UUID) -> str:
+        """Return the cookie of a device on which a person has just logged in.
 
-        A known one keeps its id, and so what it failed before.
+        A device that is known for this person keeps its ID, with the failures counted for it.
         """
-        return self._box.encrypt(f"{device or secrets.token_hex(_ID_BYTES)} {_account(email)}")
+        if known is None or known.person_id != person_id:
+            known = Device(secrets.token_hex(_ID_BYTES), person_id)
+        return self._box.encrypt(f"{known.id} {person_id} {_login(email)}")
 
 
-def _account(email: str) -> str:
-    # Says what it is for: nothing else that is encrypted with the key passes as a device.
+def _login(email: str) -> str:
+    # Names the purpose: nothing else that is encrypted with the key passes as a device.
     return f"{_PURPOSE} {hashlib.sha256(email.encode()).hexdigest()}"

@@ -1,7 +1,7 @@
 """Logs people in and out."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
@@ -11,7 +11,8 @@ from sqlalchemy.orm import Session
 from api.accounts.repository import (
     LogInRecord,
     OwnerAccount,
-    find_log_in,
+    find_log_ins,
+    get_log_in,
     get_owner,
     lock_owner,
     log_in_record,
@@ -26,11 +27,11 @@ from api.limits.owner_limits import OwnerLimit, OwnerLimits
 from api.security import credentials, repository
 from api.security.actions import Action
 from api.security.authentication import Authenticator
-from api.security.credentials import password_matches, unknown_hash
+from api.security.credentials import matching_hashes
 from api.security.permissions import ROLE_SCOPES, PersonIdentity, Principal, Scope
 from api.security.repository import KeyRecord, SessionRecord
 from api.sessions.attempts import LoginAttempts, Origin
-from api.sessions.devices import Devices
+from api.sessions.devices import Device, Devices
 from api.settings import ApiSettings
 from api.trail.entries import ActSubject, act_in_hand
 from api.trail.notes import AuditNotes
@@ -94,6 +95,18 @@ class NewSession:
     device: str
 
 
+class _ClaimLogInError(ApiError):
+    """A login with a claimed address, which counts as an attempt that has failed.
+
+    It compared the password with that of the person who has proven the address, too. Otherwise a
+    claim would be a way to guess that password: with one's own set to each guess.
+    """
+
+    def __init__(self, found: LogInRecord) -> None:
+        super().__init__(ErrorCode.INVALID_CREDENTIALS)
+        self.found = found
+
+
 class Sessions:
     """Logs people in and out."""
 
@@ -127,16 +140,16 @@ class Sessions:
     ) -> NewSession:
         """Return a new session.
 
-        ``device_cookie`` is what an earlier log-in left on the device, or what a stranger made up.
-        Takes as long for an account that does not exist as for a wrong password.
+        An address can be used in several accounts: the person who has proven it comes first, then
+        the password decides. ``device_cookie`` is what an earlier login left on the device, or what
+        a stranger made up. The time does not depend on who uses the address.
 
         Raises:
             ApiError: 401 for either, 429 for too many attempts; 403, nobody logs in so.
         """
         self.ways.require_password()
         email = email.strip().lower()
-        device = self.device(device_cookie, email)
-        found = await self.check_password(email, password, Origin(address, device))
+        found = await self._found(email, password, address, self.device(device_cookie, email))
         return await self._begun(lambda session: found, device_cookie)
 
     async def begin(
@@ -160,17 +173,25 @@ class Sessions:
         """
         return await self._database.run(lambda session: self._read(session, caller))
 
-    async def check_password(self, email: str, password: str, origin: Origin) -> LogInRecord:
-        """Return the person of an e-mail address and password; one that is wrong is counted.
+    async def check_password(
+        self, person_id: UUID, email: str, password: str, origin: Origin
+    ) -> LogInRecord:
+        """Return a person if the password is theirs; a wrong one is counted for this person.
 
         Raises:
             ApiError: 401, 429 for too many attempts.
         """
-        async with self._attempts.attempt(email, origin) as is_known:
-            return await self._person(email, password, is_known=is_known)
+        async with self._attempts.attempt(str(person_id), origin) as is_known:
+            person = await self._database.run(lambda session: get_log_in(session, person_id))
+            people = [] if person is None else [person]
+            found = await self._matching(people, password, email, is_known=is_known)
+            if found is None:
+                self._note_refusal(person, email)
+                raise ApiError(ErrorCode.INVALID_CREDENTIALS, _REFUSED)
+            return found
 
-    def device(self, cookie: str | None, email: str) -> str | None:
-        """Return the device on which somebody logged in to an account before, by its cookie."""
+    def device(self, cookie: str | None, email: str) -> Device | None:
+        """Return the device on which a person logged in with an address before, by its cookie."""
         return self._devices.known(cookie, email)
 
     @property
@@ -219,17 +240,63 @@ class Sessions:
         self._authenticator.expect_session(made.token)
         return made
 
-    async def _person(self, email: str, password: str, *, is_known: bool) -> LogInRecord:
-        found = await self._database.run(lambda session: find_log_in(session, email))
+    async def _found(
+        self, email: str, password: str, address: str, device: Device | None
+    ) -> LogInRecord:
+        """Return the person of an address and a password, on a known device its person first."""
+        if device is None:
+            return await self._of_address(email, password, Origin(address))
+        origin = Origin(address, device.id)
+        try:
+            return await self.check_password(device.person_id, email, password, origin)
+        except ApiError as error:
+            if error.code is not ErrorCode.INVALID_CREDENTIALS:
+                raise
+        try:
+            return await self._of_address(email, password, Origin(address), device.person_id)
+        except ApiError as elsewhere:
+            if elsewhere.code is not ErrorCode.RATE_LIMITED:
+                raise
+            # The attempts of others do not matter on this device: the next one can succeed.
+            raise ApiError(ErrorCode.INVALID_CREDENTIALS, _REFUSED) from elsewhere
+
+    async def _of_address(
+        self, email: str, password: str, origin: Origin, noted: UUID | None = None
+    ) -> LogInRecord:
+        """Return the person of an address and a password; ``noted`` has its refusal already."""
+        try:
+            async with self._attempts.attempt(email, origin) as is_known:
+                found, holder = await self._person(email, password, is_known=is_known)
+                if found is None:
+                    # Of claims nothing is noted: their accounts would learn of other accounts.
+                    if holder is not None and holder.person_id != noted:
+                        self._note_refusal(holder, email)
+                    raise ApiError(ErrorCode.INVALID_CREDENTIALS, _REFUSED)
+                if not found.is_proven:
+                    raise _ClaimLogInError(found)
+                return found
+        except _ClaimLogInError as claim:
+            return claim.found
+
+    async def _person(
+        self, email: str, password: str, *, is_known: bool
+    ) -> tuple[LogInRecord | None, LogInRecord | None]:
+        """Return the person of an address and a password, and who has proven the address."""
+        people = await self._database.run(lambda session: find_log_ins(session, email))
+        found = await self._matching(people, password, email, is_known=is_known)
+        return found, next((one for one in people if one.is_proven), None)
+
+    async def _matching(
+        self, people: Sequence[LogInRecord], password: str, email: str, *, is_known: bool
+    ) -> LogInRecord | None:
+        """Return the first of ``people`` who has the password. Takes as long for none of them."""
+        hashes = [one.password_hash for one in people if one.password_hash]
         if is_known:
-            caller = email if found is None else found.owner_id
-            is_right = await self._known_threads.run(caller, _compare, password, found)
+            caller = people[0].owner_id if people else email
+            right = await self._known_threads.run(caller, matching_hashes, password, hashes)
         else:
-            is_right = await self._threads.run(current_caller(), _compare, password, found)
-        if found is None or not is_right:
-            self._note_refusal(found, email)
-            raise ApiError(ErrorCode.INVALID_CREDENTIALS, _REFUSED)
-        return found
+            right = await self._threads.run(current_caller(), matching_hashes, password, hashes)
+        return next((one for one in people if one.password_hash in right), None)
 
     def _note_refusal(self, found: LogInRecord | None, email: str) -> None:
         """Have a wrong password noted for the account of whose it is not."""
@@ -244,7 +311,8 @@ class Sessions:
         token = credentials.new_session_token()
         own = lock_owner(session, found.owner_id).limits
         person = session.get(Person, found.person_id)
-        if person is None or not person.enabled:
+        # The password may have been changed, or removed, since it was compared.
+        if person is None or not person.enabled or person.password_hash != found.password_hash:
             raise ApiError(ErrorCode.INVALID_CREDENTIALS, _REFUSED)
         announce_person(session, person.id, person.email)
         now = datetime.now(UTC)
@@ -259,7 +327,8 @@ class Sessions:
         owner, scopes = get_owner(session, found.owner_id), ROLE_SCOPES[record.person.role]
         credential = self._credential(owner, record, scopes, own, record.person)
         device = self.device(device_cookie, person.email)
-        return NewSession(credential, record, token, self._devices.cookie(device, person.email))
+        cookie = self._devices.cookie(device, person.email, person.id)
+        return NewSession(credential, record, token, cookie)
 
     def _read(self, session: Session, caller: Principal) -> Credential:
         owner = get_owner(session, caller.owner_id)
@@ -290,9 +359,3 @@ def _password_threads(name: str) -> FairThreads:
     return FairThreads(
         name, _COMPARISONS, wait_seconds=_COMPARISON_WAIT_SECONDS, too_many=_TOO_BUSY
     )
-
-
-def _compare(password: str, found: LogInRecord | None) -> bool:
-    # Who has no password takes as long as who is not there.
-    known = found.password_hash if found is not None else ""
-    return password_matches(password, known or unknown_hash())

@@ -99,8 +99,8 @@ def _let_take_long(connection: Any, _record: object) -> None:
 
 def _fill(engine: Engine, entries: int) -> UUID:
     with Session(engine) as session:
-        big = add_owner(session, "big@example.com", "", "UTC")
-        small = add_owner(session, "small@example.com", "", "UTC")
+        big = add_owner(session, "big@example.com", "", "UTC").owner_id
+        small = add_owner(session, "small@example.com", "", "UTC").owner_id
         session.commit()
     given = {"big": big, "small": small, "actor": _ACTOR, "rare": _RARE, "entries": entries}
     for first in range(1, entries + 1, 100_000):

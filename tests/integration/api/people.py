@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx
+from sqlalchemy import text
 
 from api.security.permissions import Role
 from tests.integration.api.application import PASSWORD, Application
@@ -58,3 +59,9 @@ async def new_person(application: Application, administrator: httpx.AsyncClient,
     made = await invite(administrator, email, role)
     assert (await accept(application, made["token"])).status_code == 201
     return email
+
+
+async def prove(application: Application, email: str) -> None:
+    """Have the person of an address as one who has proven it."""
+    statement = text("UPDATE people SET email_proven = true WHERE email = :email")
+    await application.database.run(lambda session: session.execute(statement, {"email": email}))

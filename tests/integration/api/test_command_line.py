@@ -152,7 +152,7 @@ def test_a_new_password_ends_the_sessions_of_the_old_one(api_database: DatabaseS
     engine = open_engine(api_database)
     with Session(engine) as session, session.begin():
         later = datetime.now(UTC) + timedelta(days=1)
-        person = accounts.find_person(session, "owner@platestream.example")
+        person = accounts.find_proven(session, "owner@platestream.example")
         assert person is not None
         key_rows.add_session(session, person, b"token", later, keep=5)
 
@@ -160,8 +160,7 @@ def test_a_new_password_ends_the_sessions_of_the_old_one(api_database: DatabaseS
 
     assert changed["email"] == "owner@platestream.example"
     with Session(engine) as session:
-        record = accounts.find_log_in(session, "owner@platestream.example")
-        assert record is not None
+        (record,) = accounts.find_log_ins(session, "owner@platestream.example")
         assert password_matches("another one", record.password_hash)
         assert not password_matches("long enough", record.password_hash)
         assert key_rows.find_session(session, b"token") is None

@@ -183,6 +183,65 @@ def test_plates_of_former_entries_are_masked_and_records_find_their_owner(
     engine.dispose()
 
 
+def test_addresses_of_before_are_proven_where_someone_vouched_for_them(
+    database_settings: DatabaseSettings,
+) -> None:
+    engine = open_engine(database_settings)
+    migrate(engine, "0020")
+    owner = uuid4()
+    with engine.begin() as connection:
+        connection.execute(
+            text("INSERT INTO owners (id, email) VALUES (:id, 'a@b.example')"), {"id": owner}
+        )
+        for email, password, subject, enabled in (
+            ("a@b.example", "hash", None, True),
+            ("invited@b.example", "hash", None, True),
+            ("linked@b.example", "", "17", True),
+            ("unlinked@b.example", "", None, True),
+            ("closed@b.example", "", None, False),
+        ):
+            connection.execute(
+                text(
+                    "INSERT INTO people"
+                    " (id, owner_id, email, role, password_hash, oidc_issuer, oidc_subject,"
+                    " enabled) VALUES (gen_random_uuid(), :owner, :email, 'viewer', :password,"
+                    " 'https://login.example.com' || CAST(:subject AS text),"
+                    " CAST(:subject AS text), :enabled)"
+                ),
+                {
+                    "owner": owner,
+                    "email": email,
+                    "password": password,
+                    "subject": subject,
+                    "enabled": enabled,
+                },
+            )
+    migrate(engine, "0022")
+    with engine.begin() as connection:
+        proven = connection.scalars(text("SELECT email FROM people WHERE email_proven")).all()
+        entries = "SELECT count(*) FROM audit_entries WHERE action = 'person.updated'"
+        assert connection.scalar(text(entries)) == 0
+        other = {"other": uuid4()}
+        connection.execute(
+            text("INSERT INTO owners (id, email) VALUES (:other, 'c@d.example')"), other
+        )
+        connection.execute(
+            text(
+                "INSERT INTO people (id, owner_id, email, role, password_hash)"
+                " VALUES (gen_random_uuid(), :other, 'a@b.example', 'viewer', 'claimed')"
+            ),
+            other,
+        )
+    migrate(engine, "0020")
+    with engine.connect() as connection:
+        of_address = "SELECT password_hash FROM people WHERE email = 'a@b.example'"
+        kept = connection.scalars(text(of_address)).all()
+    engine.dispose()
+
+    assert set(proven) == {"a@b.example", "linked@b.example", "unlinked@b.example"}
+    assert kept == ["hash"]
+
+
 def _people(connection: Connection) -> set[tuple[UUID, str, str, str]]:
     found = connection.execute(text("SELECT owner_id, email, role, password_hash FROM people"))
     return {(row[0], row[1], row[2], row[3]) for row in found}

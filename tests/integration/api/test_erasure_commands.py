@@ -510,7 +510,7 @@ async def test_a_removal_that_was_cut_off_goes_on(
         "config_outbox",
     }
     # Nobody logs in meanwhile, by whatever way.
-    assert await database.run(lambda s: accounts.find_log_in(s, world.owner.email)) is None
+    assert await database.run(lambda s: accounts.find_log_ins(s, world.owner.email)) == []
     assert await column(world.clickhouse, "recognitions", "count()", world.owner) == [0]
 
     # What a call in flight added meanwhile goes with it, and the stages are notified.

@@ -6,6 +6,7 @@ from typing import Any
 
 import httpx
 import pytest
+from sqlalchemy import text
 from typer.testing import CliRunner
 
 from api.cli.app import app as commands
@@ -14,13 +15,22 @@ from api.limits.limiter import LimitRules
 from api.security.permissions import Role
 from common.settings import DatabaseSettings
 from tests.integration.api.application import (
+    PASSWORD,
     Application,
     Caller,
     Options,
     running_application,
 )
-from tests.integration.api.oidc_browser import BEGIN, RETURN, log_in, said, subject_of
-from tests.integration.api.people import browser_of, invite, logged_in, new_address, new_person
+from tests.integration.api.oidc_browser import BEGIN, RETURN, begin, log_in, said, subject_of
+from tests.integration.api.people import (
+    accept,
+    browser_of,
+    invite,
+    logged_in,
+    new_address,
+    new_person,
+    prove,
+)
 from tests.services.oidc import OidcProvider
 
 pytestmark = pytest.mark.integration
@@ -56,6 +66,7 @@ async def test_an_administrator_unbinds_a_person_whose_sessions_end(
 ) -> None:
     async with logged_in(application, owner.email) as administrator:
         email = await new_person(application, administrator, Role.VIEWER)
+        await prove(application, email)
         former = subject_of(oidc_provider, email)
         assert (await log_in(browser, oidc_provider, former)).status_code == 200
         newcomer = subject_of(oidc_provider, email)
@@ -82,6 +93,87 @@ async def test_an_administrator_unbinds_a_person_whose_sessions_end(
     assert [one["field"] for one in told[0]["changes"]] == ["oidcIssuer", "oidcSubject"]
     assert (await log_in(browser, oidc_provider, newcomer)).status_code == 200
     assert said(await log_in(browser, oidc_provider, former)) == (403, "bound_to_another")
+
+
+async def test_a_login_that_was_under_way_does_not_survive_being_unlinked(
+    application: Application,
+    browser: httpx.AsyncClient,
+    owner: Caller,
+    oidc_provider: OidcProvider,
+) -> None:
+    async with logged_in(application, owner.email) as administrator:
+        email = await new_person(application, administrator, Role.VIEWER)
+        await prove(application, email)
+        subject = subject_of(oidc_provider, email)
+        assert (await log_in(browser, oidc_provider, subject)).status_code == 200
+        back = oidc_provider.let_in(await begin(browser), subject)
+        people = (await administrator.get("/api/people")).json()["people"]
+        person = next(one for one in people if one["email"] == email)
+        unlinked = await administrator.delete(f"/api/people/{person['id']}/identity")
+        answer = await browser.post(RETURN, json=back)
+        after = (await administrator.get("/api/people")).json()["people"]
+    again = await log_in(browser, oidc_provider, subject)
+
+    assert unlinked.status_code == 204
+    assert said(answer) == (400, "log_in_expired")
+    assert next(one for one in after if one["email"] == email)["identity"] is None
+    assert again.status_code == 200
+
+
+async def test_a_claim_never_catches_a_login_by_the_provider(
+    application: Application,
+    browser: httpx.AsyncClient,
+    owner: Caller,
+    oidc_provider: OidcProvider,
+) -> None:
+    email, squatter = new_address(), await application.new_owner()
+    async with logged_in(application, squatter.email) as administrator:
+        made = await invite(administrator, email, Role.VIEWER)
+        assert (await accept(application, made["token"])).status_code == 201
+    subject = subject_of(oidc_provider, email)
+    refused = await log_in(browser, oidc_provider, subject)
+    async with logged_in(application, owner.email) as administrator:
+        token = (await invite(administrator, email, Role.OPERATOR))["token"]
+    joined = await log_in(browser, oidc_provider, subject, invitation=token)
+    again = await log_in(browser, oidc_provider, subject)
+    proven = "SELECT owner_id FROM people WHERE email_proven AND email = :email"
+    rows = await application.database.run(
+        lambda session: session.scalars(text(proven), {"email": email}).all()
+    )
+
+    assert said(refused) == (403, "unknown_person")
+    accounts = [one.json()["session"]["ownerId"] for one in (joined, again)]
+    assert accounts == [str(owner.owner_id)] * 2
+    assert rows == [owner.owner_id]
+    assert await _refusals(application, squatter) == []
+
+
+async def test_a_claim_counts_in_the_account_that_people_join_and_no_other_one_does(
+    database: Database, owner: Caller, oidc_provider: OidcProvider
+) -> None:
+    more = {**oidc_provider.settings, "oidc_join_account": owner.email}
+    async with (
+        running_application(database, Options(more=more)) as app,
+        browser_of(app) as browser,
+    ):
+        squatter = await app.new_owner()
+        here, elsewhere = new_address(), new_address()
+        for account, email in ((owner, here), (squatter, elsewhere)):
+            async with logged_in(app, account.email) as administrator:
+                made = await invite(administrator, email, Role.OPERATOR)
+                assert (await accept(app, made["token"])).status_code == 201
+        answers = [
+            await log_in(browser, oidc_provider, subject_of(oidc_provider, email))
+            for email in (here, elsewhere)
+        ]
+        sessions = [answer.json()["session"] for answer in answers]
+        login = {"email": here, "password": PASSWORD}
+        by_password = await browser.post("/api/session", json=login)
+
+    assert {one["ownerId"] for one in sessions} == {str(owner.owner_id)}
+    assert [one["person"]["role"] for one in sessions] == ["operator", "viewer"]
+    # The administrator may have set it.
+    assert by_password.status_code == 401
 
 
 async def test_the_last_administrator_without_a_password_stays_bound(

@@ -34,7 +34,7 @@ function LinkShownOnce({ made, onClose }) {
   const link = linkOf(made.token);
   return html`<${Dialog} title=${t("The link, this once")} onClose=${onClose}>
     ${made.emailError && html`<div class="alarm" role="alert"><p>${t("The e-mail did not go out; the invitation is good all the same.")}</p><p class="hint"><bdi>${made.emailError}</bdi></p></div>`}
-    <p>${made.emailSent ? t("It went out by e-mail; you can hand it over yourself as well. Whoever has it joins, once, until") : t("Hand it to them yourself. Whoever has it joins, once, until")} <${Moment} at=${made.invitation.expiresAt} />. ${t("Nobody can show it again; another invitation of the address takes its place.")}</p>
+    <p>${made.emailSent ? t("An email with another link was sent, which proves their address. You can also give them this link. It is good once, until") : t("Hand it to them yourself. Whoever has it joins, once, until")} <${Moment} at=${made.invitation.expiresAt} />. ${t("Nobody can show it again; another invitation of the address takes its place.")}</p>
     <p class="secret"><code>${link}</code></p>
     <div class="actions"><${CopyButton} text=${link} label=${t("Copy the link")} /><button type="button" onClick=${onClose}>${t("Done")}</button></div>
   </${Dialog}>`;

@@ -1,5 +1,7 @@
 """Devices on which an owner logged in before."""
 
+from uuid import UUID
+
 import pytest
 from cryptography.fernet import Fernet
 
@@ -7,6 +9,7 @@ from api.sessions.devices import DEVICE_SECONDS, Devices
 from common.secrets import SecretBox
 
 EMAIL = "owner@example.com"
+PERSON, OTHER = UUID(int=1), UUID(int=2)
 
 
 @pytest.fixture
@@ -20,21 +23,39 @@ def devices(box: SecretBox) -> Devices:
 
 
 def test_a_device_is_known_and_keeps_its_id(devices: Devices) -> None:
-    cookie = devices.cookie(None, EMAIL)
+    cookie = devices.cookie(None, EMAIL, PERSON)
     device = devices.known(cookie, EMAIL)
 
-    assert device
-    assert devices.known(devices.cookie(device, EMAIL), EMAIL) == device
-    assert devices.known(devices.cookie(None, EMAIL), EMAIL) != device
+    assert device is not None
+    assert device.person_id == PERSON
+    assert devices.known(devices.cookie(device, EMAIL, PERSON), EMAIL) == device
+    assert devices.known(devices.cookie(None, EMAIL, PERSON), EMAIL) != device
 
 
 def test_a_device_is_known_for_its_account_only(devices: Devices) -> None:
-    assert devices.known(devices.cookie(None, "another@example.com"), EMAIL) is None
+    assert devices.known(devices.cookie(None, "another@example.com", PERSON), EMAIL) is None
+
+
+def test_another_person_of_the_address_gets_another_id(devices: Devices) -> None:
+    device = devices.known(devices.cookie(None, EMAIL, PERSON), EMAIL)
+    other = devices.known(devices.cookie(device, EMAIL, OTHER), EMAIL)
+
+    assert device is not None
+    assert other is not None
+    assert (other.person_id, other.id == device.id) == (OTHER, False)
 
 
 def test_nobody_makes_one(devices: Devices, box: SecretBox) -> None:
     other = Devices(SecretBox(Fernet.generate_key().decode()))
-    made_up = (None, "", "x", "ü" * 40, "\x00", other.cookie(None, EMAIL), box.encrypt("a b"))
+    made_up = (
+        None,
+        "",
+        "x",
+        "ü" * 40,
+        "\x00",
+        other.cookie(None, EMAIL, PERSON),
+        box.encrypt("a b"),
+    )
 
     assert [devices.known(cookie, EMAIL) for cookie in made_up] == [None] * len(made_up)
     # What else is encrypted with the key is no device, even where its text is chosen by others.
@@ -44,7 +65,7 @@ def test_nobody_makes_one(devices: Devices, box: SecretBox) -> None:
 def test_a_device_is_forgotten(devices: Devices, monkeypatch: pytest.MonkeyPatch) -> None:
     now = 1_790_000_000
     monkeypatch.setattr("time.time", lambda: now)
-    cookie = devices.cookie(None, EMAIL)
+    cookie = devices.cookie(None, EMAIL, PERSON)
 
     now += DEVICE_SECONDS
     assert devices.known(cookie, EMAIL)
