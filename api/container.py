@@ -54,7 +54,7 @@ from api.recognize.models import ImageReader, PhotoStore
 from api.recognize.readers import RecognizerEngine
 from api.recognize.service import ImageRecognition, image_recognition
 from api.security.authentication import Authenticator
-from api.security.client_address import TrustedProxies
+from api.security.client_address import PublicAccess
 from api.sessions.account import OwnAccount
 from api.sessions.attempts import LoginAttempts, attempt_rules
 from api.sessions.devices import Devices
@@ -149,7 +149,7 @@ class Services:
     health: Health
     operators: Operators
     rules: ValidationRules
-    trusted_proxies: TrustedProxies
+    access: PublicAccess
 
     def by_type(self) -> dict[type, object]:
         """Return all of them by the types under which routes ask for them."""
@@ -331,7 +331,7 @@ def build_services(settings: ApiSettings, outside: AppDependencies) -> Services:
         health=outside.health,
         operators=Operators(database, settings.operator_accounts),
         rules=rules,
-        trusted_proxies=TrustedProxies(settings.trusted_proxies),
+        access=PublicAccess(settings.trusted_proxies, settings.public_url),
     )
 
 

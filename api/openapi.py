@@ -226,8 +226,8 @@ def describe(app: FastAPI) -> dict[str, Any]:
             "type": "apiKey",
             "in": "cookie",
             "name": SESSION_COOKIE,
-            "description": "Set by POST /api/session. Calls other than GET need an Origin header "
-            "that names this very site.",
+            "description": "Set by POST /api/session; over HTTPS it is __Host-session. Calls other "
+            "than GET need an Origin header that names this very site.",
         },
     }
     return description

@@ -246,7 +246,8 @@ class ApiSettings(
     )
     trusted_proxies: NetworkList = Field(
         (),
-        description="Comma-separated CIDR ranges of the proxies whose X-Forwarded-For is believed.",
+        description="Comma-separated CIDR ranges of the proxies whose X-Forwarded-For and "
+        "X-Forwarded-Proto are used.",
     )
     stream_heart_beat_seconds: float = Field(
         15.0,

@@ -54,5 +54,6 @@ class EmailSettings(Fragment):
     public_url: str = Field(
         "http://127.0.0.1:8000",
         description="Address of the API as people reach it, for links in e-mail and, where it is "
-        "set, in messages by services.",
+        "set, in messages by services. With https:// session cookies are always Secure, and people "
+        "on other machines cannot log in over plain HTTP.",
     )

@@ -33,11 +33,10 @@ from api.middleware.bodies import (
     with_limited_body,
 )
 from api.middleware.request_state import request_id_of, set_limit_headers
+from api.middleware.transport import check_origin, session_token
 from api.security.authentication import Authenticator
-from api.security.client_address import TrustedProxies, client_address, counted_by
-from api.security.csrf import is_same_origin
+from api.security.client_address import PublicAccess, client_address, counted_by
 from api.security.permissions import (
-    SESSION_COOKIE,
     Access,
     Administrator,
     BodyKind,
@@ -181,7 +180,7 @@ def _sender(request: Request) -> str:
     """Return the address of who sent the request; proxies that are trusted tell it."""
     peer = None if request.client is None else request.client.host
     forwarded_for = request.headers.getlist("x-forwarded-for")
-    trusted = service_of(request, TrustedProxies).networks
+    trusted = service_of(request, PublicAccess).proxies
     return client_address(peer, forwarded_for, trusted)
 
 
@@ -208,19 +207,6 @@ async def check_again(request: Request) -> None:
     route = request.scope["route"]
     assert isinstance(route, GuardedRoute)
     check_scope(await _authenticate(request, counted_address(request)), route.access)
-
-
-def check_origin(request: Request, *, required: bool) -> None:
-    """Refuse a request that a browser sends for a page of another site.
-
-    Raises:
-        ApiError: 403.
-    """
-    origin = request.headers.get("origin")
-    if origin is None and not required:
-        return
-    if origin is None or not is_same_origin(origin, request.headers.get("host", "")):
-        raise ApiError(ErrorCode.CROSS_SITE_REQUEST)
 
 
 async def _admit_request(request: Request, access: Access) -> None:
@@ -265,7 +251,7 @@ async def _authenticate(request: Request, address: str) -> Principal:
     """Return the caller by the key or, where none is sent, by the session cookie."""
     authenticator = service_of(request, Authenticator)
     authorization = request.headers.get("authorization")
-    token = request.cookies.get(SESSION_COOKIE)
+    token = session_token(request)
     # A proxy's own log-in (Basic) may come along; it says nothing here.
     if not token or _is_bearer(authorization):
         return await authenticator.authenticate(authorization, address)

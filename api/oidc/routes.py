@@ -1,20 +1,24 @@
 """``/api/session/oidc``: the way to the provider, and back."""
 
 from typing import Annotated
+from urllib.parse import urlsplit
 
 from fastapi import APIRouter, Depends, Request, Response
 from pydantic import Field
 
-from api.deps import service
-from api.errors import ErrorCode
-from api.middleware.guard import GuardedRoute, check_origin, counted_address
+from api.deps import service, service_of
+from api.errors import ApiError, ErrorCode
+from api.middleware.guard import GuardedRoute, counted_address
+from api.middleware.transport import check_origin, cookie_name, is_secure
 from api.oidc.flow import FLOW_COOKIE, FLOW_SECONDS
 from api.oidc.service import OidcLogIn, ProviderAnswer
 from api.openapi import BODY_ERRORS, error_responses
 from api.people.schemas import TokenField
 from api.schemas import CleanText, RequestModel, ResponseModel
+from api.security.client_address import PublicAccess
+from api.security.csrf import is_loopback_host, is_same_origin
 from api.security.permissions import AddressLimit, BodyKind, Public, requires
-from api.sessions.cookies import SESSION_PATH, is_secure, set_session
+from api.sessions.cookies import SESSION_PATH, set_session
 from api.sessions.devices import DEVICE_COOKIE
 from api.sessions.routes import COOKIES, SessionAnswer, session_answer
 
@@ -86,12 +90,13 @@ async def begin_oidc(
 ) -> OidcBegun:
     """Return where the browser goes to log in; a cookie goes with it until it comes back."""
     check_origin(request, required=False)
+    _check_returns_here(request)
     begun = await oidc.begin(body.invitation, counted_address(request))
     response.set_cookie(
-        FLOW_COOKIE,
+        cookie_name(request, FLOW_COOKIE),
         begun.cookie,
         max_age=FLOW_SECONDS,
-        path=_PATH,
+        path=_flow_path(request),
         httponly=True,
         samesite="strict",
         secure=is_secure(request),
@@ -131,12 +136,38 @@ async def finish_oidc(
     cookies = request.cookies
     made = await oidc.finish(
         ProviderAnswer(body.code, body.state, body.iss),
-        cookies.get(FLOW_COOKIE),
+        cookies.get(cookie_name(request, FLOW_COOKIE)),
         counted_address(request),
         cookies.get(DEVICE_COOKIE),
     )
     set_session(request, response, made)
     response.delete_cookie(
-        FLOW_COOKIE, path=_PATH, httponly=True, samesite="strict", secure=is_secure(request)
+        cookie_name(request, FLOW_COOKIE),
+        path=_flow_path(request),
+        httponly=True,
+        samesite="strict",
+        secure=is_secure(request),
     )
     return session_answer(made.credential)
+
+
+def _flow_path(request: Request) -> str:
+    # A cookie of the prefix __Host- is for all paths.
+    return "/" if is_secure(request) else _PATH
+
+
+def _check_returns_here(request: Request) -> None:
+    """Reject a login from a page to which the provider does not send the browser back.
+
+    Its cookie would not come along. A page of the machine itself is left alone: it may be a
+    tunnel, or a port of it.
+
+    Raises:
+        ApiError: 403, naming the address where it works.
+    """
+    origin, url = request.headers.get("origin"), service_of(request, PublicAccess).url
+    if origin is None or is_loopback_host(request.headers.get("host", "")):
+        return
+    parts = urlsplit(url)
+    if not is_same_origin(origin, parts.netloc) or not origin.startswith(f"{parts.scheme}:"):
+        raise ApiError(ErrorCode.CROSS_SITE_REQUEST, f"Log in by the identity provider at {url}.")

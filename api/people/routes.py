@@ -6,7 +6,8 @@ from fastapi import APIRouter, Depends, Request, Response
 
 from api.deps import Caller, ResourceId, service
 from api.errors import ErrorCode
-from api.middleware.guard import GuardedRoute, check_origin, counted_address
+from api.middleware.guard import GuardedRoute, counted_address
+from api.middleware.transport import check_origin
 from api.openapi import BODY_ERRORS, error_responses
 from api.people.invitations import Invitations
 from api.people.schemas import (

@@ -13,10 +13,19 @@ _WITH_PORT = re.compile(r"(?:\[(?P<ipv6>[^\]]+)\]|(?P<ipv4>[0-9.]+))(?::[0-9]{1,
 
 
 @dataclass(frozen=True)
-class TrustedProxies:
-    """The networks whose word on who called them is believed."""
+class PublicAccess:
+    """How callers reach the API: ``proxies`` are trusted networks, ``url`` is its public address.
 
-    networks: tuple[IpNetwork, ...]
+    Proxies are trusted to report the address and the scheme of a call.
+    """
+
+    proxies: tuple[IpNetwork, ...]
+    url: str
+
+    @property
+    def is_https(self) -> bool:
+        """Whether people must use HTTPS."""
+        return self.url.lower().startswith("https://")
 
 
 def client_address(

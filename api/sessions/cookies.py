@@ -1,23 +1,23 @@
-"""The cookies that a log-in leaves, and that a log-out takes back."""
+"""The cookies that a login sets, and that a logout deletes."""
 
 from typing import Final
 
 from fastapi import Request, Response
 
-from api.security.csrf import is_loopback_host
+from api.middleware.transport import cookie_name, is_secure
 from api.security.permissions import SESSION_COOKIE
 from api.sessions.devices import DEVICE_COOKIE, DEVICE_SECONDS
 from api.sessions.service import NewSession
 
 SESSION_PATH: Final = "/api/session"
-"""Below it people log in, by whichever way: devices are known there alone."""
+"""Below it people log in, in whatever way: devices are known there alone."""
 
 
 def set_session(request: Request, response: Response, made: NewSession) -> None:
-    """Set the cookies of a session that was just made."""
+    """Set the cookies of a session that was just created."""
     lifetime = made.record.expires_at - made.record.created_at
     response.set_cookie(
-        SESSION_COOKIE,
+        cookie_name(request, SESSION_COOKIE),
         made.token,
         max_age=round(lifetime.total_seconds()),
         path="/",
@@ -38,15 +38,11 @@ def set_session(request: Request, response: Response, made: NewSession) -> None:
 
 
 def delete_session(request: Request, response: Response) -> None:
-    """Take the cookie of a session back that has ended."""
+    """Delete the cookie of a session that has ended."""
     response.delete_cookie(
-        SESSION_COOKIE, path="/", httponly=True, samesite="lax", secure=is_secure(request)
+        cookie_name(request, SESSION_COOKIE),
+        path="/",
+        httponly=True,
+        samesite="lax",
+        secure=is_secure(request),
     )
-
-
-def is_secure(request: Request) -> bool:
-    """Tell whether a cookie is to come over TLS only.
-
-    Browsers do not keep such a one that came over plain HTTP, which is what the local stack speaks.
-    """
-    return not is_loopback_host(request.headers.get("host", ""))

@@ -10,10 +10,18 @@ from pydantic.alias_generators import to_camel
 
 from api.deps import Caller, ResourceId, service
 from api.errors import ErrorCode
-from api.middleware.guard import GuardedRoute, check_origin, counted_address
+from api.middleware.guard import GuardedRoute, counted_address
+from api.middleware.transport import SECURE_PREFIX, check_origin
 from api.openapi import BODY_ERRORS, error_responses
-from api.schemas import CleanText, RequestModel, ResponseModel, Timestamp, TimeZone
-from api.security.credentials import MAX_PASSWORD_CHARACTERS, MIN_PASSWORD_CHARACTERS
+from api.schemas import (
+    CleanText,
+    NewPassword,
+    RequestModel,
+    ResponseModel,
+    Timestamp,
+    TimeZone,
+)
+from api.security.credentials import MAX_PASSWORD_CHARACTERS
 from api.security.permissions import (
     SESSION_COOKIE,
     AddressLimit,
@@ -120,9 +128,9 @@ class AccountUpdate(RequestModel):
     current_password: Annotated[str, Field(min_length=1, max_length=MAX_PASSWORD_CHARACTERS)] = (
         Field(default="", description="Needed with `newPassword`.")
     )
-    new_password: Annotated[
-        str, Field(min_length=MIN_PASSWORD_CHARACTERS, max_length=MAX_PASSWORD_CHARACTERS)
-    ] = Field(default="", description="All other sessions end with it; keys stay.")
+    new_password: NewPassword = Field(
+        default="", description="All other sessions end with it; keys stay."
+    )
 
     @model_validator(mode="after")
     def _both_passwords(self) -> "AccountUpdate":
@@ -172,8 +180,9 @@ COOKIES: dict[int | str, dict[str, Any]] = {
         "headers": {
             "Set-Cookie": {
                 "schema": {"type": "string"},
-                "description": f"The cookie {SESSION_COOKIE}: HttpOnly, SameSite=Lax, and Secure "
-                "unless the API is called on the caller's own machine. A second one, "
+                "description": f"The cookie {SECURE_PREFIX}{SESSION_COOKIE} over HTTPS: HttpOnly, "
+                f"SameSite=Lax, Secure. Over plain HTTP it is {SESSION_COOKIE}, without Secure. A "
+                "second one, "
                 f"{DEVICE_COOKIE}, opens nothing: attempts to log in that bring it are counted by "
                 "themselves.",
             }

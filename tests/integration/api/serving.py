@@ -1,6 +1,7 @@
 """Serves an application on a port of loopback, for clients that need a real connection."""
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -14,9 +15,12 @@ from tests.integration.api.waiting import until
 
 @asynccontextmanager
 async def served(
-    application: Application, limits: ConnectionLimits | None = None, port: int = 0
+    application: Application,
+    limits: ConnectionLimits | None = None,
+    port: int = 0,
+    listener: socket.socket | None = None,
 ) -> AsyncIterator[str]:
-    """Serve the application on a port of loopback; 0: a free one."""
+    """Serve the application on a port of loopback (0: a free one), or on a socket that listens."""
     config = uvicorn.Config(
         application.app,
         host="127.0.0.1",
@@ -27,15 +31,15 @@ async def served(
         ws="none",
     )
     server = uvicorn.Server(config)
-    serving = asyncio.create_task(server.serve())
+    serving = asyncio.create_task(server.serve(None if listener is None else [listener]))
 
     async def started() -> bool:
         return server.started
 
     try:
         await until(started, seconds=10)
-        port = server.servers[0].sockets[0].getsockname()[1]
-        yield f"http://127.0.0.1:{port}"
+        host, port = server.servers[0].sockets[0].getsockname()
+        yield f"http://{host}:{port}"
     finally:
         server.should_exit = True
         await serving

@@ -28,7 +28,14 @@ from tests.integration.api.application import (
     running_application,
 )
 from tests.integration.api.oidc_browser import BEGIN, RETURN, begin, log_in, said, subject_of
-from tests.integration.api.people import accept, browser_of, invite, logged_in, new_address
+from tests.integration.api.people import (
+    accept,
+    browser_of,
+    invite,
+    logged_in,
+    new_address,
+    prove,
+)
 from tests.integration.api.waiting import until
 from tests.services.oidc import CLIENT, OidcProvider
 
@@ -182,6 +189,7 @@ async def test_who_is_not_to_log_in_is_told_why(
     async with logged_in(application, owner.email) as administrator:
         made = await invite(administrator, email, Role.VIEWER)
         await accept(application, made["token"])
+        await prove(application, email)
         people = (await administrator.get("/api/people")).json()["people"]
         person = next(one for one in people if one["email"] == email)
         off = await administrator.put(f"/api/people/{person['id']}", json={"enabled": False})
@@ -218,6 +226,38 @@ async def test_a_way_back_is_good_once_and_in_the_browser_that_went(
     assert said(await browser.post(RETURN, json=back)) == (403, "log_in_refused")
     foreign = await browser.post(BEGIN, json={}, headers={"Origin": "https://evil.example"})
     assert said(foreign) == (403, "cross_site_request")
+
+
+async def test_over_https_the_cookie_of_a_login_under_way_cannot_come_from_plain_http(
+    application: Application, owner: Caller, oidc_provider: OidcProvider
+) -> None:
+    subject = subject_of(oidc_provider, owner.email)
+    site = "https://plates.example.com"
+    transport = httpx.ASGITransport(application.app)
+    async with httpx.AsyncClient(
+        transport=transport, base_url=site, headers={"Origin": site}
+    ) as secure:
+        back = oidc_provider.let_in(await begin(secure), subject)
+        cookie = secure.cookies["__Host-oidc"]
+        secure.cookies.clear()
+        planted = await secure.post(RETURN, json=back, headers={"Cookie": f"oidc={cookie}"})
+        sent = {"Cookie": f"__Host-oidc={cookie}"}
+        answer = await secure.post(RETURN, json=back, headers=sent)
+
+    assert said(planted) == (400, "log_in_expired")
+    assert answer.status_code == 200, answer.text
+    assert {"__Host-session", "device"} <= set(secure.cookies)
+
+
+async def test_a_page_at_another_address_is_told_where_to_log_in(application: Application) -> None:
+    site = "https://10.0.0.8"
+    transport = httpx.ASGITransport(application.app)
+    async with httpx.AsyncClient(transport=transport, base_url=site) as elsewhere:
+        answer = await elsewhere.post(BEGIN, json={}, headers={"Origin": site})
+
+    assert said(answer) == (403, "cross_site_request")
+    sentence = "Log in by the identity provider at https://plates.example.com."
+    assert answer.json()["error"] == sentence
 
 
 async def test_an_invitation_is_accepted_by_its_address_alone(

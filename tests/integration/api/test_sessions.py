@@ -10,7 +10,9 @@ from http.cookies import SimpleCookie
 import httpx
 import pytest
 from sqlalchemy import text
+from sqlalchemy.orm import Session
 
+from api.accounts.repository import lock_owner
 from api.db.database import Database
 from api.middleware.bodies import MAX_PUBLIC_JSON_BODY_BYTES
 from api.security.permissions import Scope
@@ -23,6 +25,7 @@ from tests.integration.api.application import (
     Options,
     running_application,
 )
+from tests.integration.api.waiting import until
 
 pytestmark = pytest.mark.integration
 
@@ -36,6 +39,12 @@ def _browser(
 ) -> httpx.AsyncClient:
     transport = httpx.ASGITransport(application.app, client=(address, 5000))
     return httpx.AsyncClient(transport=transport, base_url=site)
+
+
+def _at_home(trusted_proxies: str) -> Options:
+    """Return the options of a service whose public address is the default."""
+    more = {"public_url": SITE}
+    return Options(more=more, trusted_proxies=trusted_proxies)
 
 
 def _cookies(answer: httpx.Response) -> SimpleCookie:
@@ -107,6 +116,136 @@ async def test_the_cookie_is_secure_beyond_the_machine(
         answer = await _log_in(browser, owner)
         assert {cookie["secure"] for cookie in _cookies(answer).values()} == {True}
         assert (await browser.get("/api/credits")).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("site", "headers", "name"),
+    [
+        ("https://plates.example.com", {}, "__Host-session"),
+        ("http://192.168.1.50:8000", {}, "session"),
+        ("http://platestream.local", {}, "session"),
+        ("http://127.0.0.1:8000", {}, "session"),
+        ("http://plates.example.com", {"X-Forwarded-Proto": "https"}, "__Host-session"),
+        ("http://plates.example.com", {"X-Forwarded-Proto": "https, http"}, "__Host-session"),
+        ("http://plates.example.com", {"X-Forwarded-Proto": "http, https"}, "session"),
+        ("http://plates.example.com", {"X-Forwarded-Proto": "gopher"}, "session"),
+    ],
+)
+async def test_the_cookie_follows_the_scheme_of_the_request(
+    database: Database, site: str, headers: dict[str, str], name: str
+) -> None:
+    is_secure = name.startswith("__Host-")
+    origin = {"Origin": site.replace("http:", "https:") if is_secure else site}
+    async with running_application(database, _at_home("127.0.0.1")) as app:
+        owner = await app.new_owner()
+        async with _browser(app, site) as browser:
+            login = {"email": owner.email, "password": PASSWORD}
+            answer = await browser.post(PATH, json=login, headers=headers | origin)
+            assert answer.status_code == 200, answer.text
+            cookies = _cookies(answer)
+            sent = headers | {"Cookie": f"{name}={cookies[name].value}"}
+            read = await browser.get("/api/credits", headers=sent)
+            out = await browser.delete(PATH, headers=sent | origin)
+
+    assert set(cookies) == {name, "device"}
+    assert {bool(cookie["secure"]) for cookie in cookies.values()} == {is_secure}
+    assert (cookies[name]["path"], cookies[name]["domain"]) == ("/", "")
+    assert (read.status_code, out.status_code) == (200, 204)
+    gone = _cookies(out)
+    assert (list(gone), gone[name]["max-age"], bool(gone[name]["secure"])) == (
+        [name],
+        "0",
+        is_secure,
+    )
+
+
+async def test_nobody_but_a_trusted_proxy_reports_the_scheme(database: Database) -> None:
+    async with running_application(database, _at_home("10.0.0.1")) as app:
+        owner = await app.new_owner()
+        async with _browser(app, "http://192.168.1.50:8000") as browser:
+            browser.headers["X-Forwarded-Proto"] = "https"
+            answer = await _log_in(browser, owner)
+
+    assert set(_cookies(answer)) == {"session", "device"}
+
+
+async def test_a_cookie_of_plain_http_opens_nothing_over_https(
+    application: Application, owner: Caller
+) -> None:
+    async with _browser(application) as browser:
+        await _log_in(browser, owner)
+        token = browser.cookies["session"]
+    statuses = []
+    async with _browser(application, "https://plates.example.com") as browser:
+        for cookie in (f"session={token}", f"session={token}; __Host-session=x"):
+            answer = await browser.get("/api/credits", headers={"Cookie": cookie})
+            statuses.append(answer.status_code)
+
+    assert statuses == [401, 401]
+
+
+async def test_a_page_of_plain_http_changes_nothing_over_https(
+    application: Application, owner: Caller
+) -> None:
+    site = "https://plates.example.com"
+    async with _browser(application, site) as browser:
+        await _log_in(browser, owner)
+        statuses = [
+            (await browser.delete(PATH, headers={"Origin": origin})).status_code
+            for origin in ("http://plates.example.com", site)
+        ]
+
+    assert statuses == [403, 204]
+
+
+async def test_an_https_address_of_the_service_ends_plain_http(
+    application: Application, owner: Caller
+) -> None:
+    body = {"email": owner.email, "password": PASSWORD}
+    site = "http://192.168.1.50:8000"
+    async with _browser(application, site) as browser:
+        refused = await browser.post(PATH, json=body, headers={"Origin": site})
+        program = await browser.post(PATH, json=body)
+    async with _browser(application) as browser:
+        tunnel = await browser.post(PATH, json=body, headers={"Origin": SITE})
+
+    assert (refused.status_code, refused.json()["code"]) == (403, "cross_site_request")
+    assert refused.json()["error"] == "Use HTTPS here: https://plates.example.com."
+    assert set(_cookies(program)) == {"__Host-session", "device"}
+    assert set(_cookies(tunnel)) == {"session", "device"}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE people SET password_hash = password_hash || 'x'",
+        "UPDATE people SET password_hash = ''",
+        "UPDATE people SET enabled = false",
+        "DELETE FROM people",
+    ],
+)
+async def test_a_login_that_was_under_way_does_not_survive_a_change(
+    application: Application, owner: Caller, change: str
+) -> None:
+    body = {"email": owner.email, "password": PASSWORD}
+    async with _browser(application) as browser:
+        with Session(application.database.engine) as other:
+            # The login has compared the password and waits for the account.
+            lock_owner(other, owner.owner_id)
+            coming = asyncio.create_task(browser.post(PATH, json=body))
+            await until(lambda: _somebody_waits(application), seconds=10)
+            other.execute(text(change))
+            other.commit()
+        answer = await coming
+
+    assert (answer.status_code, answer.json()["code"]) == (401, "invalid_credentials")
+    count = text("SELECT count(*) FROM sessions")
+    assert await application.database.run(lambda session: session.scalar(count)) == 0
+
+
+async def _somebody_waits(application: Application) -> bool:
+    waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted"
+    return bool(await application.database.run(lambda session: session.scalar(text(waiting))))
 
 
 async def test_a_session_reads_everything(application: Application, owner: Caller) -> None:

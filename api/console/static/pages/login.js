@@ -30,6 +30,11 @@ export function ProviderButton({ provider, text, invitation, isMain = false, isB
     ${isBeside && html`<p class="note">${t("It opens beside this page, which then goes on by itself.")}</p>`}`;
 }
 
+/** Warns of plain HTTP to another machine: of this machine a browser says that its context is secure. */
+function PlainHttp() {
+  return !isSecureContext && html`<p class="alarm" role="note">${t("This connection is not encrypted: others on the network can read your password. Use it only on a network that you trust.")}</p>`;
+}
+
 function LogInForm({ ways, email, hasPassword = true, isBeside = false }) {
   const byPassword = ways.password && (hasPassword || !ways.provider);
   return html`${byPassword && html`<${PasswordForm} email=${email} provider=${ways.provider} />`}
@@ -62,6 +67,7 @@ export function Entrance({ title, children }) {
     <div class="log-in-box">
       <p class="brand"><span class="mark" aria-hidden="true"></span>Platestream</p>
       <h1 tabindex="-1">${title}</h1>
+      <${PlainHttp} />
       ${children}
       <p class="languages">${Object.entries(languages).map(([code, name]) => html`<button key=${code} type="button" class="plain" lang=${code} aria-current=${code === language ? "true" : undefined} onClick=${() => chooseLanguage(code)}>${name}</button>`)}</p>
     </div>
@@ -79,6 +85,7 @@ export function LogInAgain({ person }) {
   const ways = useWays();
   return html`<${Dialog} title=${t("The session has ended")} onClose=${() => {}} isKept>
     <p>${t("Log in again to go on; what you have typed is still there.")}</p>
+    <${PlainHttp} />
     ${ways.isKnown && html`<${LogInForm} ways=${ways} email=${person?.email} hasPassword=${person?.hasPassword} isBeside />`}
   </${Dialog}>`;
 }

@@ -1,0 +1,79 @@
+"""How a request reached the API: over HTTPS or plain HTTP, and from a page of the same site."""
+
+from typing import Final
+
+from fastapi import Request
+
+from api.deps import service_of
+from api.errors import ApiError, ErrorCode
+from api.security.client_address import PublicAccess, comes_from
+from api.security.csrf import is_loopback_host, is_same_origin
+from api.security.permissions import SESSION_COOKIE
+
+SECURE_PREFIX: Final = "__Host-"
+"""Browsers accept a cookie of such a name over HTTPS only, and for one host.
+
+**Source:** RFC 6265bis, section 4.1.3.
+"""
+
+_HTTPS: Final = "https"
+_HTTPS_ORIGIN: Final = "https://"
+
+
+def is_secure(request: Request) -> bool:
+    """Return whether cookies of a request are for HTTPS only.
+
+    It came over HTTPS, directly or to a trusted proxy; or its page did; or the public address of
+    the service is HTTPS and the request is not from the machine itself.
+    """
+    access = service_of(request, PublicAccess)
+    if _came_over_https(request, access):
+        return True
+    origin, host = request.headers.get("origin", ""), request.headers.get("host", "")
+    if origin.startswith(_HTTPS_ORIGIN) and is_same_origin(origin, host):
+        return True
+    return access.is_https and not is_loopback_host(host)
+
+
+def cookie_name(request: Request, name: str) -> str:
+    """Return the name of a cookie for the way in which a request came."""
+    return SECURE_PREFIX + name if is_secure(request) else name
+
+
+def session_token(request: Request) -> str | None:
+    """Return the token of the session cookie.
+
+    Over HTTPS only a cookie that was set over HTTPS counts: others can be from an attacker on the
+    network.
+    """
+    secure = request.cookies.get(SECURE_PREFIX + SESSION_COOKIE)
+    if secure or is_secure(request):
+        return secure
+    return request.cookies.get(SESSION_COOKIE)
+
+
+def check_origin(request: Request, *, required: bool) -> None:
+    """Reject a request that a browser sends for a page of another site.
+
+    Raises:
+        ApiError: 403.
+    """
+    origin = request.headers.get("origin")
+    if origin is None and not required:
+        return
+    if origin is None or not is_same_origin(origin, request.headers.get("host", "")):
+        raise ApiError(ErrorCode.CROSS_SITE_REQUEST)
+    if is_secure(request) and not origin.startswith(_HTTPS_ORIGIN):
+        access = service_of(request, PublicAccess)
+        sentence = f"Use HTTPS here: {access.url}." if access.is_https else None
+        raise ApiError(ErrorCode.CROSS_SITE_REQUEST, sentence)
+
+
+def _came_over_https(request: Request, access: PublicAccess) -> bool:
+    if request.scope["scheme"] == _HTTPS:
+        return True
+    peer = "" if request.client is None else request.client.host
+    forwarded = ",".join(request.headers.getlist("x-forwarded-proto"))
+    # The first proxy is the one that the caller reached.
+    scheme = forwarded.partition(",")[0].strip().lower()
+    return scheme == _HTTPS and comes_from(peer, access.proxies)
