@@ -19,7 +19,8 @@ def scene_view(image: BgrImage) -> bytes:
     """
     step = max(1, max(image.shape[:2]) // _SAMPLED_PX)
     grey = cv2.cvtColor(np.ascontiguousarray(image[::step, ::step]), cv2.COLOR_BGR2GRAY)
-    across = np.pad(cv2.absdiff(grey[:, 1:], grey[:, :-1]), ((0, 0), (0, 1)))
+    # The last column is compared with itself; a narrow image has no other.
+    across = cv2.absdiff(grey, np.hstack([grey[:, 1:], grey[:, -1:]]))
     brightness, detail = (
         cv2.resize(each, (COLUMNS, ROWS), interpolation=cv2.INTER_AREA) for each in (grey, across)
     )

@@ -26,6 +26,10 @@ USUAL_IMAGE_PX = (1920, 1080)
 Scores = npt.NDArray[np.float64]
 """N values, 0..1."""
 
+MIN_PLATE_PX = (16, 6)
+"""Width and height of the smallest image that is searched. The smallest plates that are read are
+7 px high, or 24 px wide if they have two rows."""
+
 _SAME_PLATE_IOU = 0.5
 _SAME_PLATE_SCORE = 0.5
 """Of the best box's score: boxes that score less have no weight in the mean box."""
@@ -104,19 +108,24 @@ class Detector:
         input_px: tuple[int, int] | None = None,
         largest_px: int | None = None,
     ) -> list[list[Detection]]:
-        """Return the detections in each image (:meth:`search`); on a GPU in one run if possible."""
+        """Return the detections in each image (:meth:`search`); on a GPU in one run if possible.
+
+        An image smaller than :data:`MIN_PLATE_PX` has none.
+        """
         grey = self._card.input.pad_value or 0
         largest = largest_px or math.inf
-        sizes = [input_px or self._input_px(image, largest_px) for image in images]
+        searched = list(filter(_has_room_for_plate, images))
+        sizes = [input_px or self._input_px(image, largest_px) for image in searched]
         placed = [
             letterbox(image, *size, grey, largest)
-            for image, size in zip(images, sizes, strict=True)
+            for image, size in zip(searched, sizes, strict=True)
         ]
         outputs = self._outputs([letterboxed for letterboxed, _ in placed])
-        return [
+        found = (
             self._detections(output, threshold, image, where)
-            for output, image, (_, where) in zip(outputs, images, placed, strict=True)
-        ]
+            for output, image, (_, where) in zip(outputs, searched, placed, strict=True)
+        )
+        return [next(found) if _has_room_for_plate(image) else [] for image in images]
 
     def _outputs(self, images: list[BgrImage]) -> list[Tensor]:
         """Return the output of each letterboxed image, as if it were run alone.
@@ -176,6 +185,11 @@ class Detector:
     def _kind(self, index: np.int64) -> str:
         classes = self._card.output.classes
         return classes[index] if 0 <= index < len(classes) else classes[0]
+
+
+def _has_room_for_plate(image: BgrImage) -> bool:
+    width, height = MIN_PLATE_PX
+    return bool(image.shape[1] >= width and image.shape[0] >= height)
 
 
 def suppress_overlapping(found: list[Detection], iou_threshold: float) -> list[Detection]:

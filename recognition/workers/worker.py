@@ -12,8 +12,9 @@ import signal
 import socket
 import sys
 import time
+import traceback
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from queue import Queue
 from threading import Thread
@@ -37,7 +38,7 @@ from recognition.workers.protocol import (
 
 _PR_SET_PDEATHSIG = 1
 _RESERVED, _RESIDENT = 0, 1
-
+_OWN_ERRORS = (ArithmeticError, AssertionError, LookupError, TypeError, ValueError, cv2.error)
 
 JobHandler = Callable[[list[Job]], list[JobOutcome]]
 """Handles a batch of jobs; one outcome each, in order."""
@@ -68,8 +69,29 @@ def run_worker(make_handler: Callable[[RecognizerPoolSettings], JobHandler]) -> 
         jobs: Queue[Job | None] = Queue(maxsize=settings.batch_size)
         Thread(target=_receive_jobs, args=(connection, jobs), daemon=True).start()
         for batch in batches(jobs, settings.batch_size):
-            for outcome in handle(batch):
+            for outcome in _outcomes(handle, batch):
                 _answer(connection, outcome)
+
+
+def _outcomes(handle: JobHandler, jobs: list[Job]) -> list[JobOutcome]:
+    """Return the outcomes of a batch. An image over which our own code fails is refused.
+
+    Any other error ends the process: it may be out of memory, or its runtime broken.
+    """
+    try:
+        return handle(jobs)
+    except _OWN_ERRORS as error:
+        if len(jobs) > 1:
+            return [outcome for job in jobs for outcome in _outcomes(handle, [job])]
+        _log_error(type(error).__name__)
+        refused = InvalidInputError("The image cannot be read.", code="unreadable_image")
+        return [error_outcome(refused)]
+
+
+@cache
+def _log_error(kind: str) -> None:
+    """Write the traceback of the current error to stderr, once for each kind of error."""
+    traceback.print_exc()
 
 
 def _image_reader(settings: RecognizerPoolSettings) -> JobHandler:

@@ -8,6 +8,8 @@ from PIL import Image, ImageOps
 
 from common.errors import InvalidInputError
 from recognition.images import decode_image
+from tests.odd_images import STRIP_SIZES, TINY_SIZES, TOO_LONG_SIZES, files_of_every_kind
+from tests.odd_images import jpeg as odd_jpeg
 
 
 def encoded(image: Image.Image, kind: str, **options: object) -> bytes:
@@ -86,6 +88,21 @@ def test_applies_exif_orientation(kind: str, orientation: int) -> None:
     assert image.flags.c_contiguous
     assert image.shape == np.asarray(seen).shape
     assert np.abs(image[..., ::-1].astype(int) - np.asarray(seen)).mean() < 2
+
+
+@pytest.mark.parametrize("size", [*TINY_SIZES, *STRIP_SIZES])
+def test_every_kind_decodes_at_every_size(size: tuple[int, int]) -> None:
+    for name, data in files_of_every_kind(*size).items():
+        is_on_its_side = name.endswith(("turned 6", "turned 7"))
+        expected = size if is_on_its_side else size[::-1]
+        assert decode_image(data).shape == (*expected, 3), name
+
+
+@pytest.mark.parametrize("size", TOO_LONG_SIZES)
+def test_a_longer_strip_is_refused(size: tuple[int, int]) -> None:
+    with pytest.raises(InvalidInputError) as refused:
+        decode_image(odd_jpeg(*size))
+    assert refused.value.code == "image_too_large"
 
 
 def with_exif(data: bytes, exif: bytes) -> bytes:

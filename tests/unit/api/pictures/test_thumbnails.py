@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from api.pictures.thumbnails import Thumbnails, shrunk
+from api.pictures.thumbnails import MAX_WIDTH_PX, MIN_WIDTH_PX, Thumbnails, shrunk
 from common.errors import InvalidInputError
+from tests.odd_images import STRIP_SIZES, TINY_SIZES, files_of_every_kind
 
 
 def _file(width: int, height: int, kind: str = "JPEG", orientation: int | None = None) -> bytes:
@@ -42,6 +43,14 @@ def test_it_is_as_wide_as_wanted_and_never_wider_than_the_image(
     kind: str, size: tuple[int, int], width: int, expected: tuple[int, int]
 ) -> None:
     assert _size(shrunk(_file(*size, kind), width)) == expected
+
+
+@pytest.mark.parametrize("size", [*TINY_SIZES[::5], *STRIP_SIZES])
+def test_it_is_made_of_every_kind_and_size(size: tuple[int, int]) -> None:
+    for name, data in files_of_every_kind(*size).items():
+        upright = size[::-1] if name.endswith(("turned 6", "turned 7")) else size
+        for width in (MIN_WIDTH_PX, MAX_WIDTH_PX):
+            assert _size(shrunk(data, width))[0] == min(width, upright[0]), name
 
 
 def test_it_is_upright_and_keeps_its_colours() -> None:

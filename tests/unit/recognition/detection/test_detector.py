@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
 
-from recognition.detection.detector import Detector
+from recognition.detection.detector import MIN_PLATE_PX, Detector
 from recognition.models.model_card import DetectorDecoder
 from recognition.models.runtime import Tensor
+from tests.odd_images import noise
 from tests.unit.recognition.cards import (
     SaidModel,
     centre_rows,
@@ -70,6 +71,14 @@ def test_nothing_found_is_an_empty_list() -> None:
     assert detector(says(centre_rows((100, 150, 40, 10, 0.0)))).detect(IMAGE) == []
 
 
+def test_an_image_too_small_for_a_plate_is_not_searched() -> None:
+    model = says(centre_rows((160, 160, 320, 320, 0.9)))
+    width, height = MIN_PLATE_PX
+    sizes = [(width, height), (width - 1, 300), (300, height - 1), (1, 1), (300, 300)]
+    found = detector(model).detect_all([noise(*size) for size in sizes])
+    assert [len(one) for one in found] == [1, 0, 0, 0, 1]
+
+
 def test_no_more_plates_are_returned_than_allowed() -> None:
     model = says(centre_rows(*((30 + 60 * n, 150, 40, 10, 0.9) for n in range(5))))
     assert len(detector(model, max_plates=2).detect(IMAGE)) == 2
@@ -120,7 +129,7 @@ def test_another_input_size_only_where_the_model_takes_any(
         (320, 640, (160, 320)),
         (640, 320, (320, 160)),
         (1080, 1920, (192, 320)),
-        (2, 9000, (32, 320)),
+        (6, 9000, (32, 320)),
     ],
 )
 def test_grey_beside_the_image_is_left_out_where_the_model_takes_any_size(

@@ -37,6 +37,8 @@ def _outcome(job: Job, together: int) -> JobOutcome:
                 time.sleep(0.01)
         case "crash":
             os._exit(3)
+        case "fail":
+            raise ZeroDivisionError
         case "refuse":
             return error_outcome(InvalidInputError("The image is bad.", code="unreadable_image"))
         case "together":

@@ -87,6 +87,18 @@ async def test_a_bad_image_is_refused_and_the_process_stays(pool: RecognizerPool
     assert pool.pids == before
 
 
+async def test_an_image_over_which_our_code_fails_is_refused_and_the_process_stays(
+    pool: RecognizerPool,
+) -> None:
+    before = pool.pids
+    for _ in range(3):
+        with pytest.raises(InvalidInputError) as refused:
+            await pool.read_image(b"fail")
+        assert refused.value.code == "unreadable_image"
+        await pool.read_image(b"do")
+    assert (pool.pids, pool.replaced) == (before, 0)
+
+
 async def test_a_crash_hits_one_caller_only(pool: RecognizerPool) -> None:
     crashed = asyncio.create_task(pool.read_image(b"crash"))
     others = [asyncio.create_task(pool.read_image(b"do")) for _ in range(5)]
@@ -258,6 +270,14 @@ async def test_of_those_read_together_only_the_one_to_blame_is_lost(
         assert isinstance(answers.pop(2), fault)
         assert all(isinstance(one, ImageReadings) for one in answers)
         assert pool.waiting == 0
+
+
+async def test_images_read_together_with_one_that_fails_are_answered(tmp_path: Path) -> None:
+    async with pool_of(batch=4) as pool:
+        answers = await asked_of_a_batch(pool, tmp_path, b"do", b"do", b"fail", b"do", b"do")
+        assert isinstance(answers.pop(2), InvalidInputError)
+        assert {getattr(one, "width_px", one) for one in answers} == pool.pids
+        assert pool.replaced == 0
 
 
 async def test_stop_ends_those_that_wait_for_being_read_alone() -> None:
