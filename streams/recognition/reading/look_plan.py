@@ -297,7 +297,8 @@ def _part(places: Sequence[Box], tracks: _Tracks, meta: FrameMeta) -> Box:
         _grown(place, *margins) for track in tracks.every for place in _places(track, tracks.now_ms)
     ]
     part = around(places)
-    while cut := [one for one in plates if 0 < share_within(one, part) < 1 - 1e-9]:
+    for _ in plates:  # each round includes one more plate, unless a rounding error hides it
+        cut = [one for one in plates if 0 < share_within(one, part) < 1 - 1e-9]
         part = around([part, *cut])
     return inside(part, _frame(meta))
 

@@ -89,13 +89,18 @@ def flooding(begin: bytes, block: bytes = _BLOCK) -> Callable[[], Iterator[bytes
 
 def showing(width_px: int, height_px: int) -> Callable[[], Iterator[bytes]]:
     """Return motion JPEG with frames of one size."""
-    jpeg = cv2.imencode(".jpg", np.zeros((height_px, width_px), np.uint8))[1].tobytes()
+    return playing([cv2.imencode(".jpg", np.zeros((height_px, width_px), np.uint8))[1].tobytes()])
+
+
+def playing(jpegs: list[bytes]) -> Callable[[], Iterator[bytes]]:
+    """Return motion JPEG with these frames over and over. The list may be changed meanwhile."""
 
     def answer() -> Iterator[bytes]:
         yield MULTIPART
         while True:
-            yield PART + b"Content-Length: %d\r\n\r\n%b\r\n" % (len(jpeg), jpeg)
-            time.sleep(0.05)
+            for jpeg in tuple(jpegs):
+                yield PART + b"Content-Length: %d\r\n\r\n%b\r\n" % (len(jpeg), jpeg)
+                time.sleep(0.05)
 
     return answer
 

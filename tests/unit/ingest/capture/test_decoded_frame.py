@@ -7,6 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from ingest.capture.decoded_frame import DecodedFrame
+from tests.odd_images import STRIP_SIZES, TINY_SIZES
 
 FORMATS = ["yuv420p", "yuvj420p", "yuv422p", "nv12", "bgr24", "gray", "yuv420p10le"]
 
@@ -49,6 +50,17 @@ def test_odd_and_padded_sizes_keep_their_shape(width_px: int, height_px: int) ->
 
     assert (jpeg.width_px, jpeg.height_px) == (width_px, height_px)
     assert frame.grey().shape[0] == 100
+
+
+@pytest.mark.parametrize("name", [*FORMATS, "yuvj422p", "yuvj444p"])
+def test_a_frame_of_any_size_becomes_a_jpeg_and_a_grey_frame(name: str) -> None:
+    for width_px, height_px in (*TINY_SIZES, *STRIP_SIZES):
+        frame = DecodedFrame(_frame(name, width_px, height_px))
+        jpeg, scaled = frame.jpeg(80), frame.jpeg(80, 1280)
+
+        assert (jpeg.width_px, jpeg.height_px) == (width_px, height_px)
+        assert scaled.width_px == min(1280, width_px)
+        assert frame.grey().shape[0] == 100
 
 
 @pytest.mark.parametrize(

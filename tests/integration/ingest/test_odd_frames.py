@@ -1,0 +1,126 @@
+"""A camera's frames become tiny, flat or broken in mid-stream, and usual again afterwards."""
+
+import io
+from collections.abc import Iterable, Iterator
+from fractions import Fraction
+from itertools import pairwise
+from uuid import UUID
+
+import av
+import numpy as np
+import pytest
+
+from common.records.cameras import CameraState
+from common.urls.streams import StreamUrlRules, parse_stream_url
+from ingest.capture.deadline import ConnectionDeadline
+from ingest.capture.messages import CaptureLimits
+from ingest.capture.opening import open_stream
+from ingest.processes.process import PROGRAM_MODULE
+from recognition.engine import Recognizer
+from recognition.images import decode_image
+from recognition.settings import RecognizerSettings
+from tests.integration.ingest.hostile_cameras import HEAD, HostileCamera, playing, saying
+from tests.integration.ingest.worker import CameraConfigs, IngestWorker, Outbox, World
+from tests.integration.streams.recognition import scenes
+from tests.odd_images import jpeg
+from tests.services.families import running_below
+from tools.benchmarks.looks import Sent, Stage, play
+
+pytestmark = pytest.mark.integration
+
+Size = tuple[int, int]
+
+USUAL = (scenes.WIDTH_PX, scenes.HEIGHT_PX)
+ODD_SIZES = ((1, 1), (2, 2), (1920, 2), (3, 2000), (9000, 1), (17, 9))
+EVEN_SIZES = ((2, 2), (16, 2), (2, 16), (1920, 2), (2, 1080), (16, 16))
+"""What H.264 can have, at 4:2:0."""
+
+BEFORE, AFTER = scenes.PLATES[:2]
+RULES = StreamUrlRules(allow_loopback=True)
+LIMITS = CaptureLimits(open_timeout_seconds=5, read_timeout_seconds=5, decoder_threads=1)
+
+
+def test_a_camera_goes_on_after_odd_and_broken_frames(
+    world: World, configs: CameraConfigs, outbox: Outbox
+) -> None:
+    shown = [next(_drive(BEFORE))]
+    with HostileCamera(playing(shown)) as hostile, IngestWorker(world) as worker:
+        camera = configs.add(hostile.url()).camera_id
+
+        def show(*jpegs: bytes, size: Size = USUAL) -> None:
+            shown[:] = jpegs
+            before = len(outbox.frames_of(camera))
+            outbox.until(lambda: _sizes(outbox, camera)[before:].count(size) >= 2)
+
+        for frame in _drive(BEFORE):
+            show(frame)
+        capturing = running_below(worker.pid, PROGRAM_MODULE)
+        for size in ODD_SIZES:
+            show(*_with_broken(jpeg(*size)), size=size)
+        for frame in _drive(AFTER):
+            show(frame)
+
+        assert running_below(worker.pid, PROGRAM_MODULE) == capturing
+        states = [status.state for status in outbox.statuses(camera)]
+    assert CameraState.OFFLINE not in states
+    frames = outbox.frames_of(camera)
+    shapes = [decode_image(each.jpeg).shape[1::-1] for each in frames]
+    assert shapes == _sizes(outbox, camera)
+    stage = Stage(Recognizer(RecognizerSettings.model_validate({})), behind=0, whole_ms=0)
+    passes = play(stage, [Sent(each.meta, each.jpeg) for each in frames]).passes
+    assert [one.plate for one in passes] == [BEFORE, AFTER]
+
+
+@pytest.mark.parametrize("odd", EVEN_SIZES)
+def test_h264_of_an_odd_size_is_read_and_what_follows(odd: Size) -> None:
+    sizes = [(640, 360), odd, (640, 360)]
+    head = HEAD + b"Content-Type: video/mp2t\r\n\r\n"
+    with (
+        HostileCamera(saying(head + _transport_stream(sizes))) as camera,
+        open_stream(
+            parse_stream_url(camera.url(), RULES), RULES, LIMITS, ConnectionDeadline()
+        ) as stream,
+    ):
+        frames = [frame.decoded for frame in stream.frames()]
+    seen = [(frame.width_px, frame.height_px) for frame in frames]
+    assert [seen[0], *(size for before, size in pairwise(seen) if size != before)] == sizes
+    for frame in frames:
+        assert decode_image(frame.jpeg(80).data).shape[1::-1] == (frame.width_px, frame.height_px)
+        assert len(frame.grey()) == 100
+
+
+def _sizes(outbox: Outbox, camera: UUID) -> list[Size]:
+    return [(each.meta.width_px, each.meta.height_px) for each in outbox.frames_of(camera)]
+
+
+def _drive(plate: str) -> Iterator[bytes]:
+    for number in range(4):
+        car = scenes.Parked(plate, x_px=400 + 60 * number)
+        yield scenes.jpeg(scenes.car_scene([car], seed=number))
+
+
+def _with_broken(frame: bytes) -> list[bytes]:
+    """Return a frame, and some that are cut or spoilt."""
+    spoilt = bytearray(frame)
+    spoilt[len(frame) // 2 :] = np.random.default_rng(1).bytes(len(frame) - len(frame) // 2)
+    return [frame, frame[: len(frame) // 2], frame, bytes(spoilt), frame, frame[:20]]
+
+
+def _transport_stream(sizes: Iterable[Size]) -> bytes:
+    """Return H.264 that changes its size."""
+    file, number = io.BytesIO(), 0
+    for width, height in sizes:
+        with av.open(file, "w", format="mpegts") as container:
+            stream = container.add_stream("libx264", rate=25)
+            stream.width, stream.height, stream.pix_fmt = width, height, "yuv420p"
+            stream.options = {"preset": "ultrafast", "bf": "0", "tune": "zerolatency"}
+            for _ in range(5):
+                pixels = np.full((height, width, 3), 90, np.uint8)
+                frame = av.VideoFrame.from_ndarray(pixels, format="bgr24").reformat(
+                    format="yuv420p"
+                )
+                frame.pts, frame.time_base = number, Fraction(1, 25)
+                container.mux(stream.encode(frame))
+                number += 1
+            container.mux(stream.encode())
+    return file.getvalue()
