@@ -10,11 +10,10 @@ and settings that open files. Nothing here confines an analyst to one account.
 import re
 from dataclasses import replace
 
-from common.processors import available_processors
-
 from deploy.clickhouse.errors import ClickHouseError, ErrorCode
 from deploy.clickhouse.request import QueryRequest
 from deploy.clickhouse.settings import ClickHouseServerSettings
+from recognition.processors import available_processors
 
 # Settings that shape an answer. JDBC sends async_insert with every query; here it changes nothing.
 # Those that name files are not among them: the engine opens them even if it only reads

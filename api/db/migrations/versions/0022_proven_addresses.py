@@ -1,13 +1,13 @@
 """Email addresses are claims until they are proven; an address can be claimed in several accounts.
 
-Revision: 0022, after 0020. Blocking: no.
+Revision: 0022, after 0021. Blocking: no.
 """
 
 import sqlalchemy as sa
 from alembic import op
 
 revision = "0022"
-down_revision = "0020"
+down_revision = "0021"
 branch_labels = None
 depends_on = None
 

@@ -1,6 +1,6 @@
 """Plates are masked in the audit log; records of the outbox have an owner.
 
-Revision: 0023, after 0020. Blocking: writes wait while the entries with plates are masked.
+Revision: 0023, after 0022. Blocking: writes wait while the entries with plates are masked.
 """
 
 from importlib import import_module
@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "0023"
-down_revision = "0020"
+down_revision = "0022"
 branch_labels = None
 depends_on = None
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 from cryptography.fernet import Fernet
@@ -217,13 +217,12 @@ class _NoRows:
 
 
 def _sessions(work: Work, monkeypatch: pytest.MonkeyPatch) -> Sessions:
-    def matches(password: str, stored: str) -> bool:
+    def matching(password: str, hashes: Sequence[str]) -> frozenset[str]:
         work.do(password)
-        return False
+        return frozenset()
 
-    monkeypatch.setattr(sessions, "password_matches", matches)
-    monkeypatch.setattr(sessions, "find_log_in", lambda session, email: None)
-    monkeypatch.setattr(sessions, "unknown_hash", lambda: "")
+    monkeypatch.setattr(sessions, "matching_hashes", matching)
+    monkeypatch.setattr(sessions, "get_log_in", lambda session, person_id: None)
     return Sessions(
         cast(Database, _NoRows()),
         cast(Any, None),
@@ -238,7 +237,7 @@ def _sessions(work: Work, monkeypatch: pytest.MonkeyPatch) -> Sessions:
 
 def _log_in(made: Sessions, device: str | None) -> Call:
     return lambda name: made.check_password(
-        f"{name[0]}@example.com", name, Origin("192.0.2.1", device)
+        uuid4(), f"{name[0]}@example.com", name, Origin("192.0.2.1", device)
     )
 
 
