@@ -95,7 +95,7 @@ class Invitations:
             email=email.lower(),
             role=role.value,
             token_hash=credentials.token_hash(token),
-            emailed_token_hash=self._rules.email.is_on and credentials.token_hash(emailed) or None,
+            emailed_token_hash=credentials.token_hash(emailed) if self._rules.email.is_on else None,
             invited_by=caller.require_person().email,
             expires_at=datetime.now(UTC) + self._rules.lifetime,
         )

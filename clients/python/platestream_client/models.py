@@ -1,4 +1,4 @@
-# Made by `make client-types` from the API's schemas: sha256 6c0eb86fddb26404a99f22b76bf7859667aa7c79622717692f622704e744d41a
+# Made by `make client-types` from the API's schemas: sha256 a244b3e3bbd3a965091c05ef6ca0eb03a7b7631ce29dfa18c00c365c146414bd
 
 from __future__ import annotations
 
@@ -47,39 +47,6 @@ Weekday: TypeAlias = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 
 CooldownScope: TypeAlias = Literal["alert", "plate", "plate_camera"]
 """The scope of a cooldown: the alert, its plate, or its plate at one camera."""
-
-
-class EmailNotification(TypedDict):
-    """Sends an alert to e-mail addresses."""
-
-    type: Literal["email"]
-    """`email`."""
-    addresses: list[str]
-    """E-mail addresses."""
-
-
-class WebhookNotification(TypedDict):
-    """Sends an alert to a URL."""
-
-    type: Literal["webhook"]
-    """`webhook`."""
-    url: str
-    """Its address, http or https."""
-
-
-class AppriseNotification(TypedDict):
-    """
-    Tells people by the service of an Apprise address, which holds its secrets.
-
-    ``id`` tells it from the alert's others where the address is masked.
-    """
-
-    type: Literal["apprise"]
-    """`apprise`."""
-    url: str
-    """Its service, masked."""
-    id: NotRequired[str]
-    """Tells it from the others."""
 
 
 class AcceptedAnswer(TypedDict):
@@ -193,7 +160,7 @@ class AuditActor(TypedDict):
 
 
 class AuditChange(TypedDict):
-    """A field that became another; without values where they are secret or very long."""
+    """A changed field. Values are absent if they are secret, very long, or plates of a list."""
 
     field: str
     """The field's name."""
@@ -201,6 +168,10 @@ class AuditChange(TypedDict):
     """What stood there."""
     after: NotRequired[Any]
     """What stands there."""
+    added: NotRequired[int | None]
+    """Number of plates added to a list."""
+    removed: NotRequired[int | None]
+    """Number of plates removed from a list."""
 
 
 class AuditSubject(TypedDict):
@@ -356,7 +327,7 @@ class ErasureRequest(TypedDict):
     """A plate to erase."""
 
     plate: str
-    """The whole plate; wildcards mean nothing here."""
+    """The whole plate, without wildcards; case, spaces, dots, dashes and accents do not matter."""
 
 
 class ErasuresAnswer(TypedDict):
@@ -430,6 +401,19 @@ EventName: TypeAlias = Literal[
 """The events that webhooks can get."""
 
 
+ExportFormat: TypeAlias = Literal["csv", "parquet", "arrow"]
+"""The formats of a file."""
+
+
+class FieldError(TypedDict):
+    """The fault of one parameter or body field."""
+
+    path: str
+    """The parameter, or the field's path."""
+    message: str
+    """What is wrong."""
+
+
 FileEncoding: TypeAlias = Literal[
     "utf-8",
     "utf-16",
@@ -441,96 +425,6 @@ FileEncoding: TypeAlias = Literal[
     "iso-8859-1",
 ]
 """Encodings of files, under their IANA names."""
-
-
-ExportFormat: TypeAlias = Literal["csv", "parquet", "arrow"]
-"""The formats of a file."""
-
-
-Separator: TypeAlias = Literal["comma", "semicolon"]
-"""The separators of a CSV file's columns."""
-
-
-SkipCode: TypeAlias = Literal[
-    "invalid_character", "empty_plate", "plate_too_long", "unreadable_row", "limit_reached"
-]
-"""Reasons for which a row is skipped, for programs."""
-
-
-class ImportedCameraBody(TypedDict):
-    """A camera of a file."""
-
-    line: int
-    """Its first line in the file, from 1."""
-    camera: dict[str, Any]
-    """A body for `POST /api/cameras`, which checks it."""
-
-
-class SkippedRowBody(TypedDict):
-    """A row that was not taken."""
-
-    line: int
-    """Its first line in the file, from 1."""
-    text: str
-    """The plate as written, or the row."""
-    code: SkipCode
-    """The reason, for programs."""
-    reason: str
-    """The reason, for people."""
-    position: NotRequired[int]
-    """Position of an invalid character in `text`, from 1."""
-
-
-class CameraImportAnswer(TypedDict):
-    """The cameras of a file."""
-
-    cameras: list[ImportedCameraBody]
-    """In the order of the file."""
-    skipped: list[SkippedRowBody]
-    """The rows that cannot be read."""
-    encoding: FileEncoding
-    """The encoding that was used."""
-    separator: str
-    """The separator of columns that was used."""
-
-
-class PlateImportAnswer(TypedDict):
-    """The plates of a file, and what became of each row.
-
-    `rows` is the sum of `taken`, `duplicates`, `blank`, `headings` and `skippedCount`.
-    """
-
-    plates: list[str]
-    """Plates as written, for an alert's `plates`."""
-    plateNames: dict[str, str]
-    """Their names, for `plateNames`: from the column of names, or from the one after the plates."""
-    rows: int
-    """Rows of the file."""
-    taken: int
-    """Rows whose plate is in `plates`."""
-    duplicates: int
-    """Rows with a plate that an earlier row has."""
-    blank: int
-    """Blank rows and comments (`#`)."""
-    headings: int
-    """Rows with titles of columns, or `sep=;`."""
-    skippedCount: int
-    """Rows that were skipped."""
-    skipped: list[SkippedRowBody]
-    """The rows that were skipped, at most 1000."""
-    encoding: FileEncoding
-    """The encoding that was used."""
-    separator: str
-    """The separator of columns that was used."""
-
-
-class FieldError(TypedDict):
-    """The fault of one parameter or body field."""
-
-    path: str
-    """The parameter, or the field's path."""
-    message: str
-    """What is wrong."""
 
 
 class FunnelHourBody(TypedDict):
@@ -553,11 +447,20 @@ class HourlyEntry(TypedDict):
     """Recognitions."""
 
 
+class ImportedCameraBody(TypedDict):
+    """A camera of a file."""
+
+    line: int
+    """Its first line in the file, from 1."""
+    camera: dict[str, Any]
+    """A body for `POST /api/cameras`, which checks it."""
+
+
 class InvitationAcceptance(TypedDict):
     """What the invited send."""
 
     token: str
-    """What the administrator handed over."""
+    """Token of the link, from the email or the administrator."""
     name: str
     """Its name."""
     password: str
@@ -568,7 +471,7 @@ class InvitationToken(TypedDict):
     """The token of a link."""
 
     token: str
-    """What the administrator handed over."""
+    """Token of the link, from the email or the administrator."""
 
 
 class LedgerEntryBody(TypedDict):
@@ -956,11 +859,36 @@ class SendTest(TypedDict):
     """The event to make up; null: the first that the webhook wants."""
 
 
+Separator: TypeAlias = Literal["comma", "semicolon"]
+"""The separators of a CSV file's columns."""
+
+
 class SessionList(TypedDict):
     """The person's sessions, newest first."""
 
     sessions: list[OpenSession]
     """The account's sessions."""
+
+
+SkipCode: TypeAlias = Literal[
+    "invalid_character", "empty_plate", "plate_too_long", "unreadable_row", "limit_reached"
+]
+"""Reasons for which a row is skipped, for programs."""
+
+
+class SkippedRowBody(TypedDict):
+    """A row that was not taken."""
+
+    line: int
+    """Its first line in the file, from 1."""
+    text: str
+    """The plate as written, or the row."""
+    code: SkipCode
+    """The reason, for programs."""
+    reason: str
+    """The reason, for people."""
+    position: NotRequired[int | None]
+    """Position of an invalid character in `text`, from 1."""
 
 
 class TriedTrigger(TypedDict):
@@ -988,7 +916,7 @@ class WebhookBody(TypedDict):
     name: str
     """Its name."""
     url: str
-    """Where events are sent."""
+    """Where events are sent; scheme and host alone without webhooks:read."""
     secret: str
     """*** where the key may not read webhooks."""
     enabled: bool
@@ -1100,7 +1028,7 @@ class WrittenCorrection(TypedDict):
     """What a plate really was."""
 
     plate: str | None
-    """The plate; case, spaces, dots and dashes do not matter. null: there is no plate in it."""
+    """The plate; case, spaces, dots, dashes and accents do not matter. null: there is no plate in it."""
     region: NotRequired[str | None]
     """Country or region of the plate, if it is to be told."""
 
@@ -1139,9 +1067,6 @@ class Zone(TypedDict):
     """Corners of the polygon."""
 
 
-Notifications: TypeAlias = EmailNotification | WebhookNotification | AppriseNotification
-
-
 class AlertSchedule(TypedDict):
     """
     A window of local time, ``HH:mm``; no days means every day.
@@ -1158,9 +1083,7 @@ class AlertSchedule(TypedDict):
     """The days on which the window begins; empty: all."""
 
 
-Notifications1: TypeAlias = (
-    EmailNotificationView | WebhookNotificationView | AppriseNotificationView
-)
+Notifications: TypeAlias = EmailNotificationView | WebhookNotificationView | AppriseNotificationView
 
 
 class AlertBody(TypedDict):
@@ -1200,7 +1123,7 @@ class AlertBody(TypedDict):
     """Triggers as soon as two readings agree, before the vehicle is gone; null: as PLATESTREAM_EARLY_ALERTS says, in an alert from before the field."""
     plateNames: dict[str, str]
     """Names of entries of `plates`, by entry."""
-    notifications: list[Notifications1]
+    notifications: list[Notifications]
     """Who is told besides webhooks."""
     triggerCount: int
     """How often it fired."""
@@ -1222,7 +1145,7 @@ class AlertCreate(TypedDict):
     plateMatchMode: NotRequired[PlateMatchMode]
     """Any plate, those of `plates`, or all but those."""
     plates: NotRequired[list[str]]
-    """Plates; * stands for any characters, ? for one."""
+    """Plates; * stands for any characters, ? for one. Case, spaces, dots and dashes do not matter, and letters fold to what cameras read (Ä is A). A character that cannot be folded is refused with its position."""
     plateNames: NotRequired[dict[str, str]]
     """Names of entries of `plates`, by entry; told with the alert."""
     cameraScope: NotRequired[CameraScope]
@@ -1263,7 +1186,9 @@ class AlertList(TypedDict):
     sendsEmail: bool
     """False: no SMTP server is in the API's settings (`PLATESTREAM_SMTP_HOST`), and e-mail addresses among the notifications get nothing."""
     notificationSecret: str | None
-    """Signs what alerts send to the URLs among their notifications; made with the first alert."""
+    """Signs what alerts send to the URLs among their notifications; made with the first alert. Null where the key may not read webhooks."""
+    previousNotificationSecretUntil: NotRequired[str | None]
+    """Until then the secret before the last rotation signs as well."""
 
 
 class AlertTestResult(TypedDict):
@@ -1295,7 +1220,7 @@ class AlertUpdate(TypedDict):
     plateMatchMode: NotRequired[PlateMatchMode]
     """Any plate, those of `plates`, or all but those."""
     plates: NotRequired[list[str]]
-    """Plates; * stands for any characters, ? for one."""
+    """Plates; * stands for any characters, ? for one. Case, spaces, dots and dashes do not matter, and letters fold to what cameras read (Ä is A). A character that cannot be folded is refused with its position."""
     plateNames: NotRequired[dict[str, str]]
     """Names of entries of `plates`, by entry; told with the alert."""
     cameraScope: NotRequired[CameraScope]
@@ -1422,8 +1347,6 @@ class AuditEntryBody(TypedDict):
     """The caller's address."""
     requestId: NotRequired[str | None]
     """As in the header X-Request-Id."""
-    erased: bool
-    """Whether a plate in it was erased."""
 
 
 class AuditEntryList(TypedDict):
@@ -1506,6 +1429,19 @@ class CameraFunnel(TypedDict):
 
     hours: list[FunnelHourBody]
     """Hours that touch the span."""
+
+
+class CameraImportAnswer(TypedDict):
+    """The cameras of a file."""
+
+    cameras: list[ImportedCameraBody]
+    """In the order of the file."""
+    skipped: list[SkippedRowBody]
+    """The rows that cannot be read."""
+    encoding: FileEncoding
+    """The encoding that was used."""
+    separator: str
+    """The separator of columns that was used."""
 
 
 class CameraList(TypedDict):
@@ -1746,7 +1682,7 @@ class NewInvitationAnswer(TypedDict):
     invitation: InvitationBody
     """The invitation."""
     token: str
-    """What accepts it; shown this once."""
+    """Token that accepts it; shown this once. The email has another one, which proves the address."""
     emailSent: bool
     """Whether the link went to the invited by e-mail: an SMTP server is in the API's settings (`PLATESTREAM_SMTP_HOST`), and took it."""
     emailError: str | None
@@ -1827,6 +1763,37 @@ class PersonUpdate(TypedDict):
     """What the person may do."""
     enabled: NotRequired[bool]
     """False: cannot log in; open sessions end."""
+
+
+class PlateImportAnswer(TypedDict):
+    """
+    The plates of a file, and what became of each row.
+
+    `rows` is the sum of `taken`, `duplicates`, `blank`, `headings` and `skippedCount`.
+    """
+
+    plates: list[str]
+    """Plates as written, for an alert's `plates`."""
+    plateNames: dict[str, str]
+    """Their names, for `plateNames`: from the column of names, or from the one after the plates."""
+    rows: int
+    """Rows of the file."""
+    taken: int
+    """Rows whose plate is in `plates`."""
+    duplicates: int
+    """Rows with a plate that an earlier row has."""
+    blank: int
+    """Blank rows and comments (`#`)."""
+    headings: int
+    """Rows with titles of columns, or `sep=;`."""
+    skippedCount: int
+    """Rows that were skipped."""
+    skipped: list[SkippedRowBody]
+    """The rows that were skipped, at most 1000."""
+    encoding: FileEncoding
+    """The encoding that was used."""
+    separator: str
+    """The separator of columns that was used."""
 
 
 class QueuedAnswer(TypedDict):
@@ -1969,8 +1936,6 @@ class AlertPayload(TypedDict):
     """Look-alike and edit errors that are allowed."""
     early: bool | None
     """Triggers as soon as two readings agree, before the vehicle is gone; null: as PLATESTREAM_EARLY_ALERTS says, in an alert from before the field."""
-    notifications: NotRequired[list[Notifications]]
-    """Who is told besides webhooks."""
     lastTriggeredAt: str
     """When it last fired, capture time; UTC. Null: never."""
     createdAt: str
