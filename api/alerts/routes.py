@@ -37,7 +37,7 @@ from api.recognitions.service import Recognitions
 from api.security.actions import Action
 from api.security.credentials import new_signing_secret
 from api.security.permissions import BodyKind, Principal, Scope, requires
-from api.security.rotation import RotateSecret
+from api.signing_secrets import RotateSecret
 
 router = APIRouter(route_class=GuardedRoute, tags=["Alerts"])
 

@@ -12,7 +12,7 @@ from api.openapi import BODY_ERRORS, error_responses
 from api.paging.lists import CursorsDep, ListFilter, ListQuery, page_of
 from api.security.credentials import new_signing_secret
 from api.security.permissions import BodyKind, Principal, Scope, requires
-from api.security.rotation import RotateSecret
+from api.signing_secrets import RotateSecret
 from api.webhooks.repository import WebhookRow
 from api.webhooks.schemas import (
     WebhookAnswer,

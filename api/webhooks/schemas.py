@@ -15,7 +15,7 @@ from api.schemas import (
     few_names,
     without_repeats,
 )
-from api.security.rotation import NOTHING_HIDDEN, NewSecret, Secret
+from api.signing_secrets import NOTHING_HIDDEN, NewSecret, Secret
 from api.validation.fields import future
 from api.webhooks.repository import WebhookRow
 from common.errors import InvalidInputError

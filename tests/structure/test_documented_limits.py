@@ -82,7 +82,7 @@ LIMITS = [
     ("api/recognitions.md", f"{_default('exports_per_minute_per_owner')} exports in a minute"),
     ("api/recognitions.md", f"have {_default('exports_at_once_per_owner')} at once"),
     ("api/people.md", f"for {_default('invitation_hours')} hours"),
-    ("api/people.md", f"({MIN_PASSWORD_CHARACTERS} to {MAX_PASSWORD_CHARACTERS:,})"),
+    ("api/people.md", f"({MIN_PASSWORD_CHARACTERS} to {MAX_PASSWORD_CHARACTERS:,} characters"),
     ("api/authentication.md", f"and {JSON_BODY_SECONDS:g} s to come"),
     ("api/authentication.md", f"at most {_default('api_keys_per_owner')} keys"),
     ("api/audit.md", f"({_default('audit_retention_days')}, at least 30)"),

@@ -199,6 +199,8 @@ class TestRefusals:
             "SYSTEM FLUSH LOGS",
             "GRANT SELECT ON *.* TO default",
             "BACKUP DATABASE default TO File('x')",
+            "BACKUP DATABASE default TO Disk('backups', 'x')",
+            "RESTORE DATABASE default FROM Disk('backups', 'x')",
             "SELECT * FROM url('http://127.0.0.1:1/', 'CSV')",
             "EXPLAIN SELECT * FROM url('http://127.0.0.1:1/', 'CSV')",
         ],

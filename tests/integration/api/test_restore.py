@@ -233,7 +233,7 @@ def _back_up(place: Place, folder: Path) -> dict[str, bytes]:
     url = place.database.database_url.get_secret_value()
     subprocess.run([TOOLS / "pg_dump", "-Fc", "-d", url, "-f", folder / "postgres"], check=True)
     client = place.clickhouse.client()
-    client.command(f"BACKUP DATABASE {DATABASE} TO File('{NAME}')")
+    client.command(f"BACKUP DATABASE {DATABASE} TO Disk('backups', '{NAME}')")
     client.close()
     return place.images()
 
@@ -244,7 +244,7 @@ def _restore(place: Place, folder: Path, images: Mapping[str, bytes]) -> None:
     options = ("--no-owner", "--exit-on-error", "-d", url)
     subprocess.run([TOOLS / "pg_restore", *options, folder / "postgres"], check=True)
     client = replace(place.clickhouse, database="default").client()
-    client.command(f"RESTORE DATABASE {DATABASE} FROM File('{NAME}')")
+    client.command(f"RESTORE DATABASE {DATABASE} FROM Disk('backups', '{NAME}')")
     client.close()
     for key, data in images.items():
         _put(place, key, data)
@@ -253,7 +253,7 @@ def _restore(place: Place, folder: Path, images: Mapping[str, bytes]) -> None:
 def _moved(tmp_path: Path) -> None:
     """Bring ClickHouse's backup to the other server's machine."""
     former, fresh = (tmp_path / name / "clickhouse/data/backups" for name in ("former", "fresh"))
-    shutil.copytree(former, fresh)
+    shutil.copytree(former, fresh, dirs_exist_ok=True)
 
 
 def _done(result: Any) -> Any:
