@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help run up servers down status exec logs test check bench bench-cameras bench-recognition client-types clients site console-types schemathesis mutations fault fleet soak security lock jar-sums bootstrap clean train-detector train-reader train-second-reader evaluate test-training image test-image test-charts release resolutions
+.PHONY: help run up servers down status exec logs test test-types test-run check bench bench-cameras bench-recognition client-types clients site console-types schemathesis mutations fault fleet soak security lock jar-sums bootstrap clean train-detector train-reader train-second-reader evaluate test-training image test-image test-charts release resolutions
 
 # Compiled modules are kept: the stack and the tests start hundreds of processes.
 unexport PYTHONDONTWRITEBYTECODE
@@ -51,8 +51,13 @@ test: ## Format, lint, types and all tests, on real servers that it starts itsel
 	$(BOOTSTRAP) test
 	$(PYTHON) -m ruff format --check .
 	$(PYTHON) -m ruff check .
+	@$(MAKE) --no-print-directory --jobs=2 test-types test-run
+
+test-types:
 	$(PYTHON) -m mypy
-	$(PYTHON) -m pytest $(SIDE_BY_SIDE) $(PYTEST)
+
+test-run:
+	$(PYTHON) -m tests.services $(PYTHON) -m pytest $(SIDE_BY_SIDE) --durations=100 --durations-min=2 $(PYTEST)
 
 check: ## Format, lint, types and unit tests: a minute, no servers
 	$(BOOTSTRAP) python

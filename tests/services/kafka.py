@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from common.kafka.clients import create_topics
+from common.kafka.clients import create_topics, open_admin
 from common.settings import KafkaSettings, load_settings
 from deploy.local.ports import free_ports
 from deploy.local.servers.kafka import KafkaServer
@@ -53,7 +53,18 @@ def kafka_settings(kafka_bootstrap_servers: str) -> KafkaSettings:
 
 
 @pytest.fixture
-def kafka_topics(kafka_settings: KafkaSettings) -> KafkaSettings:
-    """Settings of a fresh Kafka with every topic, empty."""
+def kafka_topics(kafka_settings: KafkaSettings) -> Iterator[KafkaSettings]:
+    """Settings of a fresh Kafka with every topic, empty. The topics are deleted afterwards."""
     create_topics(kafka_settings)
-    return kafka_settings
+    yield kafka_settings
+    delete_topics(kafka_settings)
+
+
+def delete_topics(settings: KafkaSettings) -> None:
+    """Delete every topic of a prefix, also those that a stage has created for its tables."""
+    admin = open_admin(settings, "tests")
+    try:
+        prefix = settings.kafka_topic_prefix
+        admin.delete_topics([name for name in admin.list_topics() if name.startswith(prefix)])
+    finally:
+        admin.close()
