@@ -10,12 +10,11 @@ for their metadata services.
 """
 
 import re
-from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import Final
-from urllib.parse import SplitResult, quote, unquote, urljoin, urlsplit
+from urllib.parse import SplitResult, unquote, urljoin, urlsplit
 
 from common.errors import InvalidInputError
 from common.networks import IpAddress, IpNetwork, is_loopback_name, without_mapping
@@ -116,14 +115,7 @@ _LABEL: Final = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\Z")
 _NUMBER: Final = re.compile(r"(?:0x[0-9a-f]*|[0-9]+)\Z")
 _MAX_HOST_LENGTH: Final = 253
 _SHOWN_HOST: Final = re.compile(rf"[0-9A-Za-z._:-]{{1,{_MAX_HOST_LENGTH}}}\Z")
-_PATH_CHARACTERS: Final = "/%:@!$&()*+,;=~"
-_SEPARATOR: Final = re.compile(r"[/?&=#]")
-_MIN_SECRET_WORD: Final = 10
-"""Characters from which letters alone may be a secret: fewer are a word, as in /webhook."""
-_LONG_PART: Final = 6
-"""Characters from which a secret is searched within a longer segment."""
-_MAX_SHOWN: Final = 300
-_HIDDEN: Final = "***"
+_SEPARATOR: Final = re.compile(r"[/?&=]")
 # Names that only a private resolver knows. **Source:** RFC 6761, 6762, 8375; ICANN's .internal.
 _PRIVATE_SUFFIXES: Final = (
     ".local",
@@ -179,32 +171,26 @@ def scheme_and_host(text: str) -> str:
 
 
 def redirect_target(url: str, location: str) -> str | None:
-    """Return where a receiver at ``url`` redirects to, for people; None if it is no address.
+    """Return scheme, host and port to which a receiver at ``url`` redirects.
 
-    The receiver chose the text: the result is short, printable ASCII, without user, query and
-    fragment. In the path ``***`` replaces segments with a part of ``url`` that may be a secret.
+    None if it is no address, or if its host or port contains a part of the path or query of
+    ``url``: these may be secret.
     """
     try:
-        parts = urlsplit(urljoin(url, location[:MAX_OUTBOUND_URL_LENGTH]))
-        port = "" if parts.port is None else f":{parts.port}"
-        origin = scheme_and_host(f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}")
+        own, target = urlsplit(url), urlsplit(urljoin(url, location[:MAX_OUTBOUND_URL_LENGTH]))
+        port = "" if target.port is None else f":{target.port}"
+        origin = scheme_and_host(f"{target.scheme}://{target.netloc.rpartition('@')[2]}")
     except (ValueError, InvalidInputError):
         return None
-    if not _SHOWN_HOST.match(parts.hostname or ""):
-        return None
-    secrets = set(filter(_may_be_secret, map(unquote, _SEPARATOR.split(url))))
-    segments = (_HIDDEN if _repeats(part, secrets) else part for part in parts.path.split("/"))
-    target = origin + port + quote("/".join(segments), safe=_PATH_CHARACTERS)
-    return target if len(target) <= _MAX_SHOWN else f"{target[:_MAX_SHOWN]}..."
+    host = target.hostname or ""
+    new = _letters(port if host == own.hostname else host + port)
+    parts = map(_letters, _SEPARATOR.split(unquote(f"{own.path}?{own.query}")))
+    is_clean = _SHOWN_HOST.match(host) and not any(part and part in new for part in parts)
+    return origin + port if is_clean else None
 
 
-def _may_be_secret(part: str) -> bool:
-    return len(part) >= _MIN_SECRET_WORD or any(character.isdigit() for character in part)
-
-
-def _repeats(segment: str, secrets: Collection[str]) -> bool:
-    plain = unquote(segment)
-    return any(one == plain or (len(one) >= _LONG_PART and one in plain) for one in secrets)
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalnum, text.lower()))
 
 
 def check_outbound_address(address: IpAddress, rules: OutboundRules) -> None:

@@ -187,8 +187,8 @@ def _with_target(result: SendResult, destination: Destination) -> SendResult:
     if result.location is None:
         return result
     target = redirect_target(destination.url, result.location)
-    where = "to no valid address" if target is None else f"to {target}"
-    return replace(result, error=f"Answered {result.status}, a redirect {where}.")
+    where = "" if target is None else f" to {target}"
+    return replace(result, error=f"Answered {result.status}, a redirect{where}.")
 
 
 def _content_type(destination: Destination) -> dict[str, str]:

@@ -226,7 +226,7 @@ def test_a_redirect_is_final_and_says_where_it_leads(
 
     (attempt,) = pipeline.attempts()
     assert attempt.outcome is AttemptOutcome.DEAD
-    assert attempt.error == f"Answered 302, a redirect to {receiver.url('/redirect')}."
+    assert attempt.error == f"Answered 302, a redirect to {receiver.url('')}."
     assert len(receiver.received) == 1
 
 

@@ -250,23 +250,23 @@ def test_the_setting(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("location", "shown"),
     [
-        ("https://new.example.com/events", "https://new.example.com/events"),
-        ("https://new.example.com:8443/events/", "https://new.example.com:8443/events/"),
-        ("/other?a=1#b", "https://receiver.example.com/other"),
-        ("https://user:pass@new.example.com/", "https://new.example.com/"),
-        # What the address itself holds is not repeated, however it is written.
-        (
-            "https://receiver.example.com/hook/s3cret-t0ken/",
-            "https://receiver.example.com/hook/***/",
-        ),
-        ("https://new.example.com/s3cret%2Dt0ken", "https://new.example.com/***"),
-        ("https://new.example.com/x-s3cret-t0ken.json", "https://new.example.com/***"),
-        ("https://new.example.com/query-v4lue", "https://new.example.com/***"),
-        (
-            "https://new.example.com/a b\x1b[31m<i>\u202e",
-            "https://new.example.com/a%20b%1B%5B31m%3Ci%3E%E2%80%AE",
-        ),
-        ("https://new.example.com/" + "a" * 5000, "https://new.example.com/" + "a" * 276 + "..."),
+        ("https://new.example.com/events", "https://new.example.com"),
+        ("https://new.example.com:8443/events/", "https://new.example.com:8443"),
+        ("/other?a=1#b", "https://receiver.example.com"),
+        ("https://user:pass@new.example.com/", "https://new.example.com"),
+        ("http://[2606:4700::1]:81/", "http://[2606:4700::1]:81"),
+        ("https://receiver.example.com/hook/mysecret/", "https://receiver.example.com"),
+        ("https://receiver.example.com/HOOK/MYSECRET", "https://receiver.example.com"),
+        ("https://receiver.example.com/hook%2Fmysecret%2F", "https://receiver.example.com"),
+        ("https://new.example.com/a9/k?mysecret#q-7", "https://new.example.com"),
+        ("https://mysecret.example.com/", None),
+        ("https://MySecret.example.com/", None),
+        ("https://xmysecretx.example.com/", None),
+        ("https://my.secret.example.com/", None),
+        ("https://t0k-3n.example.com/", None),
+        ("https://q7.example.com/", None),
+        ("https://new.example.com:4711/", None),
+        ("https://receiver.example.com:4711/", None),
         ("javascript:alert(1)", None),
         ("file:///etc/passwd", None),
         ("https://b\u00e9.example/", None),
@@ -275,9 +275,9 @@ def test_the_setting(monkeypatch: pytest.MonkeyPatch) -> None:
         ("https://new.example.com:99999/", None),
     ],
 )
-def test_the_target_of_a_redirect_is_short_clean_and_repeats_no_secret(
+def test_the_target_of_a_redirect_is_its_host_and_repeats_no_part_of_the_url(
     location: str, shown: str | None
 ) -> None:
-    url = "https://receiver.example.com/hook/s3cret-t0ken?key=query-v4lue"
+    url = "https://receiver.example.com/receiver/mysecret/T0K%2D3n/4711?key=q-7"
 
     assert redirect_target(url, location) == shown

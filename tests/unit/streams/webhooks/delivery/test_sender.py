@@ -113,7 +113,7 @@ async def test_a_redirect_says_where_it_leads() -> None:
     )
     result = await _sender(Transport(answer), subscriptions).send(delivery(1), 1)
 
-    assert result.error == "Answered 302, a redirect to https://new.example/a."
+    assert result.error == "Answered 302, a redirect to https://new.example."
 
 
 async def test_a_redirect_to_no_address_says_so() -> None:
@@ -122,4 +122,4 @@ async def test_a_redirect_to_no_address_says_so() -> None:
     answer = SendResult(kind=SendKind.REFUSED, status=302, error="-", location="gopher://a/")
     result = await _sender(Transport(answer), subscriptions).send(delivery(1), 1)
 
-    assert result.error == "Answered 302, a redirect to no valid address."
+    assert result.error == "Answered 302, a redirect."
