@@ -99,8 +99,9 @@ _HOST_NAME: Final = re.compile(r"^[a-z0-9_]([a-z0-9_.-]{0,251}[a-z0-9_])?$")
 # Passwords outside the user part: ?password=x, and user=admin_password=x_channel=1 as some
 # recorders have it in the path. Rather too much is masked than too little.
 _SECRET_PARAMETER: Final = re.compile(
-    r"(?P<name>pas(?:s(?:word|wd|wort|phrase)?)?|pwd|psw|token|secret|auth|api_?key)="
-    r"(?P<value>[^&;?#\s]*?)(?=_[a-z]+=|[&;?#\s]|$)",
+    r"(?P<name>pas[a-z]*|pw[a-z]*|psw|token|secret|auth|(?:[a-z]{1,20}_?)?key|"
+    r"sig(?:nature)?|credentials?)="
+    r"(?P<value>[^&;?#\s]*?)(?=_[a-z]+=[^=&;?#\s]|[&;?#\s]|$)",
     re.IGNORECASE,
 )
 _USER_INFO: Final = re.compile(
@@ -312,6 +313,8 @@ def _embedded_ipv4(address: IpAddress) -> IpAddress:
         return address.ipv4_mapped
     if address.sixtofour is not None:
         return address.sixtofour
+    if address.teredo is not None:
+        return address.teredo[1]
     if address in _NAT64 or (int(address) >> 32 == 0 and int(address) > 1):
         return IPv4Address(int(address) & 0xFFFFFFFF)
     return address

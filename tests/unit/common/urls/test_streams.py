@@ -137,6 +137,7 @@ DENIED = StreamUrlRules(allow_loopback=True, denied_networks="10.20.0.0/16,fd00:
         "[::10.20.3.4]",
         "[64:ff9b::a14:304]",
         "[2002:a14:304::1]",
+        "[2001:0:4136:e378:8000:63bf:f5eb:fcfb]",  # Teredo
         "[fd00:20::7]",
     ],
 )
@@ -185,6 +186,28 @@ def test_a_file_is_named_by_its_whole_path() -> None:
         (
             "rtsp://cam/user=admin_password=tlJ_channel=1_stream=0.sdp",
             "rtsp://cam/user=admin_password=***_channel=1_stream=0.sdp",
+        ),
+        *(
+            (f"http://cam/v?{name}=abc_d-e=&c=1", f"http://cam/v?{name}=***&c=1")
+            for name in (
+                "pw",
+                "pword",
+                "pwrd",
+                "passw",
+                "passcode",
+                "key",
+                "apikey",
+                "api_key",
+                "accessKey",
+                "access_key",
+                "sig",
+                "signature",
+                "X-Amz-Signature",
+                "credential",
+                "credentials",
+                "auth_token",
+                "client_secret",
+            )
         ),
         ("cannot open rtsp://u:pw@cam/x: no", "cannot open rtsp://u:***@cam/x: no"),
     ],
