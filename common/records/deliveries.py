@@ -141,7 +141,8 @@ class DeliveryAttempt(Record, frozen=True, kw_only=True):
     """On the attempts topic (key = the delivery's endpoint): one try to deliver.
 
     ``number`` counts from 1. ``status`` is the HTTP status where there was one, or SMTP's reply;
-    ``error`` a sentence for a person. Times are Unix ms, UTC.
+    ``error`` a sentence for a person. ``webhook_revision`` is that of the webhook it was sent by, None
+    for other targets and records of earlier releases. Times are Unix ms, UTC.
     """
 
     id: UUID
@@ -153,6 +154,7 @@ class DeliveryAttempt(Record, frozen=True, kw_only=True):
     status: int | None = None
     error: str | None = None
     next_attempt_ms: int | None = None
+    webhook_revision: int | None = None
 
 
 def attempt_id(delivery: Delivery, number: int) -> UUID:

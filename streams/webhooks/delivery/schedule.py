@@ -32,6 +32,7 @@ class SendResult:
 
     ``retry_after_seconds`` is what the receiver asked for; ``is_held_back``: a limit of ours did
     not let it go. ``location`` is the header of that name of a redirect, as the receiver sent it.
+    ``webhook_revision`` is that of the webhook it was sent by.
     """
 
     kind: SendKind
@@ -40,6 +41,7 @@ class SendResult:
     retry_after_seconds: float | None = None
     is_held_back: bool = False
     location: str | None = None
+    webhook_revision: int | None = None
 
 
 @dataclass(frozen=True)
@@ -115,6 +117,7 @@ def attempt_record(
         status=result.status,
         error=result.error,
         next_attempt_ms=decision.next_attempt_ms,
+        webhook_revision=result.webhook_revision,
     )
 
 

@@ -120,7 +120,7 @@ class DeliverySender:
             if isinstance(destination, Unavailable):
                 return SendResult(kind=SendKind.CANCELLED, error=destination.reason)
             result = await self._http.post(self._request(delivery, destination, number))
-            return _with_target(result, destination)
+            return replace(_with_target(result, destination), webhook_revision=destination.revision)
         except MisconfiguredError as error:
             # A key is missing from the settings: an operator can mend it while retries last.
             log.error("delivery_misconfigured", delivery_id=str(delivery.id), error=str(error))

@@ -6,7 +6,7 @@ Lives on one event loop: only that loop writes and reads it.
 import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from uuid import UUID
 
@@ -32,6 +32,7 @@ class Destination:
     secrets: tuple[str, ...]
     headers: Mapping[str, str]
     webhook_id: str | None = None
+    revision: int | None = None
 
 
 @dataclass(frozen=True)
@@ -191,6 +192,7 @@ class SubscriptionCache:
             secrets=tuple(self._box.decrypt(text) for text in encrypted if text),
             headers=_headers(self._box.decrypt(webhook.headers_encrypted)),
             webhook_id=str(webhook.webhook_id),
+            revision=webhook.revision,
         )
 
     def _notify(self) -> None:
@@ -215,5 +217,5 @@ def _headers(text: str) -> dict[str, str]:
 
 def _without_past_secret(found: Destination, webhook: WebhookConfig, now_ms: int) -> Destination:
     if len(found.secrets) > 1 and now_ms >= (webhook.previous_secret_until_ms or 0):
-        return Destination(found.url, found.secrets[:1], found.headers, found.webhook_id)
+        return replace(found, secrets=found.secrets[:1])
     return found

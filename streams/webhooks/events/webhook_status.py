@@ -44,7 +44,7 @@ def apply_attempt(
     """Return the status after one attempt, read at ``offset``; None where it changes nothing.
 
     The same attempt read twice counts once. ``revision`` is that of the webhook now, None where it
-    is gone.
+    is gone. An attempt by an earlier revision does not disable it.
     """
     target = attempt.delivery.target
     if not isinstance(target, WebhookTarget) or attempt.outcome is AttemptOutcome.CANCELLED:
@@ -81,7 +81,8 @@ def _with_failure(
         failing_since_ms=since_ms,
     )
     reason = _disabled_reason(status, attempt, since_ms, rules)
-    if revision is None or reason is None:
+    is_current = attempt.webhook_revision in (None, revision)
+    if revision is None or reason is None or not is_current:
         return status
     return msgspec.structs.replace(
         status,

@@ -163,6 +163,7 @@ EXAMPLES: tuple[Record, ...] = (
         status=503,
         error="Answered 503.",
         next_attempt_ms=9,
+        webhook_revision=3,
     ),
     WebhookStatus(webhook_id=A, owner_id=A, attempts_offset=3, failure_count=1),
     WebhookConfig(

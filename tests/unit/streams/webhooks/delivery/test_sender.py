@@ -7,13 +7,13 @@ import pytest
 from standardwebhooks import Webhook, WebhookVerificationError
 
 from common.records.alerts import TriggerPhase
-from common.records.deliveries import Delivery, UrlTarget
+from common.records.deliveries import AttemptOutcome, Delivery, UrlTarget
 from common.records.owners import OwnerConfig
 from common.records.webhooks import PREVIOUS_SIGNATURE_HEADER
 from common.timestamps import now_ms
 from streams.runtime.alert_book import AlertBook
 from streams.webhooks.delivery.http_sender import SignedRequest
-from streams.webhooks.delivery.schedule import SendKind, SendResult
+from streams.webhooks.delivery.schedule import AttemptDecision, SendKind, SendResult, attempt_record
 from streams.webhooks.delivery.sender import DeliverySender
 from streams.webhooks.events.fan_out import trigger_deliveries
 from streams.webhooks.events.subscription_cache import SubscriptionCache
@@ -114,6 +114,17 @@ async def test_a_redirect_says_where_it_leads() -> None:
     result = await _sender(Transport(answer), subscriptions).send(delivery(1), 1)
 
     assert result.error == "Answered 302, a redirect to https://new.example."
+
+
+async def test_a_result_names_the_revision_that_it_was_sent_by() -> None:
+    subscriptions = SubscriptionCache(BOX)
+    subscriptions.apply_webhooks([(WEBHOOK, msgspec.structs.replace(webhook(), revision=7))])
+    answer = SendResult(kind=SendKind.REFUSED, status=410)
+    result = await _sender(Transport(answer), subscriptions).send(delivery(1), 1)
+
+    assert result.webhook_revision == 7
+    attempt = attempt_record(delivery(1), 1, result, AttemptDecision(AttemptOutcome.DEAD), 1, 0.1)
+    assert attempt.webhook_revision == 7
 
 
 async def test_a_redirect_to_no_address_says_so() -> None:

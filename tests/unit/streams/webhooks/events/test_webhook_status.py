@@ -117,6 +117,18 @@ def test_410_disables_the_webhook_at_once() -> None:
     assert found.disabled_reason == "The receiver answered 410 (Gone): it wants no more deliveries."
 
 
+@pytest.mark.parametrize(("revision", "disables"), [(None, True), (4, True), (3, False)])
+def test_a_late_410_does_not_disable_a_webhook_that_was_changed(
+    revision: int | None, disables: bool
+) -> None:
+    gone = _attempt(5, AttemptOutcome.DEAD, 410)
+    found = _after(msgspec.structs.replace(gone, webhook_revision=revision))
+
+    assert found is not None
+    assert found.failure_count == 1
+    assert (found.disabled_revision == 4) is disables
+
+
 @pytest.mark.parametrize("code", [301, 404, 503])
 def test_no_other_answer_disables_it_at_once(code: int) -> None:
     found = _after(_attempt(5, AttemptOutcome.DEAD, code))
