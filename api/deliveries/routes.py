@@ -163,7 +163,12 @@ async def list_notifications(
     summary="Send a notification again",
     responses=error_responses(*BODY_ERRORS, ErrorCode.NOT_FOUND),
 )
-@requires(Scope.ALERTS_WRITE, BodyKind.JSON, body_optional=True)
+@requires(
+    Scope.ALERTS_WRITE,
+    BodyKind.JSON,
+    body_optional=True,
+    also=_TELLS_THE_PAST | {Scope.ALERTS_READ},
+)
 async def redeliver_notification(
     deliveries: AlertDeliveriesDep,
     caller: Caller,
@@ -173,7 +178,8 @@ async def redeliver_notification(
 ) -> QueuedAnswer:
     """Send a notification again to where it was to go, with the same ids.
 
-    No body is needed; an empty object will do as well.
+    Needs the scopes alerts:read and recognitions:read too. No body is needed; an empty object will
+    do as well.
     """
     return queued_answer(await deliveries.redeliver(caller.owner_id, id, delivery_id))
 

@@ -187,7 +187,7 @@ class Alerts(Resource[Way]):
 
     @call
     def redeliver(self, id: Id, delivery_id: Id) -> Call[QueuedBody]:
-        """Send a notification again."""
+        """Send a notification again. Needs alerts:read and recognitions:read too."""
         address = path("/api/alertas/{}/deliveries/{}/redeliver", id, delivery_id)
         return Call("POST", address, field_of("delivery"), body={})
 

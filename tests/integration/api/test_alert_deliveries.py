@@ -9,6 +9,7 @@ import pytest
 
 from analytics_sql.deliveries import DeliveryChannel, DeliveryPlace, DeliverySummary
 from api.db.database import Database
+from api.security.permissions import Scope
 from common.records.alerts import AlertTrigger
 from common.records.codec import decode, encode
 from common.records.deliveries import (
@@ -29,6 +30,7 @@ from tests.integration.api.application import (
     running_application,
 )
 from tests.integration.api.outbox import outbox_of
+from tests.integration.api.test_write_only_webhooks import having
 from tests.records import OWNER, recognition
 from tests.records import alert as alert_record
 
@@ -96,6 +98,19 @@ async def test_a_notification_is_sent_again_with_its_ids(
     stored.contents[dead.id] = b""
     for unknown in (dead.id, uuid.uuid4(), "1"):
         assert (await client.post(f"{path}/{unknown}/redeliver", json={})).status_code == 404
+
+
+async def test_a_notification_is_sent_again_by_who_may_read_it(
+    application: Application, client: httpx.AsyncClient, path: str
+) -> None:
+    for scopes in (
+        {Scope.ALERTS_WRITE},
+        {Scope.ALERTS_WRITE, Scope.ALERTS_READ},
+        {Scope.ALERTS_WRITE, Scope.RECOGNITIONS_READ},
+    ):
+        async with having(application, client, *scopes) as narrow:
+            answer = await narrow.post(f"{path}/{DEAD.id}/redeliver", json={})
+        assert (answer.status_code, answer.json()["code"]) == (403, "missing_scope")
 
 
 async def test_notifications_of_another_owners_alert_do_not_exist(

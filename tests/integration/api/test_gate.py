@@ -110,6 +110,7 @@ async def test_a_call_that_needs_several_scopes_needs_each(application: Applicat
         "deliveries",
         "triggers",
         "funnel",
+        "rotate-notification-secret",
     }
     for (method, path), scopes in several:
         for lacking in scopes:
