@@ -45,15 +45,20 @@ def _is_id(text: str) -> bool:
         return False
 
 
-class InstallationSettings(DiskSettings, HealthPageSettings):
-    """The health pages of the API, and the accounts that operate the installation."""
+class OperatorSettings(Fragment):
+    """The accounts that operate the installation."""
 
-    api_metrics_port: Port = Field(
-        0, description="Port of the API's /metrics, /healthz and /readyz; 0: none."
-    )
     operator_accounts: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_accounts)] = Field(
         (),
         description="Comma-separated email addresses or IDs of the accounts whose administrators "
         "see the state of the installation (stages, disks, dependencies); empty: the first account "
         "that was created.",
+    )
+
+
+class InstallationSettings(DiskSettings, HealthPageSettings, OperatorSettings):
+    """The health pages of the API, and the accounts that operate the installation."""
+
+    api_metrics_port: Port = Field(
+        0, description="Port of the API's /metrics, /healthz and /readyz; 0: none."
     )

@@ -20,6 +20,8 @@ from api.cli.shared import (
     load_command_settings,
 )
 from api.erasure.models import EndedAccount, ErasedOwner, ErasedPlate
+from api.health.operators import oldest_accounts
+from api.installation_settings import OperatorSettings
 from common.errors import InvalidInputError, TransientError
 from common.plates.normalise import whole_plate
 from common.records.object_keys import RECOGNITION_FOLDER, SNAPSHOT_FOLDER
@@ -113,6 +115,7 @@ def owner_remove(
     leave_standard_output_to_answers()
     settings = load_command_settings(ErasureSettings)
     owner = in_database(lambda session: owner_by_email(session, email))
+    in_database(lambda session: _check_operator(session, owner))
     if not yes:
         in_family(lambda: _confirm(owner))
     ended = in_database(lambda session: end_account(session, owner.id))
@@ -132,6 +135,17 @@ def _whole_plate(text: str) -> str:
         return whole_plate(text)
     except InvalidInputError as error:
         raise InvalidInputError(f"the plate {error}", code=error.code) from error
+
+
+def _check_operator(session: Session, owner: OwnerAccount) -> None:
+    """Refuse to remove the first account where the next one would operate the installation."""
+    oldest = oldest_accounts(session)
+    is_named = bool(load_command_settings(OperatorSettings).operator_accounts)
+    if not is_named and len(oldest) > 1 and oldest[0] == owner.id:
+        raise InvalidInputError(
+            f"{owner.email} operates the installation, and the next account would after it: set"
+            " PLATESTREAM_OPERATOR_ACCOUNTS first, for the API and for this command"
+        )
 
 
 def _confirm(owner: OwnerAccount) -> None:

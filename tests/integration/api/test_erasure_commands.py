@@ -122,6 +122,7 @@ async def world(
         "CLICKHOUSE_USER": settings.clickhouse_user,
         "CLICKHOUSE_PASSWORD": settings.clickhouse_password.get_secret_value(),
         "CLICKHOUSE_DATABASE": settings.clickhouse_database,
+        "OPERATOR_ACCOUNTS": "operator@platestream.example",
         "S3_ENDPOINT": s3_settings.s3_endpoint,
         "S3_ACCESS_KEY": s3_settings.s3_access_key,
         "S3_SECRET_KEY": s3_settings.s3_secret_key.get_secret_value(),
@@ -554,6 +555,20 @@ async def test_what_is_stored_until_the_account_is_gone_goes_too(
     else:
         assert (result.exit_code, json.loads(result.stdout)["images"]) == (0, 2)
         assert world.objects() == {stays}
+
+
+async def test_the_operating_account_is_not_removed_before_another_is_named(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PLATESTREAM_OPERATOR_ACCOUNTS", "")
+    first = ("owner", "remove", "--email", world.owner.email, "--yes")
+
+    refused = await run(*first)
+    assert (refused.exit_code, refused.stdout) == (1, "")
+    assert "set PLATESTREAM_OPERATOR_ACCOUNTS first" in refused.stderr
+    assert (await rows_of(world.application.database, world.owner.owner_id))["owners"] == 1
+    await remove(world.stranger)
+    assert (await run(*first)).exit_code == 0
 
 
 @pytest.mark.parametrize("typed", ["other@platestream.example", "no address", ""])
