@@ -31,7 +31,6 @@ from api.outbox.outbox import enqueue_all, enqueue_replay, waiting_replays
 from api.security.actions import Action
 from api.security.permissions import Principal, Scope
 from api.trail.entries import Act, ActSubject, act_in_hand, write_acts
-from api.trail.plates import without_listed
 from api.validation.fields import from_unix_ms
 from api.webhooks.repository import WebhookRepository, WebhookRow
 from common.records.codec import decode
@@ -332,8 +331,7 @@ class AlertDeliveries:
         made = self._samples.notifications(
             row.config, row.notifications[number], now_ms=self._now_ms()
         )
-        name = without_listed(row.config.name, row.config.plates)
-        subject = ActSubject("alert", alert_id, name)
+        subject = ActSubject("alert", alert_id)
         act = act_in_hand(owner_id, Action.ALERT_TESTED, subject, notification=number)
         await self._queue.send(made, act)
         return made

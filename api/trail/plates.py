@@ -1,7 +1,7 @@
 """Plates in the audit log: masked, with a keyed hash by which one that is known can be found."""
 
 import hmac
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 from uuid import UUID
 
@@ -17,7 +17,6 @@ HASHES: Final = "plateHashes"
 _SETTING: Final = "platestream.plate_hashes"
 _PURPOSE: Final = b"platestream audit plates"
 _HASH_BYTES: Final = 16
-_MIN_NAME_CHARACTERS: Final = 4
 
 
 class PlateHashes:
@@ -50,21 +49,6 @@ class PlateHashes:
             return parameters
         masked = mask_plate(normalise_plate(plate))
         return {**parameters, "plate": masked, HASHES: (self.of(owner_id, plate),)}
-
-
-def without_listed(name: str, plates: Collection[str]) -> str:
-    """Return the name of an alert, masked if it contains a plate of the alert's list.
-
-    The function ``audit_text`` of migration 0023 does the same for the entries of triggers.
-    """
-    folded = "".join(_letters(normalise_plate(name)))
-    listed = ("".join(_letters(normalise_plate(plate))) for plate in plates)
-    is_named = any(len(plate) >= _MIN_NAME_CHARACTERS and plate in folded for plate in listed)
-    return mask_plate(name) if is_named else name
-
-
-def _letters(text: str) -> Iterator[str]:
-    return (character for character in text if character.isalnum())
 
 
 def _hash(key: bytes, owner_id: UUID, plate: str) -> str:

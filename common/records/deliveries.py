@@ -141,8 +141,8 @@ class DeliveryAttempt(Record, frozen=True, kw_only=True):
     """On the attempts topic (key = the delivery's endpoint): one try to deliver.
 
     ``number`` counts from 1. ``status`` is the HTTP status where there was one, or SMTP's reply;
-    ``error`` a sentence for a person. ``webhook_revision`` is that of the webhook it was sent by, None
-    for other targets and records of earlier releases. Times are Unix ms, UTC.
+    ``error`` a sentence for a person. ``webhook_revision`` is that of the webhook when it was sent,
+    None for other targets and in records of earlier releases. Times are Unix ms, UTC.
     """
 
     id: UUID

@@ -97,7 +97,7 @@ function counted(names) {
 export function sentence(entry) {
   const who = (ACTORS[entry.actor.kind] ?? ((name) => name))(entry.actor.name ?? "?");
   const fields = entry.changes.map((change) => change.field).join(", ");
-  const names = { who, what: entry.subject?.name ?? "?", fields, n: Number(entry.parameters.count ?? 0) };
+  const names = { who, what: entry.subject?.name ?? entry.subject?.id?.slice(0, 8) ?? "?", fields, n: Number(entry.parameters.count ?? 0) };
   const say = Object.hasOwn(SENTENCES, entry.action) ? SENTENCES[entry.action] : () => `${who}: ${entry.action}`;
   return say(names);
 }

@@ -260,7 +260,7 @@ async def test_what_was_changed_is_told_by_the_names_of_the_api(
         {"field": "minConfidence", "before": 0.5, "after": 0.9},
         {"field": "plates", "added": 1, "removed": 1},
     ]
-    assert updated["subject"] == {"kind": "alert", "id": alert["id"], "name": "Gate"}
+    assert updated["subject"] == {"kind": "alert", "id": alert["id"]}
     assert (updated["actor"]["kind"], updated["actor"]["name"]) == ("key", "test")
     assert updated["actor"]["prefix"].startswith("pk_")
     assert {"field": "plates", "added": 2} in created["changes"]
@@ -425,9 +425,42 @@ async def test_no_plate_is_in_the_log_and_a_known_one_is_found(
         {"field": "plateNames"},
         {"field": "plates", "added": 1, "removed": 1},
     ]
-    assert updated["subject"]["name"] == "P************D"
+    assert updated["subject"] == {"kind": "alert", "id": made["id"]}
     corrected = {one["field"]: one["after"] for one in by_action["correction.written"]["changes"]}
     assert corrected == {"plate": "A****D", "reading": mask_plate(PASS.plate)}
+
+
+@pytest.mark.parametrize(
+    ("plate", "name"),
+    [
+        ("UGL2559", "Watch \u00dcGL 2559"),
+        ("AB1234", "\u0410\u0412 1234"),
+        ("AB*34", "Car AB1234"),
+        ("A1", "Car A1"),
+        ("GODFATHR", "Godfathr"),
+    ],
+)
+async def test_the_log_has_no_name_or_description_of_an_alert(
+    application: Application, owner: Caller, plate: str, name: str
+) -> None:
+    named = {"name": name, "description": f"{name}!", "plates": [plate]}
+    async with application.client(owner) as client:
+        made = (await client.post("/api/alertas", json=named)).json()["alert"]
+        path = f"/api/alertas/{made['id']}"
+        mail = {
+            "name": f"{name}?",
+            "notifications": [{"type": "email", "addresses": ["a@b.example"]}],
+        }
+        changed = await client.put(path, json=mail)
+        tested = await client.post(f"{path}/notifications/test", json={})
+        await client.delete(path)
+        found = await read(client, action="alert")
+    assert (changed.status_code, tested.status_code) == (200, 202), changed.text
+    stored = json.dumps(await rows(application, owner), default=str, ensure_ascii=False)
+    assert name not in stored
+    assert len(found["entries"]) == 4
+    assert {"field": "name"} in found["entries"][-1]["changes"]
+    assert {"field": "description"} in found["entries"][-1]["changes"]
 
 
 async def test_equal_plates_of_two_accounts_have_different_hashes(application: Application) -> None:

@@ -139,7 +139,8 @@ def test_plates_of_former_entries_are_masked_and_records_find_their_owner(
         (
             "alert.updated",
             '{"plates": {"before": ["AB12CD"], "after": ["XY99Z", "CD34EF"]},'
-            ' "plate_names": {"after": {"XY99Z": "Ana"}}, "min_confidence": {"after": 0.9}}',
+            ' "plate_names": {"after": {"XY99Z": "Ana"}}, "name": {"after": "Xy 99Z"},'
+            ' "description": {"after": "UGL 2559"}, "min_confidence": {"after": 0.9}}',
             "{}",
             "Plate AB-12 CD",
         ),
@@ -172,10 +173,12 @@ def test_plates_of_former_entries_are_masked_and_records_find_their_owner(
             {
                 "plates": {"removed": 1, "added": 2},
                 "plate_names": {},
+                "name": {},
+                "description": {},
                 "min_confidence": {"after": 0.9},
             },
             {},
-            "P************D",
+            None,
         ),
         "correction.written": ({"plate": {"before": "A****D", "after": "X***Z"}}, {}, None),
     }

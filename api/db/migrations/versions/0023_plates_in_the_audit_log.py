@@ -25,18 +25,6 @@ CREATE FUNCTION audit_plate(plate text) RETURNS text LANGUAGE sql IMMUTABLE AS $
 $$
 """
 
-_TEXT = r"""
-CREATE FUNCTION audit_text(told text, plates jsonb) RETURNS text LANGUAGE sql IMMUTABLE AS $$
--- The name of an alert, masked if it contains a plate of the alert's list.
-    SELECT CASE WHEN EXISTS (
-        SELECT FROM jsonb_array_elements_text(coalesce(plates, '[]')) AS listed (plate),
-            regexp_replace(upper(normalize(plate, NFKC)), '(\W|_)+', '', 'g') AS letters
-        WHERE length(letters) >= 4 AND strpos(
-            regexp_replace(upper(normalize(told, NFKC)), '(\W|_)+', '', 'g'), letters) > 0
-    ) THEN audit_plate(told) ELSE told END
-$$
-"""
-
 _COUNT = """
 CREATE FUNCTION audit_count(kept jsonb, other jsonb) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
 -- The number of elements that only the first of two lists has; null if it is 0.
@@ -48,16 +36,13 @@ $$
 _CHANGED = """
 CREATE FUNCTION audit_changed(subject text, field text, former jsonb, latter jsonb) RETURNS jsonb
 LANGUAGE sql IMMUTABLE AS $$
--- The entry of one field: no secret and no plate in it.
+-- The entry of one field: no secret, no plate and no text that may contain one.
     SELECT jsonb_strip_nulls(CASE
         WHEN field ~ '_(encrypted|hash)$' THEN '{}'
-        WHEN subject = 'alerts' AND field IN ('plate_names', 'description') THEN '{}'
+        WHEN subject = 'alerts' AND field IN ('name', 'description', 'plate_names') THEN '{}'
         WHEN subject = 'alerts' AND field = 'plates' THEN jsonb_build_object(
             'removed', audit_count(former -> field, latter -> field),
             'added', audit_count(latter -> field, former -> field))
-        WHEN subject = 'alerts' AND field = 'name' THEN jsonb_build_object(
-            'before', audit_text(former ->> field, former -> 'plates'),
-            'after', audit_text(latter ->> field, latter -> 'plates'))
         WHEN subject = 'corrections' AND field IN ('reading', 'plate') THEN jsonb_build_object(
             'before', audit_plate(former ->> field), 'after', audit_plate(latter ->> field))
         ELSE jsonb_build_object(
@@ -75,10 +60,7 @@ _FORMER_CHANGE = """CASE
         END"""
 _FORMER_COLUMNS = "subject_kind, subject_id, subject_name, changes, address, request_id)"
 _FORMER_VALUES = "named ->> TG_ARGV[1], differences, actor ->> 'address', actor ->> 'request_id')"
-_VALUES = """CASE WHEN TG_TABLE_NAME = 'alerts'
-            THEN audit_text(
-                audit_text(named ->> TG_ARGV[1], former -> 'plates'), latter -> 'plates')
-            ELSE named ->> TG_ARGV[1] END,
+_VALUES = """CASE WHEN TG_TABLE_NAME <> 'alerts' THEN named ->> TG_ARGV[1] END,
         differences, actor ->> 'address', actor ->> 'request_id',
         CASE WHEN TG_TABLE_NAME IN ('alerts', 'corrections')
                 AND current_setting('platestream.plate_hashes', true) <> ''
@@ -98,33 +80,21 @@ _MASK_ENTRIES = """
 UPDATE audit_entries SET
     parameters = parameters || CASE WHEN parameters ? 'plate'
         THEN jsonb_build_object('plate', audit_plate(parameters ->> 'plate')) ELSE '{}' END,
-    subject_name = CASE WHEN action LIKE 'alert.%' THEN audit_text(subject_name, listed) ELSE
-        subject_name END,
+    subject_name = CASE WHEN action NOT LIKE 'alert.%' THEN subject_name END,
     changes = coalesce((
         SELECT jsonb_object_agg(field, CASE
-            WHEN action LIKE 'alert.%' AND field IN ('plate_names', 'description') THEN '{}'
+            WHEN action LIKE 'alert.%' AND field IN ('name', 'description', 'plate_names')
+                THEN '{}'
             WHEN action LIKE 'alert.%' AND field = 'plates' THEN jsonb_strip_nulls(
                 jsonb_build_object('removed', audit_count(value -> 'before', '[]'),
                     'added', audit_count(value -> 'after', '[]')))
-            WHEN action LIKE 'alert.%' AND field = 'name' THEN
-                jsonb_strip_nulls(jsonb_build_object(
-                    'before', audit_text(value ->> 'before', listed),
-                    'after', audit_text(value ->> 'after', listed)))
             WHEN action LIKE 'correction.%' AND field IN ('reading', 'plate') THEN
                 jsonb_strip_nulls(jsonb_build_object(
                     'before', audit_plate(value ->> 'before'),
                     'after', audit_plate(value ->> 'after')))
             ELSE value END)
         FROM jsonb_each(changes) AS change (field, value)), '{}')
-FROM (
-    SELECT id AS listing, coalesce(changes #> '{plates,before}', '[]')
-        || coalesce(changes #> '{plates,after}', '[]')
-        || coalesce((SELECT to_jsonb(plates) FROM alerts WHERE alerts.id = subject_id), '[]')
-        AS listed
-    FROM audit_entries
-    WHERE parameters ? 'plate' OR action LIKE 'alert.%' OR action LIKE 'correction.%'
-) AS lists
-WHERE id = listing
+WHERE parameters ? 'plate' OR action LIKE 'alert.%' OR action LIKE 'correction.%'
 """
 
 _OWNERS = r"""
@@ -136,7 +106,7 @@ WHERE owner_id IS NULL AND value IS NOT NULL
 
 def upgrade() -> None:
     """Mask the plates of all entries, and find the owner of each record in its content."""
-    for statement in (_PLATE, _TEXT, _COUNT, _CHANGED, _change(), _hold()):
+    for statement in (_PLATE, _COUNT, _CHANGED, _change(), _hold()):
         op.execute(statement)
     _without_hold(_MASK_ENTRIES)
     op.drop_column(_ENTRIES, "erased")
@@ -180,7 +150,6 @@ def downgrade() -> None:
     for function in (
         "audit_changed(text, text, jsonb, jsonb)",
         "audit_count(jsonb, jsonb)",
-        "audit_text(text, jsonb)",
         "audit_plate(text)",
     ):
         op.execute(f"DROP FUNCTION {function}")

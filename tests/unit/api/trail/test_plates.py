@@ -2,9 +2,7 @@
 
 from uuid import UUID
 
-import pytest
-
-from api.trail.plates import PlateHashes, without_listed
+from api.trail.plates import PlateHashes
 
 FIRST, SECOND = UUID(int=1), UUID(int=2)
 
@@ -33,19 +31,3 @@ def test_the_filter_of_a_search_is_masked_and_others_are_not() -> None:
         "plateHashes": (PlateHashes("one").of(FIRST, "AB12"),),
     }
     assert PlateHashes("one").protected(FIRST, {"from": "y"}) == {"from": "y"}
-
-
-@pytest.mark.parametrize(
-    ("name", "plates", "shown"),
-    [
-        ("Plate AB-12 CD", ["AB12CD"], "P************D"),
-        ("Plate AB12CD", ["AB12*"], "P**********D"),
-        ("Gate", ["AB12CD"], "Gate"),
-        ("Garage A1", ["A1"], "Garage A1"),
-        ("Gate", [], "Gate"),
-    ],
-)
-def test_the_name_of_an_alert_is_masked_where_it_holds_a_plate_of_the_list(
-    name: str, plates: list[str], shown: str
-) -> None:
-    assert without_listed(name, plates) == shown
