@@ -1,6 +1,9 @@
--- Run once, when the data folder is made: the service's role, which owns its database and no more.
+-- The service's role, which owns its database and no more. Run when the data folder is made, and
+-- again, once the database is dropped, before a restore (docs/backup.md).
 \getenv password DATABASE_PASSWORD
-CREATE ROLE platestream LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS
+SELECT 'CREATE ROLE platestream'
+    WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'platestream') \gexec
+ALTER ROLE platestream LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS
     PASSWORD :'password';
 CREATE DATABASE platestream OWNER platestream;
 REVOKE CONNECT, TEMPORARY ON DATABASE platestream FROM PUBLIC;

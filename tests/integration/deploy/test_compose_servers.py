@@ -40,6 +40,12 @@ PASSWORD = "a-password_of-tests"
 def role_url(postgres_url: str) -> str:
     """Address of the database that postgres.sql makes, under another name."""
     name = f"service_{uuid4().hex[:8]}"
+    _make_database(postgres_url, name)
+    host = urlsplit(postgres_url).netloc.rpartition("@")[2]
+    return urlunsplit(("postgresql", f"{name}:{PASSWORD}@{host}", f"/{name}", "", ""))
+
+
+def _make_database(postgres_url: str, name: str) -> None:
     script = (SERVERS / "postgres.sql").read_text().replace("platestream", name)
     subprocess.run(
         [binaries() / "psql", "--set=ON_ERROR_STOP=1", "--no-psqlrc", postgres_url],
@@ -49,8 +55,6 @@ def role_url(postgres_url: str) -> str:
         capture_output=True,
         env={"DATABASE_PASSWORD": PASSWORD},
     )
-    host = urlsplit(postgres_url).netloc.rpartition("@")[2]
-    return urlunsplit(("postgresql", f"{name}:{PASSWORD}@{host}", f"/{name}", "", ""))
 
 
 def test_the_role_migrates_its_database(role_url: str) -> None:
@@ -80,6 +84,33 @@ def test_the_role_is_no_superuser_and_reaches_nothing_else(role_url: str) -> Non
                 connection.execute(statement)
     with pytest.raises(psycopg.OperationalError, match="permission denied for database"):
         psycopg.connect(urlunsplit(urlsplit(role_url)._replace(path="/postgres")))
+
+
+def test_a_dropped_database_is_made_again_and_restored(
+    postgres_url: str, role_url: str, tmp_path: Path
+) -> None:
+    name = urlsplit(role_url).path[1:]
+    service = urlunsplit(urlsplit(postgres_url)._replace(path=f"/{name}"))
+    engine = open_engine(DatabaseSettings(database_url=SecretStr(role_url)))
+    migrate(engine)
+    engine.dispose()
+    dump = tmp_path / "postgres.dump"
+    subprocess.run(
+        [binaries() / "pg_dump", "--format=custom", f"--file={dump}", service], check=True
+    )
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute(f'DROP DATABASE "{name}" WITH (FORCE)'.encode())
+    _make_database(postgres_url, name)
+    restore = ["--no-owner", f"--role={name}", "--exit-on-error", f"--dbname={service}"]
+    subprocess.run([binaries() / "pg_restore", *restore, dump], check=True)
+
+    engine = open_engine(DatabaseSettings(database_url=SecretStr(role_url)))
+    migrate(engine)
+    engine.dispose()
+    with psycopg.connect(role_url) as connection:
+        assert connection.execute("SELECT count(*) FROM owners").fetchone() == (0,)
+        others = "SELECT count(*) FROM pg_tables WHERE schemaname = 'public' AND tableowner <> %s"
+        assert connection.execute(others, [name]).fetchone() == (0,)
 
 
 class _Kafka:

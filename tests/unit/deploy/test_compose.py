@@ -222,6 +222,33 @@ def test_mounted_files_are_there_and_read_only() -> None:
                 assert mode == "ro", volume
 
 
+def test_backups_of_clickhouse_have_a_disk_on_its_volume() -> None:
+    text = (FOLDER / "servers" / "clickhouse-backups.xml").read_text()
+    mounted = dict(volume.split(":")[:2] for volume in SERVICES["clickhouse"]["volumes"])
+
+    assert mounted["./servers/clickhouse-backups.xml"].startswith("/etc/clickhouse-server/config.d")
+    assert "<allowed_disk>backups</allowed_disk>" in text
+    (path,) = re.findall(r"<backups><path>(.+)/backups/</path></backups>", text)
+    assert mounted["clickhouse"] == path
+
+
+def test_the_commands_of_a_backup_fit_the_services() -> None:
+    text = (CLONE / "docs" / "backup.md").read_text()
+    section = text.partition("## With Docker Compose")[2].partition("\n## ")[0]
+    commands = re.findall(r"docker compose (?:exec -T|run --rm(?: -T)?) (\S+)", section)
+
+    (jobs,) = re.findall(r"for job in (.+?); do", section)
+
+    assert {*commands, *jobs.split()} - {"$job;"} <= SERVICES.keys()
+    # The file of erasures is in the folder where commands run: in memory, and writable.
+    folder = re.findall(r"^WORKDIR (.+)$", (DEPLOY / "Dockerfile").read_text(), re.M)
+    assert any(mount.split(":")[0] in folder for mount in SERVICES["admin"]["tmpfs"])
+    assert "platestream_kafka" in section
+    assert msgspec.yaml.decode(TEXT)["name"] == "platestream"
+    for script in re.findall(r"```bash\n(.*?)```", section, re.S):
+        subprocess.run(["sh", "-n"], input=script, text=True, check=True)
+
+
 def test_servers_are_published_to_nobody() -> None:
     published = {name for name, service in SERVICES.items() if "ports" in service}
 
