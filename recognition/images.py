@@ -30,6 +30,12 @@ _MARKER = re.compile(rb"\xff[^\x00\xff\xd0-\xd7]")
 _END_OF_IMAGE, _START_OF_SCAN = 0xD9, 0xDA
 _WITHOUT_LENGTH = (0x01, 0xD8)
 
+_FAULTS_OF_PILLOW = (
+    *(OSError, SyntaxError, ValueError, EOFError, LookupError, TypeError, struct.error),
+    AssertionError,
+)
+"""What Pillow raises for damaged files. AssertionError: of a palette that is not there."""
+
 _UPRIGHT = {
     2: lambda image: cv2.flip(image, 1),
     3: lambda image: cv2.rotate(image, cv2.ROTATE_180),
@@ -174,8 +180,7 @@ def _decode_with_pillow(image: Image.Image) -> BgrImage:
     try:
         image.load()
         rgb = np.asarray(_to_rgb(image), np.uint8)
-    # AssertionError: of a palette that is not there.
-    except (OSError, SyntaxError, ValueError, EOFError, AssertionError) as error:
+    except _FAULTS_OF_PILLOW as error:
         truncated = "truncated" in str(error)
         raise InvalidInputError(
             "The image ends too early." if truncated else "The image cannot be read.",

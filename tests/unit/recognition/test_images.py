@@ -179,6 +179,15 @@ def test_refuses_with_a_code(data: bytes, code: str) -> None:
     assert str(refused.value).endswith(".")
 
 
+def test_refuses_a_png_with_an_empty_profile_after_its_pixels() -> None:
+    data = encoded(red(), "PNG")
+    profile = b"\0\0\0\0iCCP" + zlib.crc32(b"iCCP").to_bytes(4, "big")
+    with pytest.raises(InvalidInputError) as refused:
+        decode_image(data[:-12] + profile + data[-12:])
+
+    assert refused.value.code == "unreadable_image"
+
+
 def test_refuses_a_jpeg_that_goes_over_its_pixels_without_end() -> None:
     data = noise_jpeg(progressive=True)
     start = data.rindex(b"\xff\xda")
