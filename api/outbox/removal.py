@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
 
-from sqlalchemy import delete, select, text
+from sqlalchemy import delete, or_, select, text
 from sqlalchemy.orm import Session
 
 from analytics_sql.deliveries import plates_of
@@ -22,6 +22,7 @@ SET_ASIDE_KEPT: Final = timedelta(days=30)
 """Time for which a record that cannot be published is stored: a new release may publish it."""
 
 _HOLDS: Final = "position(CAST(:plate AS bytea) IN value) > 0"
+_FETCHED: Final = 1_000
 _EVENTS: Final = (DELIVERIES.name, RECOGNITIONS.name)
 
 
@@ -57,13 +58,22 @@ def erase_plate_rows(session: Session, owner_id: UUID, plate: str, *, before_ms:
 
 
 def _holding(session: Session, owner_id: UUID, plate: str) -> Iterator[tuple[int, str, bytes]]:
-    """Return the events whose bytes contain a plate: few of many thousands."""
+    """Return the events that may name a plate.
+
+    Bytes tell for recognitions only: an alert of a delivery has plates as they were written.
+    """
     found = select(ConfigOutbox.id, ConfigOutbox.topic, ConfigOutbox.value).where(
         ConfigOutbox.owner_id == owner_id,
         ConfigOutbox.topic.in_(_EVENTS),
-        text(_HOLDS).bindparams(plate=plate.encode()),
+        or_(
+            ConfigOutbox.topic == DELIVERIES.name,
+            text(_HOLDS).bindparams(plate=plate.encode()),
+        ),
     )
-    return ((row_id, topic, value or b"") for row_id, topic, value in session.execute(found))
+    return (
+        (row_id, topic, value or b"")
+        for row_id, topic, value in session.execute(found.execution_options(yield_per=_FETCHED))
+    )
 
 
 def _names(topic: str, value: bytes, plate: str, before_ms: int) -> bool:
@@ -74,6 +84,7 @@ def _names(topic: str, value: bytes, plate: str, before_ms: int) -> bool:
             return plate in plates_of(delivery) and delivery.occurred_ms < before_ms
         recognition = decode(Recognition, record or b"")
     except (InvalidInputError, UnknownRecordVersionError):
-        return True
+        # The text between plates has quotation marks, which stay.
+        return plate in normalise_plate(value.decode(errors="replace"))
     read = (recognition.plate, *(each.plate for each in recognition.provisional_plates))
     return plate in map(normalise_plate, read) and recognition.captured_ms < before_ms

@@ -17,12 +17,14 @@ from api.erasure.models import ErasedPlate, ErasedRows
 from api.erasure.service import delete_account, end_account
 from api.outbox.outbox import enqueue, enqueue_replay
 from api.outbox.removal import erase_plate_rows
+from common.plates.normalise import normalise_plate
+from common.records.alerts import TriggerPhase
 from common.records.topics import CONFIG_CAMERAS, DELIVERIES, RECOGNITIONS
 from common.settings import DatabaseSettings
 from tests.integration.api.application import Application, Caller
 from tests.integration.api.cameras import add_camera, add_owner
-from tests.records import recognition
-from tests.unit.streams.webhooks.builders import delivery
+from tests.records import alert, recognition
+from tests.unit.streams.webhooks.builders import delivery, trigger_in_phase
 
 pytestmark = pytest.mark.integration
 
@@ -109,6 +111,43 @@ def test_what_cannot_be_read_and_contains_the_plate_is_erased(engine: Engine) ->
     )
 
     assert (erased, waiting(engine)) == (2, [])
+
+
+@pytest.mark.parametrize("written", ["ab-12 cd", "\u0410\u042212CD"])
+def test_a_delivery_whose_alert_lists_the_plate_in_another_spelling_is_erased(
+    engine: Engine, written: str
+) -> None:
+    made = trigger_in_phase(TriggerPhase.CONFIRMED)
+    listed = msgspec.structs.replace(made, alert=alert(1, plates=(written,)))
+    sent = msgspec.structs.replace(delivery(0), recognition=None, trigger=listed, occurred_ms=1_000)
+    owner_id = sent.owner_id
+    in_transaction(
+        engine,
+        lambda session: enqueue_replay(session, DELIVERIES, owner_id, [(sent.endpoint, sent)]),
+    )
+    set_aside(engine)
+
+    erased = in_transaction(
+        engine,
+        lambda session: erase_plate_rows(
+            session, owner_id, normalise_plate(written), before_ms=2_000
+        ),
+    )
+
+    assert (erased, waiting(engine)) == (1, [])
+
+
+def test_what_cannot_be_read_and_has_another_plate_stays(engine: Engine) -> None:
+    owner_id = uuid4()
+    put(engine, owner_id)
+    spoilt = update(ConfigOutbox).values(value=b'{"version": 99, "plate": "XY99Z"}')
+    in_transaction(engine, lambda session: session.execute(spoilt))
+
+    erased = in_transaction(
+        engine, lambda session: erase_plate_rows(session, owner_id, PLATE, before_ms=2_000)
+    )
+
+    assert (erased, len(waiting(engine))) == (0, 2)
 
 
 async def test_what_is_set_aside_is_deleted_after_30_days(
