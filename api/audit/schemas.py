@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Final
 from uuid import UUID
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from api.audit.repository import AuditFilter
@@ -12,7 +12,8 @@ from api.db.actors import ActorKind
 from api.db.audit_tables import AuditEntry
 from api.recognitions.schemas import DEFAULT_LIMIT, Limit
 from api.schemas import CleanText, ResponseModel, Timestamp, is_absent
-from api.validation.fields import QueryInstant, from_unix_ms_if_any, uuid_text
+from api.validation.fields import QueryInstant, field_check, from_unix_ms_if_any, uuid_text
+from common.plates.normalise import typed_plate
 
 _MAX_ACTOR_CHARACTERS = 300
 _MAX_PLATE_CHARACTERS = 50
@@ -55,9 +56,12 @@ class AuditQuery(BaseModel):
     subject: Annotated[UUID, BeforeValidator(uuid_text)] | None = Field(
         default=None, description="Id of what was acted on."
     )
-    plate: Annotated[CleanText, Field(max_length=_MAX_PLATE_CHARACTERS)] | None = Field(
-        default=None, description="A whole plate, in any spelling."
-    )
+    plate: (
+        Annotated[
+            str, Field(max_length=_MAX_PLATE_CHARACTERS), AfterValidator(field_check(typed_plate))
+        ]
+        | None
+    ) = Field(default=None, description="A whole plate, in any spelling.")
     limit: Limit = Field(default=DEFAULT_LIMIT, description="Most entries of the page.")
     last_key: str | None = Field(
         default=None, alias="lastKey", description="nextKey of the page before."

@@ -463,6 +463,18 @@ async def test_the_log_has_no_name_or_description_of_an_alert(
     assert {"field": "description"} in found["entries"][-1]["changes"]
 
 
+async def test_a_plate_that_no_entry_can_have_is_refused_with_its_position(
+    application: Application, owner: Caller
+) -> None:
+    async with application.client(owner) as client:
+        refused = await client.get("/api/audit", params={"plate": "AB\u04161"})
+
+    assert refused.status_code == 400
+    (fault,) = refused.json()["fields"]
+    assert fault["path"] == "plate"
+    assert "at position 3" in fault["message"]
+
+
 async def test_equal_plates_of_two_accounts_have_different_hashes(application: Application) -> None:
     told = []
     for _ in range(2):
