@@ -59,8 +59,9 @@ def _names(titles: Sequence[str]) -> list[str]:
 
 
 def _camera(names: Sequence[str], cells: Sequence[str]) -> dict[str, Any]:
-    given = zip(names, cells, strict=False)
-    return {name: _value(name, text) for name, text in given if text or name in _REQUIRED}
+    given = {name: _value(name, text) for name, text in zip(names, cells, strict=False) if text}
+    # A required field that is missing is refused when the camera is created.
+    return dict.fromkeys(_REQUIRED, "") | given
 
 
 def _value(name: str, text: str) -> Any:
