@@ -19,7 +19,7 @@ class ImportQuery(BaseModel):
     encoding: FileEncoding | None = Field(
         default=None,
         description="Encoding of the file. Default: that of its byte order mark, otherwise UTF-8,"
-        " and `windows-1252` if it is not UTF-8.",
+        " and as a guess `windows-1252` if it is not UTF-8.",
     )
 
 

@@ -4,7 +4,7 @@ import codecs
 import csv
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
@@ -46,15 +46,20 @@ class CsvTable:
     separator: str
     rows: tuple[CsvRow, ...]
     has_separator_line: bool = False
+    is_guess: bool = False
+    """Whether nothing but failing as UTF-8 speaks for ``encoding``."""
 
 
 UNCLOSED_QUOTE: Final = "a quotation mark is misplaced or not closed"
+_CELL_TOO_LONG: Final = f"a cell has more than {csv.field_size_limit()} characters"
 _SEPARATORS: Final = "\t;|,"
 """In the order of preference: free text has commas more often than semicolons."""
-_SEPARATOR_LINE = re.compile(r'"?sep=(.)"?', re.IGNORECASE)
+_SEPARATOR_LINE = re.compile(r'"?sep=([\t;|,:^~])"?', re.IGNORECASE)
 _QUOTED = re.compile(r'"(?:[^"\r\n]|"")*"')
 _SAMPLED_CHARACTERS = 64 << 10
 _MAX_LINES = 20_000
+_MAX_ROW_LINES = 20
+"""Lines of a row: so many are read again at most after a misplaced quotation mark."""
 _MAX_COLUMNS = 100
 """Columns of a row that are read."""
 _BYTE_ORDER_MARKS = {
@@ -63,7 +68,10 @@ _BYTE_ORDER_MARKS = {
     codecs.BOM_UTF16_BE: FileEncoding.UTF_16,
 }
 _SPREADSHEETS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")
-_CODECS = {FileEncoding.UTF_8: "utf-8-sig"}
+_UNICODE = (FileEncoding.UTF_8, FileEncoding.UTF_16)
+_MULTIBYTE = re.compile("[\u0080-\U0010ffff]")
+_CONTROLS = re.compile("[\x00-\x08\x0e-\x1f]")
+_C1_CONTROLS = re.compile("[\x80-\x9f]")
 
 
 def read_table(data: bytes, encoding: FileEncoding | None = None) -> CsvTable:
@@ -73,35 +81,78 @@ def read_table(data: bytes, encoding: FileEncoding | None = None) -> CsvTable:
         InvalidInputError: it is a spreadsheet, not text, too long, or not in that encoding. The
             message is a sentence.
     """
-    text, used = _decoded(data, encoding)
+    text, used, is_guess = _decoded(data, encoding)
     lines = re.findall(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+", text)
     if len(lines) > _MAX_LINES:
         raise InvalidInputError(f"The file has more than {_MAX_LINES} lines.")
     named = _SEPARATOR_LINE.fullmatch(lines[0].strip("\r\n")) if lines else None
     separator = named.group(1) if named else _most_used_separator(text[:_SAMPLED_CHARACTERS])
     start = 1 if named else 0
-    return CsvTable(used, separator, tuple(_rows(lines, start, separator)), named is not None)
+    rows = tuple(_rows(lines, start, separator))
+    return CsvTable(used, separator, rows, named is not None, is_guess)
 
 
-def _decoded(data: bytes, wanted: FileEncoding | None) -> tuple[str, FileEncoding]:
+def _decoded(data: bytes, wanted: FileEncoding | None) -> tuple[str, FileEncoding, bool]:
+    """Return the text, its encoding, and whether that was guessed."""
     if data.startswith(_SPREADSHEETS):
         raise InvalidInputError("This is a spreadsheet, for example of Excel; save it as CSV.")
     marked = next((name for mark, name in _BYTE_ORDER_MARKS.items() if data.startswith(mark)), None)
-    first = wanted or marked
-    tried = (
-        (first,)
-        if first
-        else (FileEncoding.UTF_8, FileEncoding.WINDOWS_1252, FileEncoding.ISO_8859_1)
-    )
-    for encoding in tried:
-        try:
-            text = data.decode(_CODECS.get(encoding, encoding))
-        except UnicodeDecodeError:
-            continue
-        if "\0" in text:
-            raise InvalidInputError("This is not a text file; save it as CSV.")
-        return text, encoding
-    raise InvalidInputError(f"The file is not encoded in {tried[0].value}.")
+    if known := wanted or marked or (FileEncoding.UTF_16 if _is_utf_16(data) else None):
+        return _text(data, known), known, False
+    damage = _damage(data)
+    if damage is None:
+        return _text(data, FileEncoding.UTF_8), FileEncoding.UTF_8, False
+    if damage:
+        raise InvalidInputError(f"The file is UTF-8 with an invalid byte at position {damage}.")
+    try:
+        return _text(data, FileEncoding.WINDOWS_1252), FileEncoding.WINDOWS_1252, True
+    except InvalidInputError as error:
+        raise InvalidInputError(
+            "The encoding of the file cannot be detected; save it as UTF-8."
+        ) from error
+
+
+def _text(data: bytes, encoding: FileEncoding) -> str:
+    try:
+        text = data.decode(_codec(data, encoding))
+    except UnicodeDecodeError as error:
+        raise InvalidInputError(f"The file is not encoded in {encoding.value}.") from error
+    if "\0" in text:
+        raise InvalidInputError("This is not a text file; save it as CSV.")
+    if encoding not in _UNICODE and _C1_CONTROLS.search(text):
+        raise InvalidInputError(f"The file is not encoded in {encoding.value}.")
+    return text
+
+
+def _damage(data: bytes) -> int | None:
+    """Return the position, from 1, of the first invalid byte of a file that is mostly UTF-8.
+
+    None if all of it is UTF-8; 0 if it is in another encoding.
+    """
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        valid = len(_MULTIBYTE.findall(data.decode(errors="ignore")))
+        invalid = data.decode(errors="replace").count("\ufffd")
+        return error.start + 1 if valid >= invalid else 0
+    return None
+
+
+def _is_utf_16(data: bytes) -> bool:
+    """Return whether every second byte of a file without byte order mark is mostly zero."""
+    fewer, more = sorted((data[::2].count(0), data[1::2].count(0)))
+    if len(data) % 2 or more * 4 < len(data) // 2 or more < 4 * fewer:
+        return False
+    text = data.decode(_codec(data, FileEncoding.UTF_16), "replace")
+    return _CONTROLS.search(text) is None
+
+
+def _codec(data: bytes, encoding: FileEncoding) -> str:
+    if encoding is FileEncoding.UTF_8:
+        return "utf-8-sig"
+    if encoding is not FileEncoding.UTF_16 or data[:2] in _BYTE_ORDER_MARKS:
+        return encoding
+    return "utf-16-be" if data[::2].count(0) > data[1::2].count(0) else "utf-16-le"
 
 
 def _most_used_separator(text: str) -> str:
@@ -115,16 +166,17 @@ def _most_used_separator(text: str) -> str:
 
 @dataclass
 class _Lines:
-    """Lines from ``at`` on, which can be moved back."""
+    """Lines from ``at`` until ``end``, which can be moved."""
 
     lines: Sequence[str]
-    at: int = field(default=0)
+    at: int = 0
+    end: int = 0
 
     def __iter__(self) -> Iterator[str]:
         return self
 
     def __next__(self) -> str:
-        if self.at >= len(self.lines):
+        if self.at >= min(self.end, len(self.lines)):
             raise StopIteration
         self.at += 1
         return self.lines[self.at - 1]
@@ -136,12 +188,14 @@ def _rows(lines: Sequence[str], start: int, separator: str) -> Iterator[CsvRow]:
     reader = _reader(source, separator)
     while source.at < len(lines):
         first = source.at
+        source.end = first + _MAX_ROW_LINES
         try:
             cells = next(reader)[:_MAX_COLUMNS]
-        except csv.Error:
+        except csv.Error as error:
+            fault = _CELL_TOO_LONG if "field limit" in str(error) else UNCLOSED_QUOTE
             source.at = first + 1
             reader = _reader(source, separator)
-            yield CsvRow(first + 1, (lines[first].strip(),), UNCLOSED_QUOTE)
+            yield CsvRow(first + 1, (lines[first].strip(),), fault)
         else:
             yield CsvRow(first + 1, tuple(cell.strip() for cell in cells))
 

@@ -1,13 +1,16 @@
 """What is taken of a CSV file of plates, and what is said of the rest."""
 
 import codecs
+import csv
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.imports.plates import ImportedPlates, imported_plates
+from api.imports.plates import ImportedPlates, SkipCode, imported_plates
 from api.imports.tables import FileEncoding, read_table
 from common.errors import InvalidInputError
 from common.plates.normalise import normalise_plate
@@ -95,6 +98,69 @@ def test_columns_are_found(text: str, plates: list[str], names: dict[str, str]) 
 
 
 @pytest.mark.parametrize(
+    ("text", "plates"),
+    [
+        ("Nr;Kennzeichen;Name\n1;B-AB 123;Max\n", ["B-AB 123"]),
+        ("No;Plate\n1;AB12\n", ["AB12"]),
+        ("Tag;Uhrzeit;Kennzeichen\n01.02.2026;10:00;B-AB 123\n", ["B-AB 123"]),
+        ("No.,Vehicle,Owner\n1,AB12CDE,Ana\n2,CD34EFG,Bo\n", ["AB12CDE", "CD34EFG"]),
+        ("Nr;Halter\nAB12;Ana\n", ["AB12"]),
+    ],
+)
+def test_a_clear_title_goes_before_a_general_one(text: str, plates: list[str]) -> None:
+    found = imported(text)
+
+    assert (list(found.plates), found.headings, found.skipped) == (plates, 1, ())
+
+
+@pytest.mark.parametrize(
+    ("text", "plates"),
+    [
+        ("AB12CDE;Template Ltd\nCD34EFG;x\n", ["AB12CDE", "CD34EFG"]),
+        ("AB12CDE;Owner of the plate\n", ["AB12CDE"]),
+        ("AB12CDE;Wanted: registration stolen\n", ["AB12CDE"]),
+        ("AB12CDE;Plate\nCD34EFG;x\n", ["AB12CDE", "CD34EFG"]),
+        ("NO\nTAG\n", ["NO", "TAG"]),
+        ("MATRICULE\nPLAQUE\n", ["MATRICULE", "PLAQUE"]),
+        ("CAR 1\nCAR 2\n", ["CAR 1", "CAR 2"]),
+        ("PLATE 1\nPLATE 2\n", ["PLATE 1", "PLATE 2"]),
+        ("XY*\nAB12\nCD34\n", ["XY*", "AB12", "CD34"]),
+        ("SUPER\nAB12\n", ["SUPER", "AB12"]),
+    ],
+)
+def test_a_file_without_headings_loses_no_plate(text: str, plates: list[str]) -> None:
+    found = imported(text)
+
+    assert (list(found.plates), found.headings) == (plates, 0)
+
+
+@pytest.mark.parametrize(
+    "title",
+    (
+        *("Vehicle", "Vehicle Reg", "Vehicle No", "Licence Number", "License", "Patente"),
+        *("Dominio", "Kjennemerke", "Skylt", "Numbrim\u00e4rk", "Numura z\u012bme", "Nr rej."),
+        *("Immat.", "Plat nomor", "Bi\u1ec3n s\u1ed1", "KFZ-Kennz.", "LP", "Car", "Tag Number"),
+        *("Fleet no", "id", "Plate1", "Column1", "Plate:", "LicensePlate", "MATRICULE"),
+        *("\u30ca\u30f3\u30d0\u30fc", "\u8f66\u724c\u53f7\u7801"),
+    ),
+)
+def test_one_plate_below_a_usual_title_suffices(title: str) -> None:
+    found = imported(f"{title}\nAB12CDE\n")
+
+    assert (found.plates, found.headings) == (("AB12CDE",), 1)
+
+
+@pytest.mark.parametrize(
+    ("above", "headings"),
+    [("Foo;Bar", 1), ("Fleet list 2026\nPlate;Owner", 2), ("Stolen cars\nVehicle;Who", 2)],
+)
+def test_rows_above_the_plates_are_headings(above: str, headings: int) -> None:
+    found = imported(f"{above}\nAB12CDE;Ana\nCD34EFG;Bo\n")
+
+    assert (found.plates, found.headings) == (("AB12CDE", "CD34EFG"), headings)
+
+
+@pytest.mark.parametrize(
     ("data", "encoding"),
     [
         ("B-ÄB 12;Müller\n".encode(), FileEncoding.UTF_8),
@@ -102,9 +168,10 @@ def test_columns_are_found(text: str, plates: list[str], names: dict[str, str]) 
         (codecs.BOM_UTF16_LE + "B-ÄB 12;Müller\n".encode("utf-16-le"), FileEncoding.UTF_16),
         (codecs.BOM_UTF16_BE + "B-ÄB 12;Müller\n".encode("utf-16-be"), FileEncoding.UTF_16),
         ("B-ÄB 12;Müller\n".encode("cp1252"), FileEncoding.WINDOWS_1252),
-        ("B-ÄB 12;Müller\x81\n".encode("latin-1"), FileEncoding.ISO_8859_1),
+        ("B-ÄB 12;Müller\n".encode("utf-16-le"), FileEncoding.UTF_16),
+        ("B-ÄB 12;Müller\n".encode("utf-16-be"), FileEncoding.UTF_16),
     ],
-    ids=["utf-8", "bom", "utf-16-le", "utf-16-be", "cp1252", "latin-1"],
+    ids=["utf-8", "bom", "utf-16-le", "utf-16-be", "cp1252", "utf-16-le-bare", "utf-16-be-bare"],
 )
 def test_encodings_are_detected_and_named(data: bytes, encoding: FileEncoding) -> None:
     found = imported(data)
@@ -129,10 +196,12 @@ def test_an_encoding_can_be_named() -> None:
         (b"PK\x03\x04\x14\x00", "This is a spreadsheet"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "This is a spreadsheet"),
         (b"AB12\x00", "not a text file"),
+        (b"M\x81 12", "encoding of the file cannot be detected"),
+        ("MÜ 12\nMÜ 13\n".encode() + b"B-\xc3", "UTF-8 with an invalid byte at position 17"),
         (codecs.BOM_UTF16_LE + b"A", "is not encoded in utf-16"),
         (b"AB12\n" * 20_001, "more than 20000 lines"),
     ],
-    ids=["xlsx", "xls", "nul", "odd", "long"],
+    ids=["xlsx", "xls", "nul", "control", "cut", "odd", "long"],
 )
 def test_what_is_no_csv_is_refused(data: bytes, said: str) -> None:
     with pytest.raises(InvalidInputError, match=said):
@@ -160,6 +229,63 @@ def test_a_quotation_mark_that_is_not_closed_costs_one_line() -> None:
 
     assert found.plates == ("AB12", "EF56", "GH78", "IJ90")
     assert _lines(found) == [(2, "CD34", "unreadable_row"), (5, 'a"b', "unreadable_row")]
+
+
+def test_faults_do_not_make_lines_be_read_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: Counter[str] = Counter()
+    original = csv.reader
+
+    def counted(line: str) -> str:
+        read["lines"] += 1
+        return line
+
+    def counting(lines: Iterable[str], **options: Any) -> Iterator[list[str]]:
+        return original(map(counted, lines), **options)
+
+    monkeypatch.setattr("api.imports.tables.csv.reader", counting)
+    found = imported("sep=,\n" + 'a","\n' * 2_000)
+
+    assert found.rows == 2_001
+    assert read["lines"] <= 20 * 2_000
+
+
+def test_a_cell_may_have_20_lines() -> None:
+    def cell(lines: int) -> str:
+        return '"' + "x\n" * (lines - 1) + '"'
+
+    assert imported(f"AB12,{cell(20)}\nCD34,y\n").skipped == ()
+    assert imported(f"AB12,{cell(21)}\nCD34,y\n").skipped[0].line == 1
+
+
+def test_a_very_long_cell_is_named_as_the_fault() -> None:
+    found = imported('AB12,"' + "x" * 140_000 + '"\nCD34,y\n')
+
+    assert found.plates == ("CD34",)
+    assert [row.reason for row in found.skipped] == ["a cell has more than 131072 characters"]
+
+
+@pytest.mark.parametrize("line", ["sep=A", 'sep="', "sep=1"])
+def test_a_letter_digit_or_quotation_mark_is_no_separator(line: str) -> None:
+    found = imported(f"{line}\nAB12\nCD34\n")
+
+    assert (found.plates, found.separator) == (("AB12", "CD34"), "\t")
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        ("\u0410123\u0412\u042177", "cp1251"),
+        ("\u0415123\u0415\u041577", "cp1251"),
+        ("\u0396\u0396\u03961234", "cp1253"),
+        ("M\u00d6 123", "cp850"),
+    ],
+)
+def test_letters_that_depend_on_a_guessed_encoding_are_skipped(text: str, encoding: str) -> None:
+    found = imported(f"{text}\nAB12\n".encode(encoding))
+
+    assert (found.plates, found.encoding) == (("AB12",), FileEncoding.WINDOWS_1252)
+    assert [row.code for row in found.skipped] == [SkipCode.UNCLEAR_ENCODING]
+    assert "guessed as windows-1252" in found.skipped[0].reason
 
 
 @pytest.mark.parametrize("cell", ['="0123AB"', "'0123AB", "[0123AB]", "\u201e0123AB\u201c"])
