@@ -19,8 +19,8 @@ const ERASED = {
   misread: () => t("recognitions that were read otherwise and corrected to it"),
 };
 
-/** A plate as two people would compare it; the API folds letters too. @param {string} text */
-const normalised = (text) => text.toUpperCase().replace(/[\s.-]/g, "");
+/** A plate without signs and accents, to compare what is typed with it. @param {string} text */
+const normalised = (text) => text.normalize("NFKD").toUpperCase().replace(/[^\p{L}\p{N}]/gu, "");
 
 function Ask({ plate, onAsked, onClose }) {
   const [typed, setTyped] = useState("");

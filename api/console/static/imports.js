@@ -2,9 +2,11 @@
 
 import { html } from "./html.js";
 import { call } from "./api.js";
+import { SelectField } from "./ui.js";
 import { t, tn } from "./words.js";
 
 const SHOWN = 20;
+const ENCODINGS = ["utf-8", "utf-16", "windows-1250", "windows-1251", "windows-1252", "windows-1253", "windows-1254", "iso-8859-1"];
 
 /** @typedef {{line: number, text: string, code: string, reason: string, position?: number}} SkippedRow */
 
@@ -13,7 +15,8 @@ const REASONS = {
   invalid_character: ({ text, position = 0 }) => t("{character} (position {position}) cannot be part of a plate", { character: [...text][position - 1] ?? "", position }),
   empty_plate: () => t("no plate"),
   plate_too_long: () => t("more characters than a plate has"),
-  unreadable_row: () => t("a quotation mark is misplaced or not closed"),
+  unreadable_row: () => t("a quotation mark is misplaced or not closed, or a cell is too long"),
+  unclear_encoding: () => t("its letters depend on the encoding of the file; choose the encoding and read the file again"),
   limit_reached: () => t("more plates than an alert may have"),
 };
 
@@ -21,9 +24,14 @@ const REASONS = {
  * Returns what the API reads in a file; nothing is stored.
  * @param {string} path
  * @param {Blob} file
- * @param {AbortSignal} [signal]
+ * @param {{encoding?: string, signal?: AbortSignal}} [options] `encoding` is detected if it is empty
  */
-export const readCsv = (path, file, signal) => call("POST", path, { csv: file, signal });
+export const readCsv = (path, file, { encoding, signal } = {}) => call("POST", path, { csv: file, query: { encoding }, signal });
+
+/** @param {{value: string, onValue: (encoding: string) => void}} props */
+export function EncodingField(props) {
+  return html`<${SelectField} label=${t("Encoding of the file")} options=${[["", t("detected")], ...ENCODINGS.map((name) => [name, name])]} ...${props} />`;
+}
 
 /** @param {{skipped: SkippedRow[], count: number}} props */
 export function SkippedRows({ skipped, count }) {

@@ -1,7 +1,7 @@
 /** @file A list of plates, each with a name or none: typed, pasted from anywhere, or from a file. */
 
 import { html, useRef, useState } from "./html.js";
-import { SkippedRows, readCsv } from "./imports.js";
+import { EncodingField, SkippedRows, readCsv } from "./imports.js";
 import { useAction } from "./load.js";
 import { Field, FormFault } from "./ui.js";
 import { t, tn } from "./words.js";
@@ -26,6 +26,18 @@ export function plateListOf(text) {
   return { plates: [...known.keys()], names: Object.fromEntries([...known].filter(([, name]) => name)) };
 }
 
+/**
+ * Whether a pasted text has columns or headings, so that the API reads it. A list of plates, also
+ * with names as in "AB12CDE = Courier", is none.
+ * @param {string} text
+ */
+export function isTable(text) {
+  if (/^[^"\t;=]+ = /m.test(text)) return false;
+  if (text.trim().includes("\t")) return true;
+  const cells = text.split(/[;\r\n]/).map((cell) => cell.trim()).filter(Boolean);
+  return cells.length > 1 && !cells.every((cell) => /[\d*?]/.test(cell));
+}
+
 /** The text of a list. @param {readonly string[]} plates @param {Record<string, string>} names */
 export function textOfPlates(plates, names) {
   return plates.map((plate) => (Object.hasOwn(names, plate) ? `${plate} = ${names[plate]}` : plate)).join("\n");
@@ -33,7 +45,7 @@ export function textOfPlates(plates, names) {
 
 /** What was taken of a file, and what was not. */
 function Report({ found }) {
-  return html`<div class="field wide under" role="status"><p class="note">${tn(found.taken, "{n} plate was read", "{n} plates were read")}${found.duplicates > 0 && html`, ${tn(found.duplicates, "{n} duplicate was left out", "{n} duplicates were left out")}`} (${found.encoding})</p>
+  return html`<div class="field wide under" role="status"><p class="note">${tn(found.taken, "{n} plate was read", "{n} plates were read")}${found.duplicates > 0 && html`, ${tn(found.duplicates, "{n} duplicate was left out", "{n} duplicates were left out")}`}${found.headings > 0 && html`, ${tn(found.headings, "{n} row is a heading", "{n} rows are headings")}`} (${found.encoding})</p>
     <${SkippedRows} skipped=${found.skipped} count=${found.skippedCount} />
   </div>`;
 }
@@ -45,23 +57,32 @@ export function PlateListField({ text, onText, fault }) {
   const odd = plates.filter((plate) => SIGNS.test(plate));
   const [found, setFound] = useState(/** @type {any} */ (null));
   const { isBusy, failure, run } = useAction();
-  const read = async (event) => {
-    const input = event.currentTarget;
-    const chosen = input.files[0];
-    if (!chosen) return;
+  const [encoding, setEncoding] = useState("");
+  const add = (csv, options) => {
     setFound(null);
-    await run(async () => {
-      const read = await readCsv("/api/alertas/plates/import", chosen);
+    return run(async () => {
+      const read = await readCsv("/api/alertas/plates/import", csv, options);
       const added = plateListOf([text, textOfPlates(read.plates, read.plateNames)].join("\n"));
       onText(textOfPlates(added.plates, added.names));
       setFound(read);
     });
+  };
+  const read = async (event) => {
+    const input = event.currentTarget;
+    if (!input.files[0]) return;
+    await add(input.files[0], { encoding });
     input.value = "";
+  };
+  const paste = (event) => {
+    const pasted = event.clipboardData?.getData("text/plain") ?? "";
+    if (!isTable(pasted)) return;
+    event.preventDefault();
+    add(new Blob([pasted]), { encoding: "utf-8" });
   };
   const named = Object.keys(names).length;
   const hint = t("One a line, or pasted from a table; its name behind it, as in AB12CDE = Courier. * stands for any characters, ? for one; case, spaces, dots and dashes do not matter.");
   return html`<${Field} wide label=${t("Plates")} hint=${hint} fault=${fault ?? (odd.length ? t("Not a plate: {plates}", { plates: odd.slice(0, 5).join(", ") }) : undefined)}>
-      ${(ids) => html`<textarea ...${ids} rows="6" class="plate-list" spellcheck=${false} value=${text} onInput=${(event) => onText(event.currentTarget.value)}></textarea>`}
+      ${(ids) => html`<textarea ...${ids} rows="6" class="plate-list" spellcheck=${false} value=${text} onPaste=${paste} onInput=${(event) => onText(event.currentTarget.value)}></textarea>`}
     </${Field}>
     <div class="field wide under"><span class="note" role="status">${tn(plates.length, "{n} plate", "{n} plates")}${named > 0 && html`, ${tn(named, "{n} with a name", "{n} with names")}`}</span>
       <input ref=${file} type="file" hidden accept=".csv,.txt,text/csv,text/plain" aria-label=${t("File with plates")} onChange=${read} />
@@ -69,5 +90,6 @@ export function PlateListField({ text, onText, fault }) {
       <span class="note">${t("A text file or CSV: a column of plates, and one of names if there is one.")}</span>
       <${FormFault} failure=${failure} />
     </div>
+    <${EncodingField} value=${encoding} onValue=${setEncoding} />
     ${found && html`<${Report} found=${found} />`}`;
 }

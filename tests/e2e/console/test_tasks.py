@@ -511,6 +511,33 @@ def test_correct_a_reading_and_take_it_back(console: ConsolePage, stack: Console
     expect(console.page.get_by_role("button", name="It was read wrong")).to_be_visible()
 
 
+def test_paste_a_table_of_plates(console: ConsolePage, account: Account) -> None:
+    console.log_in(account, "/alerts")
+    console.follow("New alert")
+    console.fill("Plates", "J915ZE")
+    field = console.page.get_by_label("Plates", exact=True)
+    field.evaluate(
+        """(field) => {
+          const clipboardData = new DataTransfer();
+          clipboardData.setData("text/plain", "License Plate;Owner\\nB-AB 123;Max Mustermann");
+          field.dispatchEvent(new ClipboardEvent("paste", { clipboardData, cancelable: true }));
+        }"""
+    )
+    console.sees("2 plates, 1 with a name")
+    console.sees("1 row is a heading")
+    expect(field).to_have_value("J915ZE\nB-AB 123 = Max Mustermann")
+
+    console.choose("Encoding of the file", "windows-1251")
+    console.page.get_by_label("File with plates").set_input_files(
+        {
+            "name": "a.csv",
+            "mimeType": "text/csv",
+            "buffer": "\u0410123\u0412\u0421".encode("cp1251"),
+        }
+    )
+    console.sees("3 plates, 1 with a name")
+
+
 def test_erase_a_plate(console: ConsolePage, stack: ConsoleStack) -> None:
     account = stack.new_account()
     row = passed(account, CAMERA.id, CAMERA.name, 0, captured_ms=now_ms() - 5000)
@@ -522,7 +549,7 @@ def test_erase_a_plate(console: ConsolePage, stack: ConsoleStack) -> None:
     button = console.page.get_by_role("button", name="Erase for good")
     console.fill("Type the plate to erase it", row.plate[:-1])
     expect(button).to_be_disabled()
-    console.fill("Type the plate to erase it", row.plate.lower())
+    console.fill("Type the plate to erase it", "\u00b7".join(row.plate.lower()))
     button.click()
     console.sees("It waits for its turn.")
     assert console.violations() == []

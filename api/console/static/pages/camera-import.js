@@ -2,7 +2,7 @@
 
 import { html, useEffect, useRef, useState } from "../html.js";
 import { Failure, call } from "../api.js";
-import { SkippedRows, readCsv } from "../imports.js";
+import { EncodingField, SkippedRows, readCsv } from "../imports.js";
 import { Link } from "../router.js";
 import { Badge, Field, Head, Table } from "../ui.js";
 import { t, tn } from "../words.js";
@@ -17,15 +17,16 @@ const NOTHING = { cameras: [], skipped: [] };
 /**
  * What the API reads in a file or a typed text, once that has stopped changing.
  * @param {Blob | string} source
+ * @param {string} encoding of a file
  */
-function useCamerasIn(source) {
+function useCamerasIn(source, encoding) {
   const [state, setState] = useState({ found: NOTHING, fault: "" });
   useEffect(() => {
     const abort = new AbortController();
     setState({ found: NOTHING, fault: "" });
     const read = async () => {
       try {
-        setState({ found: await readCsv("/api/cameras/import", new Blob([source]), abort.signal), fault: "" });
+        setState({ found: await readCsv("/api/cameras/import", new Blob([source]), { signal: abort.signal, encoding: typeof source === "string" ? "" : encoding }), fault: "" });
       } catch (error) {
         if (abort.signal.aborted) return;
         if (!(error instanceof Failure)) throw error;
@@ -37,7 +38,7 @@ function useCamerasIn(source) {
       abort.abort();
       clearTimeout(timer);
     };
-  }, [source]);
+  }, [source, encoding]);
   return state;
 }
 
@@ -58,7 +59,8 @@ export function CameraImportPage() {
   const [results, setResults] = useState(/** @type {Record<number, {id?: string, fault?: string}>} */ ({}));
   const [isBusy, setBusy] = useState(false);
   const isStopped = useRef(false);
-  const { found, fault } = useCamerasIn(source);
+  const [encoding, setEncoding] = useState("");
+  const { found, fault } = useCamerasIn(source, encoding);
   const rows = found.cameras;
   const change = (value) => {
     setSource(value);
@@ -85,6 +87,7 @@ export function CameraImportPage() {
   return html`<${Head} title=${t("Import cameras")} note=${t("One line a camera; the first line names the columns. Lines that were added are left aside when it is started again.")} />
     <div class="panel">
       <${Field} wide label=${t("CSV file")}>${(ids) => html`<input ...${ids} type="file" accept=".csv,text/csv,text/plain" onChange=${read} />`}</${Field}>
+      <${EncodingField} value=${encoding} onValue=${setEncoding} />
       <${Field} wide label=${t("Or its text")} fault=${fault} hint=${t("Columns: {names}. name and rtspUrl are needed.", { names: COLUMNS.join(", ") })}>
         ${(ids) => html`<textarea ...${ids} rows="8" spellcheck=${false} placeholder=${EXAMPLE} value=${typeof source === "string" ? source : ""} onInput=${(event) => change(event.currentTarget.value)}></textarea>`}
       </${Field}>
