@@ -71,7 +71,7 @@ _NUMBER, _VEHICLE, _PLATE = 1, 2, 3
 
 
 @dataclass(frozen=True)
-class Columns:
+class PlateColumns:
     """The columns of plates and of names, and the number of rows with titles at the top."""
 
     plate: int
@@ -79,18 +79,18 @@ class Columns:
     headings: int
 
 
-def find_columns(rows: Sequence[CsvRow]) -> Columns:
+def find_columns(rows: Sequence[CsvRow]) -> PlateColumns:
     """Return the columns of a table without blank rows."""
     for at, row in enumerate(rows[:_HEADING_ROWS]):
         below = rows[at + 1 : at + 1 + _SAMPLED_ROWS]
         found = None if row.fault else _titled(row, below)
         if found:
-            return Columns(*found, at + 1)
+            return PlateColumns(*found, at + 1)
         if not _may_be_above_headings(row, rows[at + 1 : at + 2]):
             break
     guessed = _first_column_of_plates(rows[:_SAMPLED_ROWS])
     heading = bool(rows) and _is_unknown_heading(rows[0], rows[1 : 1 + _SAMPLED_ROWS])
-    return Columns(guessed, guessed + 1, int(heading))
+    return PlateColumns(guessed, guessed + 1, int(heading))
 
 
 def bare(cell: str) -> str:

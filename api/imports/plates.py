@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Final
 
 from api.alerts.schemas import MAX_PLATE_NAME, MAX_WRITTEN_PLATE
-from api.imports.columns import Columns, bare, find_columns
+from api.imports.columns import PlateColumns, bare, find_columns
 from api.imports.tables import CsvRow, CsvTable, FileEncoding
 from common.errors import InvalidInputError
 from common.plates.normalise import InvalidCharacterError, list_entry
@@ -110,7 +110,7 @@ class _Entry:
     name: str
 
 
-def _entry(row: CsvRow, columns: Columns, table: CsvTable) -> _Entry | SkippedRow:
+def _entry(row: CsvRow, columns: PlateColumns, table: CsvTable) -> _Entry | SkippedRow:
     at = columns.plate
     text = bare(row.cells[at]) if at < len(row.cells) else ""
     shown = (text or next(filter(None, row.cells), ""))[:MAX_WRITTEN_PLATE]
