@@ -476,7 +476,6 @@ export const words = {
   "an alert's notification": "uma notificação de alerta",
   "an early alert was right": "um alerta antecipado estava certo",
   "an image call": "uma chamada de imagem",
-  "and {n} more": "e mais {n}",
   "another camera": "outra câmara",
   "another one": "outra",
   "another plate": "outra matrícula",
