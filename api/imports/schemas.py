@@ -26,7 +26,7 @@ class ImportQuery(BaseModel):
 class SkippedRowBody(ResponseModel):
     """A row that was not taken."""
 
-    line: int = Field(description="Its first line in the file, from 1.", examples=[4])
+    line: int = Field(ge=1, description="Its first line in the file, from 1.", examples=[4])
     text: str = Field(description="The plate as written, or the row.", examples=["AB/123"])
     code: SkipCode = Field(description="The reason, for programs.")
     reason: str = Field(
@@ -34,6 +34,7 @@ class SkippedRowBody(ResponseModel):
     )
     position: int | None = Field(
         default=None,
+        ge=1,
         exclude_if=is_absent,
         description="Position of an invalid character in `text`, from 1.",
         examples=[3],
@@ -52,12 +53,16 @@ class PlateImportAnswer(ResponseModel):
         " the plates.",
         examples=[{"AB12CDE": "Courier"}],
     )
-    rows: int = Field(description="Rows of the file.", examples=[12])
-    taken: int = Field(description="Rows whose plate is in `plates`.", examples=[9])
-    duplicates: int = Field(description="Rows with a plate that an earlier row has.", examples=[1])
-    blank: int = Field(description="Blank rows and comments (`#`).", examples=[0])
-    headings: int = Field(description="Rows with titles of columns, or `sep=;`.", examples=[1])
-    skipped_count: int = Field(description="Rows that were skipped.", examples=[1])
+    rows: int = Field(ge=0, description="Rows of the file.", examples=[12])
+    taken: int = Field(ge=0, description="Rows whose plate is in `plates`.", examples=[9])
+    duplicates: int = Field(
+        ge=0, description="Rows with a plate that an earlier row has.", examples=[1]
+    )
+    blank: int = Field(ge=0, description="Blank rows and comments (`#`).", examples=[0])
+    headings: int = Field(
+        ge=0, description="Rows with titles of columns, or `sep=;`.", examples=[1]
+    )
+    skipped_count: int = Field(ge=0, description="Rows that were skipped.", examples=[1])
     skipped: list[SkippedRowBody] = Field(
         description=f"The rows that were skipped, at most {MAX_SKIPPED_LISTED}."
     )
@@ -68,7 +73,7 @@ class PlateImportAnswer(ResponseModel):
 class ImportedCameraBody(ResponseModel):
     """A camera of a file."""
 
-    line: int = Field(description="Its first line in the file, from 1.", examples=[2])
+    line: int = Field(ge=1, description="Its first line in the file, from 1.", examples=[2])
     camera: dict[str, Any] = Field(
         description="A body for `POST /api/cameras`, which checks it.",
         examples=[{"name": "Gate north", "rtspUrl": "rtsp://192.168.1.20/1"}],

@@ -124,8 +124,6 @@ POOLS: Sequence[Pool] = (
     Pool("streams/mqtt/broker.py", "Semaphore", "the broker", "one installation"),
     Pool("streams/mqtt/broker.py", "Semaphore", "the broker, after it reconnects", "likewise"),
     Pool("streams/mqtt/picture_store.py", "ThreadPoolExecutor", "the broker", "one installation"),
-    Pool("api/backup/images.py", "ThreadPoolExecutor", "the command", "one operator"),
-    Pool("api/backup/images.py", "ThreadPoolExecutor", "the command", "one operator"),
     Pool("recognition/engine.py", "ThreadPoolExecutor", "the start", "nobody else"),
     Pool("recognition/models/runtime.py", "ThreadPoolExecutor", "the start", "nobody else"),
 )
