@@ -36,6 +36,7 @@ from api.erasure.sweeps import ErasureList, ErasureWatch, SnapshotRemoval
 from api.exports.service import Exports, ExportStore
 from api.health.operators import Operators
 from api.health.service import Check, Health, watched_health
+from api.imports.service import TableImports
 from api.limits.body_budget import BodyBudget, body_bounds
 from api.limits.limiter import FailedAuthentications, RateLimiter, limit_rules
 from api.limits.owner_limits import OwnerLimits, installation_limits
@@ -128,6 +129,7 @@ class Services:
     alerts: Alerts
     alert_deliveries: AlertDeliveries
     alert_insight: AlertInsight
+    table_imports: TableImports
     api_keys: ApiKeys
     sessions: Sessions
     own_account: OwnAccount
@@ -176,7 +178,13 @@ class Services:
     async def close(self) -> None:
         """Let what is under way in the background end."""
         closing = (self.authenticator, self.sessions, self.alerts, self.alert_insight)
-        for service in (*closing, self.oidc_log_in, self.pictures, self.audit_notes):
+        for service in (
+            *closing,
+            self.table_imports,
+            self.oidc_log_in,
+            self.pictures,
+            self.audit_notes,
+        ):
             await service.close()
 
 
@@ -308,6 +316,7 @@ def build_services(settings: ApiSettings, outside: AppDependencies) -> Services:
         ),
         alert_deliveries=AlertDeliveries(database, alerts, found.deliveries, samples, limits, now),
         alert_insight=AlertInsight(database, alerts, found.triggers, limits),
+        table_imports=TableImports(),
         api_keys=ApiKeys(database, authenticator, limits),
         sessions=sessions,
         own_account=OwnAccount(sessions),

@@ -24,6 +24,8 @@ log = structlog.get_logger()
 _LOOK_UP_SECONDS = 2.0
 # A name whose servers do not answer uses a thread for longer than its caller waits.
 _LOOK_UPS = TurnLimits(at_once=16, waiting=1_000, each=4)
+_SERVICE_ADDRESSES = TurnLimits(at_once=1, waiting=1_000)
+_TOO_MANY = "Too many addresses of services are being checked; wait, then try again."
 
 
 class Resolver(Protocol):
@@ -63,6 +65,8 @@ class OutboundGate:
     def __init__(self, resolver: Resolver, rules: OutboundRules) -> None:
         self._resolver = resolver
         self._rules = rules
+        # Owners take turns.
+        self._threads = FairThreads("services", _SERVICE_ADDRESSES, too_many=_TOO_MANY)
 
     async def check(
         self, urls: Sequence[tuple[str, str]], services: Sequence[tuple[str, str]] = ()
@@ -72,7 +76,7 @@ class OutboundGate:
         ``services`` are pairs of that kind with Apprise addresses.
 
         Raises:
-            ApiError: 400, naming each field at fault.
+            ApiError: 400, naming each field at fault; 429, too many addresses are waiting.
         """
         found = await asyncio.gather(
             *(self._fault(path, url) for path, url in urls),
@@ -84,7 +88,7 @@ class OutboundGate:
 
     async def _service_fault(self, path: str, text: str) -> FieldFault | None:
         try:
-            url = await asyncio.to_thread(_first_address, text)
+            url = await self._threads.run(current_caller(), _first_address, text)
         except InvalidInputError as error:
             return FieldFault(path, str(error))
         return await self._fault(path, url)

@@ -1,10 +1,10 @@
 """``/api/alertas/plates/import`` and ``/api/cameras/import``: CSV files as JSON."""
 
-import asyncio
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Depends, Query, Request
 
+from api.deps import Caller, service
 from api.errors import ApiError, ErrorCode
 from api.imports.cameras import imported_cameras
 from api.imports.plates import imported_plates
@@ -15,7 +15,8 @@ from api.imports.schemas import (
     camera_import,
     plate_import,
 )
-from api.imports.tables import read_table
+from api.imports.service import TableImports
+from api.imports.tables import CsvTable
 from api.middleware.bodies import read_body
 from api.middleware.guard import GuardedRoute
 from api.openapi import error_responses
@@ -24,6 +25,8 @@ from api.validation.fields import validation_rules
 from common.errors import InvalidInputError
 
 router = APIRouter(route_class=GuardedRoute)
+
+ImportsDep = Annotated[TableImports, Depends(service(TableImports))]
 
 _ERRORS = error_responses(
     ErrorCode.INVALID_REQUEST,
@@ -42,16 +45,19 @@ _ERRORS = error_responses(
 )
 @requires(Scope.ALERTS_WRITE, BodyKind.TABLE)
 async def import_plates(
-    request: Request, query: Annotated[ImportQuery, Query()]
+    request: Request,
+    imports: ImportsDep,
+    caller: Caller,
+    query: Annotated[ImportQuery, Query()],
 ) -> PlateImportAnswer:
     """Return the plates of a CSV file, and the rows that were skipped. Nothing is stored."""
     data, limit = await read_body(request), validation_rules().plates_per_alert
 
-    def work() -> PlateImportAnswer:
-        return plate_import(imported_plates(read_table(data, query.encoding), limit))
+    def work(table: CsvTable) -> PlateImportAnswer:
+        return plate_import(imported_plates(table, limit))
 
     try:
-        return await asyncio.to_thread(work)
+        return await imports.read(caller.owner_id, data, query.encoding, work)
     except InvalidInputError as error:
         raise ApiError(ErrorCode.UNREADABLE_FILE, str(error)) from error
 
@@ -64,16 +70,18 @@ async def import_plates(
 )
 @requires(Scope.CAMERAS_WRITE, BodyKind.TABLE)
 async def import_cameras(
-    request: Request, query: Annotated[ImportQuery, Query()]
+    request: Request,
+    imports: ImportsDep,
+    caller: Caller,
+    query: Annotated[ImportQuery, Query()],
 ) -> CameraImportAnswer:
     """Return the cameras of a CSV file as bodies of ``POST /api/cameras``. Nothing is stored."""
     data = await read_body(request)
 
-    def work() -> CameraImportAnswer:
-        table = read_table(data, query.encoding)
+    def work(table: CsvTable) -> CameraImportAnswer:
         return camera_import(*imported_cameras(table), table)
 
     try:
-        return await asyncio.to_thread(work)
+        return await imports.read(caller.owner_id, data, query.encoding, work)
     except InvalidInputError as error:
         raise ApiError(ErrorCode.UNREADABLE_FILE, str(error)) from error

@@ -57,7 +57,7 @@ _SEPARATORS: Final = "\t;|,"
 _SEPARATOR_LINE = re.compile(r'"?sep=([\t;|,:^~])"?', re.IGNORECASE)
 _QUOTED = re.compile(r'"(?:[^"\r\n]|"")*"')
 _SAMPLED_CHARACTERS = 64 << 10
-_MAX_LINES = 20_000
+MAX_LINES: Final = 5_000
 _MAX_ROW_LINES = 20
 """Lines of a row: so many are read again at most after a misplaced quotation mark."""
 _MAX_COLUMNS = 100
@@ -83,8 +83,8 @@ def read_table(data: bytes, encoding: FileEncoding | None = None) -> CsvTable:
     """
     text, used, is_guess = _decoded(data, encoding)
     lines = re.findall(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+", text)
-    if len(lines) > _MAX_LINES:
-        raise InvalidInputError(f"The file has more than {_MAX_LINES} lines.")
+    if len(lines) > MAX_LINES:
+        raise InvalidInputError(f"The file has more than {MAX_LINES} lines.")
     named = _SEPARATOR_LINE.fullmatch(lines[0].strip("\r\n")) if lines else None
     separator = named.group(1) if named else _most_used_separator(text[:_SAMPLED_CHARACTERS])
     start = 1 if named else 0

@@ -17,7 +17,7 @@ MAX_PUBLIC_JSON_BODY_BYTES = 16_384
 JSON_BODY_SECONDS = 20.0
 """The time for the whole body, however much trickles in."""
 
-MAX_TABLE_BYTES = 1_048_576
+MAX_TABLE_BYTES = 262_144
 """Of a CSV file: some ten thousand rows, ten times as many as a list has plates."""
 
 MAX_IMAGE_BYTES = 10 * 1024 * 1024

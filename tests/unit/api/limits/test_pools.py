@@ -30,6 +30,7 @@ from api.alerts.repository import AlertListing
 from api.db import database as api_database
 from api.db.database import Database
 from api.errors import ApiError
+from api.imports.service import TableImports
 from api.limits.fair_turns import take_turns_as
 from api.oidc import service as oidc
 from api.oidc.flow import Flow
@@ -41,7 +42,7 @@ from api.security.lookup import UnknownCredentialQueue
 from api.sessions import service as sessions
 from api.sessions.attempts import AttemptRules, LoginAttempts, Origin
 from api.sessions.service import LogInWays, Sessions
-from common.errors import PlatestreamError
+from common.errors import InvalidInputError, PlatestreamError
 from common.s3 import S3Bucket
 from common.secrets import SecretBox
 from common.settings import ClickHouseSettings, DatabaseSettings, S3Settings
@@ -68,9 +69,11 @@ KINDS = frozenset(
         "Semaphore",
         "StreamSlots",
         "ThreadPoolExecutor",
+        "run_in_executor",
+        "to_thread",
     }
 )
-"""Classes of which an object is a pool."""
+"""Classes of which an object is a pool, and calls that use one; `to_thread`: that of the loop."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +100,8 @@ POOLS: Sequence[Pool] = (
     Pool("api/security/lookup.py", "FairTurns", "keys and sessions not valid before", "network"),
     # "passwords" and "known-passwords".
     Pool("api/sessions/service.py", "FairThreads", "log-ins", "network; known devices apart"),
+    Pool("api/adapters/outbound.py", "FairThreads", "addresses of services to notify", "owner"),
+    Pool("api/imports/service.py", "FairThreads", "CSV files", "owner; seconds a minute for each"),
     # The API: a bound for each owner or network.
     Pool("api/alerts/insight.py", "Semaphore", "one explanation", "that call alone"),
     Pool("api/__main__.py", "ConnectionLimits", "connections", "network: a bound for each"),
@@ -126,6 +131,33 @@ POOLS: Sequence[Pool] = (
     Pool("streams/mqtt/picture_store.py", "ThreadPoolExecutor", "the broker", "one installation"),
     Pool("recognition/engine.py", "ThreadPoolExecutor", "the start", "nobody else"),
     Pool("recognition/models/runtime.py", "ThreadPoolExecutor", "the start", "nobody else"),
+    # The event loop's own threads, which take no turns: no caller of the API can fill them.
+    Pool("api/alerts/insight.py", "to_thread", "the end of the process", "nobody else"),
+    Pool("api/imports/service.py", "to_thread", "the end of the process", "nobody else"),
+    Pool("api/pictures/thumbnails.py", "to_thread", "the end of the process", "nobody else"),
+    Pool("api/sessions/service.py", "to_thread", "the end of the process", "nobody else"),
+    Pool("common/kafka/tailer.py", "to_thread", "the end of the process", "nobody else"),
+    Pool("api/health/installation.py", "to_thread", "a timer", "one at a time"),
+    Pool("api/health/service.py", "to_thread", "probes", "all probes of a moment share one"),
+    *(Pool("api/health/stack_check.py", "to_thread", "a command", "one operator"),) * 3,
+    Pool("recognition/workers/process.py", "to_thread", "ends of processes", "one for each"),
+    *(Pool("recognition/workers/variants.py", "to_thread", "the start", "nobody else"),) * 3,
+    Pool("streams/alerts/state.py", "to_thread", "a timer", "one for each partition"),
+    Pool("streams/mqtt/broker.py", "to_thread", "the start", "nobody else"),
+    Pool("streams/mqtt/broker.py", "to_thread", "the end of the process", "nobody else"),
+    Pool("streams/recognition/reading/frame_pieces.py", "to_thread", "frames", "owner's share"),
+    Pool("streams/recognition/reading/frame_pieces.py", "to_thread", "the end", "nobody else"),
+    Pool("streams/recognition/reading/frame_store.py", "to_thread", "frames", "owner's share"),
+    Pool("streams/recognition/tracking/pending_images.py", "to_thread", "passes", "owner's share"),
+    Pool("streams/runtime/alert_book.py", "to_thread", "the end of the process", "nobody else"),
+    Pool("streams/runtime/app.py", "to_thread", "the start", "nobody else"),
+    # Calls in the executors above.
+    Pool("common/urls/resolver.py", "run_in_executor", "attempts", "turns before it"),
+    Pool("streams/mqtt/picture_store.py", "run_in_executor", "the broker", "one installation"),
+    *(Pool("streams/recognition/tracking/images.py", "run_in_executor", "passes", "owner's share"),)
+    * 2,
+    Pool("streams/webhooks/apprise/sender.py", "run_in_executor", "attempts", "turns before it"),
+    Pool("streams/webhooks/delivery/crops.py", "run_in_executor", "attempts", "turns before it"),
 )
 
 
@@ -207,6 +239,21 @@ def _resolver(work: Work, monkeypatch: pytest.MonkeyPatch) -> Call:
     monkeypatch.setattr(outbound, "look_up", look_up)
     resolver = outbound.HostResolver()
     return lambda name: resolver.addresses(name, 80)
+
+
+def _services(work: Work, monkeypatch: pytest.MonkeyPatch) -> Call:
+    def first_address(text: str) -> str:
+        work.do(text)
+        raise InvalidInputError("is not complete")
+
+    monkeypatch.setattr(outbound, "_first_address", first_address)
+    gate = outbound.OutboundGate(cast(Any, None), cast(Any, None))
+    return lambda name: gate.check((), [("path", name)])
+
+
+def _imports(work: Work, monkeypatch: pytest.MonkeyPatch) -> Call:
+    made = TableImports()
+    return lambda name: made.read(named_id(name[0]), b"AB12\n", None, lambda table: work.do(name))
 
 
 class _NoRows:
@@ -341,6 +388,8 @@ FAIR_POOLS: Sequence[Callable[[Work, pytest.MonkeyPatch], Call]] = (
     _s3,
     _thumbnails,
     _resolver,
+    _services,
+    _imports,
     _strangers_passwords,
     _known_passwords,
     _explanations,

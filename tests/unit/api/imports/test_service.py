@@ -1,0 +1,32 @@
+"""Files of an owner: what they may cost."""
+
+from uuid import uuid4
+
+import pytest
+
+from api.errors import ApiError, ErrorCode
+from api.imports import service
+from api.imports.service import TableImports
+from api.imports.tables import CsvTable
+from common.errors import InvalidInputError
+
+
+async def test_an_owner_has_so_much_processor_time_a_minute(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    used = iter((0.0, 3.0, 3.0, 6.0, 6.0, 6.1))
+    monkeypatch.setattr(service, "time", type("Clock", (), {"thread_time": lambda: next(used)}))
+    imports, greedy = TableImports(), uuid4()
+
+    def lines(table: CsvTable) -> int:
+        return len(table.rows)
+
+    assert await imports.read(greedy, b"AB12\n", None, lines) == 1
+    # What cannot be read costs time, too.
+    with pytest.raises(InvalidInputError):
+        await imports.read(greedy, b"AB12\0", None, lines)
+    with pytest.raises(ApiError) as refused:
+        await imports.read(greedy, b"AB12\n", None, lines)
+    assert refused.value.code is ErrorCode.RATE_LIMITED
+    assert await imports.read(uuid4(), b"AB12\n", None, lines) == 1
+    await imports.close()
