@@ -59,7 +59,8 @@ from api.security.client_address import PublicAccess
 from api.sessions.account import OwnAccount
 from api.sessions.attempts import LoginAttempts, attempt_rules
 from api.sessions.devices import Devices
-from api.sessions.service import Sessions, log_in_ways
+from api.sessions.service import Sessions
+from api.sessions.ways import log_in_ways
 from api.settings import ApiSettings
 from api.trail.notes import AuditNotes
 from api.trail.plates import PlateHashes

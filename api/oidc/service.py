@@ -29,7 +29,8 @@ from api.people.schemas import MAX_NAME_CHARACTERS
 from api.security.actions import Action
 from api.security.credentials import token_hash
 from api.security.permissions import Role
-from api.sessions.service import NewSession, Sessions
+from api.sessions.credential import NewSession
+from api.sessions.service import Sessions
 from api.settings import ApiSettings
 from api.trail.entries import ActSubject, act_in_hand
 from api.trail.notes import AuditNotes

@@ -13,7 +13,8 @@ from api.security import credentials
 from api.security.permissions import Principal
 from api.security.repository import SessionRecord, delete_sessions, get_session, list_sessions
 from api.sessions.attempts import Origin
-from api.sessions.service import Credential, Sessions
+from api.sessions.credential import Credential
+from api.sessions.service import Sessions
 
 _NONE_THERE = (
     "cannot be right: you log in by the identity provider and have no password here; the operator "

@@ -85,7 +85,7 @@ class LoginAttempts:
         begun = await self._counters.ask(lambda asked: asked.begin(email, origin))
         try:
             yield begun.is_known
-            await self._counters.ask(lambda asked: asked.note_success(email, origin))
+            await self.remember((email,), origin.address)
         except ApiError as error:
             if error.code is ErrorCode.INVALID_CREDENTIALS:
                 await self._counters.ask(lambda asked: asked.note_failure(begun.windows))
@@ -94,6 +94,14 @@ class LoginAttempts:
             # Where the store has gone meanwhile, what is under way there is forgotten by itself.
             with suppress(StorageError):
                 await begun.end()
+
+    async def remember(self, names: Sequence[str], address: str) -> None:
+        """Remember an address from which somebody logged in, for each of the names."""
+        await self._counters.ask(lambda asked: asked.remember(names, address))
+
+    async def remembers(self, name: str, address: str) -> bool:
+        """Tell whether an address is remembered for a name."""
+        return await self._counters.ask(lambda asked: asked.remembers(name, address))
 
 
 class _Limits:
@@ -163,7 +171,7 @@ class _AttemptCounter:
 
     async def begin(self, email: str, origin: Origin) -> _Attempt:
         """Note an attempt under way, or refuse it."""
-        is_known = await self._is_known(email, origin)
+        is_known = origin.device is not None or await self.remembers(email, origin.address)
         windows = self._windows(email, origin, is_known=is_known)
         attempt = _Attempt(self._store, windows, is_known=is_known)
         try:
@@ -179,14 +187,14 @@ class _AttemptCounter:
         for window in windows:
             await self._store.windows.hit(window.limit, *window.names)
 
-    async def note_success(self, email: str, origin: Origin) -> None:
-        """Remember from where somebody logged in."""
-        await self._store.remember(_place(email, origin.address), KNOWN_ADDRESS_SECONDS)
+    async def remember(self, names: Sequence[str], address: str) -> None:
+        """Remember an address for each of the names."""
+        for name in names:
+            await self._store.remember(_place(name, address), KNOWN_ADDRESS_SECONDS)
 
-    async def _is_known(self, email: str, origin: Origin) -> bool:
-        if origin.device is not None:
-            return True
-        return await self._store.remembers(_place(email, origin.address), KNOWN_ADDRESS_SECONDS)
+    async def remembers(self, name: str, address: str) -> bool:
+        """Tell whether an address is remembered for a name."""
+        return await self._store.remembers(_place(name, address), KNOWN_ADDRESS_SECONDS)
 
     def _windows(self, email: str, origin: Origin, *, is_known: bool) -> Sequence[LimitWindow]:
         if origin.device is not None:
@@ -200,6 +208,6 @@ class _AttemptCounter:
         raise rate_limited(window.limit.amount, found.reset_time, _SENTENCE)
 
 
-def _place(email: str, address: str) -> str:
-    """Return the name of an address for an account, which outlives both: neither can be read."""
-    return "login/" + hashlib.sha256(f"{email}\n{address}".encode()).hexdigest()
+def _place(name: str, address: str) -> str:
+    """Return the key of an address for a name, which outlives both: neither can be read."""
+    return "login/" + hashlib.sha256(f"{name}\n{address}".encode()).hexdigest()

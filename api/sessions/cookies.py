@@ -6,8 +6,8 @@ from fastapi import Request, Response
 
 from api.middleware.transport import cookie_name, is_secure
 from api.security.permissions import SESSION_COOKIE
+from api.sessions.credential import NewSession
 from api.sessions.devices import DEVICE_COOKIE, DEVICE_SECONDS
-from api.sessions.service import NewSession
 
 SESSION_PATH: Final = "/api/session"
 """Below it people log in, in whatever way: devices are known there alone."""

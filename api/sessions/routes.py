@@ -35,8 +35,9 @@ from api.security.permissions import (
 )
 from api.sessions.account import AccountChange, OwnAccount
 from api.sessions.cookies import SESSION_PATH, delete_session, set_session
+from api.sessions.credential import Credential
 from api.sessions.devices import DEVICE_COOKIE
-from api.sessions.service import Credential, Sessions
+from api.sessions.service import Sessions
 from api.validation.fields import MAX_EMAIL_CHARACTERS
 
 

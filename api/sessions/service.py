@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
@@ -31,8 +31,9 @@ from api.security.credentials import matching_hashes
 from api.security.permissions import ROLE_SCOPES, PersonIdentity, Principal, Scope
 from api.security.repository import KeyRecord, SessionRecord
 from api.sessions.attempts import LoginAttempts, Origin
+from api.sessions.credential import Credential, NewSession
 from api.sessions.devices import Device, Devices
-from api.settings import ApiSettings
+from api.sessions.ways import LogInWays
 from api.trail.entries import ActSubject, act_in_hand
 from api.trail.notes import AuditNotes
 
@@ -42,57 +43,6 @@ _TOO_BUSY = "Too many people log in at once; wait, then try again."
 _COMPARISONS = TurnLimits(at_once=1, waiting=20)
 _COMPARISON_WAIT_SECONDS = 5.0
 _SESSIONS_PER_PERSON = 100
-
-
-@dataclass(frozen=True)
-class LogInWays:
-    """How people may log in: by password, by the provider of this name (None: there is none)."""
-
-    password: bool = True
-    provider: str | None = None
-
-    def require_password(self) -> None:
-        """Refuse a log-in by password where that is switched off.
-
-        Raises:
-            ApiError: 403.
-        """
-        if not self.password:
-            raise ApiError(ErrorCode.PASSWORD_LOG_IN_OFF)
-
-
-def log_in_ways(settings: ApiSettings) -> LogInWays:
-    """Return the operator's ways."""
-    provider = settings.oidc_label if settings.oidc_issuer else None
-    return LogInWays(settings.password_log_in, provider)
-
-
-@dataclass(frozen=True)
-class Credential:
-    """A session or a key with the account that it opens. ``limits`` are sizes by name.
-
-    ``person`` is who logged in, None for a key.
-    """
-
-    id: UUID
-    owner: OwnerAccount
-    scopes: frozenset[Scope]
-    person: PersonIdentity | None
-    expires_at: datetime | None
-    limits: Mapping[str, int]
-
-
-@dataclass(frozen=True, repr=False)
-class NewSession:
-    """A session just made: the only moment at which its token exists.
-
-    ``device`` is the cookie by which the next log-in on this device is known.
-    """
-
-    credential: Credential
-    record: SessionRecord
-    token: str
-    device: str
 
 
 class _ClaimLogInError(ApiError):
@@ -150,6 +100,7 @@ class Sessions:
         self.ways.require_password()
         email = email.strip().lower()
         found = await self._found(email, password, address, self.device(device_cookie, email))
+        await self._attempts.remember(_places(email, found), address)
         return await self._begun(lambda session: found, device_cookie)
 
     async def begin(
@@ -174,9 +125,17 @@ class Sessions:
         return await self._database.run(lambda session: self._read(session, caller))
 
     async def check_password(
-        self, person_id: UUID, email: str, password: str, origin: Origin
+        self,
+        person_id: UUID,
+        email: str,
+        password: str,
+        origin: Origin,
+        *,
+        is_noted: bool = True,
     ) -> LogInRecord:
         """Return a person if the password is theirs; a wrong one is counted for this person.
+
+        ``is_noted``: a wrong one is in the audit log of their account, too.
 
         Raises:
             ApiError: 401, 429 for too many attempts.
@@ -186,7 +145,8 @@ class Sessions:
             people = [] if person is None else [person]
             found = await self._matching(people, password, email, is_known=is_known)
             if found is None:
-                self._note_refusal(person, email)
+                if is_noted:
+                    self._note_refusal(person, email)
                 raise ApiError(ErrorCode.INVALID_CREDENTIALS, _REFUSED)
             return found
 
@@ -245,7 +205,8 @@ class Sessions:
     ) -> LogInRecord:
         """Return the person of an address and a password, on a known device its person first."""
         if device is None:
-            return await self._of_address(email, password, Origin(address))
+            claim = await self._known_claim(email, password, Origin(address))
+            return claim or await self._of_address(email, password, Origin(address))
         origin = Origin(address, device.id)
         try:
             return await self.check_password(device.person_id, email, password, origin)
@@ -260,6 +221,23 @@ class Sessions:
             # The attempts of others do not matter on this device: the next one can succeed.
             raise ApiError(ErrorCode.INVALID_CREDENTIALS, _REFUSED) from elsewhere
 
+    async def _known_claim(self, email: str, password: str, origin: Origin) -> LogInRecord | None:
+        """Return a person who claims the address, has the password and logged in here before.
+
+        The password is compared with that of the claim alone, and counted for it alone.
+        """
+        if not await self._attempts.remembers(_claimed(email), origin.address):
+            return None
+        people = await self._database.run(lambda session: find_log_ins(session, email))
+        for person_id in (str(one.person_id) for one in people if not one.is_proven):
+            if await self._attempts.remembers(person_id, origin.address):
+                # Nothing is noted: the password can be that of another account's person.
+                with suppress(ApiError):
+                    return await self.check_password(
+                        UUID(person_id), email, password, origin, is_noted=False
+                    )
+        return None
+
     async def _of_address(
         self, email: str, password: str, origin: Origin, noted: UUID | None = None
     ) -> LogInRecord:
@@ -267,10 +245,10 @@ class Sessions:
         try:
             async with self._attempts.attempt(email, origin) as is_known:
                 found, holder = await self._person(email, password, is_known=is_known)
+                # Of claims nothing is noted: their accounts would learn of other accounts.
+                if found != holder and holder is not None and holder.person_id != noted:
+                    self._note_refusal(holder, email)
                 if found is None:
-                    # Of claims nothing is noted: their accounts would learn of other accounts.
-                    if holder is not None and holder.person_id != noted:
-                        self._note_refusal(holder, email)
                     raise ApiError(ErrorCode.INVALID_CREDENTIALS, _REFUSED)
                 if not found.is_proven:
                     raise _ClaimLogInError(found)
@@ -353,6 +331,18 @@ class Sessions:
     ) -> Credential:
         limits = {limit.value: self._limits.size(limit, own_limits) for limit in OwnerLimit}
         return Credential(record.id, owner, scopes, person, record.expires_at, limits)
+
+
+def _claimed(email: str) -> str:
+    return f"{email}\nclaimed"
+
+
+def _places(email: str, found: LogInRecord) -> Sequence[str]:
+    """Return the names under which the address of a login is remembered.
+
+    That of a claim is no known address of the person who has proven the email address.
+    """
+    return (email,) if found.is_proven else (_claimed(email), str(found.person_id))
 
 
 def _password_threads(name: str) -> FairThreads:

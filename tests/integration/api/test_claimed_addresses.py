@@ -61,9 +61,13 @@ async def _claim(application: Application, owner: Caller, email: str, password: 
     assert answer.status_code == 201, answer.text
 
 
-async def _log_in(application: Application, email: str, password: str) -> httpx.Response:
+async def _log_in(
+    application: Application, email: str, password: str, address: str = "127.0.0.1"
+) -> httpx.Response:
+    """Log in on a new device; ``address`` is told by a trusted proxy."""
+    login, told = {"email": email, "password": password}, {"X-Forwarded-For": address}
     async with browser_of(application) as browser:
-        return await browser.post("/api/session", json={"email": email, "password": password})
+        return await browser.post("/api/session", json=login, headers=told)
 
 
 def _account(answer: httpx.Response) -> str:
@@ -177,9 +181,10 @@ async def test_a_login_computes_one_hash_whoever_uses_the_address(
     counts = []
     for email, password in (
         (owner.email, PASSWORD),
-        (owner.email, OTHERS),
         (owner.email, "wrong"),
         (new_address(), "wrong"),
+        # Last: where a claim logged in, its password is compared by itself.
+        (owner.email, OTHERS),
     ):
         await _log_in(application, email, password)
         counts.append(len(computed))
@@ -230,11 +235,15 @@ async def test_a_claim_is_no_way_to_try_passwords_without_counting_them(
     database: Database,
 ) -> None:
     rules = AttemptRules(per_minute=0, per_address_per_minute=0, per_account_per_hour=2)
-    async with running_application(database, Options(attempts=rules)) as application:
+    options = Options(attempts=rules, trusted_proxies="127.0.0.1")
+    async with running_application(database, options) as application:
         owner, squatter = await application.new_owner(), await application.new_owner()
         await _claim(application, squatter, owner.email, OTHERS)
         # Each compares the password with the owner's, too.
-        strange = [(await _log_in(application, owner.email, OTHERS)).status_code for _ in range(3)]
+        strange = [
+            (await _log_in(application, owner.email, OTHERS, f"192.0.2.{number}")).status_code
+            for number in range(3)
+        ]
     async with (
         running_application(database, Options(attempts=rules)) as application,
         browser_of(application) as browser,
@@ -247,6 +256,90 @@ async def test_a_claim_is_no_way_to_try_passwords_without_counting_them(
     # On a known device it is compared with the claim's alone.
     assert known == [200] * 4
     assert right.status_code == 200
+
+
+async def test_strangers_keep_no_claim_out_where_it_logged_in(database: Database) -> None:
+    rules = AttemptRules(per_minute=3, per_address_per_minute=9, per_account_per_hour=3)
+    options = Options(attempts=rules, trusted_proxies="127.0.0.1")
+    home, elsewhere, strange = "192.0.2.1", "198.51.100.1", "203.0.113.1"
+    async with running_application(database, options) as application:
+        owner, email = await application.new_owner(), new_address()
+        await _claim(application, owner, email, OTHERS)
+        # Only the first one counts as a failure.
+        often = [(await _log_in(application, email, OTHERS, home)).status_code for _ in range(12)]
+        guesses = [
+            (await _log_in(application, email, "a guess", strange)).status_code for _ in range(4)
+        ]
+        after = [
+            (await _log_in(application, email, OTHERS, place)).status_code
+            for place in (home, elsewhere)
+        ]
+        at_home = [
+            (await _log_in(application, email, "a guess", home)).status_code for _ in range(4)
+        ]
+        last = await _log_in(application, email, OTHERS, home)
+
+    assert often == [200] * 12
+    assert guesses == [401, 401, 429, 429]
+    assert after == [200, 429]
+    # At home there are so many guesses for the claim, too.
+    assert (at_home, last.status_code) == ([429] * 4, 429)
+
+
+async def test_a_known_claim_is_no_way_to_try_the_password_of_who_has_the_address(
+    database: Database,
+) -> None:
+    rules = AttemptRules(per_minute=0, per_address_per_minute=0, per_account_per_hour=3)
+    async with running_application(database, Options(attempts=rules)) as application:
+        owner, squatter = await application.new_owner(), await application.new_owner()
+        await _claim(application, squatter, owner.email, PASSWORD[::-1])
+        accounts = [
+            _account(await _log_in(application, owner.email, PASSWORD[::-1])) for _ in range(4)
+        ]
+        statuses = [
+            (await _log_in(application, owner.email, f"guess {number}")).status_code
+            for number in range(4)
+        ]
+        right = await _log_in(application, owner.email, PASSWORD)
+
+    assert accounts == [str(squatter.owner_id)] * 4
+    # The first login at the place counted for the address; it has two attempts left.
+    assert statuses == [401, 401, 429, 429]
+    assert right.status_code == 429
+
+
+async def test_a_login_on_a_known_device_makes_the_address_known(database: Database) -> None:
+    rules = AttemptRules(per_minute=0, per_address_per_minute=0, per_account_per_hour=2)
+    options = Options(attempts=rules, trusted_proxies="127.0.0.1")
+    async with running_application(database, options) as application:
+        owner = await application.new_owner()
+        login = {"email": owner.email, "password": PASSWORD}
+        async with browser_of(application) as browser:
+            for address in ("192.0.2.1", "192.0.2.2"):
+                told = {"X-Forwarded-For": address}
+                answer = await browser.post("/api/session", json=login, headers=told)
+                assert answer.status_code == 200
+        for _ in range(2):
+            await _log_in(application, owner.email, "a guess", "203.0.113.1")
+        statuses = [
+            (await _log_in(application, owner.email, PASSWORD, address)).status_code
+            for address in ("192.0.2.2", "198.51.100.1")
+        ]
+
+    assert statuses == [200, 429]
+
+
+async def test_a_guess_through_a_claim_is_in_the_log_of_who_has_the_address(
+    application: Application, owner: Caller
+) -> None:
+    squatter = await application.new_owner()
+    await _claim(application, squatter, owner.email, OTHERS)
+    assert _account(await _log_in(application, owner.email, OTHERS)) == str(squatter.owner_id)
+    await application.services.audit_notes.sweep()
+    async with application.client(owner) as client:
+        answer = await client.get("/api/audit", params={"action": "password.refused"})
+
+    assert len(answer.json()["entries"]) == 1
 
 
 async def test_a_claims_session_does_not_prove_the_others_password(

@@ -41,7 +41,8 @@ from api.recognize.readers import DEMO, FairReader, FairShares
 from api.security.lookup import UnknownCredentialQueue
 from api.sessions import service as sessions
 from api.sessions.attempts import AttemptRules, LoginAttempts, Origin
-from api.sessions.service import LogInWays, Sessions
+from api.sessions.service import Sessions
+from api.sessions.ways import LogInWays
 from common.errors import InvalidInputError, PlatestreamError
 from common.s3 import S3Bucket
 from common.secrets import SecretBox
