@@ -260,7 +260,10 @@ class ApiSettings(
         5, ge=1, le=1000, description="Streams that one key may have open at one API process."
     )
     streams_per_process: int = Field(
-        500, ge=1, le=100_000, description="Streams that may be open at one API process."
+        500,
+        ge=1,
+        le=100_000,
+        description="Streams that may be open at one API process, half of them by one account.",
     )
     stream_memory_records: int = Field(
         20_000,

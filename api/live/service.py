@@ -30,7 +30,10 @@ class StreamBounds:
 
 
 class StreamSlots:
-    """Counts open streams."""
+    """Counts open streams.
+
+    No owner has more than are still free: few who take all that they can leave room for others.
+    """
 
     def __init__(self, bounds: StreamBounds, limits: OwnerLimits) -> None:
         self._bounds = bounds
@@ -64,9 +67,10 @@ class StreamSlots:
     def _require_room(self, caller: Principal) -> None:
         bounds, owner_id = self._bounds, caller.owner_id
         of_credential = self._open[caller.credential_id]
-        if of_credential >= bounds.per_credential or self.open >= bounds.in_all:
-            raise ApiError(ErrorCode.TOO_MANY_STREAMS, retry_after_seconds=_RETRY_AFTER_SECONDS)
         wanted = self._of_owner[owner_id] + 1
+        left = bounds.in_all - self.open - 1
+        if of_credential >= bounds.per_credential or wanted > max(1, left) or left < 0:
+            raise ApiError(ErrorCode.TOO_MANY_STREAMS, retry_after_seconds=_RETRY_AFTER_SECONDS)
         self._limits.require(OwnerLimit.STREAMS, owner_id, caller.limits, wanted)
 
 

@@ -105,13 +105,13 @@ POOLS: Sequence[Pool] = (
     Pool("api/imports/service.py", "FairThreads", "CSV files", "owner; seconds a minute for each"),
     # The API: a bound for each owner or network.
     Pool("api/alerts/insight.py", "Semaphore", "one explanation", "that call alone"),
-    Pool("api/__main__.py", "ConnectionLimits", "connections", "network: a bound for each"),
+    Pool("api/__main__.py", "ConnectionLimits", "connections", "address: four can fill all"),
     Pool("api/middleware/http_protocol.py", "ConnectionLimits", "connections in tests", "likewise"),
     Pool("api/cameras/probe.py", "Semaphore", "camera tests", "owner: one for each"),
     Pool("api/container.py", "BodyBudget", "request bodies", "owner or network: free share"),
-    Pool("api/container.py", "CameraProbe", "camera tests", "owner: one for each"),
+    Pool("api/container.py", "CameraProbe", "camera tests", "owner: one; so many owners fill all"),
     Pool("api/container.py", "Exports", "exports", "owner: exports_at_once_per_owner"),
-    Pool("api/live/service.py", "StreamSlots", "live streams", "owner: streams_per_owner"),
+    Pool("api/live/service.py", "StreamSlots", "live streams", "owner: free share"),
     # Inside of a pool that callers fill.
     Pool("api/limits/fair_threads.py", "FairTurns", "each FairThreads above", "caller"),
     Pool("api/limits/fair_threads.py", "ThreadPoolExecutor", "callers with a turn", "turns"),

@@ -3,6 +3,7 @@
 import json
 import uuid
 from collections.abc import AsyncGenerator
+from contextlib import ExitStack, suppress
 
 import pytest
 from cryptography.fernet import Fernet
@@ -164,14 +165,15 @@ def _slots(*, per_credential: int = 9, per_owner: int = 9, in_all: int = 9) -> S
 
 
 def test_slots_are_bounded_and_released() -> None:
-    slots = _slots(per_credential=2, in_all=3)
-    one, another = caller("one", "owner"), caller("another", "owner")
+    slots = _slots(per_credential=2, in_all=4)
+    one, another = caller("one", "owner"), caller("another", "another owner")
     with slots.taken(one), slots.taken(one):
         with pytest.raises(ApiError) as refused, slots.taken(one):
             pass
         assert refused.value.status == 429
-        with slots.taken(another), pytest.raises(ApiError), slots.taken(caller("a stranger")):
-            pass
+        third, fourth = caller("a third", "a third owner"), caller("a stranger")
+        with slots.taken(another), slots.taken(third), pytest.raises(ApiError):
+            slots.taken(fourth).__enter__()
     with slots.taken(one):
         pass
     assert slots.open == 0
@@ -188,6 +190,19 @@ def test_an_owner_with_many_keys_leaves_room_for_others() -> None:
         pass
 
     assert (refused.value.status, refused.value.code) == (429, ErrorCode.TOO_MANY_STREAMS)
+
+
+def test_owners_who_take_all_that_they_can_leave_room_for_another() -> None:
+    slots, number = _slots(per_credential=100, per_owner=100, in_all=500), []
+    with ExitStack() as stack:
+        for name in ("a", "b", "c", "d", "e", "f"):
+            before = slots.open
+            with suppress(ApiError):
+                while True:
+                    stack.enter_context(slots.taken(caller(name, name)))
+            number.append(slots.open - before)
+
+    assert number == [100, 100, 100, 100, 50, 25]
 
 
 def test_an_owner_may_have_a_limit_of_its_own() -> None:
