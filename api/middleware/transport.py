@@ -63,7 +63,9 @@ def check_origin(request: Request, *, required: bool) -> None:
         return
     if origin is None or not is_same_origin(origin, request.headers.get("host", "")):
         raise ApiError(ErrorCode.CROSS_SITE_REQUEST)
-    if is_secure(request) and not origin.startswith(_HTTPS_ORIGIN):
+    # Such a cookie was set over HTTPS, also where the proxy that ends it is not trusted.
+    has_secure_cookie = SECURE_PREFIX + SESSION_COOKIE in request.cookies
+    if (has_secure_cookie or is_secure(request)) and not origin.startswith(_HTTPS_ORIGIN):
         access = service_of(request, PublicAccess)
         sentence = f"Use HTTPS here: {access.url}." if access.is_https else None
         raise ApiError(ErrorCode.CROSS_SITE_REQUEST, sentence)
