@@ -56,9 +56,9 @@ from api.recognize.readers import RecognizerEngine
 from api.recognize.service import ImageRecognition, image_recognition
 from api.security.authentication import Authenticator
 from api.security.client_address import PublicAccess
+from api.security.devices import Devices
 from api.sessions.account import OwnAccount
 from api.sessions.attempts import LoginAttempts, attempt_rules
-from api.sessions.devices import Devices
 from api.sessions.service import Sessions
 from api.sessions.ways import log_in_ways
 from api.settings import ApiSettings
@@ -133,6 +133,7 @@ class Services:
     table_imports: TableImports
     api_keys: ApiKeys
     sessions: Sessions
+    devices: Devices
     own_account: OwnAccount
     oidc_log_in: OidcLogIn
     people: People
@@ -274,11 +275,15 @@ def build_services(settings: ApiSettings, outside: AppDependencies) -> Services:
     authenticator = _authenticator(settings, outside)
     watch = ErasureWatch(found.erasures, outside.caches.recent)
     retention = timedelta(days=settings.image_retention_days) or None
+    correctable = timedelta(days=settings.recognition_retention_days)
+    past = TriggerHistory(found.triggers)
     limits = OwnerLimits(installation_limits(settings))
     alerts, webhooks = AlertRepository(box, hashes), WebhookRepository(box)
     limiter = RateLimiter(limit_rules(settings), limits, outside.shared_limits)
     images, cursors, notes = outside.images, CursorSealer(keys), AuditNotes(database, hashes)
     sessions = _sessions(settings, outside, authenticator, box, limits, notes)
+    # Apart from those of keys: programs whose key was revoked keep nobody from logging in.
+    failures = authenticator.failures.apart("failed-log-in")
     recognitions = Recognitions(found.recognitions, images, cursors, image_retention=retention)
     cameras = _cameras(settings, outside, StreamVault(rules.streams, box), limits)
     return Services(
@@ -288,14 +293,7 @@ def build_services(settings: ApiSettings, outside: AppDependencies) -> Services:
         body_budget=BodyBudget(body_bounds(settings), limits),
         cursors=cursors,
         recognitions=recognitions,
-        corrections=Corrections(
-            database,
-            recognitions,
-            cursors,
-            hashes,
-            timedelta(days=settings.recognition_retention_days),
-            now,
-        ),
+        corrections=Corrections(database, recognitions, cursors, hashes, correctable, now),
         exports=Exports(found.exports, recognitions, limits, limiter, database),
         pictures=Pictures(recognitions, outside.caches.recent, outside.images, Thumbnails()),
         live=live_recognitions(settings, outside.caches, watch.ready, box, limits, now),
@@ -307,25 +305,17 @@ def build_services(settings: ApiSettings, outside: AppDependencies) -> Services:
         camera_probe=CameraProbe(settings),
         camera_funnels=CameraFunnels(cameras, found.camera_hours, now),
         quiet_cameras=QuietCameras(found.camera_hours, now, max_cameras=settings.metrics_cameras),
-        alerts=Alerts(
-            database,
-            alerts,
-            gate,
-            TriggerHistory(found.triggers),
-            limits,
-            sends_email=bool(settings.smtp_host),
-        ),
+        alerts=Alerts(database, alerts, gate, past, limits, sends_email=bool(settings.smtp_host)),
         alert_deliveries=AlertDeliveries(database, alerts, found.deliveries, samples, limits, now),
         alert_insight=AlertInsight(database, alerts, found.triggers, limits),
         table_imports=TableImports(),
         api_keys=ApiKeys(database, authenticator, limits),
         sessions=sessions,
+        devices=Devices(box),
         own_account=OwnAccount(sessions),
-        oidc_log_in=OidcLogIn(settings, sessions, box, authenticator.failures, limits, notes),
+        oidc_log_in=OidcLogIn(settings, sessions, box, failures, limits, notes),
         people=People(database, authenticator),
-        invitations=Invitations(
-            database, sessions, authenticator.failures, limits, invitation_rules(settings)
-        ),
+        invitations=Invitations(database, sessions, failures, limits, invitation_rules(settings)),
         webhooks=Webhooks(database, webhooks, gate, outside.caches.webhooks, limits, mail),
         deliveries=Deliveries(database, webhooks, found.deliveries, samples, limits, now),
         recognition_deliveries=RecognitionDeliveries(found.triggers, found.deliveries),

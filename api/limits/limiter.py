@@ -3,8 +3,10 @@
 import math
 import time
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from enum import StrEnum
+from uuid import UUID
 
 from limits import RateLimitItem, RateLimitItemPerMinute
 
@@ -132,6 +134,14 @@ class RateLimiter:
         """
         return await self._counters.ask(lambda counter: counter.admit_address(address, kind))
 
+    async def admit_person(self, person_id: UUID, kind: LimitKind) -> Mapping[str, str]:
+        """Count a request from a device on which a person logged in before, for that person alone.
+
+        Raises:
+            ApiError: 429, with the same headers and ``Retry-After``.
+        """
+        return await self._counters.ask(lambda counter: counter.admit_person(person_id, kind))
+
     async def _count_for_owner(self, caller: LimitedCaller, wanted: Sequence[OwnerLimit]) -> None:
         """Count the request for the owner, with what its other credentials made.
 
@@ -199,6 +209,10 @@ class _Counter:
             for network in counted_networks(address)
         ]
         return await self._admit(f"{kind}/{address}", counted, 0)
+
+    async def admit_person(self, person_id: UUID, kind: LimitKind) -> Mapping[str, str]:
+        limit, name = self._limits[kind], f"{kind}/person/{person_id}"
+        return {} if limit is None else await self._admit(name, [(limit, name)], 0)
 
     async def count(self, caller: str, windows: Sequence[LimitWindow]) -> Counted:
         return await self._store.count(caller, windows, len(windows) - 1)
@@ -287,7 +301,14 @@ class FailedAuthentications:
     def __init__(self, per_minute: int, shared: LimitStore | None = None) -> None:
         """Without ``shared`` this process counts alone."""
         self._per_minute = per_minute
+        self._namespace = "failed-authentication"
         self._stores = SharedOrOwn(LimitStore(), shared)
+
+    def apart(self, namespace: str) -> "FailedAuthentications":
+        """Return the same limit for failures of another kind, which count by themselves."""
+        other = copy(self)
+        other._namespace = namespace
+        return other
 
     async def check(self, address: str) -> None:
         """Refuse an address from which, or from whose networks, too much has failed.
@@ -314,10 +335,11 @@ class FailedAuthentications:
             await store.windows.hit(window.limit, *window.names)
 
     def _windows(self, address: str) -> Sequence[LimitWindow]:
-        namespace = "failed-authentication"
         return [
             LimitWindow(
-                RateLimitItemPerMinute(self._per_minute * network.factor, namespace=namespace),
+                RateLimitItemPerMinute(
+                    self._per_minute * network.factor, namespace=self._namespace
+                ),
                 (network.name,),
             )
             for network in counted_networks(address)

@@ -4,7 +4,7 @@ It stands before FastAPI reads anything of the request, so a caller without righ
 and costs nothing.
 """
 
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 from uuid import UUID
@@ -36,6 +36,7 @@ from api.middleware.request_state import request_id_of, set_limit_headers
 from api.middleware.transport import check_origin, session_token
 from api.security.authentication import Authenticator
 from api.security.client_address import PublicAccess, client_address, counted_by
+from api.security.devices import DEVICE_COOKIE, Devices
 from api.security.permissions import (
     Access,
     Administrator,
@@ -216,9 +217,18 @@ async def _admit_request(request: Request, access: Access) -> None:
     if not isinstance(access.scope, Public):
         await _admit(request, access, address)
     elif access.limited_by_address is not None:
-        limiter, kind = service_of(request, RateLimiter), LimitKind(access.limited_by_address)
-        set_limit_headers(request.scope, await limiter.admit_address(address, kind))
+        kind = LimitKind(access.limited_by_address)
+        set_limit_headers(request.scope, await _admit_stranger(request, address, kind))
     _check_content_type(request, access)
+
+
+async def _admit_stranger(request: Request, address: str, kind: LimitKind) -> Mapping[str, str]:
+    """Count a call without a credential: others at the address do not matter on a known device."""
+    limiter, cookie = service_of(request, RateLimiter), request.cookies.get(DEVICE_COOKIE)
+    person_id = service_of(request, Devices).person(cookie) if kind is LimitKind.LOG_IN else None
+    if person_id is not None:
+        return await limiter.admit_person(person_id, kind)
+    return await limiter.admit_address(address, kind)
 
 
 async def _admit(request: Request, access: Access, address: str) -> None:

@@ -17,9 +17,9 @@ from api.people.schemas import TokenField
 from api.schemas import CleanText, RequestModel, ResponseModel
 from api.security.client_address import PublicAccess
 from api.security.csrf import is_loopback_host, is_same_origin
+from api.security.devices import DEVICE_COOKIE
 from api.security.permissions import AddressLimit, BodyKind, Public, requires
 from api.sessions.cookies import SESSION_PATH, set_session
-from api.sessions.devices import DEVICE_COOKIE
 from api.sessions.routes import COOKIES, SessionAnswer, session_answer
 
 _PATH = f"{SESSION_PATH}/oidc"

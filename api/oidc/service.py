@@ -87,7 +87,7 @@ class OidcLogIn:
         limits: OwnerLimits,
         notes: AuditNotes,
     ) -> None:
-        """``box`` encrypts what browsers keep; ``failures`` are counted with those of keys.
+        """``box`` encrypts what browsers keep; ``failures`` are counted with those of invitations.
 
         ``notes`` has whom an account did not let in.
         """

@@ -68,7 +68,7 @@ class Invitations:
         limits: OwnerLimits,
         rules: InvitationRules,
     ) -> None:
-        """``failures`` are counted with those of keys."""
+        """``failures`` are counted with those of log-ins by the provider."""
         self._database = database
         self._sessions = sessions
         self._failures = failures

@@ -5,9 +5,9 @@ from typing import Final
 from fastapi import Request, Response
 
 from api.middleware.transport import cookie_name, is_secure
+from api.security.devices import DEVICE_COOKIE, DEVICE_SECONDS
 from api.security.permissions import SESSION_COOKIE
 from api.sessions.credential import NewSession
-from api.sessions.devices import DEVICE_COOKIE, DEVICE_SECONDS
 
 SESSION_PATH: Final = "/api/session"
 """Below it people log in, in whatever way: devices are known there alone."""
@@ -15,6 +15,7 @@ SESSION_PATH: Final = "/api/session"
 
 def set_session(request: Request, response: Response, made: NewSession) -> None:
     """Set the cookies of a session that was just created."""
+    _delete_plain_one(request, response)
     lifetime = made.record.expires_at - made.record.created_at
     response.set_cookie(
         cookie_name(request, SESSION_COOKIE),
@@ -39,6 +40,7 @@ def set_session(request: Request, response: Response, made: NewSession) -> None:
 
 def delete_session(request: Request, response: Response) -> None:
     """Delete the cookie of a session that has ended."""
+    _delete_plain_one(request, response)
     response.delete_cookie(
         cookie_name(request, SESSION_COOKIE),
         path="/",
@@ -46,3 +48,9 @@ def delete_session(request: Request, response: Response) -> None:
         samesite="lax",
         secure=is_secure(request),
     )
+
+
+def _delete_plain_one(request: Request, response: Response) -> None:
+    """Over HTTPS, delete the session cookie of plain HTTP: an attacker can have set it."""
+    if is_secure(request):
+        response.delete_cookie(SESSION_COOKIE, path="/", httponly=True, samesite="lax")

@@ -22,6 +22,7 @@ from api.schemas import (
     TimeZone,
 )
 from api.security.credentials import MAX_PASSWORD_CHARACTERS
+from api.security.devices import DEVICE_COOKIE
 from api.security.permissions import (
     SESSION_COOKIE,
     AddressLimit,
@@ -36,7 +37,6 @@ from api.security.permissions import (
 from api.sessions.account import AccountChange, OwnAccount
 from api.sessions.cookies import SESSION_PATH, delete_session, set_session
 from api.sessions.credential import Credential
-from api.sessions.devices import DEVICE_COOKIE
 from api.sessions.service import Sessions
 from api.validation.fields import MAX_EMAIL_CHARACTERS
 

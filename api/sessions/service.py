@@ -28,11 +28,11 @@ from api.security import credentials, repository
 from api.security.actions import Action
 from api.security.authentication import Authenticator
 from api.security.credentials import matching_hashes
+from api.security.devices import Device, Devices
 from api.security.permissions import ROLE_SCOPES, PersonIdentity, Principal, Scope
 from api.security.repository import KeyRecord, SessionRecord
 from api.sessions.attempts import LoginAttempts, Origin
 from api.sessions.credential import Credential, NewSession
-from api.sessions.devices import Device, Devices
 from api.sessions.ways import LogInWays
 from api.trail.entries import ActSubject, act_in_hand
 from api.trail.notes import AuditNotes

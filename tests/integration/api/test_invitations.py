@@ -12,6 +12,7 @@ from sqlalchemy import text
 from api.accounts.service import change_password, create_owner
 from api.db.database import Database
 from api.erasure.service import end_account
+from api.security import credentials
 from api.security.permissions import Role
 from common.errors import InvalidInputError
 from tests.integration.api.application import (
@@ -206,6 +207,20 @@ async def test_links_that_are_made_up_are_limited_by_address(database: Database)
 
     assert _is_over(*answers[:3])
     assert (answers[3].status_code, answers[3].json()["code"]) == (429, "rate_limited")
+
+
+async def test_keys_that_are_not_valid_keep_nobody_from_joining(database: Database) -> None:
+    async with running_application(database, Options(failed_authentications=3)) as application:
+        owner = await application.new_owner()
+        async with logged_in(application, owner.email) as administrator:
+            made = await invite(administrator, new_address(), Role.VIEWER)
+        async with application.client() as client:
+            headers = {"Authorization": f"Bearer {credentials.new_api_key()}"}
+            keys = [await client.get("/api/credits", headers=headers) for _ in range(4)]
+        joined = await accept(application, made["token"])
+
+    assert [answer.status_code for answer in keys] == [401, 401, 401, 429]
+    assert joined.status_code == 201
 
 
 async def test_somebody_of_the_account_is_not_invited(

@@ -4,6 +4,7 @@ import asyncio
 import statistics
 import time
 import uuid
+from dataclasses import replace
 from datetime import UTC, datetime
 from http.cookies import SimpleCookie
 
@@ -18,6 +19,7 @@ from api.middleware.bodies import MAX_PUBLIC_JSON_BODY_BYTES
 from api.security.permissions import Scope
 from api.sessions.attempts import AttemptRules
 from tests.integration.api.application import (
+    NO_LIMITS,
     PASSWORD,
     PER_OWNER,
     Application,
@@ -114,7 +116,8 @@ async def test_the_cookie_is_secure_beyond_the_machine(
 ) -> None:
     async with _browser(application, "https://plates.example.com") as browser:
         answer = await _log_in(browser, owner)
-        assert {cookie["secure"] for cookie in _cookies(answer).values()} == {True}
+        cookies = _cookies(answer)
+        assert {cookies[name]["secure"] for name in ("__Host-session", "device")} == {True}
         assert (await browser.get("/api/credits")).status_code == 200
 
 
@@ -147,16 +150,16 @@ async def test_the_cookie_follows_the_scheme_of_the_request(
             read = await browser.get("/api/credits", headers=sent)
             out = await browser.delete(PATH, headers=sent | origin)
 
-    assert set(cookies) == {name, "device"}
-    assert {bool(cookie["secure"]) for cookie in cookies.values()} == {is_secure}
+    # The cookie of plain HTTP, which an attacker can have set, is deleted over HTTPS.
+    assert set(cookies) == {name, "device", "session"}
+    assert {bool(cookies[each]["secure"]) for each in (name, "device")} == {is_secure}
+    assert (cookies["session"]["max-age"] == "0") == is_secure
     assert (cookies[name]["path"], cookies[name]["domain"]) == ("/", "")
     assert (read.status_code, out.status_code) == (200, 204)
     gone = _cookies(out)
-    assert (list(gone), gone[name]["max-age"], bool(gone[name]["secure"])) == (
-        [name],
-        "0",
-        is_secure,
-    )
+    assert set(gone) == {name, "session"}
+    assert {each["max-age"] for each in gone.values()} == {"0"}
+    assert bool(gone[name]["secure"]) == is_secure
 
 
 async def test_nobody_but_a_trusted_proxy_reports_the_scheme(database: Database) -> None:
@@ -198,6 +201,24 @@ async def test_a_page_of_plain_http_changes_nothing_over_https(
     assert statuses == [403, 204]
 
 
+async def test_a_cookie_of_https_needs_an_https_page_behind_a_proxy_that_is_not_trusted(
+    database: Database,
+) -> None:
+    async with running_application(database, _at_home("10.0.0.1")) as app:
+        owner = await app.new_owner()
+        async with _browser(app, "http://plates.example.com") as browser:
+            login = {"email": owner.email, "password": PASSWORD}
+            https = {"Origin": "https://plates.example.com"}
+            token = _cookies(await browser.post(PATH, json=login, headers=https))["__Host-session"]
+            cookie = {"Cookie": f"__Host-session={token.value}"}
+            statuses = [
+                (await browser.delete(PATH, headers=cookie | origin)).status_code
+                for origin in ({"Origin": "http://plates.example.com"}, https)
+            ]
+
+    assert statuses == [403, 204]
+
+
 async def test_an_https_address_of_the_service_ends_plain_http(
     application: Application, owner: Caller
 ) -> None:
@@ -211,7 +232,7 @@ async def test_an_https_address_of_the_service_ends_plain_http(
 
     assert (refused.status_code, refused.json()["code"]) == (403, "cross_site_request")
     assert refused.json()["error"] == "Use HTTPS here: https://plates.example.com."
-    assert set(_cookies(program)) == {"__Host-session", "device"}
+    assert set(_cookies(program)) == {"__Host-session", "device", "session"}
     assert set(_cookies(tunnel)) == {"session", "device"}
 
 
@@ -483,6 +504,23 @@ async def test_strangers_keep_an_owner_out_nowhere_where_they_logged_in(
             await _log_in(browser, owner)
 
     assert statuses == [401, 401, 429]
+
+
+async def test_calls_of_others_at_the_address_keep_no_known_device_out(database: Database) -> None:
+    limits = replace(NO_LIMITS, log_in_per_minute=3)
+    async with running_application(database, Options(limits=limits)) as application:
+        owner = await application.new_owner()
+        wrong = {"email": "a@b.example", "password": "x"}
+        async with _browser(application) as browser, _browser(application) as stranger:
+            await _log_in(browser, owner)
+            strange = [(await stranger.post(PATH, json=wrong)).status_code for _ in range(3)]
+            stranger.cookies.set("device", "made up")
+            strange.append((await stranger.post(PATH, json=wrong)).status_code)
+            known = [(await browser.post(PATH, json=wrong)).status_code for _ in range(4)]
+
+    assert strange == [401, 401, 429, 429]
+    # Its calls have a window of their own.
+    assert known == [401, 401, 401, 429]
 
 
 async def test_the_cookie_of_a_device_opens_nothing(

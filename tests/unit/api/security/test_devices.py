@@ -5,7 +5,7 @@ from uuid import UUID
 import pytest
 from cryptography.fernet import Fernet
 
-from api.sessions.devices import DEVICE_SECONDS, Devices
+from api.security.devices import DEVICE_SECONDS, Devices
 from common.secrets import SecretBox
 
 EMAIL = "owner@example.com"
@@ -34,6 +34,16 @@ def test_a_device_is_known_and_keeps_its_id(devices: Devices) -> None:
 
 def test_a_device_is_known_for_its_account_only(devices: Devices) -> None:
     assert devices.known(devices.cookie(None, "another@example.com", PERSON), EMAIL) is None
+
+
+def test_a_device_tells_who_logged_in_and_nothing_else_does(
+    devices: Devices, box: SecretBox
+) -> None:
+    cookie = devices.cookie(None, EMAIL, PERSON)
+
+    assert devices.person(cookie) == PERSON
+    for made_up in (None, "", "x", box.encrypt("x"), box.encrypt(f"a {PERSON} b")):
+        assert devices.person(made_up) is None
 
 
 def test_another_person_of_the_address_gets_another_id(devices: Devices) -> None:

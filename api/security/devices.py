@@ -36,15 +36,13 @@ class Devices:
 
     def known(self, cookie: str | None, email: str) -> Device | None:
         """Return the device of a cookie; None: no login with the address, or too long ago."""
-        if not cookie:
-            return None
-        try:
-            content = self._box.decrypt(cookie, max_age_seconds=DEVICE_SECONDS)
-        except MisconfiguredError:
-            return None
-        device, _, rest = content.partition(" ")
-        person, _, login = rest.partition(" ")
-        return Device(device, UUID(person)) if login == _login(email) else None
+        device, login = self._read(cookie)
+        return device if login == _login(email) else None
+
+    def person(self, cookie: str | None) -> UUID | None:
+        """Return who logged in on the device of a cookie, with whatever address."""
+        device, login = self._read(cookie)
+        return device.person_id if device is not None and login.startswith(_PURPOSE) else None
 
     def cookie(self, known: Device | None, email: str, person_id: UUID) -> str:
         """Return the cookie of a device on which a person has just logged in.
@@ -54,6 +52,17 @@ class Devices:
         if known is None or known.person_id != person_id:
             known = Device(secrets.token_hex(_ID_BYTES), person_id)
         return self._box.encrypt(f"{known.id} {person_id} {_login(email)}")
+
+    def _read(self, cookie: str | None) -> tuple[Device | None, str]:
+        """Return the device of a cookie, and the login for which it is known."""
+        if not cookie:
+            return None, ""
+        try:
+            content = self._box.decrypt(cookie, max_age_seconds=DEVICE_SECONDS)
+            device, person, login = content.split(" ", 2)
+            return Device(device, UUID(person)), login
+        except (MisconfiguredError, ValueError):
+            return None, ""
 
 
 def _login(email: str) -> str:
