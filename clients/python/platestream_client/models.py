@@ -1,4 +1,4 @@
-# Made by `make client-types` from the API's schemas: sha256 a244b3e3bbd3a965091c05ef6ca0eb03a7b7631ce29dfa18c00c365c146414bd
+# Made by `make client-types` from the API's schemas: sha256 bd8fb6e5b3bec298dfe7efd52146f943448dfe9e64186259d6c9de0aefec5bb9
 
 from __future__ import annotations
 
@@ -871,7 +871,12 @@ class SessionList(TypedDict):
 
 
 SkipCode: TypeAlias = Literal[
-    "invalid_character", "empty_plate", "plate_too_long", "unreadable_row", "limit_reached"
+    "invalid_character",
+    "empty_plate",
+    "plate_too_long",
+    "unreadable_row",
+    "unclear_encoding",
+    "limit_reached",
 ]
 """Reasons for which a row is skipped, for programs."""
 
