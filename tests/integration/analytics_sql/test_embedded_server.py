@@ -138,7 +138,8 @@ class TestCrash:
 class TestFullDisk:
     def test_space_is_left_for_merges(self, lasting_service: ClickHouseService) -> None:
         client = lasting_service.address.client()
-        assert client.command("SELECT keep_free_space FROM system.disks") == 256 * _MIB
+        statement = "SELECT keep_free_space FROM system.disks WHERE name = 'default'"
+        assert client.command(statement) == 256 * _MIB
 
     def test_an_insert_without_space_is_refused(self, service: ClickHouseService) -> None:
         client = service.address.client()
