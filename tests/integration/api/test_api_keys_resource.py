@@ -212,11 +212,11 @@ async def test_a_key_that_ends_prolongs_and_widens_none_beyond_its_end(
 
 
 async def test_a_session_prolongs_any_key(application: Application, owner: Caller) -> None:
-    origin = {"Origin": "http://api.test"}
+    origin = {"Origin": "https://api.test"}
     async with application.client() as browser:
         login = {"email": owner.email, "password": PASSWORD}
-        token = (await browser.post("/api/session", json=login)).cookies["session"]
-        cookie = {"Cookie": f"session={token}"} | origin
+        token = (await browser.post("/api/session", json=login)).cookies["__Host-session"]
+        cookie = {"Cookie": f"__Host-session={token}"} | origin
         made = await browser.post(PATH, json=BODY | {"expiresAt": SAME}, headers=cookie)
         path = f"{PATH}/{made.json()['apiKey']['id']}"
         prolonged = await browser.put(path, json={"expiresAt": None}, headers=cookie)

@@ -127,7 +127,7 @@ async def test_a_session_sees_them_too(
     async with application.client() as browser:
         login = {"email": owner.email, "password": PASSWORD}
         made = await browser.post("/api/session", json=login)
-        cookie = f"session={made.cookies['session']}"
+        cookie = f"__Host-session={made.cookies['__Host-session']}"
         answer = await browser.get(f"{stored}/photo", headers={"Cookie": cookie})
 
     assert (answer.status_code, answer.content) == (200, PHOTO)
