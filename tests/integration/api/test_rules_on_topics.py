@@ -82,12 +82,13 @@ async def test_everything_can_be_published_again(application: Application) -> No
     before = await application.database.run(
         lambda session: session.execute(text("DELETE FROM config_outbox RETURNING value")).all()
     )
-    assert await application.database.run(republish_all) == 2
+    # The account too: until its notification secret is rotated, the alert's record has it.
+    assert await application.database.run(republish_all) == 3
     after = await application.database.run(
         lambda session: session.execute(text("SELECT value FROM config_outbox")).all()
     )
 
-    assert {bytes(row[0]) for row in after} == {bytes(row[0]) for row in before}
+    assert {bytes(row[0]) for row in after} > {bytes(row[0]) for row in before}
 
 
 class _Followed:
