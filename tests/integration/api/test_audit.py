@@ -326,8 +326,8 @@ async def test_pages_filters_and_who_may_read(
     application: Application, owner: Caller, administrator: httpx.AsyncClient
 ) -> None:
     alert = (await administrator.post("/api/alertas", json={"name": "A"})).json()["alert"]
-    for name in "BCD":
-        await administrator.put(f"/api/alertas/{alert['id']}", json={"name": name})
+    for minutes in (1, 2, 3):
+        await administrator.put(f"/api/alertas/{alert['id']}", json={"cooldownMinutes": minutes})
     found: list[dict[str, Any]] = []
     key: str | None = None
     while key is not None or not found:
@@ -336,7 +336,7 @@ async def test_pages_filters_and_who_may_read(
         )
         found += page["entries"]
         key = page["nextKey"]
-    assert [one["changes"][0]["after"] for one in found[:-1]] == list("DCB")
+    assert [one["changes"][0]["after"] for one in found[:-1]] == [3, 2, 1]
     assert found[-1]["action"] == "alert.created"
     for query, count in (
         ({"subject": alert["id"]}, 4),
