@@ -6,7 +6,6 @@ from functools import partial
 from importlib.metadata import version
 
 from fastapi import APIRouter, FastAPI
-from fastapi.routing import APIRoute
 from starlette.middleware.cors import CORSMiddleware
 
 from api.alerts import routes as alerts_routes
@@ -31,7 +30,7 @@ from api.middleware.guard import permission_table
 from api.middleware.process_pages import ProcessPages
 from api.middleware.request_context import ApiMetrics, HeadRequests, RequestContext
 from api.oidc import routes as oidc_routes
-from api.openapi import install_openapi
+from api.openapi import router as openapi_router
 from api.people import routes as people_routes
 from api.pictures import routes as pictures_routes
 from api.recognitions import correction_routes
@@ -66,6 +65,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     health_routes.router,
     docs_routes.router,
     console_routes.router,
+    openapi_router,
 )
 
 _SENT_HEADERS = (
@@ -111,20 +111,18 @@ def create_app(
     app = FastAPI(
         version=version("platestream"),
         lifespan=lifespan,
+        # Not included router by router, which would analyse every route's parameters once more.
+        routes=[route for router in ROUTERS for route in router.routes],
         # Served by a route of ours, behind the same gate as the others.
         openapi_url=None,
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
-        generate_unique_id_function=_operation_id,
         # Traces are ours (common.telemetry): FastAPI's would tell of queries, and so of plates.
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
     )
     app.state.metrics = ApiMetrics()
     app.state.pages = ProcessPages(app.state.metrics.registry)
-    for router in ROUTERS:
-        app.include_router(router)
-    install_openapi(app)
     app.state.permissions = permission_table(app.routes)
     install_error_handlers(app)
     app.add_middleware(HeadRequests)
@@ -142,7 +140,3 @@ def create_app(
 
 async def _readiness(health: Health) -> dict[str, object]:
     return readiness_body(await health.readiness())
-
-
-def _operation_id(route: APIRoute) -> str:
-    return route.name

@@ -161,19 +161,12 @@ _SUCCESSES = {"200": "The answer.", "201": "Made.", "202": "Accepted.", "204": "
 _FROM_FASTAPI = ("HTTPValidationError", "ValidationError")
 
 
-def install_openapi(app: FastAPI) -> None:
-    """Serve the description of ``app``, built once."""
-    app.include_router(router)
-    app.state.openapi = None
-    app.state.openapi_document = None
-
-
 @router.get("/api/openapi.json")
 @requires(Public.ANYBODY)
 async def openapi(request: Request) -> Response:
     """Answer with the OpenAPI description."""
     state = request.app.state
-    if state.openapi_document is None:
+    if getattr(state, "openapi_document", None) is None:
         text = json.dumps(description_of(request.app), ensure_ascii=False, separators=(",", ":"))
         state.openapi_document = Document(text, "application/json")
     document: Document = state.openapi_document
@@ -182,7 +175,7 @@ async def openapi(request: Request) -> Response:
 
 def description_of(app: FastAPI) -> dict[str, Any]:
     """Return the description of ``app``, made once."""
-    if app.state.openapi is None:
+    if getattr(app.state, "openapi", None) is None:
         app.state.openapi = describe(app)
     found: dict[str, Any] = app.state.openapi
     return found

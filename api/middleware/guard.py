@@ -11,7 +11,7 @@ from uuid import UUID
 
 from fastapi import Request, Response
 from fastapi.dependencies.models import Dependant
-from fastapi.routing import APIRoute, iter_route_contexts
+from fastapi.routing import APIRoute
 from pydantic import BaseModel
 from starlette.routing import BaseRoute, Match
 from starlette.types import Scope
@@ -62,6 +62,10 @@ _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 class GuardedRoute(APIRoute):
     """A route that nobody passes without what its endpoint :func:`requires`."""
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Take what FastAPI gives; the id of the operation is the endpoint's name."""
+        super().__init__(*args, **kwargs | {"generate_unique_id_function": _operation_id})
+
     @property
     def access(self) -> Access:
         """The access that the endpoint declares.
@@ -92,6 +96,10 @@ class GuardedRoute(APIRoute):
             return answer
 
         return guarded
+
+
+def _operation_id(route: APIRoute) -> str:
+    return route.name
 
 
 async def _answered(request: Request, access: Access, inner: _Handler) -> Response:
@@ -164,8 +172,7 @@ def permission_table(routes: Sequence[BaseRoute]) -> PermissionTable:
         MisconfiguredError: one does not stand behind the gate; the application does not start.
     """
     access: dict[tuple[str, str], Access] = {}
-    for context in iter_route_contexts(routes):
-        route = context.route
+    for route in routes:
         if not isinstance(route, GuardedRoute):
             raise MisconfiguredError(f"{route!r} does not stand behind the gate")
         access.update({(method, route.path): route.access for method in route.methods or ()})

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from fastapi import APIRouter
-from fastapi.routing import APIRoute, iter_route_contexts
+from fastapi.routing import APIRoute
 
 from api.app import ROUTERS, create_app
 from api.console.assets import ASSETS
@@ -30,8 +30,7 @@ CONSOLE = {*VIEWS, f"{ASSETS}/{{release}}/{{file:path}}"}
 
 
 def _routes() -> list[APIRoute]:
-    app = create_app()
-    routes = [context.route for context in iter_route_contexts(app.routes)]
+    routes = create_app().routes
     assert all(isinstance(route, APIRoute) for route in routes)
     return [route for route in routes if isinstance(route, APIRoute)]
 
