@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help run up servers down status exec logs test test-types test-run check bench bench-cameras bench-recognition client-types clients site console-types schemathesis mutations fault fleet soak security lock jar-sums bootstrap clean train-detector train-reader train-second-reader evaluate test-training image test-image test-charts release resolutions
+.PHONY: help run up servers down status exec logs test test-all test-types test-run check bench bench-cameras bench-recognition client-types clients site console-types schemathesis mutations fault fleet soak security lock jar-sums bootstrap clean train-detector train-reader train-second-reader evaluate test-training image test-image test-charts release resolutions
 
 # Compiled modules are kept: the stack and the tests start hundreds of processes.
 unexport PYTHONDONTWRITEBYTECODE
@@ -47,11 +47,14 @@ exec: ## Run a command with the stack's settings: make exec COMMAND="platestream
 logs: ## Follow the logs; make logs NAME=api for one process
 	$(STACK) logs $(NAME)
 
-test: ## Format, lint, types and all tests, on real servers that it starts itself
+test: ## Format, lint, types and the tests that are not `long`, on real servers that it starts itself
 	$(BOOTSTRAP) test
 	$(PYTHON) -m ruff format --check .
 	$(PYTHON) -m ruff check .
 	@$(MAKE) --no-print-directory --jobs=2 test-types test-run
+
+test-all: ## The same with the long tests: whole stacks, outages, every page of the console
+	@$(MAKE) --no-print-directory test PYTEST='-m "not training and not image and not charts and not fleet" $(PYTEST)'
 
 test-types:
 	$(PYTHON) -m mypy
@@ -76,7 +79,7 @@ fleet: ## A fleet of two machines and three brokers, harmed: ROUNDS=20 of kill, 
 
 security: ## Only the tests that docs/security.md names
 	$(BOOTSTRAP) test
-	$(PYTHON) -m pytest $$(grep -oE '`(unit|integration)/[^`]+' docs/security.md | sed 's#^.#tests/#' | sort -u) $(PYTEST)
+	$(PYTHON) -m pytest -m "not image and not charts and not fleet" $$(grep -oE '`(unit|integration|e2e)/[^`]+' docs/security.md | sed 's#^.#tests/#' | sort -u) $(PYTEST)
 
 soak: ## A day's load in hours on a stack of its own, with a page of curves; HOURS=2, RATE=1: how many days
 	$(BOOTSTRAP) test

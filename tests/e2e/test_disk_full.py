@@ -15,7 +15,7 @@ from tests.e2e.conftest import RoadClip
 from tests.services.receiver import Receiver
 from tests.services.stack import RunningStack
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.e2e, pytest.mark.long, pytest.mark.timeout(400)]
 
 _NEVER_ROOM = {"S3_KEEP_FREE_BYTES": str(1 << 60), "WEBHOOK_ALLOWED_NETWORKS": "127.0.0.0/8"}
 

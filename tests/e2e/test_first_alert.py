@@ -13,7 +13,7 @@ from tests.e2e.api_client import ApiClient
 from tests.e2e.conftest import RoadClip
 from tests.services.stack import RunningStack
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.e2e, pytest.mark.long, pytest.mark.timeout(400)]
 
 _PAGE = Path(__file__).resolve().parents[2] / "docs" / "first-alert.md"
 _EXAMPLE = re.compile(r"^```(bash|python)\n(.*?)^```", re.DOTALL | re.MULTILINE)

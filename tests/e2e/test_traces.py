@@ -19,7 +19,7 @@ from tests.services.receiver import Received, Receiver
 from tests.services.stack import RunningStack
 from tests.services.traces import ReceivedSpan, TraceCollector
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.e2e, pytest.mark.long, pytest.mark.timeout(900)]
 
 _FROM_RECOGNITION_ON = {
     ("platestream-alerts", "process recognitions"),

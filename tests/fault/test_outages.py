@@ -30,7 +30,7 @@ OUTAGE_SECONDS = float(os.environ.get("OUTAGE_SECONDS") or 0)
 SEED = int(os.environ.get("FAULT_SEED") or 1)
 PLATES_PER_SECOND = float(os.environ.get("PLATES_PER_SECOND") or 5)
 
-pytestmark = [pytest.mark.fault, pytest.mark.timeout(900 + 3 * OUTAGE_SECONDS)]
+pytestmark = [pytest.mark.fault, pytest.mark.long, pytest.mark.timeout(900 + 3 * OUTAGE_SECONDS)]
 
 _SHORT_SECONDS = 5.0
 # The API calls Kafka unavailable once it was silent for 10 s (common.kafka.tailer).

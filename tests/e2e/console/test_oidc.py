@@ -9,7 +9,7 @@ from tests.e2e.console.stack import Account, ConsoleStack
 from tests.integration.api.people import invite, logged_in, new_address
 from tests.services.oidc import OidcProvider
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.long]
 
 UNAUTHORISED, FORBIDDEN = "401 (Unauthorized)", "403 (Forbidden)"
 OF_THE_PROVIDER = ("net::ERR_NAME_NOT_RESOLVED", "404 (Not Found)")

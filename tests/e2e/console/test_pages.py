@@ -9,7 +9,7 @@ from tests.e2e.console.browser import ConsolePage, opened_page
 from tests.e2e.console.scene import Scene
 from tests.e2e.console.stack import ConsoleStack
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.long]
 
 # With a text that stands there once all has come.
 PAGES = {

@@ -9,7 +9,7 @@ from tests.e2e.console.browser import ConsolePage, opened_page
 from tests.e2e.console.stack import PASSWORD, Account, ConsoleStack
 from tests.integration.api.people import new_address
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.long]
 
 GONE = "404 (Not Found)"
 FORBIDDEN = "403 (Forbidden)"

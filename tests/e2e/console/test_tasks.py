@@ -1,4 +1,4 @@
-"""What people come to the console for, from the log-in on."""
+"""What people come to the console for, from the log-in on. A tour of six tasks is not ``long``."""
 
 import base64
 import codecs
@@ -116,6 +116,7 @@ def _for_excel(saved: Download) -> list[dict[str, str]]:
     return list(csv.DictReader(data.decode("utf-8-sig").splitlines()))
 
 
+@pytest.mark.long
 def test_a_spreadsheet_takes_no_name_for_a_formula(
     console: ConsolePage, stack: ConsoleStack, account: Account
 ) -> None:
@@ -130,6 +131,7 @@ def test_a_spreadsheet_takes_no_name_for_a_formula(
     assert (saved["plate"], saved["cameraName"]) == (row.plate, "'=1+1")
 
 
+@pytest.mark.long
 def test_what_a_plate_was_seen_together_with(console: ConsolePage, stack: ConsoleStack) -> None:
     account, now = stack.new_account(), now_ms() - 7_200_000
     seen = [
@@ -160,6 +162,7 @@ def test_what_a_plate_was_seen_together_with(console: ConsolePage, stack: Consol
     console.page.wait_for_url("**plate=FOLLOW1**")
 
 
+@pytest.mark.long
 def test_search_without_a_mouse(console: ConsolePage, scene: Scene) -> None:
     console.log_in(scene.account)
     keys = console.page.keyboard
@@ -181,6 +184,7 @@ def test_search_without_a_mouse(console: ConsolePage, scene: Scene) -> None:
     expect(console.page.get_by_role("heading", name="Alerts")).to_be_focused()
 
 
+@pytest.mark.long
 def test_read_who_did_what(console: ConsolePage, account: Account) -> None:
     console.log_in(account)
     alert_id = _alert(console, "Told", plates=["AB12CD"])
@@ -204,6 +208,7 @@ def test_read_who_did_what(console: ConsolePage, account: Account) -> None:
     console.page.wait_for_url(f"**/alerts/{alert_id}")
 
 
+@pytest.mark.long
 def test_why_an_alert_did_not_come(console: ConsolePage, stack: ConsoleStack) -> None:
     account = stack.new_account()
     row = passed(account, CAMERA.id, CAMERA.name, 1, captured_ms=now_ms() - 5000)
@@ -222,6 +227,7 @@ def test_why_an_alert_did_not_come(console: ConsolePage, stack: ConsoleStack) ->
     expect(console.page.get_by_text("400%")).to_be_visible()
 
 
+@pytest.mark.long
 def test_what_an_alert_fired_for(
     console: ConsolePage, stack: ConsoleStack, account: Account
 ) -> None:
@@ -292,6 +298,7 @@ def test_add_a_camera_and_draw_its_zones(
     console.sees("No camera yet.")
 
 
+@pytest.mark.long
 def test_import_cameras(console: ConsolePage, account: Account) -> None:
     console.expected.append(REFUSED)
     console.log_in(account, "/cameras/import")
@@ -305,6 +312,7 @@ def test_import_cameras(console: ConsolePage, account: Account) -> None:
     console.sees("1 camera was added.")
 
 
+@pytest.mark.long
 def test_how_the_installation_is_doing(console: ConsolePage, scene: Scene) -> None:
     console.log_in(scene.account, "/health")
     console.sees("Parts of the service")
@@ -371,6 +379,7 @@ def test_make_an_overnight_alert_after_trying_it(console: ConsolePage, scene: Sc
     console.page.wait_for_url("**/alerts")
 
 
+@pytest.mark.long
 def test_try_the_notifications_of_an_alert(console: ConsolePage, account: Account) -> None:
     console.expected.append(REFUSED)
     console.log_in(account, "/alerts/new")
@@ -393,6 +402,7 @@ def test_try_the_notifications_of_an_alert(console: ConsolePage, account: Accoun
     console.sees("The test is on its way")
 
 
+@pytest.mark.long
 def test_a_new_alert_for_listed_plates_suppresses_the_same_plate_only(
     console: ConsolePage, account: Account
 ) -> None:
@@ -417,6 +427,7 @@ def test_a_new_alert_for_listed_plates_suppresses_the_same_plate_only(
     expect(scope).to_have_value("plate_camera")
 
 
+@pytest.mark.long
 def test_rotate_the_notification_secret(console: ConsolePage, account: Account) -> None:
     console.log_in(account, "/alerts")
     _alert(console, "Notified")
@@ -427,6 +438,7 @@ def test_rotate_the_notification_secret(console: ConsolePage, account: Account) 
     assert _asked(console, "GET", "/api/alertas")["notificationSecret"] not in (before, None)
 
 
+@pytest.mark.long
 def test_a_webhook_from_its_making_to_a_replay(
     console: ConsolePage, stack: ConsoleStack, account: Account
 ) -> None:
@@ -454,6 +466,7 @@ def test_a_webhook_from_its_making_to_a_replay(
     assert console.page.locator(".secret").inner_text() != before
 
 
+@pytest.mark.long
 def test_what_was_sent_of_a_recognition(console: ConsolePage, stack: ConsoleStack) -> None:
     account = stack.new_account()
     row = passed(account, CAMERA.id, CAMERA.name, 0, captured_ms=now_ms() - 5000)
@@ -487,6 +500,7 @@ def test_what_was_sent_of_a_recognition(console: ConsolePage, stack: ConsoleStac
     console.sees("It is on its way")
 
 
+@pytest.mark.long
 def test_correct_a_reading_and_take_it_back(console: ConsolePage, stack: ConsoleStack) -> None:
     account = stack.new_account()
     row = passed(account, CAMERA.id, CAMERA.name, 0, captured_ms=now_ms() - 5000)
@@ -512,6 +526,7 @@ def test_correct_a_reading_and_take_it_back(console: ConsolePage, stack: Console
     expect(console.page.get_by_role("button", name="It was read wrong")).to_be_visible()
 
 
+@pytest.mark.long
 def test_paste_a_table_of_plates(console: ConsolePage, account: Account) -> None:
     console.log_in(account, "/alerts")
     console.follow("New alert")
@@ -539,6 +554,7 @@ def test_paste_a_table_of_plates(console: ConsolePage, account: Account) -> None
     console.sees("3 plates, 1 with a name")
 
 
+@pytest.mark.long
 def test_erase_a_plate(console: ConsolePage, stack: ConsoleStack) -> None:
     account = stack.new_account()
     row = passed(account, CAMERA.id, CAMERA.name, 0, captured_ms=now_ms() - 5000)
@@ -566,6 +582,7 @@ def test_erase_a_plate(console: ConsolePage, stack: ConsoleStack) -> None:
     expect(line).to_contain_text("recognitions: 1, pictures: 2")
 
 
+@pytest.mark.long
 def test_make_a_key_and_revoke_it(console: ConsolePage, account: Account) -> None:
     console.log_in(account, "/keys")
     console.press("New key")
@@ -583,6 +600,7 @@ def test_make_a_key_and_revoke_it(console: ConsolePage, account: Account) -> Non
     expect(line).to_have_count(0)
 
 
+@pytest.mark.long
 def test_the_figures_of_a_month(console: ConsolePage, scene: Scene) -> None:
     console.log_in(scene.account, "/analytics")
     console.sees("By hour of the day")

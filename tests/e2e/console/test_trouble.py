@@ -11,7 +11,7 @@ from tests.e2e.console.scene import Scene
 from tests.e2e.console.stack import PASSWORD, Account, ConsoleStack, passed
 from tests.integration.api.people import browser_of, invite, logged_in, new_address
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.long]
 
 STRANGE = (
     '"><img src=x onerror="document.title=1"><script>document.title=1</script>',

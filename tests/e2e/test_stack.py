@@ -4,7 +4,6 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from contextlib import suppress
 from io import StringIO
 from pathlib import Path
@@ -18,9 +17,9 @@ from deploy.local.servers.base import CLONE
 from deploy.local.settings import LocalStackSettings
 from deploy.local.stack import LocalStack
 from deploy.local.waiting import Progress, StartError
-from tests.services.stack import RunningStack, whole_stack
+from tests.services.stack import RunningStack
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]
 
 _SERVERS = ("kafka", "s3", "postgres", "clickhouse")
 _PROCESSES = (*_SERVERS, *(program.name for program in APPLICATION))
@@ -44,13 +43,6 @@ def _get(stack: RunningStack, path: str) -> int:
         retries=False,
     )
     return int(answer.status)
-
-
-@pytest.fixture(scope="module")
-def running_stack() -> Iterator[RunningStack]:
-    """A stack for the tests of this file, which leave it as they found it."""
-    with whole_stack() as stack:
-        yield stack
 
 
 def test_the_api_answers_the_owners_key(running_stack: RunningStack) -> None:
@@ -175,6 +167,7 @@ def test_a_running_stack_takes_no_other_settings(running_stack: RunningStack) ->
         LocalStack(make_plan(settings, environment), Progress(StringIO())).up()
 
 
+@pytest.mark.long
 @pytest.mark.fault
 def test_processes_killed_all_at_once_run_again_within_a_minute(
     running_stack: RunningStack,
