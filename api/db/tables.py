@@ -234,7 +234,7 @@ class Alert(Base):
     cooldown_minutes: Mapped[float]
     cooldown_scope: Mapped[str]
     match_tolerance: Mapped[int]
-    early: Mapped[bool | None]
+    early: Mapped[bool] = mapped_column(server_default=text("false"))
     rule_cost: Mapped[int] = mapped_column(server_default=text("0"))
     notifications_encrypted: Mapped[str]
     revision: Mapped[int] = mapped_column(server_default=text("1"))
