@@ -107,14 +107,7 @@ class ClickHouseClient:
         self._query_seconds = query_seconds
         self._driver: AsyncClient | None = None
         self._connecting = asyncio.Lock()
-        self._backfilled: set[str] = set()
         self._kept_days = (-math.inf, 0)
-
-    async def is_backfilled(self, name: str) -> bool:
-        """Tell whether a table made of older rows (table ``backfills``) has all of them by now."""
-        if name not in self._backfilled and await self.count("is_backfilled", {"name": name}):
-            self._backfilled.add(name)
-        return name in self._backfilled
 
     async def kept_days(self) -> int:
         """Return how long recognitions are kept at least, as it was a minute ago; 0: for good."""

@@ -50,8 +50,8 @@ _OWNER = re.compile(r"^\s*user_id UUID\b", re.MULTILINE)
 _OF_COLUMNS = re.compile(r"(ADD|DROP|RENAME|MODIFY|COMMENT) COLUMN\b")
 _SETTINGS = re.compile(r"\sSETTINGS\s[^']*$", re.DOTALL)
 
-# Whole on every server: they have no owner.
-_WITHOUT_OWNER: Final = frozenset({"schema_migrations", "backfills"})
+# Whole on every server: it has no owner.
+_WITHOUT_OWNER: Final = frozenset({"schema_migrations"})
 
 
 @dataclass(frozen=True)

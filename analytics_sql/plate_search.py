@@ -24,7 +24,7 @@ Over seven characters one edit finds a few neighbours of a plate, two find some 
 """
 
 BEGIN, END = "^", "$"
-"""Stand before and behind a plate where it is cut into pieces (migration 0010)."""
+"""Stand before and behind a plate where it is cut into pieces (table ``plate_pieces``)."""
 
 
 @dataclass(frozen=True)

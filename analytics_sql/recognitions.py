@@ -272,7 +272,7 @@ async def _listed(
         result = await client.query("recognitions_page", question)
     else:
         pieces = plate_question(wanted.plate, wanted.match).pieces
-        if pieces and not (_is_in_few(wanted) and await client.is_backfilled("plate_pieces")):
+        if not _is_in_few(wanted):
             pieces = {}
         rest = {} if wanted.camera_id is None or _is_in_few(wanted) else {"by_camera": True}
         result = await client.query("recognitions_page_by_index", {**question, **pieces, **rest})

@@ -19,8 +19,8 @@ WHERE user_id = {user_id:UUID}
               JSONExtractString(delivery, 'trigger', 'recognition', 'plate'),
               JSONExtractString(delivery, 'trigger', 'early', 'plate')
           ],
-          JSONExtract(delivery, 'recognition', 'sighted', 'Array(Tuple(plate String))').plate,
-          JSONExtract(delivery, 'trigger', 'recognition', 'sighted', 'Array(Tuple(plate String))').plate,
+          JSONExtract(delivery, 'recognition', 'provisionalPlates', 'Array(Tuple(plate String))').plate,
+          JSONExtract(delivery, 'trigger', 'recognition', 'provisionalPlates', 'Array(Tuple(plate String))').plate,
           JSONExtract(delivery, 'trigger', 'alert', 'plates', 'Array(String)')
       )
   )

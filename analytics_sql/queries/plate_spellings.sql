@@ -15,8 +15,8 @@ ARRAY JOIN arrayFilter(
           JSONExtractString(delivery, 'trigger', 'recognition', 'plate'),
           JSONExtractString(delivery, 'trigger', 'early', 'plate')
       ],
-      JSONExtract(delivery, 'recognition', 'sighted', 'Array(Tuple(plate String))').plate,
-      JSONExtract(delivery, 'trigger', 'recognition', 'sighted', 'Array(Tuple(plate String))').plate,
+      JSONExtract(delivery, 'recognition', 'provisionalPlates', 'Array(Tuple(plate String))').plate,
+      JSONExtract(delivery, 'trigger', 'recognition', 'provisionalPlates', 'Array(Tuple(plate String))').plate,
       JSONExtract(delivery, 'trigger', 'alert', 'plates', 'Array(String)')
   )
 ) AS plate

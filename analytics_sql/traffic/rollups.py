@@ -29,8 +29,6 @@ _LATE_MS: Final = 60_000
 """Most rows are written so soon after they were captured; each that is later is counted again."""
 _CHUNK: Final = 96
 _FIRST_RUN_MS: Final = 3_600_000
-_PIECES: Final = "plate_pieces"
-_SLICE_PLATES: Final = 200_000
 
 
 @dataclass(frozen=True)
@@ -59,20 +57,6 @@ async def owners_written_since(client: ClickHouseClient, since_ms: int) -> tuple
         TransientError: ClickHouse is unavailable or busy.
     """
     return tuple(row[0] for row in await client.rows("traffic_owners", {"since_ms": since_ms}))
-
-
-async def cut_plates(client: ClickHouseClient) -> None:
-    """Cut the plates into pieces that were there before the table of pieces. Repeatable.
-
-    Raises:
-        TransientError: ClickHouse is unavailable or busy.
-    """
-    if await client.is_backfilled(_PIECES):
-        return
-    slices = 1 + await client.count("plate_slices", {}) // _SLICE_PLATES
-    for number in range(slices):
-        await client.command("add_plate_pieces", {"slices": slices, "slice": number})
-    await client.command("note_backfilled", {"name": _PIECES})
 
 
 async def server_time_ms(client: ClickHouseClient) -> int:

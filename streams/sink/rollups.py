@@ -10,7 +10,6 @@ from analytics_sql.client import ClickHouseClient
 from analytics_sql.erasure import Subject, erase_derived, list_erasures
 from analytics_sql.traffic.frequent_plates import SETTLE_MS
 from analytics_sql.traffic.rollups import (
-    cut_plates,
     owners_written_since,
     rank_plates,
     roll_up,
@@ -61,7 +60,6 @@ class RollupKeeper:
         # What was touched a moment ago is counted once it has settled, so it is looked at again.
         self._since_ms = now_ms - 3 * SETTLE_MS
         self._unfinished = frozenset(unfinished)
-        await cut_plates(client)
 
     async def _roll_up(self, owner_id: UUID) -> bool:
         if await self._is_erased(owner_id):

@@ -27,7 +27,7 @@ from analytics_sql.recognitions import (
     list_recognitions,
 )
 from analytics_sql.traffic.analytics import OwnerSpan, count_traffic
-from analytics_sql.traffic.rollups import cut_plates, rank_plates, roll_up
+from analytics_sql.traffic.rollups import rank_plates, roll_up
 from common.plates.matching import MatchMode
 from common.settings import ClickHouseSettings, DatabaseSettings
 from tests.e2e.api_client import ApiClient
@@ -126,11 +126,8 @@ def _many_wildcards(plate: str) -> str:
 
 
 async def prepare(address_settings: ClickHouseSettings) -> list[tuple[str, int, UUID]]:
-    """Bring pieces and rollups up to date, and return some rows of the big owner."""
+    """Bring the rollups up to date, and return some rows of the big owner."""
     client = ClickHouseClient(address_settings, query_seconds=3600)
-    began = time.monotonic()
-    await cut_plates(client)
-    print(f"plates cut into pieces in {time.monotonic() - began:.0f} s", flush=True)
     began = time.monotonic()
     while not await roll_up(client, BIG_OWNER):
         pass

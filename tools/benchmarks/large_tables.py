@@ -18,7 +18,7 @@ from uuid import UUID
 from clickhouse_connect.driver.client import Client
 
 from analytics_sql.client import connect_for_schema
-from analytics_sql.migrate import create_database, migrate, migrations
+from analytics_sql.migrate import create_database, migrate
 from tests.services.clickhouse import ClickHouseAddress, ClickHouseService
 
 DATABASE = "benchmark"
@@ -34,17 +34,6 @@ _MEMORY_BYTES = 2 << 30
 _BATCH_ROWS = 500_000
 _THREADS = "SETTINGS max_threads = 4, max_insert_threads = 4"
 _PLATES = len(LETTERS) ** 7
-_SEARCH_MIGRATION = "search_by_plate_and_camera"
-# Not after the merges that are running.
-_AT_ONCE = "SETTINGS mutations_sync = 0, alter_sync = 0"
-_VIEW = "plate_pieces_of_recognitions"
-_WITHOUT_INDEXES = (
-    "KILL MUTATION WHERE database = currentDatabase() AND table = 'recognitions'",
-    "TRUNCATE TABLE backfills",
-    f"DROP VIEW IF EXISTS {_VIEW}",
-    f"ALTER TABLE recognitions DROP PROJECTION IF EXISTS times_by_camera {_AT_ONCE}",
-    f"ALTER TABLE recognitions DROP PROJECTION IF EXISTS times_by_plate {_AT_ONCE}",
-)
 _POLL_SECONDS = 10
 _UNDONE = (
     "SELECT (SELECT count() FROM system.merges) +"
@@ -92,9 +81,6 @@ def _number(client: Client, query: str) -> int:
 
 def _insert_missing(client: Client, rows: int, end_ms: int) -> None:
     there = _number(client, "SELECT count() FROM recognitions")
-    # What the search adds is made afterwards, all at once, as for rows that a migration finds.
-    for statement in _WITHOUT_INDEXES if there < rows else ():
-        client.command(statement)
     step = DAYS * DAY_MS / rows
     for first in range(there, rows, _BATCH_ROWS):
         began = time.monotonic()
@@ -103,14 +89,6 @@ def _insert_missing(client: Client, rows: int, end_ms: int) -> None:
         client.command(_outcomes(first, count, end_ms - rows * step, step))
         rate = count / (time.monotonic() - began)
         print(f"{first + count} rows, {rate:.0f} a second", flush=True)
-    _index(client)
-
-
-def _index(client: Client) -> None:
-    if _number(client, f"SELECT count() FROM system.tables WHERE name = '{_VIEW}'") == 0:
-        (search,) = [one for one in migrations() if one.name == _SEARCH_MIGRATION]
-        for statement in search.up:
-            client.command(statement)
     while left := _number(client, _UNDONE):
         print(f"{left} merges and changes", flush=True)
         time.sleep(_POLL_SECONDS)

@@ -20,9 +20,9 @@ from analytics_sql.deliveries import (
     list_deliveries,
     list_deliveries_of,
 )
-from analytics_sql.migrate import migrate, roll_back
+from analytics_sql.migrate import migrate
 from common.records.alerts import AlertTrigger
-from common.records.codec import decode, encode
+from common.records.codec import decode
 from common.records.deliveries import (
     AppriseTarget,
     AttemptOutcome,
@@ -215,34 +215,3 @@ async def test_an_alerts_own_notifications_by_the_alert(client: ClickHouseClient
     assert await delivery_content(client, place, alert_delivery.id) is None
     other = DeliveryPlace(user_id=OWNER, alert_id=alert(2).alert_id)
     assert await list_deliveries(client, DeliveryFilter(place=other, from_ms=0), 10) == ()
-
-
-async def test_notifications_of_an_older_release_are_found_as_well(
-    clickhouse_address: ClickHouseAddress,
-) -> None:
-    mail, *_ = _notifications()
-    schema = connect_for_schema(clickhouse_address.settings())
-    schema.database = clickhouse_address.database
-    migrate(schema, retention_days=36_500)
-    _keep_old_rows(schema)
-    roll_back(schema, 6)
-    schema.command(
-        "INSERT INTO delivery_attempts (user_id, delivery_id, id, endpoint, event, cause,"
-        " occurred, outcome, delivery) VALUES ({user:UUID}, {id:UUID}, {id:UUID}, 'email-1',"
-        " 'alert.triggered', 'event', fromUnixTimestamp64Milli({ms:Int64}), 'dead',"
-        " {content:String})",
-        parameters={
-            "user": OWNER,
-            "id": mail.id,
-            "ms": mail.occurred_ms,
-            "content": encode(mail).decode(),
-        },
-    )
-    migrate(schema, retention_days=36_500)
-    schema.close()
-    client = ClickHouseClient(clickhouse_address.settings())
-    place = DeliveryPlace(user_id=OWNER, alert_id=alert(1).alert_id)
-    found = await list_deliveries(client, DeliveryFilter(place=place, from_ms=0), 10)
-    await client.close()
-
-    assert [one.id for one in found] == [mail.id]

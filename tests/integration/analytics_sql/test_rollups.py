@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from analytics_sql.client import ClickHouseClient, Rows, connect_for_schema
 from analytics_sql.erasure import Erasure, erase_recognitions, note_erasure
-from analytics_sql.migrate import migrate, roll_back
+from analytics_sql.migrate import migrate
 from analytics_sql.outcomes import OutcomeRow, insert_outcomes
 from analytics_sql.recognitions import (
     RecognitionFilter,
@@ -22,7 +22,6 @@ from analytics_sql.recognitions import (
     insert_recognitions,
     list_recognitions,
 )
-from analytics_sql.rows import RECOGNITIONS, Table
 from analytics_sql.traffic.analytics import (
     QUARTER_MS,
     CameraCount,
@@ -33,7 +32,7 @@ from analytics_sql.traffic.analytics import (
     Traffic,
     count_traffic,
 )
-from analytics_sql.traffic.rollups import RollupBounds, cut_plates, rank_plates, roll_up
+from analytics_sql.traffic.rollups import RollupBounds, rank_plates, roll_up
 from common.errors import TransientError
 from common.plates.matching import MatchMode
 from common.records.ids import NIL_UUID, image_call_id, recognition_id
@@ -48,9 +47,7 @@ SPAN_MS = 30 * DAY_MS
 PLATES = ("AA1", "BB2", "CC3", "DD4", "EE5", "FF6")
 CAMERAS = tuple(UUID(int=number) for number in (10, 11, 12))
 TOP = 2
-_BEFORE_PIECES = 9
 # Columns that came later: a release of that time names none of them.
-_LATER_COLUMNS = frozenset({"region_confidence", "alternatives", "direction"})
 # Everything is ranked, anew each time, and nothing is waited for: what a test inserts is there.
 BOUNDS = RollupBounds(
     quarters=1600, ranked_plates=3, ranked_from_rows=1, rank_age_ms=0, settle_ms=1
@@ -277,34 +274,6 @@ def test_the_answer_is_that_of_counting_every_row(clickhouse_address: ClickHouse
             holds()
         finally:
             runner.run(client.close())
-
-
-async def test_rows_from_before_the_pieces_are_found_before_and_after_they_are_cut(
-    clickhouse_address: ClickHouseAddress,
-) -> None:
-    owner = UUID(int=1)
-    schema = connect_for_schema(clickhouse_address.settings())
-    schema.database = clickhouse_address.database
-    migrate(schema, retention_days=36_500)
-    roll_back(schema, _BEFORE_PIECES)
-    client = ClickHouseClient(clickhouse_address.settings())
-    rows = [recognition_row(owner, _now_ms() - n, f"AB{n:03}", CAMERAS[0]) for n in range(300)]
-    columns = [column for column in RECOGNITIONS.columns if column.name not in _LATER_COLUMNS]
-    await client.insert(Table(RECOGNITIONS.name, columns), rows)
-    migrate(schema, retention_days=36_500)
-    schema.close()
-    wanted = RecognitionFilter(owner, "AB12?", match=MatchMode.WILDCARD)
-
-    before = await list_recognitions(client, wanted, None, 200)
-    await cut_plates(client)
-    after = await list_recognitions(client, wanted, None, 200)
-
-    assert {row.plate for row in before.rows} == {f"AB12{n}" for n in range(10)}
-    assert after == before
-    assert await client.is_backfilled("plate_pieces")
-    plates = await client.run("SELECT uniqExact(plate) FROM plate_pieces")
-    assert plates.rows[0][0] == len(rows)
-    await client.close()
 
 
 async def test_what_is_rolled_up_while_it_is_counted_is_counted_once(

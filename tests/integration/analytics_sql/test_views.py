@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 import pytest
 from clickhouse_connect.driver.client import Client
 
-from analytics_sql.migrate import migrate, roll_back
+from analytics_sql.migrate import migrate
 from common.records.ids import NIL_UUID, recognition_id
 from common.records.object_keys import crop_key, photo_key
 from tests.services.clickhouse import ClickHouseAddress
@@ -276,14 +276,3 @@ def test_every_column_is_described_in_the_database_and_on_the_page(
     for name, _, _, _, comment, *_ in columns:
         assert comment, name
         assert f"`{name}`" in listed, name
-
-
-def test_the_views_are_dropped_and_made_again_without_the_rows(client: Client) -> None:
-    _insert(client, "recognitions", user_id=OWNER, id=UUID(int=1), ts=_time(START_MS))
-
-    roll_back(client, 7)
-    tables = {row[0] for row in client.query("SHOW TABLES").result_rows}
-    assert not tables & set(VIEWS)
-    migrate(client, retention_days=36_500)
-
-    assert client.command("SELECT count() FROM analysis_recognitions") == 1

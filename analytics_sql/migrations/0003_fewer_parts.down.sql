@@ -1,1 +1,0 @@
-ALTER TABLE recognitions MODIFY SETTING merge_selector_base = 5;

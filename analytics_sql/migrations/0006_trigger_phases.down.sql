@@ -1,1 +1,0 @@
-ALTER TABLE alert_triggers DROP COLUMN IF EXISTS phase;

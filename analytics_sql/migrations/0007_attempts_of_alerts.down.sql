@@ -1,1 +1,0 @@
-ALTER TABLE delivery_attempts DROP COLUMN IF EXISTS alert_id;

@@ -1,2 +1,0 @@
-DROP TABLE IF EXISTS erasures SYNC;
-DROP TABLE IF EXISTS erased_images SYNC;

@@ -1,4 +1,0 @@
-DROP VIEW IF EXISTS analysis_cameras SYNC;
-DROP VIEW IF EXISTS analysis_alerts SYNC;
-DROP TABLE IF EXISTS cameras SYNC;
-DROP TABLE IF EXISTS alerts SYNC;
