@@ -129,8 +129,7 @@ class RecognitionRow(msgspec.Struct, frozen=True, kw_only=True):
     """One recognition as stored. Times are Unix ms, UTC; confidences 0..1; ``plate`` normalised.
 
     ``box`` is in pixels of the frame. Pages are read without ``alternatives``. A key is None where
-    there is no image; ``region_confidence`` and ``direction`` are None in rows from before those
-    columns too.
+    there is no image.
     """
 
     id: Annotated[UUID, Column(UUIDS)]

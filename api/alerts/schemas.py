@@ -165,11 +165,8 @@ _SHOWN_AS: Mapping[str, Any] = {
     ],
     "cooldown_minutes": ShortNumber,
     "early": Annotated[
-        bool | None,
-        Field(
-            description="Triggers as soon as two readings agree, before the vehicle is gone; null:"
-            " as PLATESTREAM_EARLY_ALERTS says, in an alert from before the field."
-        ),
+        bool,
+        Field(description="Triggers as soon as two readings agree, before the vehicle has left."),
     ],
 }
 _AlertFields = create_model(

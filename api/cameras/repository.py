@@ -18,7 +18,6 @@ from api.outbox.outbox import enqueue
 from common.records.cameras import CameraState
 from common.records.frames import Zone
 from common.records.topics import CONFIG_CAMERAS
-from common.urls.streams import mask_password
 
 
 @dataclass(frozen=True)
@@ -223,9 +222,6 @@ def _columns(values: CameraValues) -> dict[str, Any]:
 def _row(camera: Camera) -> CameraRow:
     zones = msgspec.convert(camera.zones, tuple[Zone, ...])
     columns = {field.name: getattr(camera, field.name) for field in fields(CameraValues)}
-    for name in ("stream_url_shown", "motion_url_shown"):
-        # Earlier releases masked fewer parameters.
-        columns[name] = columns[name] and mask_password(columns[name])
     return CameraRow(
         id=camera.id,
         owner_id=camera.owner_id,

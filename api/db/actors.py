@@ -13,7 +13,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Session
 
 SETTING = "platestream.actor"
-"""The setting of a transaction that the triggers read (migration 0014)."""
+"""The setting of a transaction that the triggers read (migration 0001)."""
 
 
 class ActorKind(StrEnum):

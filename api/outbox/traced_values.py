@@ -1,7 +1,6 @@
 """The trace of a row of the outbox: one more field behind those of its record.
 
-So it survives with the row, in a table that knows nothing of traces; a relay of an older release
-publishes a record with a field that readers pass over.
+So it survives with the row, in a table that knows nothing of traces.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""What the audit log calls what somebody did; migration 0014 has the names of changed rows."""
+"""What the audit log calls what somebody did; migration 0001 has the names of changed rows."""
 
 from enum import StrEnum
 

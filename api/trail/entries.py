@@ -1,6 +1,6 @@
 """Entries of the audit log in PostgreSQL: written, and deleted in two ways.
 
-Changes of rows need none of this: triggers write their entries (migrations 0014 and 0023). They
+Changes of rows need none of this: triggers write their entries (migration 0001). They
 also reject every other change of the log, by this process too.
 """
 

@@ -45,7 +45,7 @@ class PastTriggers(Record, frozen=True, kw_only=True):
     there were too many. ``kept_until_ms`` is when all of it may be forgotten.
     """
 
-    triggers: tuple[PastTrigger, ...] = msgspec.field(name="firings", default=())
+    triggers: tuple[PastTrigger, ...] = ()
     forgotten_before_ms: int = 0
     kept_until_ms: int = 0
 
@@ -63,7 +63,7 @@ class CandidateOutcome(StrEnum):
     CORRECTED = "corrected"
     WITHDRAWN = "withdrawn"
     """It triggered early; the pass is resolved (:class:`~common.records.alerts.TriggerPhase`)."""
-    RESOLVED = "settled"
+    RESOLVED = "resolved"
     """Nothing is left to publish: the pass is resolved, or had triggered nothing."""
 
 

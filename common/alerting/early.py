@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-import msgspec
-
 from common.alerting.cooldown import RETENTION_MS, PastTrigger
 from common.records.alerts import CandidateKind, EarlyTrigger, TriggerPhase
 from common.records.codec import Record
@@ -40,8 +38,8 @@ class PassState(Record, frozen=True, kw_only=True):
     phase: TriggerPhase | None
     plate: str
     scope: str
-    trigger: PastTrigger = msgspec.field(name="firing")
-    resolved_ms: int = msgspec.field(name="settledMs", default=0)
+    trigger: PastTrigger
+    resolved_ms: int = 0
     kept_until_ms: int = 0
 
     @property

@@ -1,4 +1,4 @@
-"""``python -m common.kafka``: creates missing topics, bounds those of older releases by bytes."""
+"""``python -m common.kafka``: creates missing topics."""
 
 from typing import NoReturn
 
@@ -11,7 +11,7 @@ from common.errors import (
     MisconfiguredError,
     TransientError,
 )
-from common.kafka.clients import bound_topics, create_topics
+from common.kafka.clients import create_topics
 from common.logs import configure_logging
 from common.settings import KafkaSettings, ProcessSettings, load_settings
 
@@ -23,12 +23,11 @@ class _TopicSettings(KafkaSettings, ProcessSettings):
 
 
 def main() -> None:
-    """Bring the topics to this release; the command line of ``python -m common.kafka``."""
+    """Create missing topics; the command line of ``python -m common.kafka``."""
     settings = load_settings(_TopicSettings)
     configure_logging(settings)
     try:
         log.info("topics_created", topics=create_topics(settings))
-        log.info("topics_bounded", topics=bound_topics(settings))
     except MisconfiguredError as error:
         _end(error, EXIT_MISCONFIGURED)
     except (TransientError, KafkaError) as error:

@@ -10,7 +10,7 @@ from kafka import ConsumerRebalanceListener as ConsumerRebalanceListener
 from kafka import KafkaAdminClient, KafkaProducer
 from kafka import KafkaConsumer as KafkaConsumer
 from kafka import TopicPartition as TopicPartition
-from kafka.admin import ConfigResource, ConfigResourceType, NewTopic
+from kafka.admin import NewTopic
 from kafka.consumer.fetcher import ConsumerRecord as ConsumerRecord
 from kafka.errors import InvalidReplicationFactorError, TopicAlreadyExistsError
 from kafka.errors import KafkaError as KafkaError
@@ -38,8 +38,6 @@ back)."""
 # The default of 30 s would keep a client waiting that long after the broker is back.
 _RECONNECT_BACK_OFF_MAX_MS = 1_000
 _RETENTION_BYTES = "retention.bytes"
-# What kafka-python says of a change that was made.
-_DONE = "OK"
 METADATA_MAX_AGE_MS = 5_000
 """The maximum age of a client's metadata. A broker that has just come back may name a topic
 only later: a group that shares out its work then gives nobody that topic's partitions, and looks
@@ -182,43 +180,6 @@ def create_topics(settings: KafkaSettings) -> tuple[str, ...]:
         return created
     finally:
         admin.close()
-
-
-def bound_topics(settings: KafkaSettings) -> tuple[str, ...]:
-    """Bound by bytes the topics that have no bound but should; return their full names.
-
-    For topics that were made by an older release. A bound that an operator has chosen stays. What
-    Kafka does not let us see or change stays too.
-    """
-    admin = open_admin(settings, "admin")
-    try:
-        existing = set(admin.list_topics())
-        wanted = {
-            topic_name(settings, topic): str(topic.retention_bytes)
-            for topic in TOPICS
-            if topic.retention_bytes >= 0 and topic_name(settings, topic) in existing
-        }
-        unbounded = [name for name in wanted if _is_unbounded(admin, name)]
-        changes = [
-            ConfigResource(ConfigResourceType.TOPIC, name, {_RETENTION_BYTES: wanted[name]})
-            for name in unbounded
-        ]
-        answers = admin.alter_configs(changes)["topic"] if changes else {}
-        for name, answer in answers.items():
-            if answer != _DONE:
-                log.warning("topic_not_bounded", topic=name, error=answer)
-        return tuple(name for name in unbounded if answers[name] == _DONE)
-    finally:
-        admin.close()
-
-
-def _is_unbounded(admin: KafkaAdminClient, name: str) -> bool:
-    resource = ConfigResource(ConfigResourceType.TOPIC, name, {_RETENTION_BYTES: None})
-    found = admin.describe_configs([resource], config_filter="all")["topic"].get(name, {})
-    if _RETENTION_BYTES not in found:
-        log.warning("topic_not_bounded", topic=name, error="its configuration is not shown")
-        return False
-    return bool(int(found[_RETENTION_BYTES]["value"]) < 0)
 
 
 def table_replication(settings: KafkaSettings, name: str) -> Replication | None:

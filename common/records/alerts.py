@@ -113,8 +113,7 @@ class AlertFields(_OwnedAlert, frozen=True, kw_only=True):
     may not see belongs to :class:`AlertConfig`. ``plates`` are as the client wrote them: compare
     them after :func:`common.plates.normalise.normalise_plate`; ``*`` and ``?`` stand for any
     characters and for one. ``timezone`` is an IANA name and is always set; ``schedule`` counts
-    only where ``schedule_enabled``. ``early``: may trigger before the pass is over; None: as the
-    setting says, in an alert that is older than the field.
+    only where ``schedule_enabled``. ``early``: may trigger before the pass is over.
     """
 
     name: str
@@ -131,7 +130,7 @@ class AlertFields(_OwnedAlert, frozen=True, kw_only=True):
     cooldown_minutes: float
     cooldown_scope: CooldownScope
     match_tolerance: int
-    early: bool | None = None
+    early: bool = False
 
 
 ALERT_FIELDS: Final[Mapping[str, Any]] = {
@@ -159,7 +158,7 @@ class AlertConfig(AlertFields, frozen=True, kw_only=True):
     revision: int
     created_ms: int
     plate_names: dict[str, str] = msgspec.field(default_factory=dict)
-    is_reference: bool = msgspec.field(name="reference", default=False)
+    is_reference: bool = False
 
     def plate_name(self, plate: str) -> str | None:
         """Return the name that the list has for a plate, if any."""
@@ -200,15 +199,6 @@ def with_content(reference: AlertConfig, content: AlertConfig) -> AlertConfig:
     return msgspec.structs.replace(reference, is_reference=False, name=name, **fields)
 
 
-class EarlyAlerts(StrEnum):
-    """The alerts that may trigger before a vehicle is gone."""
-
-    OFF = "off"
-    SPECIFIC = "specific"
-    """Those that match the plates in their list: a misreading seldom gives one of these."""
-    ALL = "all"
-
-
 class TriggerPhase(StrEnum):
     """The phase of a trigger: provisional, or resolved in one way or another."""
 
@@ -237,7 +227,7 @@ class ProvisionalKind(StrEnum):
 
     AGREED = "agreed"
     """Enough of its readings agree on a plate; the vehicle is still there."""
-    RESOLVED = "settled"
+    RESOLVED = "resolved"
     """A pass that was reported as agreed is over and is no recognition of its own."""
 
 
@@ -252,7 +242,7 @@ class ProvisionalRecognition(Record, frozen=True, kw_only=True):
 
     kind: ProvisionalKind
     recognition: Recognition
-    final_recognition: Recognition | None = msgspec.field(name="cameOut", default=None)
+    final_recognition: Recognition | None = None
 
 
 class CandidateKind(StrEnum):
@@ -262,7 +252,7 @@ class CandidateKind(StrEnum):
     """A recognition matches it."""
     EARLY = "early"
     """A pass that is not over matches it."""
-    RESOLVED = "settling"
+    RESOLVED = "resolved"
     """A pass that had triggered it early is over, and is not a recognition that matches it now."""
 
 
@@ -282,8 +272,8 @@ class AlertCandidate(Record, frozen=True, kw_only=True):
     published_ms: int
     kind: CandidateKind = CandidateKind.FINAL
     may_be_early: bool = False
-    final_recognition: Recognition | None = msgspec.field(name="cameOut", default=None)
-    is_match: bool = msgspec.field(name="isSetOff", default=False)
+    final_recognition: Recognition | None = None
+    is_match: bool = False
 
     @property
     def passed(self) -> Recognition:

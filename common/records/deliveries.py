@@ -142,7 +142,7 @@ class DeliveryAttempt(Record, frozen=True, kw_only=True):
 
     ``number`` counts from 1. ``status`` is the HTTP status where there was one, or SMTP's reply;
     ``error`` a sentence for a person. ``webhook_revision`` is that of the webhook when it was sent,
-    None for other targets and in records of earlier releases. Times are Unix ms, UTC.
+    None for other targets. Times are Unix ms, UTC.
     """
 
     id: UUID

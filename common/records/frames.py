@@ -59,7 +59,7 @@ class FrameMeta(Record, frozen=True, kw_only=True):
     time in ms, UTC, and never falls for one camera and one ingest worker. ``deleted``: an end after
     which the camera never comes back, so that nothing of it need be remembered. ``still``: a tick
     while the camera's frames are looked at, and nothing moves in them. ``counts`` are those up to
-    this record, itself included; None in records of older releases. ``changed`` are the parts of a
+    this record, itself included. ``changed`` are the parts of a
     frame, in its pixels, that differ from the frames sent before; None: all of it may.
     """
 

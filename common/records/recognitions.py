@@ -83,7 +83,7 @@ class Recognition(Record, frozen=True, kw_only=True):
     plate_type: str = "car"
     source: RecognitionSource = RecognitionSource.CAMERA
     direction: Direction | None = None
-    provisional_plates: tuple[ProvisionalPlate, ...] = msgspec.field(name="sighted", default=())
+    provisional_plates: tuple[ProvisionalPlate, ...] = ()
 
 
 class PassOutcome(Record, frozen=True, kw_only=True):

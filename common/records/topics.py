@@ -1,7 +1,6 @@
 """The Kafka topics: who writes them, what is on them, how long they keep it.
 
-``python -m common.kafka`` creates what is missing, and bounds by bytes what an older release made
-without a bound (see :mod:`common.kafka.clients`).
+``python -m common.kafka`` creates what is missing (see :mod:`common.kafka.clients`).
 """
 
 from dataclasses import dataclass

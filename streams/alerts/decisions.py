@@ -34,7 +34,6 @@ from common.records.alerts import (
     CandidateKind,
     EarlyTrigger,
     TriggerPhase,
-    by_reference,
 )
 from common.records.ids import trigger_id
 from streams.alerts.metrics import AlertMetrics
@@ -271,8 +270,7 @@ def _trigger(
     return AlertTrigger(
         id=trigger_id(trigger.captured_ms, alert.alert_id, UUID(trigger.recognition_id)),
         owner_id=alert.owner_id,
-        # Candidates of the former release hold all of it.
-        alert=by_reference(alert),
+        alert=alert,
         recognition=candidate.passed,
         decided_ms=decided_ms,
         is_late=trigger.is_late,

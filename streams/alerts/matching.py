@@ -18,8 +18,6 @@ from common.records.alerts import (
     AlertCandidate,
     AlertConfig,
     CandidateKind,
-    EarlyAlerts,
-    PlateMatchMode,
     ProvisionalKind,
     ProvisionalRecognition,
     by_reference,
@@ -90,10 +88,10 @@ class RuleMatcher:
         publish: Publish,
         metrics: AlertMetrics,
         *,
-        early: EarlyAlerts,
+        early: bool,
         now_ms: Callable[[], int],
     ) -> None:
-        """``early`` says which rules may trigger before a pass is over."""
+        """``early``: rules that ask for it may trigger before a pass is over."""
         self._rules = rules
         self._publish = publish
         self._metrics = metrics
@@ -191,12 +189,7 @@ class RuleMatcher:
                 yield rule
 
     def _may_be_early(self, alert: AlertConfig) -> bool:
-        if self._early is EarlyAlerts.OFF:
-            return False
-        if alert.early is not None:
-            return alert.early
-        is_specific = alert.plate_match_mode is PlateMatchMode.SPECIFIC
-        return is_specific or self._early is EarlyAlerts.ALL
+        return self._early and alert.early
 
 
 def _provisional_plates(seen: Recognition) -> Iterator[SeenPlate]:

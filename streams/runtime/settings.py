@@ -5,7 +5,6 @@ from pathlib import Path
 from pydantic import Field
 
 from common.metrics import HealthPageSettings
-from common.records.alerts import EarlyAlerts
 from common.settings import Fragment, KafkaSettings, ProcessSettings
 from common.telemetry.settings import TraceSettings
 
@@ -13,11 +12,10 @@ from common.telemetry.settings import TraceSettings
 class EarlyAlertSettings(Fragment):
     """The early alerts: reported by the recognition stage, triggered by the alerts stage."""
 
-    early_alerts: EarlyAlerts = Field(
-        EarlyAlerts.SPECIFIC,
-        description="off: no alert triggers before the vehicle is gone, whatever it asks. Else an "
-        "alert's field early decides; of alerts from before that field, specific lets those "
-        "trigger early whose plateMatchMode is specific, all every one.",
+    early_alerts: bool = Field(
+        True,
+        description="Let alerts with `early` trigger before the vehicle has left. If false, all "
+        "alerts trigger after the pass.",
     )
 
 

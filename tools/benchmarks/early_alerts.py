@@ -110,7 +110,8 @@ def _published_frame(kafka: KafkaSettings) -> FrameReference:
 
 
 def _rule(number: int, **changes: Any) -> AlertConfig:
-    rule = alert(number, plate_match_mode=PlateMatchMode.SPECIFIC, plates=("*",), **changes)
+    fields = {"plate_match_mode": PlateMatchMode.SPECIFIC, "plates": ("*",), "early": True}
+    rule = alert(number, **(fields | changes))
     return msgspec.structs.replace(rule, cooldown_minutes=0)
 
 

@@ -64,8 +64,7 @@ export function bodyOf(form) {
     plates: list.plates,
     plateNames: list.names,
     matchTolerance: Number(form.matchTolerance),
-    // Null is that of an alert from before the field, which is left as it is.
-    ...(form.early === null ? {} : { early: form.early }),
+    early: form.early,
     cameraScope: form.cameraScope,
     cameraIds: form.cameraScope === "specific" ? form.cameraIds : [],
     scheduleEnabled: form.scheduleEnabled,
@@ -132,7 +131,7 @@ export function AlertFields({ form, onForm, failure, cameras, accountZone, sends
         <${Field} label=${t("Minutes until it may fire again")} fault=${fault("cooldownMinutes")} hint=${t("Its cooldown; 0: none.")}>${(ids) => html`<input ...${ids} type="number" min="0" max="527040" step="any" required value=${form.cooldownMinutes} onInput=${(event) => set("cooldownMinutes")(event.currentTarget.value)} />`}</${Field}>
         <${SelectField} label=${t("What that holds back")} value=${cooldownScopeOf(form)} onValue=${set("cooldownScope")} options=${[["alert", t("the whole alert")], ["plate", t("the same plate")], ["plate_camera", t("the same plate at the same camera")]]} />
       </div>
-      <${Check} label=${t("Early: before the vehicle is gone")} checked=${form.early === true} onValue=${set("early")}
+      <${Check} label=${t("Early: before the vehicle is gone")} checked=${form.early} onValue=${set("early")}
         hint=${t("It fires as soon as two readings of a vehicle agree, often seconds sooner. Once the vehicle is gone it is confirmed, or corrected where the plate was another: who acts on it must be able to take it back. E-mail waits for the end.")} />
     </section>
     <section class="panel"><h2>${t("Whom it tells")}</h2><div class="fields">

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import msgspec
 
-from common.records.alerts import EarlyAlerts
 from common.records.recognitions import (
     CharacterAlternative,
     Direction,
@@ -44,7 +43,7 @@ def tracking_rules(settings: RecognitionSettings) -> TrackingRules:
         agreeing_readings=settings.tracking_agreeing_readings,
         single_confidence=settings.tracking_single_confidence,
         min_confidence=settings.tracking_min_confidence,
-        reports_early=settings.early_alerts is not EarlyAlerts.OFF,
+        reports_early=settings.early_alerts,
     )
 
 

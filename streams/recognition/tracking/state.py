@@ -53,7 +53,7 @@ class TrackerState(Record, frozen=True, kw_only=True):
     last_offset: int = -1
     last_captured_ms: int = -1
     tracks: tuple[Track, ...] = ()
-    suppressed: tuple[SuppressedPlate, ...] = msgspec.field(name="silences", default=())
+    suppressed: tuple[SuppressedPlate, ...] = ()
     gap: FrameGap | None = None
     told: tuple[Recognition, ...] = ()
 

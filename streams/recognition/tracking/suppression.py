@@ -45,9 +45,9 @@ class SuppressedPlate(msgspec.Struct, frozen=True, kw_only=True):
     """A recognised plate: when and where it was last seen, and whether it ever moved.
 
     ``track`` is the name of the recognised track; ``recognition`` is the record published of it,
-    where passes are reported early: None before, in states of older releases, and where many plates
-    were seen since. ``view`` is the frame in which it was last read, as a few numbers, of one that
-    never moved; its place was seen without it ``empty_since_ms`` to ``empty_until_ms`` (Unix ms).
+    where passes are reported early: None before, and where many plates were seen since. ``view`` is
+    the frame in which it was last read, as a few numbers, of one that never moved; its place was
+    seen without it ``empty_since_ms`` to ``empty_until_ms`` (Unix ms).
     """
 
     plate: str

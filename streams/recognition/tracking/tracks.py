@@ -83,7 +83,7 @@ class ReportedTrack(msgspec.Struct, frozen=True, kw_only=True):
     first_seen_ms: int
     last_seen_ms: int
     readings_count: int
-    provisional_plates: tuple[ProvisionalPlate, ...] = msgspec.field(name="sighted")
+    provisional_plates: tuple[ProvisionalPlate, ...]
 
 
 class Track(msgspec.Struct, frozen=True, kw_only=True):
@@ -109,8 +109,8 @@ class Track(msgspec.Struct, frozen=True, kw_only=True):
     readings_count: int
     texts: tuple[TextTally, ...]
     votes: tuple[LengthVotes, ...]
-    provisional_plates: tuple[ProvisionalPlate, ...] = msgspec.field(name="sighted", default=())
-    fragments: tuple[ReportedTrack, ...] = msgspec.field(name="strays", default=())
+    provisional_plates: tuple[ProvisionalPlate, ...] = ()
+    fragments: tuple[ReportedTrack, ...] = ()
     view: bytes = b""
     first_whole: Box | None = None
     last_whole: Box | None = None

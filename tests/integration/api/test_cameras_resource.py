@@ -455,15 +455,3 @@ async def _latest_config(database: Database) -> CameraConfig:
     value = (await _outbox(database))[-1][1]
     assert value is not None
     return decode(CameraConfig, bytes(value))
-
-
-@pytest.mark.usefixtures("worker")
-async def test_addresses_that_an_earlier_release_masked_less_are_masked(
-    application: Application, client: httpx.AsyncClient
-) -> None:
-    await client.post("/api/cameras", json=BODY)
-    shown = "UPDATE cameras SET stream_url_shown = 'http://10.0.0.8/v?pw=hunter2'"
-    await application.database.run(lambda session: session.execute(text(shown)))
-
-    (camera,) = (await client.get("/api/cameras")).json()["cameras"]
-    assert camera["rtspUrl"] == "http://10.0.0.8/v?pw=***"

@@ -83,7 +83,7 @@ def test_what_is_written_is_read_unchanged() -> None:
     assert read_recognition(dict(read)) == row
 
 
-def test_rows_from_before_a_column_have_nothing_there() -> None:
+def test_an_absent_region_and_direction_are_empty() -> None:
     row = msgspec.structs.replace(
         recognition_row(_record()), region_confidence=None, direction=None
     )

@@ -170,7 +170,7 @@ def test_killed_again_and_again_nothing_is_lost_and_no_cooldown_is_broken(
 def test_early_alerts_are_confirmed_corrected_and_withdrawn_and_outlive_a_crash(
     start_alerts: StartAlerts, world: World
 ) -> None:
-    specific = {"plate_match_mode": PlateMatchMode.SPECIFIC}
+    specific = {"plate_match_mode": PlateMatchMode.SPECIFIC, "early": True}
     held = alert(1, plates=("AB*",), cooldown_scope=CooldownScope.PLATE, **specific)
     free = alert(2, plates=("AB1",), cooldown_minutes=0, **specific)
     other = alert(3, plates=("AB2",), **specific)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.alerting.cooldown import PastTrigger, PastTriggers
+from common.alerting.cooldown import PastTrigger
 from common.alerting.early import PassAction, PassDecision, PassState, decide_pass
 from common.records.alerts import CandidateKind, EarlyTrigger, TriggerPhase
 from common.records.codec import decode, encode
@@ -137,20 +137,3 @@ def test_a_state_survives_its_table() -> None:
     state = _state(TriggerPhase.EARLY)
     assert decode(PassState, encode(state)) == state
     assert state.early == EarlyTrigger(plate="AB1", captured_ms=1_000, decided_ms=1_200)
-
-
-def test_state_of_former_releases_is_read() -> None:
-    kept = {
-        "version": 1,
-        "phase": "confirmed",
-        "plate": "AB1",
-        "scope": "",
-        "firing": [1_000, "r", 1_200, False],
-        "settledMs": 7,
-    }
-    state = _state(TriggerPhase.CONFIRMED)
-    assert decode(PassState, msgspec.json.encode(kept)) == msgspec.structs.replace(
-        state, resolved_ms=7
-    )
-    past = PastTriggers(triggers=(_TRIGGER,))
-    assert msgspec.json.decode(encode(past))["firings"] == [kept["firing"]]

@@ -231,22 +231,6 @@ def test_fields_of_a_newer_minor_release_are_ignored(record: Record) -> None:
     assert decode(type(record), with_more) == record
 
 
-def test_records_of_before_early_alerts_are_read() -> None:
-    seen = _without(RECOGNITION, "sighted")
-    assert decode(Recognition, msgspec.json.encode(seen)) == RECOGNITION
-    candidate = AlertCandidate(alert=ALERT, recognition=RECOGNITION, published_ms=1)
-    old = _without(candidate, "kind", "mayBeEarly", "cameOutAs") | {"recognition": seen}
-    assert decode(AlertCandidate, msgspec.json.encode(old)) == candidate
-    trigger = AlertTrigger(id=A, owner_id=A, alert=ALERT, recognition=RECOGNITION, decided_ms=1)
-    old = _without(trigger, "phase", "early") | {"recognition": seen}
-    assert decode(AlertTrigger, msgspec.json.encode(old)) == trigger
-
-
-def _without(record: Record, *fields: str) -> dict[str, object]:
-    whole: dict[str, object] = msgspec.json.decode(encode(record))
-    return {name: value for name, value in whole.items() if name not in fields}
-
-
 @pytest.mark.parametrize(
     "data", [b'{"version":2}', b"{}", b"[]", b'{"version":"1"}', b'{"version":null}']
 )
@@ -270,18 +254,3 @@ def test_what_is_no_record_is_invalid_input(data: bytes) -> None:
 def test_records_are_frozen() -> None:
     with pytest.raises(AttributeError):
         setattr(EXAMPLES[0], "version", 2)  # noqa: B010  (mypy knows that it is frozen)
-
-
-def test_fields_keep_their_names_on_the_topics() -> None:
-    candidate = AlertCandidate(
-        alert=ALERT,
-        recognition=PROVISIONAL,
-        published_ms=1,
-        final_recognition=PROVISIONAL,
-        is_match=True,
-    )
-    sent = msgspec.json.decode(encode(candidate))
-    assert sent["isSetOff"] is True
-    assert [each["plate"] for each in sent["cameOut"]["sighted"]] == ["AB1"]
-    provisional = ProvisionalRecognition(kind=ProvisionalKind.RESOLVED, recognition=PROVISIONAL)
-    assert msgspec.json.decode(encode(provisional))["kind"] == "settled"

@@ -51,7 +51,7 @@ def test_java_reads_a_property_as_it_was_meant(value: str, written: str) -> None
     assert java_property(value) == written
 
 
-def test_what_an_older_release_left_open_is_closed(tmp_path: Path) -> None:
+def test_folders_that_others_can_read_are_closed(tmp_path: Path) -> None:
     layout = Layout(tmp_path)
     for folder in (tmp_path, layout.logs, layout.data("s3"), tmp_path / "somebody's"):
         folder.mkdir(exist_ok=True)

@@ -31,7 +31,8 @@ def seen_as(
 
 
 def specific(number: int = 1, *plates: str, **changed: object) -> AlertConfig:
-    fields: dict[str, object] = {"plate_match_mode": PlateMatchMode.SPECIFIC, "plates": plates}
+    mode = PlateMatchMode.SPECIFIC
+    fields: dict[str, object] = {"plate_match_mode": mode, "plates": plates, "early": True}
     return alert(number, **(fields | changed))
 
 

@@ -9,8 +9,6 @@ from common.errors import InvalidInputError
 from common.records.alerts import (
     AlertConfig,
     CandidateKind,
-    EarlyAlerts,
-    PlateMatchMode,
     ProvisionalKind,
     ProvisionalRecognition,
     by_reference,
@@ -54,28 +52,12 @@ def _kinds(world: World) -> list[tuple[UUID, CandidateKind]]:
     return [(each.alert.alert_id, each.kind) for each in world.candidates]
 
 
-@pytest.mark.parametrize(
-    ("early", "expected"),
-    [(EarlyAlerts.OFF, []), (EarlyAlerts.SPECIFIC, [1]), (EarlyAlerts.ALL, [1, 2, 3])],
-)
+@pytest.mark.parametrize(("setting", "expected"), [(False, []), (True, [2])])
 async def test_which_rules_may_trigger_early(
-    world: World, early: EarlyAlerts, expected: list[int]
-) -> None:
-    allowlist = alert(3, plate_match_mode=PlateMatchMode.ALLOWLIST, plates=("ZZ9",))
-    rule_store = _rule_store(world, specific(1, "AB1"), alert(2), allowlist, specific(4, "ZZ9"))
-    await world.matching(rule_store, early).handle_provisional([_published_provisional()])
-    assert _kinds(world) == [(alert(number).alert_id, _EARLY) for number in expected]
-
-
-@pytest.mark.parametrize(
-    ("setting", "expected"),
-    [(EarlyAlerts.OFF, []), (EarlyAlerts.SPECIFIC, [2]), (EarlyAlerts.ALL, [2])],
-)
-async def test_an_alert_s_own_wish_comes_before_the_setting(
-    world: World, setting: EarlyAlerts, expected: list[int]
+    world: World, setting: bool, expected: list[int]
 ) -> None:
     rule_store = _rule_store(world, specific(1, "AB1", early=False), alert(2, early=True))
-    await world.matching(rule_store, setting).handle_provisional([_published_provisional()])
+    await world.matching(rule_store, early=setting).handle_provisional([_published_provisional()])
     assert _kinds(world) == [(alert(number).alert_id, _EARLY) for number in expected]
 
 

@@ -121,6 +121,7 @@ def _rule(story: Story) -> AlertConfig:
     return alert(
         1,
         plate_match_mode=PlateMatchMode.SPECIFIC,
+        early=True,
         plates=tuple(sorted(story.listed)),
         min_confidence=story.min_confidence,
         cooldown_minutes=story.cooldown_minutes,

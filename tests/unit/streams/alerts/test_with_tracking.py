@@ -35,6 +35,7 @@ _rules = st.builds(
         1,
         owner_id=OWNER,
         plate_match_mode=PlateMatchMode.SPECIFIC,
+        early=True,
         plates=tuple(sorted(plates)),
         cooldown_minutes=minutes,
     ),
@@ -89,6 +90,7 @@ async def test_what_is_misread_where_it_stands_triggers_as_often_as_something_pa
         1,
         owner_id=OWNER,
         plate_match_mode=PlateMatchMode.SPECIFIC,
+        early=True,
         plates=("AB*CD",),
         cooldown_minutes=0,
     )

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from prometheus_client import CollectorRegistry
 
 from common.errors import TransientError
-from common.records.alerts import AlertCandidate, AlertTrigger, EarlyAlerts
+from common.records.alerts import AlertCandidate, AlertTrigger
 from streams.alerts.decisions import CandidateHandler
 from streams.alerts.matching import RuleMatcher
 from streams.alerts.metrics import AlertMetrics
@@ -64,9 +64,7 @@ class World:
         if what in self.failing:
             raise TransientError(f"{what} is unavailable")
 
-    def matching(
-        self, rule_store: RuleStore, early: EarlyAlerts = EarlyAlerts.SPECIFIC
-    ) -> RuleMatcher:
+    def matching(self, rule_store: RuleStore, *, early: bool = True) -> RuleMatcher:
         return RuleMatcher(
             rule_store,
             self.publish_candidates,

@@ -30,7 +30,6 @@ from tests.unit.streams.recognition.builders import (
     Drive,
     film,
     frame,
-    play,
     reading,
 )
 from tests.unit.streams.recognition.tracking.test_state import films
@@ -219,15 +218,6 @@ def test_a_provisional_one_is_a_recognition_without_images_under_its_id() -> Non
         (),
         "AB123CD",
     )
-
-
-def test_a_state_of_before_early_alerts_is_read() -> None:
-    state, _ = play(_read("AB123CD")[:-1])
-    raw = msgspec.json.decode(msgspec.json.encode(state))
-    for track in raw["tracks"]:
-        del track["strays"]
-        del track["sighted"]
-    assert msgspec.json.decode(msgspec.json.encode(raw), type=TrackerState) == state
 
 
 def _two_vehicles(first: Sequence[str], second: Sequence[str]) -> list[FrameReadings]:

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from common.owner_limits import DeliveryLimitSettings, NearLimits
-from common.records.alerts import AlertConfig, EarlyAlerts, WebhookNotification
+from common.records.alerts import AlertConfig, WebhookNotification
 from common.records.codec import Record, encode
 from common.records.deliveries import AttemptOutcome, Delivery, DeliveryAttempt
 from common.settings import load_settings
@@ -70,7 +70,7 @@ async def test_a_recognition_of_the_worst_owner_takes_little_of_kafka(webhooks: 
     updates = [(rule.alert_id, rule) for rule in rules]
     store.apply(updates)
     seen = recognition(1, captured_ms=world.now_ms)
-    await world.matching(store, EarlyAlerts.OFF).handle([Published(seen, world.now_ms)])
+    await world.matching(store, early=False).handle([Published(seen, world.now_ms)])
     assert len(world.candidates) == ALERTS
     handler = CandidateHandler(
         world, world.publish_triggers, world.metrics, late_ms=1_000, now_ms=lambda: world.now_ms
