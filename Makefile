@@ -73,7 +73,7 @@ fault: ## Only the tests that harm processes; ROUNDS=20: twenty rounds, then eac
 	$(BOOTSTRAP) test
 	$(PYTHON) -m pytest -m fault $(PYTEST)
 
-fleet: ## A fleet of two machines and three brokers, harmed: ROUNDS=20 of kill, freeze, broker lost, machine cut off, rolling upgrade; as root
+fleet: ## A fleet of two machines and three brokers, harmed: ROUNDS=20 of kill, freeze, broker lost, machine cut off, rolling restart; as root
 	$(BOOTSTRAP) test
 	$(PYTHON) -m pytest -m fleet $(PYTEST)
 
@@ -202,12 +202,13 @@ test-training: $(TRAINING_READY) ## Train each model for a moment on drawn pictu
 # docker, podman or buildah; BUILD: what else it is to be told, such as --secret id=ca.pem,src=...
 BUILDER ?= docker build
 BASE ?= python:3.11-slim-bookworm
-IMAGE ?= platestream:latest
+VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
+IMAGE ?= platestream:$(VERSION)
 
 image: ## Build the image; BUILDER="buildah build --format docker", BASE=, IMAGE=, BUILD=, VARIANT=gpu
 	$(BUILDER) --file deploy/Dockerfile --tag $(IMAGE) --build-arg BASE=$(BASE) $(BUILD) \
 		--build-arg VARIANT=$(or $(VARIANT),service) \
-		--build-arg VERSION=$$(tools/scripts/version.sh) \
+		--build-arg VERSION=$(VERSION) \
 		--build-arg REVISION=$$(git rev-parse HEAD) .
 
 test-image: ## Build the image on Debian's packages and run all of compose.yaml from it (root, buildah, mmdebstrap)

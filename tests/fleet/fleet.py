@@ -1,7 +1,6 @@
-"""A fleet under test: started, harmed, upgraded."""
+"""A fleet under test: started, harmed, restarted."""
 
 import http.client
-import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,13 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from deploy.local.plan import API
-from deploy.local.servers.base import CLONE
 from tests.fault.faults import APPLICATION
 from tests.fault.receivers import Receivers
 from tests.fault.scenery import SETTINGS
 from tests.fleet.machines import Machine, Network, laid_network
 from tests.fleet.plan import METRICS_PORTS, PREFIX, fleet_plan
-from tests.fleet.releases import Releases
 from tests.services.stack import RunningStack, second_name
 from tests.waiting import wait_until
 
@@ -34,7 +31,6 @@ class Fleet:
 
     stack: RunningStack
     network: Network
-    releases: Releases
 
     def machine_of(self, process: str) -> Machine:
         """Return where a process runs."""
@@ -68,36 +64,20 @@ class Fleet:
         finally:
             machine.reconnect()
 
-    def migrate(self) -> None:
-        """Bring topics and both schemas to this release, while all runs."""
-        for migration in self.stack.plan.migrations:
-            done = subprocess.run(
-                migration.command,
-                cwd=CLONE,
-                env=self.stack.environment,
-                capture_output=True,
-                check=False,
-                timeout=180,
-            )
-            assert done.returncode == 0, (migration.name, done.stdout, done.stderr)
-
-    def replace(self, process: str, code: Path | None = None) -> None:
-        """Stop a process in good order and start it, with this code where there is any."""
+    def restart(self, process: str) -> None:
+        """Stop a process in good order and start it."""
         self.stack.stop_process(process)
-        if code is not None:
-            self.releases.change(process, code)
         self.stack.start_process(process)
 
 
 @contextmanager
-def running_fleet(folder: Path, receivers: Receivers, code: Path = CLONE) -> Iterator[Fleet]:
-    """Run a fleet with the code in a folder for the length of the block.
+def running_fleet(folder: Path, receivers: Receivers) -> Iterator[Fleet]:
+    """Run a fleet for the length of the block.
 
     Raises:
         NetworkRefusedError: this user may not lay a network.
     """
     with laid_network(folder, (0.0, SKEW_SECONDS)) as network:
-        releases = Releases(folder / "releases", code)
         passed_on = (receivers.web.port, receivers.mail.port)
         settings = SETTINGS | {
             "SMTP_PORT": str(receivers.mail.port),
@@ -110,8 +90,8 @@ def running_fleet(folder: Path, receivers: Receivers, code: Path = CLONE) -> Ite
         stack = RunningStack(
             folder,
             settings,
-            elsewhere=lambda plan: fleet_plan(plan, network, releases, passed_on, code),
+            elsewhere=lambda plan: fleet_plan(plan, network, passed_on),
             patience=_PATIENCE,
         )
         with stack:
-            yield Fleet(stack, network, releases)
+            yield Fleet(stack, network)

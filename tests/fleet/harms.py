@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
 
 from tests.fault.faults import Fault, FaultKind, Saboteur
 from tests.fleet.brokers import BROKERS
@@ -16,7 +15,7 @@ _FREEZE_SECONDS = 15.0
 _BROKER_AWAY_SECONDS = 20.0
 _CUT_SECONDS = 20.0
 _STAGES = ("recognition", "alerts", "webhooks", "sink")
-# Who reads a topic goes before who writes it: no process gets records of a release after its own.
+# A topic's reader is restarted before its writer, as in an upgrade.
 ROLLING = ("sink", "webhooks", "alerts", "recognition", "ingest", "relay", "api")
 """The order of docs/deployment.md."""
 
@@ -50,14 +49,10 @@ def harms(chance: random.Random) -> Iterator[Harm]:
 class Saboteurs:
     """Harms a fleet. Every choice is the seed's."""
 
-    def __init__(
-        self, fleet: Fleet, chance: random.Random, former: Path | None, code: Path
-    ) -> None:
-        """``former`` is the code that the fleet began with, if it is to be upgraded to ``code``."""
+    def __init__(self, fleet: Fleet, chance: random.Random) -> None:
+        """``chance`` chooses the processes."""
         self._fleet = fleet
         self._chance = chance
-        self._former = former
-        self._code = code
         self._hands = Saboteur(fleet.stack)
 
     def cause(self, harm: Harm) -> Done:
@@ -99,28 +94,9 @@ class Saboteurs:
         )
 
     def _roll(self) -> Done:
-        """Replace every process, one at a time; the first time by this release's."""
-        upgraded, self._former = self._former, None
-        if upgraded is not None:
-            self._fleet.migrate()
-        code = self._code if upgraded is not None else None
+        """Restart every process, one at a time."""
         for stage in ROLLING:
-            names = (stage, second_name(stage))
-            if upgraded is not None and stage == "recognition":
-                # As its upgrading notes say: no worker of the former release beside one of this.
-                self._together(names, self._code)
-                continue
-            for name in names:
-                self._fleet.replace(name, code)
+            for name in (stage, second_name(stage)):
+                self._fleet.restart(name)
                 self._fleet.wait_for_health(name)
-        what = "rolling restart" if upgraded is None else f"rolling upgrade from {upgraded.name}"
-        return Done(what, lambda: True)
-
-    def _together(self, names: tuple[str, ...], code: Path) -> None:
-        for name in names:
-            self._fleet.stack.stop_process(name)
-        for name in names:
-            self._fleet.releases.change(name, code)
-            self._fleet.stack.start_process(name)
-        for name in names:
-            self._fleet.wait_for_health(name)
+        return Done("rolling restart", lambda: True)

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Final
 
 from common.environment import settings_within
@@ -12,7 +11,6 @@ from deploy.local.servers.base import CLONE, Program
 from tests.fleet.brokers import servers_at, with_guarded_brokers
 from tests.fleet.machines import Machine, Network
 from tests.fleet.proxy import Proxy
-from tests.fleet.releases import Releases
 from tests.services.redis import RedisServer
 from tests.services.stack import second_name
 
@@ -34,13 +32,11 @@ _SETTING: Final = "PLATESTREAM_"
 _ADDRESSES: Final = ("S3_ENDPOINT", "DATABASE_URL", "CLICKHOUSE_URL", "RATE_LIMIT_STORE_URL")
 
 
-def fleet_plan(
-    plan: StackPlan, network: Network, releases: Releases, passed_on: tuple[int, ...], code: Path
-) -> StackPlan:
+def fleet_plan(plan: StackPlan, network: Network, passed_on: tuple[int, ...]) -> StackPlan:
     """Return the plan of a fleet: three brokers, a proxy, a store that both APIs count in, and of
     every process one on each machine.
 
-    ``passed_on`` are ports of this machine that others reach too; ``code`` is that of migrations.
+    ``passed_on`` are ports of this machine that others reach too.
     """
     plan = with_guarded_brokers(plan, network.address, PREFIX)
     (store_port,) = free_ports(1)
@@ -59,14 +55,12 @@ def fleet_plan(
     )
     environment = {
         **plan.environment,
-        # The former release takes one unless it is told; this one counts the brokers.
-        **({f"{_SETTING}KAFKA_REPLICATION_FACTOR": "3"} if code != CLONE else {}),
         f"{_SETTING}RATE_LIMIT_STORE_URL": store.url,
         f"{_SETTING}TRUSTED_PROXIES": network.address,
     }
-    plan = replace(plan, servers=(*plan.servers, store, proxy), environment=environment, code=code)
+    plan = replace(plan, servers=(*plan.servers, store, proxy), environment=environment)
     application = [
-        _on(machine, program, plan, network, releases, is_second=number > 0)
+        _on(machine, program, plan, network, is_second=number > 0)
         for number, machine in enumerate(network.machines)
         for program in plan.application
     ]
@@ -82,14 +76,13 @@ def _on(
     program: Program,
     plan: StackPlan,
     network: Network,
-    releases: Releases,
     *,
     is_second: bool,
 ) -> Program:
     name = second_name(program.name) if is_second else program.name
     given = settings_within(_settings(machine, plan, network), *program.settings)
     words = tuple(f"{variable}={value}" for variable, value in given.items())
-    command = ("/usr/bin/env", "-C", str(releases.of(name)), *words, *program.command)
+    command = ("/usr/bin/env", "-C", str(CLONE), *words, *program.command)
     return replace(program, name=name, command=machine.command(*command))
 
 

@@ -1,8 +1,7 @@
 """A fleet is harmed under load, round after round: nothing is lost, nothing doubled, no alert late.
 
-It begins with the release before, and its first round upgrades it, one process after the other.
-``ROUNDS=20 make fleet`` runs twenty; ``FLEET_SEED`` chooses order, moments and processes,
-``FLEET_FORMER`` the commit that it begins with (empty: this release).
+The first round restarts one process after the other. ``ROUNDS=20 make fleet`` runs twenty;
+``FLEET_SEED`` chooses order, moments and processes.
 """
 
 import itertools
@@ -16,7 +15,6 @@ from pathlib import Path
 
 import pytest
 
-from deploy.local.servers.base import CLONE
 from tests.fault.account import hold_to_account
 from tests.fault.api import Api
 from tests.fault.conftest import Say
@@ -29,12 +27,9 @@ from tests.fault.scenery import Scenery, open_scenery, show_undisturbed
 from tests.fleet.fleet import PROCESSES, SKEW_SECONDS, running_fleet
 from tests.fleet.harms import Harm, Saboteurs, harms
 from tests.fleet.lateness import Lateness, of_seen, of_sent
-from tests.fleet.releases import former_release
 
 ROUNDS = int(os.environ.get("ROUNDS") or 5)
 SEED = int(os.environ.get("FLEET_SEED") or 1)
-FORMER = os.environ.get("FLEET_FORMER", "7d1a582")
-"""The commit of 0.1.0's changelog: what was released has no tag in every clone."""
 PLATES_PER_SECOND = float(os.environ.get("PLATES_PER_SECOND") or 1)
 LOAD_SHARE = float(os.environ.get("FLEET_LOAD_SHARE") or 0.1)
 """The part of what this machine can read that is sent as frames, beside what ingest plays."""
@@ -83,10 +78,9 @@ class Watched:
 
 def test_nothing_is_lost_or_doubled_and_no_alert_is_late(fleet_folder: Path, say: Say) -> None:
     chance = random.Random(SEED)
-    former = former_release(FORMER, _releases_folder()) if FORMER else None
     with ExitStack() as open_things:
         receivers = open_things.enter_context(Receivers())
-        fleet = open_things.enter_context(running_fleet(fleet_folder, receivers, former or CLONE))
+        fleet = open_things.enter_context(running_fleet(fleet_folder, receivers))
         for name in PROCESSES:
             fleet.wait_for_health(name)
         say("two machines and three brokers are up")
@@ -99,7 +93,7 @@ def test_nothing_is_lost_or_doubled_and_no_alert_is_late(fleet_folder: Path, say
         scenery = open_things.enter_context(made)
         show_undisturbed(scenery)
         watched = open_things.enter_context(_watched_cameras(scenery, fleet_folder))
-        saboteurs = Saboteurs(fleet, chance, former, CLONE)
+        saboteurs = Saboteurs(fleet, chance)
         late: list[str] = []
         for number, harm in zip(range(1, ROUNDS + 1), harms(chance), strict=False):
             say(f"round {number} of {ROUNDS}")
@@ -173,9 +167,3 @@ def _hold_cameras_to_account(scenery: Scenery, watched: Watched) -> None:
         assert not findings, findings
     received = tuple(scenery.receivers.web.received)
     assert of_seen(watched.ids, received, _ALERT, unix_offset_seconds=0, since=0).seconds
-
-
-def _releases_folder() -> Path:
-    folder = CLONE / ".local" / "fleet"
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
