@@ -167,18 +167,12 @@ def python_version(path: str) -> str:
 def install_project() -> None:
     """Install this project itself, editable, so that its command and version are known."""
     stamp = VENV / "project.stamp"
-    wanted = digest(CLONE / "pyproject.toml") + version() + read(VENV / "packages.stamp")
+    wanted = digest(CLONE / "pyproject.toml") + read(VENV / "packages.stamp")
     if read(stamp) == wanted:
         return
     editable = ("--no-deps", "--no-build-isolation", "--editable", str(CLONE))
     run(*uv("pip", "install", "--quiet", *editable), environment=uv_environment())
     write(stamp, wanted)
-
-
-def version() -> str:
-    """Return which version the clone's commit is, "" where nothing says it."""
-    script = ("sh", str(CLONE / "tools" / "scripts" / "version.sh"))
-    return subprocess.run(script, capture_output=True, text=True, check=False).stdout.strip()
 
 
 def uv(*arguments: str) -> tuple[str, ...]:

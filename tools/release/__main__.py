@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from tools.release import parts
-from tools.release.versions import ReleaseError, is_of_a_tag, notes, said_versions
+from tools.release.versions import ReleaseError, notes, project_version, said_versions
 
 CLONE: Final = Path(__file__).resolve().parents[2]
 TARGET: Final = CLONE / ".local" / "release"
@@ -43,14 +43,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _cloned(folder: Path) -> parts.Source:
     _git("clone", "--quiet", "--shared", str(CLONE), str(folder))
-    version = subprocess.check_output((folder / "tools/scripts/version.sh",), text=True).strip()
     made_at = int(_git("log", "-1", "--format=%ct"))
-    return parts.Source(folder=folder, version=version, made_at=made_at, target=TARGET)
+    return parts.Source(
+        folder=folder, version=project_version(folder), made_at=made_at, target=TARGET
+    )
 
 
 def _make(source: parts.Source, helm: Path | None, builder: str, base: str) -> None:
-    if not is_of_a_tag(source.version):
-        _say(f"no tag is at this commit: this is {source.version}, not a release")
     changelog = (source.folder / "CHANGELOG.md").read_text(encoding="utf-8")
     (TARGET / "NOTES.md").write_text(notes(changelog, source.version), encoding="utf-8")
     _say("Python packages")
@@ -84,16 +83,14 @@ def _make(source: parts.Source, helm: Path | None, builder: str, base: str) -> N
 
 
 def _check(source: parts.Source, installed: str) -> None:
-    """Hold every part's own word of its version against the commit's.
+    """Check that every part has the version of pyproject.toml.
 
     Raises:
-        ReleaseError: one says another.
+        ReleaseError: one has another.
     """
     said = {**said_versions(TARGET), "platestream --version": installed.split()[-1]}
     wrong = [
-        f"{name} says {version}"
-        for name, version in said.items()
-        if version not in (source.version, source.semantic)
+        f"{name} says {version}" for name, version in said.items() if version != source.version
     ]
     if wrong:
         raise ReleaseError(f"this is {source.version}, but {'; '.join(wrong)}")

@@ -1,9 +1,7 @@
 """The parts of a release, each made of a clone of the commit and put into one folder."""
 
 import gzip
-import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -12,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tools.release.versions import ReleaseError, semantic
+from tools.release.versions import ReleaseError
 
 _BIN: Final = Path(sys.executable).parent
 _PIECE: Final = 1 << 20
@@ -28,11 +26,6 @@ class Source:
     """When it was committed (Unix s), which is the time of every file that is packed."""
     target: Path
     """Where the parts go."""
-
-    @property
-    def semantic(self) -> str:
-        """The version as charts, npm and images write it."""
-        return semantic(self.version)
 
     @property
     def image(self) -> str:
@@ -68,32 +61,23 @@ def python_packages(source: Source) -> None:
 
 def npm_package(source: Source) -> None:
     """Make what npm gets of the TypeScript client."""
-    folder = source.folder / "clients" / "typescript"
-    for name in ("package.json", "package-lock.json"):
-        package = json.loads((folder / name).read_text(encoding="utf-8"))
-        package["version"] = source.semantic
-        (folder / name).write_text(json.dumps(package, indent=2) + "\n", encoding="utf-8")
-    within = str(folder.relative_to(source.folder))
+    within = "clients/typescript"
     source.run("npm", "ci", "--silent", "--no-audit", "--no-fund", within=within)
     source.run("npm", "pack", "--silent", "--pack-destination", str(source.target), within=within)
 
 
 def chart(source: Source, helm: Path) -> None:
     """Pack the Helm chart, which names this release's image."""
-    versions = ("--version", source.semantic, "--app-version", source.semantic)
     folder = str(source.folder / "deploy" / "helm" / "platestream")
-    source.run(str(helm), "package", folder, *versions, "--destination", str(source.target))
-    packed = source.target / f"platestream-{source.semantic}.tgz"
-    packed.rename(source.target / f"platestream-chart-{source.semantic}.tgz")
+    source.run(str(helm), "package", folder, "--destination", str(source.target))
+    packed = source.target / f"platestream-{source.version}.tgz"
+    packed.rename(source.target / f"platestream-chart-{source.version}.tgz")
 
 
 def compose_bundle(source: Source) -> None:
-    """Pack compose.yaml with what it mounts; its example of ``.env`` names this release's image."""
+    """Pack compose.yaml with what it mounts."""
     deploy = source.folder / "deploy"
-    example = deploy / "compose" / ".env.example"
-    text = example.read_text(encoding="utf-8")
-    example.write_text(re.sub(r"(?m)^IMAGE=.*$", f"IMAGE={source.image}", text), encoding="utf-8")
-    name = f"platestream-compose-{source.semantic}"
+    name = f"platestream-compose-{source.version}"
 
     def ours(member: tarfile.TarInfo) -> tarfile.TarInfo:
         member.uid = member.gid = 0
@@ -126,7 +110,7 @@ def bill_of_materials(source: Source, python: str) -> str:
     source.run(*install, "--no-deps", str(wheel))
     script = str(source.folder / "deploy" / "image" / "sbom.py")
     bill = source.run(str(installed), script, "python")
-    (source.target / f"platestream-{source.semantic}.cdx.json").write_text(bill, encoding="utf-8")
+    (source.target / f"platestream-{source.version}.cdx.json").write_text(bill, encoding="utf-8")
     return source.run(str(environment / "bin" / "platestream"), "--version").strip()
 
 
@@ -135,7 +119,7 @@ def image(source: Source, builder: str, base: str) -> None:
     program = builder.split()[0]
     options = (f"BUILDER={builder}", f"IMAGE={source.image}", *((f"BASE={base}",) if base else ()))
     source.run("make", "image", *options, f"BUILD={os.environ.get('BUILD', '')}")
-    saved = source.target / f"platestream-image-{source.semantic}.tar"
+    saved = source.target / f"platestream-image-{source.version}.tar"
     if program == "buildah":
         source.run("buildah", "push", source.image, f"docker-archive:{saved}:{source.image}")
     else:

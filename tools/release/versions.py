@@ -1,64 +1,35 @@
-"""A release's version: as charts and npm write it, what the changelog has of it, what files say."""
+"""The version of a release: in pyproject.toml, in the changelog and in each package."""
 
 import json
 import re
 import tarfile
+import tomllib
 import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Final
-
-_OURS: Final = re.compile(
-    r"(?P<base>\d+(?:\.\d+){0,2})(?:(?P<stage>a|b|rc)(?P<stage_number>\d+))?"
-    r"(?:\.post1\.dev(?P<commits>\d+)\+(?P<node>g[0-9a-f]+))?"
-)
-_STAGES: Final = {"a": "alpha", "b": "beta", "rc": "rc"}
 
 
 class ReleaseError(Exception):
     """A release cannot be made; the message says why."""
 
 
-def is_of_a_tag(version: str) -> bool:
-    """Return whether a version is a tag's own, not that of a commit after it."""
-    return "+" not in version
-
-
-def semantic(version: str) -> str:
-    """Return a version of ours as charts, npm and images write theirs.
-
-    A commit after a tag is on its way to the next one: 0.2.0.post1.dev3+g… is 0.2.1-dev.3.
-
-    **Source:** PEP 440; Semantic Versioning 2.0.0, 9 and 11.
-
-    Raises:
-        ReleaseError: it is none of ours.
-    """
-    found = _OURS.fullmatch(version)
-    if found is None:
-        raise ReleaseError(f"{version} is no version of a release: tags are v1.2.3 or v1.2.3rc1")
-    major, minor, patch = ([int(part) for part in found["base"].split(".")] + [0, 0])[:3]
-    if found["stage"]:
-        stage = f"-{_STAGES[found['stage']]}.{found['stage_number']}"
-        after = f".dev.{found['commits']}" if found["commits"] else ""
-        return f"{major}.{minor}.{patch}{stage}{after}"
-    if found["commits"]:
-        return f"{major}.{minor}.{patch + 1}-dev.{found['commits']}"
-    return f"{major}.{minor}.{patch}"
+def project_version(folder: Path) -> str:
+    """Return the version in the ``pyproject.toml`` of a folder."""
+    project = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return str(project["version"])
 
 
 def notes(changelog: str, version: str) -> str:
-    """Return what the changelog says of a version; of a commit after a tag, what is unreleased.
+    """Return the section of the changelog for a version.
 
     Raises:
         ReleaseError: the changelog does not have it.
     """
-    wanted = version if is_of_a_tag(version) else "Unreleased"
     for section in re.split(r"^## ", changelog, flags=re.MULTILINE)[1:]:
         heading, _, text = section.partition("\n")
-        if heading.split()[:1] == [wanted]:
+        if heading.split()[:1] == [version]:
             return f"# Platestream {version}\n{text}"
-    raise ReleaseError(f'CHANGELOG.md has no "## {wanted}"')
+    raise ReleaseError(f'CHANGELOG.md has no "## {version}"')
 
 
 def said_versions(folder: Path) -> Mapping[str, str]:

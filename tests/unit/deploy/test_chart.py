@@ -10,7 +10,6 @@ import pytest
 
 from api.console.assets import ASSETS
 from api.console.routes import VIEWS
-from deploy.local.servers.base import CLONE
 from tests.unit.deploy.programs import DEPLOY, PROGRAMS, known_settings, required, secrets
 
 CHART = DEPLOY / "helm" / "platestream"
@@ -63,9 +62,3 @@ def test_the_ingress_has_every_view_of_the_console() -> None:
 
     views = {"/" + view.split("/")[1] for view in VIEWS}
     assert set(found[1].split()) == {*views, "/api", ASSETS}
-
-
-def test_in_the_clone_it_names_the_image_that_is_made_there() -> None:
-    makefile = (CLONE / "Makefile").read_text()
-
-    assert f"IMAGE ?= platestream:{_read('Chart.yaml')['appVersion']}\n" in makefile

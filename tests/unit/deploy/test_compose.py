@@ -80,7 +80,7 @@ def test_images_are_of_one_release() -> None:
 
 
 def test_ours_is_the_image_that_is_made_in_the_clone() -> None:
-    image = "platestream:latest"
+    image = "platestream:0.1.0"
 
     assert {SERVICES[name]["image"] for name in OURS} == {f"${{IMAGE:-{image}}}"}
     assert f"\nIMAGE={image}\n" in (FOLDER / ".env.example").read_text()
