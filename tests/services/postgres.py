@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
@@ -12,15 +13,29 @@ from pydantic import SecretStr
 
 from common.settings import DatabaseSettings, load_settings
 from deploy.local.ports import free_ports
+from deploy.local.servers.base import Program
 from deploy.local.servers.postgres import PostgresServer
 from tests.services.addresses import GivenServers
 from tests.services.process import ServerProcess
 
 
+@dataclass(frozen=True, kw_only=True)
+class _UnsyncedPostgres(PostgresServer):
+    """PostgreSQL without fsync: data survives a killed server, but not a lost machine."""
+
+    def program(self) -> Program:
+        program = super().program()
+        # With synchronous_commit=off too, a killed server would lose its last commits.
+        options = ("-c", "fsync=off", "-c", "full_page_writes=off")
+        return replace(program, command=(*program.command, *options))
+
+
 def postgres_process(directory: Path) -> ServerProcess:
     """Return a server that is not started yet, for a test that kills or freezes it."""
     (port,) = free_ports(1)
-    server = PostgresServer(directory=directory / "postgres", port=port, password="for-tests-only")
+    server = _UnsyncedPostgres(
+        directory=directory / "postgres", port=port, password="for-tests-only"
+    )
     return ServerProcess(server, directory / "logs")
 
 
