@@ -260,7 +260,7 @@ def _dependencies(
         resolver=resolver,
         shared_limits=shared_limits,
         erase_plate=partial(erase_stored_plate, settings, settings),
-        health=watched_health(settings, settings.disk_folders, checks, images.full_ratio),
+        health=watched_health(settings, settings.disk_folders, checks),
         now_ms=now_ms,
     )
 

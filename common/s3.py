@@ -21,14 +21,10 @@ from common.settings import S3Settings
 _MISSING_CODES: Final = frozenset({"NoSuchKey", "NoSuchObject", "ResourceNotFound"})
 """Codes of S3 services for an object that is not there."""
 
-STORAGE_FULL_CODE: Final = "XMinioStorageFull"
-"""Code for an object that finds no room, as MinIO answers it."""
-
 _FULL_CODES: Final = frozenset(
-    {STORAGE_FULL_CODE, "XMinioAdminBucketQuotaExceeded", "QuotaExceeded"}
+    {"XMinioStorageFull", "XMinioAdminBucketQuotaExceeded", "QuotaExceeded"}
 )
-FULL_RATIO_HEADER: Final = "X-Platestream-Full-Ratio"
-"""With each answer of the embedded server: the share of its bound that is taken."""
+"""Codes of S3 services for an object that finds no room."""
 
 _CONNECT_SECONDS: Final = 2.0
 _PIECE_BYTES: Final = 64 * 1024
@@ -80,7 +76,6 @@ class S3Bucket:
         that don't.
         """
         self._name = settings.s3_bucket
-        self._endpoint = settings.s3_endpoint
         self._connections = urllib3.PoolManager(
             timeout=urllib3.Timeout(connect=_CONNECT_SECONDS, read=read_seconds),
             maxsize=connections,
@@ -121,19 +116,6 @@ class S3Bucket:
         """
         with _faults():
             return self._client.bucket_exists(self._name)
-
-    def full_ratio(self) -> float | None:
-        """Return the share of its bound that S3 says is taken, None where it says nothing.
-
-        Raises:
-            S3UnavailableError: S3 does not answer.
-        """
-        with _faults():
-            answer = self._connections.request("HEAD", self._endpoint, redirect=False)
-        try:
-            return float(answer.headers[FULL_RATIO_HEADER])
-        except (KeyError, ValueError):
-            return None
 
     def make(self) -> None:
         """Make the bucket.

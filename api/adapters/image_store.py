@@ -152,14 +152,6 @@ class ImageStore:
         if not await self._in_thread(self._bucket.exists):
             raise DependencyUnavailableError(Dependency.PICTURES, f"has no bucket {self._name}")
 
-    async def full_ratio(self) -> float | None:
-        """Return the share of its bound that S3 says is taken, None where it says nothing.
-
-        Raises:
-            DependencyUnavailableError: S3 does not answer.
-        """
-        return await self._in_thread(self._bucket.full_ratio)
-
     def close(self) -> None:
         """Wait for running calls, each of which has a time-out, and close the connections."""
         self._breaker.close()

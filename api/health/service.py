@@ -10,7 +10,7 @@ from typing import Final
 
 from api.health.disks import DiskRoom, disk_rooms
 from api.health.installation import InstallationWatch
-from common.errors import PlatestreamError, TransientError
+from common.errors import PlatestreamError
 from common.kafka.stage_progress import stage_progress
 from common.settings import KafkaSettings
 
@@ -104,28 +104,10 @@ async def _nothing() -> Sequence[str]:
     return ()
 
 
-class RoomWatch:
-    """Looks at the disks of some folders, and asks the picture store."""
-
-    def __init__(
-        self, folders: Sequence[Path], picture_ratio: Callable[[], Awaitable[float | None]]
-    ) -> None:
-        """``picture_ratio`` returns the share of the store's bound that is taken, if it says so."""
-        self._folders = tuple(folders)
-        self._picture_ratio = picture_ratio
-
-    async def warnings(self) -> tuple[str, ...]:
-        """Return a sentence for each that is 80 % full; for what does not answer, none."""
-        rooms = await asyncio.to_thread(disk_rooms, self._folders)
-        disks = tuple(_disk_warning(disk) for disk in rooms if disk.used_ratio >= WARNING_RATIO)
-        try:
-            ratio = await self._picture_ratio() or 0.0
-        except TransientError:
-            ratio = 0.0
-        if ratio < WARNING_RATIO:
-            return disks
-        taken = "is full and takes no more" if ratio >= 1 else f"is {ratio:.0%} full"
-        return (*disks, f"the store of images {taken}")
+async def disk_warnings(folders: Sequence[Path]) -> tuple[str, ...]:
+    """Return a sentence for each disk of these folders that is 80 % full."""
+    rooms = await asyncio.to_thread(disk_rooms, folders)
+    return tuple(_disk_warning(disk) for disk in rooms if disk.used_ratio >= WARNING_RATIO)
 
 
 def _disk_warning(disk: DiskRoom) -> str:
@@ -134,17 +116,11 @@ def _disk_warning(disk: DiskRoom) -> str:
 
 
 def watched_health(
-    kafka: KafkaSettings,
-    folders: Sequence[Path],
-    checks: Mapping[str, Check],
-    picture_ratio: Callable[[], Awaitable[float | None]],
+    kafka: KafkaSettings, folders: Sequence[Path], checks: Mapping[str, Check]
 ) -> Health:
-    """Return the health of an API with these ``checks`` and ``folders`` on its disks.
-
-    ``picture_ratio`` is as of :class:`RoomWatch`.
-    """
+    """Return the health of an API with these ``checks`` and ``folders`` on its disks."""
     return Health(
         checks,
-        RoomWatch(folders, picture_ratio).warnings,
+        partial(disk_warnings, folders),
         InstallationWatch(partial(stage_progress, kafka), partial(disk_rooms, folders)),
     )

@@ -16,7 +16,7 @@ from api.db.database import Database
 from api.db.engine import open_engine
 from api.db.migrate import current_revision, head_revision
 from api.db.pooler import refuse_pooler
-from api.health.service import Health, Readiness, RoomWatch
+from api.health.service import Health, Readiness, disk_warnings
 from api.installation_settings import DiskSettings
 from common.errors import MisconfiguredError, PlatestreamError, TransientError
 from common.kafka.clients import (
@@ -125,10 +125,10 @@ async def _health(settings: StackSettings, api_url: str | None) -> AsyncIterator
     if api_url is not None:
         checks["api"] = lambda: asyncio.to_thread(_check_api, api_url)
     try:
-        watch = RoomWatch(settings.disk_folders, images.full_ratio)
 
         async def warnings() -> tuple[str, ...]:
-            return (*await watch.warnings(), *await asyncio.to_thread(late_frames, settings))
+            disks = await disk_warnings(settings.disk_folders)
+            return (*disks, *await asyncio.to_thread(late_frames, settings))
 
         yield Health(checks, warnings, check_seconds=_CHECK_SECONDS)
     finally:

@@ -284,8 +284,6 @@ def _s3(
         access_key=environment.get("PLATESTREAM_S3_ACCESS_KEY", secrets.s3_access_key),
         secret_key=environment.get("PLATESTREAM_S3_SECRET_KEY", secrets.s3_secret_key),
         bucket=settings.s3_bucket,
-        max_bytes=settings.s3_max_bytes,
-        keep_free_bytes=settings.s3_keep_free_bytes,
     )
 
 

@@ -34,18 +34,6 @@ class LocalStackSettings(Fragment):
         description="Largest record on any topic, set alike at producers, topics and consumers; "
         "the local stack sets it at its broker, too.",
     )
-    s3_max_bytes: int = Field(
-        100 << 30,
-        ge=0,
-        description="Bytes that images take at the embedded S3 server; beyond them new ones are "
-        "not kept, recognitions go on without. 0: any number.",
-    )
-    s3_keep_free_bytes: int = Field(
-        2 << 30,
-        ge=0,
-        description="Room on the disk that images leave to Kafka, ClickHouse and PostgreSQL: with "
-        "less the embedded S3 server takes none.",
-    )
     s3_bucket: str = Field("platestream", min_length=3, description="Bucket of all images.")
 
     kafka_bootstrap_servers: str | None = Field(

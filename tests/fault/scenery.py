@@ -43,8 +43,6 @@ SETTINGS = {
     "SMTP_ENCRYPTION": "none",
     "MAIL_PER_ADDRESS_PER_HOUR": "1000000",
     "MAIL_PER_OWNER_PER_HOUR": "0",
-    # A disk that is filled is small; with room kept on it no picture would ever be taken.
-    "S3_KEEP_FREE_BYTES": "0",
 }
 _DRAIN_SECONDS = 600
 _POLL_SECONDS = 1.0

@@ -2,7 +2,10 @@
 
 import uuid
 from collections.abc import Iterator
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from urllib.parse import urlsplit
 
 import pytest
@@ -18,16 +21,14 @@ _ACCESS_KEY = "tests"
 _SECRET_KEY = "for-tests-only"
 
 
-def s3_process(directory: Path, *, max_bytes: int = 0, keep_free_bytes: int = 0) -> ServerProcess:
-    """Return a server that is not started yet, for a test that kills, freezes or fills it."""
+def s3_process(directory: Path) -> ServerProcess:
+    """Return a server that is not started yet, for a test that kills or freezes it."""
     (port,) = free_ports(1)
     server = S3Server(
         directory=directory / "s3",
         port=port,
         access_key=_ACCESS_KEY,
         secret_key=_SECRET_KEY,
-        max_bytes=max_bytes,
-        keep_free_bytes=keep_free_bytes,
     )
     return ServerProcess(server, directory / "logs")
 
@@ -69,11 +70,42 @@ def _settings(endpoint: str, access_key: str, secret_key: str) -> S3Settings:
     )
 
 
-@pytest.fixture(scope="session")
-def full_s3_server(services_directory: Path) -> Iterator[S3Settings]:
-    """Settings of a server on a disk that never has room, with its bucket, empty."""
-    with s3_process(services_directory / "full", keep_free_bytes=1 << 60) as process:
-        yield settings_of(process)
+class _FullStore(BaseHTTPRequestHandler):
+    """Answers as MinIO does on a full disk: the bucket is there, no object is taken."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_HEAD(self) -> None:
+        self._answer(HTTPStatus.OK)
+
+    def do_GET(self) -> None:
+        self._answer(HTTPStatus.NOT_FOUND, b"<Error><Code>NoSuchKey</Code></Error>")
+
+    def do_PUT(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        full = b"<Error><Code>XMinioStorageFull</Code></Error>"
+        self._answer(HTTPStatus.INSUFFICIENT_STORAGE, full)
+
+    def log_message(self, *_: object) -> None:
+        """Log nothing."""
+
+    def _answer(self, status: HTTPStatus, body: bytes = b"") -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", "application/xml")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+@pytest.fixture
+def full_s3_server() -> Iterator[S3Settings]:
+    """Settings of a server that has no room for any object."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), _FullStore) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        yield _settings(f"http://127.0.0.1:{server.server_port}", _ACCESS_KEY, _SECRET_KEY)
+        server.shutdown()
+        thread.join()
 
 
 @pytest.fixture

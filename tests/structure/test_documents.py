@@ -39,7 +39,7 @@ def test_types_of_the_clients_are_current(made: Path) -> None:
 
 def test_every_test_that_the_security_page_names_is_there() -> None:
     page = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
-    named = re.findall(r"`((?:unit|integration)/[^`:]+)::(\w+)`", page)
+    named = re.findall(r"`((?:unit|integration|e2e)/[^`:]+)::(\w+)`", page)
 
     assert len(named) > 30
     for path, test in named:

@@ -1,9 +1,9 @@
-"""S3Proxy, an S3 server over a folder, behind a front that keeps room on the disk."""
+"""S3Proxy, an S3 server over a folder."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from common.errors import TransientError
 from deploy.local.files import JARS, java_property, write_whole
@@ -14,16 +14,12 @@ from deploy.local.servers.base import (
     Program,
     check_port,
     java,
-    python_module,
 )
 
 if TYPE_CHECKING:
     from common.s3 import S3Bucket
 
 _HERE = Path(__file__).parents[1] / "s3"
-PORT_PLACE: Final = "@port@"
-"""Stands in S3Proxy's command for the port that its front finds for it at each start."""
-
 # It stores a few pictures a second: a quick start is worth more than the last bit of speed.
 _JVM = ("-Xmx192m", "-XX:TieredStopAtLevel=1")
 
@@ -37,10 +33,6 @@ class S3Server:
     access_key: str
     secret_key: str = field(repr=False)
     bucket: str = "platestream"
-    max_bytes: int = 0
-    """Of all objects; 0: any number."""
-    keep_free_bytes: int = 0
-    """On the disk."""
     region: str = "us-east-1"
     jars: Path = JARS / "s3"
     name: str = "s3"
@@ -59,6 +51,7 @@ class S3Server:
         self._data.mkdir(parents=True, exist_ok=True)
         template = Template((_HERE / "s3proxy.properties.template").read_text())
         text = template.substitute(
+            endpoint=self.endpoint,
             access_key=self.access_key,
             secret_key=self.secret_key,
             data=java_property(self._data),
@@ -66,22 +59,14 @@ class S3Server:
         write_whole(self.directory / "s3proxy.properties", text, mode=0o600)
 
     def program(self) -> Program:
-        """Return the front's process, which starts S3Proxy on a port of its own."""
+        """Return the server's process."""
         logging = f"-Dlogback.configurationFile={_HERE / 'logback.xml'}"
-        endpoint = f"-Ds3proxy.endpoint=http://127.0.0.1:{PORT_PLACE}"
         properties = ("--properties", str(self.directory / "s3proxy.properties"))
-        proxy = java(self.jars, *_JVM, logging, endpoint, "org.gaul.s3proxy.Main", *properties)
-        bounds = (
-            "--max-bytes",
-            str(self.max_bytes),
-            "--keep-free-bytes",
-            str(self.keep_free_bytes),
-        )
-        place = ("--port", str(self.port), "--folder", str(self._data))
         return Program(
             name=self.name,
-            command=python_module("deploy.s3", *place, *bounds, "--", *proxy),
+            command=java(self.jars, *_JVM, logging, "org.gaul.s3proxy.Main", *properties),
             variables=JAVA_VARIABLES,
+            directory=self.directory,
         )
 
     def images(self) -> "S3Bucket":

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from minio import Minio
 from minio.error import S3Error
-from urllib3 import HTTPResponse, PoolManager
+from urllib3 import HTTPResponse
 from urllib3.exceptions import MaxRetryError
 
 from common.errors import TransientError
@@ -99,21 +99,3 @@ def test_no_room_is_no_outage(
         bucket.put("a.jpg", b"", "image/jpeg")
 
     assert isinstance(refused.value, S3FullError) is is_full
-
-
-@pytest.mark.parametrize(
-    ("headers", "ratio"),
-    [
-        ({"X-Platestream-Full-Ratio": "0.812"}, 0.812),
-        ({"X-Platestream-Full-Ratio": "much"}, None),
-        ({}, None),
-    ],
-    ids=["told", "nonsense", "another service"],
-)
-def test_how_full_s3_says_it_is(
-    monkeypatch: pytest.MonkeyPatch, headers: dict[str, str], ratio: float | None
-) -> None:
-    answer = HTTPResponse(status=403, headers=headers)
-    monkeypatch.setattr(PoolManager, "request", lambda *_, **__: answer)
-
-    assert S3Bucket(SETTINGS, read_seconds=1, connections=1).full_ratio() == ratio

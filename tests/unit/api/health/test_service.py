@@ -5,8 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from api.errors import Dependency, DependencyUnavailableError
-from api.health.service import Health, RoomWatch
+from api.health.service import Health, disk_warnings
 
 
 @pytest.fixture
@@ -27,36 +26,10 @@ async def test_a_disk_that_is_80_percent_full_is_told_once(
 ) -> None:
     (tmp_path / "kafka").mkdir()
     folders = (tmp_path / "kafka", tmp_path, tmp_path / "missing")
-    watch = RoomWatch(folders, _nothing)
 
-    assert await watch.warnings() == ()
+    assert await disk_warnings(folders) == ()
     disk.f_bfree, disk.f_bavail = 250, 150
-    assert await watch.warnings() == ("the disk of kafka is 83% full, 150.0 GiB are left",)
-
-
-@pytest.mark.parametrize(
-    ("ratio", "sentences"),
-    [
-        (None, ()),
-        (0.79, ()),
-        (0.8, ("the store of images is 80% full",)),
-        (1.0, ("the store of images is full and takes no more",)),
-    ],
-)
-async def test_the_store_of_images_says_how_full_it_is(
-    ratio: float | None, sentences: tuple[str, ...]
-) -> None:
-    async def ask() -> float | None:
-        return ratio
-
-    assert await RoomWatch((), ask).warnings() == sentences
-
-
-async def test_a_store_that_does_not_answer_is_not_full() -> None:
-    async def ask() -> float | None:
-        raise DependencyUnavailableError(Dependency.PICTURES)
-
-    assert await RoomWatch((), ask).warnings() == ()
+    assert await disk_warnings(folders) == ("the disk of kafka is 83% full, 150.0 GiB are left",)
 
 
 async def test_a_warning_takes_nothing_out_of_rotation() -> None:
