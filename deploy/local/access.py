@@ -5,9 +5,10 @@ import sys
 from collections.abc import Sequence
 from typing import Self
 
+import httpx
 import msgspec
+from platestream_client import ApiError, Client, RetryPolicy
 
-from deploy.local.api_client import ApiClient, ApiError
 from deploy.local.files import Layout, write_whole
 from deploy.local.plan import Analyst, StackPlan
 from deploy.local.waiting import StartError
@@ -32,6 +33,12 @@ class Access(msgspec.Struct, frozen=True, rename="camel"):
     clickhouse_url: str | msgspec.UnsetType = msgspec.UNSET
     analyst_user: str | msgspec.UnsetType = msgspec.UNSET
     analyst_password: str | msgspec.UnsetType = msgspec.UNSET
+
+    def client(self) -> Client:
+        """Return a client of the stack's API. It uses no proxy, and repeats no call."""
+        transport = httpx.HTTPTransport()
+        retries = RetryPolicy(attempts=1)
+        return Client(self.base_url, self.api_key, retries=retries, transport=transport)
 
     def with_analyst(self, analyst: Analyst | None) -> Self:
         """Return it with this analyst's part, or without any."""
@@ -97,10 +104,11 @@ def write_access(layout: Layout, access: Access) -> None:
 
 
 def _is_valid(access: Access) -> bool:
-    try:
-        ApiClient(access.base_url, access.api_key).cameras()
-    except ApiError:
-        return False
+    with access.client() as client:
+        try:
+            client.account.session()
+        except ApiError:
+            return False
     return True
 
 

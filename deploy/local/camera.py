@@ -8,15 +8,17 @@ from typing import Final
 from urllib.parse import urlsplit
 
 import msgspec
+from platestream_client import ApiError, Client, UnreachableError
 
 from deploy.local.access import Access, write_access
-from deploy.local.api_client import ApiClient, ApiError
 from deploy.local.files import Layout
 from deploy.local.plan import CAMERA_FILES_SETTING
-from deploy.local.servers.base import CLONE
+from deploy.local.servers.base import CLONE, NotReadyError
 from deploy.local.waiting import StartError, Waiter
 
 _CAMERA_SECONDS = 60
+# Limited, or no worker has taken the camera yet, or something is not up.
+_NOT_YET = (429, 502, 503)
 
 
 @dataclass(frozen=True)
@@ -110,33 +112,36 @@ def ensure_camera(layout: Layout, access: Access, wanted: WantedCamera, waiter: 
     Raises:
         StartError: the API refuses it.
     """
-    client = ApiClient(access.base_url, access.api_key)
     found: list[str | None] = []
 
     def register() -> None:
-        found.append(_camera_id(client, wanted))
+        try:
+            with access.client() as client:
+                found.append(_camera_id(client, wanted))
+        except UnreachableError as error:
+            raise NotReadyError(str(error)) from error
+        except ApiError as error:
+            if error.status in _NOT_YET:
+                raise NotReadyError(error.sentence) from error
+            raise StartError(f"the camera {wanted.name} is refused: {error}") from error
 
-    try:
-        waiter.wait("camera", register, seconds=_CAMERA_SECONDS)
-    except ApiError as error:
-        raise StartError(f"the camera {wanted.name} is refused: {error}") from error
+    waiter.wait("camera", register, seconds=_CAMERA_SECONDS)
     noted = msgspec.structs.replace(access, demo_camera_id=found[-1] or "")
     if noted != access:
         write_access(layout, noted)
     return noted
 
 
-def _camera_id(client: ApiClient, wanted: WantedCamera) -> str | None:
-    cameras = client.cameras()
-    known = [c for c in cameras if c.identifier == wanted.identifier]
-    if not known and cameras and wanted.only_alone:
+def _camera_id(client: Client, wanted: WantedCamera) -> str | None:
+    cameras = list(client.cameras.all())
+    known = next((c for c in cameras if c["identifier"] == wanted.identifier), None)
+    if known is None and cameras and wanted.only_alone:
         return None
-    if not known:
-        created = client.create_camera(
-            identifier=wanted.identifier, name=wanted.name, rtsp_url=wanted.rtsp_url
+    if known is None:
+        known = client.cameras.create(
+            {"identifier": wanted.identifier, "name": wanted.name, "rtspUrl": wanted.rtsp_url}
         )
-        return created.id
-    if wanted.rtsp_url.startswith("file:") and known[0].rtsp_url != wanted.rtsp_url:
+    elif wanted.rtsp_url.startswith("file:") and known["rtspUrl"] != wanted.rtsp_url:
         # The clone was moved.
-        client.move_camera(known[0].id, rtsp_url=wanted.rtsp_url)
-    return known[0].id
+        client.cameras.update(known["id"], {"rtspUrl": wanted.rtsp_url})
+    return known["id"]

@@ -1,9 +1,10 @@
 """``platestream alerts``: the alerts of the account whose key is used."""
 
 import json
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import typer
+from platestream_client.models import AlertBody, AlertCreate, AlertUpdate, FileEncoding
 
 from api.cli.commands import JsonOption, command_group, fail
 from api.cli.remote.connection import Json, connected
@@ -29,7 +30,7 @@ YesOption = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 def list_alerts(as_json: JsonOption = False) -> None:
     """Show the alerts."""
     with connected() as api:
-        found = list(api.every("/api/alertas", "alerts"))
+        found = list(api.alerts.all())
     if as_json:
         show_json({"alerts": found})
         return
@@ -41,7 +42,7 @@ def list_alerts(as_json: JsonOption = False) -> None:
 def show(alert_id: AlertId) -> None:
     """Show one alert as JSON; ``alerts add --file`` takes it back."""
     with connected() as api:
-        show_json(api.get(f"/api/alertas/{alert_id}")["alert"])
+        show_json(api.alerts.get(alert_id))
 
 
 @alerts_app.command("add")
@@ -68,11 +69,11 @@ def add(
     }
     body |= {field: value for field, value in options.items() if value is not None}
     with connected() as api:
-        made = api.post("/api/alertas", body)
+        made = api.alerts.create(cast(AlertCreate, body))
     if as_json:
-        show_json(made)
+        show_json({"alert": made})
     else:
-        typer.echo(f"alert {made['alert']['id']}")
+        typer.echo(f"alert {made['id']}")
 
 
 @alerts_app.command("plates")
@@ -87,21 +88,22 @@ def set_plates(
     The alert is not changed if all rows were skipped.
     """
     with connected() as api:
-        found = api.read_csv("/api/alertas/plates/import", file.read(), encoding)
-        body = {"plates": found["plates"]}
+        given = cast(FileEncoding | None, encoding)
+        found = api.alerts.read_csv(file.read(), encoding=given)
+        body: AlertUpdate = {"plates": found["plates"]}
         if found["plateNames"]:
             body["plateNames"] = found["plateNames"]
         if not found["plates"] and found["skippedCount"]:
             show_skipped(found)
             fail("the file has no plate that can be used; the alert is not changed")
-        changed = api.put(f"/api/alertas/{alert_id}", body)
+        changed = api.alerts.update(alert_id, body)
     show_skipped(found)
     if as_json:
-        show_json(changed | {"import": found})
+        show_json({"alert": changed, "import": found})
     else:
         counts = f"{found['taken']} taken, {found['duplicates']} duplicates"
         typer.echo(f"{counts}, {found['skippedCount']} skipped ({found['encoding']})")
-        typer.echo(f"{changed['alert']['name']} has {len(changed['alert']['plates'])} plates")
+        typer.echo(f"{changed['name']} has {len(changed['plates'])} plates")
     if found["skippedCount"]:
         raise typer.Exit(1)
 
@@ -110,23 +112,23 @@ def set_plates(
 def enable(alert_id: AlertId) -> None:
     """Let an alert fire."""
     with connected() as api:
-        api.put(f"/api/alertas/{alert_id}", {"enabled": True})
+        api.alerts.update(alert_id, {"enabled": True})
 
 
 @alerts_app.command("disable")
 def disable(alert_id: AlertId) -> None:
     """Let an alert fire no longer."""
     with connected() as api:
-        api.put(f"/api/alertas/{alert_id}", {"enabled": False})
+        api.alerts.update(alert_id, {"enabled": False})
 
 
 @alerts_app.command("remove")
 def remove(alert_id: AlertId, yes: YesOption = False) -> None:
     """Delete an alert."""
     with connected() as api:
-        alert = api.get(f"/api/alertas/{alert_id}")["alert"]
+        alert = api.alerts.get(alert_id)
         confirm(f"Delete the alert {alert['name']}?", yes)
-        api.delete(f"/api/alertas/{alert_id}")
+        api.alerts.delete(alert_id)
 
 
 def _read(file: typer.FileText | None) -> Json:
@@ -141,7 +143,7 @@ def _read(file: typer.FileText | None) -> Json:
     return found
 
 
-def _row(alert: Json) -> tuple[Any, ...]:
+def _row(alert: AlertBody) -> tuple[Any, ...]:
     return (
         alert["id"],
         alert["name"],

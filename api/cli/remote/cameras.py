@@ -2,12 +2,14 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, cast
 
 import typer
+from platestream_client import ApiError, Client
+from platestream_client.models import CameraBody, CameraCreate, FileEncoding, ImportedCameraBody
 
 from api.cli.commands import JsonOption, command_group, with_progress
-from api.cli.remote.connection import Json, RefusedError, RemoteApi, connected
+from api.cli.remote.connection import Json, connected, sentence
 from api.cli.remote.shown import (
     EncodingOption,
     confirm,
@@ -37,7 +39,7 @@ YesOption = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 def list_cameras(as_json: JsonOption = False) -> None:
     """Show the cameras and how they are doing."""
     with connected() as api:
-        found = list(api.every("/api/cameras", "cameras"))
+        found = list(api.cameras.all())
     if as_json:
         show_json({"cameras": found})
         return
@@ -48,7 +50,7 @@ def list_cameras(as_json: JsonOption = False) -> None:
 def status(camera_id: CameraId, as_json: JsonOption = False) -> None:
     """Show one camera; 1 where no picture comes."""
     with connected() as api:
-        camera = api.get(f"/api/cameras/{camera_id}")["camera"]
+        camera = api.cameras.get(camera_id)
     if as_json:
         show_json({"camera": camera})
     else:
@@ -84,11 +86,11 @@ def add(
         **{field: value for field, value in optional.items() if value is not None},
     }
     with connected() as api:
-        made = api.post("/api/cameras", body)
+        made = api.cameras.create(cast(CameraCreate, body))
     if as_json:
-        show_json(made)
+        show_json({"camera": made})
     else:
-        typer.echo(f"camera {made['camera']['id']} is {made['camera']['status']}")
+        typer.echo(f"camera {made['id']} is {made['status']}")
 
 
 @cameras_app.command("test")
@@ -101,7 +103,8 @@ def test(
     import base64
 
     with connected() as api:
-        found = api.post("/api/cameras/test", {"rtspUrl": _address(rtsp_url)})["test"]
+        tested = api.cameras.test({"rtspUrl": _address(rtsp_url)})
+    found: Json = {**tested}
     image = found.pop("picture")
     if image and picture is not None:
         picture.write_bytes(base64.b64decode(image))
@@ -128,7 +131,8 @@ def import_cameras(
     a row was skipped.
     """
     with connected() as api:
-        found = api.read_csv("/api/cameras/import", file.read(), encoding)
+        given = cast(FileEncoding | None, encoding)
+        found = api.cameras.read_csv(file.read(), encoding=given)
         results = [_register(api, row) for row in with_progress(found["cameras"], "cameras")]
     counts = {what: sum(one["result"] == what for one in results) for what in _RESULTS}
     show_skipped(found)
@@ -147,14 +151,14 @@ def import_cameras(
 def enable(camera_id: CameraId) -> None:
     """Watch a camera."""
     with connected() as api:
-        api.put(f"/api/cameras/{camera_id}", {"enabled": True})
+        api.cameras.update(camera_id, {"enabled": True})
 
 
 @cameras_app.command("disable")
 def disable(camera_id: CameraId) -> None:
     """Watch a camera no longer."""
     with connected() as api:
-        api.put(f"/api/cameras/{camera_id}", {"enabled": False})
+        api.cameras.update(camera_id, {"enabled": False})
 
 
 @cameras_app.command("snapshot")
@@ -164,16 +168,16 @@ def snapshot(
 ) -> None:
     """Keep the latest picture of a camera."""
     with connected() as api:
-        file.write_bytes(api.download(f"/api/cameras/{camera_id}/snapshot"))
+        file.write_bytes(api.cameras.snapshot(camera_id).content)
 
 
 @cameras_app.command("remove")
 def remove(camera_id: CameraId, yes: YesOption = False, as_json: JsonOption = False) -> None:
     """Delete a camera; its recognitions stay."""
     with connected() as api:
-        camera = api.get(f"/api/cameras/{camera_id}")["camera"]
+        camera = api.cameras.get(camera_id)
         confirm(f"Delete the camera {camera['name']}?", yes)
-        gone = api.delete(f"/api/cameras/{camera_id}")
+        gone = api.cameras.delete(camera_id)
     if as_json:
         show_json(gone)
     else:
@@ -183,27 +187,29 @@ def remove(camera_id: CameraId, yes: YesOption = False, as_json: JsonOption = Fa
 _RESULTS: Final = ("added", "already there", "failed")
 
 
-def _register(api: RemoteApi, row: Json) -> Json:
+def _register(api: Client, row: ImportedCameraBody) -> Json:
     line, body = row["line"], row["camera"]
     result: Json = {"line": line, "name": body.get("name", ""), "result": "added"}
     try:
-        made = api.post("/api/cameras", body)
-    except RefusedError as refusal:
-        is_there = refusal.code == _IS_THERE
+        made = api.cameras.create(cast(CameraCreate, body))
+    except ApiError as error:
+        is_there = error.code == _IS_THERE
         return result | {
             "result": "already there" if is_there else "failed",
-            **({} if is_there else {"error": str(refusal)}),
+            **({} if is_there else {"error": sentence(error)}),
         }
-    return result | {"id": made["camera"]["id"]}
+    return result | {"id": made["id"]}
 
 
 def _address(text: str) -> str:
     return sys.stdin.readline().strip() if text == "-" else text
 
 
-def _row(camera: Json) -> tuple[Any, ...]:
+def _row(camera: CameraBody) -> tuple[Any, ...]:
     return (
-        *(camera[field] for field in ("id", "name", "status")),
+        camera["id"],
+        camera["name"],
+        camera["status"],
         local_time(camera["lastSeenAt"]),
         camera["lastError"],
     )

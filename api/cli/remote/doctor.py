@@ -4,12 +4,16 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from email.utils import parsedate_to_datetime
 from typing import Final
 
+import httpx
 import typer
+from platestream_client import ApiError, Client
+from platestream_client.calls import Call, whole
 
 from api.cli.commands import JsonOption
-from api.cli.remote.connection import RefusedError, RemoteApi, connected
+from api.cli.remote.connection import connected
 from api.cli.remote.shown import show_json
 
 _GOOD, _POOR, _BAD = "ok", "warning", "fault"
@@ -40,19 +44,19 @@ def doctor(as_json: JsonOption = False) -> None:
         raise typer.Exit(1)
 
 
-def _seen(look: Callable[[RemoteApi], Iterator[Finding]], api: RemoteApi) -> Iterator[Finding]:
+def _seen(look: Callable[[Client], Iterator[Finding]], api: Client) -> Iterator[Finding]:
     try:
         yield from look(api)
-    except RefusedError as refusal:
-        if refusal.code != _MISSING_SCOPE:
+    except ApiError as error:
+        if error.code != _MISSING_SCOPE:
             raise
         what = look.__name__.strip("_")
         yield Finding(what, _POOR, "the key may not see this; use one with more scopes")
 
 
-def _service(api: RemoteApi) -> Iterator[Finding]:
+def _service(api: Client) -> Iterator[Finding]:
     started = time.monotonic()
-    there = api.clock()
+    there = api.perform(Call("GET", "/healthz", _clock))
     took_ms = round((time.monotonic() - started) * 1000)
     yield Finding("service", _GOOD, f"answered after {took_ms} ms")
     if there is not None:
@@ -61,8 +65,16 @@ def _service(api: RemoteApi) -> Iterator[Finding]:
         yield Finding("clock", grade, f"{apart_s:.0f} s from the clock of this machine")
 
 
-def _cameras(api: RemoteApi) -> Iterator[Finding]:
-    cameras = list(api.every("/api/cameras", "cameras"))
+def _clock(answer: httpx.Response) -> datetime | None:
+    """Return the time of the service's clock, or None if it does not send it."""
+    if answer.json()["status"] != "ok":
+        raise ValueError
+    date = answer.headers.get("Date")
+    return parsedate_to_datetime(date) if date else None
+
+
+def _cameras(api: Client) -> Iterator[Finding]:
+    cameras = list(api.cameras.all())
     watched = [camera for camera in cameras if camera["status"] != "disabled"]
     for camera in watched:
         if camera["status"] != "online":
@@ -72,8 +84,8 @@ def _cameras(api: RemoteApi) -> Iterator[Finding]:
     yield Finding("cameras", grade, f"{online} of {len(watched)} send pictures")
 
 
-def _alerts(api: RemoteApi) -> Iterator[Finding]:
-    listed = api.get("/api/alertas")
+def _alerts(api: Client) -> Iterator[Finding]:
+    listed = api.perform(Call("GET", "/api/alertas", whole))
     for alert in listed["alerts"]:
         told = alert["notifications"]
         if alert["plateMatchMode"] == "specific" and not alert["plates"]:
@@ -84,8 +96,8 @@ def _alerts(api: RemoteApi) -> Iterator[Finding]:
     yield Finding("alerts", _GOOD, f"{enabled} of {len(listed['alerts'])} enabled")
 
 
-def _webhooks(api: RemoteApi) -> Iterator[Finding]:
-    webhooks = list(api.every("/api/webhooks", "webhooks"))
+def _webhooks(api: Client) -> Iterator[Finding]:
+    webhooks = list(api.webhooks.all())
     for webhook in webhooks:
         if webhook["disabledReason"]:
             yield Finding(f"webhook {webhook['name']}", _BAD, webhook["disabledReason"])
@@ -95,8 +107,8 @@ def _webhooks(api: RemoteApi) -> Iterator[Finding]:
     yield Finding("webhooks", _GOOD, f"{sum(one['enabled'] for one in webhooks)} enabled")
 
 
-def _credits(api: RemoteApi) -> Iterator[Finding]:
-    left = api.get("/api/credits")["credits"]
+def _credits(api: Client) -> Iterator[Finding]:
+    left = api.account.credits()["credits"]
     grade = _GOOD if left >= _FEW_CREDITS else _POOR
     yield Finding("credits", grade, f"{left} are left for image calls")
 

@@ -1,11 +1,12 @@
 """``platestream keys``: the API keys of the account whose key is used."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import typer
+from platestream_client.models import ApiKeyBody, ApiKeyCreate
 
 from api.cli.commands import JsonOption, command_group
-from api.cli.remote.connection import Json, connected
+from api.cli.remote.connection import connected
 from api.cli.remote.shown import confirm, local_time, moment, show_json, show_table
 
 keys_app = command_group("Your API keys.")
@@ -15,7 +16,7 @@ keys_app = command_group("Your API keys.")
 def list_keys(as_json: JsonOption = False) -> None:
     """Show the keys by their first characters."""
     with connected() as api:
-        found = list(api.every("/api/api-keys", "apiKeys"))
+        found = list(api.api_keys.all())
     if as_json:
         show_json({"apiKeys": found})
         return
@@ -30,11 +31,11 @@ def create(
     as_json: JsonOption = False,
 ) -> None:
     """Make a key; it is shown this once."""
-    body = {"name": name, "scopes": scope}
+    body: dict[str, Any] = {"name": name, "scopes": scope}
     if expires is not None:
-        body["expiresAt"] = moment(expires) or ""
+        body["expiresAt"] = moment(expires)
     with connected() as api:
-        made = api.post("/api/api-keys", body)
+        made = api.api_keys.create(cast(ApiKeyCreate, body))
     if as_json:
         show_json(made)
     else:
@@ -48,14 +49,16 @@ def revoke(
 ) -> None:
     """Delete a key: it is refused from now on."""
     with connected() as api:
-        key = api.get(f"/api/api-keys/{key_id}")["apiKey"]
+        key = api.api_keys.get(key_id)
         confirm(f"Delete the key {key['name']}?", yes)
-        api.delete(f"/api/api-keys/{key_id}")
+        api.api_keys.revoke(key_id)
 
 
-def _row(key: Json) -> tuple[Any, ...]:
+def _row(key: ApiKeyBody) -> tuple[Any, ...]:
     return (
-        *(key[field] for field in ("id", "name", "prefix")),
+        key["id"],
+        key["name"],
+        key["prefix"],
         "yes" if key["enabled"] else "no",
         local_time(key["lastUsedAt"]),
         local_time(key["expiresAt"]),

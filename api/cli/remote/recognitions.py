@@ -1,25 +1,21 @@
 """``platestream search``, ``watch`` and ``recognize``: plates by way of the API."""
 
 import json
-import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, cast
 
 import typer
+from platestream_client import ApiError, Client, RetryPolicy
+from platestream_client.models import MatchMode, RecognitionBody
 
 from api.cli.commands import JsonOption, with_progress
-from api.cli.remote.connection import MAX_PAGE, Json, RefusedError, RemoteApi, connected
+from api.cli.remote.connection import Json, connected, sentence
 from api.cli.remote.shown import local_time, moment, show_json, show_table
 
 _MOMENT: Final = "An ISO 8601 date-time, or 30m, 24h, 7d ago."
-_DATA: Final = b"data: "
-_ID: Final = b"id: "
-_EVENT: Final = b"event: "
-_GAP: Final = b"reset"
-_PAUSE_S: Final = 3.0
+_MAX_PAGE: Final = 200
 
 PlateArgument = Annotated[str | None, typer.Argument(help="The plate, or what match makes of it.")]
 CameraOption = Annotated[str | None, typer.Option("--camera", help="Id of a camera.")]
@@ -41,17 +37,16 @@ def search(
     as_json: JsonOption = False,
 ) -> None:
     """Search recognitions, newest first."""
-    query = {
-        "plate": plate,
-        "match": match,
-        "cameraId": camera,
-        "from": moment(since),
-        "to": moment(until),
-        "minConfidence": min_confidence,
-    }
     with connected() as api:
-        page = min(limit, MAX_PAGE)
-        every = api.every("/api/recognitions", "recognitions", page=page, **query)
+        every = api.recognitions.search(
+            plate=plate,
+            match=cast(MatchMode | None, match),
+            camera_id=camera,
+            from_=moment(since) if since else None,
+            to=moment(until) if until else None,
+            min_confidence=min_confidence,
+            page_size=min(limit, _MAX_PAGE),
+        )
         found = list(islice(every, limit))
     if as_json:
         show_json({"recognitions": found})
@@ -62,8 +57,9 @@ def search(
 def watch(camera: CameraOption = None, as_json: JsonOption = False) -> None:
     """Show recognitions as they come, a line each, until Ctrl-C; a break of the line is healed."""
     try:
-        with connected() as api:
-            for recognition in _Live(api, camera).recognitions():
+        # A wrong address ends it at once; once it ran, the connection may come and go.
+        with connected(RetryPolicy(attempts=1)) as api:
+            for recognition in api.recognitions.stream(camera_id=camera, on_gap=_tell_gap):
                 if as_json:
                     typer.echo(json.dumps(recognition, ensure_ascii=False))
                 else:
@@ -88,61 +84,15 @@ def recognize(
         raise typer.Exit(1)
 
 
-@dataclass
-class _Live:
-    """The stream of new recognitions, taken up again where it broke off."""
-
-    api: RemoteApi
-    camera: str | None
-    last_id: str | None = field(default=None, init=False)
-
-    def recognitions(self) -> Iterator[Json]:
-        # A wrong address or key ends it at once; once it ran, the line may come and go.
-        while True:
-            try:
-                yield from self._events()
-            except (OSError, _line_errors()) as error:
-                if self.last_id is None:
-                    raise
-                typer.echo(f"the line broke ({type(error).__name__}); trying again", err=True)
-            time.sleep(_PAUSE_S)
-
-    def _events(self) -> Iterator[Json]:
-        kind, lines = (
-            b"",
-            self.api.stream("/api/recognitions/stream", self.last_id, cameraId=self.camera),
-        )
-        for line in _whole_lines(lines):
-            if line.startswith(_ID):
-                self.last_id = line.removeprefix(_ID).decode()
-            elif line.startswith(_EVENT):
-                kind = line.removeprefix(_EVENT)
-                if kind == _GAP:
-                    typer.echo("some recognitions came too fast or too long ago to show", err=True)
-            elif line.startswith(_DATA) and not kind:
-                yield json.loads(line.removeprefix(_DATA))
-            elif not line:
-                kind = b""
+def _tell_gap(_: str) -> None:
+    typer.echo("some recognitions came too fast or too long ago to show", err=True)
 
 
-def _line_errors() -> type[Exception]:
-    import urllib3
-
-    return urllib3.exceptions.HTTPError
-
-
-def _whole_lines(parts: Iterator[bytes]) -> Iterator[bytes]:
-    rest = b""
-    for part in parts:
-        *lines, rest = (rest + part).split(b"\n")
-        yield from (line.rstrip(b"\r") for line in lines)
-
-
-def _recognized(api: RemoteApi, photo: Path, store: bool) -> Json:
+def _recognized(api: Client, photo: Path, store: bool) -> Json:
     try:
-        said = api.post("/api/recognize", photo.read_bytes(), store="true" if store else None)
-    except RefusedError as refusal:
-        return {"photo": str(photo), "error": str(refusal)}
+        said = api.recognitions.recognize(photo.read_bytes(), store=store)
+    except ApiError as error:
+        return {"photo": str(photo), "error": sentence(error)}
     return {"photo": str(photo), **said}
 
 
@@ -156,12 +106,12 @@ def _lines(result: Json) -> Iterator[tuple[Any, ...]]:
         yield result["photo"], plate["plate"], f"{plate['conf']:.1f} %"
 
 
-def _row(recognition: Json) -> tuple[Any, ...]:
+def _row(recognition: RecognitionBody) -> tuple[Any, ...]:
     return (
         local_time(recognition["timestamp"]),
         recognition["plate"],
         f"{recognition['confidence']:.0%}",
-        recognition.get("region", {}).get("code", "-"),
+        recognition["region"]["code"] if "region" in recognition else "-",
         recognition["cameraName"],
         recognition["id"],
     )

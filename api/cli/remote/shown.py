@@ -45,10 +45,8 @@ def local_time(text: str | None) -> str:
     return datetime.fromisoformat(text).astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
-def moment(text: str | None) -> str | None:
+def moment(text: str) -> str:
     """Return a moment as the API takes it: ``30m``, ``24h`` and ``7d`` are so long ago."""
-    if text is None:
-        return None
     if text[:-1].isdecimal() and text[-1] in _UNITS:
         ago = timedelta(**{_UNITS[text[-1]]: int(text[:-1])})
         return (datetime.now(UTC) - ago).isoformat()

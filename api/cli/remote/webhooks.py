@@ -1,11 +1,12 @@
 """``platestream webhooks``: the webhooks of the account whose key is used."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import typer
+from platestream_client.models import DeliveryBody, WebhookBody, WebhookCreate
 
 from api.cli.commands import JsonOption, command_group
-from api.cli.remote.connection import Json, connected
+from api.cli.remote.connection import connected
 from api.cli.remote.shown import confirm, local_time, moment, show_json, show_table
 
 webhooks_app = command_group("Your webhooks.")
@@ -19,7 +20,7 @@ _MOMENT = "An ISO 8601 date-time, or 30m, 24h, 7d ago."
 def list_webhooks(as_json: JsonOption = False) -> None:
     """Show the webhooks and how their last delivery went."""
     with connected() as api:
-        found = list(api.every("/api/webhooks", "webhooks"))
+        found = list(api.webhooks.all())
     if as_json:
         show_json({"webhooks": found})
         return
@@ -35,34 +36,34 @@ def add(
 ) -> None:
     """Register a webhook; its signing secret is shown."""
     with connected() as api:
-        made = api.post("/api/webhooks", {"name": name, "url": url, "events": event})
+        made = api.webhooks.create(cast(WebhookCreate, {"name": name, "url": url, "events": event}))
     if as_json:
-        show_json(made)
+        show_json({"webhook": made})
     else:
-        typer.echo(f"webhook {made['webhook']['id']}, secret {made['webhook']['secret']}")
+        typer.echo(f"webhook {made['id']}, secret {made['secret']}")
 
 
 @webhooks_app.command("test")
 def test(webhook_id: WebhookId, as_json: JsonOption = False) -> None:
     """Send a made-up event; ``webhooks deliveries`` shows what came of it."""
     with connected() as api:
-        queued = api.post(f"/api/webhooks/{webhook_id}/test")
+        queued = api.webhooks.test(webhook_id)
     if as_json:
-        show_json(queued)
+        show_json({"delivery": queued})
     else:
-        typer.echo(f"{queued['delivery']['event']} is sent")
+        typer.echo(f"{queued['event']} is sent")
 
 
 @webhooks_app.command("deliveries")
 def deliveries(webhook_id: WebhookId, as_json: JsonOption = False) -> None:
     """Show the latest deliveries."""
     with connected() as api:
-        found = api.get(f"/api/webhooks/{webhook_id}/deliveries")
+        found = api.webhooks.deliveries(webhook_id)
     if as_json:
-        show_json(found)
+        show_json({"deliveries": found})
         return
     names = ("LAST TRIED", "EVENT", "OUTCOME", "ATTEMPTS", "STATUS", "FAULT", "ID")
-    show_table(names, map(_delivery, found["deliveries"]))
+    show_table(names, map(_delivery, found))
 
 
 @webhooks_app.command("redeliver")
@@ -71,7 +72,7 @@ def redeliver(
 ) -> None:
     """Send one delivery again."""
     with connected() as api:
-        api.post(f"/api/webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver")
+        api.webhooks.redeliver(webhook_id, delivery_id)
 
 
 @webhooks_app.command("replay")
@@ -83,8 +84,7 @@ def replay(
 ) -> None:
     """Send the events of a time again."""
     with connected() as api:
-        body = {"from": moment(since), "to": moment(until)}
-        queued = api.post(f"/api/webhooks/{webhook_id}/replay", body)
+        queued = api.webhooks.replay(webhook_id, moment(since), moment(until))
     if as_json:
         show_json(queued)
     else:
@@ -95,14 +95,16 @@ def replay(
 def remove(webhook_id: WebhookId, yes: YesOption = False) -> None:
     """Delete a webhook."""
     with connected() as api:
-        webhook = api.get(f"/api/webhooks/{webhook_id}")["webhook"]
+        webhook = api.webhooks.get(webhook_id)
         confirm(f"Delete the webhook {webhook['name']}?", yes)
-        api.delete(f"/api/webhooks/{webhook_id}")
+        api.webhooks.delete(webhook_id)
 
 
-def _row(webhook: Json) -> tuple[Any, ...]:
+def _row(webhook: WebhookBody) -> tuple[Any, ...]:
     return (
-        *(webhook[field] for field in ("id", "name", "url")),
+        webhook["id"],
+        webhook["name"],
+        webhook["url"],
         "yes" if webhook["enabled"] else "no",
         local_time(webhook["lastDeliveryAt"]),
         webhook["lastDeliveryStatus"],
@@ -110,10 +112,13 @@ def _row(webhook: Json) -> tuple[Any, ...]:
     )
 
 
-def _delivery(delivery: Json) -> tuple[Any, ...]:
+def _delivery(delivery: DeliveryBody) -> tuple[Any, ...]:
     return (
         local_time(delivery["lastAttemptAt"]),
-        *(delivery[field] for field in ("event", "outcome", "attempts", "lastStatus")),
+        delivery["event"],
+        delivery["outcome"],
+        delivery["attempts"],
+        delivery["lastStatus"],
         delivery["lastError"],
         delivery["id"],
     )

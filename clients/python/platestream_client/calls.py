@@ -24,6 +24,7 @@ from uuid import UUID
 
 import httpx
 
+from platestream_client.errors import error_of
 from platestream_client.models import RecognitionBody
 from platestream_client.stream import Follow
 
@@ -54,6 +55,17 @@ class Call(Generic[T]):
     def may_be_repeated(self) -> bool:
         """Whether doing it twice is doing it once."""
         return self.method == "GET" or self.idempotency_key is not None
+
+    def result(self, answer: httpx.Response) -> T:
+        """Return the result of a successful answer.
+
+        Raises:
+            ApiError: the answer is not one of a Platestream API.
+        """
+        try:
+            return self.take(answer)
+        except (ValueError, KeyError, TypeError) as error:
+            raise error_of(answer) from error
 
     def request(self, http: httpx.Client | httpx.AsyncClient) -> httpx.Request:
         """Return the request, with the address and the headers of ``http``."""

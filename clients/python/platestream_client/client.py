@@ -117,7 +117,7 @@ class Client(Resources[Sync]):
                 fault = _unreachable(error)
             else:
                 if answer.is_success:
-                    return call.take(answer)
+                    return call.result(answer)
                 fault = error_of(answer)
             time.sleep(self._settings.pause(call, fault, attempt))
 
@@ -201,7 +201,7 @@ class AsyncClient(Resources[Async]):
                 fault = _unreachable(error)
             else:
                 if answer.is_success:
-                    return call.take(answer)
+                    return call.result(answer)
                 fault = error_of(answer)
             await asyncio.sleep(self._settings.pause(call, fault, attempt))
 

@@ -1,20 +1,17 @@
-"""What ``platestream watch`` makes of the stream, and of its breaking off."""
+"""What ``platestream watch`` shows of the stream, and of a gap in it."""
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
+import httpx
 import pytest
-import urllib3
 from typer.testing import CliRunner
 
 from api.cli.app import app
-from api.cli.remote import recognitions
-from api.cli.remote.connection import RemoteApi
 
 PASS = {"id": "1", "timestamp": "2026-11-21T16:32:52.301Z", "plate": "AB12CDE", "confidence": 0.97}
-FIRST = f"id: a\n: open\n\nid: b\ndata: {json.dumps(PASS | {'cameraName': 'Gate'})}\n\n"
-REST = 'event: reset\ndata: {"reason": "gap"}\n\nid: c\n: beat\n\n'
+FIRST = f"retry: 0\nid: b\ndata: {json.dumps(PASS | {'cameraName': 'Gate'})}\n\n"
+REST = 'event: reset\ndata: {"reason": "gap", "since": "2026-11-21T16:00:00Z"}\n\n'
 
 
 def test_a_line_for_each_pass_and_the_stream_is_taken_up_where_it_broke_off(
@@ -22,23 +19,31 @@ def test_a_line_for_each_pass_and_the_stream_is_taken_up_where_it_broke_off(
 ) -> None:
     asked: list[str | None] = []
 
-    def stream(_: RemoteApi, path: str, last_event_id: str | None, **query: Any) -> Iterator[bytes]:
-        asked.append(last_event_id)
-        if len(asked) == 3:
+    def handle(_: Any, request: httpx.Request) -> httpx.Response:
+        asked.append(request.headers.get("Last-Event-ID"))
+        if len(asked) == 2:
+            raise httpx.ConnectError("gone")
+        if len(asked) == 4:
             raise KeyboardInterrupt
-        text = FIRST if len(asked) == 1 else REST
-        # Parts end anywhere.
-        yield from (text[start : start + 7].encode() for start in range(0, len(text), 7))
-        if len(asked) == 1:
-            raise urllib3.exceptions.ProtocolError("gone")
+        return httpx.Response(200, text=FIRST if len(asked) == 1 else REST)
 
-    monkeypatch.setattr(RemoteApi, "stream", stream)
-    monkeypatch.setattr(recognitions, "_PAUSE_S", 0.0)
+    monkeypatch.setattr(httpx.HTTPTransport, "handle_request", handle)
     environment = {"PLATESTREAM_URL": "http://127.0.0.1:1", "PLATESTREAM_KEY": "pk_x"}
     done = CliRunner().invoke(app, ["watch"], env=environment)
 
-    assert asked == [None, "b", "c"]
+    assert asked == [None, "b", "b", "b"]
     assert [line.split()[2:4] for line in done.stdout.splitlines()] == [["AB12CDE", "97%"]]
-    assert "the line broke" in done.stderr
     assert "some recognitions" in done.stderr
     assert done.exit_code == 0
+
+
+def test_an_address_that_does_not_answer_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def handle(*_: object) -> httpx.Response:
+        raise httpx.ConnectError("refused")
+
+    monkeypatch.setattr(httpx.HTTPTransport, "handle_request", handle)
+    environment = {"PLATESTREAM_URL": "http://127.0.0.1:1", "PLATESTREAM_KEY": "pk_x"}
+    done = CliRunner().invoke(app, ["watch"], env=environment)
+
+    assert done.exit_code == 1
+    assert "does not answer" in done.stderr

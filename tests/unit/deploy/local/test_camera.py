@@ -1,10 +1,13 @@
+import json
+from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
 
+import httpx
 import pytest
+from platestream_client import Client
 
 from deploy.local.access import Access
-from deploy.local.api_client import ApiClient, CameraAtApi
 from deploy.local.camera import WantedCamera, demo_camera, ensure_camera, users_camera
 from deploy.local.files import Layout
 from deploy.local.waiting import Progress, StartError, Waiter
@@ -63,29 +66,33 @@ def test_the_same_stream_is_the_same_camera() -> None:
     assert users_camera(url, None).identifier != users_camera(url + "2", None).identifier
 
 
-class _Api(ApiClient):
-    """An API with these cameras."""
+class _Api:
+    """Answers as an API with these cameras."""
 
     def __init__(self, *identifiers: str) -> None:
-        super().__init__("http://127.0.0.1:1", "pk_test")
-        self.known = [self._camera(identifier) for identifier in identifiers]
+        self.known = [_camera(identifier) for identifier in identifiers]
 
-    def cameras(self) -> tuple[CameraAtApi, ...]:
-        return tuple(self.known)
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        if request.method == "GET":
+            return httpx.Response(200, json={"cameras": self.known})
+        if request.method == "POST":
+            self.known.append(_camera(json.loads(request.content)["identifier"]))
+        return httpx.Response(200, json={"camera": self.known[-1]})
 
-    def create_camera(self, *, identifier: str, name: str, rtsp_url: str) -> CameraAtApi:
-        self.known.append(CameraAtApi(f"id of {identifier}", identifier, rtsp_url))
-        return self.known[-1]
 
-    def move_camera(self, camera_id: str, *, rtsp_url: str) -> None:
-        self.known = [
-            CameraAtApi(one.id, one.identifier, rtsp_url if one.id == camera_id else one.rtsp_url)
-            for one in self.known
-        ]
+def _camera(identifier: str) -> dict[str, str]:
+    url = "rtsp://10.0.0.1/"
+    return {"id": f"id of {identifier}", "identifier": identifier, "rtspUrl": url}
 
-    @staticmethod
-    def _camera(identifier: str) -> CameraAtApi:
-        return CameraAtApi(f"id of {identifier}", identifier, "rtsp://10.0.0.1/")
+
+@pytest.fixture
+def access(monkeypatch: pytest.MonkeyPatch) -> Callable[[_Api], Access]:
+    def access_to(api: _Api) -> Access:
+        client = Client("http://127.0.0.1:1", "pk_test", transport=httpx.MockTransport(api))
+        monkeypatch.setattr(Access, "client", lambda _: client)
+        return Access("http://127.0.0.1:1", "pk_test", "a@b.example", "secret")
+
+    return access_to
 
 
 @pytest.mark.parametrize(
@@ -94,27 +101,22 @@ class _Api(ApiClient):
     ids=["a fresh stack", "still there", "deleted, with another camera"],
 )
 def test_the_demo_camera_is_not_created_again_beside_others(
-    there: tuple[str, ...], demo_id: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    there: tuple[str, ...], demo_id: str, tmp_path: Path, access: Callable[[_Api], Access]
 ) -> None:
     api = _Api(*there)
-    monkeypatch.setattr("deploy.local.camera.ApiClient", lambda *_: api)
-    layout = Layout(tmp_path)
-    access = Access("http://127.0.0.1:1", "pk_test", "a@b.example", "secret")
     demo = demo_camera(tmp_path / "files")
     assert demo is not None
-    noted = ensure_camera(layout, access, demo, Waiter(Progress(StringIO())))
+    noted = ensure_camera(Layout(tmp_path), access(api), demo, Waiter(Progress(StringIO())))
     assert noted.demo_camera_id == demo_id
     assert len(api.known) == max(1, len(there))
 
 
 def test_ones_own_camera_is_registered_beside_others(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, access: Callable[[_Api], Access]
 ) -> None:
-    api = _Api("gate")
-    monkeypatch.setattr("deploy.local.camera.ApiClient", lambda *_: api)
-    access = Access("http://127.0.0.1:1", "pk_test", "a@b.example", "secret")
     wanted = WantedCamera("local-1", "Camera", "rtsp://10.0.0.2/")
-    noted = ensure_camera(Layout(tmp_path), access, wanted, Waiter(Progress(StringIO())))
+    waiter = Waiter(Progress(StringIO()))
+    noted = ensure_camera(Layout(tmp_path), access(_Api("gate")), wanted, waiter)
     assert noted.demo_camera_id == "id of local-1"
 
 
