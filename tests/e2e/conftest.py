@@ -1,35 +1,19 @@
-"""The whole stack, a client of its API, and a road scene with its truth."""
+"""The whole stack, a client of its API, and a clip of a road with its passes."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from tests.e2e.api_client import ApiClient
+from tests.road import FOUR_BY_DAY, TWO_AT_DUSK, RoadClip, cut_clip
 from tests.services.stack import RunningStack, whole_stack
-from tools.synthetic.road import LightPlan, RoadSceneOptions, SceneTruth, generate_road_scene
-
-
-@dataclass(frozen=True)
-class RoadClip:
-    """A generated clip and the passes that are really in it."""
-
-    path: Path
-    truth: SceneTruth
-
-    @property
-    def plates(self) -> list[str]:
-        """The true plates, in the order in which they pass."""
-        return [one.plate for one in self.truth.passes]
 
 
 @pytest.fixture(scope="session")
 def road_clip(services_directory: Path) -> RoadClip:
     """Six passes by day and at dusk, 1080p at 25 frames a second."""
-    path = services_directory / "road.mp4"
-    options = RoadSceneOptions(passes=6, seed=11, light=LightPlan.MIXED)
-    return RoadClip(path, generate_road_scene(path, None, options))
+    return cut_clip(services_directory / "road.mp4", FOUR_BY_DAY, TWO_AT_DUSK)
 
 
 @pytest.fixture(scope="package")

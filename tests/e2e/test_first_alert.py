@@ -10,7 +10,7 @@ import pytest
 
 from deploy.local.ports import free_ports
 from tests.e2e.api_client import ApiClient
-from tests.e2e.conftest import RoadClip
+from tests.road import RoadClip
 from tests.services.stack import RunningStack
 
 pytestmark = [pytest.mark.e2e, pytest.mark.long, pytest.mark.timeout(400)]

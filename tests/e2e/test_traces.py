@@ -13,8 +13,8 @@ import pytest
 
 from common.telemetry.tracing import TRACEPARENT, parse_traceparent
 from tests.e2e.api_client import ApiClient
-from tests.e2e.conftest import RoadClip
 from tests.recorded_spans import SOME_TRACE
+from tests.road import RoadClip
 from tests.services.receiver import Received, Receiver
 from tests.services.stack import RunningStack
 from tests.services.traces import ReceivedSpan, TraceCollector

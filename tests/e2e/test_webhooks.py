@@ -6,7 +6,7 @@ import pytest
 from standardwebhooks import Webhook
 
 from tests.e2e.api_client import ApiClient
-from tests.e2e.conftest import RoadClip
+from tests.road import RoadClip
 from tests.services.receiver import Receiver
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]

@@ -21,7 +21,6 @@ ROUNDS = int(os.environ.get("ROUNDS") or 0)
 
 # A short round ends soon after its last fault: what is begun is shown to its end.
 _PASSES = 8 if ROUNDS else 4
-_SCENE_SEED = 3
 
 Say = Callable[[str], None]
 
@@ -71,7 +70,7 @@ def scenery(fault_folder: Path, has_quotas: bool) -> Iterator[Scenery]:
                 cable=cable,
             )
         )
-        made = open_scenery(stack, receivers, lambda: film(_PASSES, _SCENE_SEED))
+        made = open_scenery(stack, receivers, lambda: film(_PASSES))
         scenery = open_things.enter_context(made)
         show_undisturbed(scenery)
         yield scenery

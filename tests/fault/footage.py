@@ -1,4 +1,4 @@
-"""One road scene as JPEG frames, drawn once and shown by many cameras."""
+"""The demo's road as JPEG frames, decoded once and shown by many cameras."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -8,13 +8,14 @@ import av
 import cv2
 import numpy as np
 
-from tools.synthetic.road import LightPlan, RoadScene, RoadSceneOptions
+from recognition.types import BgrImage
+from tests.road import TRUTH, frames
 
 WIDTH_PX, HEIGHT_PX = 1280, 720
 FRAMES_PER_SECOND = 5
 
-_SCENE_FPS = 25
 _JPEG_QUALITY = 85
+_AFTER_LAST_PASS_SECONDS = 0.2
 
 
 @dataclass(frozen=True)
@@ -38,12 +39,12 @@ class Footage:
         return self.shots[-1].at_ms
 
 
-def film(passes: int, seed: int) -> Footage:
-    """Draw a scene by day as ingest would send it: 5 frames a second."""
-    scene = RoadScene(RoadSceneOptions(passes, seed, None, LightPlan.DAY, WIDTH_PX, HEIGHT_PX))
-    step = _SCENE_FPS // FRAMES_PER_SECOND
-    shots = tuple(_shot(scene, index) for index in range(0, scene.frame_count, step))
-    return Footage(shots, tuple(one.plate for one in scene.truth().passes))
+def film(passes: int) -> Footage:
+    """Return the first passes of the demo clip as ingest would send them: 5 frames a second."""
+    shown = sorted(TRUTH.passes, key=lambda one: one.last_visible_s)[:passes]
+    until_s = shown[-1].last_visible_s + _AFTER_LAST_PASS_SECONDS
+    shots = tuple(_shot(*each) for each in frames(until_s, TRUTH.fps // FRAMES_PER_SECOND))
+    return Footage(shots, tuple(one.plate for one in shown))
 
 
 def write_clip(footage: Footage, path: Path, *, seconds: int) -> None:
@@ -62,7 +63,7 @@ def write_clip(footage: Footage, path: Path, *, seconds: int) -> None:
         container.mux(stream.encode())
 
 
-def _shot(scene: RoadScene, index: int) -> Shot:
-    ((time_s, frame),) = scene.frames(index, index + 1)
-    _, data = cv2.imencode(".jpg", frame, [cv2.IMWRITE_JPEG_QUALITY, _JPEG_QUALITY])
+def _shot(time_s: float, frame: BgrImage) -> Shot:
+    small = cv2.resize(frame, (WIDTH_PX, HEIGHT_PX), interpolation=cv2.INTER_AREA)
+    _, data = cv2.imencode(".jpg", small, [cv2.IMWRITE_JPEG_QUALITY, _JPEG_QUALITY])
     return Shot(round(time_s * 1000), data.tobytes())

@@ -153,7 +153,7 @@ class Scenery:
 def open_scenery(
     stack: RunningStack,
     receivers: Receivers,
-    draw: Callable[[], Footage],
+    film: Callable[[], Footage],
     *,
     host: str = "127.0.0.1",
 ) -> Iterator[Scenery]:
@@ -172,8 +172,8 @@ def open_scenery(
         )
         for rule in RULES:
             api.create_alert(rule.body(receivers.web.url(GATE, host)))
-        # Drawing takes longer than the second after which a new alert is in effect.
-        footage = draw()
+        # Takes longer than the second after which a new alert is in effect.
+        footage = film()
         kafka = stack.settings(KafkaSettings)
         owner_id = owner_of(stack)
         cameras = Cameras(kafka, owner_id, footage)

@@ -37,9 +37,8 @@ LOAD_SHARE = float(os.environ.get("FLEET_LOAD_SHARE") or 0.1)
 pytestmark = [pytest.mark.fleet, pytest.mark.timeout(900 + 900 * ROUNDS)]
 
 _PASSES = 4
-_SCENE_SEED = 3
-# What the cameras play: one vehicle in 80 s, so that two cores read it as it comes.
-_CAMERA_SEED = 4
+# What the cameras play: two vehicles in 80 s, so that two cores read it as it comes.
+_CAMERA_PASSES = 2
 _LOOP_SECONDS = 80
 _SILENCE_SECONDS = 45
 _CAMERAS = 2
@@ -87,7 +86,7 @@ def test_nothing_is_lost_or_doubled_and_no_alert_is_late(fleet_folder: Path, say
         made = open_scenery(
             fleet.stack,
             receivers,
-            lambda: film(_PASSES, _SCENE_SEED),
+            lambda: film(_PASSES),
             host=fleet.network.address,
         )
         scenery = open_things.enter_context(made)
@@ -141,7 +140,7 @@ def _round(
 @contextmanager
 def _watched_cameras(scenery: Scenery, folder: Path) -> Iterator[Watched]:
     clip = folder / "loop.mp4"
-    footage = film(1, _CAMERA_SEED)
+    footage = film(_CAMERA_PASSES)
     write_clip(footage, clip, seconds=_LOOP_SECONDS)
     # One stream is one camera of an account, unless each has an identifier of its own.
     ids = [

@@ -7,33 +7,30 @@ from typing import Any
 import cv2
 import numpy as np
 
+from recognition.types import BgrImage
+from tests.integration.streams.recognition.scenes import Parked, car_scene, plate_image
 from tools.evaluation.photos import Image
-from tools.synthetic.road import LightPlan, RoadScene, RoadSceneOptions
-from tools.synthetic.scene import FPS
+from tools.synthetic.layouts import BY_CODE
+from tools.synthetic.plates import random_plate
 from tools.training.writing import screen
 
-_PASSES, _EVERY = 8, 8
-_LEAST_PLATE_PX = 30
-_VAL_EVERY = 4
+_PHOTOS, _VAL_EVERY = 60, 4
 _SCREENS = 12
+_SIZE_PX = (960, 540)
 
 
 def write_photos(folder: Path) -> None:
-    """Write ``scenes.jsonl`` and ``crops.jsonl`` of a drawn road, and the images they name."""
-    scene = RoadScene(
-        RoadSceneOptions(passes=_PASSES, seed=3, light=LightPlan.DAY, width_px=960, height_px=540)
-    )
+    """Write ``scenes.jsonl`` and ``crops.jsonl`` of drawn cars, and the images they name."""
+    rng = np.random.default_rng(3)
     (folder / "photos").mkdir(parents=True)
     (folder / "crops").mkdir()
     photos: list[dict[str, Any]] = []
     crops: list[dict[str, Any]] = []
-    for index in range(0, scene.frame_count, _EVERY):
-        plates = _plates(scene, index / FPS)
-        if not plates:
-            continue
-        split = "train" if len(photos) % _VAL_EVERY else "val"
-        frame = next(scene.frames(index, index + 1))[1]
-        name = f"{index:04d}.jpg"
+    for number in range(_PHOTOS):
+        name, split = f"{number:04d}.jpg", "train" if number % _VAL_EVERY else "val"
+        text = random_plate(rng, BY_CODE["it"]).text
+        frame, box = _photo(text, number, rng)
+        plate = {"text": text, "uncertain": False, "region": "IT"}
         cv2.imwrite(str(folder / "photos" / name), frame)
         photos.append(
             {
@@ -42,21 +39,12 @@ def write_photos(folder: Path) -> None:
                 "height": frame.shape[0],
                 "split": split,
                 "exhaustive": False,
-                "plates": plates,
+                "plates": [plate | {"box": box}],
             }
         )
-        left, top, right, bottom = (round(edge) for edge in plates[0]["box"])
+        left, top, right, bottom = (round(edge) for edge in box)
         cv2.imwrite(str(folder / "crops" / name), frame[top:bottom, left:right])
-        crops.append(
-            {
-                "image": f"crops/{name}",
-                "split": split,
-                "text": plates[0]["text"],
-                "uncertain": False,
-                "region": plates[0]["region"],
-                "scene": None,
-            }
-        )
+        crops.append(plate | {"image": f"crops/{name}", "split": split, "scene": None})
     _write_lines(folder / "scenes.jsonl", photos)
     _write_lines(folder / "crops.jsonl", crops)
 
@@ -69,23 +57,15 @@ def write_screens(folder: Path) -> None:
         cv2.imwrite(str(folder / f"{index}.png"), np.ascontiguousarray(image[..., ::-1]))
 
 
-def _plates(scene: RoadScene, time_s: float) -> list[dict[str, Any]]:
-    plates = []
-    for planned in scene.timetable.passes:
-        corners = scene.plate_corners(planned, time_s)
-        if corners is None:
-            continue
-        (left, top), (right, bottom) = corners.min(axis=0), corners.max(axis=0)
-        if right - left >= _LEAST_PLATE_PX:
-            plates.append(
-                {
-                    "text": planned.number.text,
-                    "uncertain": False,
-                    "box": [float(left), float(top), float(right), float(bottom)],
-                    "region": planned.pose.layout.country,
-                }
-            )
-    return plates
+def _photo(text: str, seed: int, rng: np.random.Generator) -> tuple[BgrImage, list[float]]:
+    """Return a car at a random place, and the box of its plate."""
+    car = Parked(text, int(rng.integers(260, 1020)), int(rng.integers(260, 600)))
+    whole = car_scene([car], seed)
+    height, width = plate_image(text).shape[:2]
+    share = _SIZE_PX[0] / whole.shape[1]
+    left, top = car.x_px - width // 2, car.y_px - height // 2
+    box = [edge * share for edge in (left, top, left + width, top + height)]
+    return np.asarray(cv2.resize(whole, _SIZE_PX, interpolation=cv2.INTER_AREA), np.uint8), box
 
 
 def _write_lines(path: Path, rows: list[dict[str, Any]]) -> None:

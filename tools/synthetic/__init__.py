@@ -1,5 +1,5 @@
-"""Rendered number plates and road scenes: pictures whose truth is known because we drew them.
+"""Rendered number plates: pictures whose text is known because they were drawn.
 
-A leaf room: it imports nothing of ours. `plates` draws one plate, `road` a clip of passing cars
-with the list of its true passes, `sheet` a contact sheet of plates.
+A leaf room: it imports nothing of ours. `plates` draws one plate; `scene` describes the passes of
+the demo clip, and `score` compares reported plates with them.
 """

@@ -1,4 +1,4 @@
-"""The plates we can draw: sizes, colours, letters and number patterns by country.
+"""Layouts of plates: sizes, colours, letters and number patterns by country.
 
 **Numbers belong to nobody.** Every pattern is well formed in its country, and every number it makes
 lies in a part of the country's number space that is not issued. How, by layout:
@@ -96,11 +96,9 @@ class Layout:
     slogan: str = ""
     accent: Colour = _EU_BLUE
     border: bool = True
-    front: bool = True
-    rear: bool = True
 
     def matches(self, text: str) -> bool:
-        """Tell whether a normalised text (A-Z0-9, rows joined) is one this layout can make."""
+        """Return whether a normalised text (A-Z0-9, rows joined) is a number of this layout."""
         slots = (slot for row in self.rows for group in row for slot in group)
         return re.fullmatch("".join(f"[{slot}]" for slot in slots), text) is not None
 
@@ -134,16 +132,16 @@ LAYOUTS: tuple[Layout, ...] = (
     ),
     Layout(
         "gb_front", "GB", 520, 111, _WHITE, _BLACK, Band.UK, _GB_LETTERS,
-        rows=(_GB_NUMBER,), gaps=((Gap.SPACE,),), band_text="UK", border=False, rear=False,
+        rows=(_GB_NUMBER,), gaps=((Gap.SPACE,),), band_text="UK", border=False,
     ),
     Layout(
         "gb_rear", "GB", 520, 111, _YELLOW_GB, _BLACK, Band.UK, _GB_LETTERS,
-        rows=(_GB_NUMBER,), gaps=((Gap.SPACE,),), band_text="UK", border=False, front=False,
+        rows=(_GB_NUMBER,), gaps=((Gap.SPACE,),), band_text="UK", border=False,
     ),
     Layout(
         "gb_motorcycle", "GB", 228, 178, _YELLOW_GB, _BLACK, Band.NONE,
         Lettering(Face.ROAD_WIDE, 64, 44, 53, 30, embossed=False),
-        rows=((_GB_NUMBER[0],), (_GB_NUMBER[1],)), gaps=((), ()), border=False, front=False,
+        rows=((_GB_NUMBER[0],), (_GB_NUMBER[1],)), gaps=((), ()), border=False,
     ),
     Layout(
         "fr", "FR", 520, 110, _WHITE, _BLACK, Band.EU_BOTH,
@@ -192,7 +190,7 @@ LAYOUTS: tuple[Layout, ...] = (
         Lettering(Face.ROAD_NARROW, 66, 32, 38, 0),
         rows=(((_FIRST,) * 3, ("VWXY", *[_CONSONANTS] * 2), (_FIRST,)),),
         gaps=((Gap.NOTHING, Gap.NOTHING),),
-        band_text="California", slogan="", accent=(45, 35, 190), border=False, front=True,
+        band_text="California", slogan="", accent=(45, 35, 190), border=False,
     ),
     Layout(
         "us_tx", "US-TX", 305, 152, _WHITE, (25, 20, 20), Band.STATE,

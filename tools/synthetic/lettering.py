@@ -13,6 +13,9 @@ from tools.synthetic.strokes import box_letter, slashed_letter, stroke_letter
 
 Mask = NDArray[np.float32]
 
+PIXELS_PER_MM = 2.0
+"""Resolution at which plates are drawn; a 520 mm plate is 1040 px wide."""
+
 _FONTS = Path(__file__).parent / "fonts"
 # Large enough that a 90 mm letter at 4 px/mm is always shrunk, never blown up.
 _DRAWING_SIZE_PX = 480
@@ -77,22 +80,14 @@ def stamp(canvas: Mask, face: Face, character: str, box: tuple[float, float, flo
     np.maximum(target, shifted[: target.shape[0], : target.shape[1]], out=target)
 
 
-def line_width(face: Face, text: str, height: float, spacing: float) -> float:
-    """Return the width of a line of small print, in the unit of `height` and `spacing`."""
-    widths = [height * 0.35 if c == " " else natural_width(face, c, height) for c in text]
-    return sum(widths) + spacing * max(0, len(text) - 1)
-
-
 def stamp_line(
     canvas: Mask, face: Face, text: str, centre_top: tuple[float, float], height: float
 ) -> None:
     """Ink a centred line of small print (state or country name) into `canvas` (modified)."""
     spacing = height * 0.14
-    x = centre_top[0] - line_width(face, text, height, spacing) / 2
-    for character in text:
-        if character == " ":
-            x += height * 0.35 + spacing
-            continue
-        width = natural_width(face, character, height)
-        stamp(canvas, face, character, (x, centre_top[1], width, height))
+    widths = [height * 0.35 if c == " " else natural_width(face, c, height) for c in text]
+    x = centre_top[0] - (sum(widths) + spacing * max(0, len(text) - 1)) / 2
+    for character, width in zip(text, widths, strict=True):
+        if character != " ":
+            stamp(canvas, face, character, (x, centre_top[1], width, height))
         x += width + spacing

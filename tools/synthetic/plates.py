@@ -1,22 +1,24 @@
 """One rendered number plate: picture, text and layout."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from tools.synthetic.decoration import draw_decoration, writing_area
-from tools.synthetic.layouts import LAYOUTS, Band, Gap, Layout
-from tools.synthetic.lettering import Mask, natural_width, stamp
-from tools.synthetic.plate_numbers import PlateNumber, number_of, random_number
-from tools.synthetic.wear import Wear, emboss, weather
+from tools.synthetic.layouts import LAYOUTS, Band, Gap, Group, Layout
+from tools.synthetic.lettering import PIXELS_PER_MM, Mask, natural_width, stamp
+from tools.synthetic.wear import emboss, weather
 
 Picture = NDArray[np.uint8]
 """Height x width x 3, blue-green-red, 0 to 255."""
 
-PIXELS_PER_MM = 2.0
-"""Resolution at which plates are drawn; a 520 mm plate is 1040 px wide."""
+Number = tuple[tuple[str, ...], ...]
+"""The groups of a number, row by row."""
+
+# A German or British plate may not spell these; ours do not contain them anywhere.
+_NEVER = ("SS", "KKK", "NSU", "IS", "HH88", "FCK")
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,10 @@ class Plate:
 def random_plate(rng: np.random.Generator, layout: Layout | None = None) -> Plate:
     """Draw a plate with a random number, wear and, if none is given, a random layout."""
     chosen = layout or LAYOUTS[int(rng.integers(len(LAYOUTS)))]
-    return render_plate(chosen, random_number(chosen, rng), rng)
+    while True:
+        number = tuple(tuple(_fill(group, rng) for group in row) for row in chosen.rows)
+        if not any(word in _text(number) for word in _NEVER):
+            return _drawn(chosen, number, rng)
 
 
 def plate_with_text(layout: Layout, text: str, rng: np.random.Generator) -> Plate:
@@ -44,73 +49,61 @@ def plate_with_text(layout: Layout, text: str, rng: np.random.Generator) -> Plat
 
     Raises ValueError if the layout cannot make this text.
     """
-    return render_plate(layout, number_of(layout, text), rng)
+    if not layout.matches(text):
+        raise ValueError(f"{text!r} is not a number of layout {layout.code}")
+    rest = iter(text)
+    number = tuple(
+        tuple("".join(next(rest) for _ in group) for group in row) for row in layout.rows
+    )
+    return _drawn(layout, number, rng)
 
 
-def render_plate(
-    layout: Layout, number: PlateNumber, rng: np.random.Generator, wear: Wear | None = None
-) -> Plate:
-    """Draw a plate. The same arguments and generator state give the same pixels."""
+def _fill(group: Group, rng: np.random.Generator) -> str:
+    return "".join(slot[int(rng.integers(len(slot)))] for slot in group)
+
+
+def _text(number: Number) -> str:
+    return "".join("".join(row) for row in number)
+
+
+def _drawn(layout: Layout, number: Number, rng: np.random.Generator) -> Plate:
     width, height = (round(side * PIXELS_PER_MM) for side in (layout.width_mm, layout.height_mm))
     canvas = np.empty((height, width, 3), dtype=np.float32)
     canvas[:] = layout.background
-    draw_decoration(canvas, layout, PIXELS_PER_MM)
-    ink = _written(layout, number, (height, width))
-    canvas += ink[..., None] * (np.array(layout.ink, dtype=np.float32) - canvas)
-    relief = ink + _border(canvas, layout)
+    draw_decoration(canvas, layout)
+    relief = _written(layout, number, (height, width))
+    if layout.border:
+        border = _framed((height, width), 3.0, 8) - _framed((height, width), 5.5, 6)
+        relief = np.maximum(relief, np.maximum(border, 0))
+    canvas += relief[..., None] * (np.array(layout.ink, dtype=np.float32) - canvas)
     if layout.lettering.embossed:
         emboss(canvas, relief, PIXELS_PER_MM)
-    used = wear or Wear.random(rng)
     # American plates hang on the bolts that their decoration draws.
-    weather(canvas, replace(used, screws=used.screws and layout.band is not Band.STATE), rng)
+    weather(canvas, rng, screws=layout.band is not Band.STATE)
     image = np.clip(canvas, 0, 255).astype(np.uint8)
-    return Plate(layout, number.text, image, rounded_alpha(width, height, 10 * PIXELS_PER_MM))
+    return Plate(layout, _text(number), image, _framed((height, width), 0, 10))
 
 
-def rounded_alpha(width: int, height: int, radius: float) -> Mask:
-    """Return the mask of a rectangle with round corners, 0 outside to 1 inside."""
-    mask = np.zeros((height, width), dtype=np.uint8)
-    r = round(radius)
-    cv2.rectangle(mask, (r, 0), (width - r - 1, height - 1), 255, -1)
-    cv2.rectangle(mask, (0, r), (width - 1, height - r - 1), 255, -1)
-    for x in (r, width - r - 1):
-        for y in (r, height - r - 1):
+def _framed(shape: tuple[int, int], inset_mm: float, radius_mm: float) -> Mask:
+    """Return a mask of a rectangle with round corners, 0 outside to 1 inside."""
+    mask = np.zeros(shape, dtype=np.uint8)
+    left = top = round(inset_mm * PIXELS_PER_MM)
+    right, bottom = shape[1] - left - 1, shape[0] - top - 1
+    r = round(radius_mm * PIXELS_PER_MM)
+    cv2.rectangle(mask, (left + r, top), (right - r, bottom), 255, -1)
+    cv2.rectangle(mask, (left, top + r), (right, bottom - r), 255, -1)
+    for x in (left + r, right - r):
+        for y in (top + r, bottom - r):
             cv2.circle(mask, (x, y), r, 255, -1, cv2.LINE_AA)
     return np.divide(mask, 255, dtype=np.float32)
 
 
-def _border(canvas: NDArray[np.float32], layout: Layout) -> Mask:
-    height, width = canvas.shape[:2]
-    if not layout.border:
-        return np.zeros((height, width), dtype=np.float32)
-    inset, line = 3 * PIXELS_PER_MM, 2.5 * PIXELS_PER_MM
-    outer = rounded_alpha(width - round(2 * inset), height - round(2 * inset), 8 * PIXELS_PER_MM)
-    inner = rounded_alpha(
-        width - round(2 * (inset + line)),
-        height - round(2 * (inset + line)),
-        6 * PIXELS_PER_MM,
-    )
-    ring = np.zeros((height, width), dtype=np.float32)
-    _place(ring, outer)
-    hole = np.zeros_like(ring)
-    _place(hole, inner)
-    np.maximum(ring - hole, 0, out=ring)
-    canvas += ring[..., None] * (np.array(layout.ink, dtype=np.float32) - canvas)
-    return ring
-
-
-def _place(target: Mask, part: Mask) -> None:
-    top = (target.shape[0] - part.shape[0]) // 2
-    left = (target.shape[1] - part.shape[1]) // 2
-    target[top : top + part.shape[0], left : left + part.shape[1]] = part
-
-
-def _written(layout: Layout, number: PlateNumber, shape: tuple[int, int]) -> Mask:
+def _written(layout: Layout, number: Number, shape: tuple[int, int]) -> Mask:
     ink = np.zeros(shape, dtype=np.float32)
     left, top, right, bottom = writing_area(layout)
     letter_height = layout.lettering.height_mm
-    spare = (bottom - top - letter_height * len(number.rows)) / (len(number.rows) + 1)
-    for index, (groups, gaps) in enumerate(zip(number.rows, layout.gaps, strict=True)):
+    spare = (bottom - top - letter_height * len(number)) / (len(number) + 1)
+    for index, (groups, gaps) in enumerate(zip(number, layout.gaps, strict=True)):
         row_top = top + spare * (index + 1) + letter_height * index
         _write_row(ink, layout, groups, gaps, (left, row_top, right))
     return ink

@@ -1,30 +1,27 @@
-"""The wear of a plate: relief, dirt, scratches, screws, uneven light."""
-
-from dataclasses import dataclass
+"""The wear of a plate: relief, dirt, scratches, screws, uneven light; and random clouds."""
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from tools.synthetic.noise import cloud
-
 Canvas = NDArray[np.float32]
 
 
-@dataclass(frozen=True)
-class Wear:
-    """How used a plate is; every part 0 (new) to 1 (as bad as is still readable)."""
-
-    dirt: float = 0.2
-    fading: float = 0.1
-    scratches: float = 0.1
-    screws: bool = True
-
-    @classmethod
-    def random(cls, rng: np.random.Generator) -> "Wear":
-        """Return wear as on an ordinary street: most plates clean, a few dirty."""
-        dirt, fading, scratches = rng.beta(1.3, 4.0, 3)
-        return cls(float(dirt), float(fading), float(scratches), bool(rng.random() < 0.6))
+def cloud(
+    shape: tuple[int, int], rng: np.random.Generator, coarse: int, octaves: int
+) -> NDArray[np.float32]:
+    """Return soft noise, 0 to 1: `coarse` cells along the longer side, finer octaves on top."""
+    height, width = shape
+    total = np.zeros(shape, dtype=np.float32)
+    weight, cells = 1.0, float(coarse)
+    for _ in range(octaves):
+        rows = max(2, round(cells * height / max(shape)))
+        columns = max(2, round(cells * width / max(shape)))
+        grid = rng.random((rows, columns), dtype=np.float32)
+        total += weight * cv2.resize(grid, (width, height), interpolation=cv2.INTER_CUBIC)
+        weight, cells = weight * 0.5, cells * 2
+    low, high = float(total.min()), float(total.max())
+    return (total - low) / max(high - low, 1e-6)
 
 
 def emboss(canvas: Canvas, relief: NDArray[np.float32], scale: float) -> None:
@@ -39,19 +36,19 @@ def emboss(canvas: Canvas, relief: NDArray[np.float32], scale: float) -> None:
     canvas += shade[..., None]
 
 
-def weather(canvas: Canvas, wear: Wear, rng: np.random.Generator) -> None:
-    """Age a plate (`canvas` modified)."""
-    _fade(canvas, wear.fading)
+def weather(canvas: Canvas, rng: np.random.Generator, *, screws: bool) -> None:
+    """Age a plate (`canvas` modified) as on an ordinary street: most are clean, a few dirty.
+
+    Some have screws, if `screws`.
+    """
+    dirt, fading, scratches = (float(part) for part in rng.beta(1.3, 4.0, 3))
+    has_screws = rng.random() < 0.6
+    canvas += (128.0 - canvas) * (0.22 * fading)
     _sheet_light(canvas, rng)
-    if wear.screws:
+    if has_screws and screws:
         _screws(canvas, rng)
-    _scratch(canvas, wear.scratches, rng)
-    _soil(canvas, wear.dirt, rng)
-
-
-def _fade(canvas: Canvas, amount: float) -> None:
-    mean = 128.0
-    canvas += (mean - canvas) * (0.22 * amount)
+    _scratch(canvas, scratches, rng)
+    _soil(canvas, dirt, rng)
 
 
 def _sheet_light(canvas: Canvas, rng: np.random.Generator) -> None:

@@ -9,7 +9,7 @@ import cv2
 import numpy as np
 
 from tools.evaluation.photos import Image, as_image
-from tools.synthetic.noise import cloud
+from tools.synthetic.wear import cloud
 
 FADED_SHARE, PICTURE_SHARE, MARK_SHARE, STICKER_SHARE, FRAME_SHARE = 0.5, 0.45, 0.45, 0.55, 0.4
 STACKED_SHARE = 0.35

@@ -7,7 +7,7 @@ import numpy as np
 
 from tools.evaluation.photos import Image, as_image
 from tools.synthetic.layouts import Band, Gap, Layout
-from tools.synthetic.noise import cloud
+from tools.synthetic.wear import cloud
 from tools.synthetic.plates import Plate, random_plate
 from tools.training.dressing import dressed
 from tools.training.layouts import Country, random_layout

@@ -55,14 +55,15 @@ def _draw_car(image: BgrImage, car: Parked) -> None:
     cv2.rectangle(image, (left + 50, top + 20), (right - 50, top + 130), _GLASS, -1)
     for lamp in (left + 40, right - 40):
         cv2.ellipse(image, (lamp, top + 180), (40, 25), 0, 0, 360, _LAMP, -1)
-    plate = _plate(car.plate)
+    plate = plate_image(car.plate)
     height, width = plate.shape[:2]
     x, y = car.x_px - width // 2, car.y_px - height // 2
     image[y : y + height, x : x + width] = plate
 
 
 @cache
-def _plate(text: str) -> BgrImage:
+def plate_image(text: str) -> BgrImage:
+    """Return an Italian plate as it is on a car of these scenes."""
     drawn = plate_with_text(BY_CODE["it"], text, np.random.default_rng(1)).image
     height = round(drawn.shape[0] * _PLATE_WIDTH_PX / drawn.shape[1])
     small = cv2.resize(drawn, (_PLATE_WIDTH_PX, height), interpolation=cv2.INTER_AREA)
