@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help run up servers down status exec logs test test-all test-types test-run check bench bench-cameras bench-recognition client-types clients site console-types schemathesis mutations fault fleet soak security lock jar-sums bootstrap clean train-detector train-reader train-second-reader evaluate test-training image test-image test-charts release resolutions
+.PHONY: $(shell grep -oE '^[a-z-]+:' $(firstword $(MAKEFILE_LIST)) | tr -d :)
 
 # Compiled modules are kept: the stack and the tests start hundreds of processes.
 unexport PYTHONDONTWRITEBYTECODE
@@ -146,9 +146,7 @@ MISSES = $(PYTHON) -m api.cli evaluate $(PHOTOS)/scenes.jsonl --split val --repo
 FIRST ?= --epochs 18
 FURTHER ?= --epochs 6 --rate 0.0003
 READER ?=
-HEAD ?=
-TUNING ?=
-# A second folder of plate crops for the readers: tools/training/README.md
+# A second folder of plate crops for the reader: tools/training/README.md
 MORE ?=
 MORE_CROPS = $(if $(MORE),--more $(MORE))
 
@@ -182,15 +180,8 @@ train-detector: $(TRAINING_READY) ## Train the plate detector; PHOTOS=, START=, 
 train-reader: $(TRAINING_READY) ## Train the plate reader; PHOTOS=, START=
 	@$(TRAINER); \
 	$$t.reader --photos $(PHOTOS) $(MORE_CROPS) --start $(START) --card $(MODELS)/plate-reader.json \
-		--work $(WORK)/reader --out $(MODELS)/plate-reader.onnx $(READER); \
+		--out $(MODELS)/plate-reader.onnx $(READER); \
 	$$t.cards $(MODELS)/plate-reader.onnx
-
-train-second-reader: $(TRAINING_READY) ## Train the second reader; PHOTOS=, START=
-	@$(TRAINER); \
-	$$t.second_reader --photos $(PHOTOS) --start $(START) --work $(WORK)/second --out $(WORK)/second/head.onnx $(HEAD); \
-	$$t.second_reader_tuning --photos $(PHOTOS) $(MORE_CROPS) --start $(WORK)/second/head.onnx --card $(MODELS)/plate-second-reader.json \
-		--work $(WORK)/second --out $(MODELS)/plate-second-reader.onnx $(TUNING); \
-	$(PYTHON) -m tools.training.second_card --photos $(PHOTOS)
 
 evaluate: $(TRAINING_READY) ## Fit the confidence and measure both models on photos, with a picture of every miss; PHOTOS=
 	@$(TRAINER); $$t.evaluate --photos $(PHOTOS) --calibrate $(PAIR); $(MISSES)

@@ -1,11 +1,20 @@
-"""Turns the reader's mean character probability into a confidence that means what it says."""
+"""Fits the confidence of a reader: how often it is right at each mean character probability.
 
+It is fitted on plates that the reader did not learn from. Their boxes are moved as a detector's
+would be.
+"""
+
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from recognition.reading.reader import Reader
+from recognition.types import CropText, Detection
 from tools.evaluation.photos import Card
+from tools.training.reader_data import Sample, moved
 
 Floats = npt.NDArray[np.float64]
 
@@ -84,3 +93,32 @@ def logit(p: Floats) -> Floats:
 
 def _sigmoid(x: Floats) -> Floats:
     return np.asarray(1 / (1 + np.exp(-x)))
+
+
+class Rated(NamedTuple):
+    """What was read on a plate, and whether it is what is written there."""
+
+    text: CropText
+    is_right: bool
+
+
+def rated(samples: list[Sample], reader: Reader, jitters: tuple[float, ...]) -> Iterator[Rated]:
+    """Read all plates once for each of ``jitters``, which move their boxes.
+
+    A jitter is the deviation of an edge's move, as a share of the plate's size.
+    """
+    rng = np.random.default_rng(0)
+    for jitter in jitters:
+        for sample in samples:
+            found = Detection(*moved(sample.box, jitter, rng), 1.0, "plate")
+            bgr = np.ascontiguousarray(sample.image[..., ::-1])
+            (text,) = reader.read_plates(bgr, [found])
+            yield Rated(text, text.text == sample.text)
+
+
+def fitted(readings: list[Rated]) -> Curve:
+    """Return the curve from the mean character probability to the confidence; prints it."""
+    right = [one.is_right for one in readings]
+    curve = fit_curve([one.text.mean_probability for one in readings], right)
+    print(f"calibration: {len(readings)} readings, right {np.mean(right):.3f}, {curve}")
+    return curve

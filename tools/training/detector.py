@@ -2,12 +2,11 @@
 
 ``python -m tools.training.detector train --photos DIR --labels labels.jsonl --start FILE
 --work DIR`` starts, or goes on after an interruption; ``... export --weights last.pt --out FILE``
-writes the ONNX file. ``work/detector`` shows how it goes: the loss of each epoch (``loss.png``,
-``results.csv``) and some of what is learnt from (``train_batch*.jpg``).
+writes the ONNX file. ``work/detector`` shows how it goes: the loss of each epoch (``results.csv``)
+and some of what is learnt from (``train_batch*.jpg``).
 """
 
 import argparse
-import csv
 import math
 import os
 import time
@@ -26,7 +25,6 @@ from ultralytics.models.yolo.detect import DetectionTrainer
 from ultralytics.nn.tasks import DetectionModel
 
 from tools.evaluation.photos import load_photos, read_image
-from tools.training.curves import draw_curves
 from tools.training.detector_data import (
     Drawn,
     write_dataset,
@@ -34,14 +32,13 @@ from tools.training.detector_data import (
     write_others,
 )
 from tools.training.detector_net import PlateModel, load_exported
-from tools.training.halves import halve
 from tools.training.labels import load_labels
-from tools.training.quantise import quantise
+from tools.training.quantise import halve, quantise
 
 Batch = dict[str, Any]
 """A batch of ultralytics' data loader: tensors and lists by name."""
 
-ARCHITECTURE = "yolov5n.yaml"
+NAME, ARCHITECTURE = "detector", "yolov5n.yaml"
 OPSET = 17
 
 PHOTO_CHANGES = (
@@ -60,7 +57,7 @@ SCALE = (0.4, 2.1)
 """Of a photo brought to the training size: 416 px cut from photos as the engine sees them, 640 px
 wide, and from smaller and larger ones, cost half of what whole photos of 640 px cost."""
 
-SIZE_PX = 416
+SIZE_PX, BATCH, FROZEN_LAYERS = 416, 8, 1
 SOME_PHOTOS = 96
 """So many tell what an exported file's normalisations were."""
 
@@ -129,11 +126,6 @@ class PlateTrainer(DetectionTrainer):
         self.last = self.last.replace(last)
         return is_saved
 
-    def save_metrics(self, metrics: dict[str, Any]) -> None:
-        """As ultralytics' own, and a picture of the losses so far."""
-        super().save_metrics(metrics)
-        draw_losses(self.csv)
-
     def plot_metrics(self) -> None:
         """Nothing: ultralytics' picture is half of what was not measured."""
 
@@ -185,20 +177,11 @@ def epochs_of(checkpoint: Path) -> int:
     return int(torch.load(checkpoint, weights_only=False)["epoch"]) + 1
 
 
-def draw_losses(results: Path) -> None:
-    """Write ``loss.png`` beside the file in which ultralytics notes each epoch."""
-    with results.open() as file:
-        rows = [{k.strip(): float(v) for k, v in row.items()} for row in csv.DictReader(file)]
-    names = [name for name in rows[0] if name.startswith("train/")]
-    losses = {name: {row["epoch"]: row[name] for row in rows} for name in names}
-    draw_curves(losses, "epoch", results.with_name("loss.png"))
-
-
 def train(args: argparse.Namespace) -> None:
     """Prepare the data set once, then train or go on training; what is finished stays."""
     args.work = args.work.resolve()  # ultralytics has a place of its own for relative ones
-    finished = args.work / args.name / "finished"
-    last = args.work / args.name / "weights" / "last.pt"
+    finished = args.work / NAME / "finished"
+    last = args.work / NAME / "weights" / "last.pt"
     if finished.exists() or epochs_of(last) >= args.epochs:
         print(f"{finished.parent}: finished before")
         return
@@ -237,14 +220,14 @@ def _settings(args: argparse.Namespace, data: Path) -> dict[str, Any]:
         "model": ARCHITECTURE,
         "data": str(data),
         "project": str(args.work),
-        "name": args.name,
+        "name": NAME,
         "exist_ok": True,
         "epochs": args.epochs,
-        "imgsz": args.size,
-        "batch": args.batch,
-        "nbs": args.batch,  # a step of the optimiser each batch: there is time for few
+        "imgsz": SIZE_PX,
+        "batch": BATCH,
+        "nbs": BATCH,  # a step of the optimiser each batch: there is time for few
         "seed": args.seed,
-        "freeze": args.freeze,
+        "freeze": FROZEN_LAYERS,
         "optimizer": "AdamW",
         "lr0": args.rate,
         "momentum": 0.9,
@@ -280,13 +263,9 @@ def main() -> None:
     trainer.add_argument("--others", type=Path, help="what `other_pictures` wrote")
     trainer.add_argument("--floating", type=int, default=Drawn.floating, help="drawn plates alone")
     trainer.add_argument("--screens", type=int, default=Drawn.screens, help="drawn without a plate")
-    trainer.add_argument("--name", default="detector")
     trainer.add_argument("--epochs", type=int, default=18)
     trainer.add_argument("--minutes", type=float, default=math.inf, help="end sooner than so")
     trainer.add_argument("--rate", type=float, default=RATE, help="of the first steps")
-    trainer.add_argument("--size", type=int, default=SIZE_PX)
-    trainer.add_argument("--batch", type=int, default=8)
-    trainer.add_argument("--freeze", type=int, default=1, help="first layers left as they are")
     trainer.add_argument("--threads", type=int, default=2)
     trainer.add_argument("--seed", type=int, default=7)
     exporter = commands.add_parser("export")

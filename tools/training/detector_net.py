@@ -16,7 +16,7 @@ from ultralytics.nn.modules.conv import Conv
 from ultralytics.nn.tasks import DetectionModel, yaml_model_load
 from ultralytics.utils.torch_utils import initialize_weights
 
-from tools.training.halves import HALF
+from tools.training.quantise import HALF
 
 HEAD_CHANNELS = 32
 """Of each branch that says box and score. ultralytics' 64 are made for many classes and were 42 %

@@ -4,8 +4,8 @@
 [--calibrate] [--predictions FILE.jsonl]`` prints one line of figures. ``--calibrate`` first fits
 the reader's confidence on the training plates that were kept back and writes it into its card.
 
-Takes the engine as it is served, but without a second reader: what both say together has a
-confidence of its own (``second_card``), and the first one's must hold where there is no other.
+The engine is used as it is served, but without a second reader: the confidence of the first one
+must hold where there is no other.
 """
 
 import argparse
@@ -20,8 +20,8 @@ from recognition.settings import RecognizerSettings, RuntimeName
 from tools.evaluation import command
 from tools.evaluation.photos import Card, Photo, load_photos
 from tools.evaluation.scoring import score
+from tools.training.calibration import fitted, rated
 from tools.training.cards import read_card, write_card
-from tools.training.confidence import fitted, rated
 from tools.training.reader_data import load_held_out
 
 JITTERS = (0.0, 0.03)

@@ -6,6 +6,8 @@ scores (0-1) never share a scale. With NNCF's defaults, which bring what lies be
 an early checkpoint found 238 of 471 plates; as floats 387, in this way 380.
 
 The file takes pictures as decoders give them: their pixels are 8 bits already.
+
+The file for GPUs keeps floats; its weights are stored in 16 bits, as checkpoints have them.
 """
 
 import random
@@ -31,7 +33,12 @@ from recognition.models.model_card import InputCard
 from recognition.models.tensors import to_tensor
 from recognition.models.third_party_models import DEFAULT_GREY, detector_card
 from tools.evaluation.photos import Photo
-from tools.training.halves import save_plain
+
+HALF = ".half"
+"""The end of the name of a weight that is stored so."""
+
+SMALLEST = 256
+"""Numbers in a tensor from which it is worth a cast."""
 
 CALIBRATION_PHOTOS = 100
 CALIBRATION_PX = 640
@@ -126,3 +133,29 @@ def take_pictures(model: onnx.ModelProto) -> None:
 
 def _takers(graph: onnx.GraphProto, tensor: str) -> list[onnx.NodeProto]:
     return [node for node in graph.node if tensor in node.input]
+
+
+def halve(source: Path, out: Path) -> None:
+    """Write ``source`` to ``out`` with its large 32-bit weights stored in 16 bits."""
+    model = onnx.load(source)
+    casts = []
+    for initialiser in model.graph.initializer:
+        array = numpy_helper.to_array(initialiser)
+        if array.dtype != np.float32 or array.size < SMALLEST:
+            continue
+        name = initialiser.name
+        half = numpy_helper.from_array(array.astype(np.float16), name + HALF)
+        initialiser.CopyFrom(half)
+        casts.append(helper.make_node("Cast", [half.name], [name], to=TensorProto.FLOAT))
+    for cast in reversed(casts):
+        model.graph.node.insert(0, cast)
+    save_plain(model, out)
+
+
+def save_plain(model: onnx.ModelProto, out: Path) -> None:
+    """Check and write ``model`` without what its maker says of it: the card says it all."""
+    model.producer_name, model.producer_version, model.doc_string = "platestream", "", ""
+    del model.metadata_props[:]  # they name the machine's folders
+    del model.graph.value_info[:]  # runtimes work sizes out; their number differs by run
+    onnx.checker.check_model(model, full_check=True)
+    onnx.save(model, out)

@@ -1,20 +1,23 @@
-"""Trains the plate reader further, gently, from published weights.
+"""Trains the plate reader on a device that changes the crops too: a GPU, for some minutes.
 
-``python -m tools.training.reader --photos DIR --start FILE.onnx --work DIR --out FILE.onnx``
-starts, or goes on after an interruption. Each epoch is compared with the published weights; what
-is written at the end lies on the line between both, where the validation plates are read best.
-``work`` shows how it goes: ``loss.png``, and ``errors.jpg``, validation plates that are read wrong.
+``python -m tools.training.reader --photos DIR --more DIR --start FILE.onnx --card
+FILE.json --out FILE.onnx`` learns from photographed plates, from the same ones with their
+characters swapped (``swapped_characters``) and from drawn ones. What is written is the mean of the
+weights of the last steps; how much is read of the plates kept back is printed on the way.
 """
 
 import argparse
-import copy
-import json
 import math
+import multiprocessing
 import time
-from collections.abc import Mapping
+import zlib
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property, partial
+from itertools import chain
 from pathlib import Path
-from statistics import fmean
+from typing import NamedTuple
 
 import cv2
 import numpy as np
@@ -22,40 +25,38 @@ import numpy.typing as npt
 import torch
 from torch.nn import functional
 
+from recognition.reading.ctc_reader import CtcReader
+from recognition.settings import RecognizerSettings
 from tools.evaluation.photos import Card, Image, as_image
 from tools.training.cards import read_card
-from tools.training.curves import draw_curves
-from tools.training.more_crops import ZERO, more_samples
+from tools.training.device_crops import Canvases, canvas
+from tools.training.layouts import BRAZIL
 from tools.training.reader_data import (
     Sample,
-    changed_crop,
     encode,
     load_samples,
+    more_samples,
     plain_crops,
     sampling_weights,
 )
-from tools.training.reader_net import blend, load_network, with_alike, write_onnx
-from tools.training.rendered import Rendered, render_samples
-from tools.training.wrong_sheet import ReadCrop, exact_share, write_wrong
+from tools.training.reader_net import load_network, with_alike, write_onnx
+from tools.training.rendered import render_samples
+from tools.training.swapped_characters import find_characters, swapped
 
+WARM_UP_STEPS, LOSS_EVERY, CHECKS = 60, 20, 4
 LABEL_SMOOTHING = 0.04
 REGION_WEIGHT = 0.3
 TAUGHT_PART = 4
-"""Of each batch, the published network is asked for the regions of one crop in so many."""
-
-EMA_DECAY = 0.998
-LOSS_EVERY = 10
-"""Steps whose mean loss is noted."""
-
-WARM_UP_STEPS = 60
-SHARES = (0.25, 0.5, 0.75, 1.0)
-"""Shares of the trained weights that are tried at the end; the rest is the published ones."""
+"""Of each batch, the starting network is asked for the regions of one crop in so many."""
 
 VAL_JITTER = (0.0, 0.03, 0.03)
 """Deviations of the box moves in the validation rounds: a plate is read once in each."""
 
-WORTH_IT = 0.004
-"""A larger share must read this much more than a smaller one, on average, to be taken."""
+ZERO = str.maketrans("O", "0")
+DRAWN_AT_ONCE, BRAZIL_ONE_IN = 160, 6
+"""Of the drawn plates, one in so many is of Brazil, whose O and 0 differ least."""
+
+Places = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -81,32 +82,86 @@ Batch = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 """N×H×W×3 bytes, the N×slots classes, and of which crops a 0 stands for O too."""
 
 
-class Crops(torch.utils.data.Dataset):
-    """``length`` changed crops an epoch, drawn by weight; item i of an epoch is always the same."""
+class Shares(NamedTuple):
+    """Of the crops, those that are drawn; of the photographed ones, those that may be swapped."""
 
-    def __init__(
-        self, samples: list[Sample], rendered: Rendered, shape: ReaderFormat, length: int, seed: int
-    ) -> None:
-        """Photographed ``samples``, mixed with ``rendered`` ones by their share."""
-        self._samples, self._rendered, self._shape = samples, rendered, shape
-        self._weights = sampling_weights(samples)
-        self._length, self._seed, self.epoch = length, seed, 0
+    drawn: float
+    swapped: float
 
-    def __len__(self) -> int:
-        """Crops an epoch."""
-        return self._length
 
-    def __getitem__(self, index: int) -> tuple[Image, npt.NDArray[np.int64], bool]:
-        """H×W×3 uint8 RGB, the class of each slot, and whether its 0 stands for O too."""
-        rng = np.random.default_rng((self._seed, self.epoch, index))
-        if rng.random() < self._rendered.share:
-            sample = self._rendered.draw(rng)
-        else:
-            sample = self._samples[int(rng.choice(len(self._samples), p=self._weights))]
-        image = changed_crop(sample, self._shape.size, rng)
-        shape = self._shape
-        classes = encode(sample.text, shape.alphabet, shape.pad, shape.slots)
-        return image, classes, sample.alike
+@dataclass(frozen=True)
+class Learnt:
+    """What is learned from: groups of samples, each a plate and what was made of it by swapping."""
+
+    groups: list[list[Sample]]
+    drawn: list[Sample]
+
+    @property
+    def samples(self) -> list[Sample]:
+        """All of them, group after group, the drawn ones last."""
+        return [*chain.from_iterable(self.groups), *self.drawn]
+
+    @cached_property
+    def _sizes(self) -> Places:
+        return np.array([len(group) for group in self.groups])
+
+    @cached_property
+    def _weights(self) -> npt.NDArray[np.float64]:
+        return sampling_weights([group[0] for group in self.groups])
+
+    def draw(self, count: int, shares: Shares, rng: np.random.Generator) -> Places:
+        """Places in ``samples`` of a batch."""
+        sizes = self._sizes
+        group = rng.choice(len(sizes), count, p=self._weights)
+        may_be_swapped = rng.random(count) < shares.swapped
+        other = np.where(may_be_swapped, rng.random(count) * sizes[group], 0).astype(int)
+        photographed = (np.cumsum(sizes) - sizes)[group] + other
+        drawn = sizes.sum() + rng.integers(0, max(1, len(self.drawn)), count)
+        is_drawn = rng.random(count) < (shares.drawn if self.drawn else 0.0)
+        return np.asarray(np.where(is_drawn, drawn, photographed))
+
+
+def gather(args: argparse.Namespace, slots: int) -> Learnt:
+    """The plates that are learned from, swapped and drawn on all processors."""
+    photos = load_samples(args.photos, "train", slots, lone=True)
+    photos = [one for one in photos if not one.held_out]
+    photos += more_samples(args.more, slots, held_out=False)
+    # Started afresh: copies of a process in which threads of a runtime run would hang.
+    afresh = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(args.workers, mp_context=afresh) as pool:
+        parts = range(args.drawn // DRAWN_AT_ONCE)
+        drawn = pool.map(partial(_draw, slots, args.seed), parts)
+        chunks = [photos[start : start + 64] for start in range(0, len(photos), 64)]
+        groups = pool.map(partial(_swap_all, args.swaps, args.seed), chunks)
+        return Learnt(
+            [group for part in groups for group in part], [one for part in drawn for one in part]
+        )
+
+
+def _draw(slots: int, seed: int, part: int) -> list[Sample]:
+    cv2.setNumThreads(1)
+    of_brazil = DRAWN_AT_ONCE // BRAZIL_ONE_IN
+    seeds = seed + 2 * part
+    all_ = render_samples(1.0, DRAWN_AT_ONCE - of_brazil, slots, seeds).samples
+    return [*all_, *render_samples(1.0, of_brazil, slots, seeds + 1, BRAZIL).samples]
+
+
+def _swap_all(swaps: int, seed: int, samples: list[Sample]) -> list[list[Sample]]:
+    """Each sample with up to ``swaps`` others made of it."""
+    cv2.setNumThreads(1)
+    reader = CtcReader.load(RecognizerSettings.model_validate({}))
+    return [[sample, *_swap(sample, reader, swaps, seed)] for sample in samples]
+
+
+def _swap(sample: Sample, reader: CtcReader | None, swaps: int, seed: int) -> Iterator[Sample]:
+    found = find_characters(sample, reader) if reader is not None else None
+    if found is None:
+        return
+    # Each photo of a plate is swapped in its own way.
+    rng = np.random.default_rng([seed, zlib.crc32(sample.image.tobytes())])
+    for _ in range(swaps):
+        if (other := swapped(sample, found, rng)) is not None:
+            yield other
 
 
 def texts_of(slots: torch.Tensor, shape: ReaderFormat) -> list[str]:
@@ -122,12 +177,12 @@ def validation_crops(
     rng = np.random.default_rng(0)
     views = [shape.margins]
     crops = [plain_crops(s, views, j, rng)[0] for j in VAL_JITTER for s in samples]
-    return [_resized(c, shape.size) for c in crops], samples * len(VAL_JITTER)
+    return [as_image(cv2.resize(c, shape.size)) for c in crops], samples * len(VAL_JITTER)
 
 
 @torch.no_grad()
 def read_all(
-    network: torch.nn.Module, crops: list[Image], shape: ReaderFormat, device: str | None = None
+    network: torch.nn.Module, crops: list[Image], shape: ReaderFormat, device: str
 ) -> list[str]:
     """The texts that the network, which is on ``device``, reads on crops of its size, in order."""
     batches = (np.stack(crops[start : start + 64]) for start in range(0, len(crops), 64))
@@ -138,7 +193,7 @@ def read_all(
 def loss_of(
     network: torch.nn.Module, teacher: torch.nn.Module, batch: Batch, alphabet: str
 ) -> torch.Tensor:
-    """Cross entropy of the slots, and of the region against what the published network says."""
+    """Cross entropy of the slots, and of the region against what the starting network says."""
     images, classes, alike = batch
     with torch.autocast(images.device.type, torch.bfloat16):
         plate, region = (output.float() for output in network(images))
@@ -154,191 +209,121 @@ def loss_of(
     return chars + REGION_WEIGHT * kept
 
 
-class Training:
-    """The state of one run, kept in ``work`` after every epoch."""
+class Run:
+    """The network on its device, and all that it learns from."""
 
     def __init__(self, args: argparse.Namespace, shape: ReaderFormat) -> None:
-        """Load data and the published network, and the last checkpoint where there is one."""
+        """Load, swap and draw the plates, then the network."""
         self.args, self.shape = args, shape
-        self.teacher, _ = load_network(args.start)
-        self.network, self.weights = load_network(args.start)
-        self.published = _snapshot(self.weights)
-        self._set(load_network(args.begin)[1] if args.begin else self.published)
-        self.average = _snapshot(self.weights)
-        self.optimizer = torch.optim.AdamW(self.weights.values(), lr=args.rate, weight_decay=0.0)
-        self.epoch, self.step = 0, 0
-        self.history: list[Card] = []
-        self.losses: dict[float, float] = {}
-        self._recent: list[float] = []
-        samples = load_samples(args.photos, "train", shape.slots, lone=True)
-        learnt = [s for s in samples if not s.held_out]
-        learnt += more_samples(args.more, shape.slots, held_out=False)
-        rendered = render_samples(args.rendered_share, args.rendered, shape.slots, args.seed)
-        self.data = Crops(learnt, rendered, shape, args.crops_an_epoch, args.seed)
-        val = load_samples(args.photos, "val", shape.slots, lone=False)
+        self.device = args.device
+        self.learnt = gather(args, shape.slots)
+        samples = self.learnt.samples
+        boxes = torch.tensor([one.box for one in samples])
+        images = torch.from_numpy(np.stack([canvas(one) for one in samples]))
+        self.canvases = Canvases(
+            images.to(self.device),
+            (boxes[:, 2] - boxes[:, 0]).to(self.device),
+            (boxes[:, 3] - boxes[:, 1]).to(self.device),
+        )
+        classes = [encode(one.text, shape.alphabet, shape.pad, shape.slots) for one in samples]
+        self.classes = torch.from_numpy(np.stack(classes)).to(self.device)
+        self.alike = torch.tensor([one.alike for one in samples], device=self.device)
+        self.teacher = load_network(args.start)[0].to(self.device)
+        self.teacher.requires_grad_(False)
+        network, self.weights = load_network(args.start)
+        self.network = network.to(self.device)
+        self.average = {name: one.detach().clone() for name, one in self.weights.items()}
+        photos = load_samples(args.photos, "train", shape.slots, lone=False)
+        held_out = [one for one in photos if one.held_out]
         more = more_samples(args.more, shape.slots, held_out=True)
-        sets = {"val": val} | ({"more": more} if more else {})
-        self.checks = {what: validation_crops(one, shape) for what, one in sets.items()}
-        print(f"learnt {len(learnt)}, val {len(val)}, more held out {len(more)}", flush=True)
-        self._began, self._minutes_before = time.monotonic(), 0.0
-        self._restore()
+        self.checks = {"photos": held_out, "more": more}
+        print(f"{len(samples)} plates, {len(self.learnt.drawn)} drawn", flush=True)
 
-    @property
-    def _minutes(self) -> float:
-        return self._minutes_before + (time.monotonic() - self._began) / 60
-
-    @property
-    def _checkpoint(self) -> Path:
-        work: Path = self.args.work
-        return work / "reader.pt"
-
-    def run(self) -> None:
-        """Train the epochs that are left."""
-        if self.epoch == 0:
-            self._note("published", self.published)
-        while self.epoch < self.args.epochs and self._minutes < self.args.minutes:
-            self._one_epoch()
-            self.epoch += 1
-            self._note(f"epoch {self.epoch}", self.average)
-            self._keep()
-
-    def choose(self) -> dict[str, torch.Tensor]:
-        """The smallest share of the trained weights that nothing larger beats clearly."""
-        best, best_exact = self.published, self._measure(self.published)
-        chosen = 0.0
-        for share in SHARES:
-            weights = blend(self.published, self.average, share)
-            exact = self._measure(weights)
-            print(f"share {share}: exact {exact}", flush=True)
-            if fmean(exact.values()) > fmean(best_exact.values()) + WORTH_IT:
-                best, best_exact, chosen = weights, exact, share
-        self.history.append({"chosen_share": chosen, "exact": best_exact})
-        noted = {"measured": self.history, "losses": self.losses}
-        (self.args.work / "reader_history.json").write_text(json.dumps(noted, indent=1))
-        return best
-
-    def _one_epoch(self) -> None:
-        self.data.epoch = self.epoch
-        loader = torch.utils.data.DataLoader(self.data, self.args.batch, num_workers=1)
-        total = math.ceil(len(self.data) / self.args.batch) * self.args.epochs
-        for batch in loader:
-            self._set_rate(total)
-            self.optimizer.zero_grad()
-            loss = loss_of(self.network, self.teacher, batch, self.shape.alphabet)
+    def train(self) -> None:
+        """Learn for the minutes that were asked for, at a rate that falls to its end."""
+        args, step = self.args, 0
+        optimizer = torch.optim.AdamW(self.weights.values(), lr=args.rate, weight_decay=0.0)
+        rng = np.random.default_rng(args.seed)
+        generator = torch.Generator(device=self.device).manual_seed(args.seed)
+        began, losses, checked = time.monotonic(), list[float](), 0
+        while (done := (time.monotonic() - began) / (60 * args.minutes)) < 1:
+            rate = args.rate * min(1.0, (step + 1) / WARM_UP_STEPS)
+            for group in optimizer.param_groups:
+                group["lr"] = rate * (0.02 + 0.49 * (1 + math.cos(math.pi * done)))
+            loss = self._loss(rng, generator)
+            optimizer.zero_grad()
             loss.backward()
             torch.nn.utils.clip_grad_norm_(self.weights.values(), 1.0)
-            self.optimizer.step()
-            self.step += 1
-            self._note_loss(float(loss.detach()))
-            decay = min(EMA_DECAY, self.step / (self.step + 10))
+            optimizer.step()
+            step += 1
+            kept = min(args.decay, step / (step + 10))
             for name, value in self.weights.items():
-                self.average[name].lerp_(value.detach(), 1 - decay)
+                self.average[name].lerp_(value.detach(), 1 - kept)
+            if step % LOSS_EVERY == 0:
+                losses.append(float(loss.detach()))
+            if done * CHECKS >= checked:
+                checked += 1
+                print(f"step {step}: loss {np.mean(losses or [math.nan]):.3f}, {self._read()}")
+                losses.clear()
+        print(f"{step} steps of {args.batch} crops, {self._read()}", flush=True)
 
-    def _set_rate(self, total: int) -> None:
-        done = min(1.0, max(self.step / total, self._minutes / self.args.minutes))
-        warm = min(1.0, self.step / WARM_UP_STEPS)
-        rate = self.args.rate * warm * (0.02 + 0.49 * (1 + math.cos(math.pi * done)))
-        for group in self.optimizer.param_groups:
-            group["lr"] = rate
+    def write(self, out: Path) -> None:
+        """Write the mean of the weights."""
+        write_onnx(self.args.start, {name: one.cpu() for name, one in self.average.items()}, out)
 
-    def _note_loss(self, loss: float) -> None:
-        self._recent.append(loss)
-        if self.step % LOSS_EVERY == 0:
-            self.losses[self.step] = float(np.mean(self._recent))
-            self._recent = []
-
-    def _read_checks(self, weights: dict[str, torch.Tensor]) -> dict[str, list[ReadCrop]]:
-        network, parameters = copy.deepcopy((self.network, self.weights))
+    def _loss(self, rng: np.random.Generator, generator: torch.Generator) -> torch.Tensor:
+        shares = Shares(self.args.drawn_share, self.args.swapped_share)
+        chosen = self.learnt.draw(self.args.batch, shares, rng)
+        places = torch.from_numpy(chosen).to(self.device)
         with torch.no_grad():
-            for name, value in weights.items():
-                parameters[name].copy_(value)
-        return {
-            what: [*map(_read_crop, crops, samples, read_all(network, crops, self.shape))]
-            for what, (crops, samples) in self.checks.items()
-        }
-
-    def _measure(self, weights: dict[str, torch.Tensor]) -> dict[str, float]:
-        return {what: exact_share(one) for what, one in self._read_checks(weights).items()}
-
-    def _note(self, what: str, weights: dict[str, torch.Tensor]) -> None:
-        readings = self._read_checks(weights)
-        exact = {f"{name} exact": exact_share(one) for name, one in readings.items()}
-        self.history.append({"what": what, "step": self.step} | exact)
-        curves = {name: {note["step"]: note[name] for note in self.history} for name in exact}
-        draw_curves({"loss": self.losses} | curves, "step", self.args.work / "loss.png")
-        for name, one in readings.items():
-            write_wrong(one, self.args.work / f"errors{'' if name == 'val' else '-' + name}.jpg")
-        print(f"{what}: {exact}", flush=True)
+            crops = self.canvases.changed(places, self.shape.size, generator)
+        batch = crops, self.classes[places], self.alike[places]
+        return loss_of(self.network, self.teacher, batch, self.shape.alphabet)
 
     @torch.no_grad()
-    def _set(self, values: Mapping[str, torch.Tensor]) -> None:
+    def _read(self) -> str:
+        now = {name: one.detach().clone() for name, one in self.weights.items()}
+        self._set(self.average)
+        said = []
+        for what, samples in self.checks.items():
+            crops, shown = validation_crops(samples, self.shape)
+            texts = read_all(self.network, crops, self.shape, self.device) if crops else []
+            pairs = zip(shown, texts, strict=True)
+            right = sum(s.text == (t.translate(ZERO) if s.alike else t) for s, t in pairs)
+            said.append(f"{what} {right} of {len(shown)}")
+        self._set(now)
+        return ", ".join(said)
+
+    @torch.no_grad()
+    def _set(self, values: dict[str, torch.Tensor]) -> None:
         for name, value in values.items():
             self.weights[name].copy_(value)
-
-    def _keep(self) -> None:
-        state = {
-            "weights": _snapshot(self.weights),
-            "average": self.average,
-            "optimizer": self.optimizer.state_dict(),
-            "epoch": self.epoch,
-            "step": self.step,
-            "history": self.history,
-            "losses": self.losses,
-            "minutes": self._minutes,
-        }
-        torch.save(state, self._checkpoint.with_suffix(".new"))
-        self._checkpoint.with_suffix(".new").replace(self._checkpoint)
-
-    def _restore(self) -> None:
-        if not self._checkpoint.exists():
-            return
-        state = torch.load(self._checkpoint, weights_only=True)
-        self._set(state["weights"])
-        self.average, self.history = state["average"], state["history"]
-        self.losses = state["losses"]
-        self.optimizer.load_state_dict(state["optimizer"])
-        self.epoch, self.step = state["epoch"], state["step"]
-        self._minutes_before = state["minutes"]
-
-
-def _snapshot(weights: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    return {k: v.detach().clone() for k, v in weights.items()}
-
-
-def _read_crop(crop: Image, sample: Sample, text: str) -> ReadCrop:
-    return ReadCrop(crop, sample.text, text.translate(ZERO) if sample.alike else text)
-
-
-def _resized(crop: Image, size: tuple[int, int]) -> Image:
-    return as_image(cv2.resize(crop, size, interpolation=cv2.INTER_LINEAR))
 
 
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--photos", type=Path, required=True)
-    parser.add_argument("--more", type=Path, help="second folder, of crops: `more_crops`")
-    parser.add_argument("--start", type=Path, required=True, help="published reader, ONNX")
-    parser.add_argument("--begin", type=Path, help="ONNX file of the same graph to go on from")
-    parser.add_argument("--card", type=Path, required=True, help="the reader's model card")
-    parser.add_argument("--work", type=Path, required=True, help="checkpoint and history")
+    parser.add_argument("--more", type=Path, help="second folder, of crops: `reader_data`")
+    parser.add_argument("--start", type=Path, required=True, help="reader to go on from, ONNX")
+    parser.add_argument("--card", type=Path, required=True, help="its model card")
     parser.add_argument("--out", type=Path, required=True, help="ONNX file to write")
-    parser.add_argument("--epochs", type=int, default=20)
-    parser.add_argument("--minutes", type=float, default=math.inf, help="end sooner than so")
-    parser.add_argument("--crops-an-epoch", type=int, default=7680)
-    parser.add_argument("--batch", type=int, default=64)
-    parser.add_argument("--rate", type=float, default=3e-4)
-    parser.add_argument("--rendered-share", type=float, default=0.4)
-    parser.add_argument("--rendered", type=int, default=6000, help="different rendered plates")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--device", default="cuda", help="as torch names it")
+    parser.add_argument("--minutes", type=float, default=4.4)
+    parser.add_argument("--batch", type=int, default=768)
+    parser.add_argument("--rate", type=float, default=4e-4)
+    parser.add_argument("--decay", type=float, default=0.997, help="of the mean of the weights")
+    parser.add_argument("--drawn", type=int, default=10240, help="different drawn plates")
+    parser.add_argument("--drawn-share", type=float, default=0.3)
+    parser.add_argument("--swaps", type=int, default=5, help="plates made of each by swapping")
+    parser.add_argument("--swapped-share", type=float, default=0.5)
+    parser.add_argument("--workers", type=int, default=None, help="processes; all processors")
+    parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
     torch.manual_seed(args.seed)
-    torch.set_num_threads(args.threads)
-    args.work.mkdir(parents=True, exist_ok=True)
-    training = Training(args, ReaderFormat.of(read_card(args.card)))
-    training.run()
-    write_onnx(args.start, training.choose(), args.out)
+    run = Run(args, ReaderFormat.of(read_card(args.card)))
+    run.train()
+    run.write(args.out)
 
 
 if __name__ == "__main__":

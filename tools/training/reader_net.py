@@ -3,11 +3,10 @@
 The graph is kept as it is, node for node: training only changes the values of its weights.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import onnx
 import onnx2torch
 import torch
@@ -15,31 +14,20 @@ from onnx import numpy_helper, version_converter
 
 OPSET = 17
 
-Floats = npt.NDArray[np.float32]
-
 
 def load_network(path: Path) -> tuple[torch.nn.Module, dict[str, torch.nn.Parameter]]:
     """The network of an ONNX file and its trainable weights by the ONNX initialiser's name.
 
     The network maps N×3-channel uint8-valued images to (slot probabilities, region probabilities).
     """
-    return trainable(onnx.load(path), lambda name, _: _is_learnt(name))
-
-
-def trainable(
-    model: onnx.ModelProto, is_learnt: Callable[[str, Floats], bool]
-) -> tuple[torch.nn.Module, dict[str, torch.nn.Parameter]]:
-    """The network of a graph, and by the ONNX initialiser's name the weights that are to learn.
-
-    ``is_learnt`` is asked by name and values. Weights are recognised by their values, as conversion
-    keeps no names: no two of them may be the same.
-    """
+    model = onnx.load(path)
     network = onnx2torch.convert(model)
+    # Conversion keeps no names: weights are recognised by their values.
     by_value = {_key(t): (owner, name) for owner, name, t in _tensors(network)}
     weights = {}
     for initialiser in model.graph.initializer:
         array = numpy_helper.to_array(initialiser)
-        if array.dtype != np.float32 or not is_learnt(initialiser.name, array):
+        if array.dtype != np.float32 or not _is_learnt(initialiser.name):
             continue
         owner, name = by_value.pop(_key(torch.from_numpy(array.copy())))
         value = getattr(owner, name).detach().clone()
@@ -66,16 +54,6 @@ def write_onnx(start: Path, weights: dict[str, torch.Tensor], out: Path) -> None
     model.producer_name, model.producer_version, model.doc_string = "platestream", "", ""
     onnx.checker.check_model(model, full_check=True)
     onnx.save(model, out)
-
-
-def blend(
-    old: dict[str, torch.Tensor], new: dict[str, torch.Tensor], share: float
-) -> dict[str, torch.Tensor]:
-    """Weights on the line from ``old`` (share 0) to ``new`` (share 1).
-
-    **Source:** Wortsman et al., Robust fine-tuning of zero-shot models (WiSE-FT), CVPR 2022.
-    """
-    return {k: old[k] * (1 - share) + new[k] * share for k in old}
 
 
 def with_alike(logs: torch.Tensor, alike: torch.Tensor, zero: int, letter: int) -> torch.Tensor:

@@ -7,8 +7,8 @@ import numpy as np
 
 from tools.evaluation.photos import Image, as_image
 from tools.synthetic.layouts import Band, Gap, Layout
-from tools.synthetic.wear import cloud
 from tools.synthetic.plates import Plate, random_plate
+from tools.synthetic.wear import cloud
 from tools.training.dressing import dressed
 from tools.training.layouts import Country, random_layout
 from tools.training.reader_data import CONTEXT, Sample

@@ -7,7 +7,7 @@ from recognition.models.runtime import Tensor
 from recognition.reading.reader import Reader
 from recognition.types import Character, CropText
 from tests.unit.recognition.cards import SaidModel, reader_card, slots_of
-from tools.training.confidence import Rated, fitted, rated
+from tools.training.calibration import Rated, fitted, rated
 from tools.training.reader_data import Sample
 
 RED = np.full((40, 120, 3), (200, 0, 50), np.uint8)
