@@ -81,21 +81,9 @@ security: ## Only the tests that docs/security.md names
 	$(BOOTSTRAP) test
 	$(PYTHON) -m pytest -m "not image and not charts and not fleet" $$(grep -oE '`(unit|integration|e2e)/[^`]+' docs/security.md | sed 's#^.#tests/#' | sort -u) $(PYTEST)
 
-soak: ## A day's load in hours on a stack of its own, with a page of curves; HOURS=2, RATE=1: how many days
-	$(BOOTSTRAP) test
-	$(PYTHON) -m tools.soak --hours $(or $(HOURS),2) --rate $(or $(RATE),1)
-
 bench: ## Measure; results go to docs/benchmarks.md by hand
 	$(BOOTSTRAP) test
 	$(PYTHON) -m tools.benchmarks
-
-bench-cameras: ## What a camera costs; CLIPS="none quiet road file.mp4" COUNTS=1,4 SECONDS=95 MOTION=1
-	$(BOOTSTRAP) test
-	$(PYTHON) -m tools.benchmarks.cameras $(CLIPS) $(if $(COUNTS),--counts $(COUNTS)) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(MOTION),--motion)
-
-bench-recognition: ## Accuracy, speed and memory of the models; PHOTOS=folder SPLIT=val PEERS="name,detector,reader ..."
-	@$(INSTALLED); $(PYTHON) -m tools.benchmarks.recognition_models $(if $(wildcard $(PHOTOS)/scenes.jsonl),$(PHOTOS)/scenes.jsonl) \
-		$(if $(SPLIT),--split $(SPLIT)) $(foreach peer,$(PEERS),--peer $(peer))
 
 site: ## Make a site of docs/ in .local/site
 	$(BOOTSTRAP) test

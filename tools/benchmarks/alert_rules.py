@@ -1,9 +1,8 @@
-"""The recognitions a second that one core matches with so many rules.
+"""The recognitions a second that one core matches with 10 and with 10,000 rules.
 
-Command: ``python -m tools.benchmarks.alert_rules [--events 5000]``. Needs no server. All rules are
-of one owner, the worst case, as a recognition meets its owner's rules only. An event is a record as
-it lies on its topic: decoded, normalised, matched. Prints a table for docs/benchmarks.md, then what
-the worst rules cost that one owner may have: as many as ``PLATESTREAM_RULE_COST_PER_OWNER`` allows.
+Command: ``python -m tools.benchmarks.alert_rules [--events 5000]``. Needs no server. All rules
+belong to one account, the worst case, since a recognition is matched with its account's rules only.
+An event is a record as on its topic: decoded, normalised, matched.
 """
 
 import argparse
@@ -12,25 +11,30 @@ import random
 import string
 import time
 import tracemalloc
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from uuid import UUID
 
 import msgspec
 
-from api.settings import OwnerLimitSettings
-from common.alerting.rule import rule_cost, rule_of, seen_plate
+from common.alerting.rule import rule_of, seen_plate
 from common.alerting.rule_index import RuleIndex
-from common.records.alerts import AlertConfig, AlertSchedule, CameraScope, PlateMatchMode
+from common.records.alerts import (
+    AlertConfig,
+    AlertSchedule,
+    CameraScope,
+    CooldownScope,
+    PlateMatchMode,
+)
 from common.records.codec import decode, encode
 from common.records.recognitions import Recognition
-from common.settings import load_settings
-from tests.records import alert, recognition
+from tools.benchmarks.records import recognition
 
 _SIZES = (10, 10_000)
 _PLATES_PER_RULE = 5
 _ROUNDS = 9
+_OWNER = UUID(int=1 << 96)
+_START_MS = 1_795_000_000_000
 
 
 @dataclass(frozen=True)
@@ -72,8 +76,12 @@ def _rule(chance: random.Random, number: int, kind: Kind) -> AlertConfig:
     if kind is Kind.UNKNOWN:
         plates = tuple(f"{plate[:2]}?{plate[3:]}" for plate in plates)
     is_any = kind is Kind.ANY
-    return alert(
-        number,
+    return AlertConfig(
+        alert_id=UUID(int=(0xA1E7 << 96) + number),
+        owner_id=_OWNER,
+        name=f"alert {number}",
+        description="",
+        enabled=True,
         plate_match_mode=PlateMatchMode.ANY if is_any else PlateMatchMode.SPECIFIC,
         plates=plates,
         match_tolerance={Kind.ONE_EDIT: 1, Kind.TWO_EDITS: 2}.get(kind, 0),
@@ -83,12 +91,21 @@ def _rule(chance: random.Random, number: int, kind: Kind) -> AlertConfig:
         schedule_enabled=number % 2 == 0,
         schedule=AlertSchedule(start_time="22:00", end_time="06:00"),
         timezone="Europe/Lisbon",
+        min_confidence=0.5,
+        cooldown_minutes=5,
+        cooldown_scope=CooldownScope.ALERT,
+        notifications_encrypted="",
+        notification_secret_encrypted="",
+        revision=1,
+        created_ms=0,
     )
 
 
 def _events(chance: random.Random, count: int) -> list[bytes]:
     return [
-        encode(msgspec.structs.replace(recognition(number), plate=_plate(chance)))
+        encode(
+            msgspec.structs.replace(recognition(_OWNER, number, _START_MS), plate=_plate(chance))
+        )
         for number in range(count)
     ]
 
@@ -130,43 +147,6 @@ def _match_all(book: RuleIndex, events: list[bytes]) -> int:
     return sum(len(book.matching(seen_plate(decode(Recognition, value)))) for value in events)
 
 
-_WORST: dict[str, tuple[int, Callable[[random.Random], str]]] = {
-    "fits anything, two edits": (2, lambda chance: "*?" * 12 + f"*{_plate(chance)[:2]}"),
-    "one character, two edits": (2, lambda chance: f"*A*{_plate(chance)}"),
-    "begins alike, two edits": (2, lambda chance: "AB12" + _plate(chance)[4:]),
-    "one character, wildcards": (0, lambda chance: "*A*" + "*".join(_plate(chance)) + "*"),
-}
-
-
-def _worst(events: list[bytes], limit: int) -> Iterator[str]:
-    """Yield rows of a table: the rules of one owner that cost as much as it may have."""
-    for name, (tolerance, entry) in _WORST.items():
-        chance, book, cost, entries = random.Random(3), RuleIndex(), 0, 0
-        for number in range(200):
-            plates = tuple({entry(chance) for _ in range(1_000)})
-            while plates and cost + rule_cost(PlateMatchMode.SPECIFIC, plates, tolerance) > limit:
-                plates = plates[: len(plates) * 3 // 4]
-            if not plates:
-                break
-            cost += rule_cost(PlateMatchMode.SPECIFIC, plates, tolerance)
-            entries += len(plates)
-            rule = alert(
-                number,
-                plate_match_mode=PlateMatchMode.SPECIFIC,
-                plates=plates,
-                match_tolerance=tolerance,
-            )
-            book.put(rule_of(rule))
-        taken = []
-        for value in events:
-            began = time.process_time()
-            book.matching(seen_plate(decode(Recognition, value)))
-            taken.append(time.process_time() - began)
-        taken.sort()
-        middle, worst = taken[len(taken) // 2] * 1e3, taken[-1] * 1e3
-        yield f"| {name} | {cost:,} | {entries:,} | {middle:.1f} | {worst:.1f} |"
-
-
 def main() -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(prog="python -m tools.benchmarks.alert_rules")
@@ -181,12 +161,6 @@ def main() -> None:
             f" {many.events_per_second / few.events_per_second:.2f} |"
             f" {many.candidates_per_event:.3f} | {many.megabytes:.0f} |"
         )
-    limit = load_settings(OwnerLimitSettings).rule_cost_per_owner
-    print(f"\n| the worst rules of one owner, cost {limit:,} | cost | entries | ms, p50 | worst |")
-    print("|---|---|---|---|---|")
-    crafted = [encode(msgspec.structs.replace(recognition(1), plate="AB12CDE")), *events[:50]]
-    for row in _worst(crafted, limit):
-        print(row)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 The votes are sums, so that a track's state stays small however long it is seen. A vehicle is read
 from afar and blurred more often than close and sharp, so a reading counts by the third power of its
 confidence: of 1,026 passes 795 are right and 40 wrong, 790 and 42 with equal weights, and the
-calibration error of recognitions is 3.3 %, 9.5 % with them (``python -m tools.benchmarks.frames``).
+calibration error of recognitions is 3.3 %, 9.5 % with them.
 
 A plate that is cut off at one end, by its box or by the image, is read as surely as a whole one.
 Readings of a part therefore count for the whole text too, if that has enough of its own.

@@ -7,10 +7,13 @@ from itertools import pairwise
 from uuid import UUID
 
 import av
+import msgspec
 import numpy as np
 import pytest
 
 from common.records.cameras import CameraState
+from common.records.frames import FrameKind, FrameMeta, FrameReference
+from common.records.recognitions import FrameReadings
 from common.urls.streams import StreamUrlRules, parse_stream_url
 from ingest.capture.deadline import ConnectionDeadline
 from ingest.capture.messages import CaptureLimits
@@ -19,12 +22,13 @@ from ingest.processes.process import PROGRAM_MODULE
 from recognition.engine import Recognizer
 from recognition.images import decode_image
 from recognition.settings import RecognizerSettings
+from streams.recognition.tracking.passes import TrackingRules
+from streams.recognition.tracking.state import TrackerState
 from tests.integration.ingest.hostile_cameras import HEAD, HostileCamera, playing, saying
 from tests.integration.ingest.worker import CameraConfigs, IngestWorker, Outbox, World
 from tests.integration.streams.recognition import scenes
 from tests.odd_images import jpeg
 from tests.services.families import running_below
-from tools.benchmarks.looks import Sent, Stage, play
 
 pytestmark = pytest.mark.integration
 
@@ -36,6 +40,7 @@ EVEN_SIZES = ((2, 2), (16, 2), (2, 16), (1920, 2), (2, 1080), (16, 16))
 """What H.264 can have, at 4:2:0."""
 
 BEFORE, AFTER = scenes.PLATES[:2]
+_SILENCE_MS = 3_000
 RULES = StreamUrlRules(allow_loopback=True)
 LIMITS = CaptureLimits(open_timeout_seconds=5, read_timeout_seconds=5, decoder_threads=1)
 
@@ -66,9 +71,7 @@ def test_a_camera_goes_on_after_odd_and_broken_frames(
     frames = outbox.frames_of(camera)
     shapes = [decode_image(each.jpeg).shape[1::-1] for each in frames]
     assert shapes == _sizes(outbox, camera)
-    stage = Stage(Recognizer(RecognizerSettings.model_validate({})), behind=0, whole_ms=0)
-    passes = play(stage, [Sent(each.meta, each.jpeg) for each in frames]).passes
-    assert [one.plate for one in passes] == [BEFORE, AFTER]
+    assert _plates_of_passes([(each.meta, each.jpeg) for each in frames]) == [BEFORE, AFTER]
 
 
 @pytest.mark.parametrize("odd", EVEN_SIZES)
@@ -87,6 +90,31 @@ def test_h264_of_an_odd_size_is_read_and_what_follows(odd: Size) -> None:
     for frame in frames:
         assert decode_image(frame.jpeg(80).data).shape[1::-1] == (frame.width_px, frame.height_px)
         assert len(frame.grey()) == 100
+
+
+def _plates_of_passes(frames: list[tuple[FrameMeta, bytes]]) -> list[str]:
+    """Read and track frames as the recognition stage does, then silence."""
+    recognizer, rules = Recognizer(RecognizerSettings.model_validate({})), TrackingRules()
+    state, plates = TrackerState(), []
+    last = msgspec.structs.replace(
+        frames[-1][0], kind=FrameKind.TICK, captured_ms=frames[-1][0].captured_ms + _SILENCE_MS
+    )
+    for offset, (meta, image) in enumerate([*frames, (last, b"")]):
+        record = FrameReadings(
+            kind=meta.kind,
+            camera_id=meta.camera_id,
+            owner_id=meta.owner_id,
+            camera_name=meta.camera_name,
+            captured_ms=meta.captured_ms,
+            frame=FrameReference(partition=0, offset=offset),
+            width_px=meta.width_px,
+            height_px=meta.height_px,
+            readings=tuple(recognizer.recognize(decode_image(image))) if image else (),
+        )
+        step = state.apply_frame(record, rules)
+        state = step.state
+        plates += [one.plate for one in step.ended.passes]
+    return plates
 
 
 def _sizes(outbox: Outbox, camera: UUID) -> list[Size]:

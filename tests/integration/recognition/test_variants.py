@@ -22,7 +22,7 @@ from recognition.variants.choice import choice_here
 from recognition.workers.pool import RecognizerPool
 from tests.integration.recognition.test_models import an_input
 from tests.integration.streams.recognition.scenes import PLATES, Parked, car_scene, jpeg
-from tools.benchmarks.recognition_models import ROAD_PHOTOS, photo_of_one_plate, road_photo
+from tools.benchmarks.demo_clip import demo_frame
 
 pytestmark = pytest.mark.integration
 
@@ -31,10 +31,10 @@ _TOO_BUSY = "the processor is too slow or busy to measure its variants in time"
 
 @cache
 def photos() -> list[bytes]:
-    """Photos by which models are timed, and drawn scenes of several plates and none."""
+    """Frames of the demo clip, and drawn scenes of several plates and none."""
     return [
-        photo_of_one_plate(),
-        road_photo(ROAD_PHOTOS["065 px"]),
+        demo_frame(0),
+        demo_frame(2),
         *(jpeg(car_scene([Parked(plate)])) for plate in PLATES),
         jpeg(car_scene([Parked(PLATES[0], 400), Parked(PLATES[1], 900)])),
         jpeg(car_scene()),

@@ -1,0 +1,38 @@
+"""The demo clip as material of benchmarks: its passes, and frames with a readable plate."""
+
+import cv2
+import msgspec
+
+from deploy.local.camera import DEMO_CLIP, DEMO_TRUTH
+
+FRAMES_PER_SECOND = 25
+_BEFORE_THE_END_SECONDS = 0.4
+
+
+class DemoPass(msgspec.Struct, frozen=True):
+    """A vehicle of the clip; seconds from the first frame."""
+
+    plate: str
+    last_visible_s: float
+
+
+class DemoScene(msgspec.Struct, frozen=True):
+    """Length and passes of the clip."""
+
+    duration_s: float
+    passes: tuple[DemoPass, ...]
+
+
+def demo_scene() -> DemoScene:
+    """Return what is in the demo clip."""
+    return msgspec.json.decode(DEMO_TRUTH.read_bytes(), type=DemoScene)
+
+
+def demo_frame(number: int = 0) -> bytes:
+    """Return a frame of the pass of this number as JPEG, 1920 x 1080 px."""
+    at_seconds = demo_scene().passes[number].last_visible_s - _BEFORE_THE_END_SECONDS
+    capture = cv2.VideoCapture(str(DEMO_CLIP))
+    capture.set(cv2.CAP_PROP_POS_FRAMES, round(at_seconds * FRAMES_PER_SECOND))
+    encoded = cv2.imencode(".jpg", capture.read()[1])[1]
+    capture.release()
+    return encoded.tobytes()

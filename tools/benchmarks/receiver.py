@@ -1,0 +1,85 @@
+"""A webhook receiver in a process of its own."""
+
+import asyncio
+import json
+import multiprocessing
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from multiprocessing.connection import Connection
+
+from aiohttp import web
+
+_BACKLOG = 1024
+_LISTEN_SECONDS = 0.01
+_COUNT, _FIRST = "count", "first"
+
+
+class Receiver:
+    """The receiver as the benchmark sees it."""
+
+    def __init__(self, pipe: Connection) -> None:
+        """Take the pipe to its process."""
+        self._pipe = pipe
+        self._port = int(pipe.recv())
+
+    def url(self, number: int = 0) -> str:
+        """Return the URL of an endpoint."""
+        return f"http://127.0.0.1:{self._port}/{number}"
+
+    def count(self) -> int:
+        """Return how many deliveries arrived since :meth:`first_seconds` was last called."""
+        self._pipe.send(_COUNT)
+        return int(self._pipe.recv())
+
+    def first_seconds(self) -> dict[str, float]:
+        """Return by plate when (Unix seconds) its first delivery arrived; start over."""
+        self._pipe.send(_FIRST)
+        found: dict[str, float] = self._pipe.recv()
+        return found
+
+
+@contextmanager
+def running_receiver() -> Iterator[Receiver]:
+    """Run a receiver that answers every delivery with 200."""
+    # A fork would have the connections of the benchmark.
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_receive, args=(theirs,), daemon=True)
+    process.start()
+    try:
+        yield Receiver(ours)
+    finally:
+        process.kill()
+        process.join()
+
+
+def _receive(pipe: Connection) -> None:
+    asyncio.run(_serve(pipe))
+
+
+async def _serve(pipe: Connection) -> None:
+    first_seconds: dict[str, float] = {}
+    count = 0
+
+    async def take(request: web.Request) -> web.Response:
+        nonlocal count
+        body = json.loads(await request.read())
+        first_seconds.setdefault(body["data"]["recognition"]["plate"], time.time())
+        count += 1
+        return web.Response()
+
+    app = web.Application()
+    app.router.add_post("/{tail:.*}", take)
+    runner = web.AppRunner(app, access_log=None)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0, backlog=_BACKLOG).start()
+    pipe.send(runner.addresses[0][1])
+    while True:
+        while pipe.poll():
+            if pipe.recv() == _COUNT:
+                pipe.send(count)
+                continue
+            pipe.send(first_seconds)
+            first_seconds, count = {}, 0
+        await asyncio.sleep(_LISTEN_SECONDS)

@@ -1,0 +1,195 @@
+"""The local stack that a benchmark measures, and figures of its processes."""
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from io import StringIO
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final, TypeVar
+from uuid import UUID
+
+import httpx
+import psutil
+from kafka import KafkaProducer
+from pydantic_settings import BaseSettings
+
+from common.kafka.clients import producer_options, topic_name
+from common.records.codec import Record, encode
+from common.records.topics import Topic
+from common.settings import KafkaSettings
+from deploy.local.access import ensure_access
+from deploy.local.plan import make_plan
+from deploy.local.ports import free_ports
+from deploy.local.settings import LocalStackSettings
+from deploy.local.stack import LocalStack
+from deploy.local.waiting import Progress
+
+_PREFIX: Final = "PLATESTREAM_"
+_PORT_SETTINGS: Final = (
+    "api_port",
+    "api_metrics_port",
+    "kafka_port",
+    "kafka_controller_port",
+    "s3_port",
+    "postgres_port",
+    "clickhouse_port",
+)
+_SETTINGS: Final = {
+    "RATE_LIMIT_PER_MINUTE": "0",
+    "RATE_LIMIT_RECOGNIZE_PER_MINUTE": "0",
+    "WEBHOOK_ALLOWED_NETWORKS": "127.0.0.0/8",
+}
+_Settings = TypeVar("_Settings", bound=BaseSettings)
+_T = TypeVar("_T")
+
+
+class BenchmarkStack:
+    """A running stack with one account and no camera."""
+
+    def __init__(self, stack: LocalStack) -> None:
+        """Take a stack that is up."""
+        access = ensure_access(stack.plan)
+        self._stack = stack
+        self._producer = KafkaProducer(**producer_options(self.settings(KafkaSettings), "bench"))
+        self.api_key = access.api_key
+        self.api = httpx.Client(
+            base_url=access.base_url,
+            headers={"Authorization": f"Bearer {access.api_key}"},
+            timeout=60,
+        )
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The settings of all processes, with addresses and secrets."""
+        return {**os.environ, **self._stack.plan.environment}
+
+    @property
+    def api_port(self) -> int:
+        """Port of the API on 127.0.0.1."""
+        return self._stack.plan.api_port
+
+    def settings(self, settings_type: type[_Settings]) -> _Settings:
+        """Return settings as a process of the stack reads them."""
+        given = {
+            name: self.environment[_PREFIX + name.upper()]
+            for name in settings_type.model_fields
+            if _PREFIX + name.upper() in self.environment
+        }
+        return settings_type.model_validate(given)
+
+    def owner_id(self) -> UUID:
+        """Return the ID of the account."""
+        command = (sys.executable, "-m", "api.cli", "owner", "list", "--json")
+        listed = subprocess.run(command, env=self.environment, capture_output=True, check=True)
+        return UUID(json.loads(listed.stdout)["owners"][0]["id"])
+
+    def call(self, method: str, path: str, **options: Any) -> Any:
+        """Send a request, which must succeed, and return the JSON of the response."""
+        answer = self.api.request(method, path, **options)
+        assert answer.is_success, f"{method} {path}: {answer.status_code} {answer.text}"
+        return answer.json()
+
+    def create_camera(self, url: str, name: str = "Gate") -> UUID:
+        """Create a camera once an ingest worker can take it, and return its ID."""
+
+        def create() -> httpx.Response | None:
+            answer = self.api.post("/api/cameras", json={"name": name, "rtspUrl": url})
+            return answer if answer.is_success else None
+
+        created = wait_until("the camera is created", create)
+        return UUID(created.json()["camera"]["id"])
+
+    def send(self, topic: Topic, records: Iterable[tuple[UUID, Record]]) -> None:
+        """Publish records, each with its key, and wait until Kafka has them."""
+        name = topic_name(self.settings(KafkaSettings), topic)
+        for key, record in records:
+            self._producer.send(name, key=str(key).encode(), value=encode(record))
+        self._producer.flush(60)
+
+    def run_only(self, *names: str) -> None:
+        """Stop all of the service's processes but these."""
+        for program in self._stack.plan.application:
+            if program.name not in names:
+                self._stack.supervisor.stop_process(program.name)
+
+    def start_process(self, name: str) -> None:
+        """Start a stopped process; return before it is ready."""
+        self._stack.supervisor.start_process(name)
+
+    def pids(self) -> dict[str, int]:
+        """Return the process IDs of all running servers and processes by name."""
+        return {one.name: one.pid for one in self._stack.supervisor.statuses() if one.pid}
+
+    def pid(self, name: str) -> int:
+        """Return the process ID of, for example, ``api``."""
+        return self.pids()[name]
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._producer.close(10)
+        self.api.close()
+
+
+@contextmanager
+def running_stack(**settings: str) -> Iterator[BenchmarkStack]:
+    """Run a stack in a temporary folder; ``settings`` are named without their prefix."""
+    ports = dict(zip(_PORT_SETTINGS, free_ports(len(_PORT_SETTINGS)), strict=True))
+    outside = {name: value for name, value in os.environ.items() if not name.startswith(_PREFIX)}
+    given = {_PREFIX + name: value for name, value in (_SETTINGS | settings).items()}
+    with TemporaryDirectory(prefix="platestream-bench-", ignore_cleanup_errors=True) as folder:
+        local = LocalStackSettings.model_validate({"local_dir": Path(folder), **ports})
+        stack = LocalStack(make_plan(local, outside | given), Progress(StringIO()))
+        try:
+            stack.up(tied_to_caller=True)
+            running = BenchmarkStack(stack)
+            yield running
+            running.close()
+        finally:
+            stack.down()
+
+
+def wait_until(what: str, condition: Callable[[], _T | None], seconds: float = 300) -> _T:
+    """Return the first true value of ``condition``.
+
+    Raises:
+        TimeoutError: ``condition`` was false for ``seconds``.
+    """
+    deadline = time.monotonic() + seconds
+    while not (value := condition()):
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"not within {seconds:g} s: {what}")
+        time.sleep(0.01)
+    return value
+
+
+def family(pid: int) -> list[psutil.Process]:
+    """Return a process and its children."""
+    process = psutil.Process(pid)
+    return [process, *process.children(recursive=True)]
+
+
+def cpu_seconds(pid: int) -> float:
+    """Return the processor time of a process and its running children so far."""
+    return float(sum(sum(member.cpu_times()[:2]) for member in family(pid)))
+
+
+def memory_mib(pid: int) -> float:
+    """Return the memory of a process and its children (proportional set size)."""
+    return sum(float(member.memory_full_info().pss) for member in family(pid)) / 2**20
+
+
+def print_table(*head: str) -> None:
+    """Print the head of a Markdown table."""
+    print(f"\n| {' | '.join(head)} |\n|{'---|' * len(head)}", flush=True)
+
+
+def spread(took_ms: Sequence[float]) -> str:
+    """Return p50, p95 and the maximum as cells of a table, in milliseconds."""
+    parts = statistics.quantiles(took_ms, n=20, method="inclusive")
+    return f"{parts[9]:.1f} | {parts[18]:.1f} | {max(took_ms):.1f}"

@@ -1,0 +1,106 @@
+"""When each step of a pass happened, from the last frame to the row that the API lists."""
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Final
+from uuid import UUID
+
+from kafka import KafkaConsumer, TopicPartition
+
+from analytics_sql.client import connect_for_schema
+from common.kafka.clients import consumer_options, topic_name
+from common.records.codec import decode
+from common.records.recognitions import FrameReadings, Recognition
+from common.records.topics import READINGS, RECOGNITIONS
+from common.settings import ClickHouseSettings, KafkaSettings
+from tools.benchmarks.stack import BenchmarkStack
+
+STAGES: Final = (
+    "last frame read (decode, sample, Kafka, detect, read)",
+    "end of the pass (2 s by setting)",
+    "recognition on its topic (vote, 2 images to S3, Kafka)",
+    "row in ClickHouse (batch, insert)",
+    "listed by the API (polled each 200 ms)",
+    "all: last frame with the plate → listed",
+)
+_END_MS: Final = 2_000
+_POLL_SECONDS: Final = 0.2
+
+
+@dataclass
+class Watch:
+    """What happened to the passes of all cameras; times are Unix ms."""
+
+    read_ms: dict[UUID, dict[int, int]] = field(default_factory=dict)
+    """By camera: capture time of a frame or tick, and when its readings were published."""
+    recognized: dict[str, tuple[Recognition, int]] = field(default_factory=dict)
+    listed_ms: dict[str, int] = field(default_factory=dict)
+
+    def stages_ms(self, ingested_ms: dict[str, int]) -> Iterator[list[int]]:
+        """Yield for each listed recognition the milliseconds of each of :data:`STAGES`."""
+        for identifier, (recognition, published_ms) in self.recognized.items():
+            read_ms, last_ms = self.read_ms[recognition.camera_id], recognition.last_seen_ms
+            listed_ms = self.listed_ms.get(identifier)
+            ended = [at for captured, at in read_ms.items() if captured >= last_ms + _END_MS]
+            if listed_ms is None or not ended or last_ms not in read_ms:
+                continue
+            times = [last_ms, read_ms[last_ms], min(ended), published_ms]
+            times += [ingested_ms[identifier], listed_ms]
+            steps = [after - before for before, after in zip(times, times[1:], strict=False)]
+            yield [*steps, listed_ms - last_ms]
+
+
+@contextmanager
+def watching(stack: BenchmarkStack) -> Iterator[Watch]:
+    """Note what is published and listed while the block runs."""
+    watch, ended = Watch(), threading.Event()
+    threads = [
+        threading.Thread(target=_note_topics, args=(stack.settings(KafkaSettings), watch, ended)),
+        threading.Thread(target=_note_listed, args=(stack, watch, ended)),
+    ]
+    for thread in threads:
+        thread.start()
+    try:
+        yield watch
+    finally:
+        ended.set()
+        for thread in threads:
+            thread.join()
+
+
+def _note_topics(kafka: KafkaSettings, watch: Watch, ended: threading.Event) -> None:
+    readings, recognitions = topic_name(kafka, READINGS), topic_name(kafka, RECOGNITIONS)
+    consumer = KafkaConsumer(**consumer_options(kafka, "watch"))
+    partitions = range(kafka.kafka_partitions)
+    consumer.assign([TopicPartition(t, p) for t in (readings, recognitions) for p in partitions])
+    while not ended.is_set():
+        for partition, records in consumer.poll(timeout_ms=50).items():
+            for record in records:
+                if partition.topic == readings:
+                    frame = decode(FrameReadings, record.value)
+                    camera = watch.read_ms.setdefault(frame.camera_id, {})
+                    camera[frame.captured_ms] = record.timestamp
+                else:
+                    found = decode(Recognition, record.value)
+                    watch.recognized[str(found.id)] = (found, record.timestamp)
+    consumer.close()
+
+
+def _note_listed(stack: BenchmarkStack, watch: Watch, ended: threading.Event) -> None:
+    while not ended.wait(_POLL_SECONDS):
+        page = stack.call("GET", "/api/recognitions", params={"limit": "100"})
+        for one in page["recognitions"]:
+            watch.listed_ms.setdefault(one["id"], round(time.time() * 1000))
+
+
+def ingested(stack: BenchmarkStack) -> dict[str, int]:
+    """Return when ClickHouse stored each recognition, Unix ms."""
+    settings = stack.settings(ClickHouseSettings)
+    client = connect_for_schema(settings)
+    table = f"{settings.clickhouse_database}.recognitions"
+    result = client.query(f"SELECT toString(id), toUnixTimestamp64Milli(ingested_at) FROM {table}")
+    client.close()
+    return {str(identifier): int(at_ms) for identifier, at_ms in result.result_rows}
