@@ -30,8 +30,8 @@ _ANYWHERE: Final = {
 }
 _INSTALLED: Final = {
     "evaluate": _LazyCommand(
-        "tools.evaluation.cli",
-        "evaluate_app",
+        "api.cli.evaluation",
+        "evaluate",
         "Measure the engine on labelled photos of your own; nothing is sent anywhere.",
     ),
     "owner": _LazyCommand("api.cli.accounts", "owner_app", "Accounts."),

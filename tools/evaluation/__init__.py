@@ -1,1 +1,1 @@
-"""The evaluation on labelled photos: outcomes, scores, a report."""
+"""Labelled photos and figures as the training uses them."""

@@ -1,65 +1,55 @@
-"""Evaluates a list of photos with a pair of models: what the command line and benchmarks share."""
+"""The evaluation as the training uses it."""
 
-import json
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from common.errors import InvalidInputError
 from recognition.engine import Recognizer
-from tools.evaluation.photos import Photo
-from tools.evaluation.report import Miss, misses
-from tools.evaluation.run import Looked, look_at, seen_nothing
-from tools.evaluation.summary import Summary, summarise
+from recognition.evaluation import evaluate as evaluation
+from recognition.evaluation.evaluate import PhotoResult
+from recognition.evaluation.outcomes import Prediction
+from recognition.evaluation.photos import Photo
+
+
+@dataclass(frozen=True)
+class Looked:
+    """A photo with all that was found in it, before any threshold."""
+
+    result: PhotoResult
+
+    @property
+    def photo(self) -> Photo:
+        """The photo."""
+        return self.result.photo
+
+    @property
+    def said(self) -> tuple[Prediction, ...]:
+        """What was found and read."""
+        return self.result.predictions
+
+    @property
+    def cpu_ms(self) -> float:
+        """Processor time, decoding included."""
+        return self.result.cpu_ms
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Every photo that was looked at, the figures over them, and a picture of every mistake.
-
-    ``refused`` says of each photo that is no picture to the engine what is wrong with it; nothing
-    is found on those.
-    """
+    """Every photo in its order."""
 
     looked: tuple[Looked, ...]
-    summary: Summary
-    misses: tuple[Miss, ...]
-    refused: tuple[str, ...] = ()
 
 
-def evaluate(
-    photos: list[Photo],
-    recognizer: Recognizer,
-    advance: Callable[[], object] = lambda: None,
-    *,
-    pictures: bool = True,
-) -> Evaluation:
-    """Look at all photos, calling ``advance`` after each; without ``pictures``, no misses.
+def evaluate(photos: Sequence[Photo], recognizer: Recognizer, *, pictures: bool) -> Evaluation:
+    """Read all photos; ``pictures`` is False.
 
     Raises:
         OSError: a photo cannot be read.
     """
-    looked: list[Looked] = []
-    wrong: list[Miss] = []
-    refused: list[str] = []
-    for photo in photos:
-        try:
-            one, image = look_at(photo, recognizer)
-        except InvalidInputError as error:
-            refused.append(f"{photo.name}: {error}")
-            one, image = seen_nothing(photo)
-        looked.append(one)
-        if pictures:
-            wrong += misses(one, image)
-        advance()
-    return Evaluation(tuple(looked), summarise(looked), tuple(wrong), tuple(refused))
+    assert not pictures
+    return Evaluation(tuple(map(Looked, evaluation.evaluate(photos, recognizer))))
 
 
-def write_predictions(path: Path, looked: tuple[Looked, ...]) -> None:
-    """Write one JSON object a photo and line: what was found and read, before any threshold."""
-    path.write_text("".join(map(_line, looked)), encoding="utf-8")
-
-
-def _line(one: Looked) -> str:
-    plates = [{"text": s.text, "conf": s.confidence, "box": s.box} for s in one.said]
-    return json.dumps({"image": one.photo.name, "plates": plates, "ms": one.cpu_ms}) + "\n"
+def write_predictions(path: Path, looked: Sequence[Looked]) -> None:
+    """Write one JSON object a photo and line."""
+    evaluation.write_predictions(path, [one.result for one in looked])

@@ -1,7 +1,5 @@
-"""Labelled photos: what the models learn from and are measured on."""
+"""Images and crops that the models learn from."""
 
-import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,42 +8,25 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from common.errors import InvalidInputError
-from common.plates.normalise import normalise_plate
-from recognition.types import Box
+from recognition.evaluation.photos import Photo, Plate, json_lines, load_photo_file
+
+__all__ = [
+    "Card",
+    "Crop",
+    "Image",
+    "Photo",
+    "Plate",
+    "as_image",
+    "load_lone_crops",
+    "load_photos",
+    "read_image",
+]
 
 Image = npt.NDArray[np.uint8]
 """H×W×3, uint8, RGB."""
 
 Card = dict[str, Any]
 """A model card, or another JSON object, as it lies in its file."""
-
-
-@dataclass(frozen=True)
-class Plate:
-    """A plate that a person boxed. ``text`` is A-Z0-9, two rows joined; empty where unknown."""
-
-    text: str
-    uncertain: bool
-    box: Box
-    region: str | None
-
-
-@dataclass(frozen=True)
-class Photo:
-    """One photo. ``exhaustive``: every visible plate is boxed. Sizes are 0 where not given."""
-
-    name: str
-    path: Path
-    width: int
-    height: int
-    plates: tuple[Plate, ...]
-    exhaustive: bool
-
-    @property
-    def group(self) -> str:
-        """The data set that the photo comes from: the folder that it lies in."""
-        return self.path.parent.name
 
 
 @dataclass(frozen=True)
@@ -63,29 +44,11 @@ def load_photos(folder: Path, split: str) -> list[Photo]:
     return load_photo_file(folder / "scenes.jsonl", split)
 
 
-def load_photo_file(path: Path, split: str | None = None) -> list[Photo]:
-    """The photos that a file names, a JSON object a line, in its order; of one split if given.
-
-    Needed are ``image`` (a path from the file's folder) and ``plates``, which may be none, each
-    with ``box`` (x1, y1, x2, y2 in pixels) and, where it is known, ``text``.
-
-    Raises:
-        InvalidInputError: the file cannot be read, or a line is no such object.
-    """
-    try:
-        rows = list(_lines(path))
-        return [_photo(path.parent, row) for row in rows if split in (None, row.get("split"))]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InvalidInputError(
-            f"{path} is no list of photos ({type(error).__name__}: {error})", code="invalid_photos"
-        ) from error
-
-
 def load_lone_crops(folder: Path, split: str) -> list[Crop]:
     """The crops of one split that were not cut from one of the photos and whose text is certain."""
     return [
         Crop(row["image"], folder / row["image"], row["text"], row.get("region"))
-        for row in _lines(folder / "crops.jsonl")
+        for row in json_lines(folder / "crops.jsonl")
         if row["split"] == split and not row.get("scene") and not row["uncertain"] and row["text"]
     ]
 
@@ -101,33 +64,3 @@ def read_image(path: Path) -> Image:
     if image is None:
         raise OSError(f"cannot decode {path}")
     return np.asarray(cv2.cvtColor(image, cv2.COLOR_BGR2RGB), dtype=np.uint8)
-
-
-def _lines(path: Path) -> Iterator[Card]:
-    with path.open(encoding="utf-8-sig") as file:
-        yield from (json.loads(line) for line in file if line.strip())
-
-
-def _photo(folder: Path, row: Card) -> Photo:
-    plates = tuple(
-        Plate(_text(p), p.get("uncertain", False), _box(p["box"]), p.get("region"))
-        for p in row["plates"]
-    )
-    return Photo(
-        row["image"],
-        folder / row["image"],
-        row.get("width", 0),
-        row.get("height", 0),
-        plates,
-        row.get("exhaustive", False),
-    )
-
-
-def _text(plate: Card) -> str:
-    """The plate's text as the engine writes them, whatever spaces and dashes the label has."""
-    return normalise_plate(str(plate.get("text") or ""))
-
-
-def _box(values: list[float]) -> Box:
-    x1, y1, x2, y2 = values
-    return x1, y1, x2, y2

@@ -3,24 +3,14 @@
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 
-import numpy as np
-
 from common.plates.edit_distance import within_edits
-from recognition.types import Box, iou
+from recognition.evaluation.outcomes import DETECTED_IOU, FOLDED, SAME_PLATE_IOU
+from recognition.evaluation.outcomes import Prediction as Said
+from recognition.evaluation.summary import calibration_error
+from recognition.types import iou
 from tools.evaluation.photos import Card, Photo
 
-DETECTED_IOU, SAME_PLATE_IOU = 0.5, 0.3
-FOLDED = str.maketrans("OIQ", "010")
-CALIBRATION_BINS = 10
-
-
-@dataclass(frozen=True)
-class Said:
-    """One plate that the models gave for a photo; ``confidence`` 0–1."""
-
-    text: str
-    confidence: float
-    box: Box
+__all__ = ["DETECTED_IOU", "Figures", "Said", "score"]
 
 
 @dataclass
@@ -60,20 +50,6 @@ def score(photos: Iterable[Photo], said: dict[str, list[Said]]) -> Figures:
         setattr(figures, name, getattr(figures, name) / max(1, figures.certain))
     figures.calibration_error = calibration_error(figures._pairs)
     return figures
-
-
-def calibration_error(pairs: list[tuple[float, bool]]) -> float:
-    """Expected calibration error of (confidence, was right) pairs."""
-    if not pairs:
-        return 0.0
-    confidence, right = np.array(pairs, dtype=float).T
-    bins = np.minimum((confidence * CALIBRATION_BINS).astype(int), CALIBRATION_BINS - 1)
-    error = 0.0
-    for b in range(CALIBRATION_BINS):
-        rows = bins == b
-        if rows.any():
-            error += rows.mean() * abs(confidence[rows].mean() - right[rows].mean())
-    return float(error)
 
 
 def _add(figures: Figures, photo: Photo, said: list[Said]) -> None:

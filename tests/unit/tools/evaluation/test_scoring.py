@@ -6,7 +6,7 @@ import pytest
 
 from recognition.types import Box
 from tools.evaluation.photos import Photo, Plate
-from tools.evaluation.scoring import Said, calibration_error, score
+from tools.evaluation.scoring import Said, score
 
 HERE: Box = (100.0, 100.0, 200.0, 140.0)
 ELSEWHERE: Box = (400.0, 300.0, 500.0, 340.0)
@@ -42,9 +42,3 @@ def test_a_find_beside_all_plates_counts_where_all_plates_are_boxed() -> None:
     figures = score([photo(plate("AB12CD"), exhaustive=True)], said)
     assert figures.unlabelled_finds_on_exhaustive == 1
     assert score([photo(plate("AB12CD"))], said).unlabelled_finds_on_exhaustive == 0
-
-
-def test_calibration_error_weighs_bins_by_their_size() -> None:
-    pairs = [(0.95, True)] * 3 + [(0.55, False)]
-    assert calibration_error(pairs) == pytest.approx(0.75 * 0.05 + 0.25 * 0.55)
-    assert calibration_error([]) == 0.0

@@ -36,7 +36,7 @@ def test_figures_predictions_and_page(photos: Path, tmp_path: Path) -> None:
     figures = json.loads(done.stdout)
     assert (figures["photos"], figures["detected"]["value"], figures["exact"]["value"]) == (1, 1, 1)
     assert json.loads(predictions.read_text())["plates"][0]["text"] == TEXT
-    assert "<svg" in page.read_text()
+    assert "exact 100.0 %" in page.read_text()
 
 
 @pytest.mark.parametrize(

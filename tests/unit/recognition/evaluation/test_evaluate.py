@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 
 from common.errors import InvalidInputError
+from recognition.evaluation.evaluate import PhotoResult, evaluate, write_predictions
+from recognition.evaluation.photos import load_photo_file
+from recognition.evaluation.report import Miss, as_text, misses, write_report
+from recognition.evaluation.summary import calibration_error, reliability, summarise
 from tests.unit.recognition.test_engine import recognizer
-from tools.evaluation.command import Evaluation, evaluate, write_predictions
-from tools.evaluation.photos import load_photo_file
-from tools.evaluation.report import write_report
-from tools.evaluation.run import reliability
-from tools.evaluation.summary import as_text
 
 # Where the first of the given models finds a plate: centre 50, 150, 60 by 20 pixels.
 SEEN = [20, 140, 80, 160]
@@ -31,14 +30,18 @@ def photo_file(folder: Path, *texts: str) -> Path:
     return path
 
 
-@pytest.fixture
-def evaluation(tmp_path: Path) -> Evaluation:
-    photos = load_photo_file(photo_file(tmp_path, "AB123CD", "AB123CO", "AB<B>"))
-    return evaluate(photos, recognizer("AB123CD"))
+def evaluated(*photos: str, folder: Path) -> tuple[list[PhotoResult], list[Miss]]:
+    found: list[Miss] = []
+    results = evaluate(
+        load_photo_file(photo_file(folder, *photos)),
+        recognizer("AB123CD"),
+        lambda result, image: found.extend(misses(result, image)),
+    )
+    return results, found
 
 
-def test_figures_count_right_and_wrong(evaluation: Evaluation) -> None:
-    summary = evaluation.summary
+def test_figures_count_right_and_wrong(tmp_path: Path) -> None:
+    summary = summarise(evaluated("AB123CD", "AB123CO", "AB<B>", folder=tmp_path)[0])
     assert (summary.photos, summary.plates, summary.certain) == (3, 3, 3)
     assert summary.detected.value == 1.0
     assert summary.exact.value == pytest.approx(1 / 3)
@@ -49,10 +52,9 @@ def test_figures_count_right_and_wrong(evaluation: Evaluation) -> None:
     assert json.loads(json.dumps(summary.as_json()))["plates"] == 3
 
 
-def test_the_page_shows_each_miss_and_trusts_no_text(
-    evaluation: Evaluation, tmp_path: Path
-) -> None:
-    write_report(tmp_path / "r.html", "photos", evaluation.summary, [*evaluation.misses])
+def test_the_page_shows_each_miss_and_trusts_no_text(tmp_path: Path) -> None:
+    results, found = evaluated("AB123CD", "AB123CO", "AB<B>", folder=tmp_path)
+    write_report(tmp_path / "r.html", "photos", summarise(results), found)
     page = (tmp_path / "r.html").read_text()
     assert page.count("data:image/jpeg;base64,") == 2
     assert "AB&lt;B&gt;" in page
@@ -60,18 +62,12 @@ def test_the_page_shows_each_miss_and_trusts_no_text(
     assert "read wrong: 2" in page
 
 
-def test_predictions_are_one_photo_a_line(evaluation: Evaluation, tmp_path: Path) -> None:
-    write_predictions(tmp_path / "p.jsonl", evaluation.looked)
+def test_predictions_are_one_photo_a_line(tmp_path: Path) -> None:
+    results, _ = evaluated("AB123CD", "AB123CO", "AB<B>", folder=tmp_path)
+    write_predictions(tmp_path / "p.jsonl", results)
     rows = [json.loads(line) for line in (tmp_path / "p.jsonl").read_text().splitlines()]
     assert [row["image"] for row in rows] == ["0.png", "1.png", "2.png"]
     assert rows[0]["plates"][0]["text"] == "AB123CD"
-
-
-def test_progress_is_reported_once_a_photo(tmp_path: Path) -> None:
-    steps: list[int] = []
-    photos = load_photo_file(photo_file(tmp_path, "AB123CD", "AB123CD"))
-    evaluate(photos, recognizer("AB123CD"), lambda: steps.append(1), pictures=False)
-    assert len(steps) == 2
 
 
 @pytest.mark.parametrize("line", ["nothing", "[]", '{"image": "a.jpg"}', '{"plates": []}'])
@@ -102,9 +98,18 @@ def test_a_list_may_have_gaps_and_labels_their_own_spelling(tmp_path: Path) -> N
 def test_a_file_that_is_no_image_costs_its_own_plates_only(tmp_path: Path) -> None:
     photos = load_photo_file(photo_file(tmp_path, "AB123CD", "AB123CD"))
     (tmp_path / "1.png").write_bytes(b"RIFF....WEBP")
-    evaluated = evaluate(photos, recognizer("AB123CD"))
+    found: list[Miss] = []
+    results = evaluate(
+        photos, recognizer("AB123CD"), lambda result, image: found.extend(misses(result, image))
+    )
+    summary = summarise(results)
 
-    assert (evaluated.summary.plates, evaluated.summary.exact.value) == (2, 0.5)
-    (refused,) = evaluated.refused
-    assert refused.startswith("1.png: ")
-    assert [(miss.photo, miss.kind) for miss in evaluated.misses] == [("1.png", "not found")]
+    assert (summary.plates, summary.exact.value) == (2, 0.5)
+    assert [bool(one.refused) for one in results] == [False, True]
+    assert [(miss.photo, miss.kind) for miss in found] == [("1.png", "not found")]
+
+
+def test_calibration_error_weighs_bins_by_their_size() -> None:
+    pairs = [(0.95, True)] * 3 + [(0.55, False)]
+    assert calibration_error(pairs) == pytest.approx(0.75 * 0.05 + 0.25 * 0.55)
+    assert calibration_error([]) == 0.0

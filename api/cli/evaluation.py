@@ -1,4 +1,4 @@
-"""``platestream evaluate``: how well the engine, as it is set, reads photos of one's own."""
+"""``platestream evaluate``: how well the engine reads labelled photos."""
 
 import json
 import sys
@@ -15,12 +15,7 @@ ModelOption = Annotated[
     Path | None, typer.Option(help="Model in place of the one that the settings name.")
 ]
 
-evaluate_app = typer.Typer(
-    add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None
-)
 
-
-@evaluate_app.command()
 def evaluate(
     photos: Annotated[
         Path,
@@ -57,31 +52,39 @@ def _evaluate(
 ) -> None:
     # Imported here: OpenCV and a model runtime would slow down every other command.
     from recognition.engine import Recognizer
+    from recognition.evaluation.evaluate import PhotoResult, evaluate, write_predictions
+    from recognition.evaluation.photos import load_photo_file
+    from recognition.evaluation.report import Miss, as_text, misses, write_report
+    from recognition.evaluation.summary import summarise
     from recognition.settings import RecognizerSettings
-    from tools.evaluation import command
-    from tools.evaluation.photos import load_photo_file
-    from tools.evaluation.report import write_report
-    from tools.evaluation.summary import as_text
+    from recognition.types import BgrImage
 
     named = {"recognition_detector_model": detector, "recognition_reader_model": reader}
-    settings = load_settings(RecognizerSettings)
     given: dict[str, object] = {k: v for k, v in named.items() if v is not None}
     if reader is not None:
         # A reader of the hub would come before the file.
         given["recognition_reader_hub_model"] = None
-    settings = settings.model_copy(update=given)
+    settings = load_settings(RecognizerSettings).model_copy(update=given)
     found = load_photo_file(path, split)
     if not found:
         raise InvalidInputError(f"{path} has no photos of this split", code="no_photos")
+    wrong: list[Miss] = []
     recognizer = Recognizer(settings)
     with typer.progressbar(length=len(found), label="photos", file=sys.stderr) as bar:
-        evaluation = command.evaluate(
-            found, recognizer, lambda: bar.update(1), pictures=report is not None
-        )
+
+        def done(result: PhotoResult, image: BgrImage) -> None:
+            if report is not None:
+                wrong.extend(misses(result, image))
+            bar.update(1)
+
+        results = evaluate(found, recognizer, done)
+    summary = summarise(results)
     if predictions is not None:
-        command.write_predictions(predictions, evaluation.looked)
+        write_predictions(predictions, results)
     if report is not None:
-        write_report(report, f"{path.name} {split or ''}", evaluation.summary, [*evaluation.misses])
-    for refused in evaluation.refused:
-        typer.echo(f"refused, counted as nothing found: {refused}", err=True)
-    typer.echo(json.dumps(evaluation.summary.as_json()) if as_json else as_text(evaluation.summary))
+        write_report(report, f"{path.name} {split or ''}", summary, wrong)
+    for one in results:
+        if one.refused:
+            message = f"refused, counted as nothing found: {one.photo.name}: {one.refused}"
+            typer.echo(message, err=True)
+    typer.echo(json.dumps(summary.as_json()) if as_json else as_text(summary))

@@ -1,0 +1,1 @@
+"""Measures the engine on labelled photos: ``platestream evaluate``."""

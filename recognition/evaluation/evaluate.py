@@ -1,0 +1,100 @@
+"""Reads labelled photos with an engine, and compares what it finds with the labels."""
+
+import json
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from common.errors import InvalidInputError
+from common.records.frames import MAX_SIDE_PX
+from common.records.recognitions import PlateReading
+from recognition.engine import Recognizer
+from recognition.evaluation.outcomes import PlateOutcome, Prediction, on_no_plate, outcomes
+from recognition.evaluation.photos import Photo
+from recognition.images import decode_image
+from recognition.types import BgrImage
+
+
+@dataclass(frozen=True)
+class PhotoResult:
+    """A photo with all that was found in it.
+
+    ``predictions`` holds everything found and read, ``reported`` what the thresholds let through.
+    ``cpu_ms`` is the processor time, decoding included. ``refused`` is the reason if the file is no
+    image, and empty otherwise; nothing is found in such a file.
+    """
+
+    photo: Photo
+    predictions: tuple[Prediction, ...]
+    reported: tuple[Prediction, ...]
+    outcomes: tuple[PlateOutcome, ...]
+    cpu_ms: float
+    refused: str = ""
+
+    @property
+    def invented(self) -> tuple[Prediction, ...]:
+        """Reported readings on no boxed plate: wrong, if every plate is boxed."""
+        return on_no_plate(self.photo, self.reported)
+
+
+def evaluate(
+    photos: Iterable[Photo],
+    recognizer: Recognizer,
+    done: Callable[[PhotoResult, BgrImage], object] = lambda _result, _image: None,
+) -> list[PhotoResult]:
+    """Return the result of each photo; call ``done`` with each and the photo's pixels.
+
+    Raises:
+        OSError: a photo cannot be read.
+    """
+    results = []
+    for photo in photos:
+        data = photo.path.read_bytes()
+        try:
+            result, image = _read(photo, data, recognizer)
+        except InvalidInputError as error:
+            image = _grey(photo)
+            result = PhotoResult(photo, (), (), outcomes(photo, ()), 0.0, str(error))
+        results.append(result)
+        done(result, image)
+    return results
+
+
+def _read(photo: Photo, data: bytes, recognizer: Recognizer) -> tuple[PhotoResult, BgrImage]:
+    started = time.process_time()
+    image = decode_image(data)
+    readings = recognizer.detect_and_read(image)
+    cpu_ms = 1000 * (time.process_time() - started)
+    found = tuple(map(prediction_of, readings))
+    reported = tuple(prediction_of(one) for one in readings if recognizer.is_plate(one))
+    return PhotoResult(photo, found, reported, outcomes(photo, found), cpu_ms), image
+
+
+def prediction_of(reading: PlateReading) -> Prediction:
+    """Return a reading as it is compared with a label."""
+    box = reading.box
+    corners = (box.x, box.y, box.x + box.width, box.y + box.height)
+    return Prediction(reading.text, reading.confidence, corners)
+
+
+def _grey(photo: Photo) -> BgrImage:
+    """Return a grey image that has all of a photo's boxes."""
+    edges = (max((plate.box[i] for plate in photo.plates), default=0) for i in (2, 3))
+    right, bottom = (int(min(max(edge, 0), MAX_SIDE_PX)) for edge in edges)
+    return np.full((bottom + 1, right + 1, 3), 128, np.uint8)
+
+
+def write_predictions(path: Path, results: Iterable[PhotoResult]) -> None:
+    """Write a JSON object a photo and line: what was found and read, before any threshold."""
+    path.write_text("".join(map(_line, results)), encoding="utf-8")
+
+
+def _line(result: PhotoResult) -> str:
+    plates = [
+        {"text": one.text, "conf": one.confidence, "box": one.box} for one in result.predictions
+    ]
+    row = {"image": result.photo.name, "plates": plates, "ms": result.cpu_ms}
+    return json.dumps(row) + "\n"

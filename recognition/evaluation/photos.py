@@ -1,0 +1,93 @@
+"""Labelled photos: the input of an evaluation."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from common.errors import InvalidInputError
+from common.plates.normalise import normalise_plate
+from recognition.types import Box
+
+
+@dataclass(frozen=True)
+class Plate:
+    """A plate that a person boxed. ``text`` is A-Z0-9, two rows joined; empty where unknown."""
+
+    text: str
+    uncertain: bool
+    box: Box
+    region: str | None
+
+    @property
+    def certain(self) -> bool:
+        """Whether the text is known."""
+        return bool(self.text) and not self.uncertain
+
+
+@dataclass(frozen=True)
+class Photo:
+    """One photo. ``exhaustive``: every visible plate is boxed. Sizes are 0 where not given."""
+
+    name: str
+    path: Path
+    width: int
+    height: int
+    plates: tuple[Plate, ...]
+    exhaustive: bool
+
+    @property
+    def group(self) -> str:
+        """The data set of the photo: the name of its folder."""
+        return self.path.parent.name
+
+
+def load_photo_file(path: Path, split: str | None = None) -> list[Photo]:
+    """Return the photos of a file with a JSON object a line, in its order; of one split if given.
+
+    Required are ``image`` (a path from the file's folder) and ``plates``, which may be empty, each
+    with ``box`` (x1, y1, x2, y2 in pixels) and, where it is known, ``text``.
+
+    Raises:
+        InvalidInputError: the file cannot be read, or a line is no such object.
+    """
+    try:
+        rows = list(json_lines(path))
+        return [_photo(path.parent, row) for row in rows if split in (None, row.get("split"))]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InvalidInputError(
+            f"{path} is no list of photos ({type(error).__name__}: {error})", code="invalid_photos"
+        ) from error
+
+
+def json_lines(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the JSON objects of a file, one a line; empty lines are left out."""
+    with path.open(encoding="utf-8-sig") as file:
+        yield from (json.loads(line) for line in file if line.strip())
+
+
+def _photo(folder: Path, row: dict[str, Any]) -> Photo:
+    plates = tuple(
+        # The text as the engine writes it, whatever spaces and dashes the label has.
+        Plate(
+            normalise_plate(str(plate.get("text") or "")),
+            plate.get("uncertain", False),
+            _box(plate["box"]),
+            plate.get("region"),
+        )
+        for plate in row["plates"]
+    )
+    return Photo(
+        row["image"],
+        folder / row["image"],
+        row.get("width", 0),
+        row.get("height", 0),
+        plates,
+        row.get("exhaustive", False),
+    )
+
+
+def _box(values: list[float]) -> Box:
+    x1, y1, x2, y2 = values
+    return x1, y1, x2, y2

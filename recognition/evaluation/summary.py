@@ -1,0 +1,167 @@
+"""The figures of an evaluation."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from recognition.evaluation.evaluate import PhotoResult
+from recognition.evaluation.outcomes import CLASSES, PlateOutcome
+
+_DRAWS: Final = 2000
+_INTERVAL: Final = (2.5, 97.5)
+_BINS: Final = 10
+_FEWEST_OF_A_COUNTRY: Final = 5
+
+
+@dataclass(frozen=True)
+class Share:
+    """A share, 0–1, with its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Slice:
+    """How many plates of a class were found and read; ``certain`` ones have a known text."""
+
+    name: str
+    plates: int
+    found: int
+    certain: int
+    exact: int
+    folded: int
+
+
+@dataclass(frozen=True)
+class Bin:
+    """Readings of similar confidence: how many, their mean confidence, the share that is right."""
+
+    count: int
+    confidence: float
+    right: float
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Shares are 0–1. ``cpu_ms`` is the median of the photos.
+
+    ``false_alarms`` counts photos whose every plate is boxed and that have other readings, too.
+    ``invented`` counts readings on no boxed plate in all photos: some of them may be correct.
+    """
+
+    photos: int
+    plates: int
+    certain: int
+    detected: Share
+    exact: Share
+    folded: Share
+    calibration_error: float
+    exhaustive_photos: int
+    false_alarms: int
+    invented: int
+    cpu_ms: float
+    tables: tuple[tuple[str, tuple[Slice, ...]], ...]
+    bins: tuple[Bin, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the same names and values for JSON."""
+        return asdict(self)
+
+
+def summarise(results: Sequence[PhotoResult]) -> Summary:
+    """Return the figures of all photos."""
+    found = [outcome for one in results for outcome in one.outcomes]
+    rated = [
+        (outcome.prediction.confidence, outcome.exact)
+        for outcome in found
+        if outcome.plate.certain and outcome.prediction is not None
+    ]
+    exhaustive = [one for one in results if one.photo.exhaustive]
+    return Summary(
+        photos=len(results),
+        plates=len(found),
+        certain=sum(outcome.plate.certain for outcome in found),
+        detected=_share(results, lambda _: True, lambda outcome: outcome.found),
+        exact=_share(results, _is_certain, lambda outcome: outcome.exact),
+        folded=_share(results, _is_certain, lambda outcome: outcome.folded),
+        calibration_error=calibration_error(rated),
+        exhaustive_photos=len(exhaustive),
+        false_alarms=sum(bool(one.invented) for one in exhaustive),
+        invented=sum(len(one.invented) for one in results),
+        cpu_ms=float(np.median([one.cpu_ms for one in results])) if results else 0.0,
+        tables=tuple((name, _slices(found, name)) for name in CLASSES),
+        bins=tuple(reliability(rated)),
+    )
+
+
+def _is_certain(outcome: PlateOutcome) -> bool:
+    return outcome.plate.certain
+
+
+def _share(
+    results: Sequence[PhotoResult],
+    counts: Callable[[PlateOutcome], bool],
+    hit: Callable[[PlateOutcome], bool],
+) -> Share:
+    """Return the share of hits among the plates that count.
+
+    Photos of one vehicle are drawn together, since they are not independent of each other.
+
+    **Source:** Efron, Bootstrap methods: another look at the jackknife, 1979.
+    """
+    vehicles: dict[str, list[PlateOutcome]] = {}
+    for one in results:
+        texts = (plate.text for plate in one.photo.plates if plate.text)
+        vehicle = vehicles.setdefault(next(texts, one.photo.name), [])
+        vehicle += filter(counts, one.outcomes)
+    rows = [(sum(map(hit, vehicle)), len(vehicle)) for vehicle in vehicles.values() if vehicle]
+    if not rows:
+        return Share(0.0, 0.0, 0.0)
+    hits = np.array(rows, dtype=float)
+    drawn = np.random.default_rng(0).integers(0, len(hits), (_DRAWS, len(hits)))
+    totals = hits[drawn].sum(axis=1)
+    low, high = np.percentile(totals[:, 0] / totals[:, 1], _INTERVAL)
+    return Share(float(hits[:, 0].sum() / hits[:, 1].sum()), float(low), float(high))
+
+
+def _slices(found: Sequence[PlateOutcome], table: str) -> tuple[Slice, ...]:
+    classes: dict[str, list[PlateOutcome]] = {}
+    for outcome in found:
+        classes.setdefault(CLASSES[table](outcome), []).append(outcome)
+    fewest = _FEWEST_OF_A_COUNTRY if table == "country" else 1
+    return tuple(
+        Slice(
+            name,
+            len(rows),
+            sum(outcome.found for outcome in rows),
+            sum(outcome.plate.certain for outcome in rows),
+            sum(outcome.exact for outcome in rows),
+            sum(outcome.folded for outcome in rows),
+        )
+        for name, rows in sorted(classes.items())
+        if len(rows) >= fewest
+    )
+
+
+def reliability(rated: Sequence[tuple[float, bool]]) -> list[Bin]:
+    """Return (confidence, is right) pairs in classes of confidence, lowest first, none empty."""
+    if not rated:
+        return []
+    pairs = np.array(rated, dtype=float)
+    classes = np.minimum((pairs[:, 0] * _BINS).astype(int), _BINS - 1)
+    bins = []
+    for number in np.unique(classes):
+        rows = pairs[classes == number]
+        confidence, right = rows.mean(axis=0)
+        bins.append(Bin(len(rows), float(confidence), float(right)))
+    return bins
+
+
+def calibration_error(rated: Sequence[tuple[float, bool]]) -> float:
+    """Return the expected calibration error of (confidence, is right) pairs."""
+    error = sum(one.count * abs(one.confidence - one.right) for one in reliability(rated))
+    return error / max(1, len(rated))
