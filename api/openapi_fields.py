@@ -128,7 +128,6 @@ SENTENCES: Final[Mapping[str, str]] = {
     "matchTolerance": "Look-alike and edit errors that are allowed.",
     "minConfidence": "Less sure recognitions do not count.",
     "minPlateWidth": "Narrower plates, in pixels, are not read.",
-    "motionUrl": "Address of the small stream by which motion is judged, as `rtspUrl`; null: none.",
     "name": "Its name.",
     "nextAttemptAt": "When it is tried again; UTC. Null: not any more.",
     "notification": "Its place among the notifications, from 0.",

@@ -178,7 +178,6 @@ def session_settings(settings: IngestSettings) -> CameraSessionSettings:
         addresses=stream_url_rules(settings),
         sample_fps=settings.ingest_sample_fps,
         status=StatusRules(offline_after_seconds=settings.ingest_offline_after_seconds),
-        rests=settings.ingest_motion_gate and settings.ingest_rest_when_still,
     )
 
 

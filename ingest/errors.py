@@ -8,8 +8,6 @@ from common.errors import TransientError
 class CaptureErrorCode(Enum):
     """Reasons why a camera gives no frames; the value is the sentence its owner reads.
 
-    Those from ``FROZEN`` on are such for which a motion stream is not used (:func:`motion_fault`).
-
     A host that is not there, a closed port and one that never answers share a sentence, so that
     camera addresses cannot be used to map a network.
     """
@@ -29,18 +27,6 @@ class CaptureErrorCode(Enum):
     SECRET_KEY = "The stream address was encrypted with another secret key."
     CRASH = "The camera's stream crashes its reader; it is tried again after growing pauses."
     INTERNAL = "The stream could not be read."
-    FROZEN = "Its picture stands still."
-    OTHER_PICTURE = "It shows another picture than the main stream."
-    OTHER_MOVEMENT = "It shows other movement than the main stream, or shows it late."
-    NOT_LIVE = "It is a playlist or a file; it must be live: RTSP, or HTTP other than a playlist."
-    MAIN_NOT_LIVE = "The main stream is a playlist or a file, all of which is decoded."
-    NO_REST = "Streams do not rest on this installation, by its settings."
-
-
-def motion_fault(code: CaptureErrorCode) -> str:
-    """Return the sentence that says why a camera's motion stream is not used."""
-    reason = code.value[0].lower() + code.value[1:]
-    return f"The motion stream is not used, the camera goes on without it: {reason}"
 
 
 class CaptureError(TransientError):

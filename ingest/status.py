@@ -5,7 +5,7 @@ from uuid import UUID
 
 from common.records.cameras import CameraState, CameraStatus
 from ingest.clocks import Instant
-from ingest.errors import CaptureErrorCode, motion_fault
+from ingest.errors import CaptureErrorCode
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +41,6 @@ class StatusTracker:
         self._published_seconds: float | None = None
         self._last_seen_ms: int | None = None
         self._error_code: CaptureErrorCode | None = None
-        self._motion_code: CaptureErrorCode | None = None
         self._size_px: tuple[int, int] | None = None
         self._decoder: str | None = None
 
@@ -57,12 +56,6 @@ class StatusTracker:
     def failed(self, code: CaptureErrorCode) -> None:
         """Note why there is no frame."""
         self._error_code = code
-
-    def motion_told(self, code: CaptureErrorCode | None) -> None:
-        """Note why the motion stream is not used; None: it is."""
-        if code is not self._motion_code:
-            self._motion_code = code
-            self.publish_again()
 
     def publish_again(self) -> None:
         """Make the status due again, because the configuration changed."""
@@ -110,13 +103,8 @@ class StatusTracker:
             state=self.state,
             at_ms=at.unix_ms,
             last_seen_ms=self._last_seen_ms,
-            last_error=self._last_error(),
+            last_error=None if self._error_code is None else self._error_code.value,
             frame_width_px=width_px,
             frame_height_px=height_px,
             decoder=self._decoder,
         )
-
-    def _last_error(self) -> str | None:
-        if self._error_code is not None:
-            return self._error_code.value
-        return None if self._motion_code is None else motion_fault(self._motion_code)

@@ -1,4 +1,4 @@
-"""How an image is looked at, and the plates that are known there. Boxes in pixels of the image.
+"""The plates that are expected in an image. Boxes in pixels of the image.
 
 The pool of processes knows it, too, so nothing here needs numpy.
 """
@@ -11,15 +11,14 @@ from common.records.frames import Box
 
 @dataclass(frozen=True)
 class Look:
-    """How an image is looked at: plates found in one of the ``known`` places are not read.
+    """Expected plates: those found in one of the ``known`` places are not read.
 
-    ``others`` are places where plates are expected that are to be read: what lies near one of them
-    may be that plate. ``part`` is where there may be others; None: anywhere.
+    ``others`` are places where plates are expected that must be read: a plate near one of them may
+    be that plate.
     """
 
     known: tuple[Box, ...] = ()
     others: tuple[Box, ...] = ()
-    part: Box | None = None
 
 
 NOTHING_KNOWN: Final = Look()

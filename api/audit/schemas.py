@@ -21,8 +21,6 @@ _MAX_PLATE_CHARACTERS = 50
 _FIELDS: Final[Mapping[str, str]] = {
     "stream_url_shown": "rtspUrl",
     "stream_url_encrypted": "rtspUrl",
-    "motion_url_shown": "motionUrl",
-    "motion_url_encrypted": "motionUrl",
     "min_plate_width_px": "minPlateWidth",
     "url_encrypted": "url",
     "secret_encrypted": "secret",

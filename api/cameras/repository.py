@@ -38,8 +38,6 @@ class CameraValues:
     min_plate_width_px: int
     zones: tuple[Zone, ...]
     timezone: str | None
-    motion_url_encrypted: str | None = None
-    motion_url_shown: str | None = None
 
 
 @dataclass(frozen=True)

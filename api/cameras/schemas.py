@@ -69,17 +69,6 @@ StreamAddress = Annotated[
     ),
     AfterValidator(_stream_address),
 ]
-MotionAddress = Annotated[
-    str,
-    Field(
-        min_length=1,
-        max_length=MAX_STREAM_URL_LENGTH,
-        description="Address of a second, small stream of the camera, by which motion is judged:"
-        " while nothing moves there, the main stream is not decoded.",
-        examples=["rtsp://viewer:secret@192.168.1.20:554/stream2"],
-    ),
-    AfterValidator(_stream_address),
-]
 Identifier = Annotated[NameText, Field(min_length=1, max_length=200, examples=["gate-north"])]
 SampleFps = Annotated[
     float,
@@ -115,7 +104,6 @@ class CameraUpdate(RequestModel):
 
     name: Name = ""
     rtsp_url: StreamAddress = ""
-    motion_url: MotionAddress | None = None
     location: Location = ""
     enabled: JsonBoolean = True
     identifier: Identifier | None = None
@@ -184,10 +172,6 @@ class CameraBody(ResponseModel):
     name: str
     location: str
     rtsp_url: str
-    motion_url: str | None = Field(
-        description="Address of the small stream by which motion is judged; null: there is none.",
-        examples=["rtsp://viewer:***@192.168.1.20:554/stream2"],
-    )
     enabled: bool
     status: CameraState
     last_seen_at: Timestamp | None
@@ -233,7 +217,6 @@ def camera_body(view: CameraView) -> CameraBody:
         name=values.name,
         location=values.location,
         rtsp_url=values.stream_url_shown,
-        motion_url=values.motion_url_shown,
         enabled=values.enabled,
         status=condition.state,
         last_seen_at=condition.last_seen_at,

@@ -155,9 +155,6 @@ class Cameras:
         if body.camera_id is None:
             return self._vault.address(body.rtsp_url, None)
         values = (await self.require(owner_id, body.camera_id)).values
-        motion = values.motion_url_encrypted, values.motion_url_shown
-        if body.rtsp_url == motion[1] and motion[0] is not None:
-            return self._vault.address(body.rtsp_url, StoredStream(motion[0], body.rtsp_url))
         kept = StoredStream(values.stream_url_encrypted, values.stream_url_shown)
         return self._vault.address(body.rtsp_url, kept)
 

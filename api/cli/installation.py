@@ -137,7 +137,6 @@ def _camera_fields(camera: CameraRow) -> dict[str, Any]:
         "name": camera.values.name,
         "location": camera.values.location,
         "rtspUrl": camera.values.stream_url_shown,
-        "motionUrl": camera.values.motion_url_shown,
         "enabled": camera.values.enabled,
         "createdAt": shown_time(camera.created_at),
     }

@@ -9,7 +9,7 @@ from common.errors import InvalidInputError
 
 COLUMNS: Final = (
     *("name", "rtspUrl", "location", "identifier", "sampleFps", "minPlateWidth", "timezone"),
-    *("enabled", "motionUrl"),
+    "enabled",
 )
 _REQUIRED: Final = ("name", "rtspUrl")
 _NUMBERS: Final[Mapping[str, type[int] | type[float]]] = {"sampleFps": float, "minPlateWidth": int}

@@ -10,9 +10,8 @@ from common.records.frames import Zone
 class CameraConfig(Record, frozen=True, kw_only=True):
     """On config-cameras (compacted, key = camera id; an empty value deletes the camera).
 
-    ``stream_url_encrypted`` and ``motion_url_encrypted`` (a second, small stream by which motion is
-    judged; None: there is none) open with :class:`common.secrets.SecretBox`. ``revision`` grows
-    with each change of the camera. ``timezone`` is an IANA name, None where the owner's counts;
+    ``stream_url_encrypted`` opens with :class:`common.secrets.SecretBox`. ``revision`` grows with
+    each change of the camera. ``timezone`` is an IANA name, None where the owner's counts;
     ``created_ms`` is Unix ms, UTC.
     """
 
@@ -29,7 +28,6 @@ class CameraConfig(Record, frozen=True, kw_only=True):
     location: str = ""
     timezone: str | None = None
     created_ms: int = 0
-    motion_url_encrypted: str | None = None
 
 
 class CameraState(StrEnum):
@@ -45,8 +43,7 @@ class CameraStatus(Record, frozen=True, kw_only=True):
     """On camera-status (compacted, key = camera id): sent at each change and each few seconds.
 
     ``revision`` is that of the configuration the worker acts on. ``last_error`` is a sentence for
-    a person, without passwords; of a camera that is online why its motion stream is not used.
-    ``decoder`` is what decoded its last frame: ``software``, or the
+    a person, without passwords. ``decoder`` is what decoded its last frame: ``software``, or the
     kind of a video device. Times are Unix ms, UTC.
     """
 

@@ -59,8 +59,7 @@ class FrameMeta(Record, frozen=True, kw_only=True):
     time in ms, UTC, and never falls for one camera and one ingest worker. ``deleted``: an end after
     which the camera never comes back, so that nothing of it need be remembered. ``still``: a tick
     while the camera's frames are looked at, and nothing moves in them. ``counts`` are those up to
-    this record, itself included. ``changed`` are the parts of a
-    frame, in its pixels, that differ from the frames sent before; None: all of it may.
+    this record, itself included.
     """
 
     kind: FrameKind
@@ -75,7 +74,6 @@ class FrameMeta(Record, frozen=True, kw_only=True):
     deleted: bool = False
     still: bool = False
     counts: CaptureCounts | None = None
-    changed: tuple[Box, ...] | None = None
 
 
 FRAME_META_HEADER = "platestream-frame"

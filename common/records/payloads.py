@@ -106,9 +106,9 @@ others.
 
 
 class CameraPayload(Payload, frozen=True, kw_only=True):
-    """A camera at the moment of the event; passwords in its addresses are masked.
+    """A camera at the moment of the event; the password in its address is masked.
 
-    The addresses are left out of MQTT messages.
+    The address is left out of MQTT messages.
     """
 
     id: UUID
@@ -116,7 +116,6 @@ class CameraPayload(Payload, frozen=True, kw_only=True):
     name: str
     location: str
     rtsp_url: str | UnsetType = UNSET
-    motion_url: str | None | UnsetType = UNSET
     enabled: bool
     status: CameraState
     last_seen_at: str | None
@@ -314,7 +313,6 @@ def camera_event_data(event: CameraEvent, box: SecretBox | None) -> CameraEventD
         camera=CameraPayload(
             id=camera.camera_id,
             rtsp_url=UNSET if box is None else _masked(camera.stream_url_encrypted, box),
-            motion_url=UNSET if box is None else _masked_if_any(camera.motion_url_encrypted, box),
             status=status.state,
             last_seen_at=_timestamp(status.last_seen_ms),
             last_error=status.last_error,
@@ -327,10 +325,6 @@ def camera_event_data(event: CameraEvent, box: SecretBox | None) -> CameraEventD
         ),
         at=format_timestamp(status.at_ms),
     )
-
-
-def _masked_if_any(encrypted: str | None, box: SecretBox) -> str | None:
-    return None if encrypted is None else _masked(encrypted, box)
 
 
 def _masked(encrypted: str, box: SecretBox) -> str:

@@ -72,12 +72,6 @@ class StreamUrl:
     port: int = 0
     path: str = ""
 
-    @property
-    def is_live(self) -> bool:
-        """False for a file, and for what its name says to be a playlist."""
-        is_http = self.scheme in (StreamScheme.HTTP, StreamScheme.HTTPS)
-        return self.scheme is not StreamScheme.FILE and not (is_http and names_playlist(self.text))
-
     def __repr__(self) -> str:
         """Show the address without its password."""
         return f"StreamUrl({mask_password(self.text)!r})"

@@ -2,7 +2,6 @@
 
 import threading
 from dataclasses import dataclass
-from typing import Protocol
 from uuid import UUID
 
 import structlog
@@ -11,12 +10,12 @@ from common.errors import InvalidInputError, MisconfiguredError
 from common.records.cameras import CameraConfig, CameraState, CameraStatus
 from common.secrets import SecretBox
 from common.urls.streams import StreamUrl, StreamUrlRules, parse_stream_url
-from ingest.capture.messages import Looked, Seen
+from ingest.capture.messages import Connected, Left, Looked, Lost, Report, Seen
 from ingest.clocks import Clock, Instant
 from ingest.errors import CaptureErrorCode
 from ingest.frames.pipeline import FramePipeline, PipelineDeps
 from ingest.metrics import IngestMetrics, WatchedCamera
-from ingest.processes.capture import Capture, CaptureListener
+from ingest.processes.pool import Capture, CapturePool
 from ingest.status import CameraIdentity, StatusRules, StatusTracker
 
 log = structlog.get_logger(__name__)
@@ -24,30 +23,12 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class CameraSessionSettings:
-    """Settings that all camera sessions share. ``worker`` names this worker in status.
-
-    ``rests``: live streams in which nothing moves are not decoded whole.
-    """
+    """Settings that all camera sessions share. ``worker`` names this worker in status."""
 
     worker: str
     addresses: StreamUrlRules
     sample_fps: float
     status: StatusRules
-    rests: bool = True
-
-
-class Captures(Protocol):
-    """Captures streams (see :class:`ingest.processes.pool.CapturePool`)."""
-
-    def capture(
-        self,
-        name: str,
-        url: StreamUrl,
-        sample_fps: float,
-        listener: CaptureListener,
-        motion_url: StreamUrl | None = None,
-    ) -> Capture:
-        """Return a capture; nothing happens before its start."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +36,7 @@ class CameraSessionDeps:
     """Collaborators that all camera sessions of a worker share."""
 
     pipeline: PipelineDeps
-    captures: Captures
+    captures: CapturePool
     secrets: SecretBox
     metrics: IngestMetrics
     now: Clock
@@ -124,7 +105,7 @@ class CameraSession:
             if not changed:
                 self._tracker.publish_again()
                 if self._capture is not None:
-                    self._capture.adjust(self._sample_fps(), config.zones)
+                    self._capture.adjust(self._sample_fps())
                 return None
             stopped = self._stop_capture()
             if config.enabled:
@@ -164,44 +145,30 @@ class CameraSession:
         if self._config.enabled:
             self._pipeline.tick_if_silent(now)
 
-    def on_connected(self, capture: Capture) -> None:
-        """Note that a connection to the camera is open (a capture's events: its thread's)."""
-        if capture is self._capture:
-            self._pipeline.connected()
-
-    def on_looked(self, capture: Capture, looked: Looked) -> None:
-        """Send or store a frame."""
-        if capture is self._capture:
-            self._pipeline.offer(looked)
-
-    def on_seen(self, capture: Capture, seen: Seen) -> None:
-        """Note that the camera gives frames."""
+    def on_report(self, capture: Capture, report: Report) -> None:
+        """Handle a report of a capture (in the thread of its process)."""
+        if isinstance(report, Left):
+            self._pipeline.left_out(report.count)
+            return
         with self._lock:
             if capture is not self._capture:
                 return
-            now = self._deps.now()
-            arrival = now.later(min(0.0, seen.alive_seconds - now.seconds))
-            self._tracker.frame_seen(arrival, seen.width_px, seen.height_px, seen.decoder)
-        self._pipeline.seen(seen)
-
-    def on_left(self, capture: Capture, count: int) -> None:
-        """Count frames that were left out."""
-        self._pipeline.left_out(count)
-
-    def on_motion(self, capture: Capture, code: CaptureErrorCode | None) -> None:
-        """Note why the motion stream is not used, or that it is again."""
-        with self._lock:
-            if capture is self._capture:
-                self._tracker.motion_told(code)
-
-    def on_lost(self, capture: Capture, code: CaptureErrorCode) -> None:
-        """Note why there are no more frames."""
-        with self._lock:
-            if capture is not self._capture:
-                return
-            self._tracker.failed(code)
-        self._deps.metrics.connection_lost(code)
-        self._pipeline.disconnected()
+            if isinstance(report, Seen):
+                now = self._deps.now()
+                arrival = now.later(min(0.0, report.alive_seconds - now.seconds))
+                self._tracker.frame_seen(arrival, report.width_px, report.height_px, report.decoder)
+            elif isinstance(report, Lost):
+                self._tracker.failed(report.code)
+        match report:
+            case Connected():
+                self._pipeline.connected()
+            case Looked():
+                self._pipeline.offer(report)
+            case Seen():
+                self._pipeline.seen(report)
+            case Lost():
+                self._deps.metrics.connection_lost(report.code)
+                self._pipeline.disconnected()
 
     def _begin(self) -> StatusTracker:
         now = self._deps.now()
@@ -212,32 +179,14 @@ class CameraSession:
         if isinstance(url, CaptureErrorCode):
             tracker.failed(url)
             return tracker
-        motion_url = None
-        if self._config.motion_url_encrypted is not None:
-            motion_url = self._open_motion(self._config.motion_url_encrypted, url)
-        if isinstance(motion_url, CaptureErrorCode):
-            # The camera goes on without it.
-            tracker.motion_told(motion_url)
-            motion_url = None
         self._pipeline.resume()
         name = f"camera-{self._config.camera_id}"
-        self._capture = self._deps.captures.capture(name, url, self._sample_fps(), self, motion_url)
-        self._capture.zones = self._config.zones
+        self._capture = self._deps.captures.capture(name, url, self._sample_fps(), self.on_report)
         self._prepared = self._capture
         return tracker
 
     def _sample_fps(self) -> float:
         return self._config.sample_fps or self._settings.sample_fps
-
-    def _open_motion(self, encrypted: str, main: StreamUrl) -> StreamUrl | CaptureErrorCode:
-        """Return the address of the motion stream, or why it is not read at all."""
-        if not self._settings.rests:
-            return CaptureErrorCode.NO_REST
-        if not main.is_live:
-            return CaptureErrorCode.MAIN_NOT_LIVE
-        url = self._open_address(encrypted)
-        is_refused = isinstance(url, StreamUrl) and not url.is_live
-        return CaptureErrorCode.NOT_LIVE if is_refused else url
 
     def _open_address(self, encrypted: str) -> StreamUrl | CaptureErrorCode:
         try:
@@ -259,5 +208,5 @@ class CameraSession:
         return stopped
 
     @staticmethod
-    def _address(config: CameraConfig) -> tuple[bool, str, str | None]:
-        return config.enabled, config.stream_url_encrypted, config.motion_url_encrypted
+    def _address(config: CameraConfig) -> tuple[bool, str]:
+        return config.enabled, config.stream_url_encrypted

@@ -3,16 +3,17 @@
 import threading
 from collections import Counter
 from dataclasses import dataclass
-from typing import Protocol
 from uuid import UUID
 
 import structlog
 
-from common.records.cameras import CameraConfig, CameraState, CameraStatus
+from common.records.cameras import CameraConfig, CameraState
 from ingest.assignment.camera import CameraSession, CameraSessionDeps, CameraSessionSettings
 from ingest.clocks import Instant
+from ingest.frames.producer import FrameProducer
+from ingest.frames.snapshots import SnapshotUploader
 from ingest.metrics import WatchedCamera
-from ingest.processes.capture import Capture
+from ingest.processes.pool import Capture
 
 
 @dataclass(frozen=True)
@@ -76,23 +77,6 @@ class ConfigState:
 log = structlog.get_logger(__name__)
 
 
-class StatusSink(Protocol):
-    """Publishes camera status (see :class:`ingest.frames.producer.FrameProducer`)."""
-
-    def send_status(self, status: CameraStatus) -> None:
-        """Publish a camera's status."""
-
-    def delete_status(self, camera_id: UUID) -> None:
-        """Publish that a camera is gone."""
-
-
-class SnapshotRemover(Protocol):
-    """Removes a camera's snapshot (see :class:`ingest.frames.snapshots.SnapshotUploader`)."""
-
-    def remove(self, owner_id: UUID, camera_id: UUID) -> None:
-        """Remove a camera's snapshot. Never blocks."""
-
-
 class Fleet:
     """Starts, changes and stops cameras. Thread-safe; nothing here waits for a camera."""
 
@@ -100,8 +84,8 @@ class Fleet:
         self,
         settings: CameraSessionSettings,
         deps: CameraSessionDeps,
-        statuses: StatusSink,
-        snapshots: SnapshotRemover,
+        statuses: FrameProducer,
+        snapshots: SnapshotUploader,
     ) -> None:
         """Start without cameras."""
         self._settings = settings

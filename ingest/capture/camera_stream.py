@@ -17,7 +17,6 @@ from ingest.capture.deadline import ConnectionDeadline
 from ingest.capture.decode_control import DecodeEffort
 from ingest.capture.decoded_frame import DecodedFrame, StreamFrame
 from ingest.capture.hardware import VideoDevice, decoder_of
-from ingest.capture.held_packets import HeldPackets, MotionWatch, StreamKept
 from ingest.capture.hls import PlayedSegments
 from ingest.capture.http_source import HttpBody
 from ingest.capture.rtsp_relay import RtspRelay
@@ -53,8 +52,8 @@ _OVER_MAX_PIXELS: Final = "exceeds specified max pixel count"
 _MAX_BAD_PACKETS: Final = 250
 """So many undecodable packets in a row (10 s at 25 a second) end a connection."""
 
-_TOO_LARGE_SECONDS: Final = 600.0
-"""For so long a stream is judged by itself that is too large to be kept for another one."""
+MAX_HELD_BYTES: Final = 8 * 1024 * 1024
+MAX_HELD_PACKETS: Final = 1_000
 
 _UNTIMED_FORMATS: Final = frozenset({"mpjpeg", "mjpeg", "jpeg_pipe", "image2pipe"})
 """Formats whose frames have no time of their own; FFmpeg counts 25 a second."""
@@ -76,6 +75,27 @@ class OpenedStream:
         self.container.close()
         if self.connection is not None:
             self.connection.close()
+
+
+class _HeldPackets:
+    """The undecoded packets of a stream at rest, from its last key frame on.
+
+    The key frame itself was decoded when it arrived; ``glimpsed_seconds`` is its time within the
+    stream.
+    """
+
+    def __init__(self, glimpsed_seconds: float | None) -> None:
+        self.glimpsed_seconds = glimpsed_seconds
+        self.packets: list[tuple[av.Packet[Any], Instant]] = []
+        self._size_bytes = 0
+
+    def add(self, packet: "av.Packet[Any]", arrival: Instant) -> None:
+        self.packets.append((packet, arrival))
+        self._size_bytes += packet.size
+
+    @property
+    def is_full(self) -> bool:
+        return self._size_bytes > MAX_HELD_BYTES or len(self.packets) > MAX_HELD_PACKETS
 
 
 class CameraStream:
@@ -115,9 +135,7 @@ class CameraStream:
         self._now = now or MonotonicWallClock()
         self._gate = StreamGate()
         self._is_still = False
-        self._held: HeldPackets | None = None
-        self._watch: MotionWatch | None = None
-        self._glimpse_due_seconds = self._unwatched_until_seconds = 0.0
+        self._held: _HeldPackets | None = None
         self.at_keyframe = True
 
     def rest(self, is_still: bool) -> None:
@@ -128,13 +146,6 @@ class CameraStream:
         glimpsed frame again.
         """
         self._is_still = is_still
-
-    def watched_by(self, watch: MotionWatch) -> None:
-        """Have another stream of the camera show what moves, as long as it is to be gone by.
-
-        While nothing moves there, nothing here is decoded but a key frame now and then.
-        """
-        self._watch = watch
 
     @property
     def is_segmented(self) -> bool:
@@ -149,13 +160,7 @@ class CameraStream:
             self._await_frame()
 
     def frames(self) -> Iterator[StreamFrame]:
-        """Yield the decoded frames of :meth:`events`."""
-        return (event for event in self.events() if isinstance(event, StreamFrame))
-
-    def events(self) -> Iterator[StreamFrame | StreamKept]:
         """Yield every decoded frame until the stream ends, but none that was played before.
-
-        Where another stream watches this one, also what is kept undecoded.
 
         Raises:
             CaptureError: the connection failed, fell silent, brought nothing new, cannot be decoded
@@ -195,42 +200,20 @@ class CameraStream:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _frames_of(
-        self, packet: "av.Packet[Any]", arrival: Instant
-    ) -> Iterator[StreamFrame | StreamKept]:
+    def _frames_of(self, packet: "av.Packet[Any]", arrival: Instant) -> Iterator[StreamFrame]:
         """Yield the frames that a packet gives, or what was held back until it came."""
-        is_quiet = self._is_quiet(arrival)
-        if self._held is not None and self._held.ends_by(is_quiet):
-            yield from self._open()
         if packet.is_keyframe:
             self._gate.key_frame(arrival.seconds, packet.pts)
-            if self._held is not None or self._may_rest(is_quiet):
-                yield from self._at_key_frame(packet, arrival, is_quiet)
+            if self._held is not None or self._may_rest():
+                yield from self._at_key_frame(packet, arrival)
                 return
         elif self._rises(packet, arrival):
             yield from self._open()
         if self._held is not None and not self._held.is_full and packet.size:
             self._held.add(packet, arrival)
-            yield from self._kept(self._held, arrival)
             return
         yield from self._open()
         yield from self._decoded(packet, arrival)
-
-    def _is_quiet(self, arrival: Instant) -> bool | None:
-        """Return what the other stream shows; None also where this one is too large to be kept."""
-        if self._watch is None:
-            return None
-        if self._held is not None and self._held.is_watched and self._held.is_full:
-            self._unwatched_until_seconds = arrival.seconds + _TOO_LARGE_SECONDS
-        is_quiet = self._watch.is_quiet(arrival.seconds)
-        return None if arrival.seconds < self._unwatched_until_seconds else is_quiet
-
-    def _kept(self, held: HeldPackets, arrival: Instant) -> Iterator[StreamKept]:
-        told = held.told(arrival)
-        if told is not None:
-            # What is kept is no silence.
-            self._await_frame()
-            yield told
 
     def _rises(self, packet: "av.Packet[Any]", arrival: Instant) -> bool:
         self._gate.shown_at(packet.pts)
@@ -239,24 +222,12 @@ class CameraStream:
             return False
         return self._gate.rises(packet.size, arrival.seconds)
 
-    def _may_rest(self, is_quiet: bool | None) -> bool:
-        if not self._is_still or self._effort is not DecodeEffort.ALL:
-            return False
-        if is_quiet is None:
-            return self._gate.may_rest()
-        return is_quiet and self._gate.may_be_watched()
+    def _may_rest(self) -> bool:
+        return self._is_still and self._effort is DecodeEffort.ALL and self._gate.may_rest()
 
-    def _at_key_frame(
-        self, packet: "av.Packet[Any]", arrival: Instant, is_quiet: bool | None
-    ) -> Iterator[StreamFrame | StreamKept]:
-        """Keep a key frame as it is, or decode it by itself; go on resting unless it moves."""
-        held = self._held
-        is_kept = held is not None and held.is_watched and self._may_rest(is_quiet)
-        if held is not None and is_kept and arrival.seconds < self._glimpse_due_seconds:
-            held.begin_group(packet, arrival, is_watched=True)
-            yield from self._kept(held, arrival)
-            return
-        if held is None:
+    def _at_key_frame(self, packet: "av.Packet[Any]", arrival: Instant) -> Iterator[StreamFrame]:
+        """Decode a key frame by itself, and continue to hold packets back unless it moves."""
+        if self._held is None:
             for frame in self._drained():
                 yield self._as_frame(frame, arrival)
         frames = self._decode_alone(packet)
@@ -268,13 +239,10 @@ class CameraStream:
             return
         self._await_frame()
         glimpse = self._as_frame(frames[0], arrival)
-        yield replace(glimpse, is_glimpse=True, has_older=is_kept)
-        if self._watch is not None:
-            self._glimpse_due_seconds = arrival.seconds + self._watch.glimpse_seconds
-        if self._may_rest(is_quiet):
-            held = self._held = self._held or HeldPackets()
-            held.begin_group(packet, arrival, is_watched=is_quiet is True)
-            held.glimpsed(glimpse.stream_seconds)
+        yield replace(glimpse, is_glimpse=True)
+        if self._may_rest():
+            self._held = _HeldPackets(glimpse.stream_seconds)
+            self._held.add(packet, arrival)
             return
         yield from self._open()
         yield from self._decoded(packet, arrival)
@@ -284,12 +252,11 @@ class CameraStream:
         held, self._held = self._held, None
         if held is None:
             return
-        # What was decoded since was decoded by itself.
+        # The key frame was decoded by itself.
         self._video.codec_context.flush_buffers()
         for packet, arrival in held.packets:
             for frame in self._decoded(packet, arrival):
-                # Others were looked at when they came.
-                if not held.was_glimpsed(frame.stream_seconds):
+                if frame.stream_seconds is None or frame.stream_seconds != held.glimpsed_seconds:
                     yield replace(frame, was_held_back=True)
 
     def _decoded(self, packet: "av.Packet[Any]", arrival: Instant) -> Iterator[StreamFrame]:

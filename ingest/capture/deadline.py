@@ -5,8 +5,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Final, NoReturn, Protocol
+from typing import Final, NoReturn
 
+from ingest.capture.rtsp_relay import RtspRelay
 from ingest.errors import CaptureError, CaptureErrorCode
 
 FRAME_SECONDS: Final = 90.0
@@ -21,13 +22,6 @@ group of pictures) show nothing any more then; a new connection decodes all agai
 BYTES_BETWEEN_FRAMES: Final = 32 * 1024 * 1024
 """Limit between two frames, and so of what FFmpeg gathers for one: ten seconds of 25 Mbit/s before
 a key frame, or the largest JPEG (40 Mpx) at 0.8 bytes a pixel."""
-
-
-class Breakable(Protocol):
-    """A connection that any thread can end (see :class:`ingest.capture.rtsp_relay.RtspRelay`)."""
-
-    def close(self) -> None:
-        """End it; returns immediately."""
 
 
 class ConnectionDeadline:
@@ -45,7 +39,7 @@ class ConnectionDeadline:
         self._lock = threading.Lock()
         self._is_stopped = False
         self._waiting_socket: socket.socket | None = None
-        self._relay: Breakable | None = None
+        self._relay: RtspRelay | None = None
         self.expired_with: CaptureErrorCode | None = None
         """The reason for which this deadline ended the connection, if it did."""
         self._error_code = CaptureErrorCode.UNREACHABLE
@@ -75,7 +69,7 @@ class ConnectionDeadline:
             if self._relay is not None:
                 self._relay.close()
 
-    def break_off_at_stop(self, relay: Breakable) -> None:
+    def break_off_at_stop(self, relay: RtspRelay) -> None:
         """Have :meth:`stop` end a connection of this reader's; the one before is over."""
         with self._lock:
             self._relay = relay

@@ -110,7 +110,7 @@ class StreamFrame:
     ``stream_seconds`` is its time within the stream (None: the stream has none),
     ``sender_start_ms`` the Unix time of the stream's zero by the camera's own clock, ``arrival``
     when its packet came. ``is_glimpse``: the key frame of a stream at rest, whose other frames are
-    held back; ``was_held_back``: one of these; ``has_older``: some from before it are held back.
+    held back; ``was_held_back``: one of these.
     """
 
     decoded: DecodedFrame
@@ -119,4 +119,3 @@ class StreamFrame:
     arrival: Instant
     is_glimpse: bool = False
     was_held_back: bool = False
-    has_older: bool = False

@@ -11,7 +11,6 @@ from typing import Any, Final
 import msgspec
 
 from common.logs import LogFormat
-from common.records.frames import Box, Zone
 from common.urls.streams import StreamUrl, StreamUrlRules
 from ingest.errors import CaptureErrorCode
 
@@ -80,34 +79,19 @@ class Configure(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
 
 class Begin(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """Capture a stream. ``number`` names the capture from here on, ``name`` names it in logs.
-
-    ``motion_url`` is a second, small stream of the camera, by which motion is judged;
-    ``is_motion_barred``: it has crashed its reader, and is not read before :class:`Watch`. With
-    one, only what moves in the ``zones`` counts, in both streams.
-    """
+    """Capture a stream. ``number`` names the capture from here on, ``name`` names it in logs."""
 
     number: int
     name: str
     url: StreamUrl
     sample_fps: float
-    motion_url: StreamUrl | None = None
-    is_motion_barred: bool = False
-    zones: tuple[Zone, ...] = ()
 
 
 class Adjust(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """Sample at another rate, or look for movement in other zones."""
+    """Sample at another rate."""
 
     number: int
     sample_fps: float
-    zones: tuple[Zone, ...] = ()
-
-
-class Watch(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """Read the motion stream of a capture that went on without it."""
-
-    number: int
 
 
 class Cease(msgspec.Struct, frozen=True, kw_only=True, tag=True):
@@ -116,7 +100,7 @@ class Cease(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     number: int
 
 
-Command = Configure | Begin | Adjust | Watch | Cease
+Command = Configure | Begin | Adjust | Cease
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,14 +124,10 @@ class Moment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Running(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """A capture's thread, by which a crash is laid to it. ``thread_id`` is pthread's.
-
-    ``is_motion``: it reads the motion stream.
-    """
+    """A capture's thread, by which a crash is laid to it. ``thread_id`` is pthread's."""
 
     number: int
     thread_id: int
-    is_motion: bool = False
 
 
 class Connected(msgspec.Struct, frozen=True, kw_only=True, tag=True):
@@ -159,8 +139,7 @@ class Connected(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 class Looked(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """A sampled frame as JPEG: something moves in it, or it is to be the snapshot, or both.
 
-    ``width_px`` is that of the frame as captured; ``changed`` as in
-    :class:`common.records.frames.FrameMeta`.
+    ``width_px`` is that of the frame as captured.
     """
 
     number: int
@@ -169,7 +148,6 @@ class Looked(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     image: EncodedImage
     moves: bool
     is_snapshot: bool
-    changed: tuple[Box, ...] | None = None
 
 
 class Seen(msgspec.Struct, frozen=True, kw_only=True, tag=True):
@@ -214,20 +192,6 @@ class Lost(msgspec.Struct, frozen=True, kw_only=True, tag=True):
         return CaptureErrorCode.__members__.get(self.fault, CaptureErrorCode.INTERNAL)
 
 
-class MotionTold(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """Why a capture's motion stream is not used: names a CaptureErrorCode; empty: it is again."""
-
-    number: int
-    fault: str
-
-    @property
-    def code(self) -> CaptureErrorCode | None:
-        """The reason, if any; a name that is none is an internal one."""
-        if not self.fault:
-            return None
-        return CaptureErrorCode.__members__.get(self.fault, CaptureErrorCode.INTERNAL)
-
-
 class Ceased(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """A capture has ended, as it was told to."""
 
@@ -238,7 +202,7 @@ class Alive(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """The process is alive."""
 
 
-Report = Running | Connected | Looked | Seen | Left | Lost | MotionTold | Ceased | Alive
+Report = Running | Connected | Looked | Seen | Left | Lost | Ceased | Alive
 
 LENGTH_BYTES: Final = 4
 MAX_REPORT_BYTES: Final = 64 * 1024 * 1024

@@ -17,7 +17,6 @@ from ingest.capture.deadline import ConnectionDeadline
 from ingest.capture.decode_control import DecodeControl
 from ingest.capture.decoded_frame import DecodedFrame, StreamFrame
 from ingest.capture.hardware import DecodingChoice, VideoDevice
-from ingest.capture.held_packets import MotionWatch, StreamKept
 from ingest.capture.hls import PlayedSegments
 from ingest.capture.messages import ReaderSettings
 from ingest.capture.opening import open_stream
@@ -46,8 +45,8 @@ class CapturedFrame:
     """One frame of a camera.
 
     ``stream_seconds`` is its time within the stream, or its arrival (monotonic) where the stream
-    has no times; ``captured_ms`` is Unix time, UTC, never after the ``arrival``. ``is_glimpse``,
-    ``was_held_back`` and ``has_older``: see :class:`ingest.capture.decoded_frame.StreamFrame`.
+    has no times; ``captured_ms`` is Unix time, UTC, never after the ``arrival``. ``is_glimpse``
+    and ``was_held_back``: see :class:`ingest.capture.decoded_frame.StreamFrame`.
     """
 
     frame: DecodedFrame
@@ -56,23 +55,9 @@ class CapturedFrame:
     arrival: Instant
     is_glimpse: bool = False
     was_held_back: bool = False
-    has_older: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class FramesKept:
-    """Frames come, and are kept undecoded while another stream shows that nothing moves.
-
-    The oldest of them was taken at ``captured_ms`` (Unix ms, UTC), and came at ``oldest``;
-    ``arrival`` is that of the latest.
-    """
-
-    captured_ms: int
-    oldest: Instant
-    arrival: Instant
-
-
-CaptureEvent = StreamOpened | CapturedFrame | FramesKept
+CaptureEvent = StreamOpened | CapturedFrame
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +75,6 @@ class _ReaderContext:
     deadline: ConnectionDeadline
     played: PlayedSegments
     decoding: DecodingChoice
-    watch: MotionWatch | None
 
 
 class FrameReader:
@@ -106,12 +90,8 @@ class FrameReader:
         settings: ReaderSettings,
         now: Clock,
         device: VideoDevice | None = None,
-        watch: MotionWatch | None = None,
     ) -> None:
-        """Prepare; nothing runs before :meth:`start`. ``name`` names the thread.
-
-        ``watch`` shows what moves in a live stream, where the camera has a second one.
-        """
+        """Prepare; nothing runs before :meth:`start`. ``name`` names the thread."""
         self._context = _ReaderContext(
             name=name,
             url=url,
@@ -121,7 +101,6 @@ class FrameReader:
             deadline=ConnectionDeadline(),
             played=PlayedSegments(),
             decoding=DecodingChoice(device),
-            watch=watch,
         )
         self._thread: threading.Thread | None = None
         self._backoff = Backoff(
@@ -197,11 +176,6 @@ class CameraConnection:
         """The reason of its end; :attr:`CaptureErrorCode.ENDED` also while it is open."""
 
     @property
-    def is_playlist(self) -> bool:
-        """True for a stream that comes in pieces by a playlist, once it is open."""
-        return self._stream is not None and self._stream.is_segmented
-
-    @property
     def is_stopped(self) -> bool:
         """True once the reader was stopped: the end of the connection is no failure."""
         return self._context.stop.is_set()
@@ -265,8 +239,6 @@ class CameraConnection:
             with stream:
                 if self._pacer is None and (is_file or stream.is_segmented):
                     self._pacer = Pacer()
-                if self._pacer is None and context.watch is not None:
-                    stream.watched_by(context.watch)
                 if not is_announced:
                     yield StreamOpened()
                     is_announced = True
@@ -275,16 +247,11 @@ class CameraConnection:
                 return
             self._base_seconds = self._last_seconds + _LOOP_GAP_SECONDS
 
-    def _play(self, stream: CameraStream) -> Iterator[CapturedFrame | FramesKept]:
+    def _play(self, stream: CameraStream) -> Iterator[CapturedFrame]:
         first_seconds: float | None = None
-        for frame in stream.events():
+        for frame in stream.frames():
             if self._context.stop.is_set():
                 return
-            if isinstance(frame, StreamKept):
-                oldest = frame.oldest
-                taken_ms = self._clock.late_capture_ms(frame.stream_seconds, oldest.unix_ms)
-                yield FramesKept(taken_ms, oldest, frame.arrival)
-                continue
             seconds = frame.stream_seconds
             if seconds is not None and self._context.url.scheme is StreamScheme.FILE:
                 first_seconds = seconds if first_seconds is None else first_seconds
@@ -328,5 +295,4 @@ class CameraConnection:
             arrival,
             frame.is_glimpse,
             frame.was_held_back,
-            frame.has_older,
         )

@@ -1,14 +1,11 @@
 """The choice of frames to send: evenly sampled, and only while something moves."""
 
 import math
-from collections.abc import Sequence
 from typing import Final
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from common.records.frames import Zone, ZoneKind
 from ingest.capture.messages import MotionRules
 
 _EARLY_SHARE = 0.02
@@ -56,42 +53,6 @@ _CHANGED_SHARE: Final = 0.0015
 of a clock that the camera draws into the image."""
 
 
-_ZONE_MARGIN_PX: Final = 8
-"""Beyond an include zone, and into an exclude zone: the streams of a camera may be shifted a
-little, and a plate whose middle is in a zone is seen by what moves around it."""
-
-
-class WatchedArea:
-    """Where movement counts: in zones, given in fractions of whatever picture."""
-
-    def __init__(self, zones: Sequence[Zone] = ()) -> None:
-        """Everywhere, without zones."""
-        self._zones = tuple(zones)
-        self._mask: NDArray[np.bool_] | None = None
-
-    def only(self, changed: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Return the changed pixels, shape (height, width), that count."""
-        if not self._zones:
-            return changed
-        if self._mask is None or self._mask.shape != changed.shape:
-            self._mask = _zone_mask(self._zones, changed.shape)
-        return changed & self._mask
-
-
-def _zone_mask(zones: Sequence[Zone], shape: tuple[int, ...]) -> NDArray[np.bool_]:
-    included, excluded = np.zeros(shape, np.uint8), np.zeros(shape, np.uint8)
-    for zone in zones:
-        corners = [(point.x * shape[1], point.y * shape[0]) for point in zone.points]
-        polygon = np.round(np.array(corners)).astype(np.int32)
-        cv2.fillPoly(included if zone.kind is ZoneKind.INCLUDE else excluded, [polygon], 1)
-    if not any(zone.kind is ZoneKind.INCLUDE for zone in zones):
-        included[:] = 1
-    margin = np.ones((2 * _ZONE_MARGIN_PX + 1, 2 * _ZONE_MARGIN_PX + 1), np.uint8)
-    # What lies beyond the picture's edge counts as the zone that ends there.
-    inner = cv2.erode(excluded, margin, borderType=cv2.BORDER_REPLICATE)
-    return np.asarray((cv2.dilate(included, margin) > 0) & (inner == 0))
-
-
 class MotionGate:
     """Open while something moves and for a while after; state of one camera.
 
@@ -107,18 +68,13 @@ class MotionGate:
     def __init__(self, rules: MotionRules) -> None:
         """Start open, without a background."""
         self._rules = rules
-        self.area = WatchedArea()
-        """May be replaced by any thread."""
         self._background: NDArray[np.float32] | None = None
         self._last_ms = 0
         self._open_until_ms = 0.0
-        self.has_moved = False
-        """Whether something moved in the last image itself."""
 
     def passes(self, image: GreyImage, captured_ms: int) -> bool:
         """Add one image and return whether its frame is to be sent."""
-        self.has_moved = self._moved(image, captured_ms)
-        if self.has_moved:
+        if self._moved(image, captured_ms):
             self._open_until_ms = captured_ms + self._rules.hold_seconds * 1000
         self._last_ms = captured_ms
         return captured_ms <= self._open_until_ms
@@ -129,12 +85,11 @@ class MotionGate:
         For one that is to be added later, after those from before it.
         """
         background = None if self._background is None else self._background.copy()
-        self.has_moved = self._moved(image, captured_ms)
-        if self.has_moved:
+        if self._moved(image, captured_ms):
             self._background = background
-        else:
-            self._last_ms = captured_ms
-        return not self.has_moved
+            return False
+        self._last_ms = captured_ms
+        return True
 
     def reset(self) -> None:
         """Forget the background: the camera may have been turned while it was offline."""
@@ -146,7 +101,7 @@ class MotionGate:
             self._background = current
             return True
         difference = current - self._background
-        changed = np.count_nonzero(self.area.only(np.abs(difference) > _THRESHOLD))
+        changed = np.count_nonzero(np.abs(difference) > _THRESHOLD)
         self._background += difference * self._learning_share(captured_ms)
         return bool(changed >= max(1.0, _CHANGED_SHARE * image.size))
 

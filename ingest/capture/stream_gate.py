@@ -70,15 +70,6 @@ class StreamGate:
             and _MIN_INTERVAL_SECONDS <= interval <= MAX_INTERVAL_SECONDS
         )
 
-    def may_be_watched(self) -> bool:
-        """Return whether the stream can be kept undecoded while another one shows what moves.
-
-        Its sizes need not tell anything, but its key frames have to be some, and to come.
-        """
-        interval = self._interval_seconds
-        is_regular = interval is not None and interval <= MAX_INTERVAL_SECONDS
-        return is_regular and not self._is_distrusted
-
     def distrust(self) -> None:
         """Never let this connection rest again: what it calls key frames are none."""
         self._is_distrusted = True

@@ -3,7 +3,7 @@
 import math
 import threading
 from dataclasses import asdict, dataclass
-from typing import Final, Protocol
+from typing import Final
 from uuid import UUID
 
 import msgspec
@@ -11,8 +11,10 @@ import msgspec
 from common.records.cameras import CameraConfig
 from common.records.counts import CaptureCounts
 from common.records.frames import FrameKind, FrameMeta
-from ingest.capture.messages import EncodedImage, Looked, Moment, Seen
+from ingest.capture.messages import Looked, Moment, Seen
 from ingest.clocks import Clock, Instant, Timeline
+from ingest.frames.producer import FrameProducer
+from ingest.frames.snapshots import Snapshot, SnapshotUploader
 from ingest.metrics import DropReason, IngestMetrics
 
 _TICK_SECONDS: Final = 1.0
@@ -21,45 +23,12 @@ _STILL_WHILE_HELD_BACK_SECONDS: Final = 15.0
 """A camera of which only key frames are decoded says less often that nothing moves."""
 
 
-class FrameSink(Protocol):
-    """Sends frames and ticks (see :class:`ingest.frames.producer.FrameProducer`)."""
-
-    def has_room(self) -> bool:
-        """Return whether a frame sent now has a chance to be taken."""
-
-    def send_frame(self, meta: FrameMeta, image: bytes) -> bool:
-        """Send one frame and return whether it was taken."""
-
-    def send_tick(self, meta: FrameMeta) -> None:
-        """Send a record that only moves the camera's clock."""
-
-    def send_end(self, meta: FrameMeta) -> None:
-        """Send a record that ends the passes in a camera's view."""
-
-
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """A camera's latest image, to be stored."""
-
-    owner_id: UUID
-    camera_id: UUID
-    captured_ms: int
-    image: EncodedImage
-
-
-class SnapshotSink(Protocol):
-    """Stores snapshots (see :class:`ingest.frames.snapshots.SnapshotUploader`)."""
-
-    def offer(self, snapshot: Snapshot) -> None:
-        """Queue a snapshot, or skip it when too many wait. Never blocks."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class PipelineDeps:
     """Collaborators of all pipelines."""
 
-    frames: FrameSink
-    snapshots: SnapshotSink
+    frames: FrameProducer
+    snapshots: SnapshotUploader
     metrics: IngestMetrics
     now: Clock
 
@@ -224,7 +193,6 @@ class FramePipeline:
                 min_plate_width_px=round(self.config.min_plate_width_px * scale),
                 zones=self.config.zones,
                 counts=counted.counts(),
-                changed=looked.changed,
             )
             sent = self._deps.frames.send_frame(meta, image.data)
             now = self._deps.now()

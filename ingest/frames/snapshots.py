@@ -1,6 +1,7 @@
 """S3's side of ingest: the latest image of each camera."""
 
 import threading
+from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
@@ -9,7 +10,7 @@ import structlog
 from common.records.object_keys import snapshot_key
 from common.s3 import S3Bucket, S3UnavailableError
 from common.settings import S3Settings
-from ingest.frames.pipeline import Snapshot
+from ingest.capture.messages import EncodedImage
 from ingest.metrics import IngestMetrics, SnapshotOutcome
 
 log = structlog.get_logger(__name__)
@@ -19,6 +20,16 @@ _MAX_WAITING: Final = 200
 """Cameras whose snapshot may wait; each holds one image of some 300 kB."""
 
 _READ_SECONDS: Final = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A camera's latest image, to be stored."""
+
+    owner_id: UUID
+    camera_id: UUID
+    captured_ms: int
+    image: EncodedImage
 
 
 class SnapshotUploader:

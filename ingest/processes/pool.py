@@ -10,25 +10,19 @@ from typing import Final
 
 import structlog
 
-from common.records.frames import Zone
+from common.retry import Backoff, RetryPolicy
 from common.urls.streams import StreamUrl
 from ingest.capture.messages import (
     Adjust,
+    Begin,
     Cease,
     Ceased,
     Configure,
-    Connected,
-    Left,
-    Looked,
     Lost,
-    MotionTold,
     Report,
     Running,
-    Seen,
-    Watch,
 )
 from ingest.errors import CaptureErrorCode
-from ingest.processes.capture import ACQUITTED_SECONDS, Capture, CaptureListener
 from ingest.processes.process import CaptureProcess, ProcessEnd
 
 log = structlog.get_logger(__name__)
@@ -41,6 +35,66 @@ slept is not taken for that."""
 _IDLE_SECONDS: Final = 20.0
 _START_AGAIN_SECONDS: Final = 1.0
 """Before the next try where the machine has no room for a process."""
+
+
+_QUARANTINE: Final = RetryPolicy(
+    first_pause_seconds=10.0, longest_pause_seconds=900.0, spread=(0.75, 1.25)
+)
+_ACQUITTED_SECONDS: Final = 120.0
+"""A capture under suspicion that lets its process run for so long is a good one."""
+
+
+ReportHandler = Callable[["Capture", Report], None]
+"""Handles the reports of a capture that concern its camera, in the thread of its process."""
+
+
+@dataclass(eq=False)
+class Capture:
+    """One stream address that is captured until it is stopped. Make it with
+    :meth:`CapturePool.capture`.
+    """
+
+    number: int
+    name: str
+    url: StreamUrl
+    sample_fps: float
+    on_report: ReportHandler
+    pool: "CapturePool"
+    ended: threading.Event = field(default_factory=threading.Event)
+    # The keeper's alone.
+    is_stopped: bool = False
+    is_suspect: bool = False
+    thread_id: int = 0
+    begun_seconds: float = 0.0
+    due_seconds: float = 0.0
+    backoff: Backoff = field(default_factory=lambda: Backoff(_QUARANTINE, _ACQUITTED_SECONDS))
+
+    def start(self) -> None:
+        """Begin; returns immediately, and reports come to the listener."""
+        self.pool.put(lambda: self.pool.place(self))
+
+    def adjust(self, sample_fps: float) -> None:
+        """Sample at another rate; returns immediately."""
+        self.pool.put(lambda: self.pool.adjust(self, sample_fps))
+
+    def stop(self) -> None:
+        """End; returns immediately."""
+        self.pool.put(lambda: self.pool.cease(self))
+
+    def join(self, timeout_seconds: float) -> bool:
+        """Wait for the end of a capture that was stopped; returns whether it came."""
+        return self.ended.wait(timeout_seconds)
+
+    def begin(self, now_seconds: float) -> Begin:
+        """Return what its process is told, and note that it begins."""
+        self.begun_seconds, self.thread_id = now_seconds, 0
+        return Begin(number=self.number, name=self.name, url=self.url, sample_fps=self.sample_fps)
+
+    def quarantine(self, now_seconds: float) -> float:
+        """Put it off until its turn, and return after how many seconds that is."""
+        pause_seconds = self.backoff.next_pause_seconds(now_seconds - self.begun_seconds)
+        self.due_seconds = now_seconds + pause_seconds
+        return pause_seconds
 
 
 @dataclass(eq=False)
@@ -98,14 +152,10 @@ class CapturePool:
         name: str,
         url: StreamUrl,
         sample_fps: float,
-        listener: CaptureListener,
-        motion_url: StreamUrl | None = None,
+        on_report: ReportHandler,
     ) -> Capture:
-        """Return a capture; nothing happens before its start. For any thread.
-
-        ``motion_url`` is a second, small stream of the camera, if any.
-        """
-        return Capture(next(self._numbers), name, url, sample_fps, listener, self, motion_url)
+        """Return a capture; nothing happens before its start. For any thread."""
+        return Capture(next(self._numbers), name, url, sample_fps, on_report, self)
 
     def put(self, task: Callable[[], object]) -> None:
         """Have the keeper do something. For any thread; returns immediately."""
@@ -130,11 +180,11 @@ class CapturePool:
         place.empty_since_seconds = None
         place.process.command(capture.begin(self._seconds()))
 
-    def adjust(self, capture: Capture, sample_fps: float, zones: tuple[Zone, ...]) -> None:
-        """Set a capture's rate and zones."""
-        capture.sample_fps, capture.zones = sample_fps, zones
+    def adjust(self, capture: Capture, sample_fps: float) -> None:
+        """Set a capture's rate."""
+        capture.sample_fps = sample_fps
         for process in self._processes_of(capture):
-            process.command(Adjust(number=capture.number, sample_fps=sample_fps, zones=zones))
+            process.command(Adjust(number=capture.number, sample_fps=sample_fps))
 
     def cease(self, capture: Capture) -> None:
         """End a capture."""
@@ -180,24 +230,12 @@ class CapturePool:
         if capture is None:
             return
         match report:
-            case Running(is_motion=True):
-                capture.motion_thread_id = report.thread_id
             case Running():
                 capture.thread_id = report.thread_id
-            case MotionTold():
-                capture.listener.on_motion(capture, report.code)
-            case Connected():
-                capture.listener.on_connected(capture)
-            case Looked():
-                capture.listener.on_looked(capture, report)
-            case Seen():
-                capture.listener.on_seen(capture, report)
-            case Left():
-                capture.listener.on_left(capture, report.count)
-            case Lost():
-                capture.listener.on_lost(capture, report.code)
             case Ceased():
                 self.put(lambda: self._on_ceased(place, capture))
+            case _:
+                capture.on_report(capture, report)
 
     def _on_ceased(self, place: _Place, capture: Capture) -> None:
         place.captures.pop(capture.number, None)
@@ -215,10 +253,7 @@ class CapturePool:
         live = [each for each in place.captures.values() if not each.is_stopped]
         crashed = [each for each in live if each.thread_id == end.crashed_thread_id]
         alone = live if len(live) == 1 else []
-        by_motion = [each for each in live if each.motion_thread_id == end.crashed_thread_id]
-        if not crashed and not by_motion:
-            by_motion = [each for each in alone if each.has_motion]
-        blamed = crashed or by_motion or alone
+        blamed = crashed or alone
         log.error(
             "capture_process_lost",
             status=end.status,
@@ -230,29 +265,17 @@ class CapturePool:
         for capture in live:
             if capture not in blamed:
                 capture.is_suspect = capture.is_suspect or not blamed
-                capture.listener.on_lost(capture, CaptureErrorCode.INTERNAL)
+                _report_loss(capture, CaptureErrorCode.INTERNAL)
                 self.place(capture)
         for capture in blamed:
-            if capture in by_motion:
-                self._bar_motion(capture)
-            else:
-                self._quarantine(capture)
-
-    def _bar_motion(self, capture: Capture) -> None:
-        """Have a capture go on at once without the motion stream that crashed its process."""
-        pause_seconds = capture.bar_motion(self._seconds())
-        capture.is_suspect = True
-        log.error("motion_stream_barred", reader=capture.name, seconds=round(pause_seconds, 1))
-        capture.listener.on_lost(capture, CaptureErrorCode.INTERNAL)
-        capture.listener.on_motion(capture, CaptureErrorCode.CRASH)
-        self.place(capture)
+            self._quarantine(capture)
 
     def _quarantine(self, capture: Capture) -> None:
         pause_seconds = capture.quarantine(self._seconds())
         capture.is_suspect = True
         self._waiting.append(capture)
         log.error("camera_quarantined", reader=capture.name, seconds=round(pause_seconds, 1))
-        capture.listener.on_lost(capture, CaptureErrorCode.CRASH)
+        _report_loss(capture, CaptureErrorCode.CRASH)
 
     def _run(self) -> None:
         turn_seconds = time.monotonic() + _TURN_SECONDS
@@ -278,7 +301,6 @@ class CapturePool:
         for capture in due:
             self.place(capture)
         for place in tuple(self._places):
-            self._watch_again(place, now_seconds)
             self._acquit(place, now_seconds)
             self._close_if_idle(place, now_seconds)
             place.silent_turns += 1
@@ -287,21 +309,12 @@ class CapturePool:
                 place.silent_turns = 0
                 place.process.kill()
 
-    def _watch_again(self, place: _Place, now_seconds: float) -> None:
-        """Try the motion streams again that crashed a process, each in one of its own."""
-        for capture in place.captures.values():
-            if place.process is not None and capture.may_watch(now_seconds):
-                capture.watches(now_seconds)
-                place.process.command(Watch(number=capture.number))
-
     def _acquit(self, place: _Place, now_seconds: float) -> None:
         """Let others into the process of a suspect that turned out to be harmless."""
         if not place.is_for_one:
             return
         for capture in place.captures.values():
-            begun_seconds = max(capture.begun_seconds, capture.motion_begun_seconds)
-            is_young = now_seconds - begun_seconds < ACQUITTED_SECONDS
-            if is_young or capture.is_motion_barred:
+            if now_seconds - capture.begun_seconds < _ACQUITTED_SECONDS:
                 return
             capture.is_suspect = False
         place.is_for_one = False
@@ -327,3 +340,7 @@ class CapturePool:
         for place in places:
             if place.process is not None and not place.process.join(1.0):
                 place.process.kill()
+
+
+def _report_loss(capture: Capture, code: CaptureErrorCode) -> None:
+    capture.on_report(capture, Lost(number=capture.number, fault=code.name))

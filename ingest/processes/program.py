@@ -20,7 +20,6 @@ from typing import Final, NoReturn
 import structlog
 
 from common.logs import configure_logging
-from common.records.frames import Zone
 from ingest.capture.hardware import VideoDevice, find_device
 from ingest.capture.looking import FrameLooker
 from ingest.capture.messages import (
@@ -36,23 +35,18 @@ from ingest.capture.messages import (
     Lost,
     Report,
     Running,
-    Watch,
     framed,
     read_command,
 )
-from ingest.capture.reading import CameraConnection, CapturedFrame, FrameReader, FramesKept
-from ingest.capture.sampling import WatchedArea
+from ingest.capture.reading import CameraConnection, CapturedFrame, FrameReader
 from ingest.clocks import MonotonicWallClock
-from ingest.errors import CaptureErrorCode
-from ingest.motion.stream import MotionStream
 
 log = structlog.get_logger(__name__)
 
 _PR_SET_PDEATHSIG: Final = 1
 _PR_SET_NO_NEW_PRIVS: Final = 38
 _FILES_FOR_ALL: Final = 64
-_FILES_A_CAPTURE: Final = 64
-"""Of both of its streams."""
+_FILES_A_CAPTURE: Final = 32
 _FILES_A_DEVICE: Final = 32
 """Opened by a driver for each stream that it decodes."""
 _ALIVE_SECONDS: Final = 1.0
@@ -127,109 +121,54 @@ class CaptureProgram:
         self._now = MonotonicWallClock()
         self._readers: dict[int, FrameReader] = {}
         self._lookers: dict[int, FrameLooker] = {}
-        self._motions: dict[int, MotionStream] = {}
 
     def begin(self, command: Begin) -> None:
         """Start a capture."""
         number = command.number
         looker = FrameLooker(number, self._settings.look, command.sample_fps, self._reports.put)
-        motion = self._motion_of(command)
-        if motion is not None:
-            looker.on_judged = motion.main_pictured
-            self._motions[number] = motion
-            _count_in(command.zones, looker, motion)
         reader = FrameReader(
-            command.name, command.url, self._settings.reader, self._now, self._device, motion
+            command.name, command.url, self._settings.reader, self._now, self._device
         )
         self._lookers[number], self._readers[number] = looker, reader
-        reader.start(partial(self._follow, number, looker, motion))
-        if motion is not None and not command.is_motion_barred:
-            motion.start()
-
-    def _motion_of(self, command: Begin) -> MotionStream | None:
-        if command.motion_url is None:
-            return None
-        motion = MotionStream(
-            command.number,
-            command.name,
-            command.motion_url,
-            self._settings.reader,
-            self._settings.look,
-            self._now,
-            self._reports.put,
-        )
-        if command.is_motion_barred:
-            motion.bar()
-        return motion
-
-    def watch(self, command: Watch) -> None:
-        """Read the motion stream of a capture that went on without it."""
-        motion = self._motions.get(command.number)
-        if motion is not None:
-            motion.start()
+        reader.start(partial(self._follow, number, looker))
 
     def adjust(self, command: Adjust) -> None:
-        """Set a capture's rate and zones."""
+        """Set a capture's rate."""
         looker = self._lookers.get(command.number)
         if looker is not None:
             looker.sample_fps = command.sample_fps
-        motion = self._motions.get(command.number)
-        if looker is not None and motion is not None:
-            _count_in(command.zones, looker, motion)
 
     def cease(self, command: Cease) -> None:
         """End a capture; returns immediately."""
         reader = self._readers.pop(command.number, None)
         self._lookers.pop(command.number, None)
-        motion = self._motions.pop(command.number, None)
-        if motion is not None:
-            motion.stop()
         if reader is not None:
             reader.stop()
 
-    def _follow(
-        self, number: int, looker: FrameLooker, motion: MotionStream | None, reader: FrameReader
-    ) -> None:
+    def _follow(self, number: int, looker: FrameLooker, reader: FrameReader) -> None:
         """Read a reader's connections until it is stopped (reader's thread)."""
         self._reports.put(Running(number=number, thread_id=threading.get_ident()))
         for connection in reader.connections():
             with connection:
-                self._read(number, looker, motion, connection)
+                self._read(number, looker, connection)
             if not connection.is_stopped:
                 self._reports.put(Lost(number=number, fault=connection.error_code.name))
         self._reports.put(Ceased(number=number))
 
-    def _read(
-        self,
-        number: int,
-        looker: FrameLooker,
-        motion: MotionStream | None,
-        connection: CameraConnection,
-    ) -> None:
+    def _read(self, number: int, looker: FrameLooker, connection: CameraConnection) -> None:
         # A function of its own, so that no decoded frame is kept until the next connection.
         for event in connection:
-            if isinstance(event, FramesKept):
-                looker.kept(event.captured_ms, event.oldest, event.arrival)
-            elif not isinstance(event, CapturedFrame):
+            if isinstance(event, CapturedFrame):
+                _look(looker, event)
+                connection.rest(looker.is_still and self._settings.look.rests)
+            else:
                 looker.connected()
                 self._reports.put(Connected(number=number))
-                if motion is not None and connection.is_playlist:
-                    motion.refuse(CaptureErrorCode.MAIN_NOT_LIVE)
-                continue
-            else:
-                _look(looker, event)
-            connection.rest(looker.is_still and self._settings.look.rests)
-
-
-def _count_in(zones: tuple[Zone, ...], looker: FrameLooker, motion: MotionStream) -> None:
-    """Have movement count in zones only, in both streams."""
-    looker.count_in(WatchedArea(zones))
-    motion.count_in(WatchedArea(zones))
 
 
 def _look(looker: FrameLooker, event: CapturedFrame) -> None:
     if event.is_glimpse:
-        looker.glimpse(event.frame, event.captured_ms, event.arrival, has_older=event.has_older)
+        looker.glimpse(event.frame, event.captured_ms, event.arrival)
         return
     looker.look(
         event.frame,
@@ -267,8 +206,6 @@ def main() -> None:
                 program.begin(command)
             case Adjust() as command:
                 program.adjust(command)
-            case Watch() as command:
-                program.watch(command)
             case Cease() as command:
                 program.cease(command)
             case Configure():

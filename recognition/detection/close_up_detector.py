@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from recognition.detection.detector import Detector
-from recognition.look import NOTHING_KNOWN, Look
+from recognition.look import Look
 from recognition.types import BgrImage, Detection, iou, overlap_coefficient
 
 _SHRUNK_PX, _CLOSE_UP_PX = 160, 96
@@ -20,9 +20,6 @@ _SHRUNK_PX, _CLOSE_UP_PX = 160, 96
 
 _MIN_WIDE_SHARE = 0.15
 """Of the image's width: narrower detections in a shrunk image are ignored."""
-
-_MIN_WIDE_PART = 0.6
-"""Of the image's width: a vehicle is four times as wide as its plate."""
 
 _MAX_USUAL_SHARE = 0.25
 """Of the image's width: narrower plates have a size that the detector learnt."""
@@ -61,15 +58,11 @@ class CloseUpDetector:
     ) -> list[list[Detection]]:
         """Return plates and candidates in each image, best first, in pixels of the image.
 
-        Of a plate that is large in its image there may be several boxes. ``looks`` says of each
-        image how it is looked at; None: as at one of which nothing is known.
+        Of a plate that is large in its image there may be several boxes. ``looks`` are the expected
+        plates of each image; None: there are none.
         """
         near = self._near.detect_all(images, looks)
-        looks = looks or [NOTHING_KNOWN] * len(images)
-        return [
-            self._add_close_ups(image, one) if _may_show_close_ups(image, look) else one
-            for image, one, look in zip(images, near, looks, strict=True)
-        ]
+        return list(map(self._add_close_ups, images, near))
 
     def _add_close_ups(self, image: BgrImage, near: list[Detection]) -> list[Detection]:
         height, width = image.shape[:2]
@@ -95,11 +88,6 @@ class CloseUpDetector:
             image, self._detector.threshold, largest_px=-(-largest_px // stride) * stride
         )
         return [_refine_edges(one, usual) for one in far if _is_wide(one, image)]
-
-
-def _may_show_close_ups(image: BgrImage, look: Look) -> bool:
-    """Return whether what is looked at is so wide that a vehicle with a large plate fits in."""
-    return look.part is None or look.part.width >= _MIN_WIDE_PART * image.shape[1]
 
 
 def _is_wide(found: Detection, image: BgrImage) -> bool:

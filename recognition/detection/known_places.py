@@ -38,15 +38,8 @@ def take_known(
         for number, one in best.items()
         if one is not None and not _is_doubtful(one, number, found, look)
     }
-    unknown = [one for one in found if not any(is_same(one, it) for it in there.values())]
+    unknown = [one for one in found if not any(_is_same(one, it) for it in there.values())]
     return unknown, tuple(KnownPlate(number, _box(one)) for number, one in there.items())
-
-
-def is_part_of_known(found: Detection, look: Look) -> bool:
-    """Return whether a detection lies within one of the places, as a piece of its plate does."""
-    return any(
-        overlap_coefficient(found.box, _edges(place)) >= _SAME_PLATE_OVERLAP for place in look.known
-    )
 
 
 def _best(found: list[Detection], place: FrameBox) -> Detection | None:
@@ -68,13 +61,13 @@ def _fits(found: Detection, place: FrameBox) -> bool:
     return is_as_wide and iou(found.box, _edges(place)) >= _SAME_PLACE_IOU
 
 
-def is_same(one: Detection, other: Detection) -> bool:
+def _is_same(one: Detection, other: Detection) -> bool:
     """Return whether two detections are of one plate, or one of a piece of it."""
     return overlap_coefficient(one.box, other.box) >= _SAME_PLATE_OVERLAP
 
 
 def _is_rival(one: Detection, best: Detection, place: FrameBox) -> bool:
-    if is_same(one, best) or one.score < _RIVAL_SCORE * best.score:
+    if _is_same(one, best) or one.score < _RIVAL_SCORE * best.score:
         return False
     return _distance(one.box, _edges(place)) <= _NEAR_WIDTHS * place.width
 

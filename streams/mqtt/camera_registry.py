@@ -103,9 +103,7 @@ class CameraRegistry:
         """
         async with self._configuration():
             before = self._known(camera.camera_id)
-            camera = msgspec.structs.replace(
-                camera, stream_url_encrypted="", motion_url_encrypted=None
-            )
+            camera = msgspec.structs.replace(camera, stream_url_encrypted="")
             known = KnownCamera(
                 camera=camera,
                 partition=partition,

@@ -29,7 +29,6 @@ from streams.recognition.reading.frame_store import FrameCache, FrameFetcher, Fr
 from streams.recognition.reading.gaps import FreshFirst, GapKeeper
 from streams.recognition.reading.late_lane import LateLane, LateLaneService
 from streams.recognition.reading.late_pace import LatePace
-from streams.recognition.reading.look_plan import LookPlanner
 from streams.recognition.reading.ordered_worker import (
     OrderedFrameWorker,
     OrderedTaskPool,
@@ -126,10 +125,7 @@ def _add_reading(
         fair_share=FairShare(
             time.monotonic, readers=settings.worker_count, is_busy=lambda: tasks.is_full
         ),
-        looks=LookPlanner(
-            round(settings.reading_whole_frame_seconds * 1000),
-            round(settings.tracking_end_seconds * 1000),
-        ),
+        track_end_ms=round(settings.tracking_end_seconds * 1000),
         # Half-way to where frames are left for later they are thinned out, not to get there.
         late_pace=LatePace(deadline_ms // 2, lambda: keeper.oldest_age_ms(now_ms())),
         now_ms=now_ms,

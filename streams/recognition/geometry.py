@@ -41,22 +41,6 @@ def moved(box: Box, x_px: float, y_px: float) -> Box:
     return Box(x=box.x + x_px, y=box.y + y_px, width=box.width, height=box.height)
 
 
-def around(boxes: Sequence[Box]) -> Box:
-    """Return the box around at least one box."""
-    left, top = min(box.x for box in boxes), min(box.y for box in boxes)
-    right = max(box.x + box.width for box in boxes)
-    bottom = max(box.y + box.height for box in boxes)
-    return Box(x=left, y=top, width=right - left, height=bottom - top)
-
-
-def inside(box: Box, frame: Box) -> Box:
-    """Return the part of a box that lies inside a frame, which it overlaps."""
-    left, top = max(box.x, frame.x), max(box.y, frame.y)
-    right = min(box.x + box.width, frame.x + frame.width)
-    bottom = min(box.y + box.height, frame.y + frame.height)
-    return Box(x=left, y=top, width=right - left, height=bottom - top)
-
-
 def share_within(box: Box, other: Box) -> float:
     """Return the share of a box, 0..1, that lies within another one."""
     width = min(box.x + box.width, other.x + other.width) - max(box.x, other.x)

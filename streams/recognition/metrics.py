@@ -98,15 +98,11 @@ class RecognitionMetrics:
             "platestream_recognition_pass_age_seconds", registry, buckets=_AGE_BUCKETS_SECONDS
         )
 
-    def frame_read(self, duration_ms: float | None, *, is_late: bool = False) -> None:
-        """Count a frame that a process read, with the time it took there.
-
-        None: no process had it, as nothing in it is new.
-        """
+    def frame_read(self, duration_ms: float, *, is_late: bool = False) -> None:
+        """Count a frame that a process read, with the time it took there."""
         outcome = FrameOutcome.LATE if is_late else FrameOutcome.READ
         self._frames.labels(outcome.value).inc()
-        if duration_ms is not None:
-            self._frame_seconds.observe(duration_ms / 1000)
+        self._frame_seconds.observe(duration_ms / 1000)
 
     def frame_skipped(self, outcome: FrameOutcome) -> None:
         """Count a frame that was not read."""

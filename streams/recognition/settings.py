@@ -53,14 +53,6 @@ class ReadingSettings(Fragment):
         "leave, one in 0.4 s of each camera; from half of it on fresh ones are thinned out as "
         "much. It should outlast the fail-over of a dead worker (session time-out and rebalance).",
     )
-    reading_whole_frame_seconds: float = Field(
-        0.0,
-        ge=0,
-        le=60,
-        description="0: all of every frame is looked at. Otherwise so often, or twice within "
-        "PLATESTREAM_TRACKING_END_SECONDS if that is more often, and in between what changed and "
-        "where plates are expected, which is cheaper.",
-    )
     reading_frames_per_worker: int = Field(
         4,
         ge=1,

@@ -67,13 +67,6 @@ def add(
     identifier: Annotated[str | None, typer.Option(help="Unique in the account.")] = None,
     timezone: Annotated[str | None, typer.Option(help="IANA name.")] = None,
     sample_fps: Annotated[float | None, typer.Option(help="Frames a second to look at.")] = None,
-    motion_url: Annotated[
-        str | None,
-        typer.Option(
-            help="Address of its second, small stream, by which motion is judged; - reads it from"
-            " standard input, after that of the stream."
-        ),
-    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Register a camera."""
@@ -81,7 +74,6 @@ def add(
     body = {
         "name": name,
         "rtspUrl": _address(rtsp_url),
-        **({} if motion_url is None else {"motionUrl": _address(motion_url)}),
         "location": location,
         **{field: value for field, value in optional.items() if value is not None},
     }

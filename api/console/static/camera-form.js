@@ -5,14 +5,13 @@ import { Check, Field, TextField } from "./ui.js";
 import { TimeZoneField } from "./time-zones.js";
 import { t } from "./words.js";
 
-export const CAMERA_FIELDS = ["name", "rtspUrl", "location", "identifier", "sampleFps", "timezone", "enabled", "motionUrl", "minPlateWidth", "zones"];
+export const CAMERA_FIELDS = ["name", "rtspUrl", "location", "identifier", "sampleFps", "timezone", "enabled", "minPlateWidth", "zones"];
 
 /** @param {any} camera as the API shows it */
 export function formOf(camera) {
   return {
     name: camera?.name ?? "",
     rtspUrl: camera?.rtspUrl ?? "",
-    motionUrl: camera?.motionUrl ?? "",
     location: camera?.location ?? "",
     identifier: camera?.identifier ?? "",
     sampleFps: camera?.sampleFps ? String(camera.sampleFps) : "",
@@ -26,7 +25,6 @@ export function bodyOf(form) {
   return {
     name: form.name,
     rtspUrl: form.rtspUrl.trim(),
-    motionUrl: form.motionUrl.trim() || null,
     location: form.location,
     identifier: form.identifier.trim() || null,
     sampleFps: form.sampleFps === "" ? null : Number(form.sampleFps),
@@ -44,9 +42,6 @@ export function CameraFields({ form, onForm, failure, isNew = false }) {
     <${TextField} wide label=${t("Address of the stream")} required inputmode="url" spellcheck=${false} autocomplete="off" placeholder="rtsp://user:password@192.168.1.20:554/stream1"
       value=${form.rtspUrl} onValue=${set("rtspUrl")} fault=${fault("rtspUrl")}
       hint=${isNew ? t("rtsp, rtsps, http or https. Special characters in a password are percent-encoded.") : t("*** stands for the stored password, and keeps it while host and user stay.")} />
-    <${TextField} wide label=${t("Address of a small stream for motion")} inputmode="url" spellcheck=${false} autocomplete="off" placeholder="rtsp://user:password@192.168.1.20:554/stream2"
-      value=${form.motionUrl} onValue=${set("motionUrl")} fault=${fault("motionUrl")}
-      hint=${t("The camera's second stream, with the same view; empty: none. While nothing moves in it, the large one is not decoded.")} />
     <${Field} label=${t("Frames a second that are looked at")} fault=${fault("sampleFps")} hint=${t("Empty: the service's usual rate. More for fast traffic.")}>
       ${(ids) => html`<input ...${ids} type="number" min="0.1" max="60" step="0.1" value=${form.sampleFps} onInput=${(event) => set("sampleFps")(event.currentTarget.value)} />`}
     </${Field}>

@@ -1,6 +1,6 @@
 """One record of the frames topic: read its plates, publish the readings in the topic's order."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Protocol
 from uuid import UUID
@@ -13,7 +13,6 @@ from common.records.codec import decode
 from common.records.counts import PlatesLeft
 from common.records.frames import (
     FRAME_META_HEADER,
-    Box,
     FrameGap,
     FrameKind,
     FrameMeta,
@@ -23,12 +22,12 @@ from common.records.recognitions import FollowedPlate, FrameReadings, PlateReadi
 from common.telemetry.tracing import traced
 from recognition.look import NOTHING_KNOWN, Look
 from recognition.workers.pool import ImageReadings, RecognizerCrashedError, RecognizerTimeoutError
-from streams.recognition.geometry import in_zones, overlap
+from streams.recognition.geometry import in_zones
 from streams.recognition.metrics import FrameOutcome, RecognitionMetrics
 from streams.recognition.reading.fair_share import FairShare
 from streams.recognition.reading.frame_store import FrameCache
 from streams.recognition.reading.late_pace import LatePace
-from streams.recognition.reading.look_plan import LookPlan, LookPlanner
+from streams.recognition.reading.look_plan import LookPlan, plan_look
 from streams.recognition.tracking.state import TrackerState
 
 log = structlog.get_logger()
@@ -100,13 +99,13 @@ class ReadingAgent:
         publish: Publish,
         metrics: RecognitionMetrics,
         fair_share: FairShare,
-        looks: LookPlanner,
+        track_end_ms: int,
         late_pace: LatePace,
         now_ms: Callable[[], int],
         open_gaps: OpenGaps = lambda reference: (),
     ) -> None:
         """Of frames that waited those are read that ``late_pace`` admits; none that is beyond its
-        owner's share.
+        owner's share. A track that was not seen for ``track_end_ms`` has ended.
         """
         self._pool = pool
         self._cache = cache
@@ -114,7 +113,7 @@ class ReadingAgent:
         self._publish = publish
         self._metrics = metrics
         self._fair_share = fair_share
-        self._looks = looks
+        self._track_end_ms = track_end_ms
         self._late_pace = late_pace
         self._now_ms = now_ms
         self._open_gaps = open_gaps
@@ -136,14 +135,11 @@ class ReadingAgent:
         left_out = self._left_out(meta)
         look = FrameLook(left_out=left_out)
         if meta.kind is not FrameKind.FRAME or left_out is not None:
-            if left_out is not None:
-                self._looks.leave_out(meta)
             give_room()
         else:
-            plan = self._looks.plan(meta, self._state_of(record.key) or TrackerState())
+            state = self._state_of(record.key) or TrackerState()
+            plan = plan_look(meta, state, self._track_end_ms)
             look = await self.look(record, meta, plan, record.key)
-            if look.found is None:
-                self._looks.forget(meta.camera_id)
         await await_turn()
         gaps = self._open_gaps(record.reference)
         await self._publish(record.key, readings_of(record, meta, look, gaps))
@@ -163,7 +159,7 @@ class ReadingAgent:
         """
         try:
             found, followed = await self._read(record, meta, plan, kept_as)
-            return FrameLook(found=found, followed=followed, is_unchanged=plan.look is None)
+            return FrameLook(found=found, followed=followed)
         except PoisonFrameError as error:
             return FrameLook(poison=error)
         except InvalidInputError as error:
@@ -179,8 +175,7 @@ class ReadingAgent:
             return
         age_ms = self._now_ms() - meta.captured_ms
         waited = is_late or self._late_pace.is_late(age_ms)
-        took_ms = None if look.is_unchanged else look.found.duration_ms
-        self._metrics.frame_read(took_ms, is_late=waited)
+        self._metrics.frame_read(look.found.duration_ms, is_late=waited)
         if not is_late:
             self._metrics.readings_published(age_ms)
 
@@ -223,10 +218,6 @@ class ReadingAgent:
     async def _read(
         self, record: FrameRecord, meta: FrameMeta, plan: LookPlan, kept_as: bytes
     ) -> tuple[ImageReadings, tuple[FollowedPlate, ...]]:
-        size = (meta.width_px, meta.height_px)
-        if plan.look is None:
-            unchanged = in_zones(plan.unchanged, meta.zones, *size)
-            return ImageReadings((), *size, duration_ms=0.0), unchanged
         found = await self._read_within_tries(record.value, meta.min_plate_width_px, plan.look)
         size = (found.width_px, found.height_px)
         wanted = in_zones(found.readings, meta.zones, *size)
@@ -235,19 +226,14 @@ class ReadingAgent:
             for each in found.followed
             if each.box.width >= meta.min_plate_width_px
         }
-        unchanged = tuple(
-            each
-            for each in plan.unchanged
-            if each.track not in followed and not _is_read(each.box, found.readings)
-        )
-        plates = (FollowedPlate(track=track, box=box) for track, box in followed.items())
+        plates = tuple(FollowedPlate(track=track, box=box) for track, box in followed.items())
         if wanted:
             self._cache.put(kept_as, record.reference, record.value)
         outside = len(found.readings) - len(wanted)
         left = msgspec.structs.replace(found.left, outside=outside)
         return (
             replace(found, readings=wanted, left=left),
-            in_zones((*plates, *unchanged), meta.zones, *size),
+            in_zones(plates, meta.zones, *size),
         )
 
     async def _read_within_tries(
@@ -268,22 +254,15 @@ class ReadingAgent:
         raise PoisonFrameError(f"no process survives this frame: {last}", code=POISON_FRAME)
 
 
-def _is_read(box: Box, readings: Sequence[PlateReading]) -> bool:
-    """Return whether a plate was read in a place: beside the part that was to be looked at."""
-    return any(overlap(box, reading.box) > 0 for reading in readings)
-
-
 @dataclass(frozen=True)
 class FrameLook:
     """What became of a frame: what was found in it, or why nothing was.
 
-    ``followed`` are plates of tracks that were found there without reading. ``is_unchanged``: it
-    was not looked at, as nothing in it is new, and took no reader's time.
+    ``followed`` are plates of tracks that were found there without reading.
     """
 
     found: ImageReadings | None = None
     followed: tuple[FollowedPlate, ...] = ()
-    is_unchanged: bool = False
     left_out: FrameOutcome | None = None
     poison: PoisonFrameError | None = None
 

@@ -76,11 +76,7 @@ class FairShare:
         return credit >= 1.0
 
     def was_read(self, duration_ms: float) -> None:
-        """Learn how long a reader had a frame that was admitted.
-
-        0 where nothing was to be looked at: such frames are among those that cameras send, too, and
-        the more of them there are the more are got through in a second.
-        """
+        """Learn how long a reader had a frame that was admitted."""
         seconds = duration_ms / 1_000
         former = self._frame_seconds
         self._frame_seconds = (

@@ -26,7 +26,6 @@ from common.errors import InvalidInputError, TransientError
 from common.records.frames import FrameGap, FrameKind, FrameMeta, FrameReference, OpenGap
 from common.records.recognitions import FrameReadings
 from common.telemetry.tracing import TRACEPARENT, SpanKind, parse_traceparent, traced
-from recognition.look import NOTHING_KNOWN
 from streams.recognition.late_key import late_key
 from streams.recognition.metrics import FrameOutcome, RecognitionMetrics
 from streams.recognition.reading.agent import FrameLook, FrameRecord, Publish, meta_of, readings_of
@@ -43,8 +42,8 @@ _SHOW_MS = 1_000
 _MAX_CAMERAS = 10_000
 _NOBODY = UUID(int=0)
 _IN_VIEW_MS = 2_500
-_WHOLE_FRAME: Final = LookPlan(NOTHING_KNOWN)
-"""What changed is told from one frame to the next, and of late ones many are left out."""
+_NOTHING_FOLLOWED: Final = LookPlan()
+"""Many late frames are left out, so all plates in the others are read."""
 
 Reject = Callable[[FrameRecord, InvalidInputError], Awaitable[None]]
 """Sets a record aside that can never be read; returns once Kafka has it."""
@@ -272,7 +271,7 @@ class LateLane:
             if abs(self._now_ms() - self._shown_ms) >= _SHOW_MS:
                 self._show()
         key = late_key(gap.partition, gap.gap, record.key)
-        task = asyncio.create_task(self._reading.look(record, meta, _WHOLE_FRAME, key))
+        task = asyncio.create_task(self._reading.look(record, meta, _NOTHING_FOLLOWED, key))
         # It is with a reader before the next one asks for room.
         await asyncio.sleep(0)
         return task

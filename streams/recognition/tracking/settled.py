@@ -29,16 +29,11 @@ _FIXTURE_OVERLAP = 0.8
 
 def settled_tracks(state: TrackerState, captured_ms: int) -> tuple[Track, ...]:
     """Return the tracks whose plate need not be read in a frame of that time."""
-    known = known_tracks(state)
-    return tuple(track for track in known if not _is_to_be_read(track, captured_ms))
-
-
-def known_tracks(state: TrackerState) -> tuple[Track, ...]:
-    """Return the tracks whose plate is settled, also those that are read now and then all the same.
-
-    Of one that stands nothing is to be read where nothing changed since it was seen.
-    """
-    return tuple(track for track in state.tracks if _is_known(track, state.suppressed))
+    return tuple(
+        track
+        for track in state.tracks
+        if _is_known(track, state.suppressed) and not _is_to_be_read(track, captured_ms)
+    )
 
 
 def _is_known(track: Track, suppressed: tuple[SuppressedPlate, ...]) -> bool:

@@ -66,7 +66,6 @@ async def test_create_answers_with_the_whole_camera(client: httpx.AsyncClient) -
         "name": "Gate",
         "location": "",
         "rtspUrl": "rtsp://viewer:***@10.0.0.8:554/stream1?channel=1",
-        "motionUrl": None,
         "enabled": True,
         "status": "connecting",
         "lastSeenAt": None,
@@ -245,43 +244,7 @@ async def test_a_masked_password_keeps_the_stored_one(
     assert application.box.decrypt(sealed) == STREAM.replace("/stream1", "/stream2")
 
 
-SMALL = "rtsp://viewer:hunter3@10.0.0.8:554/stream2?channel=1"
-
-
 @pytest.mark.usefixtures("worker")
-async def test_a_motion_stream_is_kept_as_the_stream_itself(
-    application: Application, client: httpx.AsyncClient
-) -> None:
-    created = (await client.post("/api/cameras", json=BODY | {"motionUrl": SMALL})).json()["camera"]
-    assert created["motionUrl"] == "rtsp://viewer:***@10.0.0.8:554/stream2?channel=1"
-    path = f"/api/cameras/{created['id']}"
-
-    same = await client.put(path, json=created)
-    assert same.json()["camera"] == created
-    assert (await _latest_config(application.database)).revision == 1
-    other = created["motionUrl"].replace("/stream2", "/stream3")
-    updated = (await client.put(path, json={"motionUrl": other})).json()["camera"]
-    assert updated == {**created, "motionUrl": other}
-    sealed = (await _latest_config(application.database)).motion_url_encrypted
-    assert sealed is not None
-    assert application.box.decrypt(sealed) == SMALL.replace("/stream2", "/stream3")
-
-    elsewhere = {"motionUrl": other.replace("10.0.0.8", "10.0.0.9")}
-    # Its own stream, by either address.
-    for refused in (
-        elsewhere,
-        {"motionUrl": STREAM},
-        {"rtspUrl": "rtsp://10.0.0.8/stream3?channel=1"},
-    ):
-        answer = await client.put(path, json=refused)
-        assert answer.status_code == 400
-        assert [fault["path"] for fault in answer.json()["fields"]] == ["motionUrl"]
-        assert "hunter" not in answer.text
-    gone = (await client.put(path, json={"motionUrl": None})).json()["camera"]
-    assert gone == {**created, "motionUrl": None}
-    assert (await _latest_config(application.database)).motion_url_encrypted is None
-
-
 @pytest.mark.usefixtures("worker")
 async def test_a_masked_password_goes_to_no_other_host(
     application: Application, client: httpx.AsyncClient
@@ -387,15 +350,7 @@ async def test_a_camera_of_somebody_else_is_not_there(
         ({"rtspUrl": "rtsp://169.254.169.254/"}, "rtspUrl"),
         ({"rtspUrl": "rtsp://127.0.0.1/"}, "rtspUrl"),
         ({"rtspUrl": "file:///etc/passwd"}, "rtspUrl"),
-        ({"motionUrl": ""}, "motionUrl"),
-        ({"motionUrl": 5}, "motionUrl"),
-        ({"motionUrl": "ftp://10.0.0.1/x"}, "motionUrl"),
-        ({"motionUrl": "rtsp://169.254.169.254/"}, "motionUrl"),
-        ({"motionUrl": "rtsp://127.0.0.1/"}, "motionUrl"),
-        ({"motionUrl": "file:///etc/passwd"}, "motionUrl"),
-        ({"motionUrl": "rtsp://viewer:***@10.0.0.8/stream2"}, "motionUrl"),
         # The camera's own stream.
-        ({"motionUrl": "rtsp://other@10.0.0.8/stream1?channel=1"}, "motionUrl"),
         ({"enabled": "yes"}, "enabled"),
         ({"sampleFps": 0}, "sampleFps"),
         ({"sampleFps": "5"}, "sampleFps"),

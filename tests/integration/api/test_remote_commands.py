@@ -72,10 +72,10 @@ async def line(application: Application) -> AsyncIterator[Line]:
 
 async def test_cameras_of_a_file_are_added_once(application: Application, line: Line) -> None:
     rows = (
-        "name;rtspUrl;sampleFps;enabled;motionUrl",
-        "Gate;rtsp://10.0.0.1/a;5;no;",
-        "Yard;rtsp://10.0.0.2/b;;yes;rtsp://10.0.0.2/small",
-        "Odd;gopher://x;;;",
+        "name;rtspUrl;sampleFps;enabled",
+        "Gate;rtsp://10.0.0.1/a;5;no",
+        "Yard;rtsp://10.0.0.2/b;;yes",
+        "Odd;gopher://x;;",
     )
     async with taking_cameras(application):
         first = await line.json("cameras", "import", "-", given="\n".join(rows), status=1)
@@ -88,10 +88,6 @@ async def test_cameras_of_a_file_are_added_once(application: Application, line: 
     assert {one["name"]: one["enabled"] for one in listed["cameras"]} == {
         "Gate": False,
         "Yard": True,
-    }
-    assert {one["name"]: one["motionUrl"] for one in listed["cameras"]} == {
-        "Gate": None,
-        "Yard": "rtsp://10.0.0.2/small",
     }
 
 
@@ -126,8 +122,8 @@ async def test_files_of_other_encodings_are_read_with_a_report(
 
 async def test_a_camera_from_its_beginning_to_its_end(application: Application, line: Line) -> None:
     async with taking_cameras(application):
-        given = "rtsp://u:secret@10.0.0.1/a\nrtsp://u:secret@10.0.0.1/b\n"
-        made = await line.json("cameras", "add", "Gate", "-", "--motion-url", "-", given=given)
+        given = "rtsp://u:secret@10.0.0.1/a\n"
+        made = await line.json("cameras", "add", "Gate", "-", given=given)
         camera = made["camera"]["id"]
         await line.run("cameras", "disable", camera)
         shown = await line.json("cameras", "status", camera, status=1)
@@ -135,7 +131,6 @@ async def test_a_camera_from_its_beginning_to_its_end(application: Application, 
         after = await line.run("cameras", "status", camera, status=1)
 
     assert made["camera"]["rtspUrl"] == "rtsp://u:***@10.0.0.1/a"
-    assert made["camera"]["motionUrl"] == "rtsp://u:***@10.0.0.1/b"
     assert shown["camera"]["status"] == "disabled"
     assert gone == {"creditsRefunded": 0}
     assert after.startswith("error: ")

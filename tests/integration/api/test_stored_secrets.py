@@ -65,7 +65,6 @@ NEVER_READ = {
     "previous notification secret": "notification-previous-s3cret",
     "Apprise address": "apprise-t0ken",
     "stream password": "stream-passw0rd",
-    "motion stream password": "motion-passw0rd",
     "SMTP password": "smtp-passw0rd",
     "secret at the identity provider": "oidc-client-s3cret",
     "password": PASSWORD,
@@ -219,7 +218,6 @@ async def _filled(
             "/api/cameras",
             name="Gate",
             rtspUrl="rtsp://viewer:stream-passw0rd@10.0.0.8/1?password=stream-passw0rd",
-            motionUrl="rtsp://viewer:motion-passw0rd@10.0.0.8/2",
         )
     )["camera"]
     key = await made("/api/api-keys", name="reader", scopes=["cameras:read"])

@@ -105,7 +105,6 @@ class CameraConfigs:
         url: str,
         name: str = "gate",
         camera_id: UUID | None = None,
-        motion_url: str | None = None,
     ) -> CameraConfig:
         """Make a camera."""
         config = CameraConfig(
@@ -115,7 +114,6 @@ class CameraConfigs:
             stream_url_encrypted=self._secrets.encrypt(url),
             enabled=True,
             revision=1,
-            motion_url_encrypted=None if motion_url is None else self._secrets.encrypt(motion_url),
         )
         self.write(config)
         return config

@@ -116,35 +116,3 @@ def test_no_fault_reveals_whether_a_host_exists() -> None:
     words = " ".join(fault.value.lower() for fault in CaptureErrorCode)
 
     assert not any(word in words for word in ("refused the connection", "port", "timed out", "dns"))
-
-
-def test_why_the_motion_stream_is_not_used_is_told_at_once_and_until_it_is_used_again() -> None:
-    tracker = StatusTracker(RULES, START)
-    tracker.frame_seen(START, 1920, 1080, "software")
-    _due(tracker, 0)
-    tracker.motion_told(CaptureErrorCode.NO_STREAM)
-    tracker.frame_seen(START.later(1), 1920, 1080, "software")
-
-    status = _due(tracker, 1)
-
-    assert status is not None
-    assert status.state is CameraState.ONLINE
-    assert status.last_error == (
-        "The motion stream is not used, the camera goes on without it: the camera has no stream"
-        " under this path."
-    )
-    tracker.motion_told(CaptureErrorCode.NO_STREAM)
-    assert _due(tracker, 2) is None
-    tracker.motion_told(None)
-    again = _due(tracker, 3)
-    assert again is not None and again.last_error is None
-
-
-def test_what_is_wrong_with_the_main_stream_goes_before() -> None:
-    tracker = StatusTracker(RULES, START)
-    tracker.motion_told(CaptureErrorCode.SILENT)
-    tracker.failed(CaptureErrorCode.UNREACHABLE)
-
-    status = _due(tracker, 0)
-
-    assert status is not None and status.last_error == CaptureErrorCode.UNREACHABLE.value

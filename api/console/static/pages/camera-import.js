@@ -7,7 +7,7 @@ import { Link } from "../router.js";
 import { Badge, Field, Head, Table } from "../ui.js";
 import { t, tn } from "../words.js";
 
-const COLUMNS = ["name", "rtspUrl", "location", "identifier", "sampleFps", "minPlateWidth", "timezone", "enabled", "motionUrl"];
+const COLUMNS = ["name", "rtspUrl", "location", "identifier", "sampleFps", "minPlateWidth", "timezone", "enabled"];
 const EXAMPLE = "name,rtspUrl,location,minPlateWidth\nGate north,rtsp://viewer:secret@192.168.1.20/1,Yard,60\n";
 const TRIES = 20;
 const TYPING_MS = 400;

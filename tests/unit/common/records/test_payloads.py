@@ -162,7 +162,6 @@ def test_a_camera_has_the_fields_of_the_api() -> None:
         zones=(Zone(kind=ZoneKind.INCLUDE, points=()),),
         identifier="gate",
         created_ms=at_ms,
-        motion_url_encrypted=BOX.encrypt("rtsp://user:hunter2@10.0.0.9/2"),
     )
     status = CameraStatus(
         camera_id=CAMERAS[0],
@@ -185,7 +184,6 @@ def test_a_camera_has_the_fields_of_the_api() -> None:
         name="Gate",
         location="",
         rtsp_url="rtsp://user:***@10.0.0.9/",
-        motion_url="rtsp://user:***@10.0.0.9/2",
         enabled=True,
         status=CameraState.OFFLINE,
         last_seen_at=None,

@@ -125,7 +125,6 @@ EXAMPLES: tuple[Record, ...] = (
         captured_ms=1,
         zones=(Zone(kind=ZoneKind.EXCLUDE, points=(Point(x=0, y=0.5),)),),
         counts=CaptureCounts(since_ms=1, decoded=9, still=2, sent=3),
-        changed=(BOX,),
     ),
     FrameReadings(
         kind=FrameKind.FRAME,

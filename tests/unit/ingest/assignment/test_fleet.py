@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable
+from typing import cast
 from uuid import UUID
 
 import pytest
@@ -10,13 +11,15 @@ from cryptography.fernet import Fernet
 from common.records.cameras import CameraConfig, CameraStatus
 from common.records.frames import FrameMeta
 from common.secrets import SecretBox
-from common.urls.streams import StreamUrl, StreamUrlRules
+from common.urls.streams import StreamUrlRules
 from ingest.assignment.camera import CameraSessionDeps, CameraSessionSettings
 from ingest.assignment.fleet import ConfigChange, Fleet
 from ingest.clocks import Instant
-from ingest.frames.pipeline import PipelineDeps, Snapshot
+from ingest.frames.pipeline import PipelineDeps
+from ingest.frames.producer import FrameProducer
+from ingest.frames.snapshots import Snapshot, SnapshotUploader
 from ingest.metrics import IngestMetrics
-from ingest.processes.capture import Capture, CaptureListener
+from ingest.processes.pool import CapturePool
 from ingest.status import StatusRules
 
 START = Instant(1_800_000_000_000, 5_000.0)
@@ -38,12 +41,18 @@ class World:
         self.before_tick: Callable[[UUID], None] = lambda _: None
         self.before_status: Callable[[UUID], None] = lambda _: None
         metrics = IngestMetrics()
-        pipeline = PipelineDeps(frames=self, snapshots=self, metrics=metrics, now=lambda: START)
-        secrets = SecretBox(Fernet.generate_key().decode())
+        producer, snapshots = cast("FrameProducer", self), cast("SnapshotUploader", self)
         services = CameraSessionDeps(
-            pipeline=pipeline, captures=self, secrets=secrets, metrics=metrics, now=lambda: START
+            pipeline=PipelineDeps(
+                frames=producer, snapshots=snapshots, metrics=metrics, now=lambda: START
+            ),
+            # Nobody can read the addresses, so nothing is captured.
+            captures=cast("CapturePool", None),
+            secrets=SecretBox(Fernet.generate_key().decode()),
+            metrics=metrics,
+            now=lambda: START,
         )
-        self.fleet = Fleet(RULES, services, self, self)
+        self.fleet = Fleet(RULES, services, producer, snapshots)
         self.fleet.own(0)
         for camera_id in (STAYS, GOES):
             self.fleet.apply(ConfigChange(0, camera_id, _config(camera_id)))
@@ -76,16 +85,6 @@ class World:
 
     def offer(self, snapshot: Snapshot) -> None:
         pass
-
-    def capture(
-        self,
-        name: str,
-        url: StreamUrl,
-        sample_fps: float,
-        listener: CaptureListener,
-        motion_url: StreamUrl | None = None,
-    ) -> Capture:
-        raise AssertionError("nobody can read the addresses")
 
     def published_of_goes(self) -> list[bool]:
         return [is_there for camera_id, is_there in self.published if camera_id == GOES]

@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass, field
 
+import av
 import numpy as np
 import pytest
 from structlog.testing import capture_logs
 
-from common.records.frames import Box
+from ingest.capture.decoded_frame import DecodedFrame
 from ingest.capture.looking import FrameLooker
 from ingest.capture.messages import (
     EncodedImage,
@@ -29,24 +30,26 @@ GATED = LookSettings(
 )
 
 
-@dataclass
-class FakeFrame:
-    brightness: int = 100
-    width_px: int = 1920
-    height_px: int = 1080
-    decoder: str = "cuda"
-
-    def grey(self) -> GreyImage:
-        return np.full((100, 178), self.brightness, np.uint8)
-
-    def jpeg(self, quality: int, max_width_px: int = 0) -> EncodedImage:
-        width_px = min(self.width_px, max_width_px or self.width_px)
-        return EncodedImage(b"jpeg", width_px, self.height_px * width_px // self.width_px)
+def picture(brightness: int = 100) -> av.VideoFrame:
+    """A grey picture of 1080p."""
+    return av.VideoFrame.from_ndarray(np.full((1080, 1920), brightness, np.uint8), format="gray")
 
 
-class BrokenFrame(FakeFrame):
+STILL, BRIGHT = DecodedFrame(picture(), "cuda"), DecodedFrame(picture(180), "cuda")
+
+
+class BrokenFrame(DecodedFrame):
+    """A frame that cannot be encoded."""
+
     def jpeg(self, quality: int, max_width_px: int = 0) -> EncodedImage:
         raise MemoryError("no frame of this size")
+
+
+class NoGrey(DecodedFrame):
+    """A frame that cannot be checked for motion."""
+
+    def grey(self) -> GreyImage:
+        raise MemoryError
 
 
 @dataclass
@@ -61,14 +64,14 @@ class View:
         self.looker = FrameLooker(7, self.settings, 5, self.reports.append)
         self.looker.connected()
 
-    def play(self, seconds: float, frame: FakeFrame) -> None:
+    def play(self, seconds: float, frame: DecodedFrame) -> None:
         """Let a 25 frames/s stream run on."""
         for _ in range(round(seconds * 25)):
             self.instant = self.instant.later(0.04)
             now = self.instant
             self.looker.look(frame, now.seconds, now.unix_ms, now)
 
-    def glimpse(self, frame: FakeFrame) -> bool:
+    def glimpse(self, frame: DecodedFrame) -> bool:
         """Let two seconds pass, of which only the key frame is decoded; whether it moves."""
         self.instant = self.instant.later(2)
         self.looker.glimpse(frame, self.instant.unix_ms, self.instant)
@@ -83,7 +86,7 @@ class View:
 
 def test_five_frames_a_second_are_reported() -> None:
     view = View(OPEN)
-    view.play(4, FakeFrame())
+    view.play(4, STILL)
 
     assert len(view.looked()) == 20
     assert sum(seen.decoded for seen in view.seen()) in range(90, 101)
@@ -92,20 +95,20 @@ def test_five_frames_a_second_are_reported() -> None:
 
 def test_the_rate_may_change_at_any_time() -> None:
     view = View(OPEN)
-    view.play(2, FakeFrame())
+    view.play(2, STILL)
     view.reports.clear()
 
     view.looker.sample_fps = 10
-    view.play(2, FakeFrame())
+    view.play(2, STILL)
 
     assert 19 <= len(view.looked()) <= 21
 
 
 def test_a_first_frame_is_reported_as_seen_at_once_then_a_few_times_a_second() -> None:
     view = View(GATED)
-    view.play(0.04, FakeFrame())
+    view.play(0.04, STILL)
     assert len(view.seen()) == 1
-    view.play(4, FakeFrame())
+    view.play(4, STILL)
 
     assert 8 <= len(view.seen()) <= 12
     assert (view.seen()[0].width_px, view.seen()[0].height_px) == (1920, 1080)
@@ -113,9 +116,9 @@ def test_a_first_frame_is_reported_as_seen_at_once_then_a_few_times_a_second() -
 
 def test_a_still_scene_gives_snapshots_only() -> None:
     view = View(GATED)
-    view.play(10, FakeFrame())
+    view.play(10, STILL)
     view.reports.clear()
-    view.play(10, FakeFrame())
+    view.play(10, STILL)
 
     assert view.looked() == []
     assert [report.is_snapshot for report in view.looked(moves=False)] == [True, True]
@@ -126,39 +129,21 @@ def test_a_still_scene_gives_snapshots_only() -> None:
 
 def test_motion_opens_the_gate_with_the_very_frame_that_moved() -> None:
     view = View(GATED)
-    view.play(10, FakeFrame())
+    view.play(10, STILL)
     view.reports.clear()
 
-    view.play(1, FakeFrame(brightness=180))
+    view.play(1, BRIGHT)
 
     assert len(view.looked()) == 5
     assert not view.looker.is_still
 
 
-def test_a_frame_says_where_it_differs_from_those_before() -> None:
-    view = View(GATED)
-    view.play(1, FakeFrame())
-    view.play(1, FakeFrame(brightness=180))
-    view.looker.connected()
-    view.play(0.1, FakeFrame(brightness=180))
-
-    everywhere = (Box(x=0, y=0, width=960, height=540),)
-    told = [report.changed for report in view.looked()]
-    assert told == [None, *[()] * 4, everywhere, *[()] * 4, None]
-
-
-def test_without_a_gate_nobody_knows_what_changed() -> None:
-    view = View(OPEN)
-    view.play(1, FakeFrame())
-    assert {report.changed for report in view.looked()} == {None}
-
-
 def test_a_still_key_frame_is_told_and_may_be_a_snapshot() -> None:
     view = View(GATED)
-    view.play(10, FakeFrame())
+    view.play(10, STILL)
     view.reports.clear()
 
-    assert not any(view.glimpse(FakeFrame()) for _ in range(5))
+    assert not any(view.glimpse(STILL) for _ in range(5))
 
     assert view.looked() == []
     assert len(view.looked(moves=False)) == 2
@@ -168,20 +153,20 @@ def test_a_still_key_frame_is_told_and_may_be_a_snapshot() -> None:
 
 def test_a_key_frame_that_moves_is_looked_at_again_with_all_the_others() -> None:
     view = View(GATED)
-    view.play(10, FakeFrame())
-    view.glimpse(FakeFrame())
+    view.play(10, STILL)
+    view.glimpse(STILL)
     view.reports.clear()
 
-    assert view.glimpse(FakeFrame(brightness=180))
+    assert view.glimpse(BRIGHT)
     assert view.reports == []
-    view.play(1, FakeFrame(brightness=180))
+    view.play(1, BRIGHT)
 
     assert len(view.looked()) == 5
 
 
 def test_scaled_frames_say_how_wide_they_were() -> None:
     view = View(GATED)
-    view.play(0.2, FakeFrame())
+    view.play(0.2, STILL)
 
     report = view.looked()[0]
     assert (report.image.width_px, report.image.height_px) == (960, 540)
@@ -190,20 +175,20 @@ def test_scaled_frames_say_how_wide_they_were() -> None:
 
 def test_the_first_frame_is_a_snapshot_at_once_then_one_each_interval() -> None:
     view = View(OPEN)
-    view.play(0.04, FakeFrame())
+    view.play(0.04, STILL)
     assert view.looked()[0].is_snapshot
-    view.play(14, FakeFrame())
+    view.play(14, STILL)
 
     assert sum(report.is_snapshot for report in view.looked()) == 3
 
 
 def test_a_reconnect_opens_the_gate() -> None:
     view = View(GATED)
-    view.play(20, FakeFrame())
+    view.play(20, STILL)
     view.reports.clear()
 
     view.looker.connected()
-    view.play(0.04, FakeFrame())
+    view.play(0.04, STILL)
 
     assert len(view.looked()) == 1
 
@@ -211,8 +196,8 @@ def test_a_reconnect_opens_the_gate() -> None:
 def test_a_frame_that_cannot_be_coded_costs_no_other_and_is_logged_once_a_minute() -> None:
     view = View(OPEN)
     with capture_logs() as logs:
-        view.play(119, BrokenFrame())
-    view.play(1, FakeFrame())
+        view.play(119, BrokenFrame(picture()))
+    view.play(1, STILL)
 
     assert [line["event"] for line in logs] == ["picture_failed"] * 2
     assert len(view.looked()) == 5
@@ -220,11 +205,7 @@ def test_a_frame_that_cannot_be_coded_costs_no_other_and_is_logged_once_a_minute
 
 
 def test_a_glimpse_that_cannot_be_looked_at_opens_the_stream() -> None:
-    class NoGrey(FakeFrame):
-        def grey(self) -> GreyImage:
-            raise MemoryError
-
     view = View(GATED)
-    view.play(10, FakeFrame())
+    view.play(10, STILL)
 
-    assert view.glimpse(NoGrey())
+    assert view.glimpse(NoGrey(picture()))

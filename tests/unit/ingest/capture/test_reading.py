@@ -38,7 +38,7 @@ class FakeStream:
         self.is_closed = False
         self._error = error
 
-    def events(self) -> Iterator[StreamFrame]:
+    def frames(self) -> Iterator[StreamFrame]:
         for _ in range(3):
             yield StreamFrame(None, None, None, Instant(0, 0.0))  # type: ignore[arg-type]
         if self._error is not None:

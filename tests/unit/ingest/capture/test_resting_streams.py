@@ -121,7 +121,7 @@ def test_a_stream_whose_time_starts_again_goes_on() -> None:
 
 
 def test_what_is_held_back_takes_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ingest.capture.held_packets.MAX_HELD_PACKETS", 10)
+    monkeypatch.setattr("ingest.capture.camera_stream.MAX_HELD_PACKETS", 10)
     watch = watch_stream(video(30))
 
     assert watch.glimpses

@@ -3,20 +3,22 @@
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import cast
 from uuid import UUID
 
 import pytest
 
 from common.records.cameras import CameraConfig
 from common.records.counts import CaptureCounts
-from common.records.frames import Box, FrameKind, FrameMeta, Zone, ZoneKind
+from common.records.frames import FrameKind, FrameMeta, Zone, ZoneKind
 from ingest.capture.messages import EncodedImage, Looked, Moment, Seen
 from ingest.clocks import Instant
-from ingest.frames.pipeline import FramePipeline, PipelineDeps, Snapshot
+from ingest.frames.pipeline import FramePipeline, PipelineDeps
+from ingest.frames.producer import FrameProducer
+from ingest.frames.snapshots import Snapshot, SnapshotUploader
 from ingest.metrics import IngestMetrics
 
 START = Instant(1_800_000_000_000, 5_000.0)
-CHANGED = (Box(x=10, y=20, width=30, height=40),)
 CONFIG = CameraConfig(
     camera_id=UUID(int=1),
     owner_id=UUID(int=2),
@@ -42,7 +44,10 @@ class World:
 
     def services(self) -> PipelineDeps:
         return PipelineDeps(
-            frames=self, snapshots=self, metrics=self.metrics, now=lambda: self.instant
+            frames=cast("FrameProducer", self),
+            snapshots=cast("SnapshotUploader", self),
+            metrics=self.metrics,
+            now=lambda: self.instant,
         )
 
     def pipeline(self) -> FramePipeline:
@@ -75,7 +80,6 @@ class World:
             image=EncodedImage(b"jpeg", 960, 540),
             moves=moves,
             is_snapshot=is_snapshot,
-            changed=CHANGED,
         )
 
     def seen(self, *, is_still: bool, holds_back: bool = False, still: int = 0) -> Seen:
@@ -141,7 +145,6 @@ def test_a_frame_goes_out_with_what_recognition_needs(world: World) -> None:
         min_plate_width_px=30,
         zones=CONFIG.zones,
         counts=CaptureCounts(since_ms=START.unix_ms, sent=1),
-        changed=CHANGED,
     )
 
 

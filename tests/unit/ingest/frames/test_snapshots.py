@@ -11,8 +11,7 @@ from urllib3.exceptions import MaxRetryError
 from common.records.object_keys import snapshot_key
 from common.settings import S3Settings
 from ingest.capture.messages import EncodedImage
-from ingest.frames.pipeline import Snapshot
-from ingest.frames.snapshots import SnapshotUploader
+from ingest.frames.snapshots import Snapshot, SnapshotUploader
 from ingest.metrics import IngestMetrics
 
 OWNER = UUID(int=9)

@@ -7,7 +7,7 @@ from typing import cast
 import pytest
 
 from common.logs import LogFormat
-from common.urls.streams import StreamUrl, StreamUrlRules, parse_stream_url
+from common.urls.streams import StreamUrlRules, parse_stream_url
 from ingest.capture.messages import (
     Adjust,
     Alive,
@@ -17,19 +17,14 @@ from ingest.capture.messages import (
     Ceased,
     Command,
     Configure,
-    Looked,
     LookSettings,
     Lost,
-    MotionTold,
     ReaderSettings,
     Report,
     Running,
-    Seen,
-    Watch,
 )
 from ingest.errors import CaptureErrorCode
-from ingest.processes.capture import Capture
-from ingest.processes.pool import CapturePool
+from ingest.processes.pool import Capture, CapturePool
 from ingest.processes.process import CaptureProcess, ProcessEnd
 
 ADDRESSES = StreamUrlRules(allow_loopback=True)
@@ -47,12 +42,7 @@ SETTINGS = Configure(
     log_format=LogFormat.JSON,
 )
 URL = parse_stream_url("rtsp://127.0.0.1/live", ADDRESSES)
-SMALL_URL = parse_stream_url("rtsp://127.0.0.1/small", ADDRESSES)
 KILLED = ProcessEnd(-9, None)
-
-
-def motion_thread(number: int) -> int:
-    return number + 1000
 
 
 class FakeProcess:
@@ -79,14 +69,6 @@ class FakeProcess:
         self.commands.append(command)
         if isinstance(command, Begin):
             self.say(Running(number=command.number, thread_id=command.number))
-            if command.motion_url is not None and not command.is_motion_barred:
-                self.watch(command.number)
-        if isinstance(command, Watch):
-            self.watch(command.number)
-
-    def watch(self, number: int) -> None:
-        thread_id = motion_thread(number)
-        self.say(Running(number=number, thread_id=thread_id, is_motion=True))
 
     def say(self, report: Report) -> None:
         self._on_report(self, report)
@@ -109,26 +91,10 @@ class Listener:
 
     def __init__(self) -> None:
         self.lost: list[CaptureErrorCode] = []
-        self.motion: list[CaptureErrorCode | None] = []
-        self.connected = self.left = 0
 
-    def on_connected(self, capture: Capture) -> None:
-        self.connected += 1
-
-    def on_looked(self, capture: Capture, looked: Looked) -> None:
-        pass
-
-    def on_seen(self, capture: Capture, seen: Seen) -> None:
-        pass
-
-    def on_left(self, capture: Capture, count: int) -> None:
-        self.left += count
-
-    def on_lost(self, capture: Capture, code: CaptureErrorCode) -> None:
-        self.lost.append(code)
-
-    def on_motion(self, capture: Capture, code: CaptureErrorCode | None) -> None:
-        self.motion.append(code)
+    def __call__(self, capture: Capture, report: Report) -> None:
+        if isinstance(report, Lost):
+            self.lost.append(report.code)
 
 
 class World:
@@ -170,9 +136,9 @@ class World:
             assert time.monotonic() < deadline
             time.sleep(0.001)
 
-    def capture(self, motion_url: StreamUrl | None = None) -> Capture:
+    def capture(self) -> Capture:
         listener = Listener()
-        capture = self.pool.capture("camera", URL, 5, listener, motion_url)
+        capture = self.pool.capture("camera", URL, 5, listener)
         self.listeners[capture.number] = listener
         capture.start()
         self.settle()
@@ -361,54 +327,3 @@ def test_without_room_for_a_process_it_is_tried_again() -> None:
 def _begun(process: FakeProcess, capture: Capture) -> Begin:
     of_it = [c for c in process.commands if isinstance(c, Begin) and c.number == capture.number]
     return of_it[-1]
-
-
-def test_what_is_said_of_a_motion_stream_reaches_its_listener(world: World) -> None:
-    capture = world.capture(SMALL_URL)
-    world.processes[0].say(MotionTold(number=capture.number, fault="OTHER_PICTURE"))
-    world.processes[0].say(MotionTold(number=capture.number, fault=""))
-
-    assert _begun(world.processes[0], capture).motion_url == SMALL_URL
-    assert world.listeners[capture.number].motion == [CaptureErrorCode.OTHER_PICTURE, None]
-
-
-def test_a_motion_stream_that_crashes_its_process_never_stops_the_main_one(world: World) -> None:
-    good, bad = world.capture(), world.capture(SMALL_URL)
-    world.end(world.processes[0], ProcessEnd(-6, motion_thread(bad.number)))
-
-    # Both go on at once, that one alone, and without its motion stream for a while.
-    assert world.where(good) is not world.where(bad)
-    process = world.where(bad)
-    assert _begun(process, bad).is_motion_barred
-    assert world.listeners[bad.number].lost == [CaptureErrorCode.INTERNAL]
-    assert world.listeners[bad.number].motion == [CaptureErrorCode.CRASH]
-    world.pass_seconds(14)
-    assert Watch(number=bad.number) in process.commands
-
-    pauses = []
-    for _ in range(4):
-        world.end(world.where(bad), ProcessEnd(-6, motion_thread(bad.number)))
-        process, begun = world.where(bad), world.seconds
-        while Watch(number=bad.number) not in process.commands:
-            process.say(Alive())
-            world.pass_seconds(1)
-        pauses.append(world.seconds - begun)
-    assert pauses == sorted(pauses)
-    assert pauses[-1] >= 60
-    # Nobody comes into its process before it has proven harmless.
-    assert world.where(world.capture()) is not world.where(bad)
-
-
-def test_where_a_camera_alone_ends_its_process_its_motion_stream_is_left_out_first(
-    world: World,
-) -> None:
-    capture = world.capture(SMALL_URL)
-    world.end(world.processes[0], KILLED)
-
-    assert _begun(world.where(capture), capture).is_motion_barred
-    world.end(world.processes[1], KILLED)
-
-    assert world.listeners[capture.number].lost == [
-        CaptureErrorCode.INTERNAL,
-        CaptureErrorCode.CRASH,
-    ]

@@ -3,10 +3,8 @@
 import numpy as np
 import pytest
 
-from common.records.frames import Box
 from recognition.detection.close_up_detector import CloseUpDetector, deduplicate_detections
 from recognition.detection.detector import Detector
-from recognition.look import Look
 from recognition.models.runtime import Tensor
 from recognition.types import BgrImage, Detection
 from tests.unit.recognition.cards import (
@@ -61,14 +59,6 @@ def test_a_plate_that_fills_the_image_is_found_from_afar(near: tuple[Row, ...]) 
     # 120x40 px of the shrunk image, which has 3 px of grey above: eight times as large.
     assert box(found) == pytest.approx((160, 200, 1120, 520), abs=1)
     assert found.score == pytest.approx(0.8)
-
-
-@pytest.mark.parametrize(("share", "runs"), [(0.5, 1), (0.7, 3)])
-def test_a_narrow_part_shows_no_close_up(share: float, runs: int) -> None:
-    finder, model = looks((NOTHING,), ((80, 48, 120, 40, 0.8),))
-    part = Box(x=0, y=0, width=share * IMAGE.shape[1], height=100)
-    finder.detect_all([IMAGE], [Look(part=part)])
-    assert len(model.inputs) == runs
 
 
 def test_of_one_plate_each_look_has_its_box() -> None:

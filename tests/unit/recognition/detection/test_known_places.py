@@ -1,7 +1,7 @@
 import pytest
 
 from common.records.frames import Box
-from recognition.detection.known_places import is_part_of_known, take_known
+from recognition.detection.known_places import take_known
 from recognition.look import KnownPlate, Look
 from recognition.types import Detection
 
@@ -61,12 +61,3 @@ def test_plates_that_are_each_in_their_own_place_are_not_read() -> None:
     found, known = take_known([plate(405), plate(105), plate(700)], Look(known=places))
     assert found == [plate(700)]
     assert [(one.place, one.box.x) for one in known] == [(0, 105), (1, 405)]
-
-
-@pytest.mark.parametrize(
-    ("piece", "is_part"),
-    [(plate(100, width=60), True), (plate(190, width=60), False)],
-    ids=["of the plate", "beside it"],
-)
-def test_a_piece_of_a_known_plate_lies_in_its_place(piece: Detection, is_part: bool) -> None:
-    assert is_part_of_known(piece, LOOK) is is_part

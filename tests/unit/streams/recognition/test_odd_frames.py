@@ -10,7 +10,7 @@ from common.records.counts import CaptureCounts
 from common.records.frames import Box, FrameKind, FrameMeta
 from common.records.recognitions import FollowedPlate, PlateReading
 from recognition.scene import scene_view
-from streams.recognition.reading.look_plan import LookPlanner
+from streams.recognition.reading.look_plan import plan_look
 from streams.recognition.tracking.state import TrackerState
 from tests.odd_images import noise
 from tests.unit.streams.recognition.builders import OWNER, RULES, START_MS, frame, reading
@@ -26,13 +26,13 @@ FRAMES = 30
 @pytest.mark.parametrize("seed", range(30))
 def test_a_camera_whose_size_changes_is_tracked_without_an_error(seed: int) -> None:
     chance = random.Random(seed)
-    state, planner = TrackerState(), LookPlanner(chance.choice((0, 2_000)), RULES.end_ms)
+    state = TrackerState()
     size, stays = (1920, 1080), Box(x=1900, y=500, width=20, height=0)
     for number in range(FRAMES):
         if chance.random() < 0.2:
             size = chance.choice(list(VIEWS))
             stays = _box(chance, *size)
-        planner.plan(_meta(chance, number, size), state)
+        plan_look(_meta(number, size), state, RULES.end_ms)
         boxes = [stays, *(_box(chance, *size) for _ in range(chance.randrange(2)))]
         texts = ("AB123CD", "AB123CO", "XY987ZW", "A")
         seen = replace(
@@ -49,8 +49,7 @@ def test_a_camera_whose_size_changes_is_tracked_without_an_error(seed: int) -> N
     assert state.last_offset == FRAMES - 1
 
 
-def _meta(chance: random.Random, number: int, size: tuple[int, int]) -> FrameMeta:
-    changed = tuple(_box(chance, *size) for _ in range(chance.randrange(3)))
+def _meta(number: int, size: tuple[int, int]) -> FrameMeta:
     return FrameMeta(
         kind=FrameKind.FRAME,
         camera_id=UUID(int=7),
@@ -60,7 +59,6 @@ def _meta(chance: random.Random, number: int, size: tuple[int, int]) -> FrameMet
         width_px=size[0],
         height_px=size[1],
         counts=CaptureCounts(since_ms=1, sent=number),
-        changed=chance.choice((None, changed)),
     )
 
 

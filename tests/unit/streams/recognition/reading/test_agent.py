@@ -31,7 +31,6 @@ from streams.recognition.reading.agent import POISON_FRAME, FrameRecord, Reading
 from streams.recognition.reading.fair_share import FairShare
 from streams.recognition.reading.frame_store import FrameCache
 from streams.recognition.reading.late_pace import LatePace
-from streams.recognition.reading.look_plan import LookPlanner
 from streams.recognition.reading.ordered_worker import Turn
 from streams.recognition.tracking.state import TrackerState
 from tests.unit.streams.recognition.builders import START_MS, frame, play, reading
@@ -101,7 +100,7 @@ def stage(
         publish=published,
         metrics=RecognitionMetrics(registry),
         fair_share=FairShare(lambda: 0.0, readers=1, is_busy=lambda: False),
-        looks=LookPlanner(2_000, 2_000),
+        track_end_ms=2_000,
         late_pace=LatePace(60_000),
         now_ms=lambda: NOW_MS,
     )
@@ -114,8 +113,6 @@ def record(
     zones: tuple[Zone, ...] = (),
     camera: UUID = CAMERA,
     min_plate_width_px: int = 33,
-    sent: int = 1,
-    changed: tuple[Box, ...] = (),
     **headers: bytes,
 ) -> FrameRecord:
     meta = FrameMeta(
@@ -128,8 +125,7 @@ def record(
         height_px=500,
         min_plate_width_px=min_plate_width_px,
         zones=zones,
-        counts=CaptureCounts(since_ms=1, sent=sent),
-        changed=changed,
+        counts=CaptureCounts(since_ms=1, sent=1),
     )
     return FrameRecord(
         key=b"camera",
@@ -324,43 +320,10 @@ async def test_the_plate_of_a_settled_track_is_followed_where_it_is_expected(
     assert boxes == [(state.tracks[0].name, FOLLOWED)][:expected]
 
 
-async def test_a_frame_in_which_nothing_is_new_is_not_looked_at() -> None:
-    state, _ = play(SETTLED)
-    pool, published, registry = ScriptedPool((), ()), Published(), CollectorRegistry()
-    agent = stage(pool, published, registry=registry, state=state)
-    await agent.handle(record(captured_ms=START_MS + 400, sent=1), turn, keep_room)
-    await agent.handle(record(captured_ms=START_MS + 600, sent=2), turn, keep_room)
-    assert len(pool.asked) == 1
-    # No time of a process is that of the second one.
-    assert registry.get_sample_value("platestream_recognition_frame_seconds_count") == 1
+async def test_the_time_of_a_process_for_a_frame_is_measured() -> None:
+    registry = CollectorRegistry()
+    await stage(ScriptedPool(()), Published(), registry=registry).handle(record(), turn, keep_room)
     assert registry.get_sample_value("platestream_recognition_frame_seconds_sum") == 0.012
-    first, second = (out for _, out in published.records)
-    assert not second.stale
-    assert not second.refused
-    assert [one.track for one in second.followed] == [state.tracks[0].name]
-    assert (second.width_px, second.height_px) == (first.width_px, first.height_px)
-
-
-async def test_a_plate_that_stands_and_is_read_beside_the_part_is_not_told_twice() -> None:
-    state, _ = play(SETTLED)
-    pool, published = ScriptedPool((), (reading("AB123CD", x=100, y=100),)), Published()
-    agent = stage(pool, published, state=state)
-    car = (Box(x=800, y=600, width=100, height=100),)
-    await agent.handle(record(captured_ms=START_MS + 400, sent=1), turn, keep_room)
-    await agent.handle(record(captured_ms=START_MS + 600, sent=2, changed=car), turn, keep_room)
-    _, out = published.records[1]
-    assert [one.text for one in out.readings] == ["AB123CD"]
-    assert out.followed == ()
-
-
-async def test_after_an_image_that_cannot_be_read_all_of_the_next_is_looked_at() -> None:
-    refusal = InvalidInputError("Not such an image.", code="unreadable_image")
-    pool = ScriptedPool((), refusal, ())
-    agent = stage(pool, Published())
-    car = (Box(x=0, y=0, width=100, height=100),)
-    for sent in (1, 2, 3):
-        await agent.handle(record(sent=sent, changed=car), turn, keep_room)
-    assert [look.part is None for look in pool.looks] == [True, False, True]
 
 
 async def test_a_plate_that_is_followed_out_of_the_zones_is_left_out() -> None:

@@ -21,9 +21,7 @@ class Worker:
         self.share = FairShare(lambda: self.now, readers=1, is_busy=lambda: self.is_busy)
         self._clock_error_seconds = clock_error_seconds
         self._read_seconds = 1 / capacity_hz
-        self.looks_every = 1
         """One frame in so many is looked at; the others take no time."""
-        self._admitted = 0
         self.read: Counter[UUID] = Counter()
         self.came: Counter[UUID] = Counter()
         self.worst_age_seconds: dict[UUID, float] = {}
@@ -46,8 +44,7 @@ class Worker:
                 self.came[owner] += 1
                 self.read[owner] += admitted
             if admitted:
-                self._admitted += 1
-                took = 0.0 if self._admitted % self.looks_every else self._read_seconds
+                took = self._read_seconds
                 self.now += took
                 self.share.was_read(1000 * took)
                 if captured >= settled:
@@ -86,15 +83,6 @@ def test_without_the_greedy_owner_all_is_read_again() -> None:
     worker = Worker(capacity_hz=40.0)
     worker.run({A: 240.0, B: 5.0}, begin=0, end=20, settled=1000)
     worker.run({A: 5.0, B: 5.0}, begin=20, end=60, settled=32)
-    assert worker.part_read(A) == worker.part_read(B) == 1.0
-
-
-def test_frames_without_anything_new_are_no_reason_to_leave_others_out() -> None:
-    worker = Worker(capacity_hz=40.0)
-    worker.run({A: 240.0, B: 5.0}, begin=0, end=20, settled=1000)
-    # More than can be looked at, and half of it need not be.
-    worker.looks_every = 2
-    worker.run({A: 50.0, B: 5.0}, begin=20, end=60, settled=32)
     assert worker.part_read(A) == worker.part_read(B) == 1.0
 
 

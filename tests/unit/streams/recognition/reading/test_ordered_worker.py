@@ -17,7 +17,6 @@ from streams.recognition.reading.agent import ReadingAgent
 from streams.recognition.reading.fair_share import FairShare
 from streams.recognition.reading.frame_store import FrameCache
 from streams.recognition.reading.late_pace import LatePace
-from streams.recognition.reading.look_plan import LookPlanner
 from streams.recognition.reading.ordered_worker import OrderedFrameWorker, OrderedTaskPool, Turn
 from streams.runtime.app import Event
 from streams.runtime.guard import Guard
@@ -106,7 +105,7 @@ class Worker:
             publish=topic.publish,
             metrics=RecognitionMetrics(),
             fair_share=FairShare(lambda: 0.0, readers=1, is_busy=lambda: False),
-            looks=LookPlanner(2_000, 2_000),
+            track_end_ms=2_000,
             late_pace=LatePace(60_000),
             now_ms=lambda: START_MS,
         )
