@@ -44,7 +44,7 @@ def _origins(value: object) -> object:
 
 
 class OwnerLimitSettings(DeliveryLimitSettings):
-    """Limits of an owner who has none of their own (``platestream owner limits``)."""
+    """Limits of accounts that have none of their own (``platestream owner limits``)."""
 
     cameras_per_owner: int = Field(1000, ge=1, description="Cameras that one owner may have.")
     frames_per_second_per_owner: int = Field(
@@ -52,27 +52,6 @@ class OwnerLimitSettings(DeliveryLimitSettings):
         ge=1,
         description="Frames a second that one owner's enabled cameras may ask for in all: the sum "
         "of their sampleFps.",
-    )
-    alerts_per_owner: int = Field(200, ge=1, description="Alerts that one owner may have.")
-    webhooks_per_owner: int = Field(50, ge=1, description="Webhooks that one owner may have.")
-    api_keys_per_owner: int = Field(50, ge=1, description="API keys that one owner may have.")
-    people_per_owner: int = Field(
-        100,
-        ge=1,
-        description="People who may log in to one owner's account, those invited included.",
-    )
-    streams_per_owner: int = Field(
-        100,
-        ge=1,
-        le=100_000,
-        description="Streams that one owner may have open at one API process, with all keys and "
-        "sessions together.",
-    )
-    replays_per_owner: int = Field(
-        5,
-        ge=1,
-        description="Replays of past events that may wait to be sent for one owner, one after the "
-        "other.",
     )
     requests_per_minute_per_owner: int = Field(
         1000,
@@ -85,37 +64,6 @@ class OwnerLimitSettings(DeliveryLimitSettings):
         ge=1,
         description="Image calls that one owner may make in a minute, with all keys and sessions "
         "together, unless keys have no limit.",
-    )
-    pictures_per_minute_per_owner: int = Field(
-        12_000,
-        ge=1,
-        description="Pictures (photos, crops, snapshots) that one owner may ask for in a minute, "
-        "with all keys and sessions together, unless keys have no limit.",
-    )
-    image_calls_at_once_per_owner: int = Field(
-        200, ge=1, description="Image calls of one owner that one API process works on at once."
-    )
-    body_mebibytes_per_owner: int = Field(
-        64,
-        ge=16,
-        description="MiB of one owner's request bodies of more than 64 KiB that one API process "
-        "holds at once.",
-    )
-    exports_per_minute_per_owner: int = Field(
-        30,
-        ge=1,
-        description="Exports (`GET /api/recognitions/export`, 100,000 rows each at most) that one "
-        "owner may begin in a minute, with all keys and sessions together.",
-    )
-    exports_at_once_per_owner: int = Field(
-        2, ge=1, description="Exports of one owner that one API process sends at once."
-    )
-    rule_cost_per_owner: int = Field(
-        100_000,
-        ge=1,
-        description="What one owner's enabled alerts may cost in all, in microseconds of a "
-        "processor that the worst plate takes: entries with wildcards or tolerated edits cost "
-        "where many of them begin or end alike, or fit any plate; plates as they are cost nothing.",
     )
 
 

@@ -17,6 +17,9 @@ from common.settings import Fragment
 NEAR_RATIO: Final = 0.8
 """An owner who uses this much of a limit, or more, is named in the metrics."""
 
+ALERT_DESTINATIONS: Final = 100
+"""Deliveries of an account's alerts for one recognition, at each worker of the webhooks stage."""
+
 _NEAR_SECONDS = 600.0
 _NEAR_OWNERS = 200
 
@@ -29,13 +32,6 @@ class DeliveryLimitSettings(Fragment):
         ge=1,
         description="Deliveries that one owner's events of one minute give, at each worker of the "
         "webhooks stage; further ones are recorded as not sent.",
-    )
-    alert_destinations_per_owner: int = Field(
-        100,
-        ge=1,
-        description="Deliveries that one owner's alerts give of one recognition, to webhooks and "
-        "to their own addresses, at each worker of the webhooks stage; further ones are recorded "
-        "as not sent.",
     )
 
 

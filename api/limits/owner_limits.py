@@ -12,7 +12,7 @@ from prometheus_client.registry import Collector
 
 from api.errors import ApiError, ErrorCode
 from api.settings import OwnerLimitSettings
-from common.owner_limits import NearLimits
+from common.owner_limits import ALERT_DESTINATIONS, NearLimits
 
 
 class LimitedCaller(Protocol):
@@ -32,7 +32,7 @@ class LimitedCaller(Protocol):
 
 
 class OwnerLimit(StrEnum):
-    """The limits; each name is that of its setting too, with ``_per_owner`` behind it."""
+    """The limits of an account, by the names that clients see."""
 
     CAMERAS = "cameras"
     FRAMES_PER_SECOND = "frames_per_second"
@@ -55,53 +55,59 @@ class OwnerLimit(StrEnum):
 
 
 @dataclass(frozen=True)
-class _Refusal:
-    """The answer beyond a limit: its code, the limit's unit, and seconds after which to try."""
+class _Rule:
+    """The unit of a limit, its size (None: a setting has it), and the answer beyond it."""
 
-    code: ErrorCode
     unit: str
+    size: int | None = None
+    code: ErrorCode = ErrorCode.LIMIT_REACHED
     retry_after_seconds: int | None = None
 
 
-_COUNT = ErrorCode.LIMIT_REACHED
-
-_REFUSALS: Mapping[OwnerLimit, _Refusal] = {
-    OwnerLimit.CAMERAS: _Refusal(_COUNT, "cameras"),
-    OwnerLimit.FRAMES_PER_SECOND: _Refusal(
-        _COUNT, "frames a second (the sum of sampleFps of its cameras)"
+_RATE = ErrorCode.RATE_LIMITED
+_RULES: Mapping[OwnerLimit, _Rule] = {
+    OwnerLimit.CAMERAS: _Rule("cameras"),
+    OwnerLimit.FRAMES_PER_SECOND: _Rule("frames a second (the sum of sampleFps of its cameras)"),
+    OwnerLimit.ALERTS: _Rule("alerts", 200),
+    OwnerLimit.WEBHOOKS: _Rule("webhooks", 50),
+    OwnerLimit.API_KEYS: _Rule("API keys", 50),
+    OwnerLimit.REQUESTS_PER_MINUTE: _Rule("requests a minute", code=_RATE),
+    OwnerLimit.IMAGE_CALLS_PER_MINUTE: _Rule("image calls a minute", code=_RATE),
+    OwnerLimit.DELIVERIES_PER_MINUTE: _Rule("deliveries a minute", code=_RATE),
+    OwnerLimit.PEOPLE: _Rule("people, those invited included", 100),
+    OwnerLimit.REPLAYS: _Rule("replays that wait to be sent", 5, _RATE, 10),
+    OwnerLimit.PICTURES_PER_MINUTE: _Rule("pictures a minute", 12_000, _RATE),
+    OwnerLimit.EXPORTS_PER_MINUTE: _Rule("exports a minute", 30, _RATE),
+    # Per API process.
+    OwnerLimit.STREAMS: _Rule("open streams", 100, ErrorCode.TOO_MANY_STREAMS, 5),
+    OwnerLimit.IMAGE_CALLS_AT_ONCE: _Rule("image calls at once", 200, _RATE, 1),
+    OwnerLimit.BODY_MEBIBYTES: _Rule("MiB of request bodies at once", 64, _RATE, 2),
+    OwnerLimit.EXPORTS_AT_ONCE: _Rule("exports at once", 2, _RATE, 5),
+    # Enforced by the webhooks stage.
+    OwnerLimit.ALERT_DESTINATIONS: _Rule(
+        "deliveries of alerts for one recognition", ALERT_DESTINATIONS, _RATE
     ),
-    OwnerLimit.ALERTS: _Refusal(_COUNT, "alerts"),
-    OwnerLimit.WEBHOOKS: _Refusal(_COUNT, "webhooks"),
-    OwnerLimit.API_KEYS: _Refusal(_COUNT, "API keys"),
-    OwnerLimit.PEOPLE: _Refusal(_COUNT, "people, those invited included"),
-    OwnerLimit.STREAMS: _Refusal(ErrorCode.TOO_MANY_STREAMS, "open streams", 5),
-    OwnerLimit.REPLAYS: _Refusal(ErrorCode.RATE_LIMITED, "replays that wait to be sent", 10),
-    OwnerLimit.REQUESTS_PER_MINUTE: _Refusal(ErrorCode.RATE_LIMITED, "requests a minute"),
-    OwnerLimit.IMAGE_CALLS_PER_MINUTE: _Refusal(ErrorCode.RATE_LIMITED, "image calls a minute"),
-    OwnerLimit.PICTURES_PER_MINUTE: _Refusal(ErrorCode.RATE_LIMITED, "pictures a minute"),
-    OwnerLimit.IMAGE_CALLS_AT_ONCE: _Refusal(ErrorCode.RATE_LIMITED, "image calls at once", 1),
-    OwnerLimit.BODY_MEBIBYTES: _Refusal(ErrorCode.RATE_LIMITED, "MiB of request bodies at once", 2),
-    OwnerLimit.EXPORTS_PER_MINUTE: _Refusal(ErrorCode.RATE_LIMITED, "exports a minute"),
-    OwnerLimit.EXPORTS_AT_ONCE: _Refusal(ErrorCode.RATE_LIMITED, "exports at once", 5),
-    # These two are held where events are fanned out (streams.webhooks).
-    OwnerLimit.DELIVERIES_PER_MINUTE: _Refusal(ErrorCode.RATE_LIMITED, "deliveries a minute"),
-    OwnerLimit.ALERT_DESTINATIONS: _Refusal(
-        ErrorCode.RATE_LIMITED, "deliveries of alerts for one recognition"
-    ),
-    OwnerLimit.RULE_COST: _Refusal(
-        _COUNT, "units of rule cost (entries of alerts' lists, as far as they are slow to compare)"
+    # Microseconds of CPU time for the worst plate.
+    OwnerLimit.RULE_COST: _Rule(
+        "units of rule cost (entries of alerts' lists, as far as they are slow to compare)", 100_000
     ),
 }
 
+ADJUSTABLE = tuple(_RULES)[:8]
+"""The limits of which an account can have its own size (``platestream owner limits``)."""
+
 
 def installation_limits(settings: OwnerLimitSettings) -> Mapping[OwnerLimit, int]:
-    """Return the limits of owners who have none of their own."""
-    return {limit: getattr(settings, f"{limit}_per_owner") for limit in OwnerLimit}
+    """Return the limits of accounts that have none of their own."""
+    return {
+        limit: rule.size or getattr(settings, f"{limit}_per_owner")
+        for limit, rule in _RULES.items()
+    }
 
 
 def refusal_sentence(limit: OwnerLimit, size: int) -> str:
     """Return the sentence that refuses what would be beyond a limit of ``size``."""
-    return f"The account has reached its limit of {size:,} {_REFUSALS[limit].unit}."
+    return f"The account has reached its limit of {size:,} {_RULES[limit].unit}."
 
 
 class OwnerLimits(Collector):
@@ -118,7 +124,8 @@ class OwnerLimits(Collector):
 
     def size(self, limit: OwnerLimit, own: Mapping[str, int]) -> int:
         """Return the size of a limit for an owner whose own values are ``own``."""
-        return own.get(limit, self._installation[limit])
+        size = self._installation[limit]
+        return own.get(limit, size) if limit in ADJUSTABLE else size
 
     def require(
         self, limit: OwnerLimit, owner_id: UUID, own: Mapping[str, int], wanted: float
@@ -131,11 +138,11 @@ class OwnerLimits(Collector):
         size = self.size(limit, own)
         self.note(limit, owner_id, wanted, size)
         if wanted > size:
-            refusal = _REFUSALS[limit]
+            rule = _RULES[limit]
             raise ApiError(
-                refusal.code,
+                rule.code,
                 refusal_sentence(limit, size),
-                retry_after_seconds=refusal.retry_after_seconds,
+                retry_after_seconds=rule.retry_after_seconds,
             )
 
     def note(self, limit: OwnerLimit, owner_id: UUID, used: float, size: int) -> None:

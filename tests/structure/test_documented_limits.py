@@ -11,11 +11,12 @@ from api.cameras.funnel import MAX_HOURS
 from api.cameras.schemas import MAX_POINTS, MAX_ZONES
 from api.deliveries.service import MAX_REPLAYED
 from api.exports.schemas import MAX_ROWS as MAX_EXPORTED
+from api.limits.owner_limits import OwnerLimit, installation_limits
 from api.middleware.bodies import JSON_BODY_SECONDS
 from api.middleware.connections import WRITE_SECONDS
 from api.pictures.thumbnails import MAX_WIDTH_PX, MIN_WIDTH_PX
 from api.security.credentials import MAX_PASSWORD_CHARACTERS, MIN_PASSWORD_CHARACTERS
-from api.settings import ApiSettings
+from api.settings import ApiSettings, OwnerLimitSettings
 from common.records.webhooks import MAX_HEADERS
 from ingest.probe import PROBE_SECONDS
 from streams.webhooks.settings import WebhooksSettings
@@ -28,6 +29,12 @@ def _default(name: str, settings: type[ApiSettings | WebhooksSettings] = ApiSett
     return f"{settings.model_fields[name].default:,}"
 
 
+def _size(name: str) -> str:
+    """Return the size of a limit of accounts that has no setting."""
+    return f"{_SIZES[OwnerLimit(name)]:,}"
+
+
+_SIZES = installation_limits(OwnerLimitSettings())
 LIMITS = [
     ("api/errors.md", f"{_default('rate_limit_per_minute')} calls a minute for each key"),
     ("api/errors.md", f"{_default('rate_limit_recognize_per_minute')} of them `POST /api/recog"),
@@ -36,19 +43,19 @@ LIMITS = [
         "api/errors.md",
         f"{_default('requests_per_minute_per_owner')} calls per minute, "
         f"{_default('image_calls_per_minute_per_owner')} of them `POST /api/recognize`, and in "
-        f"addition ask for {_default('pictures_per_minute_per_owner')} pictures",
+        f"addition ask for {_size('pictures_per_minute')} pictures",
     ),
     ("api/errors.md", f"at most {_default('cameras_per_owner')} cameras"),
     ("api/errors.md", f"{_default('frames_per_second_per_owner')} frames a second in all"),
-    ("api/errors.md", f"{_default('alerts_per_owner')} alerts"),
-    ("api/errors.md", f"{_default('webhooks_per_owner')} webhooks"),
-    ("api/errors.md", f"{_default('api_keys_per_owner')} API keys"),
-    ("api/errors.md", f"{_default('people_per_owner')} people"),
-    ("api/errors.md", f"{_default('streams_per_owner')} open streams"),
+    ("api/errors.md", f"{_size('alerts')} alerts"),
+    ("api/errors.md", f"{_size('webhooks')} webhooks"),
+    ("api/errors.md", f"{_size('api_keys')} API keys"),
+    ("api/errors.md", f"{_size('people')} people"),
+    ("api/errors.md", f"{_size('streams')} open streams"),
     ("api/errors.md", f"{_default('deliveries_per_minute_per_owner')} deliveries"),
-    ("api/errors.md", f"its alerts {_default('alert_destinations_per_owner')} for one"),
-    ("api/errors.md", f"at most {_default('image_calls_at_once_per_owner')} image calls"),
-    ("api/errors.md", f"at most {_default('body_mebibytes_per_owner')} MiB"),
+    ("api/errors.md", f"its alerts {_size('alert_destinations')} for one"),
+    ("api/errors.md", f"at most {_size('image_calls_at_once')} image calls"),
+    ("api/errors.md", f"at most {_size('body_mebibytes')} MiB"),
     ("api/errors.md", f"{_default('api_body_mebibytes')} MiB, of calls"),
     ("api/errors.md", f"{_default('rate_limit_log_in_per_minute')} a minute for each address"),
     ("api/errors.md", f"{_default('api_max_connections')} connections"),
@@ -79,12 +86,12 @@ LIMITS = [
     ("webhooks.md", f"{_default('webhook_switch_off_failures', WebhooksSettings)} failed attempts"),
     ("api/recognitions.md", f"1 to {MAX_EXPORTED:,} rows"),
     ("api/recognitions.md", f"({MIN_WIDTH_PX} to {MAX_WIDTH_PX})"),
-    ("api/recognitions.md", f"{_default('exports_per_minute_per_owner')} exports in a minute"),
-    ("api/recognitions.md", f"have {_default('exports_at_once_per_owner')} at once"),
+    ("api/recognitions.md", f"{_size('exports_per_minute')} exports in a minute"),
+    ("api/recognitions.md", f"have {_size('exports_at_once')} at once"),
     ("api/people.md", f"for {_default('invitation_hours')} hours"),
     ("api/people.md", f"({MIN_PASSWORD_CHARACTERS} to {MAX_PASSWORD_CHARACTERS:,} characters"),
     ("api/authentication.md", f"and {JSON_BODY_SECONDS:g} s to come"),
-    ("api/authentication.md", f"at most {_default('api_keys_per_owner')} keys"),
+    ("api/authentication.md", f"at most {_size('api_keys')} keys"),
     ("api/audit.md", f"({_default('audit_retention_days')}, at least 30)"),
 ]
 

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from cachetools import LRUCache
 
-from common.owner_limits import DeliveryLimitSettings, NearLimits
+from common.owner_limits import ALERT_DESTINATIONS, DeliveryLimitSettings, NearLimits
 from common.records.deliveries import Delivery
 
 _MINUTE_MS = 60_000
@@ -19,7 +19,7 @@ _COUNTS = 20_000
 
 
 class DeliveryLimit(StrEnum):
-    """The limits; each name is that of its setting too, with ``_per_owner`` behind it."""
+    """The limits of an account's deliveries."""
 
     PER_MINUTE = "deliveries_per_minute"
     ALERT_DESTINATIONS = "alert_destinations"
@@ -53,10 +53,8 @@ class DeliveryBudget:
         own_limits: Callable[[UUID], Mapping[str, int]],
         near: NearLimits,
     ) -> None:
-        """``own_limits`` returns those of an owner's own; the settings hold for the others."""
-        self._installation = {
-            limit: int(getattr(settings, f"{limit}_per_owner")) for limit in DeliveryLimit
-        }
+        """``own_limits`` returns the limits of an account's own, before those of the settings."""
+        self._per_minute = settings.deliveries_per_minute_per_owner
         self._own_limits = own_limits
         self._near = near
         self._counts: LRUCache[Hashable, int] = LRUCache(_COUNTS)
@@ -88,7 +86,9 @@ class DeliveryBudget:
         found = _Allowance(wanted, DeliveryLimit.PER_MINUTE, 0)
         keys = _keys(event)
         for limit, key in keys.items():
-            size = own.get(limit.value, self._installation[limit])
+            size = ALERT_DESTINATIONS
+            if limit is DeliveryLimit.PER_MINUTE:
+                size = own.get(limit.value, self._per_minute)
             used = self._counts.get(key, 0)
             self._near.note_peak(limit.value, owner, used + wanted, size)
             if size - used < found.count:

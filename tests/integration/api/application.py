@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
+from unittest.mock import patch
 from uuid import UUID
 
 import httpx
@@ -59,6 +60,7 @@ from api.exports.service import ExportStore
 from api.health.installation import InstallationWatch
 from api.health.service import Health
 from api.limits.limiter import LimitRules
+from api.limits.owner_limits import OwnerLimit, installation_limits
 from api.live.recent import RecentRecognitions
 from api.live.topics import TopicCaches
 from api.recognitions.service import RecognitionStore
@@ -87,10 +89,6 @@ _SETTINGS = {
     "camera_status_stale_seconds": 30,
     "cameras_per_owner": PER_OWNER,
     "frames_per_second_per_owner": 100,
-    "alerts_per_owner": PER_OWNER,
-    "webhooks_per_owner": PER_OWNER,
-    "api_keys_per_owner": PER_OWNER,
-    "people_per_owner": PER_OWNER,
     "smtp_encryption": "none",
     "smtp_from": "Gate <gate@platestream.example>",
     "public_url": "https://plates.example.com",
@@ -98,12 +96,15 @@ _SETTINGS = {
     "recognition_timeout_seconds": 2.5,
     "stream_heart_beat_seconds": 15,
     "streams_per_key": 3,
-    "streams_per_owner": 5,
     "streams_per_process": 20,
-    "replays_per_owner": 3,
-    "body_mebibytes_per_owner": BODY_MEBIBYTES,
-    "image_calls_at_once_per_owner": IMAGE_CALLS_AT_ONCE,
-    "exports_per_minute_per_owner": EXPORTS_PER_MINUTE,
+}
+_SIZES = {
+    **dict.fromkeys((OwnerLimit.ALERTS, OwnerLimit.WEBHOOKS, OwnerLimit.API_KEYS), PER_OWNER),
+    OwnerLimit.PEOPLE: PER_OWNER,
+    OwnerLimit.STREAMS: 5,
+    OwnerLimit.REPLAYS: 3,
+    OwnerLimit.BODY_MEBIBYTES: BODY_MEBIBYTES,
+    OwnerLimit.EXPORTS_PER_MINUTE: EXPORTS_PER_MINUTE,
 }
 NOW_MS = 1_790_000_000_000
 PASSWORD = "a password of a test"
@@ -367,6 +368,8 @@ class Options:
     feeds_streams: bool = False
     more: Mapping[str, object] = field(default_factory=dict)
     """Settings of one test's own."""
+    sizes: Mapping[OwnerLimit, int] = field(default_factory=dict)
+    """Limits without a setting, of one test's own."""
     now_ms: Callable[[], int] = lambda: NOW_MS
 
     def settings(self, secret_keys: str) -> ApiSettings:
@@ -420,22 +423,23 @@ async def running_application(
     ping = _is_fed if options.feeds_streams else _is_not_fed
     caches = TopicCaches(CameraStatusCache(), WebhookStatusCache(), RecentRecognitions(1000), ping)
     images = ImageStore(options.s3 or s3_settings_of_nothing())
-    services = build_services(
-        options.settings(secret_keys),
-        AppDependencies(
-            database=database,
-            repositories=options.repositories(),
-            caches=caches,
-            images=images,
-            photos=options.photos or images,
-            reader=options.reader or stand_in,
-            resolver=resolver,
-            shared_limits=None,
-            erase_plate=options.erase_plate,
-            health=Health({"postgres": database.ping}, None, options.installation),
-            now_ms=options.now_ms,
-        ),
+    settings = options.settings(secret_keys)
+    sizes = {**installation_limits(settings), **_SIZES, **options.sizes}
+    outside = AppDependencies(
+        database=database,
+        repositories=options.repositories(),
+        caches=caches,
+        images=images,
+        photos=options.photos or images,
+        reader=options.reader or stand_in,
+        resolver=resolver,
+        shared_limits=None,
+        erase_plate=options.erase_plate,
+        health=Health({"postgres": database.ping}, None, options.installation),
+        now_ms=options.now_ms,
     )
+    with patch("api.container.installation_limits", return_value=sizes):
+        services = build_services(settings, outside)
     async with _started(services, images) as app:
         yield Application(
             app, database, stand_in, services, SecretBox(secret_keys), resolver, caches

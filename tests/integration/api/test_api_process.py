@@ -67,7 +67,6 @@ class ApiProcess:
             "PLATESTREAM_RECOGNITION_TIMEOUT_SECONDS": "10",
             "PLATESTREAM_RATE_LIMIT_PER_MINUTE": "0",
             "PLATESTREAM_RATE_LIMIT_RECOGNIZE_PER_MINUTE": "0",
-            "PLATESTREAM_IMAGE_CALLS_AT_ONCE_PER_OWNER": "200",
             **(settings or {}),
         }
         program = Program(name="api", command=(sys.executable, "-m", "api"))
@@ -282,8 +281,7 @@ async def test_an_idle_connection_is_kept_as_long_as_the_setting_says(
 async def test_uploads_that_stall_take_little_memory_and_keep_nobody_out(
     api_database: DatabaseSettings, caller: Caller, database: Database, tmp_path: Path
 ) -> None:
-    settings = {"PLATESTREAM_BODY_MEBIBYTES_PER_OWNER": "16"}
-    api = ApiProcess(api_database, tmp_path, settings)
+    api = ApiProcess(api_database, tmp_path)
     greedy = await _new_caller(database)
     async with api.running(caller) as client:
         assert (await _recognize(client)).status_code == 200

@@ -83,12 +83,12 @@ def test_an_owner_may_have_limits_of_its_own() -> None:
     before = _run("owner", "limits", *OWNER)
     assert (before["own"], before["limits"]["cameras"]) == ({}, 1000)
 
-    changed = _run("owner", "limits", *OWNER, "--set", "cameras=20", "--set", "streams=3")
-    assert changed["own"] == {"cameras": 20, "streams": 3}
+    changed = _run("owner", "limits", *OWNER, "--set", "cameras=20", "--set", "alerts=3")
+    assert changed["own"] == {"cameras": 20, "alerts": 3}
     assert changed["limits"] == before["limits"] | changed["own"]
     assert _run("owner", "limits", *OWNER) == changed
 
-    assert _run("owner", "limits", *OWNER, "--unset", "cameras")["own"] == {"streams": 3}
+    assert _run("owner", "limits", *OWNER, "--unset", "cameras")["own"] == {"alerts": 3}
 
 
 def test_the_stages_are_told_of_an_owners_own_limits(api_database: DatabaseSettings) -> None:
@@ -139,7 +139,8 @@ def test_the_audit_log_tells_what_the_operator_did(api_database: DatabaseSetting
         ("cameras=-3", "a whole number from 1"),
         ("cameras=1e9", "a whole number from 1"),
         ("cameras=99999999999", "a whole number from 1"),
-        ("elephants=3", "unknown limit elephants; known: cameras,"),
+        ("elephants=3", "unknown limit elephants; known: alerts,"),
+        ("people=3", "unknown limit people; known: alerts,"),
     ],
 )
 def test_a_limit_that_makes_no_sense_changes_nothing(size: str, sentence: str) -> None:

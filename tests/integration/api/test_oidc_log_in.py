@@ -17,6 +17,7 @@ from api.db.people_tables import LoginSession
 from api.erasure.service import end_account
 from api.errors import Dependency, DependencyUnavailableError
 from api.limits.limiter import FailedAuthentications
+from api.limits.owner_limits import OwnerLimit
 from api.oidc.service import OidcLogIn
 from api.security.permissions import Role
 from deploy.local.ports import free_ports
@@ -298,10 +299,9 @@ async def test_strangers_join_an_account_that_is_named_and_nobody_has_a_password
         **oidc_provider.settings,
         "oidc_join_account": owner.email,
         "password_log_in": False,
-        "people_per_owner": 2,
     }
     async with (
-        running_application(database, Options(more=more)) as joining,
+        running_application(database, Options(more=more, sizes={OwnerLimit.PEOPLE: 2})) as joining,
         browser_of(joining) as browser,
     ):
         ways = (await browser.get("/api/session/ways")).json()

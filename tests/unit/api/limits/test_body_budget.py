@@ -80,8 +80,6 @@ def test_an_owner_with_many_keys_has_a_bound() -> None:
         assert refused.value.code is ErrorCode.RATE_LIMITED
         with bodies.of_caller(caller("a stranger's"), 2 * MIB):
             assert bodies.held_bytes == 4 * MIB
-    with bodies.of_caller(caller("first", "owner", {"body_mebibytes": 3}), 3 * MIB):
-        assert bodies.held_bytes == 3 * MIB
 
 
 def test_callers_without_a_credential_have_a_part() -> None:

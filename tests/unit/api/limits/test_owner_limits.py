@@ -32,14 +32,16 @@ def test_each_limit_has_a_setting_and_a_sentence() -> None:
             limits.require(limit, OWNER, {}, size + 1)
 
 
-def test_an_own_limit_goes_before_the_installations() -> None:
-    limits = endless_limits(cameras=2)
+def test_an_own_limit_goes_before_the_installations_where_it_can_be_adjusted() -> None:
+    limits = endless_limits(cameras=2, people=2)
     with pytest.raises(ApiError) as refused:
         limits.require(OwnerLimit.CAMERAS, OWNER, {}, 3)
     assert refused.value.code is ErrorCode.LIMIT_REACHED
 
     limits.require(OwnerLimit.CAMERAS, OWNER, {"cameras": 3}, 3)
     limits.require(OwnerLimit.CAMERAS, OWNER, {"alerts": 1}, 2)
+    with pytest.raises(ApiError):
+        limits.require(OwnerLimit.PEOPLE, OWNER, {"people": 3}, 3)
 
 
 def test_an_owner_near_a_limit_is_shown_for_ten_minutes() -> None:

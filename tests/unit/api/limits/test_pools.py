@@ -110,7 +110,7 @@ POOLS: Sequence[Pool] = (
     Pool("api/cameras/probe.py", "Semaphore", "camera tests", "owner: one for each"),
     Pool("api/container.py", "BodyBudget", "request bodies", "owner or network: free share"),
     Pool("api/container.py", "CameraProbe", "camera tests", "owner: one; so many owners fill all"),
-    Pool("api/container.py", "Exports", "exports", "owner: exports_at_once_per_owner"),
+    Pool("api/container.py", "Exports", "exports", "owner: 2"),
     Pool("api/live/service.py", "StreamSlots", "live streams", "owner: free share"),
     # Inside of a pool that callers fill.
     Pool("api/limits/fair_threads.py", "FairTurns", "each FairThreads above", "caller"),

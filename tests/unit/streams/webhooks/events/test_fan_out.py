@@ -33,6 +33,7 @@ from common.records.webhooks import EventName
 from common.secrets import SecretBox
 from streams.runtime.alert_book import AlertBook
 from streams.runtime.app import Event
+from streams.webhooks.events import delivery_budget
 from streams.webhooks.events.delivery_budget import DeliveryBudget
 from streams.webhooks.events.fan_out import FanOut, FanOutTopics, trigger_deliveries
 from streams.webhooks.events.subscription_cache import SubscriptionCache
@@ -237,9 +238,12 @@ async def test_without_a_server_there_is_no_delivery_by_email() -> None:
     assert topics.attempts == []
 
 
-async def test_what_is_beyond_a_limit_is_recorded_once_for_each_event() -> None:
+async def test_what_is_beyond_a_limit_is_recorded_once_for_each_event(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(delivery_budget, "ALERT_DESTINATIONS", 5)
     topics = Topics()
-    fan_out = topics.fan_out(SubscriptionCache(BOX), alert_destinations=5)
+    fan_out = topics.fan_out(SubscriptionCache(BOX))
     triggers = [(published(n), trigger_of(n, addresses=4)) for n in range(3)]
     await fan_out.publish_triggers(triggers)
     assert len(topics.deliveries) == 5
@@ -278,9 +282,10 @@ async def test_the_limit_of_a_minute_counts_when_things_happened_and_by_owner() 
     assert subscriptions.own_limits(OWNER) == {}
 
 
-async def test_what_comes_again_counts_once() -> None:
+async def test_what_comes_again_counts_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(delivery_budget, "ALERT_DESTINATIONS", 5)
     topics = Topics()
-    fan_out = topics.fan_out(SubscriptionCache(BOX), alert_destinations=5)
+    fan_out = topics.fan_out(SubscriptionCache(BOX))
     batch = [(published(1), trigger_of(1, addresses=4))]
     topics.failing = True
     for _ in range(3):
