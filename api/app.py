@@ -21,7 +21,6 @@ from api.docs import routes as docs_routes
 from api.erasure import routes as erasure_routes
 from api.exports import routes as exports_routes
 from api.health import routes as health_routes
-from api.health.schemas import readiness_body
 from api.health.service import Health
 from api.imports import routes as imports_routes
 from api.live import routes as live_routes
@@ -102,7 +101,7 @@ def create_app(
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with open_services() as services:
             app.state.services = services
-            app.state.services_by_type = services.by_type()
+            app.state.services_by_type = {type(each): each for each in vars(services).values()}
             for collector in (services.owner_limits, services.audit_notes, services.quiet_cameras):
                 app.state.metrics.include(collector)
             app.state.pages.start(partial(_readiness, services.health))
@@ -139,4 +138,4 @@ def create_app(
 
 
 async def _readiness(health: Health) -> dict[str, object]:
-    return readiness_body(await health.readiness())
+    return health_routes.readiness_body(await health.readiness())

@@ -1,48 +1,52 @@
 """Puts an application together from its settings, and takes it down again."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
-from typing import get_type_hints
 
-from api.adapters.background import Sweeper, all_well, cancelled
 from api.adapters.clickhouse import ClickHouseStore
 from api.adapters.image_store import ImageStore
-from api.adapters.outbound import HostResolver, OutboundGate, Resolver
+from api.adapters.outbound import HostResolver, OutboundGate
+from api.adapters.sweeper import Sweeper
 from api.alerts.insight import AlertInsight
 from api.alerts.repository import AlertRepository
-from api.alerts.service import Alerts, TriggerHistory, TriggerStore
-from api.analytics.service import Analytics, TrafficStore
+from api.alerts.service import Alerts, TriggerHistory
+from api.analytics.service import Analytics
 from api.api_keys.service import ApiKeys
 from api.audit.service import AuditLog
-from api.cameras.funnel import CameraFunnels
+from api.cameras.funnel import CameraFunnels, QuietCameras
 from api.cameras.probe import CameraProbe
-from api.cameras.quiet import CameraHourStore, QuietCameras
-from api.cameras.service import Cameras, camera_rules
+from api.cameras.service import Cameras
+from api.cameras.status_cache import CameraStatusCache
 from api.cameras.stream_vault import StreamVault
 from api.credits.service import Credits
 from api.db.database import Database
 from api.db.engine import database_url
-from api.deliveries.of_recognition import RecognitionDeliveries
 from api.deliveries.samples import SampleMaker
-from api.deliveries.service import AlertDeliveries, Deliveries, DeliveryStore
-from api.erasure.images import ErasedImageNotes, ErasedImageRemoval, ImageRetention
+from api.deliveries.service import Deliveries
+from api.erasure.images import ErasedImageRemoval, ImageRetention, SnapshotRemoval
 from api.erasure.jobs import ErasePlate, ErasureJobs
 from api.erasure.service import erase_stored_plate
-from api.erasure.sweeps import ErasureList, ErasureWatch, SnapshotRemoval
-from api.exports.service import Exports, ExportStore
+from api.exports.service import Exports
 from api.health.operators import Operators
-from api.health.service import Check, Health, watched_health
+from api.health.service import (
+    Check,
+    Health,
+    InstallationWatch,
+    disk_rooms,
+    disk_warnings,
+)
 from api.imports.service import TableImports
 from api.limits.body_budget import BodyBudget, body_bounds
 from api.limits.limiter import FailedAuthentications, RateLimiter, limit_rules
 from api.limits.owner_limits import OwnerLimits, installation_limits
 from api.limits.storage import LimitStore, SharedLimitStore
-from api.live.service import LiveRecognitions, live_recognitions
-from api.live.topics import TopicCaches, followed_topics
+from api.live.feed import RecognitionFeed
+from api.live.recent import RecentRecognitions
+from api.live.service import ErasureWatch, LiveRecognitions, StreamSlots
 from api.oidc.service import OidcLogIn
 from api.paging.cursor import CursorSealer
 from api.people.invitations import Invitations, invitation_rules
@@ -50,10 +54,9 @@ from api.people.service import People
 from api.pictures.service import Pictures
 from api.pictures.thumbnails import Thumbnails
 from api.recognitions.corrections import Corrections
-from api.recognitions.service import Recognitions, RecognitionStore
-from api.recognize.models import ImageReader, PhotoStore
-from api.recognize.readers import RecognizerEngine
-from api.recognize.service import ImageRecognition, image_recognition
+from api.recognitions.service import Recognitions
+from api.recognize.readers import ImageReader, RecognizerEngine, fair_reader
+from api.recognize.service import ImageRecognition, image_lease
 from api.security.authentication import Authenticator
 from api.security.client_address import PublicAccess
 from api.security.devices import Devices
@@ -64,104 +67,171 @@ from api.sessions.ways import log_in_ways
 from api.settings import ApiSettings
 from api.trail.notes import AuditNotes
 from api.trail.plates import PlateHashes
-from api.validation.fields import ValidationRules, operator_rules
+from api.validation.fields import operator_rules
 from api.webhooks.disabled_email import DisabledWebhookEmail
 from api.webhooks.repository import WebhookRepository
 from api.webhooks.service import Webhooks
-from common.kafka.tailer import TopicTailer, stop_tailers
+from api.webhooks.status_cache import WebhookStatusCache
+from common.kafka.compacted import CompactedTopicReader
+from common.kafka.stage_progress import stage_progress
+from common.kafka.tailer import stop_tailers
+from common.records.cameras import CameraStatus
+from common.records.deliveries import WebhookStatus
+from common.records.topics import CAMERA_STATUS, WEBHOOK_STATUS
 from common.secrets import SecretBox
 from common.timestamps import now_ms
-
-
-@dataclass(frozen=True)
-class Repositories:
-    """The searchable stores: ClickHouse for all of them, in the service."""
-
-    recognitions: RecognitionStore
-    exports: ExportStore
-    traffic: TrafficStore
-    camera_hours: CameraHourStore
-    triggers: TriggerStore
-    deliveries: DeliveryStore
-    erasures: ErasureList
-    erased_images: ErasedImageNotes
 
 
 @dataclass(frozen=True)
 class AppDependencies:
     """Everything outside of the services. ``now_ms`` is the wall clock (Unix ms, UTC).
 
-    Without ``shared_limits`` this process counts alone.
+    ``ping_recognitions`` raises while ``recent`` is not being fed. Without ``shared_limits`` this
+    process counts alone.
     """
 
     database: Database
-    repositories: Repositories
-    caches: TopicCaches
+    store: ClickHouseStore
     images: ImageStore
-    photos: PhotoStore
     reader: ImageReader
-    resolver: Resolver
+    resolver: HostResolver
+    camera_statuses: CameraStatusCache
+    webhook_statuses: WebhookStatusCache
+    recent: RecentRecognitions
+    ping_recognitions: Callable[[], Awaitable[None]]
     shared_limits: LimitStore | None
     erase_plate: ErasePlate
     health: Health
     now_ms: Callable[[], int]
 
 
-@dataclass(frozen=True)
 class Services:
-    """The application's own objects."""
+    """The application's own objects, which routes ask for by type."""
 
-    authenticator: Authenticator
-    limiter: RateLimiter
-    owner_limits: OwnerLimits
-    body_budget: BodyBudget
-    cursors: CursorSealer
-    recognitions: Recognitions
-    corrections: Corrections
-    exports: Exports
-    pictures: Pictures
-    live: LiveRecognitions
-    image_recognition: ImageRecognition
-    credits: Credits
-    cameras: Cameras
-    camera_probe: CameraProbe
-    camera_funnels: CameraFunnels
-    quiet_cameras: QuietCameras
-    alerts: Alerts
-    alert_deliveries: AlertDeliveries
-    alert_insight: AlertInsight
-    table_imports: TableImports
-    api_keys: ApiKeys
-    sessions: Sessions
-    devices: Devices
-    own_account: OwnAccount
-    oidc_log_in: OidcLogIn
-    people: People
-    invitations: Invitations
-    webhooks: Webhooks
-    deliveries: Deliveries
-    recognition_deliveries: RecognitionDeliveries
-    analytics: Analytics
-    audit_log: AuditLog
-    audit_notes: AuditNotes
-    images: ImageStore
-    image_retention: ImageRetention
-    snapshot_removal: SnapshotRemoval
-    erasure_watch: ErasureWatch
-    erased_images: ErasedImageRemoval
-    erasure_jobs: ErasureJobs
-    health: Health
-    operators: Operators
-    rules: ValidationRules
-    access: PublicAccess
+    def __init__(self, settings: ApiSettings, outside: AppDependencies) -> None:
+        """Create them; nothing is started or called."""
+        keys = settings.secret_key.get_secret_value()
+        box, hashes, self.cursors = SecretBox(keys), PlateHashes(keys), CursorSealer(keys)
+        database, store, now = outside.database, outside.store, outside.now_ms
+        self.images = images = outside.images
+        self.health = outside.health
+        self.rules = operator_rules(settings)
+        self.access = PublicAccess(settings.trusted_proxies, settings.public_url)
 
-    def by_type(self) -> dict[type, object]:
-        """Return all of them by the types under which routes ask for them."""
-        return {kind: getattr(self, name) for name, kind in get_type_hints(type(self)).items()}
+        # Limits
+        self.owner_limits = limits = OwnerLimits(installation_limits(settings))
+        self.limiter = RateLimiter(limit_rules(settings), limits, outside.shared_limits)
+        self.body_budget = BodyBudget(body_bounds(settings), limits)
+
+        # Who calls
+        self.audit_notes = notes = AuditNotes(database, hashes)
+        self.authenticator = Authenticator(
+            database,
+            FailedAuthentications(
+                settings.rate_limit_failed_authentications_per_minute, outside.shared_limits
+            ),
+            unknown_concurrency=max(1, settings.api_database_connections // 4),
+        )
+        self.devices = Devices(box)
+        self.sessions = Sessions(
+            database,
+            self.authenticator,
+            LoginAttempts(attempt_rules(settings), outside.shared_limits),
+            self.devices,
+            limits,
+            notes,
+            log_in_ways(settings),
+            lifetime=timedelta(hours=settings.session_hours),
+        )
+        # Apart from those of keys: programs whose key was revoked keep nobody from logging in.
+        failures = self.authenticator.failures.apart("failed-log-in")
+        self.oidc_log_in = OidcLogIn(settings, self.sessions, box, failures, limits, notes)
+        self.own_account = OwnAccount(self.sessions)
+        self.people = People(database, self.authenticator)
+        self.invitations = Invitations(
+            database, self.sessions, failures, limits, invitation_rules(settings)
+        )
+        self.api_keys = ApiKeys(database, self.authenticator, limits)
+        self.operators = Operators(database, settings.operator_accounts)
+        self.audit_log = AuditLog(
+            database, self.cursors, hashes, settings.audit_retention_days, now
+        )
+
+        # Recognitions
+        retention = timedelta(days=settings.image_retention_days) or None
+        self.recognitions = Recognitions(
+            store, database, images, self.cursors, image_retention=retention
+        )
+        correctable = timedelta(days=settings.recognition_retention_days)
+        self.corrections = Corrections(
+            database, self.recognitions, self.cursors, hashes, correctable, now
+        )
+        self.exports = Exports(store, self.recognitions, limits, self.limiter, database)
+        self.pictures = Pictures(self.recognitions, outside.recent, images, Thumbnails())
+        self.erasure_watch = ErasureWatch(store, outside.recent)
+        slots = StreamSlots(
+            limits, per_credential=settings.streams_per_key, in_all=settings.streams_per_process
+        )
+        self.live = LiveRecognitions(
+            outside.recent,
+            outside.ping_recognitions,
+            self.erasure_watch,
+            slots,
+            box,
+            now,
+            heart_beat_seconds=settings.stream_heart_beat_seconds,
+        )
+        self.analytics = Analytics(database, store, now)
+        self.credits = Credits(database)
+        self.image_recognition = ImageRecognition(
+            database,
+            fair_reader(outside.reader, settings),
+            images,
+            limits,
+            lease=image_lease(settings),
+            demo_enabled=settings.demo_enabled,
+        )
+
+        # Cameras
+        self.cameras = Cameras(
+            database,
+            outside.camera_statuses,
+            StreamVault(self.rules.streams, box),
+            limits,
+            now,
+            take_seconds=settings.camera_take_seconds,
+            stale_seconds=settings.camera_status_stale_seconds,
+            sample_fps=settings.ingest_sample_fps,
+            price=settings.camera_subscription_credits,
+        )
+        self.camera_probe = CameraProbe(settings)
+        self.camera_funnels = CameraFunnels(store, now)
+        self.quiet_cameras = QuietCameras(store, now, max_cameras=settings.metrics_cameras)
+
+        # Alerts, webhooks
+        alerts, webhooks = AlertRepository(box, hashes), WebhookRepository(box)
+        gate = OutboundGate(outside.resolver, self.rules.outbound)
+        sends_email = bool(settings.smtp_host)
+        self.alerts = Alerts(
+            database, alerts, gate, TriggerHistory(store), limits, sends_email=sends_email
+        )
+        self.alert_insight = AlertInsight(database, alerts, store, limits)
+        self.table_imports = TableImports()
+        mail = DisabledWebhookEmail(settings)
+        self.webhooks = Webhooks(database, webhooks, gate, outside.webhook_statuses, limits, mail)
+        self.deliveries = Deliveries(
+            database, webhooks, alerts, store, SampleMaker(box), limits, now
+        )
+
+        # Erasure, retention
+        self.erasure_jobs = ErasureJobs(database, outside.erase_plate, now)
+        self.erased_images = ErasedImageRemoval(store, images)
+        self.image_retention = ImageRetention(images, retention, now)
+        self.snapshot_removal = SnapshotRemoval(database, images, now)
 
     def sweepers(self) -> tuple[Sweeper, ...]:
-        """Return the sweepers, each of which runs beside the others."""
-        sweeps = (
+        """Return the sweepers, which run concurrently."""
+        one_after_the_other = (
             self.cameras.sweep,
             self.corrections.sweep,
             self.cameras.renew,
@@ -175,19 +245,18 @@ class Services:
             self.audit_log.sweep,
         )
         alone = (self.erasure_watch, self.erasure_jobs, self.audit_notes, self.quiet_cameras)
-        return (Sweeper(sweeps), *(Sweeper((each.sweep,)) for each in alone))
+        return (Sweeper(one_after_the_other), *(Sweeper((each.sweep,)) for each in alone))
 
     async def close(self) -> None:
         """Let what is under way in the background end."""
-        closing = (self.authenticator, self.sessions, self.alerts, self.alert_insight)
-        for service in (
-            *closing,
-            self.table_imports,
-            self.oidc_log_in,
-            self.pictures,
-            self.audit_notes,
-        ):
-            await service.close()
+        await self.authenticator.close()
+        await self.sessions.close()
+        await self.alerts.close()
+        await self.alert_insight.close()
+        await self.table_imports.close()
+        await self.oidc_log_in.close()
+        await self.pictures.close()
+        await self.audit_notes.close()
 
 
 def check_settings(settings: ApiSettings) -> None:
@@ -209,157 +278,78 @@ async def open_services(settings: ApiSettings) -> AsyncIterator[Services]:
     """
     # Left in the reverse order: first the callers, then what they call.
     async with AsyncExitStack() as stack:
-        tailers, caches = followed_topics(settings)
-        engine = RecognizerEngine(settings)
-        services = build_services(settings, _dependencies(settings, stack, tailers, caches, engine))
+        database = Database(settings, pool_size=settings.api_database_connections)
+        stack.callback(database.close)
+        images = ImageStore(settings)
+        stack.callback(images.close)
+        resolver = HostResolver()
+        stack.callback(resolver.close)
+        store = ClickHouseStore(settings, searches_at_once=settings.api_searches_at_once)
+        stack.push_async_callback(store.close)
+        shared_limits = None
+        if (url := settings.rate_limit_store_url) is not None:
+            shared_limits = SharedLimitStore(url)
+            stack.push_async_callback(shared_limits.close)
+
+        cameras, webhooks = CameraStatusCache(), WebhookStatusCache()
+        recent = RecentRecognitions(settings.stream_memory_records)
+        camera_feed = CompactedTopicReader(
+            settings, CAMERA_STATUS, CameraStatus, cameras.post, client="api-camera-status"
+        )
+        webhook_feed = CompactedTopicReader(
+            settings, WEBHOOK_STATUS, WebhookStatus, webhooks.post, client="api-webhook-status"
+        )
+        feed = RecognitionFeed(settings, recent)
+
+        async def ping_kafka() -> None:
+            await camera_feed.ping()
+            await feed.ping()
+
+        engine, folders = RecognizerEngine(settings), settings.disk_folders
+        checks: dict[str, Check] = {
+            "postgres": database.ping,
+            "clickhouse": store.ping,
+            "s3": images.ping,
+            "kafka": ping_kafka,
+            "recognizer": engine.ping,
+        }
+        health = Health(
+            checks,
+            partial(disk_warnings, folders),
+            InstallationWatch(partial(stage_progress, settings), partial(disk_rooms, folders)),
+        )
+        services = Services(
+            settings,
+            AppDependencies(
+                database=database,
+                store=store,
+                images=images,
+                reader=engine,
+                resolver=resolver,
+                camera_statuses=cameras,
+                webhook_statuses=webhooks,
+                recent=recent,
+                ping_recognitions=feed.ping,
+                shared_limits=shared_limits,
+                erase_plate=partial(erase_stored_plate, settings, settings),
+                health=health,
+                now_ms=now_ms,
+            ),
+        )
         stack.push_async_callback(services.close)
+
+        tailers = (camera_feed, feed, webhook_feed)
         for tailer in tailers:
             tailer.start()
         stack.push_async_callback(stop_tailers, tailers)
         engine.start()
         stack.push_async_callback(engine.stop)
-        for sweeper in services.sweepers():
-            stack.push_async_callback(cancelled, asyncio.create_task(sweeper.run()))
+        sweeping = [asyncio.create_task(sweeper.run()) for sweeper in services.sweepers()]
+        stack.push_async_callback(_cancelled, sweeping)
         yield services
 
 
-def _dependencies(
-    settings: ApiSettings,
-    stack: AsyncExitStack,
-    tailers: tuple[TopicTailer, ...],
-    caches: TopicCaches,
-    engine: RecognizerEngine,
-) -> AppDependencies:
-    """Return the adapters, which ``stack`` closes."""
-    database = Database(settings, pool_size=settings.api_database_connections)
-    stack.callback(database.close)
-    images = ImageStore(settings)
-    stack.callback(images.close)
-    resolver = HostResolver()
-    stack.callback(resolver.close)
-    store = ClickHouseStore(settings, searches_at_once=settings.api_searches_at_once)
-    stack.push_async_callback(store.close)
-    shared_limits = None
-    if (url := settings.rate_limit_store_url) is not None:
-        shared_limits = SharedLimitStore(url)
-        stack.push_async_callback(shared_limits.close)
-    checks: dict[str, Check] = {
-        "postgres": database.ping,
-        "clickhouse": store.ping,
-        "s3": images.ping,
-        "kafka": partial(all_well, *(tailer.ping for tailer in tailers[:2])),
-        "recognizer": engine.ping,
-    }
-    return AppDependencies(
-        database=database,
-        repositories=Repositories(store, store, store, store, store, store, store, store),
-        caches=caches,
-        images=images,
-        photos=images,
-        reader=engine,
-        resolver=resolver,
-        shared_limits=shared_limits,
-        erase_plate=partial(erase_stored_plate, settings, settings),
-        health=watched_health(settings, settings.disk_folders, checks),
-        now_ms=now_ms,
-    )
-
-
-def build_services(settings: ApiSettings, outside: AppDependencies) -> Services:
-    """Return the services; nothing is started or called."""
-    keys = settings.secret_key.get_secret_value()
-    box, database, found = SecretBox(keys), outside.database, outside.repositories
-    samples, mail = SampleMaker(box), DisabledWebhookEmail(settings)
-    rules, now = operator_rules(settings), outside.now_ms
-    hashes, gate = PlateHashes(keys), OutboundGate(outside.resolver, rules.outbound)
-    authenticator = _authenticator(settings, outside)
-    watch = ErasureWatch(found.erasures, outside.caches.recent)
-    retention = timedelta(days=settings.image_retention_days) or None
-    correctable = timedelta(days=settings.recognition_retention_days)
-    past = TriggerHistory(found.triggers)
-    limits = OwnerLimits(installation_limits(settings))
-    alerts, webhooks = AlertRepository(box, hashes), WebhookRepository(box)
-    limiter = RateLimiter(limit_rules(settings), limits, outside.shared_limits)
-    images, cursors, notes = outside.images, CursorSealer(keys), AuditNotes(database, hashes)
-    sessions = _sessions(settings, outside, authenticator, box, limits, notes)
-    # Apart from those of keys: programs whose key was revoked keep nobody from logging in.
-    failures = authenticator.failures.apart("failed-log-in")
-    recognitions = Recognitions(found.recognitions, images, cursors, image_retention=retention)
-    cameras = _cameras(settings, outside, StreamVault(rules.streams, box), limits)
-    return Services(
-        authenticator=authenticator,
-        limiter=limiter,
-        owner_limits=limits,
-        body_budget=BodyBudget(body_bounds(settings), limits),
-        cursors=cursors,
-        recognitions=recognitions,
-        corrections=Corrections(database, recognitions, cursors, hashes, correctable, now),
-        exports=Exports(found.exports, recognitions, limits, limiter, database),
-        pictures=Pictures(recognitions, outside.caches.recent, outside.images, Thumbnails()),
-        live=live_recognitions(settings, outside.caches, watch.ready, box, limits, now),
-        image_recognition=image_recognition(
-            settings, database, outside.reader, outside.photos, limits
-        ),
-        credits=Credits(database),
-        cameras=cameras,
-        camera_probe=CameraProbe(settings),
-        camera_funnels=CameraFunnels(cameras, found.camera_hours, now),
-        quiet_cameras=QuietCameras(found.camera_hours, now, max_cameras=settings.metrics_cameras),
-        alerts=Alerts(database, alerts, gate, past, limits, sends_email=bool(settings.smtp_host)),
-        alert_deliveries=AlertDeliveries(database, alerts, found.deliveries, samples, limits, now),
-        alert_insight=AlertInsight(database, alerts, found.triggers, limits),
-        table_imports=TableImports(),
-        api_keys=ApiKeys(database, authenticator, limits),
-        sessions=sessions,
-        devices=Devices(box),
-        own_account=OwnAccount(sessions),
-        oidc_log_in=OidcLogIn(settings, sessions, box, failures, limits, notes),
-        people=People(database, authenticator),
-        invitations=Invitations(database, sessions, failures, limits, invitation_rules(settings)),
-        webhooks=Webhooks(database, webhooks, gate, outside.caches.webhooks, limits, mail),
-        deliveries=Deliveries(database, webhooks, found.deliveries, samples, limits, now),
-        recognition_deliveries=RecognitionDeliveries(found.triggers, found.deliveries),
-        analytics=Analytics(database, found.traffic, now),
-        audit_log=AuditLog(database, cursors, hashes, settings.audit_retention_days, now),
-        audit_notes=notes,
-        images=outside.images,
-        image_retention=ImageRetention(outside.images, retention, now),
-        snapshot_removal=SnapshotRemoval(database, outside.images, now),
-        erasure_watch=watch,
-        erased_images=ErasedImageRemoval(found.erased_images, outside.images),
-        erasure_jobs=ErasureJobs(database, outside.erase_plate, now),
-        health=outside.health,
-        operators=Operators(database, settings.operator_accounts),
-        rules=rules,
-        access=PublicAccess(settings.trusted_proxies, settings.public_url),
-    )
-
-
-def _authenticator(settings: ApiSettings, outside: AppDependencies) -> Authenticator:
-    per_minute = settings.rate_limit_failed_authentications_per_minute
-    failures = FailedAuthentications(per_minute, outside.shared_limits)
-    at_once = max(1, settings.api_database_connections // 4)
-    return Authenticator(outside.database, failures, unknown_concurrency=at_once)
-
-
-def _cameras(
-    settings: ApiSettings, outside: AppDependencies, vault: StreamVault, limits: OwnerLimits
-) -> Cameras:
-    statuses, rules = outside.caches.cameras, camera_rules(settings)
-    return Cameras(outside.database, statuses, vault, rules, limits, outside.now_ms)
-
-
-def _sessions(
-    settings: ApiSettings,
-    outside: AppDependencies,
-    authenticator: Authenticator,
-    box: SecretBox,
-    limits: OwnerLimits,
-    notes: AuditNotes,
-) -> Sessions:
-    attempts = LoginAttempts(attempt_rules(settings), outside.shared_limits)
-    ways, lifetime = log_in_ways(settings), timedelta(hours=settings.session_hours)
-    devices, database = Devices(box), outside.database
-    return Sessions(
-        database, authenticator, attempts, devices, limits, notes, ways, lifetime=lifetime
-    )
+async def _cancelled(tasks: list[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

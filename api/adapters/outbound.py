@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Sequence
-from typing import Protocol
 
 import structlog
 
@@ -26,13 +25,6 @@ _LOOK_UP_SECONDS = 2.0
 _LOOK_UPS = TurnLimits(at_once=16, waiting=1_000, each=4)
 _SERVICE_ADDRESSES = TurnLimits(at_once=1, waiting=1_000)
 _TOO_MANY = "Too many addresses of services are being checked; wait, then try again."
-
-
-class Resolver(Protocol):
-    """Turns a host name into addresses."""
-
-    async def addresses(self, host: str, port: int) -> Sequence[IpAddress]:
-        """Return all addresses of ``host``; none where it has none or nobody answers in time."""
 
 
 class HostResolver:
@@ -62,7 +54,7 @@ class OutboundGate:
     A name that does not resolve now is taken: delivery asks again each time it connects.
     """
 
-    def __init__(self, resolver: Resolver, rules: OutboundRules) -> None:
+    def __init__(self, resolver: HostResolver, rules: OutboundRules) -> None:
         self._resolver = resolver
         self._rules = rules
         # Owners take turns.

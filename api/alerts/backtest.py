@@ -3,10 +3,9 @@
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
-from uuid import UUID
 
 from analytics_sql.triggers import SpanRow
+from api.adapters.clickhouse import ClickHouseStore
 from api.errors import ApiError
 from common.alerting.cooldown import PastTrigger, PastTriggers, cooldown_ms, decide, scope_of
 from common.alerting.rule import Rule, SeenPlate
@@ -24,15 +23,6 @@ MAX_SHOWN = 200
 Work = Callable[[Iterator[object], float], Awaitable[float]]
 """Does steps in a thread until they end or have used so many seconds of a processor, at least one
 step. Returns the seconds used. Raises ApiError (429) if the caller may use no more."""
-
-
-class SpanStore(Protocol):
-    """Reads recognitions of a span of time."""
-
-    async def span(
-        self, owner_id: UUID, span_ms: tuple[int, int], after: SpanRow | None, limit: int
-    ) -> tuple[SpanRow, ...]:
-        """Return the owner's recognitions of a span, oldest first, from behind ``after``."""
 
 
 @dataclass
@@ -60,7 +50,7 @@ class Backtest:
     max_rows: int = MAX_ROWS
     max_seconds: float = MAX_SECONDS
 
-    async def run(self, store: SpanStore, rule: Rule, work: Work) -> BacktestResult:
+    async def run(self, store: ClickHouseStore, rule: Rule, work: Work) -> BacktestResult:
         """Hold all recognitions of the span against a rule, oldest first.
 
         What is found so far is returned once the rows or the seconds are used up; one row is looked

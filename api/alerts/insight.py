@@ -19,10 +19,11 @@ from analytics_sql.triggers import (
     TriggerPlace,
 )
 from api.accounts.repository import require_owner
+from api.adapters.clickhouse import ClickHouseStore
 from api.alerts.backtest import Backtest, BacktestResult
 from api.alerts.repository import AlertRepository, AlertRow, new_alert
 from api.alerts.schemas import AlertUpdate
-from api.alerts.service import TriggerStore, all_fields, check_cameras
+from api.alerts.service import all_fields, check_cameras
 from api.db.database import Database
 from api.db.records import alert_config
 from api.errors import found
@@ -82,7 +83,7 @@ class AlertInsight:
     """Looks at alerts; changes nothing."""
 
     def __init__(
-        self, database: Database, rows: AlertRepository, store: TriggerStore, limits: OwnerLimits
+        self, database: Database, rows: AlertRepository, store: ClickHouseStore, limits: OwnerLimits
     ) -> None:
         self._database = database
         self._rows = rows

@@ -12,7 +12,7 @@ from analytics_sql.triggers import FiredFor, FiredPage, SpanRow, TriggerPlace
 from api.alerts.backtest import MAX_ROWS, MAX_SECONDS, MAX_SHOWN, Backtest, BacktestResult
 from api.alerts.insight import Explanation, Outcome
 from api.alerts.schemas import AlertUpdate
-from api.errors import ApiError, ErrorCode, FieldFault
+from api.errors import invalid_field
 from api.paging.cursor import CursorSealer
 from api.paging.lists import ListFilter
 from api.schemas import RequestModel, ResponseModel, Timestamp
@@ -81,9 +81,9 @@ class AlertTest(RequestModel):
         end = datetime.now(UTC) if self.to is None else self.to
         from_ms, to_ms = (to_unix_ms(each) for each in (self.from_, end))
         if from_ms > to_ms:
-            raise _fault("from", "must not be after to")
+            raise invalid_field("from", "must not be after to")
         if to_ms - from_ms > _MAX_DAYS * _DAY_MS:
-            raise _fault("to", f"may be at most {_MAX_DAYS} days after from")
+            raise invalid_field("to", f"may be at most {_MAX_DAYS} days after from")
         within = (min(max(each, 0), LAST_STORABLE_MS) for each in (from_ms, to_ms))
         return Backtest(*within)
 
@@ -134,13 +134,8 @@ class TriggerQuery(BaseModel):
         Raises:
             ApiError: 400, the cursor is not one of this list.
         """
-        if self.last_key is None:
-            return None
-        place = cursors.open(wanted, self.last_key)
-        if place is None:
-            fault = FieldFault("lastKey", "is not a nextKey of this list")
-            raise ApiError(ErrorCode.INVALID_CURSOR, fields=(fault,))
-        return TriggerPlace(place.captured_ms, place.id)
+        place = cursors.position(wanted, self.last_key)
+        return None if place is None else TriggerPlace(place.captured_ms, place.id)
 
 
 class AlertTestResult(ResponseModel):
@@ -226,7 +221,3 @@ def _trigger(row: SpanRow) -> TriedTrigger:
         confidence=row.confidence,
         timestamp=from_unix_ms(row.captured_ms),
     )
-
-
-def _fault(path: str, message: str) -> ApiError:
-    return ApiError(ErrorCode.INVALID_REQUEST, fields=(FieldFault(path, message),))

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from pydantic import AfterValidator, BeforeValidator, Field, create_model
 
-from api.alerts.notification_schemas import Notifications, NotificationView, notification_views
+from api.alerts.notifications import Notifications, NotificationView, notification_views
 from api.alerts.repository import AlertListing, AlertRow
 from api.errors import ApiError, ErrorCode, FieldFault
 from api.paging.lists import next_key_field

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any, Protocol
+from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -13,24 +13,17 @@ import structlog
 from cachetools import LRUCache
 from sqlalchemy.orm import Session
 
-from analytics_sql.triggers import (
-    CooldownQuestion,
-    FiredPage,
-    RecognitionTrigger,
-    SpanRow,
-    SuppressingTrigger,
-    TriggerCount,
-    TriggerPlace,
-)
+from analytics_sql.triggers import TriggerCount
 from api.accounts.repository import lock_owner
+from api.adapters.clickhouse import ClickHouseStore
 from api.adapters.outbound import OutboundGate
-from api.alerts.masked_services import (
+from api.alerts.notifications import (
+    outbound_urls,
     refuse_reduced_urls,
     service_urls,
     with_kept_services,
     with_kept_urls,
 )
-from api.alerts.notification_schemas import WebhookNotificationBody
 from api.alerts.repository import (
     AlertListing,
     AlertRepository,
@@ -56,31 +49,6 @@ _WAIT_SECONDS = 0.5
 _NO_SECRET = "The account has no notification secret yet; it is made with the first alert."
 
 
-class TriggerStore(Protocol):
-    """Counts the triggers of alerts."""
-
-    async def trigger_counts(self, owner_id: UUID) -> dict[UUID, TriggerCount]:
-        """Return how often each of the owner's alerts has triggered."""
-
-    async def triggers_for(
-        self, owner_id: UUID, recognition_id: UUID, captured_ms: int
-    ) -> tuple[RecognitionTrigger, ...]:
-        """Return the alerts that triggered for a recognition."""
-
-    async def fired_for(
-        self, owner_id: UUID, alert_id: UUID, after: TriggerPlace | None, limit: int
-    ) -> FiredPage:
-        """Return what an alert triggered for, newest first, from behind ``after``."""
-
-    async def holding(self, question: CooldownQuestion) -> SuppressingTrigger | None:
-        """Return the trigger whose cooldown suppresses a recognition."""
-
-    async def span(
-        self, owner_id: UUID, span_ms: tuple[int, int], after: SpanRow | None, limit: int
-    ) -> tuple[SpanRow, ...]:
-        """Return the owner's recognitions of a span, oldest first, from behind ``after``."""
-
-
 @dataclass(frozen=True)
 class History:
     """An owner's counts and when they were read (Unix ms, UTC); None: they never were."""
@@ -94,7 +62,7 @@ class TriggerHistory:
 
     def __init__(
         self,
-        store: TriggerStore,
+        store: ClickHouseStore,
         *,
         wait_seconds: float = _WAIT_SECONDS,
         now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
@@ -160,15 +128,6 @@ def _fields(body: AlertUpdate, names: Iterable[str]) -> dict[str, Any]:
     return fields
 
 
-def outbound_urls(body: AlertUpdate) -> list[tuple[str, str]]:
-    """Return the URLs among the notifications, each with the path of its field."""
-    return [
-        (f"notifications.{number}.url", notification.url)
-        for number, notification in enumerate(body.notifications)
-        if isinstance(notification, WebhookNotificationBody)
-    ]
-
-
 class Alerts:
     """The alerts of all owners; every call names the owner it acts for."""
 
@@ -223,7 +182,7 @@ class Alerts:
         Raises:
             ApiError: 400 for cameras that are not the owner's and for URLs, 409 for a limit.
         """
-        await self._gate.check(outbound_urls(body), service_urls(body))
+        await self._gate.check(outbound_urls(body.notifications), service_urls(body.notifications))
         fields = all_fields(body)
         return await self._database.run(lambda session: self._insert(session, caller, fields))
 
@@ -233,7 +192,7 @@ class Alerts:
         Raises:
             ApiError: 400 for cameras that are not the owner's and for URLs, 404; 409 for a limit.
         """
-        await self._gate.check(outbound_urls(body), service_urls(body))
+        await self._gate.check(outbound_urls(body.notifications), service_urls(body.notifications))
         row = await self._database.run(
             lambda session: self._change(session, caller, alert_id, body)
         )

@@ -5,12 +5,12 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime, timedelta
-from typing import Protocol
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from analytics_sql.recognitions import RecognitionCursor, RecognitionFilter, RecognitionPage
+from analytics_sql.recognitions import RecognitionFilter, RecognitionPage
 from analytics_sql.traffic.analytics import CameraCount, OwnerSpan, QuarterCount, Traffic
+from api.adapters.clickhouse import ClickHouseStore
 from api.analytics.models import DayCount, HourCount, Inventory, Overview, PassTally
 from api.analytics.repository import inventory
 from api.db.database import Database
@@ -89,22 +89,12 @@ _TOP_PLATES = 10
 _RECENT = 10
 
 
-class TrafficStore(Protocol):
-    """A store that counts and lists recognitions."""
-
-    async def traffic(self, span: OwnerSpan, *, plates: int) -> Traffic:
-        """Return the counts of a span, and at most so many ``plates``."""
-
-    async def page(
-        self, wanted: RecognitionFilter, after: RecognitionCursor | None, limit: int
-    ) -> RecognitionPage:
-        """Return at most ``limit`` recognitions, newest first, from behind ``after``."""
-
-
 class Analytics:
     """The thirty days of all owners; every call names the owner it acts for."""
 
-    def __init__(self, database: Database, store: TrafficStore, now_ms: Callable[[], int]) -> None:
+    def __init__(
+        self, database: Database, store: ClickHouseStore, now_ms: Callable[[], int]
+    ) -> None:
         """``now_ms`` is the clock (Unix ms)."""
         self._database = database
         self._store = store

@@ -1,13 +1,19 @@
 """How far a camera's frames and vehicles came, and whether that is less than usual."""
 
-from collections.abc import Callable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 from uuid import UUID
 
-from analytics_sql.traffic.camera_counts import CameraHour, CameraSpan
-from api.cameras.service import Cameras
-from api.errors import ApiError, ErrorCode, FieldFault
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from analytics_sql.traffic.camera_counts import CameraSpan
+from api.adapters.clickhouse import ClickHouseStore
+from api.errors import invalid_field
+from common.metric_catalogue import described
+from common.metrics import OTHER_CAMERAS
 from common.records.counts import FrameCounts
 
 HOUR_MS: Final = 3_600_000
@@ -19,13 +25,6 @@ _LEAST_USUAL: Final = 20
 
 DEFAULT_HOURS: Final = 24
 MAX_HOURS: Final = 7 * 24
-
-
-class HourStore(Protocol):
-    """The counts of cameras in ClickHouse."""
-
-    async def camera_hours(self, span: CameraSpan, /) -> tuple[CameraHour, ...]:
-        """Return a camera's hours in which anything was counted, oldest first."""
 
 
 @dataclass(frozen=True)
@@ -43,30 +42,27 @@ class FunnelHour:
 class CameraFunnels:
     """The funnels of all cameras."""
 
-    def __init__(self, cameras: Cameras, hours: HourStore, now_ms: Callable[[], int]) -> None:
+    def __init__(self, store: ClickHouseStore, now_ms: Callable[[], int]) -> None:
         """``now_ms`` is the wall clock, Unix ms."""
-        self._cameras = cameras
-        self._hours = hours
+        self._store = store
         self._now_ms = now_ms
 
-    async def of(
+    async def get_funnel(
         self, owner_id: UUID, camera_id: UUID, from_ms: int | None, to_ms: int | None
     ) -> tuple[FunnelHour, ...]:
-        """Return the hours that touch a span, oldest first; the last 24 without one.
+        """Return the hours of the owner's camera that touch a span, oldest first; by default 24.
 
         Raises:
-            ApiError: 404; 400 where the span is none, or too long.
+            ApiError: 400 where the span is none, or too long.
         """
         end_ms = self._now_ms() if to_ms is None else to_ms
         begin_ms = end_ms - DEFAULT_HOURS * HOUR_MS if from_ms is None else from_ms
         if not 0 < end_ms - begin_ms <= MAX_HOURS * HOUR_MS:
-            fault = FieldFault("from", f"must be before to, by at most {MAX_HOURS} hours")
-            raise ApiError(ErrorCode.INVALID_REQUEST, fields=(fault,))
-        await self._cameras.require(owner_id, camera_id)
+            raise invalid_field("from", f"must be before to, by at most {MAX_HOURS} hours")
         begin_ms -= begin_ms % HOUR_MS
         earlier_ms = max(0, begin_ms - WEEKS * WEEK_MS)
         span = CameraSpan(owner_id, camera_id, earlier_ms, end_ms)
-        counts = {hour.start_ms: hour.counts for hour in await self._hours.camera_hours(span)}
+        counts = {hour.start_ms: hour.counts for hour in await self._store.camera_hours(span)}
         return tuple(
             FunnelHour(start_ms, counts.get(start_ms, FrameCounts()), usual(counts, start_ms))
             for start_ms in range(begin_ms, end_ms, HOUR_MS)
@@ -84,3 +80,61 @@ def usual(counts: Mapping[int, FrameCounts], start_ms: int) -> int | None:
         return None
     mean = round(sum(reported) / len(reported))
     return mean if mean >= _LEAST_USUAL else None
+
+
+_LATE_MS: Final = 5 * 60_000
+"""The last minutes of an hour are stored by then."""
+_QUIET_RATIO: Final = 0.5
+
+
+class QuietCameras(Collector):
+    """Looks once an hour at the last whole one. A camera that is silent altogether is offline."""
+
+    def __init__(
+        self, store: ClickHouseStore, now_ms: Callable[[], int], *, max_cameras: int
+    ) -> None:
+        """``now_ms`` is the wall clock, Unix ms; beyond ``max_cameras`` they share a label."""
+        self._store = store
+        self._now_ms = now_ms
+        self._max_cameras = max_cameras
+        self._due_ms = 0
+        self._ratios: tuple[tuple[UUID, float], ...] = ()
+
+    async def sweep(self) -> int:
+        """Look at the last whole hour, unless that is done.
+
+        Raises:
+            TransientError: ClickHouse is unavailable or busy.
+        """
+        now_ms = self._now_ms()
+        if now_ms >= self._due_ms:
+            past_ms = now_ms - _LATE_MS
+            start_ms = past_ms - past_ms % HOUR_MS - HOUR_MS
+            self._ratios = await self._quiet_in(start_ms)
+            self._due_ms = start_ms + 2 * HOUR_MS + _LATE_MS
+        return 0
+
+    def collect(self) -> Iterable[GaugeMetricFamily]:
+        """Return the gauge of the quietest cameras, each by its id, and of the others."""
+        metric = described("platestream_api_camera_usual_ratio")
+        family = GaugeMetricFamily(metric.name, metric.rise, labels=metric.labels)
+        own, others = self._ratios[: self._max_cameras], self._ratios[self._max_cameras :]
+        for camera_id, ratio in own:
+            family.add_metric((str(camera_id),), ratio)
+        if others:
+            family.add_metric((OTHER_CAMERAS,), others[0][1])
+        yield family
+
+    async def _quiet_in(self, start_ms: int) -> tuple[tuple[UUID, float], ...]:
+        """Return the cameras that were quiet in an hour with their shares, the quietest first."""
+        wanted = [start_ms - week * WEEK_MS for week in range(WEEKS + 1)]
+        cameras: defaultdict[UUID, dict[int, FrameCounts]] = defaultdict(dict)
+        for hour in await self._store.reported_hours(wanted):
+            cameras[hour.camera_id][hour.start_ms] = FrameCounts(reported=hour.reported)
+        ratios = (
+            (camera_id, hours[start_ms].reported / mean)
+            for camera_id, hours in cameras.items()
+            if start_ms in hours and (mean := usual(hours, start_ms))
+        )
+        quiet = (each for each in ratios if each[1] < _QUIET_RATIO)
+        return tuple(sorted(quiet, key=lambda each: each[1]))

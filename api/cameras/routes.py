@@ -5,18 +5,20 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query
 
 from api.cameras.funnel import CameraFunnels
-from api.cameras.funnel_schemas import CameraFunnel, FunnelQuery, funnel_body
 from api.cameras.probe import CameraProbe
 from api.cameras.schemas import (
     CameraAnswer,
     CameraCreate,
     CameraDeleted,
+    CameraFunnel,
     CameraList,
     CameraTest,
     CameraTestAnswer,
     CameraUpdate,
+    FunnelQuery,
     camera_body,
     camera_test_answer,
+    funnel_body,
 )
 from api.cameras.service import Cameras
 from api.deps import Caller, ResourceId, service
@@ -85,10 +87,15 @@ async def get_camera(cameras: CamerasDep, caller: Caller, id: ResourceId) -> Cam
 )
 @requires(Scope.CAMERAS_READ, also=frozenset({Scope.ANALYTICS_READ}))
 async def get_camera_funnel(
-    funnels: FunnelsDep, caller: Caller, id: ResourceId, query: Annotated[FunnelQuery, Query()]
+    cameras: CamerasDep,
+    funnels: FunnelsDep,
+    caller: Caller,
+    id: ResourceId,
+    query: Annotated[FunnelQuery, Query()],
 ) -> CameraFunnel:
     """Return what became of frames, plates and vehicles, by the hour; the last 24, at most 168."""
-    return funnel_body(await funnels.of(caller.owner_id, id, query.from_ms, query.to_ms))
+    await cameras.require(caller.owner_id, id)
+    return funnel_body(await funnels.get_funnel(caller.owner_id, id, query.from_ms, query.to_ms))
 
 
 @router.post(

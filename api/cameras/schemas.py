@@ -4,8 +4,10 @@ import base64
 from typing import Annotated
 from uuid import UUID
 
-from pydantic import AfterValidator, BeforeValidator, Field
+import msgspec
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
+from api.cameras.funnel import FunnelHour
 from api.cameras.probe import CameraLook
 from api.cameras.repository import CameraView
 from api.paging.lists import next_key_field
@@ -20,7 +22,7 @@ from api.schemas import (
     TimeZone,
     json_number,
 )
-from api.validation.fields import uuid_text, validation_rules
+from api.validation.fields import QueryInstant, from_unix_ms, uuid_text, validation_rules
 from common.errors import InvalidInputError
 from common.records.cameras import CameraState
 from common.records.frames import Point, Zone, ZoneKind
@@ -208,6 +210,40 @@ class CameraDeleted(ResponseModel):
     credits_refunded: int
 
 
+class FunnelQuery(BaseModel):
+    """The query parameters of a funnel."""
+
+    model_config = ConfigDict(frozen=True)
+
+    from_ms: QueryInstant | None = Field(
+        default=None, alias="from", description="The hour of this moment is the first."
+    )
+    to_ms: QueryInstant | None = Field(
+        default=None, alias="to", description="Before this moment (exclusive)."
+    )
+
+
+class FunnelHourBody(ResponseModel):
+    """An hour of a camera."""
+
+    start: Timestamp = Field(description="When the hour begins; UTC.")
+    counts: dict[str, int] = Field(
+        description="What was counted in it, by name.",
+        examples=[{"read": 310, "found": 44, "reported": 11}],
+    )
+    usual: int | None = Field(
+        ge=0,
+        description="Vehicles it reports in this hour of the week; null: too few to say so.",
+        examples=[26],
+    )
+
+
+class CameraFunnel(ResponseModel):
+    """How far a camera's frames and vehicles came, oldest hour first."""
+
+    hours: list[FunnelHourBody] = Field(description="Hours that touch the span.")
+
+
 def camera_body(view: CameraView) -> CameraBody:
     """Return the JSON form of a camera."""
     row, values, condition = view.row, view.row.values, view.condition
@@ -245,6 +281,20 @@ def camera_test_answer(look: CameraLook) -> CameraTestAnswer:
             milliseconds=result.milliseconds if has_picture else None,
             picture=base64.b64encode(look.picture).decode("ascii") if has_picture else None,
         )
+    )
+
+
+def funnel_body(hours: tuple[FunnelHour, ...]) -> CameraFunnel:
+    """Return the JSON form of a funnel."""
+    return CameraFunnel(
+        hours=[
+            FunnelHourBody(
+                start=from_unix_ms(hour.start_ms),
+                counts=msgspec.structs.asdict(hour.counts),
+                usual=hour.usual,
+            )
+            for hour in hours
+        ]
     )
 
 

@@ -26,34 +26,10 @@ from api.db.database import Database
 from api.db.tables import Owner
 from api.errors import ApiError, ErrorCode, FieldFault, found
 from api.limits.owner_limits import OwnerLimit, OwnerLimits
-from api.settings import ApiSettings
 
 log = structlog.get_logger()
 
 _ABANDONED_AFTER_SECONDS = 10.0
-
-
-@dataclass(frozen=True)
-class CameraPolicy:
-    """The settings of cameras: time to be taken, silence that means offline, rate and price.
-
-    ``sample_fps`` is that of cameras without a value of their own (frames a second).
-    """
-
-    take_seconds: float
-    stale_ms: float
-    sample_fps: float
-    subscription_credits: int
-
-
-def camera_rules(settings: ApiSettings) -> CameraPolicy:
-    """Return the rules for cameras that the operator sets."""
-    return CameraPolicy(
-        take_seconds=settings.camera_take_seconds,
-        stale_ms=settings.camera_status_stale_seconds * 1000,
-        sample_fps=settings.ingest_sample_fps,
-        subscription_credits=settings.camera_subscription_credits,
-    )
 
 
 @dataclass(frozen=True)
@@ -72,16 +48,28 @@ class Cameras:
         database: Database,
         statuses: CameraStatusCache,
         vault: StreamVault,
-        rules: CameraPolicy,
         limits: OwnerLimits,
         now_ms: Callable[[], int],
+        *,
+        take_seconds: float,
+        stale_seconds: float,
+        sample_fps: float,
+        price: int,
     ) -> None:
-        """``now_ms`` is the wall clock, Unix ms."""
+        """``now_ms`` is the wall clock, Unix ms.
+
+        A worker takes a new camera within ``take_seconds``. A camera without news for
+        ``stale_seconds`` is offline. ``sample_fps`` is the rate of cameras without one of their own
+        (frames a second), ``price`` the credits for a camera and 30 days.
+        """
         self._limits = limits
         self._database = database
         self._statuses = statuses
         self._vault = vault
-        self._rules = rules
+        self._take_seconds = take_seconds
+        self._stale_ms = stale_seconds * 1000
+        self._sample_fps = sample_fps
+        self._price = price
         self._now_ms = now_ms
 
     async def all_of(self, owner_id: UUID) -> list[CameraView]:
@@ -167,13 +155,14 @@ class Cameras:
 
     async def renew(self) -> int:
         """Pay for cameras whose period has ended; return how many there were."""
-        price = self._rules.subscription_credits
-        if not price:
+        if not self._price:
             return 0
-        return await self._database.run(lambda session: subscriptions.renew_due(session, price))
+        return await self._database.run(
+            lambda session: subscriptions.renew_due(session, self._price)
+        )
 
     def _insert(self, session: Session, owner_id: UUID, values: CameraValues) -> _NewCamera:
-        price = self._rules.subscription_credits
+        price = self._price
         owner = lock_owner(session, owner_id)
         cameras = repository.count_cameras(session, owner_id) + 1
         self._limits.require(OwnerLimit.CAMERAS, owner_id, owner.limits, cameras)
@@ -190,8 +179,8 @@ class Cameras:
         return _NewCamera(row, reservation)
 
     async def _is_taken(self, new: _NewCamera) -> bool:
-        seconds = self._rules.take_seconds
-        if not await self._statuses.wait_until_running(new.row.id, new.row.revision, seconds):
+        row, seconds = new.row, self._take_seconds
+        if not await self._statuses.wait_until_running(row.id, row.revision, seconds):
             return False
         return await self._database.run(lambda session: _confirm(session, new))
 
@@ -212,18 +201,18 @@ class Cameras:
         """Return the frames a second that a camera asks for."""
         if not values.enabled:
             return 0.0
-        return self._rules.sample_fps if values.sample_fps is None else values.sample_fps
+        return self._sample_fps if values.sample_fps is None else values.sample_fps
 
     def _require_frames(self, session: Session, owner: Owner, more: float) -> None:
         """Refuse ``more`` frames a second beyond the owner's limit; less is always taken."""
         if more > 0:
-            asked = repository.frames_per_second(session, owner.id, self._rules.sample_fps)
+            asked = repository.frames_per_second(session, owner.id, self._sample_fps)
             limit = OwnerLimit.FRAMES_PER_SECOND
             self._limits.require(limit, owner.id, owner.limits, asked + more)
 
     def _pay_to_switch_on(self, session: Session, row: CameraRow, values: CameraValues) -> None:
         """Pay for a camera that is switched on after its period has ended."""
-        price = self._rules.subscription_credits
+        price = self._price
         if not price or not values.enabled or row.values.enabled:
             return
         is_paid = row.subscription.is_paid(datetime.now(UTC))
@@ -232,8 +221,8 @@ class Cameras:
 
     def _view(self, row: CameraRow) -> CameraView:
         status = self._statuses.latest(row.id)
-        now_ms, stale_ms = self._now_ms(), self._rules.stale_ms
-        return CameraView(row, condition_of(row, status, now_ms=now_ms, stale_ms=stale_ms))
+        now_ms = self._now_ms()
+        return CameraView(row, condition_of(row, status, now_ms=now_ms, stale_ms=self._stale_ms))
 
 
 def _confirm(session: Session, new: _NewCamera) -> bool:

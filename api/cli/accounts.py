@@ -16,12 +16,12 @@ from api.accounts.service import (
     check_timezone,
     create_key,
     create_owner,
+    named_person,
     normalised_email,
     owner_by_email,
 )
 from api.cli.commands import JsonOption, answer, command_group
 from api.cli.erasure import owner_remove
-from api.cli.people import owner_people, owner_unbind
 from api.cli.shared import (
     AccountOption,
     EmailOption,
@@ -32,7 +32,9 @@ from api.cli.shared import (
 )
 from api.credits import repository as credits_repository
 from api.credits.repository import EntryKind
+from api.db.people_tables import Person
 from api.outbox.outbox import enqueue_owner
+from api.people.repository import list_people, unbind
 from api.security.permissions import ALL_SCOPES, Scope
 from api.sessions.account import change_timezone
 from common.errors import InvalidInputError
@@ -43,8 +45,6 @@ if TYPE_CHECKING:
 owner_app = command_group("Accounts.")
 key_app = command_group("API keys.")
 owner_app.command("remove")(owner_remove)
-owner_app.command("people")(owner_people)
-owner_app.command("unbind")(owner_unbind)
 
 _LARGEST_LIMIT = 1_000_000_000
 
@@ -268,3 +268,70 @@ def _limit(name: str) -> "OwnerLimit":
     if name not in ADJUSTABLE:
         raise InvalidInputError(f"unknown limit {name}; known: {', '.join(sorted(ADJUSTABLE))}")
     return OwnerLimit(name)
+
+
+@owner_app.command("people")
+def owner_people(email: EmailOption, as_json: JsonOption = False) -> None:
+    """Show who logs in to an account, and whom the OpenID Connect provider knows, newest first."""
+
+    def work(session: Session) -> list[dict[str, Any]]:
+        owner = owner_by_email(session, email)
+        return [_person_fields(person) for person in list_people(session, owner.id)]
+
+    people = in_database(work)
+    answer({"people": people}, as_json, "\n".join(_person_line(one) for one in people))
+
+
+@owner_app.command("unbind")
+def owner_unbind(
+    email: EmailOption, account: AccountOption = None, as_json: JsonOption = False
+) -> None:
+    """Forget who a person is at the OpenID Connect provider, and end their sessions.
+
+    The address is that of any person of an account. At their next log-in by the provider they are
+    known by their address, as at the first one.
+    """
+
+    def work(session: Session) -> dict[str, Any]:
+        person = named_person(session, email, account)
+        if person.oidc_subject is None:
+            raise InvalidInputError(
+                f"there is no {person.email} who logs in by a provider", code="not_bound"
+            )
+        lock_owner(session, person.owner_id)
+        session.refresh(person)
+        unbind(session, person)
+        return _person_fields(person)
+
+    person = in_database(work)
+    answer(person, as_json, f"{person['email']} is bound to nobody at the provider")
+
+
+def _person_fields(person: Person) -> dict[str, Any]:
+    is_bound = person.oidc_subject is not None
+    return {
+        "id": str(person.id),
+        "email": person.email,
+        "emailProven": person.email_proven,
+        "name": person.name,
+        "role": person.role,
+        "enabled": person.enabled,
+        "hasPassword": person.has_password,
+        "identity": {"issuer": person.oidc_issuer, "subject": person.oidc_subject}
+        if is_bound
+        else None,
+        "lastLogInAt": shown_time(person.last_log_in_at),
+        "createdAt": shown_time(person.created_at),
+    }
+
+
+def _person_line(one: dict[str, Any]) -> str:
+    identity = one["identity"]
+    by = [
+        *(["password"] if one["hasPassword"] else []),
+        *([f"{identity['subject']} at {identity['issuer']}"] if identity else []),
+    ]
+    state = ("" if one["enabled"] else "\toff") + (
+        "" if one["emailProven"] else "\taddress not proven"
+    )
+    return f"{one['email']}\t{one['role']}\t{', '.join(by) or 'no log-in yet'}{state}"

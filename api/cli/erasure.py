@@ -1,9 +1,9 @@
 """``platestream plate erase`` and ``platestream owner remove``: for good, on request."""
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import replace
-from typing import Annotated, Any, TypeVar
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Annotated, Final, TypeVar
 
 import typer
 from sqlalchemy.orm import Session
@@ -19,7 +19,6 @@ from api.cli.shared import (
     leave_standard_output_to_answers,
     load_command_settings,
 )
-from api.erasure.models import EndedAccount, ErasedOwner, ErasedPlate
 from api.health.operators import oldest_accounts
 from api.installation_settings import OperatorSettings
 from common.errors import InvalidInputError, TransientError
@@ -33,6 +32,10 @@ from common.timestamps import now_ms
 plate_app = command_group("Number plates.")
 
 _AGAIN = "run the command again, it erases what is left"
+_OF_OWNER: Final = (
+    *("sessions", "apiKeys", "cameras", "alerts", "webhooks", "ledger", "recognitions", "images"),
+    *("alertTriggers", "deliveryAttempts", "outcomes"),
+)
 _T = TypeVar("_T")
 
 
@@ -43,10 +46,13 @@ def plate_erase(
     as_json: JsonOption = False,
 ) -> None:
     """Erase what was captured of a plate up to now, for good. May be repeated."""
-    from api.erasure.models import Misreading
-    from api.erasure.service import ErasureSettings, alerts_naming, erase_stored_plate
-    from api.outbox.removal import erase_plate_rows
-    from api.recognitions.correction_rows import corrections_to, erase_corrections
+    from api.erasure.service import (
+        ErasureSettings,
+        alerts_naming,
+        erase_plate_in_database,
+        erase_stored_plate,
+    )
+    from api.recognitions.repository import list_misread
     from api.security.actions import Action
     from api.trail.entries import act_in_hand, write_acts
 
@@ -56,42 +62,37 @@ def plate_erase(
     owner = in_database(lambda session: owner_by_email(session, email))
     alerts = in_database(lambda session: alerts_naming(session, owner.id, text))
     before_ms = now_ms()
-    corrected = in_database(
-        lambda session: corrections_to(session, owner.id, text, before_ms=before_ms)
+    misread = in_database(
+        lambda session: list_misread(session, owner.id, text, before_ms=before_ms)
     )
-    misread = [Misreading(*each) for each in corrected]
     erased = _hinting(
         lambda: asyncio.run(
-            erase_stored_plate(settings, settings, owner.id, text, misread, before_ms=before_ms)
+            erase_stored_plate(settings, settings, owner.id, text, misread, before_ms)
         ),
         _AGAIN,
     )
+    counts = erased.counts()
 
-    def work(session: Session) -> tuple[int, int]:
-        corrections = erase_corrections(session, owner.id, text, before_ms=before_ms)
-        outbox = erase_plate_rows(session, owner.id, text, before_ms=before_ms)
+    def work(session: Session) -> dict[str, int]:
+        here = erase_plate_in_database(session, owner.id, text, before_ms)
         act = act_in_hand(
             owner.id,
             Action.PLATE_ERASED,
-            recognitions=erased.rows.recognitions,
-            corrections=corrections,
+            recognitions=counts["recognitions"],
+            corrections=here["corrections"],
         )
         write_acts(session, [act])
-        return corrections, outbox
+        return here
 
-    # After the rows: of what is erased nothing can be corrected any more.
-    corrections, outbox = in_database(work)
-    fields = _plate_fields(erased, alerts) | {
-        "corrections": corrections,
-        "outbox": outbox,
-        "misread": len(misread),
-    }
-    answer(fields, as_json, _plate_text(erased, alerts, corrections, outbox, len(misread)))
-    if erased.images is None:
+    counts |= in_database(work) | {"alertsNamingIt": alerts, "misread": len(misread)}
+    images = erased.images
+    is_left = images is None or images.refused > 0
+    answer({**counts, "imagesLeft": is_left}, as_json, _plate_text(counts))
+    if images is None:
         fail("the picture store does not answer; the API removes the images once it does")
-    if erased.images.refused:
+    if images.refused:
         fail(
-            f"the picture store refuses to remove images ({erased.images.refused}): permissions,"
+            f"the picture store refuses to remove images ({images.refused}): permissions,"
             " locks? The API removes them once it may"
         )
 
@@ -124,7 +125,8 @@ def owner_remove(
     ended += in_database(lambda session: delete_account(session, owner.id))
     # What calls in flight stored until then. Such a call that fails by it removes its own picture.
     late = _hinting(lambda: asyncio.run(erase_stored_images(settings, owner.id)), _late_hint(owner))
-    fields = _owner_fields(ended, replace(stored, images=stored.images + late))
+    counts = ended + stored + Counter(images=late, deliveryAttempts=stored["deliveries"])
+    fields = {name: counts[name] for name in _OF_OWNER}
     lines = [f"{owner.email} is removed", *(f"{name}\t{count}" for name, count in fields.items())]
     named = {"id": str(owner.id), "email": owner.email}
     answer(named | fields, as_json, "\n".join(lines))
@@ -174,48 +176,18 @@ def _late_hint(owner: OwnerAccount) -> str:
     )
 
 
-def _plate_fields(erased: ErasedPlate, alerts: int) -> dict[str, Any]:
-    return {
-        "recognitions": erased.rows.recognitions,
-        "images": _removed(erased),
-        "imagesLeft": erased.images is None or erased.images.refused > 0,
-        "alertTriggers": erased.rows.triggers,
-        "deliveries": erased.rows.deliveries,
-        "alertsNamingIt": alerts,
-    }
-
-
-def _removed(erased: ErasedPlate) -> int:
-    return 0 if erased.images is None else erased.images.removed
-
-
-def _plate_text(
-    erased: ErasedPlate, alerts: int, corrections: int, outbox: int, misread: int
-) -> str:
-    rows = erased.rows
+def _plate_text(counts: Mapping[str, int]) -> str:
     lines = [
-        f"erased: {rows.recognitions} recognitions, {_removed(erased)} images, the plate of"
-        f" {rows.triggers} fired alerts, the content of {rows.deliveries} deliveries,"
-        f" {corrections} corrections, {outbox} records of the outbox"
+        f"erased: {counts['recognitions']} recognitions, {counts['images']} images, the plate of"
+        f" {counts['alertTriggers']} fired alerts, the content of {counts['deliveries']}"
+        f" deliveries, {counts['corrections']} corrections, {counts['outbox']} records of the"
+        " outbox"
     ]
-    if misread:
-        lines.append(f"among them {misread} that were read otherwise and corrected to it")
-    if alerts:
-        lines.append(f"{alerts} alerts have the plate in their list: their owner can change them")
+    if counts["misread"]:
+        lines.append(f"among them {counts['misread']} that were read otherwise and corrected to it")
+    if counts["alertsNamingIt"]:
+        lines.append(
+            f"{counts['alertsNamingIt']} alerts have the plate in their list: their owner can"
+            " change them"
+        )
     return "\n".join(lines)
-
-
-def _owner_fields(ended: EndedAccount, stored: ErasedOwner) -> dict[str, int]:
-    return {
-        "sessions": ended.sessions,
-        "apiKeys": ended.keys,
-        "cameras": ended.cameras,
-        "alerts": ended.alerts,
-        "webhooks": ended.webhooks,
-        "ledger": ended.ledger_entries,
-        "recognitions": stored.rows.recognitions,
-        "images": stored.images,
-        "alertTriggers": stored.rows.triggers,
-        "deliveryAttempts": stored.rows.deliveries,
-        "outcomes": stored.rows.outcomes,
-    }

@@ -2,9 +2,10 @@
 
 import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
+from sqlalchemy.orm import Session
 
 from api.cli.commands import JsonOption, answer, command_group, fail
 from api.cli.shared import (
@@ -14,9 +15,6 @@ from api.cli.shared import (
     load_command_settings,
     shown_time,
 )
-
-if TYPE_CHECKING:
-    from api.restore.service import ToReview
 
 restore_app = command_group("Before and after the databases are restored (docs/backup.md).")
 
@@ -31,8 +29,7 @@ def restore_erasures(
     Run it with every backup, and before a restore, and keep the file apart from the servers. It
     contains no plate, but hashes by which a plate can be guessed.
     """
-    from api.restore.erasures import open_requests, stored_notes
-    from api.restore.noted import add_noted
+    from api.restore.erasures import add_noted, open_requests, stored_notes
     from common.settings import ClickHouseSettings
 
     leave_standard_output_to_answers()
@@ -61,15 +58,13 @@ def restore_finish(
 
     The servers run, the service's processes do not.
     """
-    from api.restore.erasures import erase_again
-    from api.restore.noted import read_noted
+    from api.restore.erasures import erase_again, read_noted
     from api.restore.service import (
         RestoreSettings,
         check_clickhouse,
         check_restored,
         end_access,
         publish,
-        to_review,
     )
 
     leave_standard_output_to_answers()
@@ -83,40 +78,39 @@ def restore_finish(
     again = in_family(lambda: asyncio.run(erase_again(settings, in_database, noted)))
     published = in_database(lambda session: publish(session, again))
     fields: dict[str, Any] = {
-        "sessionsEnded": ended.sessions,
-        "invitationsEnded": ended.invitations,
-        "keysDisabled": ended.keys_disabled,
-        "recordsDropped": ended.records_dropped,
+        **ended,
         "erasedAgain": sum(again.values()),
         "recordsPublished": published,
-        **_review_fields(in_database(to_review)),
+        **in_database(_to_review),
     }
     answer(fields, as_json, _text(fields))
 
 
-def _review_fields(found: "ToReview") -> dict[str, Any]:
+def _to_review(session: Session) -> dict[str, Any]:
+    from api.restore.service import keys_to_review, people_to_review
+
     keys = [
         {
             "id": str(key.id),
-            "account": key.account,
+            "account": account,
             "name": key.name,
             "prefix": key.prefix,
             "scopes": list(key.scopes),
             "createdAt": shown_time(key.created_at),
             "lastUsedAt": shown_time(key.last_used_at),
         }
-        for key in found.keys
+        for key, account in keys_to_review(session)
     ]
     people = [
         {
             "id": str(person.id),
-            "account": person.account,
+            "account": account,
             "email": person.email,
             "role": person.role,
             "createdAt": shown_time(person.created_at),
             "lastLogInAt": shown_time(person.last_log_in_at),
         }
-        for person in found.people
+        for person, account in people_to_review(session)
     ]
     return {"keys": keys, "people": people}
 

@@ -4,9 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query
 
-from analytics_sql.deliveries import DeliveryPlace
 from analytics_sql.rows import LAST_STORABLE_MS
-from api.deliveries.of_recognition import RecognitionDeliveries
 from api.deliveries.schemas import (
     NO_BODY,
     DeliveryList,
@@ -25,7 +23,7 @@ from api.deliveries.schemas import (
     queued_list,
     recognition_delivery_body,
 )
-from api.deliveries.service import AlertDeliveries, Deliveries
+from api.deliveries.service import Deliveries
 from api.deps import Caller, DeliveryId, ResourceId, service
 from api.errors import ErrorCode, invalid_field
 from api.middleware.guard import GuardedRoute
@@ -39,8 +37,6 @@ alert_router = APIRouter(route_class=GuardedRoute, tags=["Alerts"])
 recognition_router = APIRouter(route_class=GuardedRoute, tags=["Recognitions"])
 
 DeliveriesDep = Annotated[Deliveries, Depends(service(Deliveries))]
-AlertDeliveriesDep = Annotated[AlertDeliveries, Depends(service(AlertDeliveries))]
-RecognitionDeliveriesDep = Annotated[RecognitionDeliveries, Depends(service(RecognitionDeliveries))]
 RecognitionsDep = Annotated[Recognitions, Depends(service(Recognitions))]
 
 _TELLS_THE_PAST = frozenset({Scope.RECOGNITIONS_READ})
@@ -70,8 +66,7 @@ async def list_deliveries(
 
     They are kept for three months.
     """
-    place = DeliveryPlace(user_id=caller.owner_id, webhook_id=id)
-    found = await deliveries.latest(place, query)
+    found = await deliveries.list_of_webhook(caller.owner_id, id, query)
     return DeliveryList(deliveries=[delivery_body(summary) for summary in found])
 
 
@@ -94,8 +89,7 @@ async def redeliver(
     That of an alert needs the scope alerts:read too. No body is needed; an empty object will do as
     well.
     """
-    queued = await deliveries.redeliver(caller, id, delivery_id)
-    return queued_answer(queued)
+    return queued_answer(await deliveries.redeliver_to_webhook(caller, id, delivery_id))
 
 
 @webhook_router.post(
@@ -109,8 +103,7 @@ async def send_test(
     deliveries: DeliveriesDep, caller: Caller, id: ResourceId, body: SendTest = _ANY_TEST
 ) -> QueuedAnswer:
     """Send a made-up event, with ``test: true`` in it; also to a webhook that is switched off."""
-    queued = await deliveries.test(caller.owner_id, id, body.event)
-    return queued_answer(queued)
+    return queued_answer(await deliveries.test_webhook(caller.owner_id, id, body.event))
 
 
 @webhook_router.post(
@@ -132,8 +125,7 @@ async def replay(
     from_ms, to_ms = (min(max(ms, 0), LAST_STORABLE_MS) for ms in (from_ms, to_ms))
     if from_ms >= to_ms:
         raise invalid_field("to", "must be after from")
-    count = await deliveries.replay(caller, id, from_ms, to_ms)
-    return ReplayAnswer(queued=count)
+    return ReplayAnswer(queued=await deliveries.replay(caller, id, from_ms, to_ms))
 
 
 @alert_router.get(
@@ -143,7 +135,7 @@ async def replay(
 )
 @requires(Scope.ALERTS_READ)
 async def list_notifications(
-    deliveries: AlertDeliveriesDep,
+    deliveries: DeliveriesDep,
     caller: Caller,
     id: ResourceId,
     query: Annotated[DeliveryQuery, Query()],
@@ -153,7 +145,7 @@ async def list_notifications(
     The latest tried first; they are kept for three months. What webhooks get of the alert is
     listed with the webhooks.
     """
-    found = await deliveries.latest(caller.owner_id, id, query)
+    found = await deliveries.list_of_alert(caller.owner_id, id, query)
     return DeliveryList(deliveries=[delivery_body(summary) for summary in found])
 
 
@@ -170,7 +162,7 @@ async def list_notifications(
     also=_TELLS_THE_PAST | {Scope.ALERTS_READ},
 )
 async def redeliver_notification(
-    deliveries: AlertDeliveriesDep,
+    deliveries: DeliveriesDep,
     caller: Caller,
     id: ResourceId,
     delivery_id: DeliveryId,
@@ -181,7 +173,7 @@ async def redeliver_notification(
     Needs the scopes alerts:read and recognitions:read too. No body is needed; an empty object will
     do as well.
     """
-    return queued_answer(await deliveries.redeliver(caller.owner_id, id, delivery_id))
+    return queued_answer(await deliveries.redeliver_notification(caller.owner_id, id, delivery_id))
 
 
 @alert_router.post(
@@ -192,7 +184,7 @@ async def redeliver_notification(
 )
 @requires(Scope.ALERTS_WRITE, BodyKind.JSON, body_optional=True)
 async def test_notification(
-    deliveries: AlertDeliveriesDep,
+    deliveries: DeliveriesDep,
     caller: Caller,
     id: ResourceId,
     body: NotificationTest = _FIRST_NOTIFICATION,
@@ -201,7 +193,7 @@ async def test_notification(
 
     It is marked as a test; an alert that is switched off sends one as well.
     """
-    return queued_list(await deliveries.test(caller.owner_id, id, body.notification))
+    return queued_list(await deliveries.test_notification(caller.owner_id, id, body.notification))
 
 
 @recognition_router.get(
@@ -211,7 +203,7 @@ async def test_notification(
 )
 @requires(Scope.RECOGNITIONS_READ, also=_TELLS_OF_TARGETS)
 async def list_recognition_deliveries(
-    deliveries: RecognitionDeliveriesDep,
+    deliveries: DeliveriesDep,
     recognitions: RecognitionsDep,
     caller: Caller,
     id: ResourceId,
@@ -222,5 +214,5 @@ async def list_recognition_deliveries(
     Deliveries are kept for three months.
     """
     recognition = await recognitions.require(caller.owner_id, id)
-    found = await deliveries.of(recognition, query.limit)
+    found = await deliveries.list_of_recognition(recognition, query.limit)
     return RecognitionDeliveryList(deliveries=list(map(recognition_delivery_body, found)))

@@ -1,21 +1,43 @@
-"""Removes images from S3: those of erased recognitions, and those past their retention."""
+"""Removes images from S3: of erased recognitions, past their retention, of deleted cameras.
+
+Several processes may do so at the same time.
+"""
 
 import math
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from itertools import islice
 from typing import Protocol
 from uuid import UUID
 
 from analytics_sql.erased_images import ErasedImages
-from api.adapters.image_store import ImageStore, RemovalRefusedError
-from api.erasure.models import RemovedImages
-from common.records.object_keys import RECOGNITION_FOLDER, day_of_folder
+from api.adapters.image_store import REMOVAL_BATCH_SIZE, ImageStore, RemovalRefusedError
+from api.cameras.repository import existing_cameras
+from api.db.database import Database
+from common.records.object_keys import (
+    RECOGNITION_FOLDER,
+    SNAPSHOT_FOLDER,
+    camera_of_snapshot,
+    day_of_folder,
+)
 
 _BATCH_SIZE = 500
 _AGAIN_SECONDS = 600.0
+
+
+@dataclass(frozen=True)
+class RemovedImages:
+    """Counts of keys that are free now (also where no image was left), and of the others."""
+
+    removed: int
+    refused: int
+
+    def __add__(self, other: "RemovedImages") -> "RemovedImages":
+        """Return both together."""
+        return RemovedImages(self.removed + other.removed, self.refused + other.refused)
 
 
 class ErasedImageNotes(Protocol):
@@ -43,7 +65,7 @@ class _Page:
 
 
 class ErasedImageRemoval:
-    """Removes what is noted. Several processes may do so side by side."""
+    """Removes what is noted."""
 
     def __init__(
         self,
@@ -116,7 +138,7 @@ _MAX_PER_SWEEP = 5000
 
 
 class ImageRetention:
-    """Removes whole days of pictures and crops. Several processes may do so side by side."""
+    """Removes whole days of photos and crops."""
 
     def __init__(
         self, images: ImageStore, retention: timedelta | None, now_ms: Callable[[], int]
@@ -158,3 +180,44 @@ class ImageRetention:
                         day = day_of_folder(folder)
                         if day is not None and day < first_kept:
                             yield folder
+
+
+class SnapshotRemoval:
+    """Removes what the worker of a deleted camera left.
+
+    A worker removes a camera's snapshot once, when it hears that the camera is deleted. Where S3 is
+    away then, or no worker has the camera, it stays.
+    """
+
+    def __init__(self, database: Database, images: ImageStore, now_ms: Callable[[], int]) -> None:
+        self._database = database
+        self._images = images
+        self._now_ms = now_ms
+        self._next = datetime.min.replace(tzinfo=UTC)
+
+    async def sweep(self) -> int:
+        """Remove snapshots that belong to no camera, once an hour, and return how many.
+
+        What S3 refuses is in nobody's way, and is tried again with the next.
+
+        Raises:
+            DependencyUnavailableError: S3 or PostgreSQL does not answer.
+        """
+        now = datetime.fromtimestamp(self._now_ms() / 1000, UTC)
+        if now < self._next:
+            return 0
+        removed = 0
+        for folder in await self._images.folders(SNAPSHOT_FOLDER):
+            # First what is stored, then who is there: a camera is there before its snapshot.
+            left = iter(await self._without_camera(await self._images.keys(folder)))
+            while keys := list(islice(left, REMOVAL_BATCH_SIZE)):
+                removed += len(keys) - len(await self._images.remove(keys))
+        self._next = now + _EVERY
+        return removed
+
+    async def _without_camera(self, keys: Collection[str]) -> list[str]:
+        cameras = {key: camera for key in keys if (camera := camera_of_snapshot(key)) is not None}
+        existing = await self._database.run(
+            lambda session: existing_cameras(session, set(cameras.values()))
+        )
+        return [key for key, camera in cameras.items() if camera not in existing]

@@ -5,19 +5,18 @@ work. What a process leaves behind is taken again, and erasing may be repeated.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
-from typing import Final, Protocol
+from typing import Final
 from uuid import UUID
 
 import structlog
 from sqlalchemy.orm import Session
 
-from api.adapters.background import cancelled
 from api.db.database import Database
 from api.db.tables import ErasureJob
-from api.erasure.job_rows import (
+from api.erasure.repository import (
     ask_for_job,
     drop_jobs,
     find_job,
@@ -27,10 +26,10 @@ from api.erasure.job_rows import (
     put_job_off,
     take_job,
 )
-from api.erasure.models import ErasedPlate, Misreading
+from api.erasure.service import ErasedPlate, erase_plate_in_database
 from api.errors import DependencyUnavailableError, found
-from api.outbox.removal import SET_ASIDE_KEPT, drop_set_aside, erase_plate_rows
-from api.recognitions.correction_rows import corrections_to, erase_corrections
+from api.outbox.removal import SET_ASIDE_KEPT, drop_set_aside
+from api.recognitions.repository import Misreading, list_misread
 from api.security.actions import Action
 from api.security.permissions import Principal
 from api.trail.entries import ActSubject, act_in_hand, write_acts
@@ -49,13 +48,8 @@ _AWAY: Final = "A server does not answer, or is busy. It is tried again."
 _FAILED: Final = "It failed; the log of the API says why. It is tried again."
 
 
-class ErasePlate(Protocol):
-    """Erases a plate (:func:`api.erasure.service.erase_stored_plate`)."""
-
-    async def __call__(
-        self, owner_id: UUID, plate: str, misread: Sequence[Misreading], /, *, before_ms: int
-    ) -> ErasedPlate:
-        """Return what was erased. May be repeated."""
+ErasePlate = Callable[[UUID, str, Sequence[Misreading], int], Awaitable[ErasedPlate]]
+""":func:`api.erasure.service.erase_stored_plate` with its settings."""
 
 
 class ErasureJobs:
@@ -127,27 +121,14 @@ class ErasureJobs:
 
     async def _do(self, job: ErasureJob) -> None:
         owner_id, plate, before_ms = job.owner_id, job.plate or "", job.before_ms
-        corrected = await self._database.run(
-            lambda session: corrections_to(session, owner_id, plate, before_ms=before_ms)
+        misread = await self._database.run(
+            lambda session: list_misread(session, owner_id, plate, before_ms=before_ms)
         )
-        misread = [Misreading(*each) for each in corrected]
-        erased = await self._erase(owner_id, plate, misread, before_ms=before_ms)
-        images = erased.images
-        counts = {
-            "recognitions": erased.rows.recognitions,
-            "images": 0 if images is None else images.removed,
-            "imagesLeft": 0 if images is None else images.refused,
-            "alertTriggers": erased.rows.triggers,
-            "deliveries": erased.rows.deliveries,
-            "misread": len(misread),
-        }
-
-        # After the rows: of what is erased nothing can be corrected any more.
-        counts["corrections"] = await self._database.run(
-            lambda session: erase_corrections(session, owner_id, plate, before_ms=before_ms)
-        )
-        counts["outbox"] = await self._database.run(
-            lambda session: erase_plate_rows(session, owner_id, plate, before_ms=before_ms)
+        erased = await self._erase(owner_id, plate, misread, before_ms)
+        refused = 0 if erased.images is None else erased.images.refused
+        counts = erased.counts() | {"imagesLeft": refused, "misread": len(misread)}
+        counts |= await self._database.run(
+            lambda session: erase_plate_in_database(session, owner_id, plate, before_ms)
         )
 
         def finish(session: Session) -> None:
@@ -174,4 +155,5 @@ class ErasureJobs:
         try:
             yield
         finally:
-            await cancelled(keeping)
+            keeping.cancel()
+            await asyncio.gather(keeping, return_exceptions=True)

@@ -1,34 +1,140 @@
-"""Erases a plate or an account for good: rows in ClickHouse and PostgreSQL, images in S3."""
+"""Erases a plate or an account for good: rows in ClickHouse and PostgreSQL, images in S3.
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+With the sink, the only code that changes ClickHouse's tables. All of it may be repeated. What
+reaches ClickHouse or S3 raises TransientError if that is unavailable or busy.
+"""
+
+from collections import Counter
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, closing
+from dataclasses import dataclass
+from typing import Final
 from uuid import UUID
 
 from sqlalchemy import select, text
 from sqlalchemy.orm import Session
 
-from analytics_sql.erasure import Erasure
+from analytics_sql.analysts.names import erase_names
+from analytics_sql.client import ClickHouseClient
+from analytics_sql.erased_images import ErasedImages, images_to_remove, note_removed
+from analytics_sql.erasure import (
+    Erasure,
+    erase_camera_counts,
+    erase_deliveries,
+    erase_outcomes,
+    erase_recognitions,
+    erase_triggers,
+    note_erasure,
+)
 from api.accounts.repository import close_owner, delete_owner
 from api.adapters.image_store import ImageStore, RemovalRefusedError
 from api.alerts.repository import delete_alerts_of
 from api.cameras.repository import delete_cameras_of
 from api.credits.repository import count_entries
 from api.db.tables import Alert
-from api.erasure.images import ErasedImageRemoval
-from api.erasure.models import EndedAccount, ErasedOwner, ErasedPlate, Misreading
-from api.erasure.rows import open_rows
+from api.erasure.images import ErasedImageRemoval, RemovedImages
 from api.errors import DependencyUnavailableError
 from api.outbox.outbox import forget_owner
-from api.outbox.removal import forget_owner_rows
+from api.outbox.removal import erase_plate_rows, forget_owner_rows
+from api.recognitions.repository import Misreading, erase_corrections
 from api.trail.entries import forget_account
 from api.webhooks.repository import delete_webhooks_of
 from common.plates.normalise import normalise_plate
 from common.records.object_keys import RECOGNITION_FOLDER, SNAPSHOT_FOLDER
 from common.settings import ClickHouseSettings, DatabaseSettings, S3Settings
 
+Counts = Counter[str]
+"""Counts of what was erased, by the names that answers use."""
+
+_STATEMENT_SECONDS: Final = 3600
+"""ClickHouse rewrites each month that holds something of what is erased."""
+_PASS_MS: Final = 60_000
+"""What was published of a pass early has a time of its own, this near to the recognition's."""
+
 
 class ErasureSettings(DatabaseSettings, ClickHouseSettings, S3Settings):
     """The settings of every store that may hold what is erased."""
+
+
+@dataclass(frozen=True)
+class ErasedPlate:
+    """The result of erasing a plate. ``images`` is None if S3 is unavailable."""
+
+    rows: Counts
+    images: RemovedImages | None
+
+    def counts(self) -> dict[str, int]:
+        """Return what was erased by name, zeros included."""
+        names = ("recognitions", "alertTriggers", "deliveries")
+        removed = 0 if self.images is None else self.images.removed
+        return {"images": removed, **{name: self.rows[name] for name in names}}
+
+
+@asynccontextmanager
+async def open_rows(settings: ClickHouseSettings) -> AsyncIterator["ErasableRows"]:
+    """Yield what erases rows.
+
+    Raises:
+        MisconfiguredError: user, password or database is wrong.
+    """
+    client = ClickHouseClient(settings, query_seconds=_STATEMENT_SECONDS)
+    await client.connect()
+    try:
+        yield ErasableRows(client)
+    finally:
+        await client.close()
+
+
+@dataclass(frozen=True)
+class ErasableRows:
+    """The rows of all accounts; ``client`` waits for long statements."""
+
+    client: ClickHouseClient
+
+    async def erase(self, erasure: Erasure) -> Counts:
+        """Note an erasure, so that the sink writes nothing more of it, and erase what is there.
+
+        The images of an erased plate are noted, those of an account are not.
+        """
+        await note_erasure(self.client, erasure)
+        if erasure.plate is None:
+            await erase_names(self.client, erasure.user_id)
+            await erase_camera_counts(self.client, erasure)
+        erased = await self._erase_events(erasure, erasure, notes_images=erasure.plate is not None)
+        return erased + Counter(outcomes=await erase_outcomes(self.client, erasure))
+
+    async def erase_misread(self, owner_id: UUID, misread: Sequence[Misreading]) -> Counts:
+        """Erase single recognitions, with what alerts and deliveries of their time say of them.
+
+        They are not noted: another vehicle may bear that text.
+        """
+        erased = Counts()
+        for at_ms, text_read in misread:
+            one = Erasure(owner_id, text_read, before_ms=at_ms + 1, from_ms=at_ms)
+            from_ms = max(0, at_ms - _PASS_MS)
+            near = Erasure(owner_id, text_read, before_ms=at_ms + _PASS_MS, from_ms=from_ms)
+            erased += await self._erase_events(one, near, notes_images=True)
+        return erased
+
+    async def images_to_remove(
+        self, limit: int, owner_id: UUID | None = None, after: ErasedImages | None = None
+    ) -> tuple[ErasedImages, ...]:
+        """Return the images of at most ``limit`` recognitions, of one account or of all."""
+        return await images_to_remove(self.client, limit, owner_id, after)
+
+    async def note_removed(self, images: tuple[ErasedImages, ...]) -> None:
+        """Note that images are removed."""
+        await note_removed(self.client, images)
+
+    async def _erase_events(
+        self, recognitions: Erasure, others: Erasure, *, notes_images: bool
+    ) -> Counts:
+        erased = await erase_recognitions(self.client, recognitions, noting_images=notes_images)
+        return Counter(
+            recognitions=erased,
+            alertTriggers=await erase_triggers(self.client, others),
+            deliveries=await erase_deliveries(self.client, others),
+        )
 
 
 async def erase_stored_plate(
@@ -37,49 +143,52 @@ async def erase_stored_plate(
     owner_id: UUID,
     plate: str,
     misread: Sequence[Misreading],
-    *,
     before_ms: int,
 ) -> ErasedPlate:
-    """Erase what was captured of an owner's plate (normalised) before a moment (Unix ms, UTC).
+    """Erase what was captured of an account's plate (normalised) before a moment (Unix ms, UTC).
 
     Recognitions of it that were ``misread`` go, too. Images that S3 does not remove stay noted: the
-    API removes them once it does. May be repeated.
-
-    Raises:
-        TransientError: ClickHouse is unavailable or busy.
+    API removes them once it does.
     """
     async with open_rows(clickhouse) as rows:
         erased = await rows.erase(Erasure(owner_id, plate, before_ms))
         erased += await rows.erase_misread(owner_id, misread)
-        with _image_store(s3) as images:
-            removal = ErasedImageRemoval(rows, images)
+        with closing(ImageStore(s3)) as images:
             try:
-                removed = await removal.remove_all_of(owner_id)
+                removed = await ErasedImageRemoval(rows, images).remove_all_of(owner_id)
             except DependencyUnavailableError:
                 return ErasedPlate(erased, images=None)
     return ErasedPlate(erased, images=removed)
 
 
-async def erase_stored_owner(settings: ErasureSettings, owner_id: UUID) -> ErasedOwner:
-    """Erase all that is stored of an owner. May be repeated.
+def erase_plate_in_database(
+    session: Session, owner_id: UUID, plate: str, before_ms: int
+) -> dict[str, int]:
+    """Erase what PostgreSQL holds of a plate. Call it after :func:`erase_stored_plate`.
 
-    Raises:
-        TransientError: ClickHouse or S3 is unavailable or busy.
+    What is erased there can no longer be corrected.
     """
+    return {
+        "corrections": erase_corrections(session, owner_id, plate, before_ms=before_ms),
+        "outbox": erase_plate_rows(session, owner_id, plate, before_ms=before_ms),
+    }
+
+
+async def erase_stored_owner(settings: ErasureSettings, owner_id: UUID) -> Counts:
+    """Erase all that ClickHouse and S3 hold of an account."""
     async with open_rows(settings) as rows:
         erased = await rows.erase(Erasure(owner_id))
-    return ErasedOwner(erased, images=await erase_stored_images(settings, owner_id))
+    return erased + Counter(images=await erase_stored_images(settings, owner_id))
 
 
 async def erase_stored_images(settings: S3Settings, owner_id: UUID) -> int:
-    """Erase all images that S3 has of an owner, and return how many. May be repeated.
+    """Erase all images of an account, and return how many.
 
     Raises:
-        TransientError: S3 is unavailable or busy, or refuses to remove some: all others are
-        removed.
+        RemovalRefusedError: S3 refuses to remove some; all others are removed.
     """
     removed, refusals = 0, list[RemovalRefusedError]()
-    with _image_store(settings) as images:
+    with closing(ImageStore(settings)) as images:
         for folder in (RECOGNITION_FOLDER, SNAPSHOT_FOLDER):
             try:
                 while some := await images.remove_some(f"{folder}{owner_id}/"):
@@ -91,32 +200,23 @@ async def erase_stored_images(settings: S3Settings, owner_id: UUID) -> int:
     return removed
 
 
-@contextmanager
-def _image_store(settings: S3Settings) -> Iterator[ImageStore]:
-    images = ImageStore(settings)
-    try:
-        yield images
-    finally:
-        images.close()
-
-
-def end_account(session: Session, owner_id: UUID) -> EndedAccount:
-    """End all by which an account works; nobody can log in to it any more. May be repeated.
+def end_account(session: Session, owner_id: UUID) -> Counts:
+    """End all by which an account works; nobody can log in to it any more.
 
     The account's row stays until nothing is stored of it, so that its removal can go on after a
     crash.
     """
     sessions, keys = close_owner(session, owner_id)
-    return EndedAccount(
+    return Counter(
         sessions=sessions,
-        keys=keys,
+        apiKeys=keys,
         cameras=delete_cameras_of(session, owner_id),
         alerts=delete_alerts_of(session, owner_id),
         webhooks=delete_webhooks_of(session, owner_id),
     )
 
 
-def delete_account(session: Session, owner_id: UUID) -> EndedAccount:
+def delete_account(session: Session, owner_id: UUID) -> Counts:
     """Delete an account with its ledger, and what a call in flight added to it after its end."""
     # A ledger of years takes longer than any other statement may.
     session.execute(text("SET LOCAL statement_timeout = '10min'"))
@@ -126,10 +226,10 @@ def delete_account(session: Session, owner_id: UUID) -> EndedAccount:
     forget_owner_rows(session, owner_id)
     delete_owner(session, owner_id)
     forget_account(session, owner_id)
-    return late + EndedAccount(0, 0, 0, 0, 0, ledger_entries=entries)
+    return late + Counter(ledger=entries)
 
 
 def alerts_naming(session: Session, owner_id: UUID, plate: str) -> int:
-    """Return how many of the owner's alerts have a plate (normalised) in their list."""
+    """Return how many of the account's alerts have a plate (normalised) in their list."""
     lists = session.scalars(select(Alert.plates).where(Alert.owner_id == owner_id))
     return sum(plate in map(normalise_plate, plates) for plates in lists)

@@ -2,36 +2,18 @@
 
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, contextmanager
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Protocol
 from uuid import UUID
 
 from analytics_sql.exports import ExportPart, FileForm
-from analytics_sql.recognitions import RecognitionCursor, RecognitionFilter
+from analytics_sql.recognitions import RecognitionFilter
 from api.accounts.repository import require_owner
+from api.adapters.clickhouse import ClickHouseStore
 from api.db.database import Database
 from api.limits.limiter import RateLimiter
 from api.limits.owner_limits import LimitedCaller, OwnerLimit, OwnerLimits
 from api.recognitions.service import Recognitions, storable
-
-
-class ExportStore(Protocol):
-    """A store that writes files."""
-
-    async def export_part(
-        self, wanted: RecognitionFilter, after: RecognitionCursor | None, rows: int
-    ) -> ExportPart:
-        """Return where the part ends that begins behind ``after``."""
-
-    def exported(
-        self,
-        wanted: RecognitionFilter,
-        after: RecognitionCursor | None,
-        part: ExportPart,
-        form: FileForm,
-    ) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
-        """Yield the bytes of a part's file."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +29,7 @@ class Exports:
 
     def __init__(
         self,
-        store: ExportStore,
+        store: ClickHouseStore,
         recognitions: Recognitions,
         limits: OwnerLimits,
         limiter: RateLimiter,

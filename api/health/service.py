@@ -1,26 +1,94 @@
-"""The readiness of the process: the answer of each dependency, and warnings of disks."""
+"""The readiness of the process, and the state of the installation: its stages and its disks."""
 
 import asyncio
+import os
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Final
 
-from api.health.disks import DiskRoom, disk_rooms
-from api.health.installation import InstallationWatch
+import structlog
+
 from common.errors import PlatestreamError
-from common.kafka.stage_progress import stage_progress
-from common.settings import KafkaSettings
+from common.kafka.stage_progress import StageProgress
+
+log = structlog.get_logger()
 
 _CHECK_SECONDS = 2.0
-_CACHE_SECONDS = 0.5
+_READINESS_SECONDS: Final = 0.5
+_INSTALLATION_SECONDS: Final = 5.0
 WARNING_RATIO: Final = 0.8
 _GIB: Final = 1 << 30
 
 Check = Callable[[], Awaitable[None]]
 Warn = Callable[[], Awaitable[Sequence[str]]]
+
+
+@dataclass(frozen=True)
+class DiskRoom:
+    """The disk of a folder, by the folder's name: the share that is used, and the bytes left."""
+
+    name: str
+    used_ratio: float
+    free_bytes: int
+
+
+def disk_rooms(folders: Sequence[Path]) -> tuple[DiskRoom, ...]:
+    """Return the room on each disk, once, under the first of its folders; none for what is not."""
+    disks: dict[int, Path] = {}
+    for folder in folders:
+        if folder.exists():
+            disks.setdefault(folder.stat().st_dev, folder)
+    return tuple(map(_room, disks.values()))
+
+
+def _room(folder: Path) -> DiskRoom:
+    disk = os.statvfs(folder)
+    used, free = disk.f_blocks - disk.f_bfree, disk.f_bavail
+    # As df counts: what only root may use is neither.
+    ratio = used / (used + free) if used + free else 0.0
+    return DiskRoom(folder.name, ratio, free * disk.f_frsize)
+
+
+@dataclass(frozen=True)
+class Installation:
+    """How far the stages are, None: Kafka does not say; and the room on each disk."""
+
+    stages: Sequence[StageProgress] | None
+    disks: Sequence[DiskRoom]
+
+
+class InstallationWatch:
+    """Asks Kafka and the disks, no more often than every five seconds, whoever wants to know."""
+
+    def __init__(
+        self,
+        stages: Callable[[], Sequence[StageProgress]],
+        disks: Callable[[], Sequence[DiskRoom]],
+    ) -> None:
+        """Both block, and raise :class:`PlatestreamError` where nobody answers."""
+        self._stages = stages
+        self._disks = disks
+        self._lock = asyncio.Lock()
+        self._last = Installation(None, ())
+        self._until = 0.0
+
+    async def look(self) -> Installation:
+        """Return how the installation is doing."""
+        async with self._lock:
+            if time.monotonic() >= self._until:
+                self._last = await asyncio.to_thread(self._ask)
+                self._until = time.monotonic() + _INSTALLATION_SECONDS
+            return self._last
+
+    def _ask(self) -> Installation:
+        disks = self._disks()
+        try:
+            return Installation(self._stages(), disks)
+        except PlatestreamError as error:
+            log.warning("stages_not_known", error=repr(error))
+            return Installation(None, disks)
 
 
 @dataclass(frozen=True)
@@ -77,7 +145,7 @@ class Health:
                     asyncio.gather(*asked), _warnings(self._warn, self._check_seconds)
                 )
                 self._last = Readiness(dict(zip(self._checks, faults, strict=True)), warnings)
-                self._until = time.monotonic() + _CACHE_SECONDS
+                self._until = time.monotonic() + _READINESS_SECONDS
             return self._last
 
 
@@ -113,14 +181,3 @@ async def disk_warnings(folders: Sequence[Path]) -> tuple[str, ...]:
 def _disk_warning(disk: DiskRoom) -> str:
     room = disk.free_bytes / _GIB
     return f"the disk of {disk.name} is {disk.used_ratio:.0%} full, {room:.1f} GiB are left"
-
-
-def watched_health(
-    kafka: KafkaSettings, folders: Sequence[Path], checks: Mapping[str, Check]
-) -> Health:
-    """Return the health of an API with these ``checks`` and ``folders`` on its disks."""
-    return Health(
-        checks,
-        partial(disk_warnings, folders),
-        InstallationWatch(partial(stage_progress, kafka), partial(disk_rooms, folders)),
-    )

@@ -1,10 +1,17 @@
 """Cameras in a CSV file, as bodies of ``POST /api/cameras``."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
-from api.imports.tables import CsvRow, CsvTable
+from api.alerts.schemas import MAX_WRITTEN_PLATE
+from api.imports.schemas import (
+    MAX_SKIPPED_LISTED,
+    CameraImportAnswer,
+    ImportedCameraBody,
+    SkipCode,
+    SkippedRowBody,
+)
+from api.imports.tables import CsvTable
 from common.errors import InvalidInputError
 
 COLUMNS: Final = (
@@ -17,27 +24,34 @@ _NO: Final = frozenset({"0", "no", "false", "off", "n\u00e3o", "nao"})
 _BY_NAME: Final = {name.lower(): name for name in COLUMNS}
 
 
-@dataclass(frozen=True)
-class ImportedCamera:
-    """A camera of a file; the API checks its fields when it is created."""
-
-    line: int
-    camera: Mapping[str, Any]
-
-
-def imported_cameras(table: CsvTable) -> tuple[list[ImportedCamera], list[CsvRow]]:
+def imported_cameras(table: CsvTable) -> CameraImportAnswer:
     """Return the cameras of a table, and the rows that cannot be read.
+
+    The API checks the fields of a camera when it is created.
 
     Raises:
         InvalidInputError: the first row does not name the columns. The message is a sentence.
     """
     rows = [row for row in table.rows if not row.is_blank]
-    if not rows:
-        return [], []
-    names = _names(rows[0].cells)
+    names = _names(rows[0].cells) if rows else []
     good = [row for row in rows[1:] if not row.fault]
-    cameras = [ImportedCamera(row.line, _camera(names, row.cells)) for row in good]
-    return cameras, [row for row in rows[1:] if row.fault]
+    unreadable = [row for row in rows[1:] if row.fault]
+    return CameraImportAnswer(
+        cameras=tuple(
+            ImportedCameraBody(line=row.line, camera=_camera(names, row.cells)) for row in good
+        ),
+        skipped=tuple(
+            SkippedRowBody(
+                line=row.line,
+                text=row.cells[0][:MAX_WRITTEN_PLATE],
+                code=SkipCode.UNREADABLE_ROW,
+                reason=row.fault,
+            )
+            for row in unreadable[:MAX_SKIPPED_LISTED]
+        ),
+        encoding=table.encoding,
+        separator=table.separator,
+    )
 
 
 def _names(titles: Sequence[str]) -> list[str]:

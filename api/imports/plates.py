@@ -2,59 +2,19 @@
 
 import unicodedata
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final
 
 from api.alerts.schemas import MAX_PLATE_NAME, MAX_WRITTEN_PLATE
 from api.imports.columns import PlateColumns, bare, find_columns
-from api.imports.tables import CsvRow, CsvTable, FileEncoding
+from api.imports.schemas import (
+    MAX_SKIPPED_LISTED,
+    PlateImportAnswer,
+    SkipCode,
+    SkippedRowBody,
+)
+from api.imports.tables import CsvRow, CsvTable
 from common.errors import InvalidInputError
 from common.plates.normalise import InvalidCharacterError, list_entry
-
-MAX_SKIPPED_LISTED: Final = 1_000
-
-
-class SkipCode(StrEnum):
-    """Reasons for which a row is skipped, for programs."""
-
-    INVALID_CHARACTER = "invalid_character"
-    EMPTY_PLATE = "empty_plate"
-    PLATE_TOO_LONG = "plate_too_long"
-    UNREADABLE_ROW = "unreadable_row"
-    UNCLEAR_ENCODING = "unclear_encoding"
-    LIMIT_REACHED = "limit_reached"
-
-
-@dataclass(frozen=True)
-class SkippedRow:
-    """A row that was not taken; ``position`` is that of an invalid character in ``text``."""
-
-    line: int
-    text: str
-    code: SkipCode
-    reason: str
-    position: int | None = None
-
-
-@dataclass(frozen=True)
-class ImportedPlates:
-    """The plates of a file. Each row is taken, skipped, a duplicate, blank or a heading.
-
-    ``plates`` are as written, ``names`` by plate. ``skipped`` lists the first rows that were
-    skipped.
-    """
-
-    plates: tuple[str, ...]
-    names: dict[str, str]
-    rows: int
-    duplicates: int
-    blank: int
-    headings: int
-    skipped_count: int
-    skipped: tuple[SkippedRow, ...]
-    encoding: FileEncoding
-    separator: str
-
 
 _UNCLEAR: Final = (
     "has letters that depend on the encoding, which was guessed as windows-1252; save the file as"
@@ -71,28 +31,29 @@ plates.
 """
 
 
-def imported_plates(table: CsvTable, limit: int) -> ImportedPlates:
+def imported_plates(table: CsvTable, limit: int) -> PlateImportAnswer:
     """Return the plates of a table, at most ``limit``, and what became of all other rows."""
     rows = [row for row in table.rows if not row.is_blank]
     columns = find_columns(rows)
     taken: dict[str, tuple[str, str]] = {}
-    skipped: list[SkippedRow] = []
+    skipped: list[SkippedRowBody] = []
     duplicates = 0
     for row in rows[columns.headings :]:
         entry = _entry(row, columns, table)
-        if isinstance(entry, SkippedRow):
+        if isinstance(entry, SkippedRowBody):
             skipped.append(entry)
         elif entry.normal in taken:
             duplicates += 1
         elif len(taken) >= limit:
             reason = f"an alert has at most {limit} plates"
-            skipped.append(SkippedRow(row.line, entry.plate, SkipCode.LIMIT_REACHED, reason))
+            skipped.append(_skipped(row, entry.plate, SkipCode.LIMIT_REACHED, reason))
         else:
             taken[entry.normal] = (entry.plate, entry.name)
-    return ImportedPlates(
+    return PlateImportAnswer(
         plates=tuple(plate for plate, _ in taken.values()),
-        names={plate: name for plate, name in taken.values() if name},
+        plate_names={plate: name for plate, name in taken.values() if name},
         rows=len(table.rows) + table.has_separator_line,
+        taken=len(taken),
         duplicates=duplicates,
         blank=len(table.rows) - len(rows),
         headings=columns.headings + table.has_separator_line,
@@ -110,26 +71,30 @@ class _Entry:
     name: str
 
 
-def _entry(row: CsvRow, columns: PlateColumns, table: CsvTable) -> _Entry | SkippedRow:
+def _entry(row: CsvRow, columns: PlateColumns, table: CsvTable) -> _Entry | SkippedRowBody:
     at = columns.plate
     text = bare(row.cells[at]) if at < len(row.cells) else ""
     shown = (text or next(filter(None, row.cells), ""))[:MAX_WRITTEN_PLATE]
     if row.fault:
-        return SkippedRow(row.line, shown, SkipCode.UNREADABLE_ROW, row.fault)
+        return _skipped(row, shown, SkipCode.UNREADABLE_ROW, row.fault)
     if len(text) > MAX_WRITTEN_PLATE:
         reason = f"must have at most {MAX_WRITTEN_PLATE} characters"
-        return SkippedRow(row.line, shown, SkipCode.PLATE_TOO_LONG, reason)
+        return _skipped(row, shown, SkipCode.PLATE_TOO_LONG, reason)
     try:
         normal = list_entry(text)
     except InvalidCharacterError as error:
-        return SkippedRow(
-            row.line, shown, SkipCode.INVALID_CHARACTER, str(error), position=error.position
-        )
+        return _skipped(row, shown, SkipCode.INVALID_CHARACTER, str(error), error.position)
     except InvalidInputError as error:
-        return SkippedRow(row.line, shown, SkipCode(error.code), str(error))
+        return _skipped(row, shown, SkipCode(error.code), str(error))
     if (position := _doubtful(text)) and table.is_guess:
-        return SkippedRow(row.line, shown, SkipCode.UNCLEAR_ENCODING, _UNCLEAR, position=position)
+        return _skipped(row, shown, SkipCode.UNCLEAR_ENCODING, _UNCLEAR, position)
     return _Entry(normal, _printable(text), _name(row, columns.name))
+
+
+def _skipped(
+    row: CsvRow, text: str, code: SkipCode, reason: str, position: int | None = None
+) -> SkippedRowBody:
+    return SkippedRowBody(line=row.line, text=text, code=code, reason=reason, position=position)
 
 
 def _doubtful(text: str) -> int:

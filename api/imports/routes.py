@@ -1,6 +1,7 @@
 """``/api/alertas/plates/import`` and ``/api/cameras/import``: CSV files as JSON."""
 
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, TypeVar
 
 from fastapi import APIRouter, Depends, Query, Request
 
@@ -8,21 +9,17 @@ from api.deps import Caller, service
 from api.errors import ApiError, ErrorCode
 from api.imports.cameras import imported_cameras
 from api.imports.plates import imported_plates
-from api.imports.schemas import (
-    CameraImportAnswer,
-    ImportQuery,
-    PlateImportAnswer,
-    camera_import,
-    plate_import,
-)
+from api.imports.schemas import CameraImportAnswer, ImportQuery, PlateImportAnswer
 from api.imports.service import TableImports
 from api.imports.tables import CsvTable
 from api.middleware.bodies import read_body
 from api.middleware.guard import GuardedRoute
 from api.openapi import error_responses
-from api.security.permissions import BodyKind, Scope, requires
+from api.security.permissions import BodyKind, Principal, Scope, requires
 from api.validation.fields import validation_rules
 from common.errors import InvalidInputError
+
+_T = TypeVar("_T")
 
 router = APIRouter(route_class=GuardedRoute)
 
@@ -51,15 +48,8 @@ async def import_plates(
     query: Annotated[ImportQuery, Query()],
 ) -> PlateImportAnswer:
     """Return the plates of a CSV file, and the rows that were skipped. Nothing is stored."""
-    data, limit = await read_body(request), validation_rules().plates_per_alert
-
-    def work(table: CsvTable) -> PlateImportAnswer:
-        return plate_import(imported_plates(table, limit))
-
-    try:
-        return await imports.read(caller.owner_id, data, query.encoding, work)
-    except InvalidInputError as error:
-        raise ApiError(ErrorCode.UNREADABLE_FILE, str(error)) from error
+    limit = validation_rules().plates_per_alert
+    return await _read(request, imports, caller, query, lambda table: imported_plates(table, limit))
 
 
 @router.post(
@@ -76,11 +66,17 @@ async def import_cameras(
     query: Annotated[ImportQuery, Query()],
 ) -> CameraImportAnswer:
     """Return the cameras of a CSV file as bodies of ``POST /api/cameras``. Nothing is stored."""
+    return await _read(request, imports, caller, query, imported_cameras)
+
+
+async def _read(
+    request: Request,
+    imports: TableImports,
+    caller: Principal,
+    query: ImportQuery,
+    work: Callable[[CsvTable], _T],
+) -> _T:
     data = await read_body(request)
-
-    def work(table: CsvTable) -> CameraImportAnswer:
-        return camera_import(*imported_cameras(table), table)
-
     try:
         return await imports.read(caller.owner_id, data, query.encoding, work)
     except InvalidInputError as error:

@@ -1,14 +1,25 @@
 """JSON of imports, and their query parameter."""
 
-from typing import Any
+from enum import StrEnum
+from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from api.alerts.schemas import MAX_WRITTEN_PLATE
-from api.imports.cameras import ImportedCamera
-from api.imports.plates import MAX_SKIPPED_LISTED, ImportedPlates, SkipCode
-from api.imports.tables import CsvRow, CsvTable, FileEncoding
+from api.imports.tables import FileEncoding
 from api.schemas import ResponseModel, is_absent
+
+MAX_SKIPPED_LISTED: Final = 1_000
+
+
+class SkipCode(StrEnum):
+    """Reasons for which a row is skipped, for programs."""
+
+    INVALID_CHARACTER = "invalid_character"
+    EMPTY_PLATE = "empty_plate"
+    PLATE_TOO_LONG = "plate_too_long"
+    UNREADABLE_ROW = "unreadable_row"
+    UNCLEAR_ENCODING = "unclear_encoding"
+    LIMIT_REACHED = "limit_reached"
 
 
 class ImportQuery(BaseModel):
@@ -47,7 +58,7 @@ class PlateImportAnswer(ResponseModel):
     `rows` is the sum of `taken`, `duplicates`, `blank`, `headings` and `skippedCount`.
     """
 
-    plates: list[str] = Field(description="Plates as written, for an alert's `plates`.")
+    plates: tuple[str, ...] = Field(description="Plates as written, for an alert's `plates`.")
     plate_names: dict[str, str] = Field(
         description="Their names, for `plateNames`: from the column of names, or from the one after"
         " the plates.",
@@ -63,7 +74,7 @@ class PlateImportAnswer(ResponseModel):
         ge=0, description="Rows with titles of columns, or `sep=;`.", examples=[1]
     )
     skipped_count: int = Field(ge=0, description="Rows that were skipped.", examples=[1])
-    skipped: list[SkippedRowBody] = Field(
+    skipped: tuple[SkippedRowBody, ...] = Field(
         description=f"The rows that were skipped, at most {MAX_SKIPPED_LISTED}."
     )
     encoding: FileEncoding = Field(description="The encoding that was used.")
@@ -83,53 +94,7 @@ class ImportedCameraBody(ResponseModel):
 class CameraImportAnswer(ResponseModel):
     """The cameras of a file."""
 
-    cameras: list[ImportedCameraBody] = Field(description="In the order of the file.")
-    skipped: list[SkippedRowBody] = Field(description="The rows that cannot be read.")
+    cameras: tuple[ImportedCameraBody, ...] = Field(description="In the order of the file.")
+    skipped: tuple[SkippedRowBody, ...] = Field(description="The rows that cannot be read.")
     encoding: FileEncoding = Field(description="The encoding that was used.")
     separator: str = Field(description="The separator of columns that was used.", examples=[";"])
-
-
-def plate_import(found: ImportedPlates) -> PlateImportAnswer:
-    """Return the JSON form of a list of plates."""
-    return PlateImportAnswer(
-        plates=list(found.plates),
-        plate_names=found.names,
-        rows=found.rows,
-        taken=len(found.plates),
-        duplicates=found.duplicates,
-        blank=found.blank,
-        headings=found.headings,
-        skipped_count=found.skipped_count,
-        skipped=[
-            SkippedRowBody(
-                line=row.line,
-                text=row.text,
-                code=row.code,
-                reason=row.reason,
-                position=row.position,
-            )
-            for row in found.skipped
-        ],
-        encoding=found.encoding,
-        separator=found.separator,
-    )
-
-
-def camera_import(
-    cameras: list[ImportedCamera], skipped: list[CsvRow], table: CsvTable
-) -> CameraImportAnswer:
-    """Return the JSON form of a list of cameras."""
-    return CameraImportAnswer(
-        cameras=[ImportedCameraBody(line=each.line, camera=dict(each.camera)) for each in cameras],
-        skipped=[
-            SkippedRowBody(
-                line=row.line,
-                text=row.cells[0][:MAX_WRITTEN_PLATE],
-                code=SkipCode.UNREADABLE_ROW,
-                reason=row.fault,
-            )
-            for row in skipped[:MAX_SKIPPED_LISTED]
-        ],
-        encoding=table.encoding,
-        separator=table.separator,
-    )

@@ -6,15 +6,18 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Header, Query, Request
 
+from analytics_sql.plate_search import SEARCH_TOLERANCE
+from analytics_sql.recognitions import RecognitionRow
 from api.deps import Caller, service
 from api.errors import ErrorCode
-from api.live.schemas import StreamQuery, wanted_by
 from api.live.service import LiveRecognitions
-from api.live.stream import EventStream
+from api.live.stream import EventStream, Wanted
 from api.middleware.guard import GuardedRoute, check_again
 from api.openapi import error_responses
+from api.recognitions.schemas import PlateQuery
 from api.security.actions import Action
 from api.security.permissions import Scope, requires
+from common.plates.matching import MatchMode, PlateMatcher, plate_matcher
 
 router = APIRouter(route_class=GuardedRoute, tags=["Recognitions"])
 
@@ -36,6 +39,33 @@ _EVENTS: dict[str, Any] = {
     "is the data of one; `reset` tells of a gap, `end` why the stream ends.",
     "content": {"text/event-stream": {"schema": {"type": "string"}, "example": _EXAMPLE}},
 }
+
+
+class StreamQuery(PlateQuery):
+    """The conditions of the recognitions that are sent; none: all of the caller's own."""
+
+
+def wanted_by(query: StreamQuery) -> Wanted:
+    """Return what tells whether a recognition is one that the list would show as well."""
+    matcher = _matcher(query)
+
+    def wanted(recognition: RecognitionRow) -> bool:
+        return (
+            query.camera_id in (None, recognition.camera_id)
+            and recognition.confidence >= query.min_confidence
+            and (matcher is None or matcher.matches(recognition.plate))
+        )
+
+    return wanted
+
+
+def _matcher(query: StreamQuery) -> PlateMatcher | None:
+    if query.plate is None:
+        return None
+    if query.match is MatchMode.SUBSTRING:
+        # Of any length: what no plate can hold finds nothing.
+        return PlateMatcher(MatchMode.SUBSTRING, query.plate)
+    return plate_matcher(query.plate, query.match, SEARCH_TOLERANCE)
 
 
 @router.get(

@@ -1,32 +1,57 @@
 """Opens the streams of new recognitions, bounds how many there are, ends them all."""
 
+import asyncio
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from uuid import UUID
 
+from api.adapters.clickhouse import ClickHouseStore
 from api.errors import ApiError, Dependency, DependencyUnavailableError, ErrorCode, FieldFault
 from api.limits.owner_limits import OwnerLimit, OwnerLimits
 from api.live.cursor import ResumeTokens, StreamCursor, StreamPosition
 from api.live.recent import RecentRecognitions
-from api.live.schemas import Wanted
-from api.live.stream import Check, ReaderStream, StreamContext
-from api.live.topics import TopicCaches
+from api.live.stream import Check, ReaderStream, StreamContext, Wanted
 from api.security.permissions import Principal
-from api.settings import ApiSettings
-from common.errors import TransientError
+from common.errors import PlatestreamError, TransientError
 from common.secrets import SecretBox
 
 _RETRY_AFTER_SECONDS = 5
 
 
-@dataclass(frozen=True, kw_only=True)
-class StreamBounds:
-    """Bounds of the streams that are open: with one credential, and in all."""
+class ErasureWatch:
+    """Applies erasures to this process's memory of new recognitions."""
 
-    per_credential: int
-    in_all: int
+    def __init__(self, store: ClickHouseStore, recent: RecentRecognitions) -> None:
+        self._store = store
+        self._recent = recent
+        self._first = asyncio.Lock()
+
+    async def ready(self) -> None:
+        """Return once the list of erasures has been read since the process began.
+
+        A new process reads recognitions again that may have been erased meanwhile.
+
+        Raises:
+            DependencyUnavailableError: it cannot be read.
+        """
+        async with self._first:
+            if self._recent.knows_erasures:
+                return
+            try:
+                await self.sweep()
+            except PlatestreamError as error:
+                # Also where the table is not there yet; the log of the sweeps says so.
+                raise DependencyUnavailableError(Dependency.SEARCH) from error
+
+    async def sweep(self) -> int:
+        """Forget what was erased since the last time, and return how many recognitions.
+
+        Raises:
+            PlatestreamError: ClickHouse does not answer, or has no such list; what was erased
+                before stays forgotten.
+        """
+        return self._recent.apply_erasures(await self._store.erasures())
 
 
 class StreamSlots:
@@ -35,8 +60,9 @@ class StreamSlots:
     No owner has more than are still free: few who take all that they can leave room for others.
     """
 
-    def __init__(self, bounds: StreamBounds, limits: OwnerLimits) -> None:
-        self._bounds = bounds
+    def __init__(self, limits: OwnerLimits, *, per_credential: int, in_all: int) -> None:
+        self._per_credential = per_credential
+        self._in_all = in_all
         self._limits = limits
         self._open: Counter[UUID] = Counter()
         self._of_owner: Counter[UUID] = Counter()
@@ -65,32 +91,12 @@ class StreamSlots:
             self._of_owner -= Counter((owner_id,))
 
     def _require_room(self, caller: Principal) -> None:
-        bounds, owner_id = self._bounds, caller.owner_id
-        of_credential = self._open[caller.credential_id]
+        owner_id, of_credential = caller.owner_id, self._open[caller.credential_id]
         wanted = self._of_owner[owner_id] + 1
-        left = bounds.in_all - self.open - 1
-        if of_credential >= bounds.per_credential or wanted > max(1, left) or left < 0:
+        left = self._in_all - self.open - 1
+        if of_credential >= self._per_credential or wanted > max(1, left) or left < 0:
             raise ApiError(ErrorCode.TOO_MANY_STREAMS, retry_after_seconds=_RETRY_AFTER_SECONDS)
         self._limits.require(OwnerLimit.STREAMS, owner_id, caller.limits, wanted)
-
-
-@dataclass(frozen=True)
-class StreamRules:
-    """Seconds between two signs of life, and how many streams may be open."""
-
-    heart_beat_seconds: float
-    bounds: StreamBounds
-
-
-def stream_rules(settings: ApiSettings) -> StreamRules:
-    """Return how many streams the operator lets be open, and how often they beat."""
-    return StreamRules(
-        heart_beat_seconds=settings.stream_heart_beat_seconds,
-        bounds=StreamBounds(
-            per_credential=settings.streams_per_key,
-            in_all=settings.streams_per_process,
-        ),
-    )
 
 
 class LiveRecognitions:
@@ -100,25 +106,22 @@ class LiveRecognitions:
         self,
         recent: RecentRecognitions,
         ping: Callable[[], Awaitable[None]],
-        ready: Callable[[], Awaitable[None]],
-        tokens: ResumeTokens,
-        rules: StreamRules,
-        limits: OwnerLimits,
+        watch: ErasureWatch,
+        slots: StreamSlots,
+        box: SecretBox,
         now_ms: Callable[[], int],
+        *,
+        heart_beat_seconds: float,
     ) -> None:
-        """``ping`` raises while ``recent`` is not being fed.
-
-        ``ready`` returns once ``recent`` knows what was erased, or raises
-        DependencyUnavailableError.
-        """
+        """``ping`` raises while ``recent`` is not being fed; ``now_ms`` is the wall clock."""
         self._recent = recent
         self._ping = ping
-        self._ready = ready
-        self._tokens = tokens
-        self._slots = StreamSlots(rules.bounds, limits)
+        self._watch = watch
+        self._slots = slots
         self._is_ending = False
+        self._tokens = ResumeTokens(box)
         self._context = StreamContext(
-            tokens, rules.heart_beat_seconds, now_ms, lambda: self._is_ending
+            self._tokens, heart_beat_seconds, now_ms, lambda: self._is_ending
         )
 
     @property
@@ -145,21 +148,18 @@ class LiveRecognitions:
         ``check`` raises ApiError once the caller may not read any more.
 
         Raises:
-            ApiError: 400, the id is none that a stream gave. DependencyUnavailableError: new
-            recognitions can not be followed now, or it is not known yet what
-                was erased of them.
+            ApiError: 400, the id is none that a stream gave.
+            DependencyUnavailableError: new recognitions cannot be followed now, or it is not known
+                yet what was erased of them.
         """
         position = self._position(last_event_id) if last_event_id else None
-        await self._require_news()
-        await self._ready()
-        cursor = StreamCursor(self._recent, owner_id)
-        return ReaderStream(self._context, cursor, wanted, check).events(position)
-
-    async def _require_news(self) -> None:
         try:
             await self._ping()
         except TransientError as error:
             raise DependencyUnavailableError(Dependency.BROKER) from error
+        await self._watch.ready()
+        cursor = StreamCursor(self._recent, owner_id)
+        return ReaderStream(self._context, cursor, wanted, check).events(position)
 
     def _position(self, last_event_id: str) -> StreamPosition:
         position = self._tokens.open(last_event_id)
@@ -169,16 +169,3 @@ class LiveRecognitions:
                 ErrorCode.INVALID_CURSOR, f"{fault.path} {fault.message}.", fields=[fault]
             )
         return position
-
-
-def live_recognitions(
-    settings: ApiSettings,
-    caches: TopicCaches,
-    ready: Callable[[], Awaitable[None]],
-    box: SecretBox,
-    limits: OwnerLimits,
-    now_ms: Callable[[], int],
-) -> LiveRecognitions:
-    """Return the streams over what is followed. ``now_ms`` is the wall clock, Unix ms."""
-    tokens, rules = ResumeTokens(box), stream_rules(settings)
-    return LiveRecognitions(caches.recent, caches.ping, ready, tokens, rules, limits, now_ms)

@@ -1,4 +1,7 @@
-"""Sends one reader the events of the stream, until it may not or cannot go on."""
+"""Sends one reader the events of the stream, until it may not or cannot go on.
+
+**Source:** HTML Living Standard, section 9.2 (Server-sent events).
+"""
 
 import asyncio
 import time
@@ -7,18 +10,22 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 
 import structlog
+from pydantic import Field
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from analytics_sql.recognitions import RecognitionRow
-from api.errors import ApiError, unavailable
-from api.live import schemas
+from api.errors import ApiError, ErrorCode, unavailable
 from api.live.cursor import LostPlaceError, ResumeTokens, StreamCursor, StreamPosition
-from api.live.schemas import Wanted
 from api.recognitions.schemas import RecognitionBody, recognition_body
+from api.schemas import ResponseModel
 from common.errors import TransientError
+from common.timestamps import format_timestamp
+
+log = structlog.get_logger()
 
 Check = Callable[[], Awaitable[None]]
+Wanted = Callable[[RecognitionRow], bool]
 
 LOOK_SECONDS = 0.2
 """The pause between two checks that a stream may go on. With the time that a credential is cached
@@ -28,6 +35,50 @@ _BATCH_SIZE = 100
 
 _PUBLISHED_WITHIN_MS = 5 * 60_000
 """A recognition is published so long after its capture at most, unless the service was behind."""
+
+
+class StreamReset(ResponseModel):
+    """Some recognitions were not sent; those captured from ``since`` on stand in the list."""
+
+    since: str = Field(json_schema_extra={"format": "date-time"})
+
+
+class StreamEnd(ResponseModel):
+    """Why the stream ends, as in the body of an error."""
+
+    error: str
+    code: ErrorCode
+
+
+RETRY_MS = 3_000
+"""So long a client waits before it comes back."""
+
+
+def opening(event_id: str) -> bytes:
+    """Return what begins a stream: how to come back, and the place to come back to."""
+    return f"retry: {RETRY_MS}\nid: {event_id}\n: open\n\n".encode()
+
+
+def recognition_event(event_id: str, body: RecognitionBody) -> bytes:
+    """Return the event of a recognition; of no name, so that plain ``onmessage`` gets it."""
+    return f"id: {event_id}\ndata: {body.model_dump_json()}\n\n".encode()
+
+
+def heart_beat(event_id: str) -> bytes:
+    """Return a sign of life. It is no event to a client, but moves on its place to come back to."""
+    return f"id: {event_id}\n: beat\n\n".encode()
+
+
+def reset_event(event_id: str, since_ms: int) -> bytes:
+    """Return the event that tells of a gap, and from when on the list fills it."""
+    body = StreamReset(since=format_timestamp(since_ms))
+    return f"id: {event_id}\nevent: reset\ndata: {body.model_dump_json()}\n\n".encode()
+
+
+def end_event(error: ApiError) -> bytes:
+    """Return the last event of a stream that the caller may not read any more."""
+    body = StreamEnd(error=str(error), code=error.code)
+    return f"event: end\ndata: {body.model_dump_json()}\n\n".encode()
 
 
 @dataclass(frozen=True)
@@ -62,7 +113,7 @@ class ReaderStream:
                 something_new.clear()
                 refusal = await self._refusal()
                 if refusal is not None:
-                    yield schemas.end_event(refusal)
+                    yield end_event(refusal)
                     return
                 chunk = self._next() or self._heart_beat()
                 if chunk:
@@ -84,13 +135,13 @@ class ReaderStream:
 
     def _begin(self, position: StreamPosition | None) -> bytes:
         if position is None:
-            return schemas.opening(self._id(self._cursor.offsets))
+            return opening(self._id(self._cursor.offsets))
         try:
             self._cursor.resume_from(position, self._context.now_ms())
         except LostPlaceError:
             self._seen_ms = position.at_ms
-            return schemas.opening(self._id(self._cursor.offsets)) + self._reset()
-        return schemas.opening(self._id(self._cursor.offsets))
+            return opening(self._id(self._cursor.offsets)) + self._reset()
+        return opening(self._id(self._cursor.offsets))
 
     def _next(self) -> bytes:
         """Return the next events; empty where there are none."""
@@ -101,7 +152,7 @@ class ReaderStream:
         if self._cursor.is_idle:
             self._seen_ms = self._context.now_ms()
         return b"".join(
-            schemas.recognition_event(self._id(one.offsets), _body(one.recognition))
+            recognition_event(self._id(one.offsets), _body(one.recognition))
             for one in passed
             if self._wanted(one.recognition)
         )
@@ -110,12 +161,12 @@ class ReaderStream:
         """Go on with what comes from now on, and return the event that tells of the gap."""
         since_ms = max(0, self._seen_ms - _PUBLISHED_WITHIN_MS)
         self._cursor.skip_to_now()
-        return schemas.reset_event(self._id(self._cursor.offsets), since_ms)
+        return reset_event(self._id(self._cursor.offsets), since_ms)
 
     def _heart_beat(self) -> bytes:
         if time.monotonic() - self._sent_at < self._context.heart_beat_seconds:
             return b""
-        return schemas.heart_beat(self._id(self._cursor.offsets))
+        return heart_beat(self._id(self._cursor.offsets))
 
     def _id(self, offsets: dict[int, int]) -> str:
         return self._context.tokens.seal(StreamPosition(offsets, self._context.now_ms()))
@@ -126,8 +177,6 @@ def _body(recognition: RecognitionRow) -> RecognitionBody:
         recognition, photo_url=recognition.photo_key, crop_url=recognition.crop_key
     )
 
-
-log = structlog.get_logger()
 
 _SEND_SECONDS = 20.0
 """A reader that takes nothing for so long is left; its connection and its slot are free again."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 from api.outbox.traced_values import split_trace
 from common.errors import InvalidInputError, TransientError
@@ -55,20 +55,6 @@ class OutboxRow:
     is_replayed: bool = False
 
 
-class OutboxPublisher(Protocol):
-    """Publishes outbox rows."""
-
-    def publish(self, rows: Sequence[OutboxRow]) -> Mapping[int, str]:
-        """Return when every row is acknowledged or can never be: the latter's ids, with why.
-
-        Raises:
-            TransientError: neither is so; publishing all again is safe.
-        """
-
-    def close(self) -> None:
-        """Give the connection back."""
-
-
 class KafkaPublisher:
     """Publishes to the topics of the cluster in the settings."""
 
@@ -95,6 +81,8 @@ class KafkaPublisher:
 
     def publish(self, rows: Sequence[OutboxRow]) -> Mapping[int, str]:
         """Send the rows in order and wait until the broker has all that it takes.
+
+        Returns the ids of the rows that it refuses, with the reasons.
 
         Raises:
             TransientError: not all were acknowledged in time; publishing all again is safe.

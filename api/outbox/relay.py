@@ -25,7 +25,7 @@ from prometheus_client import CollectorRegistry
 from api.db.engine import AdvisoryLock
 from api.db.pooler import refuse_pooler
 from api.outbox.outbox import CHANNEL
-from api.outbox.publisher import CONFIG_TOPICS, OutboxPublisher, OutboxRow
+from api.outbox.publisher import CONFIG_TOPICS, KafkaPublisher, OutboxRow
 from common.errors import TransientError
 from common.metrics import gauge
 from common.retry import Backoff, RetryPolicy
@@ -62,7 +62,7 @@ class Relay:
     def __init__(
         self,
         database_url: str,
-        open_publisher: Callable[[], OutboxPublisher],
+        open_publisher: Callable[[], KafkaPublisher],
         *,
         poll_seconds: float,
         batch_rows: int,
@@ -147,7 +147,7 @@ class Relay:
             self._turned_seconds = time.monotonic()
         return False
 
-    def _follow(self, connection: psycopg.Connection, publisher: OutboxPublisher) -> None:
+    def _follow(self, connection: psycopg.Connection, publisher: KafkaPublisher) -> None:
         connection.execute(f"LISTEN {CHANNEL}")
         connection.execute(_TRY_AGAIN)
         self._count_set_aside(connection)
@@ -167,7 +167,7 @@ class Relay:
         # The API deletes old ones, and those of erased plates and removed accounts.
         self._count_set_aside(connection)
 
-    def _relay_batch(self, connection: psycopg.Connection, publisher: OutboxPublisher) -> int:
+    def _relay_batch(self, connection: psycopg.Connection, publisher: KafkaPublisher) -> int:
         rows = [OutboxRow(*row) for row in connection.execute(_SELECT, (self._batch_rows,))]
         urgent = [row for row in rows if not row.is_replayed]
         if has_replayed := len(urgent) < len(rows):

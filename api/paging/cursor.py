@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Protocol
 from uuid import UUID
 
 from analytics_sql.recognitions import RecognitionCursor
+from api.errors import ApiError, ErrorCode, FieldFault
 
 _VERSION = 1
 _POSITION = struct.Struct(">Bq16s")
@@ -38,6 +39,18 @@ class CursorSealer:
         """Return the cursor that goes on after ``position`` in the list of ``wanted``."""
         place = _POSITION.pack(_VERSION, position.captured_ms, position.id.bytes)
         return _text(place + _seal(self._keys[0], wanted, place))
+
+    def position(self, wanted: Filter, last_key: str | None) -> RecognitionCursor | None:
+        """Return where a page begins by its parameter ``lastKey``; None is the start of the list.
+
+        Raises:
+            ApiError: 400, it was not sealed for this ``wanted``.
+        """
+        position = None if last_key is None else self.open(wanted, last_key)
+        if position is None and last_key is not None:
+            fault = FieldFault("lastKey", "is not a nextKey of a list with these filters")
+            raise ApiError(ErrorCode.INVALID_CURSOR, fields=(fault,))
+        return position
 
     def open(self, wanted: Filter, cursor: str) -> RecognitionCursor | None:
         """Return where the cursor goes on, None where it was not sealed for this ``wanted``."""

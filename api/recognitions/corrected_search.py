@@ -4,7 +4,8 @@ A list of readings and this one are merged in one order. What is read as the tex
 alone, whatever it was corrected to, so no page repeats or skips a row.
 """
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Final
 from uuid import UUID
 
@@ -14,8 +15,9 @@ from analytics_sql.recognitions import (
     RecognitionPage,
     RecognitionRow,
 )
+from api.adapters.clickhouse import ClickHouseStore
 from api.db.database import Database
-from api.recognitions.correction_rows import Correction, corrected_before
+from api.recognitions.repository import Correction, corrected_before
 from common.plates.matching import PlateMatcher, plate_matcher
 
 _AT_ONCE: Final = 1_000
@@ -24,15 +26,12 @@ _AT_ONCE: Final = 1_000
 _HALF: Final = 64
 _LOW: Final = (1 << _HALF) - 1
 
-Rows = Callable[[Sequence[RecognitionCursor]], Awaitable[Sequence[RecognitionRow]]]
-"""Returns those of some recognitions that there are."""
-
 Place = tuple[int, int, int]
 
 
 async def with_corrected(
     database: Database,
-    rows: Rows,
+    store: ClickHouseStore,
     wanted: RecognitionFilter,
     after: RecognitionCursor | None,
     page: RecognitionPage,
@@ -44,7 +43,7 @@ async def with_corrected(
     """
     if not wanted.plate:
         return page
-    corrected = await _corrected(database, rows, wanted, after, page.next_after, limit + 1)
+    corrected = await _corrected(database, store, wanted, after, page.next_after, limit + 1)
     if not corrected:
         return page
     merged = sorted((*page.rows, *corrected), key=_place_of_row, reverse=True)
@@ -56,7 +55,7 @@ async def with_corrected(
 
 async def _corrected(
     database: Database,
-    rows: Rows,
+    store: ClickHouseStore,
     wanted: RecognitionFilter,
     after: RecognitionCursor | None,
     end: RecognitionCursor | None,
@@ -70,12 +69,20 @@ async def _corrected(
     from_ms = max(wanted.from_ms or 0, 0 if end is None else end.captured_ms)
     found: list[RecognitionRow] = []
     while len(found) < limit:
-        some = await _some(database, wanted.user_id, from_ms, before_ms)
+        some = await database.run(
+            partial(
+                corrected_before,
+                owner_id=wanted.user_id,
+                from_ms=from_ms,
+                before_ms=before_ms,
+                limit=_AT_ONCE,
+            )
+        )
         places = _wanted_places(some, wanted, matcher, after, end)
         for at in range(0, len(places), limit):
             if len(found) >= limit:
                 break
-            there = await rows(places[at : at + limit])
+            there = await store.at(wanted.user_id, places[at : at + limit])
             found += sorted(
                 (row for row in there if row.confidence >= wanted.min_confidence),
                 key=_place_of_row,
@@ -85,14 +92,6 @@ async def _corrected(
             break
         before_ms = some[-1].captured_ms
     return found[:limit]
-
-
-async def _some(
-    database: Database, owner_id: UUID, from_ms: int, before_ms: int | None
-) -> list[Correction]:
-    return await database.run(
-        lambda session: corrected_before(session, owner_id, from_ms, before_ms, _AT_ONCE)
-    )
 
 
 def _wanted_places(

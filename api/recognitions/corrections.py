@@ -3,18 +3,16 @@
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import partial
 from typing import Final
 from uuid import UUID
 
 from sqlalchemy.orm import Session
 
-from analytics_sql.recognitions import RecognitionCursor, RecognitionFilter
+from analytics_sql.recognitions import RecognitionCursor
 from api.db.database import Database
-from api.errors import ApiError, ErrorCode, FieldFault
+from api.errors import ApiError, ErrorCode
 from api.paging.cursor import CursorSealer
-from api.recognitions.corrected_search import with_corrected
-from api.recognitions.correction_rows import (
+from api.recognitions.repository import (
     Correction,
     corrections_of,
     drop_corrections,
@@ -22,7 +20,7 @@ from api.recognitions.correction_rows import (
     remove_correction,
     write_correction,
 )
-from api.recognitions.service import Page, Recognitions, storable
+from api.recognitions.service import Recognitions
 from api.security.permissions import Principal
 from api.trail.plates import PlateHashes
 
@@ -67,24 +65,6 @@ class Corrections:
         self._retention = retention
         self._now_ms = now_ms
         self._next_ms = 0
-
-    async def search(
-        self, wanted: RecognitionFilter, limit: int, last_key: str | None, *, corrected: bool
-    ) -> Page:
-        """Return one page of the list of recognitions; with those that were ``corrected``, or not.
-
-        Raises:
-            ApiError: 400, the cursor is not one of this list.
-        """
-        recognitions = self._recognitions
-        after, possible = recognitions.position(wanted, last_key), storable(wanted)
-        if possible is None:
-            return Page((), None)
-        page = await recognitions.page(possible, after, limit)
-        if corrected:
-            rows = partial(recognitions.at, wanted.user_id)
-            page = await with_corrected(self._database, rows, possible, after, page, limit)
-        return Page(page.rows, recognitions.key_after(wanted, page.next_after))
 
     async def write(
         self, caller: Principal, recognition_id: UUID, plate: str | None, region: str | None
@@ -136,10 +116,7 @@ class Corrections:
         Raises:
             ApiError: 400, the cursor is not one of this list.
         """
-        after = None if last_key is None else self._sealer.open(wanted, last_key)
-        if last_key is not None and after is None:
-            fault = FieldFault("lastKey", "is not a nextKey of a list with these filters")
-            raise ApiError(ErrorCode.INVALID_CURSOR, fields=(fault,))
+        after = self._sealer.position(wanted, last_key)
         found = await self._database.run(
             lambda session: list_corrections(
                 session, wanted.owner_id, wanted.plate, after, limit + 1

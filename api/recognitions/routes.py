@@ -34,11 +34,14 @@ CorrectionsDep = Annotated[Corrections, Depends(service(Corrections))]
 )
 @requires(Scope.RECOGNITIONS_READ, notes=Action.RECOGNITIONS_SEARCHED)
 async def list_recognitions(
-    corrections: CorrectionsDep, caller: Caller, query: Annotated[RecognitionListQuery, Query()]
+    recognitions: RecognitionsDep,
+    corrections: CorrectionsDep,
+    caller: Caller,
+    query: Annotated[RecognitionListQuery, Query()],
 ) -> Response:
     """Return the caller's recognitions, newest first. Image fields are storage keys here."""
     wanted = query.wanted(caller.owner_id)
-    page = await corrections.search(wanted, query.limit, query.last_key, corrected=query.corrected)
+    page = await recognitions.search(wanted, query.limit, query.last_key, corrected=query.corrected)
     written = await corrections.of(caller.owner_id, [found.id for found in page.recognitions])
     return Response(page_json(page, written), media_type="application/json")
 

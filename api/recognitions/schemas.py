@@ -15,7 +15,7 @@ from pydantic import (
 )
 
 from analytics_sql.recognitions import RecognitionFilter, RecognitionRow
-from api.recognitions.correction_rows import Correction
+from api.recognitions.repository import Correction
 from api.recognitions.service import Page
 from api.schemas import ResponseModel, Timestamp, is_absent
 from api.validation.fields import QueryInstant, number, uuid_text, whole_number

@@ -1,22 +1,19 @@
 """Lists, finds and links recognitions."""
 
 import asyncio
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 from uuid import UUID
 
-from analytics_sql.recognitions import (
-    RecognitionCursor,
-    RecognitionFilter,
-    RecognitionPage,
-    RecognitionRow,
-)
+from analytics_sql.recognitions import RecognitionCursor, RecognitionFilter, RecognitionRow
 from analytics_sql.rows import LAST_STORABLE_MS
+from api.adapters.clickhouse import ClickHouseStore
 from api.adapters.image_store import ImageStore
-from api.errors import ApiError, DependencyUnavailableError, ErrorCode, FieldFault
+from api.db.database import Database
+from api.errors import DependencyUnavailableError, found
 from api.paging.cursor import CursorSealer
+from api.recognitions.corrected_search import with_corrected
 from api.validation.fields import from_unix_ms
 
 _LOOKED_FOR = timedelta(days=1)
@@ -52,23 +49,6 @@ class Pictured(Protocol):
         """The crop's."""
 
 
-class RecognitionStore(Protocol):
-    """A searchable store of recognitions."""
-
-    async def page(
-        self, wanted: RecognitionFilter, after: RecognitionCursor | None, limit: int
-    ) -> RecognitionPage:
-        """Return at most ``limit`` recognitions, newest first, from behind ``after``."""
-
-    async def find(self, owner_id: UUID, recognition_id: UUID) -> RecognitionRow | None:
-        """Return one of the owner's recognitions."""
-
-    async def at(
-        self, owner_id: UUID, places: Sequence[RecognitionCursor]
-    ) -> tuple[RecognitionRow, ...]:
-        """Return those of the owner's recognitions at these places that there are."""
-
-
 @dataclass(frozen=True)
 class Page:
     """A part of a list, and the cursor of what follows; None at the end."""
@@ -90,7 +70,8 @@ class Recognitions:
 
     def __init__(
         self,
-        store: RecognitionStore,
+        store: ClickHouseStore,
+        database: Database,
         images: ImageStore,
         sealer: CursorSealer,
         *,
@@ -98,21 +79,26 @@ class Recognitions:
     ) -> None:
         """Images are linked for ``image_retention``, None: always."""
         self._store = store
+        self._database = database
         self._images = images
         self._sealer = sealer
         self._image_retention = image_retention
 
-    async def page(
-        self, wanted: RecognitionFilter, after: RecognitionCursor | None, limit: int
-    ) -> RecognitionPage:
-        """Return one page of the list, from behind ``after``."""
-        return await self._store.page(wanted, after, limit)
+    async def search(
+        self, wanted: RecognitionFilter, limit: int, last_key: str | None, *, corrected: bool
+    ) -> Page:
+        """Return one page of the list; with ``corrected``, also what was corrected to the plate.
 
-    async def at(
-        self, owner_id: UUID, places: Sequence[RecognitionCursor]
-    ) -> tuple[RecognitionRow, ...]:
-        """Return those of the owner's recognitions at these places that there are."""
-        return await self._store.at(owner_id, places)
+        Raises:
+            ApiError: 400, the cursor is not one of this list.
+        """
+        after, possible = self.position(wanted, last_key), storable(wanted)
+        if possible is None:
+            return Page((), None)
+        page = await self._store.page(possible, after, limit)
+        if corrected:
+            page = await with_corrected(self._database, self._store, possible, after, page, limit)
+        return Page(page.rows, self.key_after(wanted, page.next_after))
 
     def position(self, wanted: RecognitionFilter, last_key: str | None) -> RecognitionCursor | None:
         """Return the place in the list of ``wanted`` that a cursor names; None: its beginning.
@@ -120,7 +106,7 @@ class Recognitions:
         Raises:
             ApiError: 400, the cursor is not one of this list.
         """
-        return None if last_key is None else self._open(wanted, last_key)
+        return self._sealer.position(wanted, last_key)
 
     def key_after(self, wanted: RecognitionFilter, place: RecognitionCursor | None) -> str | None:
         """Return the cursor of what follows a place in the list; None at its end."""
@@ -132,10 +118,7 @@ class Recognitions:
         Raises:
             ApiError: 404.
         """
-        found = await self._store.find(owner_id, recognition_id)
-        if found is None:
-            raise ApiError(ErrorCode.NOT_FOUND)
-        return found
+        return found(await self._store.find(owner_id, recognition_id))
 
     def is_past_retention(self, recognition: Pictured) -> bool:
         """Tell whether the recognition's images are no longer shown."""
@@ -171,13 +154,6 @@ class Recognitions:
                 return key if await self._images.has(key) else None
         except (DependencyUnavailableError, TimeoutError):
             return key
-
-    def _open(self, wanted: RecognitionFilter, last_key: str) -> RecognitionCursor:
-        position = self._sealer.open(wanted, last_key)
-        if position is None:
-            fault = FieldFault("lastKey", "is not a nextKey of a list with these filters")
-            raise ApiError(ErrorCode.INVALID_CURSOR, fields=(fault,))
-        return position
 
     def _link(self, key: str | None) -> str | None:
         return None if key is None else self._images.link(key)

@@ -4,13 +4,12 @@ import asyncio
 import time
 from collections.abc import Hashable
 from contextlib import AbstractAsyncContextManager, nullcontext
-from dataclasses import dataclass
+from typing import Protocol
 from uuid import UUID
 
 import structlog
 
 from api.limits.fair_turns import FairTurns, TurnLimits, TurnRefusedError, current_caller
-from api.recognize.models import ImageReader
 from common.errors import MisconfiguredError, TransientError
 from recognition.settings import RecognizerPoolSettings
 from recognition.workers.pool import ImageReadings, RecognizerBusyError, RecognizerPool
@@ -76,28 +75,17 @@ class RecognizerEngine:
                 await asyncio.sleep(_RETRY_SECONDS)
 
 
-@dataclass(frozen=True)
-class FairShares:
-    """Images that are with the processes at once, those that may wait, and for how long."""
+class ImageReader(Protocol):
+    """What reads the plates of an image: the engine, or a pool of it."""
 
-    at_once: int
-    waiting: int
-    wait_seconds: float
-
-    @property
-    def of_all(self) -> TurnLimits:
-        """The limits of all payers together."""
-        return TurnLimits(self.at_once, self.waiting)
-
-    @property
-    def of_demo(self) -> TurnLimits:
-        """The limits of the demo's calls."""
-        return TurnLimits(max(1, self.at_once // 4), _DEMO_WAITING)
+    async def read_image(self, data: bytes, *, wait_seconds: float) -> ImageReadings:
+        """Return the plates of a JPEG or PNG file; wait at most so long until it is read."""
 
 
-def fair_shares(settings: RecognizerPoolSettings) -> FairShares:
-    """Return the shares for a pool: each process has a batch in hand and the next one ready."""
-    return FairShares(
+def fair_reader(reader: ImageReader, settings: RecognizerPoolSettings) -> "FairReader":
+    """Return a fair reader for a pool: each process has a batch in hand and the next one ready."""
+    return FairReader(
+        reader,
         at_once=2 * settings.batch_size * settings.worker_count,
         waiting=settings.recognition_queue_limit,
         wait_seconds=settings.recognition_timeout_seconds,
@@ -110,11 +98,14 @@ class FairReader:
     Demo calls take turns by client network for the share of the demo, then count as one payer.
     """
 
-    def __init__(self, reader: ImageReader, shares: FairShares) -> None:
+    def __init__(
+        self, reader: ImageReader, *, at_once: int, waiting: int, wait_seconds: float
+    ) -> None:
+        """``at_once`` images are with the processes; so many may wait, and for so long."""
         self._reader = reader
-        self._wait_seconds = shares.wait_seconds
-        self._turns = FairTurns[UUID | None](shares.of_all)
-        self._demo_turns = FairTurns[Hashable](shares.of_demo)
+        self._wait_seconds = wait_seconds
+        self._turns = FairTurns[UUID | None](TurnLimits(at_once, waiting))
+        self._demo_turns = FairTurns[Hashable](TurnLimits(max(1, at_once // 4), _DEMO_WAITING))
 
     @property
     def waiting(self) -> int:

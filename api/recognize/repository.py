@@ -11,9 +11,16 @@ from sqlalchemy.orm import Session
 
 from api.accounts.repository import OwnerGoneError, require_owner
 from api.db.tables import IdempotencyKey
-from api.recognize.models import IdempotentCall
 
 KEPT_FOR = timedelta(hours=24)
+
+
+@dataclass(frozen=True)
+class IdempotentCall:
+    """A call that must not be done twice: the caller's key and a hash of what it asks."""
+
+    key: str
+    fingerprint: bytes
 
 
 @dataclass(frozen=True)

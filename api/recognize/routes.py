@@ -10,10 +10,9 @@ from api.errors import ErrorCode
 from api.middleware.bodies import read_image_body
 from api.middleware.guard import GuardedRoute
 from api.openapi import error_responses
-from api.recognize.models import ImageCall
 from api.recognize.readers import DEMO
 from api.recognize.schemas import DemoAnswer, RecognizeAnswer, demo_answer
-from api.recognize.service import ImageRecognition
+from api.recognize.service import ImageCall, ImageRecognition
 from api.security.permissions import AddressLimit, BodyKind, Public, Scope, requires
 
 router = APIRouter(route_class=GuardedRoute, tags=["Recognitions"])

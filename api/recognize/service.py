@@ -1,6 +1,7 @@
 """The image call: paid exactly when it answers 200."""
 
 import asyncio
+import hashlib
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
@@ -13,7 +14,7 @@ import structlog
 from sqlalchemy.orm import Session
 
 from api.accounts.repository import require_owner
-from api.adapters.image_store import ImageStoreFullError
+from api.adapters.image_store import ImageStore, ImageStoreFullError
 from api.credits import repository as credits_repository
 from api.credits.repository import Reservation
 from api.db.database import Database
@@ -21,9 +22,8 @@ from api.errors import ApiError, ErrorCode
 from api.limits.owner_limits import LimitedCaller, OwnerLimit, OwnerLimits
 from api.outbox.outbox import enqueue
 from api.recognize import repository
-from api.recognize.models import IdempotentCall, ImageCall, ImageReader, PhotoStore
-from api.recognize.readers import FairReader, fair_shares
-from api.recognize.repository import Claim, EarlierCall
+from api.recognize.readers import FairReader
+from api.recognize.repository import Claim, EarlierCall, IdempotentCall
 from api.recognize.schemas import RecognizeAnswer, plate_results, processing_time_ms
 from api.recognize.stored_call import CallPhoto, StoredCall, outcome_of, stored_call
 from api.settings import ApiSettings
@@ -41,6 +41,22 @@ _LEASE_MARGIN_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
+class ImageCall:
+    """An image to read; ``store``: keep what is found; ``key``: the Idempotency-Key."""
+
+    image: bytes
+    store: bool = False
+    key: str | None = None
+
+    def idempotent(self) -> IdempotentCall | None:
+        """Return what makes the call one that must not be done twice; None without a key."""
+        if self.key is None:
+            return None
+        asked = b"store " if self.store else b""
+        return IdempotentCall(self.key, hashlib.sha256(asked + self.image).digest())
+
+
+@dataclass(frozen=True)
 class _Paid:
     """The credit and the key that a call holds while it runs."""
 
@@ -55,24 +71,6 @@ def image_lease(settings: ApiSettings) -> timedelta:
     return timedelta(seconds=seconds)
 
 
-def image_recognition(
-    settings: ApiSettings,
-    database: Database,
-    reader: ImageReader,
-    photos: PhotoStore,
-    limits: OwnerLimits,
-) -> "ImageRecognition":
-    """Return what reads images, as the settings have it."""
-    return ImageRecognition(
-        database,
-        FairReader(reader, fair_shares(settings)),
-        photos,
-        limits,
-        lease=image_lease(settings),
-        demo_enabled=settings.demo_enabled,
-    )
-
-
 class ImageRecognition:
     """Reads images for owners with credits."""
 
@@ -80,7 +78,7 @@ class ImageRecognition:
         self,
         database: Database,
         reader: FairReader,
-        photos: PhotoStore,
+        images: ImageStore,
         limits: OwnerLimits,
         *,
         lease: timedelta,
@@ -88,7 +86,7 @@ class ImageRecognition:
     ) -> None:
         """``lease`` is longer than any call takes: what is held longer belongs to a dead one."""
         self._database = database
-        self._photos = photos
+        self._images = images
         self._reader = reader
         self._limits = limits
         self._under_way: Counter[UUID] = Counter()
@@ -134,7 +132,7 @@ class ImageRecognition:
         begun = await self._begin(owner_id, call.idempotent())
         if isinstance(begun, RecognizeAnswer):
             return begun
-        photo = CallPhoto(self._photos)
+        photo = CallPhoto(self._images)
         async with self._undone_on_error(begun, photo):
             readings = await self.read(call.image, owner_id)
             kept = await _keep(begun, call, readings, photo)

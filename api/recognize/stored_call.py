@@ -8,7 +8,7 @@ from uuid import UUID
 import structlog
 from msgspec import structs
 
-from api.recognize.models import PhotoStore
+from api.adapters.image_store import ImageStore
 from common.errors import TransientError
 from common.plates.normalise import MAX_PLATE_LENGTH, normalise_plate
 from common.records.ids import NIL_UUID, image_call_id, recognition_id
@@ -118,9 +118,9 @@ class CallPhoto:
     Its key is this call's alone. A lapsed call with the same Idempotency-Key had another.
     """
 
-    def __init__(self, photos: PhotoStore) -> None:
+    def __init__(self, images: ImageStore) -> None:
         """Begin with none."""
-        self._photos = photos
+        self._images = images
         self._key: str | None = None
         self._putting: asyncio.Future[None] | None = None
         self.may_be_named = False
@@ -132,7 +132,7 @@ class CallPhoto:
             TransientError: the store does not answer; it may be stored all the same.
         """
         self._key = key
-        self._putting = asyncio.ensure_future(self._photos.put(key, data, content_type))
+        self._putting = asyncio.ensure_future(self._images.put(key, data, content_type))
         await asyncio.shield(self._putting)
 
     async def remove(self) -> None:
@@ -142,7 +142,7 @@ class CallPhoto:
         # What is on its way would come after its own removal.
         await asyncio.gather(self._putting, return_exceptions=True)
         try:
-            refused = await self._photos.remove([self._key])
+            refused = await self._images.remove([self._key])
         except TransientError as error:
             log.warning("photo_not_removed", key=self._key, error=str(error))
         else:

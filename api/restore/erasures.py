@@ -1,25 +1,38 @@
-"""Erases again what had been erased when the databases were restored."""
+"""Erases again what had been erased when the databases were restored.
+
+The erasures are kept in a file, so that a restore of all servers does not bring back what was
+erased.
+"""
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final, TypeVar
 from uuid import UUID
 
+import msgspec
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from analytics_sql.erasure import Erasure, NotedErasure, noted
+from analytics_sql.erasure import (
+    Erasure,
+    NotedErasure,
+    note_again,
+    noted,
+    noted_erasures,
+    plates_of_owner,
+)
 from api.db.tables import Alert, CorrectionEntry, ErasureJob, Owner
-from api.erasure.models import Misreading
-from api.erasure.rows import open_rows
 from api.erasure.service import (
     ErasureSettings,
     delete_account,
     end_account,
     erase_stored_owner,
     erase_stored_plate,
+    open_rows,
 )
-from api.recognitions.correction_rows import corrections_to, erase_corrections
+from api.recognitions.repository import erase_corrections, list_misread
+from common.errors import InvalidInputError
 from common.plates.normalise import normalise_plate
 from common.settings import ClickHouseSettings
 
@@ -28,6 +41,57 @@ InDatabase = Callable[[Callable[[Session], _T]], _T]
 """Runs work in a transaction and returns its result."""
 
 _ALL: Final = ""
+_MODE: Final = 0o600
+
+
+class _Noted(msgspec.Struct, frozen=True, rename="camel"):
+    """An erasure; without ``plate_hash`` the whole account. ``before_ms`` is Unix ms, UTC."""
+
+    owner_id: UUID
+    before_ms: int
+    plate_hash: str | None = None
+
+
+class _File(msgspec.Struct, frozen=True):
+    erasures: list[_Noted]
+
+
+def read_noted(path: Path) -> list[NotedErasure]:
+    """Return the erasures of a file that :func:`add_noted` wrote.
+
+    Raises:
+        InvalidInputError: the file cannot be read.
+    """
+    try:
+        found = msgspec.json.decode(path.read_bytes(), type=_File).erasures
+    except (OSError, msgspec.DecodeError) as error:
+        raise InvalidInputError(f"{path} cannot be read: {error}", code="unreadable") from error
+    return [NotedErasure(each.owner_id, each.plate_hash or "", each.before_ms) for each in found]
+
+
+def add_noted(path: Path, noted: Sequence[NotedErasure]) -> int:
+    """Add erasures to a file that only its owner can read, and return how many are in it.
+
+    The file is replaced as a whole. Erasures that are already in it stay: the databases forget
+    theirs after 30 days.
+
+    Raises:
+        InvalidInputError: the file cannot be read or written.
+    """
+    latest: dict[tuple[UUID, str], int] = {}
+    for each in [*(read_noted(path) if path.exists() else ()), *noted]:
+        key = each.user_id, each.plate_hash
+        latest[key] = max(each.before_ms, latest.get(key, 0))
+    lines = [_Noted(user, before_ms, text or None) for (user, text), before_ms in latest.items()]
+    try:
+        fresh = path.with_name(f"{path.name}.new")
+        fresh.unlink(missing_ok=True)
+        fresh.touch(_MODE)
+        fresh.write_bytes(msgspec.json.encode(_File(lines)))
+        fresh.replace(path)
+    except OSError as error:
+        raise InvalidInputError(f"{path} cannot be written: {error}", code="unwritable") from error
+    return len(lines)
 
 
 def open_requests(session: Session) -> list[NotedErasure]:
@@ -43,7 +107,7 @@ async def stored_notes(settings: ClickHouseSettings) -> list[NotedErasure]:
         TransientError: ClickHouse is unavailable or busy.
     """
     async with open_rows(settings) as rows:
-        return await rows.noted()
+        return await noted_erasures(rows.client)
 
 
 async def erase_again(
@@ -58,8 +122,8 @@ async def erase_again(
         TransientError: a server is unavailable or busy.
     """
     async with open_rows(settings) as rows:
-        await rows.note_again(erasures)
-        known = await rows.noted()
+        await note_again(rows.client, erasures)
+        known = await noted_erasures(rows.client)
     by_owner: dict[UUID, dict[str, int]] = defaultdict(dict)
     for each in known:
         by_owner[each.user_id][each.plate_hash] = each.before_ms
@@ -78,7 +142,7 @@ async def _of_owner(
     if _ALL in before:
         return await _account(settings, in_database, owner_id)
     async with open_rows(settings) as rows:
-        plates = await rows.plates_of(owner_id)
+        plates = await plates_of_owner(rows.client, owner_id)
     plates |= in_database(lambda session: _named(session, owner_id))
     erasures = [Erasure(owner_id, plate) for plate in sorted(plates) if plate]
     found = [each for each in erasures if each.plate_hash in before]
@@ -102,11 +166,10 @@ async def _plate(
     settings: ErasureSettings, in_database: InDatabase[Any], erasure: Erasure, before_ms: int
 ) -> None:
     owner_id, plate = erasure.user_id, erasure.plate or ""
-    corrected = in_database(
-        lambda session: corrections_to(session, owner_id, plate, before_ms=before_ms)
+    misread = in_database(
+        lambda session: list_misread(session, owner_id, plate, before_ms=before_ms)
     )
-    misread = [Misreading(*each) for each in corrected]
-    await erase_stored_plate(settings, settings, owner_id, plate, misread, before_ms=before_ms)
+    await erase_stored_plate(settings, settings, owner_id, plate, misread, before_ms)
     in_database(lambda session: erase_corrections(session, owner_id, plate, before_ms=before_ms))
 
 

@@ -1,13 +1,12 @@
 """Finishes a restore: what the databases bring back and must not be used again."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Final
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 from uuid import UUID
 
 from sqlalchemy import delete, func, or_, select, update
 from sqlalchemy.orm import Session
+from sqlalchemy.sql.dml import ReturningDelete, ReturningUpdate
 
 from analytics_sql.client import ClickHouseClient
 from analytics_sql.migrate import check_schema
@@ -29,49 +28,6 @@ _ENCRYPTED: Final = (
     Webhook.secret_encrypted,
     Owner.notification_secret_encrypted,
 )
-
-
-@dataclass(frozen=True)
-class RestoredAccess:
-    """Counts of what a restore brought back and is ended."""
-
-    sessions: int
-    invitations: int
-    keys_disabled: int
-    records_dropped: int
-
-
-@dataclass(frozen=True)
-class KeyToReview:
-    """An API key that can be used; it may have been revoked after the backup."""
-
-    id: UUID
-    account: str
-    name: str
-    prefix: str
-    scopes: tuple[str, ...]
-    created_at: datetime
-    last_used_at: datetime | None
-
-
-@dataclass(frozen=True)
-class PersonToReview:
-    """A person who can log in; removed, demoted or given another password after the backup?"""
-
-    id: UUID
-    account: str
-    email: str
-    role: str
-    created_at: datetime
-    last_log_in_at: datetime | None
-
-
-@dataclass(frozen=True)
-class ToReview:
-    """What an administrator compares with what was there before the restore."""
-
-    keys: tuple[KeyToReview, ...]
-    people: tuple[PersonToReview, ...]
 
 
 class RestoreSettings(ErasureSettings, EncryptionSettings):
@@ -121,20 +77,23 @@ def _check_secret_key(session: Session, box: SecretBox) -> None:
             box.decrypt(token)
 
 
-def end_access(session: Session, *, disables_keys: bool) -> RestoredAccess:
+def end_access(session: Session, *, disables_keys: bool) -> dict[str, int]:
     """End all sessions and invitations, and drop what waited to be published at the backup.
 
-    With ``disables_keys`` all API keys are disabled. May be repeated.
+    With ``disables_keys`` all API keys are disabled. May be repeated. Returns counts by name.
     """
-    sessions = session.scalars(delete(LoginSession).returning(LoginSession.id)).all()
-    invitations = session.scalars(delete(Invitation).returning(Invitation.id)).all()
-    # Published since then: webhooks would get the same events again, some of what was erased.
-    dropped = session.scalars(delete(ConfigOutbox).returning(ConfigOutbox.id)).all()
-    disabled = []
-    if disables_keys:
-        enabled = update(ApiKey).where(ApiKey.enabled).values(enabled=False)
-        disabled = list(session.scalars(enabled.returning(ApiKey.id)).all())
-    return RestoredAccess(len(sessions), len(invitations), len(disabled), len(dropped))
+    disable = update(ApiKey).where(ApiKey.enabled).values(enabled=False).returning(ApiKey.id)
+
+    def count(statement: ReturningDelete[Any] | ReturningUpdate[Any]) -> int:
+        return len(session.scalars(statement).all())
+
+    return {
+        "sessionsEnded": count(delete(LoginSession).returning(LoginSession.id)),
+        "invitationsEnded": count(delete(Invitation).returning(Invitation.id)),
+        "keysDisabled": count(disable) if disables_keys else 0,
+        # Published since then: webhooks would get the same events again, some of what was erased.
+        "recordsDropped": count(delete(ConfigOutbox).returning(ConfigOutbox.id)),
+    }
 
 
 def publish(session: Session, erased: Mapping[UUID, int]) -> int:
@@ -150,33 +109,29 @@ def publish(session: Session, erased: Mapping[UUID, int]) -> int:
     return republish_all(session)
 
 
-def to_review(session: Session) -> ToReview:
-    """Return the API keys and people that can be used, by account, oldest first."""
-    keys = session.execute(
+def keys_to_review(session: Session) -> Iterable[tuple[ApiKey, str]]:
+    """Return the API keys that can be used, each with its account's address.
+
+    One may have been revoked after the backup.
+    """
+    keys = (
         select(ApiKey, Owner.email)
         .join(Owner, Owner.id == ApiKey.owner_id)
         .where(ApiKey.enabled, or_(ApiKey.expires_at.is_(None), ApiKey.expires_at > func.now()))
         .order_by(Owner.email, ApiKey.created_at)
     )
-    people = session.execute(
+    return session.execute(keys).tuples()
+
+
+def people_to_review(session: Session) -> Iterable[tuple[Person, str]]:
+    """Return the people who can log in, each with their account's address.
+
+    One may have been removed or demoted, or had another password, after the backup.
+    """
+    people = (
         select(Person, Owner.email)
         .join(Owner, Owner.id == Person.owner_id)
         .where(Person.enabled)
         .order_by(Owner.email, Person.created_at)
     )
-    return ToReview(
-        tuple(
-            KeyToReview(
-                *(key.id, account, key.name, key.prefix, tuple(key.scopes)),
-                *(key.created_at, key.last_used_at),
-            )
-            for key, account in keys
-        ),
-        tuple(
-            PersonToReview(
-                *(person.id, account, person.email, person.role),
-                *(person.created_at, person.last_log_in_at),
-            )
-            for person, account in people
-        ),
-    )
+    return session.execute(people).tuples()

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from api.alerts.backtest import MAX_ROWS, MAX_SECONDS, MAX_SHOWN
-from api.alerts.notification_schemas import MAX_ADDRESSES, MAX_DESTINATIONS, MAX_NOTIFICATIONS
+from api.alerts.notifications import MAX_ADDRESSES, MAX_DESTINATIONS, MAX_NOTIFICATIONS
 from api.cameras.funnel import MAX_HOURS
 from api.cameras.schemas import MAX_POINTS, MAX_ZONES
 from api.deliveries.service import MAX_REPLAYED

@@ -60,7 +60,7 @@ def test_only_the_sink_and_an_erasure_take_rows_out_of_clickhouse() -> None:
     }
 
     sink = {"streams/sink/tables.py", "streams/sink/rollups.py"}
-    assert erasers == {*sink, "api/erasure/rows.py"}
+    assert erasers == {*sink, "api/erasure/service.py"}
 
 
 def test_only_the_sink_keeps_rollups() -> None:

@@ -27,8 +27,7 @@ from api.db.database import Database
 from api.db.engine import open_engine
 from api.db.migrate import migrate
 from api.erasure.service import erase_stored_plate
-from api.health.disks import DiskRoom
-from api.health.installation import InstallationWatch
+from api.health.service import DiskRoom, InstallationWatch
 from api.limits.limiter import LimitRules
 from api.live.recent import LiveRecord
 from api.security.permissions import ALL_SCOPES
@@ -254,13 +253,6 @@ def console_stack(
             held.push_async_callback(rows.close)
             options = Options(
                 store=store,
-                hours=store,
-                traffic=store,
-                triggers=store,
-                deliveries=store,
-                exports=store,
-                erasures=store,
-                erased_images=store,
                 s3=s3,
                 erase_plate=partial(erase_stored_plate, clickhouse.settings(), s3),
                 limits=limits,

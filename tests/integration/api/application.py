@@ -1,6 +1,7 @@
 """An application put together for tests: real database, stand-ins for what is not under test."""
 
 import uuid
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -43,28 +44,22 @@ from analytics_sql.triggers import (
     TriggerPlace,
 )
 from api.accounts.service import create_key, create_owner
+from api.adapters.clickhouse import ClickHouseStore
 from api.adapters.image_store import ImageStore
-from api.alerts.service import TriggerStore
-from api.analytics.service import TrafficStore
+from api.adapters.outbound import HostResolver
 from api.app import create_app
-from api.cameras.quiet import CameraHourStore
 from api.cameras.status_cache import CameraStatusCache
-from api.container import AppDependencies, Repositories, Services, build_services
+from api.container import AppDependencies, Services
 from api.db.database import Database
-from api.deliveries.service import DeliveryStore
-from api.erasure.images import ErasedImageNotes
+from api.erasure.images import RemovedImages
 from api.erasure.jobs import ErasePlate
-from api.erasure.models import ErasedPlate, ErasedRows, Misreading, RemovedImages
-from api.erasure.sweeps import ErasureList
-from api.exports.service import ExportStore
-from api.health.installation import InstallationWatch
-from api.health.service import Health
+from api.erasure.service import ErasedPlate
+from api.health.service import Health, InstallationWatch
 from api.limits.limiter import LimitRules
 from api.limits.owner_limits import OwnerLimit, installation_limits
 from api.live.recent import RecentRecognitions
-from api.live.topics import TopicCaches
-from api.recognitions.service import RecognitionStore
-from api.recognize.models import ImageReader, PhotoStore
+from api.recognitions.repository import Misreading
+from api.recognize.readers import ImageReader
 from api.security.permissions import ALL_SCOPES, Scope
 from api.sessions.attempts import AttemptRules
 from api.settings import ApiSettings
@@ -110,8 +105,18 @@ NOW_MS = 1_790_000_000_000
 PASSWORD = "a password of a test"
 
 
-class StandInStore:
-    """Holds no recognitions."""
+class StandInStore(ClickHouseStore):
+    """Holds nothing, unless a test gives it hours of cameras or deliveries."""
+
+    def __init__(self, hours: tuple[CameraHour, ...] = ()) -> None:
+        self.hours = hours
+        self.asked_hours: list[CameraSpan] = []
+        self.summaries: tuple[DeliverySummary, ...] = ()
+        self.contents: dict[UUID, bytes] = {}
+        self.recognitions: tuple[RecognitionRow, ...] = ()
+        self.asked: list[DeliveryFilter] = []
+        self.addressed: tuple[AddressedDelivery, ...] = ()
+        self.events: list[EventFilter] = []
 
     async def export_part(
         self, wanted: RecognitionFilter, after: RecognitionCursor | None, rows: int
@@ -134,7 +139,7 @@ class StandInStore:
     async def page(
         self, wanted: RecognitionFilter, after: RecognitionCursor | None, limit: int
     ) -> RecognitionPage:
-        return RecognitionPage((), None)
+        return RecognitionPage(self.recognitions, None)
 
     async def at(
         self, owner_id: UUID, places: Sequence[RecognitionCursor]
@@ -144,7 +149,7 @@ class StandInStore:
     async def find(self, owner_id: UUID, recognition_id: UUID) -> RecognitionRow | None:
         return None
 
-    async def traffic(self, span: OwnerSpan, *, plates: int) -> Traffic:
+    async def traffic(self, span: OwnerSpan, /, *, plates: int, settle_ms: int = 0) -> Traffic:
         return Traffic((), (), ())
 
     async def erasures(self) -> Erasures:
@@ -155,7 +160,7 @@ class StandInStore:
     ) -> tuple[ErasedImages, ...]:
         return ()
 
-    async def note_removed(self, images: tuple[ErasedImages, ...]) -> None:
+    async def note_removed(self, images: Sequence[ErasedImages]) -> None:
         return None
 
     async def trigger_counts(self, owner_id: UUID) -> dict[UUID, TriggerCount]:
@@ -179,38 +184,12 @@ class StandInStore:
     ) -> tuple[SpanRow, ...]:
         return ()
 
-
-class StandInHours:
-    """Holds the hours of cameras that a test gives it."""
-
-    def __init__(self, hours: tuple[CameraHour, ...] = ()) -> None:
-        self.hours = hours
-        self.asked: list[CameraSpan] = []
-
     async def camera_hours(self, span: CameraSpan, /) -> tuple[CameraHour, ...]:
-        self.asked.append(span)
+        self.asked_hours.append(span)
         return self.hours
 
     async def reported_hours(self, hours_ms: Sequence[int], /) -> tuple[ReportedHour, ...]:
         return ()
-
-
-async def _nothing_to_erase(
-    owner_id: UUID, plate: str, misread: Sequence[Misreading], /, *, before_ms: int
-) -> ErasedPlate:
-    return ErasedPlate(ErasedRows(0, 0, 0, 0), RemovedImages(0, 0))
-
-
-class StandInDeliveries(StandInStore):
-    """Holds no deliveries, unless a test gives it some."""
-
-    def __init__(self) -> None:
-        self.summaries: tuple[DeliverySummary, ...] = ()
-        self.contents: dict[UUID, bytes] = {}
-        self.recognitions: tuple[RecognitionRow, ...] = ()
-        self.asked: list[DeliveryFilter] = []
-        self.addressed: tuple[AddressedDelivery, ...] = ()
-        self.events: list[EventFilter] = []
 
     async def deliveries(self, wanted: DeliveryFilter, limit: int) -> tuple[DeliverySummary, ...]:
         self.asked.append(wanted)
@@ -226,10 +205,11 @@ class StandInDeliveries(StandInStore):
     async def deliveries_between(self, span: WebhookSpan, limit: int) -> tuple[bytes, ...]:
         return tuple(self.contents.values()) if span.events else ()
 
-    async def page(
-        self, wanted: RecognitionFilter, after: RecognitionCursor | None, limit: int
-    ) -> RecognitionPage:
-        return RecognitionPage(self.recognitions, None)
+
+async def _nothing_to_erase(
+    owner_id: UUID, plate: str, misread: Sequence[Misreading], before_ms: int
+) -> ErasedPlate:
+    return ErasedPlate(Counter(), RemovedImages(0, 0))
 
 
 class StandInReader:
@@ -247,7 +227,7 @@ class StandInReader:
         return ImageReadings(readings=self.readings, width_px=640, height_px=480, duration_ms=1.0)
 
 
-class StandInResolver:
+class StandInResolver(HostResolver):
     """Knows the names that a test gives it."""
 
     def __init__(self) -> None:
@@ -276,22 +256,9 @@ class Application:
     services: Services
     box: SecretBox
     resolver: StandInResolver
-    caches: TopicCaches
-
-    @property
-    def camera_statuses(self) -> CameraStatusCache:
-        """What is known of cameras."""
-        return self.caches.cameras
-
-    @property
-    def webhook_board(self) -> WebhookStatusCache:
-        """What is known of webhooks."""
-        return self.caches.webhooks
-
-    @property
-    def recent(self) -> RecentRecognitions:
-        """What streams are fed from."""
-        return self.caches.recent
+    camera_statuses: CameraStatusCache
+    webhook_board: WebhookStatusCache
+    recent: RecentRecognitions
 
     async def new_owner(self, *, credits: int = 0, scopes: frozenset[Scope] = ALL_SCOPES) -> Caller:
         """Make an owner with a key."""
@@ -340,17 +307,10 @@ def s3_settings_of_nothing() -> S3Settings:
 class Options:
     """What an application is started with: stand-ins, and rules that no test meets by chance."""
 
-    store: RecognitionStore = field(default_factory=StandInStore)
-    hours: CameraHourStore = field(default_factory=StandInHours)
+    store: ClickHouseStore = field(default_factory=StandInStore)
     erase_plate: ErasePlate = _nothing_to_erase
-    exports: ExportStore = field(default_factory=StandInStore)
-    traffic: TrafficStore = field(default_factory=StandInStore)
-    triggers: TriggerStore = field(default_factory=StandInStore)
-    deliveries: DeliveryStore = field(default_factory=StandInDeliveries)
-    erasures: ErasureList = field(default_factory=StandInStore)
-    erased_images: ErasedImageNotes = field(default_factory=StandInStore)
     reader: ImageReader | None = None
-    photos: PhotoStore | None = None
+    images: ImageStore | None = None
     take_seconds: float = 0.5
     s3: S3Settings | None = None
     limits: LimitRules = NO_LIMITS
@@ -398,19 +358,6 @@ class Options:
         }
         return ApiSettings.model_validate({**_SETTINGS, **given, **self.more})
 
-    def repositories(self) -> Repositories:
-        """Return what stands for ClickHouse."""
-        return Repositories(
-            recognitions=self.store,
-            exports=self.exports,
-            traffic=self.traffic,
-            camera_hours=self.hours,
-            triggers=self.triggers,
-            deliveries=self.deliveries,
-            erasures=self.erasures,
-            erased_images=self.erased_images,
-        )
-
 
 @asynccontextmanager
 async def running_application(
@@ -420,29 +367,38 @@ async def running_application(
     options = options or Options()
     secret_keys = Fernet.generate_key().decode()
     stand_in, resolver = StandInReader(), StandInResolver()
-    ping = _is_fed if options.feeds_streams else _is_not_fed
-    caches = TopicCaches(CameraStatusCache(), WebhookStatusCache(), RecentRecognitions(1000), ping)
-    images = ImageStore(options.s3 or s3_settings_of_nothing())
+    cameras, webhooks, recent = CameraStatusCache(), WebhookStatusCache(), RecentRecognitions(1000)
+    images = options.images or ImageStore(options.s3 or s3_settings_of_nothing())
     settings = options.settings(secret_keys)
     sizes = {**installation_limits(settings), **_SIZES, **options.sizes}
     outside = AppDependencies(
         database=database,
-        repositories=options.repositories(),
-        caches=caches,
+        store=options.store,
         images=images,
-        photos=options.photos or images,
         reader=options.reader or stand_in,
         resolver=resolver,
+        camera_statuses=cameras,
+        webhook_statuses=webhooks,
+        recent=recent,
+        ping_recognitions=_is_fed if options.feeds_streams else _is_not_fed,
         shared_limits=None,
         erase_plate=options.erase_plate,
         health=Health({"postgres": database.ping}, None, options.installation),
         now_ms=options.now_ms,
     )
     with patch("api.container.installation_limits", return_value=sizes):
-        services = build_services(settings, outside)
+        services = Services(settings, outside)
     async with _started(services, images) as app:
         yield Application(
-            app, database, stand_in, services, SecretBox(secret_keys), resolver, caches
+            app,
+            database,
+            stand_in,
+            services,
+            SecretBox(secret_keys),
+            resolver,
+            cameras,
+            webhooks,
+            recent,
         )
 
 

@@ -19,7 +19,7 @@ from tests.integration.api.application import (
     Application,
     Caller,
     Options,
-    StandInDeliveries,
+    StandInStore,
     running_application,
 )
 from tests.services.clickhouse import ClickHouseAddress
@@ -68,15 +68,15 @@ async def database(api_database: DatabaseSettings) -> AsyncIterator[Database]:
 
 
 @pytest.fixture
-def stored() -> StandInDeliveries:
+def stored() -> StandInStore:
     """What ClickHouse holds of deliveries."""
-    return StandInDeliveries()
+    return StandInStore()
 
 
 @pytest.fixture
-async def application(database: Database, stored: StandInDeliveries) -> AsyncIterator[Application]:
+async def application(database: Database, stored: StandInStore) -> AsyncIterator[Application]:
     """The API over a real database; search, images and recogniser are stand-ins."""
-    async with running_application(database, Options(deliveries=stored)) as app:
+    async with running_application(database, Options(store=stored)) as app:
         yield app
 
 

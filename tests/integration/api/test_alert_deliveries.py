@@ -26,7 +26,7 @@ from tests.integration.api.application import (
     NOW_MS,
     Application,
     Options,
-    StandInDeliveries,
+    StandInStore,
     running_application,
 )
 from tests.integration.api.outbox import outbox_of
@@ -61,7 +61,7 @@ async def path(client: httpx.AsyncClient) -> str:
 
 
 async def test_notifications_are_listed(
-    client: httpx.AsyncClient, stored: StandInDeliveries, path: str
+    client: httpx.AsyncClient, stored: StandInStore, path: str
 ) -> None:
     stored.summaries = (DEAD,)
     answer = await client.get(path, params={"outcome": "dead"})
@@ -75,7 +75,7 @@ async def test_notifications_are_listed(
 
 
 async def test_a_notification_is_sent_again_with_its_ids(
-    application: Application, client: httpx.AsyncClient, stored: StandInDeliveries, path: str
+    application: Application, client: httpx.AsyncClient, stored: StandInStore, path: str
 ) -> None:
     trigger = AlertTrigger(
         id=recognition(1).id,
@@ -114,7 +114,7 @@ async def test_a_notification_is_sent_again_by_who_may_read_it(
 
 
 async def test_notifications_of_another_owners_alert_do_not_exist(
-    application: Application, stored: StandInDeliveries, path: str
+    application: Application, stored: StandInStore, path: str
 ) -> None:
     stored.contents[DEAD.id] = b"{}"
     async with application.client(await application.new_owner()) as other:

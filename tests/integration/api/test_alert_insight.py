@@ -128,7 +128,7 @@ async def place(
     database: Database, clickhouse: ClickHouseClient, clickhouse_address: ClickHouseAddress
 ) -> AsyncIterator[Place]:
     store = ClickHouseStore(clickhouse_address.settings())
-    async with running_application(database, Options(store=store, triggers=store)) as application:
+    async with running_application(database, Options(store=store)) as application:
         owner = await application.new_owner()
         async with application.client(owner) as client:
             yield Place(application, clickhouse, store, owner, client)
@@ -274,7 +274,7 @@ async def test_alerts_are_listed_and_changed_while_clickhouse_is_unavailable(
 ) -> None:
     nobody = ClickHouseStore(ClickHouseAddress("127.0.0.1", 9, "tester", "none").settings())
     async with (
-        running_application(database, Options(triggers=nobody)) as elsewhere,
+        running_application(database, Options(store=nobody)) as elsewhere,
         elsewhere.client(place.owner) as client,
     ):
         alert_id = UUID((await client.post(PATH, json={"name": "A"})).json()["alert"]["id"])

@@ -55,7 +55,7 @@ async def store(
 
 @pytest.fixture
 async def application(database: Database, store: ClickHouseStore) -> AsyncIterator[Application]:
-    async with running_application(database, Options(traffic=store)) as app:
+    async with running_application(database, Options(store=store)) as app:
         yield app
 
 
@@ -387,7 +387,7 @@ async def test_it_needs_its_scope(application: Application) -> None:
 async def test_an_outage_is_a_500_that_ends(database: Database) -> None:
     nowhere = ClickHouseStore(ClickHouseAddress("127.0.0.1", 1, "nobody", "none").settings())
     async with (
-        running_application(database, Options(traffic=nowhere)) as application,
+        running_application(database, Options(store=nowhere)) as application,
         application.client(await application.new_owner()) as client,
     ):
         answer = await client.get(PATH)

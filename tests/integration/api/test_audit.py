@@ -31,7 +31,6 @@ from tests.integration.api.application import (
     Application,
     Caller,
     Options,
-    StandInDeliveries,
     StandInStore,
     running_application,
 )
@@ -106,8 +105,13 @@ class OnePass(StandInStore):
 
 
 @pytest.fixture
-async def application(database: Database, stored: StandInDeliveries) -> AsyncIterator[Application]:
-    options = Options(deliveries=stored, store=OnePass())
+def stored() -> StandInStore:
+    return OnePass()
+
+
+@pytest.fixture
+async def application(database: Database, stored: StandInStore) -> AsyncIterator[Application]:
+    options = Options(store=stored)
     async with running_application(database, options) as app, taking_cameras(app):
         yield app
 
@@ -180,7 +184,7 @@ BODIES: Mapping[str, Any] = {
 
 
 async def _made(
-    application: Application, browser: httpx.AsyncClient, stored: StandInDeliveries, path: str
+    application: Application, browser: httpx.AsyncClient, stored: StandInStore, path: str
 ) -> str:
     """Make what a path is about unless it is there, and return the path to it."""
     kind = path.split("/")[2]
@@ -209,7 +213,7 @@ async def _made(
 
 
 async def test_each_change_leaves_one_entry_and_no_secret(
-    application: Application, owner: Caller, stored: StandInDeliveries
+    application: Application, owner: Caller, stored: StandInStore
 ) -> None:
     async with logged_in(application, owner.email), logged_in(application, owner.email) as browser:
         for (method, path), action in CHANGES.items():

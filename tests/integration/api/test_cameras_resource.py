@@ -21,7 +21,7 @@ from common.records.counts import FrameCounts
 from tests.integration.api.application import (
     Application,
     Options,
-    StandInHours,
+    StandInStore,
     running_application,
 )
 from tests.integration.api.camera_worker import (
@@ -289,7 +289,7 @@ async def test_delete_is_200_once_and_404_then(
 
 async def test_a_funnel_has_every_hour_and_what_is_usual_in_it(database: Database) -> None:
     hour_ms, start_ms = 3_600_000, 1_793_491_200_000
-    store = StandInHours(
+    store = StandInStore(
         tuple(
             CameraHour(start_ms - week * 7 * 24 * hour_ms, FrameCounts(read=90, reported=24 + week))
             for week in range(5)
@@ -297,14 +297,14 @@ async def test_a_funnel_has_every_hour_and_what_is_usual_in_it(database: Databas
     )
     span = {"from": "2026-11-01T00:10:00Z", "to": "2026-11-01T02:00:00Z"}
     async with (
-        running_application(database, Options(hours=store)) as application,
+        running_application(database, Options(store=store)) as application,
         taking_cameras(application),
         application.client(await application.new_owner()) as client,
     ):
         camera = (await client.post("/api/cameras", json=BODY)).json()["camera"]
         path = f"/api/cameras/{camera['id']}/funnel"
         first, second = (await client.get(path, params=span)).json()["hours"]
-        (asked,) = store.asked
+        (asked,) = store.asked_hours
         latest = (await client.get(path)).json()["hours"]
         for wrong in (span | {"from": "2026-10-01T00:00:00Z"}, span | {"from": span["to"]}):
             refused = await client.get(path, params=wrong)

@@ -21,7 +21,7 @@ from tests.integration.api.application import (
     Application,
     Caller,
     Options,
-    StandInDeliveries,
+    StandInStore,
     running_application,
 )
 from tests.integration.api.camera_worker import taking_cameras
@@ -93,15 +93,15 @@ class _CutStream(httpx.AsyncByteStream):
 
 
 @pytest.fixture
-async def stack(database: Database, stored: StandInDeliveries) -> AsyncIterator[Stack]:
-    options = Options(store=stored, deliveries=stored, feeds_streams=True)
+async def stack(database: Database, stored: StandInStore) -> AsyncIterator[Stack]:
+    options = Options(store=stored, feeds_streams=True)
     async with running_application(database, options) as application:
         application.recent.reset({0: 0})
         async with served(application) as address, taking_cameras(application):
             yield Stack(application, address, await application.new_owner(credits=3))
 
 
-async def test_python_goes_through_all_resources(stack: Stack, stored: StandInDeliveries) -> None:
+async def test_python_goes_through_all_resources(stack: Stack, stored: StandInStore) -> None:
     """Without ``await``, in a thread: the application is served by this one's loop."""
     row = recognition_row(recognition(1))
     stored.recognitions = (row,)

@@ -13,7 +13,7 @@ from analytics_sql.client import ClickHouseClient
 from analytics_sql.recognitions import insert_recognitions, recognition_row
 from api.adapters.clickhouse import ClickHouseStore
 from api.db.database import Database
-from api.recognitions.correction_rows import erase_corrections
+from api.recognitions.repository import erase_corrections
 from api.security.permissions import Role
 from common.records.ids import recognition_id
 from common.records.object_keys import crop_key, photo_key

@@ -27,12 +27,11 @@ from api.cameras.repository import confirm_camera, insert_camera
 from api.cli.app import app as commands
 from api.db.database import Database
 from api.erasure.images import ErasedImageRemoval
-from api.erasure.models import EndedAccount
-from api.erasure.service import delete_account, erase_stored_plate
-from api.erasure.sweeps import ErasureWatch
+from api.erasure.service import Counts, delete_account, erase_stored_plate
 from api.errors import Dependency, DependencyUnavailableError
 from api.live.cursor import StreamCursor
 from api.live.recent import LiveRecord
+from api.live.service import ErasureWatch
 from common.records.alerts import AlertTrigger
 from common.records.deliveries import (
     AttemptOutcome,
@@ -133,10 +132,6 @@ async def world(
     store = ClickHouseStore(settings)
     options = Options(
         store=store,
-        traffic=store,
-        triggers=store,
-        erasures=store,
-        erased_images=store,
         s3=s3_settings,
         erase_plate=partial(erase_stored_plate, settings, s3_settings),
         now_ms=now_ms,
@@ -360,7 +355,7 @@ async def test_the_erasure_of_a_plate_that_was_cut_off_is_resumed(
         raise SystemExit(137)
 
     with monkeypatch.context() as killed:
-        killed.setattr("api.erasure.rows.erase_triggers", die)
+        killed.setattr("api.erasure.service.erase_triggers", die)
         result = await run("plate", "erase", "--email", world.owner.email, "--plate", PLATE)
     assert result.exit_code == 137
     assert len(world.objects()) == 2
@@ -534,7 +529,7 @@ async def test_what_is_stored_until_the_account_is_gone_goes_too(
     late = seen(world.owner, PLATE)
     stays = snapshot_key(world.stranger.owner_id, uuid4())
 
-    def delete_late(session: Session, owner_id: UUID) -> EndedAccount:
+    def delete_late(session: Session, owner_id: UUID) -> Counts:
         for key in (late.photo_key, snapshot_key(owner_id, CAMERAS[0]), stays):
             assert key is not None
             s3_client(world.s3).put_object(world.s3.s3_bucket, key, io.BytesIO(b"jpeg"), 4)
@@ -602,7 +597,7 @@ async def test_what_is_shown_waits_for_no_removal_of_images(
 
     monkeypatch.setattr(ErasedImageRemoval, "sweep", never_ends)
     monkeypatch.setattr(ErasureWatch, "sweep", watch)
-    monkeypatch.setattr("api.adapters.background._SWEEP_SECONDS", 0.01)
+    monkeypatch.setattr("api.adapters.sweeper._SWEEP_SECONDS", 0.01)
     running = [
         asyncio.create_task(sweeper.run()) for sweeper in world.application.services.sweepers()
     ]

@@ -1,6 +1,7 @@
 """Jobs that erase a plate: who has one, for how long, and what is left of it."""
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 from uuid import UUID, uuid4
@@ -9,7 +10,9 @@ import pytest
 from sqlalchemy import text
 
 from api.db.database import Database
-from api.erasure.models import ErasedPlate, ErasedRows, Misreading, RemovedImages
+from api.erasure.images import RemovedImages
+from api.erasure.service import ErasedPlate
+from api.recognitions.repository import Misreading
 from common.errors import TransientError
 from tests.integration.api.application import Application, Caller, Options, running_application
 
@@ -28,14 +31,14 @@ class Eraser:
         self.may_end.set()
 
     async def __call__(
-        self, owner_id: UUID, plate: str, misread: Sequence[Misreading], /, *, before_ms: int
+        self, owner_id: UUID, plate: str, misread: Sequence[Misreading], before_ms: int
     ) -> ErasedPlate:
         if self.is_away:
             raise TransientError("ClickHouse: nobody at http://inside:8123")
         self.began.set()
         await self.may_end.wait()
         self.erased.append((owner_id, plate))
-        return ErasedPlate(ErasedRows(2, 1, 0, 0), RemovedImages(4, 0))
+        return ErasedPlate(Counter(recognitions=2, alertTriggers=1), RemovedImages(4, 0))
 
 
 @pytest.fixture

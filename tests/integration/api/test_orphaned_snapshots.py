@@ -11,7 +11,7 @@ from sqlalchemy import Engine
 from api.adapters.image_store import ImageStore
 from api.db.database import Database
 from api.db.engine import open_engine
-from api.erasure.sweeps import SnapshotRemoval
+from api.erasure.images import SnapshotRemoval
 from common.errors import TransientError
 from common.records.ids import recognition_id
 from common.records.object_keys import photo_key, snapshot_key

@@ -1,5 +1,6 @@
 """Records in the outbox that must not outlive an account, an erasure or a month."""
 
+from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from uuid import UUID, uuid4
@@ -13,8 +14,7 @@ from api.db.database import Database
 from api.db.engine import in_transaction, open_engine
 from api.db.tables import ConfigOutbox
 from api.erasure.jobs import ErasureJobs
-from api.erasure.models import ErasedPlate, ErasedRows
-from api.erasure.service import delete_account, end_account
+from api.erasure.service import ErasedPlate, delete_account, end_account
 from api.outbox.outbox import enqueue, enqueue_replay
 from api.outbox.removal import erase_plate_rows
 from common.plates.normalise import normalise_plate
@@ -159,7 +159,7 @@ async def test_what_is_set_aside_is_deleted_after_30_days(
     put(engine, owner_id)
     now = datetime.now(UTC) + timedelta(days=29)
 
-    async def erase(*_: object, before_ms: int) -> ErasedPlate:
+    async def erase(*_: object) -> ErasedPlate:
         raise AssertionError
 
     async def left_after(moment: datetime) -> int:
@@ -176,8 +176,8 @@ async def test_an_erasure_removes_its_plate_from_the_outbox(
 ) -> None:
     put(engine, owner.owner_id)
 
-    async def erase(*_: object, before_ms: int) -> ErasedPlate:
-        return ErasedPlate(ErasedRows(0, 0, 0, 0), None)
+    async def erase(*_: object) -> ErasedPlate:
+        return ErasedPlate(Counter(), None)
 
     async with application.client(owner) as client:
         asked = await client.post("/api/erasures", json={"plate": PLATE})

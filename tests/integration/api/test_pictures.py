@@ -44,11 +44,12 @@ class Rows(StandInStore):
     """Holds some recognitions, and counts how often one is asked for."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.rows: dict[UUID, RecognitionRow] = {}
-        self.asked = 0
+        self.finds = 0
 
     async def find(self, owner_id: UUID, recognition_id: UUID) -> RecognitionRow | None:
-        self.asked += 1
+        self.finds += 1
         row = self.rows.get(recognition_id)
         return row if row is not None and row.user_id == owner_id else None
 

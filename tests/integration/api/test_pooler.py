@@ -19,7 +19,7 @@ from api.db.audit_tables import AuditEntry
 from api.db.engine import in_transaction, open_engine, plain_database_url
 from api.db.migrate import migrate
 from api.db.tables import Owner
-from api.outbox.publisher import OutboxPublisher
+from api.outbox.publisher import KafkaPublisher
 from api.outbox.relay import Relay
 from common.errors import MisconfiguredError
 from common.settings import DatabaseSettings
@@ -111,7 +111,7 @@ def test_what_needs_a_session_says_so(pooled: DatabaseSettings, engine: Engine) 
     with pytest.raises(MisconfiguredError, match="migrations need PostgreSQL itself"):
         migrate(engine)
 
-    def no_publisher() -> OutboxPublisher:
+    def no_publisher() -> KafkaPublisher:
         raise AssertionError("it must not come so far")
 
     relay = Relay(plain_database_url(pooled), no_publisher, poll_seconds=1, batch_rows=1)

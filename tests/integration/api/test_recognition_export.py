@@ -81,7 +81,7 @@ async def application(
     database: Database, clickhouse: ClickHouseClient, clickhouse_address: ClickHouseAddress
 ) -> AsyncIterator[Application]:
     store = ClickHouseStore(clickhouse_address.settings())
-    async with running_application(database, Options(store=store, exports=store)) as app:
+    async with running_application(database, Options(store=store)) as app:
         yield app
     await store.close()
 
@@ -375,6 +375,7 @@ class _BrokenStore(StandInStore):
     """Gives pieces until it breaks; waits between them for ``go_on``."""
 
     def __init__(self, *, breaks: bool) -> None:
+        super().__init__()
         self.go_on = asyncio.Event()
         self.begun = 0
         self.ended = 0
@@ -406,7 +407,7 @@ class _BrokenStore(StandInStore):
 class TestSending:
     async def test_a_file_that_breaks_off_is_seen_to(self, database: Database) -> None:
         store = _BrokenStore(breaks=True)
-        async with running_application(database, Options(exports=store)) as application:
+        async with running_application(database, Options(store=store)) as application:
             owner = await application.new_owner()
             store.go_on.set()
             async with served(application) as address, httpx.AsyncClient() as http:
@@ -419,7 +420,7 @@ class TestSending:
         self, database: Database
     ) -> None:
         store = _BrokenStore(breaks=False)
-        async with running_application(database, Options(exports=store)) as application:
+        async with running_application(database, Options(store=store)) as application:
             owner = await application.new_owner()
             headers = {"Authorization": f"Bearer {owner.key}"}
             async with served(application) as address:

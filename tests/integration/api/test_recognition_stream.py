@@ -36,6 +36,7 @@ from tests.integration.api.application import (
     PASSWORD,
     Application,
     Options,
+    StandInStore,
     running_application,
 )
 from tests.integration.api.serving import served
@@ -137,10 +138,11 @@ async def test_recognitions_come_as_in_the_list_and_only_ones_own(streaming: App
     assert (only.name, only.data["plate"]) == ("message", "AB00004")
 
 
-class _Erased:
+class _Erased(StandInStore):
     """A list of erasures that may not be there."""
 
     def __init__(self, error: Exception) -> None:
+        super().__init__()
         self.error: Exception | None = error
         self.rows: list[tuple[UUID, str, int]] = []
 
@@ -159,7 +161,7 @@ async def test_a_new_process_shows_nothing_before_it_knows_what_was_erased(
     database: Database, error: Exception
 ) -> None:
     noted = _Erased(error)
-    options = Options(feeds_streams=True, erasures=noted)
+    options = Options(feeds_streams=True, store=noted)
     async with running_application(database, options) as application:
         application.recent.reset({0: 0})
         caller = await application.new_owner()

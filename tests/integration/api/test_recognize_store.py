@@ -7,6 +7,7 @@ from uuid import UUID
 import httpx
 import pytest
 
+from api.adapters.image_store import ImageStore
 from api.db.database import Database
 from common.errors import TransientError
 from common.records.codec import decode
@@ -22,7 +23,13 @@ from common.records.recognitions import (
 from common.records.topics import OUTCOMES, RECOGNITIONS
 from common.settings import S3Settings
 from tests.integration.api import images
-from tests.integration.api.application import Application, Caller, Options, running_application
+from tests.integration.api.application import (
+    Application,
+    Caller,
+    Options,
+    running_application,
+    s3_settings_of_nothing,
+)
 from tests.integration.api.outbox import outbox_of
 from tests.services.s3 import s3_client
 
@@ -112,7 +119,9 @@ async def test_without_room_for_a_photo_its_plates_are_kept(
 
 
 async def test_a_photo_that_cannot_be_kept_costs_nothing(database: Database) -> None:
-    async with running_application(database, Options(photos=_Away())) as application:
+    async with running_application(
+        database, Options(images=_Away(s3_settings_of_nothing()))
+    ) as application:
         application.reader.readings = (_reading("AB12CDE"),)
         owner = await application.new_owner(credits=1)
         answer = await _recognize(application, owner, images.jpeg(), "?store=true")
@@ -126,7 +135,7 @@ async def test_a_photo_that_cannot_be_kept_costs_nothing(database: Database) -> 
 
 async def test_the_same_idempotency_key_keeps_once(database: Database) -> None:
     photos = _Counted()
-    async with running_application(database, Options(photos=photos)) as application:
+    async with running_application(database, Options(images=photos)) as application:
         application.reader.readings = (_reading("AB12CDE"),)
         owner = await application.new_owner(credits=3)
         answers = [
@@ -136,7 +145,7 @@ async def test_the_same_idempotency_key_keeps_once(database: Database) -> None:
         kept = await _recognitions(application)
 
     assert [answer.status_code for answer in answers] == [200, 200, 409]
-    assert len(kept) == len(photos.keys) == 1
+    assert len(kept) == len(photos.stored) == 1
 
 
 async def test_a_bad_flag_is_400(application: Application) -> None:
@@ -147,7 +156,7 @@ async def test_a_bad_flag_is_400(application: Application) -> None:
     assert [fault["path"] for fault in answer.json()["fields"]] == ["store"]
 
 
-class _Away:
+class _Away(ImageStore):
     """A store that does not answer."""
 
     async def put(self, key: str, data: bytes, content_type: str) -> None:
@@ -176,14 +185,15 @@ async def test_the_outcome_of_a_call_is_published_once_and_of_a_failed_one_never
     assert all(uuid_unix_ms(one.id) == one.at_ms for one in outcomes)
 
 
-class _Counted:
+class _Counted(ImageStore):
     """A store that only notes what it was given."""
 
     def __init__(self) -> None:
-        self.keys: list[str] = []
+        super().__init__(s3_settings_of_nothing())
+        self.stored: list[str] = []
 
     async def put(self, key: str, data: bytes, content_type: str) -> None:
-        self.keys.append(key)
+        self.stored.append(key)
 
     async def remove(self, keys: Sequence[str]) -> frozenset[str]:
         raise AssertionError("a call that succeeds removes nothing")

@@ -11,12 +11,12 @@ import pytest
 from sqlalchemy.orm import Session
 
 from api.accounts.repository import OwnerGoneError
+from api.adapters.image_store import ImageStore
 from api.db.database import Database
 from api.erasure.service import delete_account, end_account
 from api.errors import Dependency, DependencyUnavailableError
-from api.recognize.models import ImageCall
-from api.recognize.readers import FairReader, FairShares
-from api.recognize.service import ImageRecognition
+from api.recognize.readers import FairReader
+from api.recognize.service import ImageCall, ImageRecognition
 from common.records.codec import decode
 from common.records.frames import Box
 from common.records.recognitions import PlateReading, Recognition
@@ -54,10 +54,10 @@ class Reader:
 
 
 @dataclass
-class Photos:
+class Photos(ImageStore):
     """An image store that may take its time, and fail although it has stored."""
 
-    keys: set[str] = field(default_factory=set)
+    stored: set[str] = field(default_factory=set)
     error: Exception | None = None
     is_unavailable: bool = False
     is_putting: asyncio.Event = field(default_factory=asyncio.Event)
@@ -66,14 +66,14 @@ class Photos:
     async def put(self, key: str, data: bytes, content_type: str) -> None:
         self.is_putting.set()
         await self.may_put.wait()
-        self.keys.add(key)
+        self.stored.add(key)
         if self.error is not None:
             raise self.error
 
     async def remove(self, keys: Sequence[str]) -> frozenset[str]:
         if self.is_unavailable:
             raise DependencyUnavailableError(Dependency.PICTURES)
-        self.keys -= set(keys)
+        self.stored -= set(keys)
         return frozenset()
 
 
@@ -110,7 +110,7 @@ class World:
         """Begin a call."""
         recognition = ImageRecognition(
             self.database,
-            FairReader(self.reader, FairShares(at_once=2, waiting=9, wait_seconds=60)),
+            FairReader(self.reader, at_once=2, waiting=9, wait_seconds=60),
             self.photos,
             endless_limits(),
             lease=timedelta(seconds=30),
@@ -157,7 +157,7 @@ async def test_an_account_that_is_removed_meanwhile_keeps_no_photo(
     with pytest.raises(OwnerGoneError):
         await call
     assert world.photos.is_putting.is_set()
-    assert world.photos.keys == await world.named() == set()
+    assert world.photos.stored == await world.named() == set()
 
 
 async def test_a_photo_that_was_stored_although_the_store_failed_is_removed(world: World) -> None:
@@ -165,7 +165,7 @@ async def test_a_photo_that_was_stored_although_the_store_failed_is_removed(worl
 
     with pytest.raises(DependencyUnavailableError):
         await world.call()
-    assert world.photos.keys == await world.named() == set()
+    assert world.photos.stored == await world.named() == set()
     assert await world.credits() == 5
 
 
@@ -174,7 +174,7 @@ async def test_a_call_that_was_not_committed_keeps_no_photo(world: World) -> Non
 
     with pytest.raises(DependencyUnavailableError):
         await world.call()
-    assert world.photos.keys == await world.named() == set()
+    assert world.photos.stored == await world.named() == set()
     assert await world.credits() == 5
 
 
@@ -186,8 +186,8 @@ async def test_a_call_that_was_committed_without_an_answer_keeps_its_photo(
 
     with pytest.raises(DependencyUnavailableError):
         await world.call("once")
-    assert len(world.photos.keys) == 1
-    assert world.photos.keys == await world.named()
+    assert len(world.photos.stored) == 1
+    assert world.photos.stored == await world.named()
     assert await world.credits() == 4
 
 
@@ -196,18 +196,18 @@ async def test_a_database_that_stays_unavailable_leaves_the_photo(world: World) 
 
     with pytest.raises(DependencyUnavailableError):
         await world.call()
-    assert len(world.photos.keys) == 1
+    assert len(world.photos.stored) == 1
 
 
 async def test_a_failed_call_leaves_the_photo_of_the_one_before(world: World) -> None:
     await world.call("once")
-    before = set(world.photos.keys)
+    before = set(world.photos.stored)
     world.photos.error = DependencyUnavailableError(Dependency.PICTURES)
     await world.call("once")
     with pytest.raises(DependencyUnavailableError):
         await world.call("another")
 
-    assert world.photos.keys == before == await world.named()
+    assert world.photos.stored == before == await world.named()
 
 
 async def test_a_call_that_is_cancelled_while_its_photo_is_stored_keeps_none(world: World) -> None:
@@ -220,7 +220,7 @@ async def test_a_call_that_is_cancelled_while_its_photo_is_stored_keeps_none(wor
 
     with pytest.raises(asyncio.CancelledError):
         await call
-    assert world.photos.keys == await world.named() == set()
+    assert world.photos.stored == await world.named() == set()
 
 
 async def test_a_store_that_is_unavailable_hides_no_error(world: World) -> None:

@@ -20,7 +20,7 @@ from common.errors import EXIT_MISCONFIGURED
 from tests.integration.api.application import (
     Application,
     Options,
-    StandInDeliveries,
+    StandInStore,
     running_application,
 )
 from tests.integration.api.camera_worker import taking_cameras
@@ -56,9 +56,9 @@ class Line:
 
 @pytest.fixture
 async def application(
-    database: Database, stored: StandInDeliveries, tmp_path: Path
+    database: Database, stored: StandInStore, tmp_path: Path
 ) -> AsyncIterator[Application]:
-    options = Options(store=stored, deliveries=stored, camera_files=tmp_path)
+    options = Options(store=stored, camera_files=tmp_path)
     async with running_application(database, options) as found:
         yield found
 
@@ -201,7 +201,7 @@ async def test_photos_are_read_and_one_that_is_none_is_told(line: Line, tmp_path
     assert "error" in said["photos"][1]
 
 
-async def test_a_search_shows_what_was_found(stored: StandInDeliveries, line: Line) -> None:
+async def test_a_search_shows_what_was_found(stored: StandInStore, line: Line) -> None:
     found = await line.json("search", "AB12", "--match", "prefix", "--from", "7d", "--limit", "3")
     stored.recognitions = (recognition_row(recognition(1)),)
     table = await line.run("search")

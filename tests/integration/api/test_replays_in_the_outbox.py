@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from api.db.engine import in_transaction, open_engine, plain_database_url
 from api.outbox.outbox import enqueue_replay, waiting_replays
-from api.outbox.publisher import OutboxRow
+from api.outbox.publisher import KafkaPublisher, OutboxRow
 from api.outbox.relay import Relay
 from common.errors import TransientError
 from common.records.deliveries import Delivery
@@ -29,7 +29,7 @@ def engine(api_database: DatabaseSettings) -> Iterator[Engine]:
     opened.dispose()
 
 
-class Recorder:
+class Recorder(KafkaPublisher):
     """Publishes to a list, and ends the relay once all is there that is expected."""
 
     def __init__(self, database: DatabaseSettings, expected: int) -> None:

@@ -34,7 +34,7 @@ from tests.integration.api.application import (
     Application,
     Caller,
     Options,
-    StandInDeliveries,
+    StandInStore,
     running_application,
 )
 from tests.integration.api.camera_worker import taking_cameras
@@ -79,7 +79,7 @@ IMAGES = {
 """Walked, but answered with an error: no image is stored."""
 
 
-class OnePass(StandInDeliveries):
+class OnePass(StandInStore):
     """Has one recognition, of whoever asks."""
 
     async def find(self, owner_id: UUID, recognition_id: UUID) -> RecognitionRow | None:
@@ -116,7 +116,7 @@ async def account(database: Database) -> AsyncIterator[Account]:
         "oidc_client_id": "platestream",
         "oidc_client_secret": NEVER_READ["secret at the identity provider"],
     }
-    options = Options(store=store, deliveries=store, feeds_streams=True, more=more)
+    options = Options(store=store, feeds_streams=True, more=more)
     async with (
         running_application(database, options) as application,
         taking_cameras(application),
@@ -178,7 +178,7 @@ def _hex(value: bytes | str) -> str:
 
 
 async def _filled(
-    application: Application, administrator: httpx.AsyncClient, store: StandInDeliveries
+    application: Application, administrator: httpx.AsyncClient, store: StandInStore
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Give the account one of each; return the ids, and the secrets that nobody is shown."""
 

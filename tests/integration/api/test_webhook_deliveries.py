@@ -28,7 +28,6 @@ from tests.integration.api.application import (
     Application,
     Caller,
     Options,
-    StandInDeliveries,
     StandInStore,
     running_application,
 )
@@ -76,7 +75,7 @@ async def _queued(application: Application) -> list[Delivery]:
 
 
 async def test_deliveries_are_listed(
-    client: httpx.AsyncClient, stored: StandInDeliveries, webhook: dict[str, Any]
+    client: httpx.AsyncClient, stored: StandInStore, webhook: dict[str, Any]
 ) -> None:
     stored.summaries = (RETRYING,)
     path = f"{PATH}/{webhook['id']}/deliveries"
@@ -140,7 +139,7 @@ async def test_a_made_up_event_is_queued(
 async def test_a_delivery_is_sent_again_with_its_ids(
     application: Application,
     client: httpx.AsyncClient,
-    stored: StandInDeliveries,
+    stored: StandInStore,
     webhook: dict[str, Any],
 ) -> None:
     dead = recognition_delivery(recognition(1), UUID(webhook["id"]), created_ms=5)
@@ -160,7 +159,7 @@ async def test_a_delivery_is_sent_again_with_its_ids(
 async def test_a_replay_sends_past_events_marked_and_in_order(
     application: Application,
     client: httpx.AsyncClient,
-    stored: StandInDeliveries,
+    stored: StandInStore,
     webhook: dict[str, Any],
 ) -> None:
     before = recognition(1, captured_ms=1_789_000_000_000)
@@ -179,7 +178,7 @@ async def test_a_replay_sends_past_events_marked_and_in_order(
 
 
 async def test_so_many_replays_of_an_owner_wait_at_once(
-    client: httpx.AsyncClient, stored: StandInDeliveries, webhook: dict[str, Any]
+    client: httpx.AsyncClient, stored: StandInStore, webhook: dict[str, Any]
 ) -> None:
     path = f"{PATH}/{webhook['id']}/replay"
     period = {"from": "2026-09-01T00:00:00Z", "to": "2026-10-01T00:00:00Z"}
@@ -305,6 +304,7 @@ class OneRecognition(StandInStore):
     """Has one recognition, for which an alert fired early."""
 
     def __init__(self, trigger: UUID) -> None:
+        super().__init__()
         self.row = recognition_row(recognition(1))
         self.trigger = RecognitionTrigger(
             alert_id=UUID(int=9),
@@ -323,18 +323,14 @@ class OneRecognition(StandInStore):
         return (self.trigger,)
 
 
-async def test_deliveries_of_a_recognition_are_listed(
-    database: Database, stored: StandInDeliveries
-) -> None:
+async def test_deliveries_of_a_recognition_are_listed(database: Database) -> None:
     store = OneRecognition(UUID(int=77))
-    stored.addressed = (
+    store.addressed = (
         AddressedDelivery(summary=RETRYING, webhook_id=None, alert_id=UUID(int=9)),
         AddressedDelivery(summary=RETRYING, webhook_id=UUID(int=8), alert_id=None),
     )
     path = f"/api/recognitions/{store.row.id}/deliveries"
-    async with running_application(
-        database, Options(store=store, triggers=store, deliveries=stored)
-    ) as app:
+    async with running_application(database, Options(store=store)) as app:
         caller = await app.new_owner()
         async with app.client(caller) as client:
             answer = await client.get(path, params={"limit": 1})
@@ -350,7 +346,7 @@ async def test_deliveries_of_a_recognition_are_listed(
     assert [one["webhookId"] for one in both] == [None, str(UUID(int=8))]
     assert [one["lastStatus"] for one in both] == [503, 503]
     assert (unknown.status_code, wrong.status_code, refused.status_code) == (404, 400, 403)
-    (wanted, _) = stored.events
+    (wanted, _) = store.events
     captured_ms, early_ms = store.row.captured_ms, store.trigger.triggered_ms
     assert wanted.event_ids == {
         event_id(captured_ms, EventName.RECOGNITION_CREATED, str(store.row.id)),

@@ -19,7 +19,7 @@ from common.records.deliveries import (
     trigger_delivery,
 )
 from common.records.topics import DELIVERIES
-from tests.integration.api.application import Application, Caller, StandInDeliveries
+from tests.integration.api.application import Application, Caller, StandInStore
 from tests.integration.api.outbox import outbox_of
 from tests.records import OWNER, recognition
 from tests.records import alert as alert_record
@@ -198,7 +198,7 @@ def _past_alert(webhook_id: UUID) -> Delivery:
 async def test_past_alerts_need_the_scope_of_alerts_too(
     application: Application,
     client: httpx.AsyncClient,
-    stored: StandInDeliveries,
+    stored: StandInStore,
     webhook: dict[str, Any],
 ) -> None:
     webhook_id = UUID(webhook["id"])

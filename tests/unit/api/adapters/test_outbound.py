@@ -14,7 +14,7 @@ from common.urls.outbound import OutboundRules
 from common.urls.resolver import ResolvedHost
 
 
-class _Table:
+class _Table(HostResolver):
     """A resolver with one answer for all names."""
 
     def __init__(self, *addresses: str) -> None:

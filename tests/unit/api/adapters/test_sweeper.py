@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from structlog.testing import capture_logs
 
-from api.adapters.background import Sweeper
+from api.adapters.sweeper import Sweeper
 from api.errors import Dependency, DependencyUnavailableError
 from common.errors import MisconfiguredError
 
@@ -24,7 +24,7 @@ async def swept(monkeypatch: pytest.MonkeyPatch, *results: int | Exception) -> l
             raise result
         return result
 
-    monkeypatch.setattr("api.adapters.background._SWEEP_SECONDS", 0)
+    monkeypatch.setattr("api.adapters.sweeper._SWEEP_SECONDS", 0)
     with capture_logs() as logs:
         running = asyncio.create_task(Sweeper((sweep,)).run())
         await done.wait()

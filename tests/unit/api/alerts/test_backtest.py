@@ -27,11 +27,12 @@ class _Store(StandInStore):
     """Holds rows, a minute apart, and counts; or is unavailable."""
 
     def __init__(self, *plates: str) -> None:
+        super().__init__()
         self.rows = [
             SpanRow(UUID(int=at), UUID(int=1), "Gate", plate, 0.9, _START_MS + at * _MINUTE_MS)
             for at, plate in enumerate(plates)
         ]
-        self.asked = 0
+        self.spans = 0
         self.counts = {alert(1).alert_id: TriggerCount(3, _START_MS)}
         self.fault: Exception | None = None
         self.counted = 0
@@ -41,7 +42,7 @@ class _Store(StandInStore):
     async def span(
         self, owner_id: UUID, span_ms: tuple[int, int], after: SpanRow | None, limit: int
     ) -> tuple[SpanRow, ...]:
-        self.asked += 1
+        self.spans += 1
         assert owner_id == OWNER
         start = 0 if after is None else self.rows.index(after) + 1
         return tuple(self.rows[start : start + limit])
@@ -78,7 +79,7 @@ async def test_the_cooldown_counts_from_trigger_to_trigger(monkeypatch: pytest.M
         _START_MS + minute * _MINUTE_MS for minute in (0, 5, 10)
     ]
     assert replay.is_complete
-    assert store.asked == 4
+    assert store.spans == 4
 
 
 async def test_conditions_and_scopes_are_those_of_the_stage() -> None:

@@ -16,12 +16,13 @@ from sqlalchemy.orm import Session
 
 from analytics_sql.recognitions import recognition_row
 from analytics_sql.triggers import CooldownQuestion, SuppressingTrigger
+from api.adapters.clickhouse import ClickHouseStore
 from api.alerts import insight
 from api.alerts.backtest import Backtest
 from api.alerts.insight import AlertInsight, Outcome
 from api.alerts.repository import AlertListing, AlertRepository, AlertRow, new_alert
 from api.alerts.schemas import AlertUpdate
-from api.alerts.service import TriggerStore, all_fields
+from api.alerts.service import all_fields
 from api.db.database import Database
 from api.db.records import alert_config
 from api.db.tables import Owner
@@ -54,14 +55,15 @@ class _SlowStore(StandInStore):
     """Answers of every second alert that another trigger suppresses, the later asked the sooner."""
 
     def __init__(self, *, fails_for: UUID | None = None) -> None:
-        self.asked, self.peak, self._waiting = 0, 0, 0
+        super().__init__()
+        self.count, self.peak, self._waiting = 0, 0, 0
         self._fails_for = fails_for
 
     async def holding(self, question: CooldownQuestion) -> SuppressingTrigger | None:
-        self.asked, self._waiting = self.asked + 1, self._waiting + 1
+        self.count, self._waiting = self.count + 1, self._waiting + 1
         self.peak = max(self.peak, self._waiting)
         try:
-            await asyncio.sleep(0.02 / self.asked)
+            await asyncio.sleep(0.02 / self.count)
         finally:
             self._waiting -= 1
         if question.alert_id == self._fails_for:
@@ -107,14 +109,14 @@ async def test_cooldowns_are_asked_for_a_few_at_once_and_answered_in_order() -> 
     assert [(each.alert.id.int, each.outcome) for each in found] == [
         (number, outcomes[number % 2]) for number in range(40)
     ]
-    assert (store.asked, store.peak) == (40, 8)
+    assert (store.count, store.peak) == (40, 8)
 
 
 async def test_a_cooldown_that_cannot_be_asked_for_ends_the_call() -> None:
     seen, store = recognition_row(recognition(1)), _SlowStore(fails_for=UUID(int=3))
     with pytest.raises(DependencyUnavailableError):
         await _insight(store, *[seen.plate] * 40).explain(seen)
-    assert store.asked < 40
+    assert store.count < 40
 
 
 async def test_an_owner_has_so_much_processor_time_a_minute(
@@ -139,6 +141,6 @@ async def test_an_owner_has_so_much_processor_time_a_minute(
     assert len(await made.explain(msgspec.structs.replace(seen, user_id=UUID(int=9)))) == 40
 
 
-def _insight(store: TriggerStore, *plates: str) -> AlertInsight:
+def _insight(store: ClickHouseStore, *plates: str) -> AlertInsight:
     rows, limits = cast(AlertRepository, _Rows(*plates)), endless_limits()
     return AlertInsight(cast(Database, _Database()), rows, store, limits)

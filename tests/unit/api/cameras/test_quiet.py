@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from uuid import UUID
 
-from analytics_sql.traffic.camera_counts import CameraHour, CameraSpan, ReportedHour
-from api.cameras.quiet import QuietCameras
+from analytics_sql.traffic.camera_counts import ReportedHour
+from api.adapters.clickhouse import ClickHouseStore
+from api.cameras.funnel import QuietCameras
 
 HOUR_MS = 3_600_000
 WEEK_MS = 7 * 24 * HOUR_MS
@@ -12,15 +13,12 @@ START_MS = 500_000 * HOUR_MS
 QUIET, QUIETER, USUAL, SILENT, FEW = (UUID(int=number) for number in range(1, 6))
 
 
-class Hours:
+class Hours(ClickHouseStore):
     """What cameras reported in the last whole hour, and in each of the four weeks before."""
 
     def __init__(self, counts: dict[UUID, tuple[int | None, int]]) -> None:
         self.counts = counts
         self.asked: list[list[int]] = []
-
-    async def camera_hours(self, span: CameraSpan, /) -> tuple[CameraHour, ...]:
-        raise NotImplementedError
 
     async def reported_hours(self, hours_ms: Sequence[int], /) -> tuple[ReportedHour, ...]:
         self.asked.append(list(hours_ms))

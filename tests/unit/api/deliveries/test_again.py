@@ -1,14 +1,13 @@
 """Past deliveries that are sent once more: whose trace they go on with."""
 
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 import pytest
 
 from api.deliveries.samples import SampleMaker
-from api.deliveries.service import DeliveryQueue
-from common.records.codec import encode
-from common.records.deliveries import DeliveryCause
+from common.records.codec import decode, encode
+from common.records.deliveries import Delivery, DeliveryCause
 from common.records.webhooks import EventName
 from tests.recorded_spans import SOME_TRACE
 from tests.records import OWNER
@@ -22,9 +21,8 @@ from tests.unit.streams.webhooks.builders import BOX, WEBHOOK
 def test_one_goes_on_with_its_trace_and_many_are_in_none(cause: DeliveryCause, trace: Any) -> None:
     made = SampleMaker(BOX).delivery(EventName.RECOGNITION_CREATED, OWNER, WEBHOOK, now_ms=1_000)
     stored = msgspec.structs.replace(made, trace=SOME_TRACE.traceparent)
-    queue = DeliveryQueue(cast(Any, None), cast(Any, None), lambda: 2_000)
 
-    again = queue.again(encode(stored), cause)
+    again = decode(Delivery, encode(stored)).again(cause, 2_000)
 
     assert (again.id, again.cause, again.requested_ms) == (made.id, cause, 2_000)
     assert again.trace == trace

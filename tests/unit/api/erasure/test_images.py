@@ -8,8 +8,7 @@ import pytest
 
 from analytics_sql.erased_images import ErasedImages
 from api.adapters.image_store import ImageStore
-from api.erasure.images import ErasedImageRemoval
-from api.erasure.models import RemovedImages
+from api.erasure.images import ErasedImageRemoval, RemovedImages
 from api.errors import Dependency, DependencyUnavailableError
 
 OWNER, STRANGER = UUID(int=1), UUID(int=2)

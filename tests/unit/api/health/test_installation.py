@@ -3,10 +3,8 @@
 import threading
 from collections.abc import Sequence
 
-from api.health.disks import DiskRoom
-from api.health.installation import InstallationWatch
-from api.health.schemas import installation_body
-from api.health.service import Readiness
+from api.health.routes import installation_body
+from api.health.service import DiskRoom, InstallationWatch, Readiness
 from common.errors import TransientError
 from common.kafka.stage_progress import StageProgress
 

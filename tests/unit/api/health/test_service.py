@@ -13,7 +13,7 @@ def disk(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """A disk of a TiB, of which root keeps a tenth; 79 % of the rest is used."""
     total, reserved = 1000, 100
     found = SimpleNamespace(f_blocks=total, f_bfree=reserved + 189, f_bavail=189, f_frsize=1 << 30)
-    monkeypatch.setattr("api.health.disks.os.statvfs", lambda _folder: found)
+    monkeypatch.setattr("api.health.service.os.statvfs", lambda _folder: found)
     return found
 
 

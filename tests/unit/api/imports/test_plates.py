@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.imports.plates import ImportedPlates, SkipCode, imported_plates
+from api.imports.plates import imported_plates
+from api.imports.schemas import PlateImportAnswer, SkipCode
 from api.imports.tables import FileEncoding, read_table
 from common.errors import InvalidInputError
 from common.plates.normalise import normalise_plate
@@ -18,12 +19,12 @@ from common.plates.normalise import normalise_plate
 
 def imported(
     data: bytes | str, encoding: FileEncoding | None = None, limit: int = 1000
-) -> ImportedPlates:
+) -> PlateImportAnswer:
     written = data.encode() if isinstance(data, str) else data
     return imported_plates(read_table(written, encoding), limit)
 
 
-def _lines(found: ImportedPlates) -> list[tuple[int, str, str]]:
+def _lines(found: PlateImportAnswer) -> list[tuple[int, str, str]]:
     return [(row.line, row.text, row.code.value) for row in found.skipped]
 
 
@@ -94,7 +95,7 @@ def test_columns_are_found(text: str, plates: list[str], names: dict[str, str]) 
     found = imported(text)
 
     assert list(found.plates) == plates
-    assert {plate: found.names.get(plate) for plate in names} == names
+    assert {plate: found.plate_names.get(plate) for plate in names} == names
 
 
 @pytest.mark.parametrize(
@@ -176,14 +177,14 @@ def test_rows_above_the_plates_are_headings(above: str, headings: int) -> None:
 def test_encodings_are_detected_and_named(data: bytes, encoding: FileEncoding) -> None:
     found = imported(data)
 
-    assert (found.plates, found.names) == (("B-ÄB 12",), {"B-ÄB 12": "Müller"})
+    assert (found.plates, found.plate_names) == (("B-ÄB 12",), {"B-ÄB 12": "Müller"})
     assert found.encoding is encoding
 
 
 def test_an_encoding_can_be_named() -> None:
     given_cyrillic = "\u0410\u041212;\u0416\u0443\u043a\n".encode("cp1251")
 
-    assert imported(given_cyrillic, FileEncoding.WINDOWS_1251).names == {
+    assert imported(given_cyrillic, FileEncoding.WINDOWS_1251).plate_names == {
         "\u0410\u041212": "\u0416\u0443\u043a"
     }
     with pytest.raises(InvalidInputError, match="is not encoded in utf-8"):
@@ -212,7 +213,7 @@ def test_every_row_is_accounted_for() -> None:
     text = "sep=,\nPlate,Name\nAB12,Ana\n\n# old\nab-12,Bo\nAB/123,x\n,Eve\nA\u0416,x\nCD34,x\n,,\n"
     found = imported(text, limit=1)
 
-    assert (found.plates, found.names) == (("AB12",), {"AB12": "Ana"})
+    assert (found.plates, found.plate_names) == (("AB12",), {"AB12": "Ana"})
     assert (found.rows, found.duplicates, found.blank, found.headings) == (11, 1, 3, 2)
     assert _lines(found) == [
         (7, "AB/123", "invalid_character"),

@@ -37,7 +37,7 @@ from api.oidc.flow import Flow
 from api.oidc.service import OidcLogIn, ProviderAnswer
 from api.pictures import thumbnails
 from api.pictures.thumbnails import Thumbnails
-from api.recognize.readers import DEMO, FairReader, FairShares
+from api.recognize.readers import DEMO, FairReader
 from api.security.lookup import UnknownCredentialQueue
 from api.sessions import service as sessions
 from api.sessions.attempts import AttemptRules, LoginAttempts, Origin
@@ -111,7 +111,7 @@ POOLS: Sequence[Pool] = (
     Pool("api/container.py", "BodyBudget", "request bodies", "owner or network: free share"),
     Pool("api/container.py", "CameraProbe", "camera tests", "owner: one; so many owners fill all"),
     Pool("api/container.py", "Exports", "exports", "owner: 2"),
-    Pool("api/live/service.py", "StreamSlots", "live streams", "owner: free share"),
+    Pool("api/container.py", "StreamSlots", "live streams", "owner: free share"),
     # Inside of a pool that callers fill.
     Pool("api/limits/fair_threads.py", "FairTurns", "each FairThreads above", "caller"),
     Pool("api/limits/fair_threads.py", "ThreadPoolExecutor", "callers with a turn", "turns"),
@@ -138,7 +138,7 @@ POOLS: Sequence[Pool] = (
     Pool("api/pictures/thumbnails.py", "to_thread", "the end of the process", "nobody else"),
     Pool("api/sessions/service.py", "to_thread", "the end of the process", "nobody else"),
     Pool("common/kafka/tailer.py", "to_thread", "the end of the process", "nobody else"),
-    Pool("api/health/installation.py", "to_thread", "a timer", "one at a time"),
+    Pool("api/health/service.py", "to_thread", "a timer", "one at a time"),
     Pool("api/health/service.py", "to_thread", "probes", "all probes of a moment share one"),
     *(Pool("api/health/stack_check.py", "to_thread", "a command", "one operator"),) * 3,
     Pool("recognition/workers/process.py", "to_thread", "ends of processes", "one for each"),
@@ -341,7 +341,7 @@ def _reader(work: Work) -> FairReader:
         async def read_image(self, data: bytes, *, wait_seconds: float) -> Any:
             await work.wait(data.decode())
 
-    return FairReader(Processes(), FairShares(at_once=4, waiting=20, wait_seconds=60))
+    return FairReader(Processes(), at_once=4, waiting=20, wait_seconds=60)
 
 
 def _images(work: Work, monkeypatch: pytest.MonkeyPatch) -> Call:

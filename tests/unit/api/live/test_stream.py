@@ -11,8 +11,8 @@ from cryptography.fernet import Fernet
 from api.errors import ApiError, ErrorCode
 from api.live.cursor import ResumeTokens, StreamCursor, StreamPosition
 from api.live.recent import LiveRecord, RecentRecognitions
-from api.live.schemas import StreamQuery, wanted_by
-from api.live.service import StreamBounds, StreamSlots
+from api.live.routes import StreamQuery, wanted_by
+from api.live.service import StreamSlots
 from api.live.stream import ReaderStream, StreamContext
 from common.errors import TransientError
 from common.secrets import SecretBox
@@ -160,8 +160,8 @@ def test_a_secret_of_another_kind_opens_nothing() -> None:
 
 
 def _slots(*, per_credential: int = 9, per_owner: int = 9, in_all: int = 9) -> StreamSlots:
-    bounds = StreamBounds(per_credential=per_credential, in_all=in_all)
-    return StreamSlots(bounds, endless_limits(streams=per_owner))
+    limits = endless_limits(streams=per_owner)
+    return StreamSlots(limits, per_credential=per_credential, in_all=in_all)
 
 
 def test_slots_are_bounded_and_released() -> None:

@@ -7,7 +7,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from api.outbox import __main__ as process
-from api.outbox.publisher import OutboxPublisher
+from api.outbox.publisher import KafkaPublisher
 from api.outbox.relay import Relay
 from api.outbox.settings import RelaySettings
 
@@ -46,5 +46,5 @@ def test_a_relay_that_no_longer_turns_is_not_alive(monkeypatch: pytest.MonkeyPat
     assert not relay.is_alive()
 
 
-def _no_publisher() -> OutboxPublisher:
+def _no_publisher() -> KafkaPublisher:
     raise AssertionError("nothing is published")

@@ -9,11 +9,13 @@ import msgspec
 import pytest
 
 from analytics_sql.recognitions import RecognitionRow, recognition_row
+from api.adapters.clickhouse import ClickHouseStore
 from api.adapters.image_store import ImageStore
+from api.db.database import Database
 from api.errors import Dependency, DependencyUnavailableError
 from api.paging.cursor import CursorSealer
 from api.recognitions import service
-from api.recognitions.service import Links, Recognitions, RecognitionStore
+from api.recognitions.service import Links, Recognitions
 from tests.records import recognition
 
 DAY_MS = 86_400_000
@@ -48,7 +50,8 @@ def images() -> Images:
 def recognitions(images: Images, monkeypatch: pytest.MonkeyPatch) -> Recognitions:
     monkeypatch.setattr(service, "_LOOK_SECONDS", 0.05)
     return Recognitions(
-        cast(RecognitionStore, None),
+        cast(ClickHouseStore, None),
+        cast(Database, None),
         cast(ImageStore, images),
         cast(CursorSealer, None),
         image_retention=timedelta(days=30),

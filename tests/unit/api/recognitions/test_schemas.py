@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from analytics_sql.recognitions import RecognitionRow
-from api.recognitions.correction_rows import Correction
+from api.recognitions.repository import Correction
 from api.recognitions.schemas import RecognitionList, page_json, recognition_body
 from api.recognitions.service import Page
 from common.records.frames import Box

@@ -6,12 +6,12 @@ from uuid import UUID
 import pytest
 
 from api.limits.fair_turns import take_turns_as
-from api.recognize.readers import DEMO, FairReader, FairShares
+from api.recognize.readers import DEMO, FairReader
 from recognition.workers.pool import ImageReadings, RecognizerBusyError
 from tests.unit.api.callers import named_id
 
 ONE, OTHER = named_id("one"), named_id("other")
-SHARES = FairShares(at_once=2, waiting=8, wait_seconds=60)
+WAIT_SECONDS = 60
 
 
 class Processes:
@@ -22,7 +22,7 @@ class Processes:
         self._ends: dict[bytes, asyncio.Event] = {}
 
     async def read_image(self, data: bytes, *, wait_seconds: float) -> ImageReadings:
-        assert 0 < wait_seconds <= SHARES.wait_seconds
+        assert 0 < wait_seconds <= WAIT_SECONDS
         self.begun.append(data)
         self._ends[data] = asyncio.Event()
         await self._ends[data].wait()
@@ -43,9 +43,13 @@ async def settle() -> None:
 class Bench:
     """A reader, its processes and the calls that were made."""
 
-    def __init__(self, shares: FairShares = SHARES) -> None:
+    def __init__(
+        self, *, at_once: int = 2, waiting: int = 8, wait_seconds: float = WAIT_SECONDS
+    ) -> None:
         self.processes = Processes()
-        self.reader = FairReader(self.processes, shares)
+        self.reader = FairReader(
+            self.processes, at_once=at_once, waiting=waiting, wait_seconds=wait_seconds
+        )
 
     async def ask(self, *images: bytes, payer: UUID | None) -> list[asyncio.Task[ImageReadings]]:
         calls = [asyncio.create_task(self.reader.read_image(one, payer)) for one in images]
@@ -69,7 +73,7 @@ async def test_who_sends_one_image_waits_for_no_more_than_one_of_each_other() ->
 
 
 async def test_the_demo_takes_no_place_of_those_who_pay() -> None:
-    bench = Bench(FairShares(at_once=4, waiting=8, wait_seconds=60))
+    bench = Bench(at_once=4)
     await bench.ask(b"d1", b"d2", b"d3", b"d4", b"d5", payer=DEMO)
     assert bench.processes.begun == [b"d1"]
     assert bench.reader.waiting == 0
@@ -86,7 +90,7 @@ async def test_the_demo_takes_no_place_of_those_who_pay() -> None:
 
 
 async def test_one_network_does_not_keep_the_demo_from_another() -> None:
-    bench = Bench(FairShares(at_once=4, waiting=8, wait_seconds=60))
+    bench = Bench(at_once=4)
     take_turns_as("2001:db8:1::/48")
     calls = await bench.ask(b"d1", b"d2", b"d3", b"d4", b"d5", payer=DEMO)
     take_turns_as("192.0.2.0/24")
@@ -99,14 +103,14 @@ async def test_one_network_does_not_keep_the_demo_from_another() -> None:
 
 
 async def test_too_many_that_wait_are_refused() -> None:
-    bench = Bench(FairShares(at_once=1, waiting=2, wait_seconds=60))
+    bench = Bench(at_once=1, waiting=2)
     await bench.ask(b"1", b"2", b"3", payer=ONE)
     with pytest.raises(RecognizerBusyError, match="too many"):
         await bench.reader.read_image(b"4", ONE)
 
 
 async def test_who_fills_the_queue_makes_room_for_others() -> None:
-    bench = Bench(FairShares(at_once=1, waiting=4, wait_seconds=60))
+    bench = Bench(at_once=1, waiting=4)
     calls = await bench.ask(b"1", b"2", b"3", b"4", b"5", payer=ONE)
     others = await bench.ask(b"a", b"b", payer=OTHER)
     for last in calls[3:]:
@@ -123,7 +127,7 @@ async def test_who_fills_the_queue_makes_room_for_others() -> None:
 
 
 async def test_a_call_whose_turn_does_not_come_is_told_so_and_forgotten() -> None:
-    bench = Bench(FairShares(at_once=1, waiting=8, wait_seconds=0.01))
+    bench = Bench(at_once=1, wait_seconds=0.01)
     (first,) = await bench.ask(b"1", payer=ONE)
     with pytest.raises(RecognizerBusyError, match="in time"):
         await bench.reader.read_image(b"2", OTHER)
@@ -136,7 +140,7 @@ async def test_a_call_whose_turn_does_not_come_is_told_so_and_forgotten() -> Non
 
 
 async def test_a_caller_that_is_gone_loses_no_place() -> None:
-    bench = Bench(FairShares(at_once=1, waiting=8, wait_seconds=60))
+    bench = Bench(at_once=1)
     (reading,) = await bench.ask(b"1", payer=ONE)
     waiting = await bench.ask(b"2", b"3", payer=ONE)
     (other,) = await bench.ask(b"4", payer=OTHER)

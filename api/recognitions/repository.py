@@ -3,6 +3,7 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 from uuid import UUID
 
 from sqlalchemy import delete, func, or_, select, tuple_
@@ -13,6 +14,16 @@ from analytics_sql.recognitions import RecognitionCursor, RecognitionRow
 from api.accounts.repository import lock_owner
 from api.db.tables import ApiKey, CorrectionEntry
 from api.security.permissions import Principal
+
+
+class Misreading(NamedTuple):
+    """A recognition that was read otherwise than what a person corrected it to.
+
+    ``captured_ms`` (Unix ms, UTC) and ``text`` identify it.
+    """
+
+    captured_ms: int
+    text: str
 
 
 @dataclass(frozen=True)
@@ -133,12 +144,12 @@ def corrected_before(
     return [_correction(entry) for entry in session.scalars(newest)]
 
 
-def corrections_to(
+def list_misread(
     session: Session, owner_id: UUID, plate: str, *, before_ms: int
-) -> list[tuple[int, str]]:
-    """Return what was read otherwise, captured before then, and corrected to a plate (normalised).
+) -> list[Misreading]:
+    """Return what was captured before then, read otherwise and corrected to a plate (normalised).
 
-    Of each the time of capture and the reading. Times are Unix ms, UTC.
+    ``before_ms`` is Unix ms, UTC.
     """
     found = session.execute(
         select(CorrectionEntry.captured_ms, CorrectionEntry.reading).where(
@@ -148,7 +159,7 @@ def corrections_to(
             CorrectionEntry.reading != plate,
         )
     )
-    return [(captured_ms, reading) for captured_ms, reading in found]
+    return [Misreading(*row) for row in found]
 
 
 def erase_corrections(session: Session, owner_id: UUID, plate: str, *, before_ms: int) -> int:

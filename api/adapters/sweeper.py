@@ -1,8 +1,7 @@
-"""Background tasks: sweeps that repeat."""
+"""Work that is repeated in the background."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 
 import structlog
 
@@ -60,16 +59,3 @@ class Sweeper:
 
 def _name(sweep: Sweep) -> str:
     return getattr(sweep, "__qualname__", "")
-
-
-async def cancelled(task: asyncio.Task[None]) -> None:
-    """Cancel a task and return when it has ended."""
-    task.cancel()
-    with suppress(asyncio.CancelledError):
-        await task
-
-
-async def all_well(*checks: Callable[[], Awaitable[None]]) -> None:
-    """Return when all checks have passed; the first that fails is raised."""
-    for check in checks:
-        await check()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from api.alerts.masked_services import refuse_reduced_urls, with_kept_services, with_kept_urls
+from api.alerts.notifications import refuse_reduced_urls, with_kept_services, with_kept_urls
 from api.errors import ApiError
 from common.records.alerts import AppriseNotification, Notification, WebhookNotification
 

@@ -5,15 +5,16 @@ import asyncio
 import pytest
 
 from analytics_sql.erasure import Erasure, Erasures
-from api.erasure.sweeps import ErasureWatch
+from api.adapters.clickhouse import ClickHouseStore
 from api.errors import DependencyUnavailableError
 from api.live.cursor import StreamCursor, StreamPosition
 from api.live.recent import LiveRecord
+from api.live.service import ErasureWatch
 from common.errors import MisconfiguredError
 from tests.unit.api.live.test_recent import NOW_MS, OWNER, erased, recent, recognition
 
 
-class List:
+class List(ClickHouseStore):
     """A list of erasures."""
 
     def __init__(self, erasures: Erasures) -> None:

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session, aliased
 from api.accounts.repository import lock_owner
 from api.db.tables import ErasureJob
 from api.errors import ApiError, ErrorCode
-from api.recognitions.correction_rows import name_of
+from api.recognitions.repository import name_of
 from api.security.permissions import Principal
 from common.plates.normalise import mask_plate
 

@@ -1,0 +1,265 @@
+"""An alert's notifications: their JSON; addresses hidden in reads are kept if sent back."""
+
+import secrets
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any, Literal, TypeGuard
+
+import msgspec
+from pydantic import AfterValidator, Discriminator, Field, Tag
+
+from api.errors import VARIANT, ApiError, ErrorCode, FieldFault
+from api.schemas import CleanText, OutboundAddress, RequestModel, ResponseModel
+from api.validation.fields import check_email_address
+from common.apprise.services import is_masked, service_scheme
+from common.errors import InvalidInputError
+from common.records.alerts import (
+    AppriseNotification,
+    EmailNotification,
+    Notification,
+    WebhookNotification,
+)
+
+MAX_NOTIFICATIONS = 20
+MAX_ADDRESSES = 50
+MAX_DESTINATIONS = 100
+"""Each firing is a delivery for each of them, which holds the whole alert."""
+_KINDS = ("email", "webhook", "apprise")
+_ID_BYTES = 4
+
+
+def _kind(notification: Any) -> str | None:
+    kind = notification.get("type") if isinstance(notification, dict) else None
+    return f"{VARIANT}{kind}" if kind in _KINDS else None
+
+
+class EmailNotificationBody(RequestModel):
+    """Write to e-mail addresses."""
+
+    type: Annotated[str, Field(pattern="^email$")]
+    addresses: Annotated[
+        list[Annotated[str, AfterValidator(check_email_address)]],
+        Field(min_length=1, max_length=MAX_ADDRESSES, examples=[["guard@example.com"]]),
+    ]
+
+
+class WebhookNotificationBody(RequestModel):
+    """Send to a URL."""
+
+    type: Annotated[str, Field(pattern="^webhook$")]
+    url: OutboundAddress
+
+
+def _service_address(text: str) -> str:
+    try:
+        service_scheme(text)
+    except InvalidInputError as error:
+        raise ValueError(str(error)) from error
+    return text
+
+
+class AppriseNotificationBody(RequestModel):
+    """Tell people by the service of an Apprise address."""
+
+    type: Annotated[str, Field(pattern="^apprise$")]
+    url: Annotated[str, AfterValidator(_service_address)]
+    id: Annotated[CleanText, Field(max_length=32)] = ""
+
+
+_AnyBody = EmailNotificationBody | WebhookNotificationBody | AppriseNotificationBody
+
+
+def _few_destinations(notifications: list[_AnyBody]) -> list[_AnyBody]:
+    counts = (
+        len(one.addresses) if isinstance(one, EmailNotificationBody) else 1 for one in notifications
+    )
+    if sum(counts) > MAX_DESTINATIONS:
+        raise ValueError(f"may name at most {MAX_DESTINATIONS} addresses and URLs together")
+    return notifications
+
+
+NotificationBody = Annotated[
+    Annotated[EmailNotificationBody, Tag(f"{VARIANT}email")]
+    | Annotated[WebhookNotificationBody, Tag(f"{VARIANT}webhook")]
+    | Annotated[AppriseNotificationBody, Tag(f"{VARIANT}apprise")],
+    Discriminator(
+        _kind,
+        custom_error_type="notification_type",
+        custom_error_message="must be an object with the type email, webhook or apprise",
+    ),
+]
+Notifications = Annotated[
+    list[NotificationBody],
+    Field(
+        max_length=MAX_NOTIFICATIONS,
+        description=f"At most {MAX_DESTINATIONS} addresses and URLs together.",
+    ),
+    AfterValidator(_few_destinations),
+]
+
+
+class EmailNotificationView(ResponseModel):
+    """Write to e-mail addresses."""
+
+    type: Literal["email"] = "email"
+    addresses: list[str]
+
+
+class WebhookNotificationView(ResponseModel):
+    """Send to a URL."""
+
+    type: Literal["webhook"] = "webhook"
+    url: str
+
+
+class AppriseNotificationView(ResponseModel):
+    """Tell people by a service."""
+
+    type: Literal["apprise"] = "apprise"
+    url: str
+    id: str
+
+
+NotificationView = Annotated[
+    EmailNotificationView | WebhookNotificationView | AppriseNotificationView,
+    Field(discriminator="type"),
+]
+
+
+def notification_views(notifications: Iterable[Notification], *, shows_urls: bool) -> Any:
+    """Return notifications as answers show them: URLs whole, or as scheme and host.
+
+    Of an Apprise address the service alone is shown, whoever asks.
+    """
+    return msgspec.to_builtins([_shown(one, shows_urls=shows_urls) for one in notifications])
+
+
+def _shown(one: Notification, *, shows_urls: bool) -> Notification:
+    if isinstance(one, EmailNotification) or (isinstance(one, WebhookNotification) and shows_urls):
+        return one
+    return one.masked()
+
+
+def outbound_urls(bodies: Sequence[_AnyBody]) -> list[tuple[str, str]]:
+    """Return the URLs among notifications, each with the path of its field."""
+    return [
+        (_path(number), body.url)
+        for number, body in enumerate(bodies)
+        if isinstance(body, WebhookNotificationBody)
+    ]
+
+
+def service_urls(bodies: Sequence[_AnyBody]) -> list[tuple[str, str]]:
+    """Return the whole Apprise addresses among notifications, each with the path of its field."""
+    return [
+        (_path(number), body.url)
+        for number, body in enumerate(bodies)
+        if isinstance(body, AppriseNotificationBody) and not is_masked(body.url)
+    ]
+
+
+def with_kept_services(
+    sent: Sequence[Notification], stored: Sequence[Notification]
+) -> tuple[Notification, ...]:
+    """Return notifications with what is stored in the place of each masked address.
+
+    That is the one of the same id; without an id, the one in the same place. Each gets an id.
+
+    Raises:
+        ApiError: 400, where none is stored for a masked address.
+    """
+    kept: list[Notification] = []
+    faults: list[FieldFault] = []
+    used: set[str] = set()
+    for number, one in enumerate(sent):
+        if not isinstance(one, AppriseNotification):
+            kept.append(one)
+            continue
+        known = _known(one, number, sent, stored)
+        if is_masked(one.url):
+            if known is None or known.masked().url != one.url:
+                faults.append(FieldFault(_path(number), _UNKNOWN))
+                continue
+            one = known
+        identifier = "" if known is None or known.id in used else known.id
+        identifier = identifier or secrets.token_hex(_ID_BYTES)
+        used.add(identifier)
+        kept.append(msgspec.structs.replace(one, id=identifier))
+    _refuse(faults)
+    return tuple(kept)
+
+
+def with_kept_urls(
+    sent: Sequence[Notification], stored: Sequence[Notification]
+) -> tuple[Notification, ...]:
+    """Return notifications with the stored URL in the place of each scheme and host alone.
+
+    For a caller that is shown no more of a URL. Several stored URLs with one scheme and host are
+    kept in their order, and only all together.
+
+    Raises:
+        ApiError: 400, where it is not clear which stored URL is meant.
+    """
+    hidden: defaultdict[str, deque[Notification]] = defaultdict(deque)
+    for one in stored:
+        if isinstance(one, WebhookNotification):
+            hidden[one.masked().url].append(one)
+    counts = Counter(one.url.lower() for one in sent if _is_reduced(one))
+    _refuse(
+        FieldFault(_path(number), _UNCLEAR)
+        for number, one in enumerate(sent)
+        if _is_reduced(one) and counts[one.url.lower()] != len(hidden[one.masked().url])
+    )
+    return tuple(hidden[one.masked().url].popleft() if _is_reduced(one) else one for one in sent)
+
+
+def refuse_reduced_urls(sent: Sequence[Notification], stored: Iterable[Notification]) -> None:
+    """Refuse URLs of a new alert that are what a stored one is shown as: the rest would be lost.
+
+    For a caller that is shown no more of a URL. ``stored`` are those of all alerts.
+
+    Raises:
+        ApiError: 400.
+    """
+    shown = {one.masked().url for one in stored if isinstance(one, WebhookNotification)}
+    _refuse(
+        FieldFault(_path(number), _UNCLEAR)
+        for number, one in enumerate(sent)
+        if _is_reduced(one) and one.masked().url in shown
+    )
+
+
+_UNCLEAR = (
+    "names scheme and host of a stored URL, and it is not clear which one: send the whole URL, with"
+    " at least / as its path"
+)
+
+
+def _is_reduced(one: Notification) -> TypeGuard[WebhookNotification]:
+    return isinstance(one, WebhookNotification) and one.masked().url == one.url.lower()
+
+
+_UNKNOWN = "*** stands for a stored address, and none is stored for this notification: send it"
+
+
+def _known(
+    one: AppriseNotification,
+    number: int,
+    sent: Sequence[Notification],
+    stored: Sequence[Notification],
+) -> AppriseNotification | None:
+    if one.id:
+        services = (each for each in stored if isinstance(each, AppriseNotification))
+        return next((each for each in services if each.id == one.id), None)
+    # In a shorter list those behind one that is gone have moved up.
+    there = stored[number] if number < len(stored) <= len(sent) else None
+    return there if isinstance(there, AppriseNotification) else None
+
+
+def _path(number: int) -> str:
+    return f"notifications.{number}.url"
+
+
+def _refuse(faults: Iterable[FieldFault]) -> None:
+    if named := list(faults):
+        raise ApiError(ErrorCode.INVALID_REQUEST, fields=named)
