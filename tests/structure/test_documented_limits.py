@@ -18,6 +18,7 @@ from api.pictures.thumbnails import MAX_WIDTH_PX, MIN_WIDTH_PX
 from api.security.credentials import MAX_PASSWORD_CHARACTERS, MIN_PASSWORD_CHARACTERS
 from api.settings import ApiSettings, OwnerLimitSettings
 from common.records.webhooks import MAX_HEADERS
+from common.settings import load_settings
 from ingest.probe import PROBE_SECONDS
 from streams.webhooks.settings import WebhooksSettings
 from tools.scripts.settings_docs import CLONE, settings_classes
@@ -34,7 +35,7 @@ def _size(name: str) -> str:
     return f"{_SIZES[OwnerLimit(name)]:,}"
 
 
-_SIZES = installation_limits(OwnerLimitSettings())
+_SIZES = installation_limits(load_settings(OwnerLimitSettings))
 LIMITS = [
     ("api/errors.md", f"{_default('rate_limit_per_minute')} calls a minute for each key"),
     ("api/errors.md", f"{_default('rate_limit_recognize_per_minute')} of them `POST /api/recog"),

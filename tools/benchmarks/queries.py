@@ -18,7 +18,7 @@ from uuid import UUID
 from clickhouse_connect.driver.client import Client
 
 from analytics_sql.client import ClickHouseClient, connect_for_schema
-from analytics_sql.traffic.rollups import cut_plates, rank_plates, roll_up
+from analytics_sql.traffic.rollups import rank_plates, roll_up
 from common.settings import ClickHouseSettings
 from tools.benchmarks.stack import (
     BenchmarkStack,
@@ -65,7 +65,6 @@ def _merges(client: Client) -> int:
 
 async def _roll_up(settings: ClickHouseSettings, owner: UUID) -> None:
     client = ClickHouseClient(settings, query_seconds=_MERGE_SECONDS)
-    await cut_plates(client)
     while not await roll_up(client, owner):
         pass
     await rank_plates(client, owner)
