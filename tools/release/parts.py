@@ -30,7 +30,7 @@ class Source:
     @property
     def image(self) -> str:
         """The image that the chart and compose.yaml name."""
-        return f"platestream:{self.semantic}"
+        return f"platestream:{self.version}"
 
     def run(self, *command: str, within: str = ".") -> str:
         """Return what a command prints.
