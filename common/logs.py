@@ -12,6 +12,7 @@ from typing import Final, NamedTuple, Protocol
 
 import structlog
 from cachetools import LRUCache
+from opentelemetry.trace import format_span_id, format_trace_id, get_current_span
 
 SUPPRESSED = "held_back"
 """Attribute of a record that is let through: how many like it were suppressed before."""
@@ -148,11 +149,23 @@ class LogSettings(Protocol):
         """The form of a line."""
 
 
+def add_trace_ids(
+    _logger: structlog.types.WrappedLogger, _method: str, event: structlog.types.EventDict
+) -> structlog.types.EventDict:
+    """Add the ids of the span in which a line is logged, if there is one."""
+    span = get_current_span().get_span_context()
+    if span.is_valid:
+        event.setdefault("trace_id", format_trace_id(span.trace_id))
+        event.setdefault("span_id", format_span_id(span.span_id))
+    return event
+
+
 def configure_logging(settings: LogSettings) -> None:
     """Send structlog's and the standard library's records to standard error, in one format."""
     level = getattr(logging, settings.log_level.upper())
     shared: list[structlog.types.Processor] = [
         structlog.contextvars.merge_contextvars,
+        add_trace_ids,
         structlog.stdlib.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         structlog.processors.format_exc_info,

@@ -1,74 +1,82 @@
 """A tracer that remembers its spans, for tests of what makes them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from itertools import count
+from dataclasses import dataclass
 
-from common.telemetry.tracing import Attributes, Span, SpanKind, TraceContext, use_tracer
+from opentelemetry.context import Context
+from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor, TracerProvider
+from opentelemetry.trace import SpanContext, SpanKind, format_span_id, format_trace_id
+
+from common.telemetry.tracing import TraceContext, trace_of, use_tracer
 
 
 @dataclass
 class RecordedSpan:
     """A span with all that became of it."""
 
-    name: str
-    kind: SpanKind
-    parent: TraceContext | None
-    links: tuple[TraceContext, ...]
-    start_ns: int | None
-    context: TraceContext
-    attributes: dict[str, object] = field(default_factory=dict)
-    error: str = ""
+    span: Span
     ends: int = 0
 
-    def rename(self, name: str) -> None:
-        """Take another name."""
-        self.name = name
+    @property
+    def name(self) -> str:
+        """The name that it has by now."""
+        return str(self.span.name)
 
-    def set(self, attributes: Attributes) -> None:
-        """Take more attributes."""
-        self.attributes.update(attributes)
+    @property
+    def kind(self) -> SpanKind:
+        """Its kind."""
+        return self.span.kind
 
-    def fail(self, error_type: str) -> None:
-        """Remember the kind of error."""
-        self.error = error_type
+    @property
+    def context(self) -> TraceContext:
+        """The span, as others continue it."""
+        return trace_of(self.span)
 
-    def end(self) -> None:
-        """Count the ends."""
-        self.ends += 1
+    @property
+    def parent(self) -> TraceContext | None:
+        """The span that it continues."""
+        return None if self.span.parent is None else _trace(self.span.parent)
+
+    @property
+    def links(self) -> tuple[TraceContext, ...]:
+        """The other spans that it names."""
+        return tuple(_trace(link.context) for link in self.span.links)
+
+    @property
+    def start_ns(self) -> int | None:
+        """When it began."""
+        return self.span.start_time
+
+    @property
+    def attributes(self) -> dict[str, object]:
+        """Its attributes, but for the kind of error."""
+        return {k: v for k, v in (self.span.attributes or {}).items() if k != "error.type"}
+
+    @property
+    def error(self) -> str:
+        """The kind of error, empty where it did not fail."""
+        return str((self.span.attributes or {}).get("error.type", ""))
+
+    def __repr__(self) -> str:
+        """Show all that is exported of it."""
+        return str(self.span.to_json())
 
 
-class RecordingTracer:
-    """Makes spans with ids that count up."""
+class RecordingTracer(SpanProcessor):
+    """Remembers spans as they begin."""
 
     def __init__(self) -> None:
         self.spans: list[RecordedSpan] = []
-        self._ids = count(1)
 
-    def start(
-        self,
-        name: str,
-        kind: SpanKind,
-        parent: TraceContext | None,
-        attributes: Attributes,
-        links: Sequence[TraceContext],
-        start_ns: int | None,
-    ) -> Span:
-        """Begin a span."""
-        number = next(self._ids)
-        trace_id = f"{number:032x}" if parent is None else parent.trace_id
-        span = RecordedSpan(
-            name,
-            kind,
-            parent,
-            tuple(links),
-            start_ns,
-            TraceContext(trace_id, f"{number:016x}"),
-            dict(attributes),
-        )
-        self.spans.append(span)
-        return span
+    def on_start(self, span: Span, parent_context: Context | None = None) -> None:
+        """Remember a span."""
+        self.spans.append(RecordedSpan(span))
+
+    def on_end(self, span: ReadableSpan) -> None:
+        """Count the ends."""
+        (one,) = (each for each in self.spans if each.span.context == span.context)
+        one.ends += 1
 
     @property
     def names(self) -> list[str]:
@@ -79,12 +87,17 @@ class RecordingTracer:
 @contextmanager
 def recorded_spans(sample_ratio: float = 1.0) -> Iterator[RecordingTracer]:
     """Have traces made in a block, and remember their spans."""
-    tracer = RecordingTracer()
-    use_tracer(tracer, sample_ratio)
+    recorder, provider = RecordingTracer(), TracerProvider(shutdown_on_exit=False)
+    provider.add_span_processor(recorder)
+    use_tracer(provider.get_tracer("platestream"), sample_ratio)
     try:
-        yield tracer
+        yield recorder
     finally:
         use_tracer(None)
+
+
+def _trace(context: SpanContext) -> TraceContext:
+    return TraceContext(format_trace_id(context.trace_id), format_span_id(context.span_id))
 
 
 SOME_TRACE = TraceContext("0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331")

@@ -9,6 +9,7 @@ from http import HTTPStatus
 from typing import Final
 
 import structlog
+from opentelemetry.trace import SpanKind
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
@@ -23,7 +24,7 @@ from api.middleware.request_state import (
     limit_headers,
 )
 from api.security.permissions import permissions_in
-from common.telemetry.tracing import TRACEPARENT, SpanKind, begin_trace, within
+from common.telemetry.tracing import TRACEPARENT, begin_trace, fail, within
 
 
 class MetricName(StrEnum):
@@ -127,18 +128,18 @@ class RequestContext:
             return
         with within(span):
             if is_own_request_id(scope):
-                span.set({"platestream.request.id": request_id})
+                span.set_attributes({"platestream.request.id": request_id})
             try:
                 status = await self._handle(scope, receive, send, request_id)
             finally:
                 # Also of one that was given up. The path and the query may hold plates.
                 route = _route(scope)
-                span.rename(f"{method} {route}")
-                span.set({"http.request.method": method, "http.route": route})
+                span.update_name(f"{method} {route}")
+                span.set_attributes({"http.request.method": method, "http.route": route})
             if status:
-                span.set({"http.response.status_code": status})
+                span.set_attributes({"http.response.status_code": status})
             if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-                span.fail(str(status))
+                fail(span, str(status))
 
     async def _handle(self, scope: Scope, receive: Receive, send: Send, request_id: str) -> int:
         """Handle a request; return the status of its answer, 0 where there was none."""

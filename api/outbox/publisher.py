@@ -5,6 +5,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
+from opentelemetry.trace import Span
+
 from api.outbox.traced_values import split_trace
 from common.errors import InvalidInputError, TransientError
 from common.kafka.clients import KafkaError, MessageSizeTooLargeError, open_producer, topic_name
@@ -20,7 +22,7 @@ from common.records.topics import (
 )
 from common.settings import KafkaSettings
 from common.telemetry.messaging import headers_of, send_span
-from common.telemetry.tracing import Span
+from common.telemetry.tracing import fail
 
 _ACK_SECONDS = 20.0
 _METADATA_MS = 10_000
@@ -127,7 +129,7 @@ class KafkaPublisher:
 def _end_span(span: Span, outcome: object) -> None:
     """End it with what became of its message: where that lies, or why it is not there."""
     if isinstance(outcome, Exception):
-        span.fail(type(outcome).__name__)
+        fail(span, type(outcome).__name__)
     span.end()
 
 

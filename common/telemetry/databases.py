@@ -2,8 +2,10 @@
 
 from contextlib import AbstractContextManager, nullcontext
 
+from opentelemetry.trace import Span, SpanKind
+
 from common.telemetry.messaging import other_traces
-from common.telemetry.tracing import Attributes, Span, SpanKind, current_trace, traced
+from common.telemetry.tracing import Attributes, current_trace, traced
 
 
 def query_span(system: str, operation: str, table: str = "") -> AbstractContextManager[Span | None]:

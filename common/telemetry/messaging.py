@@ -10,17 +10,19 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 from uuid import UUID
 
+from opentelemetry.trace import Span, SpanKind
+
 from common.telemetry.tracing import (
     TRACEPARENT,
     Attributes,
-    Span,
-    SpanKind,
     TraceContext,
     activated,
     current_trace,
+    fail,
     is_tracing,
     parse_traceparent,
     start_span,
+    trace_of,
     traced,
 )
 
@@ -61,7 +63,7 @@ _batch: ContextVar[_Batch] = ContextVar("batch_traces", default=_NO_BATCH)
 
 def headers_of(span: Span | None) -> dict[str, bytes]:
     """Return the headers of a message that is sent in a span; none where there is no span."""
-    return {} if span is None else {TRACEPARENT: span.context.traceparent.encode("ascii")}
+    return {} if span is None else {TRACEPARENT: trace_of(span).traceparent.encode("ascii")}
 
 
 def message_trace(message: IncomingMessage) -> TraceContext | None:
@@ -123,14 +125,14 @@ def _processing_all(
         span = start_span(f"process {message.topic}", SpanKind.CONSUMER, trace, attributes)
         if span is not None:
             spans.append((span, subject))
-    about = {subject: span.context for span, subject in spans if subject is not None}
-    token = _batch.set(_Batch(about, tuple(span.context for span, _ in spans)))
+    about = {subject: trace_of(span) for span, subject in spans if subject is not None}
+    token = _batch.set(_Batch(about, tuple(trace_of(span) for span, _ in spans)))
     try:
         with activated(spans[0][0] if spans else None):
             yield
     except Exception as error:
         for span, _ in spans:
-            span.fail(type(error).__name__)
+            fail(span, type(error).__name__)
         raise
     finally:
         _batch.reset(token)

@@ -22,16 +22,16 @@ def start_tracing(settings: TraceSettings, process: str, registry: CollectorRegi
     if not settings.traces_endpoint:
         return
     # Here, as it takes 0.4 s of processor and 16 MiB.
-    from common.telemetry.otlp import OtlpTracer
+    from common.telemetry.otlp import otlp_provider
 
-    tracer = OtlpTracer(
+    provider = otlp_provider(
         settings.traces_endpoint,
         process=process,
         version=version("platestream"),
         spans=counter("platestream_traces_spans_total", registry),
     )
-    use_tracer(tracer, settings.traces_sample_ratio)
-    _stop = tracer.close
+    use_tracer(provider.get_tracer("platestream"), settings.traces_sample_ratio)
+    _stop = provider.shutdown
     atexit.register(stop_tracing)
 
 

@@ -10,6 +10,7 @@ from typing import Any, Final, Generic, TypeVar
 from uuid import UUID
 
 import structlog
+from opentelemetry.trace import Span
 
 from common.kafka.clients import KafkaError, KafkaTimeoutError, open_producer, topic_name
 from common.records.cameras import CameraStatus
@@ -17,7 +18,7 @@ from common.records.codec import encode
 from common.records.frames import FRAME_META_HEADER, FrameMeta
 from common.records.topics import CAMERA_STATUS, FRAMES
 from common.telemetry.messaging import headers_of, send_span
-from common.telemetry.tracing import Span, begin_trace
+from common.telemetry.tracing import begin_trace, fail, trace_of
 from ingest.metrics import DropReason, IngestMetrics
 from ingest.settings import IngestSettings
 
@@ -214,7 +215,7 @@ class FrameProducer:
         if captured is None:
             return None
         captured.end()
-        return send_span(self._frames_topic, captured.context)
+        return send_span(self._frames_topic, trace_of(captured))
 
     def _send_status_message(self, camera_id: UUID, value: bytes | None) -> None:
         if not self._enqueue(self._status, _Message(camera_id, value), self._status_bytes):
@@ -305,5 +306,5 @@ class FrameProducer:
 def _end_span(message: _Message, error_type: str | None = None) -> None:
     if message.span is not None:
         if error_type is not None:
-            message.span.fail(error_type)
+            fail(message.span, error_type)
         message.span.end()

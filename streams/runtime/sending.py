@@ -23,11 +23,12 @@ from aiokafka.errors import KafkaError
 from aiokafka.partitioner import DefaultPartitioner
 from aiokafka.protocol.produce import ProduceRequest
 from faust.transport.drivers import aiokafka as driver
+from opentelemetry.trace import Span
 
 from common.errors import TransientError
 from common.records.codec import Record, encode
 from common.telemetry.messaging import Headers, headers_of, send_span, sending
-from common.telemetry.tracing import Span, TraceContext
+from common.telemetry.tracing import TraceContext, fail
 
 log = structlog.get_logger()
 
@@ -126,7 +127,7 @@ async def try_to_send(topic: faust.TopicT, messages: Sequence[OutgoingMessage]) 
             _warn(topic, fault)
     for index, span in spans.items():
         if not taken[index]:
-            span.fail("not_taken")
+            fail(span, "not_taken")
         span.end()
     return taken
 

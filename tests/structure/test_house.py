@@ -62,7 +62,6 @@ VENDORS: Final[Mapping[str, tuple[str, ...]]] = {
     "joserfc": ("api/oidc/protocol.py",),
     "kafka": ("common/kafka/",),
     "minio": ("common/s3.py",),
-    "opentelemetry": ("common/telemetry/otlp.py",),
     "paho": ("streams/mqtt/broker.py",),
     "requests": ("common/apprise/plugins.py",),
 }

@@ -21,11 +21,12 @@ import structlog
 from cachetools import LRUCache
 from faust.types import TP
 from mode import Service
+from opentelemetry.trace import SpanKind
 
 from common.errors import InvalidInputError, TransientError
 from common.records.frames import FrameGap, FrameKind, FrameMeta, FrameReference, OpenGap
 from common.records.recognitions import FrameReadings
-from common.telemetry.tracing import TRACEPARENT, SpanKind, parse_traceparent, traced
+from common.telemetry.tracing import TRACEPARENT, parse_traceparent, traced
 from streams.recognition.late_key import late_key
 from streams.recognition.metrics import FrameOutcome, RecognitionMetrics
 from streams.recognition.reading.agent import FrameLook, FrameRecord, Publish, meta_of, readings_of

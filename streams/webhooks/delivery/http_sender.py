@@ -19,10 +19,11 @@ from ipaddress import ip_address
 
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
+from opentelemetry.trace import Span, SpanKind
 from yarl import URL
 
 from common.errors import InvalidInputError
-from common.telemetry.tracing import TRACEPARENT, Span, SpanKind, traced
+from common.telemetry.tracing import TRACEPARENT, fail, trace_of, traced
 from common.urls.outbound import OutboundRules, check_outbound_address, parse_outbound_url
 from common.urls.resolver import SystemResolver
 from streams.webhooks.delivery.schedule import SendKind, SendResult, kind_of_status
@@ -128,9 +129,9 @@ class HttpSender:
                 return (await self.exchange(request))[0]
             result, _ = await self.exchange(_traced_request(request, span))
             if result.status is not None:
-                span.set({"http.response.status_code": result.status})
+                span.set_attributes({"http.response.status_code": result.status})
             if result.kind is not SendKind.ACCEPTED:
-                span.fail(str(result.status or result.kind.value))
+                fail(span, str(result.status or result.kind.value))
             return result
 
     async def exchange(self, request: SignedRequest) -> tuple[SendResult, ReceiverAnswer | None]:
@@ -224,7 +225,7 @@ class HttpSender:
 def _traced_request(request: SignedRequest, span: Span) -> SignedRequest:
     if any(name.lower() == TRACEPARENT for name in request.headers):
         return request
-    return replace(request, headers={**request.headers, TRACEPARENT: span.context.traceparent})
+    return replace(request, headers={**request.headers, TRACEPARENT: trace_of(span).traceparent})
 
 
 @lru_cache(_ADDRESSES_REMEMBERED)

@@ -9,6 +9,7 @@ from typing import Protocol
 import msgspec
 import structlog
 from cachetools import LRUCache
+from opentelemetry.trace import SpanKind
 
 from common.errors import MisconfiguredError
 from common.records.deliveries import (
@@ -28,7 +29,7 @@ from common.records.webhooks import (
 )
 from common.secrets import SecretBox
 from common.telemetry.messaging import about_topic
-from common.telemetry.tracing import Attributes, SpanKind, parse_traceparent, traced
+from common.telemetry.tracing import Attributes, fail, parse_traceparent, traced
 from common.urls.outbound import redirect_target
 from streams.runtime.alert_book import AlertBook
 from streams.webhooks.delivery.http_sender import SignedRequest
@@ -102,7 +103,7 @@ class DeliverySender:
         with traced(f"process {self._topic}", SpanKind.CONSUMER, about, parent=trace) as span:
             result = await self._send(delivery, number)
             if span is not None and result.kind is not SendKind.ACCEPTED:
-                span.fail(result.kind.value)
+                fail(span, result.kind.value)
             return result
 
     async def _send(self, delivery: Delivery, number: int) -> SendResult:

@@ -3,21 +3,24 @@
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import contextmanager
 
 import pytest
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.trace import SpanKind
 from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 
 from common.metrics import counter
-from common.telemetry.otlp import OtlpTracer
+from common.telemetry.otlp import otlp_provider
 from common.telemetry.settings import TraceSettings
 from common.telemetry.setup import start_tracing, stop_tracing
 from common.telemetry.tracing import (
-    SpanKind,
     TraceContext,
     begin_trace,
+    fail,
     is_tracing,
+    trace_of,
     traced,
     use_tracer,
     within,
@@ -41,11 +44,18 @@ def _untraced() -> Iterator[None]:
     use_tracer(None)
 
 
-def _tracer(endpoint: str, registry: CollectorRegistry) -> OtlpTracer:
+def _provider(endpoint: str, registry: CollectorRegistry) -> TracerProvider:
     spans = counter("platestream_traces_spans_total", registry)
-    tracer = OtlpTracer(endpoint, process="testing", version="1.2.3", spans=spans)
-    use_tracer(tracer)
-    return tracer
+    provider = otlp_provider(endpoint, process="testing", version="1.2.3", spans=spans)
+    use_tracer(provider.get_tracer("platestream"))
+    return provider
+
+
+@contextmanager
+def _closing(endpoint: str, registry: CollectorRegistry) -> Iterator[TracerProvider]:
+    provider = _provider(endpoint, registry)
+    yield provider
+    provider.shutdown()
 
 
 def _count(registry: CollectorRegistry, outcome: str) -> float | None:
@@ -53,22 +63,22 @@ def _count(registry: CollectorRegistry, outcome: str) -> float | None:
 
 
 def test_spans_come_as_they_were_made(registry: CollectorRegistry) -> None:
-    with TraceCollector() as collector, closing(_tracer(collector.endpoint, registry)) as tracer:
+    with TraceCollector() as collector, _closing(collector.endpoint, registry) as provider:
         root = begin_trace("capture frame", start_ms=1_700_000_000_000)
         assert root is not None
         with within(root):
             link = TraceContext(f"{7:032x}", f"{7:016x}")
             with traced("ask", SpanKind.CLIENT, {"number": 3}, links=[link]) as inner:
                 assert inner is not None
-                inner.fail("TimeoutError")
-        tracer.flush()
+                fail(inner, "TimeoutError")
+        provider.force_flush()
         spans = {span.name: span for span in collector.spans}
 
     assert set(spans) == {"capture frame", "ask"}
     first, ask = spans["capture frame"], spans["ask"]
     assert first.process == "platestream-testing"
     assert first.parent_id == ""
-    assert first.trace_id == root.context.trace_id
+    assert first.trace_id == trace_of(root).trace_id
     assert first.begin_ns == 1_700_000_000_000_000_000 < first.end_ns
     assert (ask.kind, ask.parent_id, ask.trace_id) == ("CLIENT", first.span_id, first.trace_id)
     assert ask.attributes == {"number": "3", "error.type": "TimeoutError"}
@@ -78,12 +88,12 @@ def test_spans_come_as_they_were_made(registry: CollectorRegistry) -> None:
 
 
 def test_a_span_of_a_client_is_a_child_of_its_own(registry: CollectorRegistry) -> None:
-    with TraceCollector() as collector, closing(_tracer(collector.endpoint, registry)) as tracer:
+    with TraceCollector() as collector, _closing(collector.endpoint, registry) as provider:
         span = begin_trace("GET", SpanKind.SERVER, given=SOME_TRACE.traceparent)
         assert span is not None
         span.end()
         span.end()
-        tracer.flush()
+        provider.force_flush()
         (came,) = collector.spans
 
     assert (came.trace_id, came.parent_id) == (SOME_TRACE.trace_id, SOME_TRACE.span_id)
@@ -94,16 +104,16 @@ def test_an_endpoint_that_is_away_is_told_once_and_again_when_it_is_back(
 ) -> None:
     (port,) = free_ports(1)
     endpoint = f"http://127.0.0.1:{port}/v1/traces"
-    with closing(_tracer(endpoint, registry)) as tracer, capture_logs() as logs:
+    with _closing(endpoint, registry) as provider, capture_logs() as logs:
         for _ in range(3):
             with traced("frame", parent=SOME_TRACE):
                 pass
-            tracer.flush()
+            provider.force_flush()
         assert _count(registry, "failed") == 3
         with TraceCollector(port) as back:
             with traced("frame", parent=SOME_TRACE):
                 pass
-            tracer.flush()
+            provider.force_flush()
             assert [span.name for span in back.spans] == ["frame"]
 
     assert [line["event"] for line in logs] == ["traces_not_sent", "traces_sent_again"]
@@ -112,14 +122,14 @@ def test_an_endpoint_that_is_away_is_told_once_and_again_when_it_is_back(
 
 def test_nobody_waits_for_an_endpoint_that_says_nothing(registry: CollectorRegistry) -> None:
     with socket.create_server(("127.0.0.1", 0)) as mute:
-        tracer = _tracer(f"http://127.0.0.1:{mute.getsockname()[1]}/v1/traces", registry)
+        provider = _provider(f"http://127.0.0.1:{mute.getsockname()[1]}/v1/traces", registry)
         began = time.monotonic()
         for _ in range(20_000):
             with traced("frame", parent=SOME_TRACE):
                 pass
         made = time.monotonic() - began
         began_close = time.monotonic()
-        tracer.close()
+        provider.shutdown()
         closed = time.monotonic() - began_close
 
     assert _count(registry, "made") == 20_000
@@ -146,9 +156,9 @@ def test_the_standard_variables_have_their_effect(
     registry: CollectorRegistry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Bearer%20secret")
-    with TraceCollector() as collector, closing(_tracer(collector.endpoint, registry)) as tracer:
+    with TraceCollector() as collector, _closing(collector.endpoint, registry) as provider:
         with traced("frame", parent=SOME_TRACE):
             pass
-        tracer.flush()
+        provider.force_flush()
 
     assert collector.headers[0]["authorization"] == "Bearer secret"

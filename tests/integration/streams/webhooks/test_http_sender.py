@@ -11,9 +11,10 @@ import aiohttp
 import pytest
 import uvloop
 from aiohttp.abc import AbstractResolver, ResolveResult
+from opentelemetry.trace import SpanKind
 
 from common.networks import parse_networks
-from common.telemetry.tracing import SpanKind, traced
+from common.telemetry.tracing import trace_of, traced
 from common.urls.outbound import OutboundRules
 from streams.webhooks.delivery.http_sender import HttpSender, SignedRequest
 from streams.webhooks.delivery.schedule import SendKind, SendResult
@@ -312,7 +313,7 @@ async def test_in_a_trace_the_receiver_gets_it() -> None:
     traced_request, other = receiver.received
     outer, post = tracer.spans
 
-    assert (post.name, post.kind, post.parent) == ("POST", SpanKind.CLIENT, outer.context)
+    assert (post.name, post.kind, post.parent) == ("POST", SpanKind.CLIENT, trace_of(outer))
     assert traced_request.headers["traceparent"] == post.context.traceparent
     assert post.attributes == {
         "http.request.method": "POST",

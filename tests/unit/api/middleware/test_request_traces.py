@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 import structlog
+from opentelemetry.trace import SpanKind
 from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
 from api.middleware.request_context import ApiMetrics, RequestContext
-from common.telemetry.tracing import SpanKind, TraceContext, current_trace
+from common.logs import add_trace_ids
+from common.telemetry.tracing import TraceContext, current_trace
 from tests.recorded_spans import SOME_TRACE, RecordingTracer, recorded_spans
 
 
@@ -153,7 +155,7 @@ async def test_an_odd_method_is_told_as_such() -> None:
 async def test_its_log_line_has_the_ids() -> None:
     with (
         recorded_spans() as tracer,
-        structlog.testing.capture_logs([structlog.contextvars.merge_contextvars]) as logs,
+        structlog.testing.capture_logs([add_trace_ids]) as logs,
     ):
         await _call(Application())
 

@@ -5,6 +5,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from opentelemetry.trace import SpanKind
 
 from common.telemetry.databases import query_span
 from common.telemetry.messaging import (
@@ -17,7 +18,7 @@ from common.telemetry.messaging import (
     sending,
     trace_about,
 )
-from common.telemetry.tracing import SpanKind, TraceContext, current_trace, traced
+from common.telemetry.tracing import TraceContext, current_trace, traced
 from tests.recorded_spans import SOME_TRACE, recorded_spans
 
 ONE, TWO, THREE = (UUID(int=number) for number in (1, 2, 3))

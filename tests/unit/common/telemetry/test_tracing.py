@@ -6,12 +6,12 @@ import pytest
 import structlog
 from hypothesis import given
 from hypothesis import strategies as st
+from opentelemetry.trace import SpanKind
 from pydantic import ValidationError
-from structlog.contextvars import get_contextvars, merge_contextvars
 
+from common.logs import add_trace_ids
 from common.telemetry.settings import TraceSettings
 from common.telemetry.tracing import (
-    SpanKind,
     TraceContext,
     activated,
     begin_trace,
@@ -19,6 +19,7 @@ from common.telemetry.tracing import (
     outside_traces,
     parse_traceparent,
     start_span,
+    trace_of,
     traced,
     within,
 )
@@ -104,7 +105,7 @@ def test_what_follows_goes_on_and_what_has_no_trace_begins_none() -> None:
     assert tracer.names == ["first", "second"]
     assert first is not None
     assert tracer.spans[0].parent == SOME_TRACE
-    assert tracer.spans[1].parent == first.context
+    assert tracer.spans[1].parent == trace_of(first)
     assert [span.ends for span in tracer.spans] == [1, 1]
 
 
@@ -125,7 +126,7 @@ def test_a_block_can_leave_the_trace() -> None:
         with outside_traces():
             assert current_trace() is None
         assert first is not None
-        assert current_trace() == first.context
+        assert current_trace() == trace_of(first)
 
 
 def test_links_are_bounded_and_name_no_parent() -> None:
@@ -160,38 +161,39 @@ def test_clients_can_have_few_traces_made(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_log_lines_have_the_ids_of_the_span() -> None:
-    def written() -> Any:
-        return merge_contextvars(structlog.get_logger(), "info", {"event": "something"})
-
     with recorded_spans():
         span = begin_trace("frame")
         assert span is not None
         with within(span):
-            outer = written()
+            outer = _logged()
             with traced("inner") as inner:
                 assert inner is not None
-                assert written()["span_id"] == inner.context.span_id
-            assert written() == outer
-        assert "trace_id" not in get_contextvars()
+                assert _logged()["span_id"] == trace_of(inner).span_id
+            assert _logged() == outer
+        assert _logged() == {}
 
-    assert outer["trace_id"] == span.context.trace_id
-    assert outer["span_id"] == span.context.span_id
+    assert outer == {"trace_id": trace_of(span).trace_id, "span_id": trace_of(span).span_id}
 
 
 def test_log_lines_outside_of_a_trace_have_no_ids() -> None:
     with recorded_spans(), traced("first", parent=SOME_TRACE):
-        before = get_contextvars()
+        before = _logged()
         with outside_traces():
-            assert not {"trace_id", "span_id"} & get_contextvars().keys()
+            assert _logged() == {}
             with traced("other", parent=SOME_TRACE) as other:
                 assert other is not None
-                assert get_contextvars()["span_id"] == other.context.span_id
-            assert not {"trace_id", "span_id"} & get_contextvars().keys()
-        assert get_contextvars() == before
+                assert _logged()["span_id"] == trace_of(other).span_id
+            assert _logged() == {}
+        assert _logged() == before
         assert before["trace_id"] == SOME_TRACE.trace_id
         with pytest.raises(ValueError, match="restored"), activated(None):
             raise ValueError("restored")
-        assert get_contextvars() == before
+        assert _logged() == before
+
+
+def _logged() -> Any:
+    """Return the fields that a log line has from its trace."""
+    return add_trace_ids(structlog.get_logger(), "info", {})
 
 
 @pytest.mark.parametrize("endpoint", ["collector:4318", "ftp://collector", "http://u:p@collector"])

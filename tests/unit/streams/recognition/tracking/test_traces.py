@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry
 from common.records.codec import encode
 from common.records.frames import FrameKind
 from common.records.recognitions import Recognition
-from common.telemetry.tracing import TraceContext, current_trace, within
+from common.telemetry.tracing import TraceContext, begin_trace, current_trace, within
 from streams.recognition.tracking.agent import TrackingAgent
 from tests.recorded_spans import RecordingTracer, recorded_spans
 from tests.unit.streams.recognition.builders import CAMERA, RULES, frame, reading
@@ -93,7 +93,8 @@ async def test_without_one_of_the_winning_frame_there_is_none(
     with recorded_spans() as tracer:
         await _play(tracking, (SEEN[0], TRACES[0]), (SEEN[1], None), (SEEN[2], TRACES[2]))
         # The record that ends the pass may be of another trace.
-        span = tracer.start("process readings", *_ANY)
+        span = begin_trace("process readings", given=TRACES[40].traceparent)
+        assert span is not None
         with within(span):
             await _play(tracking, (END, None))
 
@@ -125,6 +126,3 @@ async def test_the_state_is_what_it_was_where_no_traces_are_made(
 
 def _passes(tracer: RecordingTracer) -> list[Any]:
     return [span for span in tracer.spans if span.name == "recognize pass"]
-
-
-_ANY: Any = (None, TRACES[40], {}, (), None)

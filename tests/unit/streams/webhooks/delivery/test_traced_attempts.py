@@ -4,6 +4,7 @@ from typing import Any, cast
 
 import msgspec
 import pytest
+from opentelemetry.trace import SpanKind
 from structlog.testing import capture_logs
 
 from common.records.codec import decode, encode
@@ -14,7 +15,7 @@ from common.records.deliveries import (
     EmailTarget,
     attempt_id,
 )
-from common.telemetry.tracing import SpanKind, current_trace
+from common.telemetry.tracing import current_trace
 from streams.runtime.alert_book import AlertBook
 from streams.runtime.guard import Guard
 from streams.webhooks.delivery.http_sender import SignedRequest
