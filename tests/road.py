@@ -1,6 +1,7 @@
-"""Parts of the demo's road clip, with the passes that are in them."""
+"""Parts of the demo's road clip, with the passes that are in them, and reports held against these."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -12,9 +13,25 @@ import numpy as np
 
 from deploy.local.camera import DEMO_CLIP, DEMO_TRUTH
 from recognition.types import BgrImage
-from tools.synthetic.scene import SceneTruth, TruePass
 
-TRUTH = msgspec.json.decode(DEMO_TRUTH.read_bytes(), type=SceneTruth)
+
+class TruePass(msgspec.Struct, frozen=True):
+    """A pass. Times in seconds from the first frame, including the last frame in view."""
+
+    plate: str
+    first_visible_s: float
+    last_visible_s: float
+    readable_to_s: float
+
+
+class RoadTruth(msgspec.Struct, frozen=True):
+    """The list of passes beside the demo clip."""
+
+    fps: int
+    passes: tuple[TruePass, ...]
+
+
+TRUTH = msgspec.json.decode(DEMO_TRUTH.read_bytes(), type=RoadTruth)
 
 FOUR_BY_DAY, TWO_AT_DUSK = (0.0, 11.72), (62.0, 69.6)
 """Spans of the demo clip, in seconds. Each starts at a key frame and cuts no pass in two."""
@@ -76,13 +93,52 @@ def _within(start_s: float, end_s: float) -> list[TruePass]:
 
 
 def _moved(one: TruePass, by_s: float) -> TruePass:
-    def later(at_s: float | None) -> float | None:
-        return None if at_s is None else at_s + by_s
+    return TruePass(
+        one.plate,
+        one.first_visible_s + by_s,
+        one.last_visible_s + by_s,
+        one.readable_to_s + by_s,
+    )
 
-    return msgspec.structs.replace(
-        one,
-        first_visible_s=one.first_visible_s + by_s,
-        last_visible_s=one.last_visible_s + by_s,
-        readable_from_s=later(one.readable_from_s),
-        readable_to_s=later(one.readable_to_s),
+
+@dataclass(frozen=True, kw_only=True)
+class PassScore:
+    """The passes of one showing of a clip, by their reports.
+
+    ``doubled`` are plates reported more often than they passed, ``invented`` reports of plates
+    that did not pass at all (a misread counts as missed and invented).
+    """
+
+    passes: int
+    right_once: tuple[str, ...]
+    doubled: tuple[str, ...]
+    missed: tuple[str, ...]
+    invented: tuple[str, ...]
+
+    @property
+    def right_share(self) -> float:
+        """Passes with exactly one recognition with the right plate, as a share of all (0..1)."""
+        return len(self.right_once) / self.passes if self.passes else 1.0
+
+    def __str__(self) -> str:
+        """Return it in one line."""
+        return (
+            f"{len(self.right_once)} of {self.passes} passes right and once, "
+            f"doubled {list(self.doubled)}, missed {list(self.missed)}, "
+            f"invented {list(self.invented)}"
+        )
+
+
+def score_passes(true_plates: Iterable[str], reported_plates: Iterable[str]) -> PassScore:
+    """Return how the reports match the passes; a plate may pass more than once.
+
+    Both are normalised plate texts (upper case, no separators).
+    """
+    truth, reported = Counter(true_plates), Counter(reported_plates)
+    return PassScore(
+        passes=truth.total(),
+        right_once=tuple(sorted(p for p in truth if reported[p] == truth[p])),
+        doubled=tuple(sorted(p for p in truth if reported[p] > truth[p])),
+        missed=tuple(sorted(p for p in truth if reported[p] < truth[p])),
+        invented=tuple(sorted((reported - Counter({p: reported[p] for p in truth})).elements())),
     )

@@ -26,9 +26,9 @@ from tests.fault.rows import count_rows
 from tests.fault.rules import GATE, RULES
 from tests.fault.stages import Stages
 from tests.fault.verdict import Evidence, Verdict, judge
+from tests.road import score_passes
 from tests.services.stack import RunningStack
 from tests.waiting import wait_until
-from tools.synthetic.score import score_passes
 
 SETTINGS = {
     # The test looks often, and the backlog of a slow machine must not be let go as stale.

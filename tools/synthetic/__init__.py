@@ -1,5 +1,4 @@
 """Rendered number plates: pictures whose text is known because they were drawn.
 
-A leaf room: it imports nothing of ours. `plates` draws one plate; `scene` describes the passes of
-the demo clip, and `score` compares reported plates with them.
+A leaf room: it imports nothing of ours. `plates` draws one plate.
 """

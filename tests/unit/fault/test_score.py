@@ -1,6 +1,6 @@
 """A report is right, double, missing or invented; nothing else."""
 
-from tools.synthetic.score import score_passes
+from tests.road import score_passes
 
 
 def test_every_kind_of_report_is_distinguished() -> None:
