@@ -4,7 +4,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -14,7 +14,7 @@ from tests.fault.faults import BROKERS, TWICE, TWICE_IN_SHORT, quotas
 from tests.fault.footage import film
 from tests.fault.receivers import Receivers
 from tests.fault.scenery import SETTINGS, Scenery, open_scenery, show_undisturbed
-from tests.services.cut_network import laid_cable
+from tests.services.cable import Cable
 from tests.services.stack import RunningStack
 
 ROUNDS = int(os.environ.get("ROUNDS") or 0)
@@ -37,6 +37,16 @@ def say(capsys: pytest.CaptureFixture[str]) -> Say:
     return write
 
 
+@contextmanager
+def stack_folder(kept: Path) -> Iterator[Path]:
+    """Yield a folder with a short path, and copy its logs to ``kept`` afterwards."""
+    with TemporaryDirectory(prefix="platestream-fault-", ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        yield folder
+        if (folder / "logs").exists():
+            shutil.copytree(folder / "logs", kept / "logs")
+
+
 @pytest.fixture(scope="package")
 def has_quotas(fault_folder: Path) -> Iterator[bool]:
     """Whether each server's data lie on a small file system of their own."""
@@ -47,11 +57,8 @@ def has_quotas(fault_folder: Path) -> Iterator[bool]:
 @pytest.fixture(scope="package")
 def fault_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The stack's folder; its logs are kept with the test run's."""
-    with TemporaryDirectory(prefix="platestream-fault-", ignore_cleanup_errors=True) as name:
-        folder = Path(name)
+    with stack_folder(tmp_path_factory.mktemp("fault")) as folder:
         yield folder
-        if (folder / "logs").exists():
-            shutil.copytree(folder / "logs", tmp_path_factory.mktemp("fault") / "logs")
 
 
 @pytest.fixture(scope="package")
@@ -60,14 +67,13 @@ def scenery(fault_folder: Path, has_quotas: bool) -> Iterator[Scenery]:
     with ExitStack() as open_things:
         receivers = open_things.enter_context(Receivers())
         settings = SETTINGS | {"SMTP_PORT": str(receivers.mail.port)}
-        cable = open_things.enter_context(laid_cable())
         stack = open_things.enter_context(
             RunningStack(
                 fault_folder,
                 settings,
                 second_workers=TWICE if ROUNDS else TWICE_IN_SHORT,
                 brokers=BROKERS if ROUNDS else 1,
-                cable=cable,
+                cable=Cable(),
             )
         )
         made = open_scenery(stack, receivers, lambda: film(_PASSES))

@@ -100,7 +100,7 @@ class Saboteur:
     @contextmanager
     def cut_off(self) -> Iterator[None]:
         """Keep the second workers from Kafka while the block runs; they and all else go on."""
-        assert self._stack.cable is not None, "the stack has no network that can be cut"
+        assert self._stack.cable is not None, "the stack has no cable"
         self._stack.cable.cut()
         try:
             yield

@@ -83,11 +83,7 @@ def test_all_comes_out_once_when_one_fault_follows_another(scenery: Scenery, say
             either = [*TWICE, *map(second_name, TWICE)]
             frozen += freezes(_FREEZE_SECONDS, chance.sample(either, 2))
             frozen += tuple(chance.sample(without_brokers(_BROKER_AWAY_SECONDS), 1))
-        if scenery.stack.cable is not None:
-            frozen += (cut(_CUT_SECONDS),)
-        else:
-            say("no worker is cut off: this user may not lay a network")
-        faults = in_seeded_order([*_KILLS, *frozen], chance)
+        faults = in_seeded_order([*_KILLS, *frozen, cut(_CUT_SECONDS)], chance)
         recovery = _cause_all(scenery, faults, chance)
         say(str(recovery))
         hold_to_account(scenery, say)
@@ -130,7 +126,7 @@ def test_each_fault_alone_is_over_within_a_minute(
         *frozen,
         *without_brokers(_BROKER_AWAY_SECONDS),
         *(fills(_FULL_SECONDS) if has_quotas else ()),
-        *((cut(_FREEZE_SECONDS),) if scenery.stack.cable is not None else ()),
+        cut(_FREEZE_SECONDS),
     ]
     faults = [fault for fault in all_faults if ONLY in str(fault)]
     if not has_quotas:

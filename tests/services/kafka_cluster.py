@@ -1,4 +1,4 @@
-"""A Kafka of several brokers for a stack, and its way over a network that can be cut."""
+"""A Kafka of several brokers for a stack, and its way over a cable that can be cut."""
 
 import time
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from deploy.local.ports import free_ports
 from deploy.local.servers.base import NotReadyError, PortUse
 from deploy.local.servers.kafka import KafkaServer, new_cluster_id
 from deploy.local.servers.kafka_login import LISTENER, MECHANISM
-from tests.services.cut_network import Cable
+from tests.services.cable import Cable
 
 _LINK: Final = "LINK"
 _SCRAM: Final = "org.apache.kafka.common.security.scram.ScramLoginModule required;"

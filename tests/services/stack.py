@@ -21,7 +21,7 @@ from deploy.local.stack import LocalStack
 from deploy.local.supervisor import ProcessState
 from deploy.local.waiting import Progress
 from recognition.workers.process import WORKER_MODULE
-from tests.services.cut_network import Cable, Relay
+from tests.services.cable import Cable
 from tests.services.families import running_below, signal_family
 from tests.services.kafka_cluster import link_ports, over_the_cable, with_brokers
 
@@ -96,10 +96,9 @@ class RunningStack:
             if each.name in second_workers
         ]
         self._second_port = second_port if API in second_workers else None
-        self._relay = None
         if cable is not None:
             others = [_over(cable, each, plan) for each in others]
-            self._relay = Relay(cable, link_ports(plan))
+            cable.ports = link_ports(plan)
         plan = replace(plan, application=(*plan.application, *others))
         self._stack = LocalStack(plan, Progress(self._out), patience=patience)
         self._things = ExitStack()
@@ -207,8 +206,8 @@ class RunningStack:
 
     def start(self) -> None:
         """Bring everything up, with an owner account and a key; no camera."""
-        if self._relay is not None:
-            self._things.enter_context(self._relay)
+        if self.cable is not None:
+            self._things.enter_context(self.cable)
         self._stack.up(tied_to_caller=True)
         self._access = ensure_access(self._stack.plan)
 

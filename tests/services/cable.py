@@ -1,0 +1,98 @@
+"""A way between processes of this machine that can be cut, as when a cable is pulled.
+
+A relay listens at an address of its own and passes on to the same ports of 127.0.0.1. While it is
+cut nothing is passed on in either direction and nothing is closed: a client that connects gets no
+answer. What was sent meanwhile arrives once the cable is mended, unless the sender has reset its
+connection: the system would have thrown it away with the connection.
+"""
+
+import asyncio
+import threading
+from collections.abc import Sequence
+
+from tests.blocks import RunsForABlock
+
+_START_SECONDS = 10
+_PIECE_BYTES = 1 << 18
+_LIMIT_BYTES = 1 << 26
+
+
+class Cable(RunsForABlock):
+    """Relays each of some ports from :attr:`address` to 127.0.0.1 while the block runs."""
+
+    address = "127.0.0.2"
+
+    def __init__(self) -> None:
+        """Relay nothing yet."""
+        self.ports: Sequence[int] = ()
+        self._is_whole = asyncio.Event()
+        self._is_whole.set()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._listening = threading.Event()
+        self._over = asyncio.Event()
+
+    def cut(self) -> None:
+        """Pass on nothing from now on, in both directions."""
+        self._loop.call_soon_threadsafe(self._is_whole.clear)
+
+    def mend(self) -> None:
+        """Pass on again."""
+        self._loop.call_soon_threadsafe(self._is_whole.set)
+
+    def _run(self) -> None:
+        self._loop.run_until_complete(self._serve())
+        self._loop.close()
+
+    async def _serve(self) -> None:
+        servers = [
+            await asyncio.start_server(self._relay, self.address, port, limit=_LIMIT_BYTES)
+            for port in self.ports
+        ]
+        self._listening.set()
+        await self._over.wait()
+        for server in servers:
+            server.close()
+        connections = asyncio.all_tasks() - {asyncio.current_task()}
+        for connection in connections:
+            connection.cancel()
+        await asyncio.gather(*connections, return_exceptions=True)
+
+    async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        port = writer.get_extra_info("sockname")[1]
+        await self._is_whole.wait()
+        try:
+            onward_reader, onward_writer = await asyncio.open_connection(
+                "127.0.0.1", port, limit=_LIMIT_BYTES
+            )
+        except OSError:
+            writer.transport.abort()
+            return
+        try:
+            await asyncio.gather(
+                self._pass_on(reader, onward_writer), self._pass_on(onward_reader, writer)
+            )
+        finally:
+            onward_writer.close()
+            writer.close()
+
+    async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while piece := await reader.read(_PIECE_BYTES):
+                await self._is_whole.wait()
+                if (error := reader.exception()) is not None:
+                    raise error
+                writer.write(piece)
+                await writer.drain()
+            await self._is_whole.wait()
+            writer.write_eof()
+        except OSError:
+            writer.transport.abort()
+
+    def _begin(self) -> None:
+        self._thread.start()
+        assert self._listening.wait(_START_SECONDS), "the relay does not listen"
+
+    def _end(self, error: BaseException | None) -> None:
+        self._loop.call_soon_threadsafe(self._over.set)
+        self._thread.join(_START_SECONDS)
