@@ -299,21 +299,13 @@ METRICS: Final[tuple[Metric, ...]] = (
         "platestream_mqtt_messages_total",
         "messages",
         "The MQTT broker has acknowledged messages; retained: cameras and their state, and "
-        "what is taken away; picture: pictures of cameras.",
+        "what is removed; image: URLs of images.",
         labels=("kind",),
     ),
     _counter(
         "platestream_mqtt_refused_total",
         "messages",
-        "The MQTT broker refuses messages (rules, quotas, size): events wait, pictures are gone.",
-    ),
-    _counter(
-        "platestream_mqtt_pictures_total",
-        "pictures",
-        "Pictures come to the MQTT broker (shown), or are taken away there (taken_away: gone "
-        "from S3, or no longer asked for; missing: never stored; too_large, refused: too many "
-        "bytes for the settings, or for the broker).",
-        labels=("outcome",),
+        "The MQTT broker refuses messages (rules, quotas, size): events wait.",
     ),
     _histogram(
         "platestream_mqtt_event_age_seconds",

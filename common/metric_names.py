@@ -53,7 +53,6 @@ MetricName = Literal[
     "platestream_mqtt_connected",
     "platestream_mqtt_messages_total",
     "platestream_mqtt_refused_total",
-    "platestream_mqtt_pictures_total",
     "platestream_mqtt_event_age_seconds",
     "platestream_relay_rows_set_aside",
     "platestream_relay_rows_of_replays",

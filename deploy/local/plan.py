@@ -62,9 +62,9 @@ APPLICATION: Final[tuple[Program, ...]] = (
     _process("relay", "api.outbox", RelaySettings),
     _process(API, "api", ApiSettings),
 )
-# Started only where a broker is named; it is given the key to pictures only where it shows some.
-MQTT_WITHOUT_PICTURES: Final = _process("mqtt", "streams.mqtt", MqttStageSettings, stop_seconds=30)
-MQTT: Final = replace(MQTT_WITHOUT_PICTURES, settings=(MqttStageSettings, S3Settings))
+# Started only where a broker is named; it gets the key to images only if it publishes their URLs.
+MQTT_WITHOUT_IMAGES: Final = _process("mqtt", "streams.mqtt", MqttStageSettings, stop_seconds=30)
+MQTT: Final = replace(MQTT_WITHOUT_IMAGES, settings=(MqttStageSettings, S3Settings))
 MQTT_SETTING: Final = "PLATESTREAM_MQTT_HOST"
 _MQTT_PICTURE_SETTING: Final = "PLATESTREAM_MQTT_PICTURE"
 _IMAGE_RETENTION_DAYS: Final = 30
@@ -216,8 +216,8 @@ def make_plan(settings: LocalStackSettings, environment: Mapping[str, str]) -> S
 def _mqtt(environment: Mapping[str, str]) -> tuple[Program, ...]:
     if not environment.get(MQTT_SETTING):
         return ()
-    has_pictures = environment.get(_MQTT_PICTURE_SETTING, MqttPicture.OFF) != MqttPicture.OFF
-    return (MQTT if has_pictures else MQTT_WITHOUT_PICTURES,)
+    has_images = environment.get(_MQTT_PICTURE_SETTING, MqttPicture.OFF) != MqttPicture.OFF
+    return (MQTT if has_images else MQTT_WITHOUT_IMAGES,)
 
 
 def _defaults(settings: LocalStackSettings, secrets: LocalSecrets) -> dict[str, str]:

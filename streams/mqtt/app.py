@@ -6,6 +6,7 @@ A stage of its own: an unavailable broker holds up these offsets and nothing els
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
+from datetime import timedelta
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -28,6 +29,7 @@ from common.records.topics import (
     RECOGNITIONS,
 )
 from common.retry import RetryPolicy
+from common.s3 import S3Bucket
 from common.settings import S3Settings
 from common.timestamps import now_ms
 from streams.mqtt.broker import Broker, tls_context, warn_of_plaintext_login
@@ -35,10 +37,8 @@ from streams.mqtt.camera_registry import CameraRegistry
 from streams.mqtt.events import CameraUpdates, EventPublisher, StartTimes
 from streams.mqtt.messages import TopicNames
 from streams.mqtt.metrics import MqttMetrics
-from streams.mqtt.picture_store import NoPictures, PictureStore
-from streams.mqtt.pictures import PictureKeeper, PicturePace, PictureScope, ReadsPictures
 from streams.mqtt.reconnecting_client import Publish, ReconnectingClient
-from streams.mqtt.settings import MqttStageSettings
+from streams.mqtt.settings import MqttPicture, MqttStageSettings
 from streams.runtime.alert_book import AlertBook, AlertSubscription
 from streams.runtime.app import StageApp, build_app, raw_topic
 from streams.runtime.batch_agent import BatchAgent, add_batch_agent
@@ -46,77 +46,60 @@ from streams.runtime.guard import Guard, build_guard
 from streams.runtime.process_exit import end_process
 from streams.runtime.tables import DurableTable, faust_table
 
-
-class ClientService(Service):
-    """The client of the broker and what it shows, for as long as the app runs."""
-
-    def __init__(self, client: ReconnectingClient, pictures: PictureKeeper, **options: Any) -> None:
-        super().__init__(**options)
-        self._client = client
-        self._pictures = pictures
-        self._running: list[asyncio.Task[None]] = []
-
-    async def on_start(self) -> None:
-        """Begin to connect; agents wait until that went well."""
-        self._running = [
-            asyncio.create_task(self._client.run()),
-            asyncio.create_task(self._pictures.run()),
-        ]
-
-    async def on_stop(self) -> None:
-        """Say good-bye to the broker."""
-        for task in reversed(self._running):
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
-        self._pictures.close()
-
-
 log = structlog.get_logger()
 
 STAGE = "mqtt"
 
 _BATCH = 100
 _BATCH_WAIT_SECONDS = 0.01
+_LINK_VALIDITY = timedelta(days=1)
+"""Home Assistant fetches an image when somebody opens a page that shows it."""
+
+
+class ClientService(Service):
+    """The client of the broker, for as long as the app runs."""
+
+    def __init__(self, client: ReconnectingClient, **options: Any) -> None:
+        super().__init__(**options)
+        self._client = client
+        self._running: asyncio.Task[None] | None = None
+
+    async def on_start(self) -> None:
+        """Start to connect; agents wait for the connection."""
+        self._running = asyncio.create_task(self._client.run())
+
+    async def on_stop(self) -> None:
+        """Report this process offline."""
+        if self._running is not None:
+            self._running.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._running
 
 
 def build_mqtt_app(settings: MqttStageSettings, images: S3Settings | None) -> StageApp:
-    """Return the stage's app with its agents, not yet started.
+    """Return the stage's app, not yet started.
 
-    ``images`` is where pictures are, None where none are shown.
+    ``images`` is the bucket of the images whose URLs are published, None if none are.
 
     Raises:
         MisconfiguredError: a file of certificates cannot be read.
     """
     app = build_app(settings, STAGE)
-    dead_letters = raw_topic(app, MQTT_DEAD_LETTERS)
-    guard = build_guard(app, stage=STAGE, dead_letters=dead_letters, gives_up=False)
+    guard = build_guard(
+        app, stage=STAGE, dead_letters=raw_topic(app, MQTT_DEAD_LETTERS), gives_up=False
+    )
     metrics = MqttMetrics(app.metrics.registry)
     names = TopicNames(settings.mqtt_topic_prefix, settings.mqtt_discovery_prefix)
-    client = _reconnecting_client(settings, names, metrics)
+    client = _client(settings, names, metrics)
     table = faust_table(app, "cameras")
     start_times = StartTimes(DurableTable(faust_table(app, "beginnings")), now_ms)
     registry = CameraRegistry(
         DurableTable(table),
         client.publish,
         names,
-        is_wanted=_owner_filter(settings),
+        is_wanted=_account_filter(settings),
         offline_after_ms=round(settings.camera_offline_seconds * 1000),
-        has_pictures=images is not None,
-    )
-    pictures = PictureKeeper(
-        kind=settings.mqtt_picture,
-        table=DurableTable(faust_table(app, "pictures")),
-        store=_picture_store(settings, images),
-        publish=client.publish,
-        names=names,
-        scope=_picture_scope(app, settings, registry),
-        pace=PicturePace(
-            pause_seconds=settings.mqtt_picture_seconds,
-            check_seconds=settings.mqtt_picture_check_seconds,
-        ),
-        metrics=metrics,
-        now_ms=now_ms,
+        has_images=images is not None,
     )
     alerts = AlertBook()
     reader = CompactedTopicReader(settings, CONFIG_ALERTS, AlertConfig, alerts.apply, client=STAGE)
@@ -127,49 +110,28 @@ def build_mqtt_app(settings: MqttStageSettings, images: S3Settings | None) -> St
         metrics,
         start_times,
         alerts,
-        pictures,
-        is_wanted=_owner_filter(settings),
+        image_url=_image_url(settings.mqtt_picture, images),
+        is_wanted=_account_filter(settings),
         now_ms=now_ms,
     )
-    _add_events(app, guard, publisher)
-    _add_cameras(app, CameraUpdates(guard, registry, pictures, start_times), guard)
-    _join(app, client, registry, pictures, start_times, table)
-    return app
-
-
-def _reconnecting_client(
-    settings: MqttStageSettings, names: TopicNames, metrics: MqttMetrics
-) -> ReconnectingClient:
-    warn_of_plaintext_login(settings)
-    broker = Broker(settings, names.availability, tls_context(settings))
-    retry = RetryPolicy(longest_pause_seconds=settings.stream_retry_pause_seconds)
-    return ReconnectingClient(broker.open, metrics, retry=retry)
-
-
-def _picture_store(settings: MqttStageSettings, images: S3Settings | None) -> ReadsPictures:
-    if images is None:
-        return NoPictures()
-    return PictureStore(images, max_bytes=settings.mqtt_picture_bytes)
-
-
-def _picture_scope(
-    app: StageApp, settings: MqttStageSettings, registry: CameraRegistry
-) -> PictureScope:
-    recognitions = raw_topic(app, RECOGNITIONS)
-    return PictureScope(
-        is_wanted=_owner_filter(settings),
-        is_known=registry.is_known,
-        owns=lambda partition: partition in app.own_partitions(recognitions),
-    )
-
-
-def _add_events(app: StageApp, guard: Guard, publisher: EventPublisher) -> None:
     recognitions = BatchAgent(guard, partial(decode, Recognition), publisher.publish_recognitions)
     triggers = BatchAgent(guard, partial(decode, AlertTrigger), publisher.publish_triggers)
     for topic, take in ((RECOGNITIONS, recognitions.take), (ALERTS, triggers.take)):
         add_batch_agent(
             app, topic, take, stage=STAGE, max_batch=_BATCH, within_seconds=_BATCH_WAIT_SECONDS
         )
+    _add_cameras(app, CameraUpdates(guard, registry, start_times), guard)
+    _begin_on_recovery(app, client, registry, start_times, table)
+    return app
+
+
+def _client(
+    settings: MqttStageSettings, names: TopicNames, metrics: MqttMetrics
+) -> ReconnectingClient:
+    warn_of_plaintext_login(settings)
+    broker = Broker(settings, names.availability, tls_context(settings))
+    retry = RetryPolicy(longest_pause_seconds=settings.stream_retry_pause_seconds)
+    return ReconnectingClient(broker.open, metrics, retry=retry)
 
 
 def _add_cameras(app: StageApp, updates: CameraUpdates, guard: Guard) -> None:
@@ -184,19 +146,18 @@ def _add_cameras(app: StageApp, updates: CameraUpdates, guard: Guard) -> None:
             await guard.run(event, updates.apply_status)
 
 
-def _join(
+def _begin_on_recovery(
     app: StageApp,
     client: ReconnectingClient,
     registry: CameraRegistry,
-    pictures: PictureKeeper,
     start_times: StartTimes,
     table: Any,
 ) -> None:
+    """Announce all cameras once the tables have been read, and before anything else is read."""
     recognitions = raw_topic(app, RECOGNITIONS)
 
     async def announce(publish: Publish) -> None:
         await registry.publish_all(publish, app.own_partitions(recognitions))
-        pictures.publish_again()
 
     async def begin() -> None:
         try:
@@ -210,11 +171,25 @@ def _join(
         client.announce = announce
         client.announce_again()
 
-    # When all tables are there, and before anything is read.
     table.on_recover(begin)
-    app.add_dependency(ClientService(client, pictures))
+    app.add_dependency(ClientService(client))
 
 
-def _owner_filter(settings: MqttStageSettings) -> Callable[[UUID], bool]:
+def _image_url(
+    picture: MqttPicture, images: S3Settings | None
+) -> Callable[[Recognition], str | None]:
+    """Return a function that returns the presigned URL of a recognition's image, if it has one."""
+    if images is None:
+        return lambda _: None
+    bucket = S3Bucket(images, read_seconds=1.0, connections=1)
+
+    def url(seen: Recognition) -> str | None:
+        key = seen.crop_key if picture is MqttPicture.CROP else seen.photo_key
+        return None if key is None else bucket.link(key, _LINK_VALIDITY, "image/jpeg")
+
+    return url
+
+
+def _account_filter(settings: MqttStageSettings) -> Callable[[UUID], bool]:
     owners = frozenset(settings.mqtt_owners)
     return lambda owner_id: not owners or owner_id in owners

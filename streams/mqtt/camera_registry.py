@@ -8,7 +8,6 @@ everything gets it again.
 import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
-from typing import Protocol
 from uuid import UUID
 
 import msgspec
@@ -22,6 +21,7 @@ from streams.mqtt.discovery import discovery_payload
 from streams.mqtt.messages import Message, TopicNames, camera_message, removals, retained
 from streams.mqtt.reconnecting_client import Publish
 from streams.runtime.camera_presence import CameraPresence, apply_status
+from streams.runtime.tables import DurableTable
 
 log = structlog.get_logger()
 
@@ -41,19 +41,6 @@ class KnownCamera(Record, frozen=True, kw_only=True):
     topics: tuple[str, ...] = ()
 
 
-class CameraTable(Protocol):
-    """Encoded :class:`KnownCamera` by camera id."""
-
-    def get(self, key: bytes, /) -> bytes | None:
-        """Return the entry of a camera."""
-
-    async def put(self, key: bytes, value: bytes | None, /, *, partition: int) -> None:
-        """Write it, None to forget it; returns once Kafka has it."""
-
-    def items(self) -> list[tuple[bytes, bytes]]:
-        """Return all keys with their values."""
-
-
 class CameraRegistry:
     """Keeps the broker's messages of cameras right. Lives on one event loop.
 
@@ -62,23 +49,23 @@ class CameraRegistry:
 
     def __init__(
         self,
-        table: CameraTable,
+        table: DurableTable,
         publish: Publish,
         names: TopicNames,
         *,
         is_wanted: Callable[[UUID], bool],
         offline_after_ms: int,
-        has_pictures: bool,
+        has_images: bool,
     ) -> None:
-        """``is_wanted``: whether an owner's cameras are published; ``has_pictures``: whether each
-        has a picture of its newest pass.
+        """``is_wanted``: whether an owner's cameras are published; ``has_images``: whether each has
+        the image of its latest pass.
         """
         self._table = table
         self._publish = publish
         self._names = names
         self._is_wanted = is_wanted
         self._offline_after_ms = offline_after_ms
-        self._has_pictures = has_pictures
+        self._has_images = has_images
         # What is read, published and stored must not mix with another one's turn.
         self._turn = asyncio.Lock()
         self._changed = asyncio.Event()
@@ -90,10 +77,6 @@ class CameraRegistry:
     def reset(self) -> None:
         """Start over, as the partitions are read again from what was released on."""
         self._is_behind = False
-
-    def is_known(self, camera_id: UUID) -> bool:
-        """Return whether a camera is there."""
-        return self._table.get(_key(camera_id)) is not None
 
     async def configure(self, camera: CameraConfig, partition: int) -> None:
         """Publish a camera that was made or changed. Safe to repeat.
@@ -214,7 +197,7 @@ class CameraRegistry:
         topic = names.discovery(camera.owner_id, camera.camera_id)
         if topic is None:
             return (state,)
-        payload = discovery_payload(names, camera, has_picture=self._has_pictures)
+        payload = discovery_payload(names, camera, has_image=self._has_images)
         return (retained(topic, payload), state)
 
     def _event(self, name: EventName, known: KnownCamera, status: CameraStatus) -> Message:

@@ -1,7 +1,6 @@
 """The agents' bodies: events become messages at the broker."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol
 from uuid import UUID
 
 import structlog
@@ -12,26 +11,21 @@ from common.records.cameras import CameraConfig, CameraStatus
 from common.records.codec import decode
 from common.records.recognitions import Recognition
 from streams.mqtt.camera_registry import CameraRegistry
-from streams.mqtt.messages import Message, TopicNames, alert_message, recognition_message
+from streams.mqtt.messages import (
+    Message,
+    TopicNames,
+    alert_message,
+    image_message,
+    recognition_message,
+)
 from streams.mqtt.metrics import MqttMetrics
-from streams.mqtt.picture_records import NewPass
-from streams.mqtt.pictures import PictureKeeper
 from streams.mqtt.reconnecting_client import Publish
 from streams.runtime.alert_book import AlertBook
 from streams.runtime.app import Event, published_ms
 from streams.runtime.guard import Guard
+from streams.runtime.tables import DurableTable
 
 log = structlog.get_logger()
-
-
-class StartTimeTable(Protocol):
-    """Unix ms as text, by partition."""
-
-    def get(self, key: bytes, /) -> bytes | None:
-        """Return a partition's start time."""
-
-    async def put(self, key: bytes, value: bytes | None, /, *, partition: int) -> None:
-        """Write it; returns once Kafka has it."""
 
 
 class StartTimes:
@@ -40,7 +34,7 @@ class StartTimes:
     Kafka still has a week of events when MQTT is switched on.
     """
 
-    def __init__(self, table: StartTimeTable, now_ms: Callable[[], int]) -> None:
+    def __init__(self, table: DurableTable, now_ms: Callable[[], int]) -> None:
         self._table = table
         self._now_ms = now_ms
 
@@ -81,43 +75,38 @@ class EventPublisher:
         metrics: MqttMetrics,
         start_times: StartTimes,
         alerts: AlertBook,
-        pictures: PictureKeeper,
         *,
+        image_url: Callable[[Recognition], str | None],
         is_wanted: Callable[[UUID], bool],
         now_ms: Callable[[], int],
     ) -> None:
-        """``is_wanted``: whether an owner's events are published."""
+        """``is_wanted``: whether an account's events are published; ``image_url`` returns the URL
+        of a recognition's image, None if none is published.
+        """
         self._publish = publish
         self._names = names
         self._metrics = metrics
         self._start_times = start_times
         self._alerts = alerts
-        self._pictures = pictures
+        self._image_url = image_url
         self._is_wanted = is_wanted
         self._now_ms = now_ms
 
     async def publish_recognitions(self, events: Sequence[tuple[Event, Recognition]]) -> None:
-        """Publish recognitions; their pictures follow. Safe to repeat.
+        """Publish recognitions and the URLs of their images. Safe to repeat.
 
         Raises:
-            TransientError: the broker or Kafka is unavailable.
+            TransientError: the broker is unavailable.
         """
         wanted = [each for each in events if self._is_published(each[0], each[1].owner_id)]
-        messages = [
-            recognition_message(self._names, recognition, published_ms=published_ms(event))
-            for event, recognition in wanted
-        ]
+        messages: list[Message] = []
+        for event, seen in wanted:
+            messages.append(
+                recognition_message(self._names, seen, published_ms=published_ms(event))
+            )
+            if (url := self._image_url(seen)) is not None:
+                messages.append(image_message(self._names, seen, url))
         await self._publish_messages([event for event, _ in wanted], messages)
-        await self._pictures.note(
-            [
-                NewPass(
-                    recognition=recognition,
-                    partition=event.message.partition,
-                    published_ms=published_ms(event),
-                )
-                for event, recognition in wanted
-            ]
-        )
 
     async def publish_triggers(self, events: Sequence[tuple[Event, AlertTrigger]]) -> None:
         """Publish alerts that triggered. Safe to repeat.
@@ -146,16 +135,9 @@ class EventPublisher:
 class CameraUpdates:
     """Applies configurations and statuses of cameras, one record after the other."""
 
-    def __init__(
-        self,
-        guard: Guard,
-        registry: CameraRegistry,
-        pictures: PictureKeeper,
-        start_times: StartTimes,
-    ) -> None:
+    def __init__(self, guard: Guard, registry: CameraRegistry, start_times: StartTimes) -> None:
         self._guard = guard
         self._registry = registry
-        self._pictures = pictures
         self._start_times = start_times
 
     async def apply_configuration(self, event: Event) -> None:
@@ -170,9 +152,7 @@ class CameraUpdates:
         if event.message.value:
             await self._registry.configure(decode(CameraConfig, event.message.value), partition)
         else:
-            camera_id = _camera_id(event.message.key)
-            await self._registry.remove(camera_id, partition)
-            await self._pictures.remove(camera_id)
+            await self._registry.remove(_camera_id(event.message.key), partition)
 
     async def apply_status(self, event: Event) -> None:
         """Apply a camera's status. Safe to repeat.

@@ -33,7 +33,7 @@ class MessageKind(StrEnum):
     ALERT = "alert"
     CAMERA = "camera"
     RETAINED = "retained"
-    PICTURE = "picture"
+    IMAGE = "image"
 
 
 @dataclass(frozen=True, repr=False)
@@ -47,7 +47,7 @@ class Message:
     @property
     def retain(self) -> bool:
         """True where the broker keeps it for later subscribers."""
-        return self.kind in (MessageKind.RETAINED, MessageKind.PICTURE)
+        return self.kind is MessageKind.RETAINED
 
 
 @dataclass(frozen=True)
@@ -82,9 +82,9 @@ class TopicNames:
         """Return the topic of a camera's retained state: online or offline."""
         return self._of(owner_id, camera_id, "state")
 
-    def picture(self, owner_id: UUID, camera_id: UUID) -> str:
-        """Return the topic of the retained picture of a camera's newest pass (JPEG)."""
-        return self._of(owner_id, camera_id, "picture")
+    def image_url(self, owner_id: UUID, camera_id: UUID) -> str:
+        """Return the topic of presigned URLs of the images of a camera's passes."""
+        return self._of(owner_id, camera_id, "image-url")
 
     def discovery(self, owner_id: UUID, camera_id: UUID) -> str | None:
         """Return Home Assistant's discovery topic of a camera, None where that is off."""
@@ -112,6 +112,12 @@ def recognition_message(
     )
     topic = names.recognition(recognition.owner_id, recognition.camera_id)
     return Message(topic, msgspec.json.encode(envelope), MessageKind.RECOGNITION)
+
+
+def image_message(names: TopicNames, recognition: Recognition, url: str) -> Message:
+    """Return the message with the URL of a recognition's image."""
+    topic = names.image_url(recognition.owner_id, recognition.camera_id)
+    return Message(topic, url.encode(), MessageKind.IMAGE)
 
 
 def alert_message(names: TopicNames, trigger: AlertTrigger) -> Message:

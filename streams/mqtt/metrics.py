@@ -1,23 +1,11 @@
 """The Prometheus metrics of the MQTT stage."""
 
-from enum import StrEnum
-
 from prometheus_client import CollectorRegistry
 
 from common.metrics import counter, gauge, histogram
 from streams.mqtt.messages import MessageKind
 
 _AGE_BUCKETS_SECONDS = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 3.0, 10.0, 60.0, 600.0, 3600.0)
-
-
-class PictureOutcome(StrEnum):
-    """What became of a picture."""
-
-    SHOWN = "shown"
-    TAKEN_AWAY = "taken_away"
-    MISSING = "missing"
-    TOO_LARGE = "too_large"
-    REFUSED = "refused"
 
 
 class MqttMetrics:
@@ -29,7 +17,6 @@ class MqttMetrics:
         self._connected = gauge("platestream_mqtt_connected", registry)
         self._messages = counter("platestream_mqtt_messages_total", registry)
         self._refused = counter("platestream_mqtt_refused_total", registry)
-        self._pictures = counter("platestream_mqtt_pictures_total", registry)
         self._age = histogram(
             "platestream_mqtt_event_age_seconds", registry, buckets=_AGE_BUCKETS_SECONDS
         )
@@ -45,10 +32,6 @@ class MqttMetrics:
     def refused(self) -> None:
         """Count a message that the broker refused."""
         self._refused.inc()
-
-    def picture(self, outcome: PictureOutcome) -> None:
-        """Count what became of a picture."""
-        self._pictures.labels(outcome.value).inc()
 
     def delivered(self, age_ms: int) -> None:
         """Observe the age of an event, since its publication on Kafka, when the broker has it."""

@@ -4,14 +4,13 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from typing import Protocol
 
 import structlog
 from cachetools import LRUCache
 
 from common.errors import TransientError
 from common.retry import RetryPolicy
-from streams.mqtt.broker import RefusedMessageError
+from streams.mqtt.broker import Connection, RefusedMessageError
 from streams.mqtt.messages import Message
 from streams.mqtt.metrics import MqttMetrics
 
@@ -21,27 +20,6 @@ log = structlog.get_logger()
 _WAIT_SECONDS = 2.0
 _STEADY_SECONDS = 10.0
 _REMEMBERED = 10_000
-
-
-class BrokerConnection(Protocol):
-    """The part of a :class:`~streams.mqtt.broker.Connection` that is used."""
-
-    async def report_online(self) -> None:
-        """Report this process online."""
-
-    async def send(
-        self, messages: Sequence[Message], acknowledged: Callable[[Message], None]
-    ) -> None:
-        """Publish messages; returns when the broker has all."""
-
-    async def wait_until_ended(self) -> None:
-        """Return once the connection is gone."""
-
-    async def leave(self) -> None:
-        """Report this process offline, then close."""
-
-    async def close(self) -> None:
-        """Close."""
 
 
 Publish = Callable[[Sequence[Message]], Awaitable[None]]
@@ -54,7 +32,7 @@ class ReconnectingClient:
 
     def __init__(
         self,
-        connect: Callable[[], Awaitable[BrokerConnection]],
+        connect: Callable[[], Awaitable[Connection]],
         metrics: MqttMetrics,
         *,
         retry: RetryPolicy,
@@ -63,7 +41,7 @@ class ReconnectingClient:
         self._connect = connect
         self._metrics = metrics
         self._retry = retry
-        self._connection: BrokerConnection | None = None
+        self._connection: Connection | None = None
         self._is_up = asyncio.Event()
         self._announcement_due = asyncio.Event()
         self._acknowledged: LRUCache[int, None] = LRUCache(_REMEMBERED)
@@ -103,7 +81,7 @@ class ReconnectingClient:
         """Announce again soon: what the broker should know has changed."""
         self._announcement_due.set()
 
-    async def _keep_open(self, connection: BrokerConnection) -> None:
+    async def _keep_open(self, connection: Connection) -> None:
         try:
             await self._announce(connection)
             self._note_connected(connection)
@@ -116,13 +94,13 @@ class ReconnectingClient:
             self._note_end()
             await connection.close()
 
-    async def _announce(self, connection: BrokerConnection) -> None:
+    async def _announce(self, connection: Connection) -> None:
         self._announcement_due.clear()
         await connection.report_online()
         if self.announce is not None:
             await self.announce(lambda messages: self._send(connection, messages))
 
-    async def _until_ended(self, connection: BrokerConnection) -> None:
+    async def _until_ended(self, connection: Connection) -> None:
         ended = asyncio.ensure_future(connection.wait_until_ended())
         try:
             while not ended.done():
@@ -134,7 +112,7 @@ class ReconnectingClient:
         finally:
             ended.cancel()
 
-    async def _wait_for_connection(self) -> BrokerConnection:
+    async def _wait_for_connection(self) -> Connection:
         with suppress(TimeoutError):
             async with asyncio.timeout(_WAIT_SECONDS):
                 await self._is_up.wait()
@@ -142,7 +120,7 @@ class ReconnectingClient:
             raise TransientError("the MQTT broker is unavailable")
         return self._connection
 
-    async def _send(self, connection: BrokerConnection, messages: Sequence[Message]) -> None:
+    async def _send(self, connection: Connection, messages: Sequence[Message]) -> None:
         try:
             await connection.send(messages, self._note_acknowledged)
         except RefusedMessageError:
@@ -156,7 +134,7 @@ class ReconnectingClient:
             return
         self._acknowledged[hash(message)] = None
 
-    def _note_connected(self, connection: BrokerConnection) -> None:
+    def _note_connected(self, connection: Connection) -> None:
         self._connection = connection
         self._is_up.set()
         self._is_unavailable = False

@@ -77,8 +77,16 @@ class MqttBrokerSettings(MqttLoginSettings):
     )
 
 
+class MqttPicture(StrEnum):
+    """The image of a pass whose URL is published."""
+
+    OFF = "off"
+    CROP = "crop"
+    PHOTO = "photo"
+
+
 class MqttTopicSettings(Fragment):
-    """The topics, and the owners whose events are published."""
+    """The topics, and what is published on them."""
 
     mqtt_topic_prefix: str = Field(
         "platestream",
@@ -94,50 +102,15 @@ class MqttTopicSettings(Fragment):
     mqtt_owners: OwnerList = Field(
         (), description="Comma-separated ids of the owners whose events are sent; empty: all."
     )
-
-
-class MqttPicture(StrEnum):
-    """The image of a pass that the broker keeps."""
-
-    OFF = "off"
-    CROP = "crop"
-    PHOTO = "photo"
-
-
-class MqttPictureSettings(Fragment):
-    """The picture of each camera's newest pass."""
-
     mqtt_picture: MqttPicture = Field(
         MqttPicture.OFF,
-        description="Image of each camera's newest pass that the MQTT broker keeps for its "
-        "subscribers: off, crop (the plate) or photo (the frame). Off by default: pictures of "
-        "vehicles and people are personal data, and a broker has many readers.",
-    )
-    mqtt_picture_bytes: int = Field(
-        1_000_000,
-        ge=1024,
-        le=16_777_216,
-        description="Largest picture that goes to the MQTT broker; of a larger one none is shown.",
-    )
-    mqtt_picture_seconds: float = Field(
-        2.0,
-        ge=0.25,
-        le=3600,
-        description="At most one picture of a camera goes to the MQTT broker in so many seconds: "
-        "the newest.",
-    )
-    mqtt_picture_check_seconds: float = Field(
-        60.0,
-        ge=1,
-        le=3600,
-        description="How often each picture at the MQTT broker is looked for in S3; one that is "
-        "gone there, as of an erased plate, is taken away at the broker.",
+        description="Image of each camera's latest pass whose presigned URL is published: off, "
+        "crop (the plate) or photo (the frame). Off by default: images of vehicles and people are "
+        "personal data, and a broker may have many readers.",
     )
 
 
-class MqttStageSettings(
-    StreamSettings, PresenceSettings, MqttBrokerSettings, MqttTopicSettings, MqttPictureSettings
-):
+class MqttStageSettings(StreamSettings, PresenceSettings, MqttBrokerSettings, MqttTopicSettings):
     """Settings of one worker of the MQTT stage."""
 
     mqtt_metrics_port: Port = Field(

@@ -1,8 +1,11 @@
 """Events come to a real broker, and Home Assistant would find the cameras."""
 
 import json
+from urllib.error import HTTPError
+from urllib.request import urlopen
 from uuid import UUID
 
+import msgspec
 import pytest
 
 from common.records.alerts import AlertTrigger
@@ -74,49 +77,39 @@ def test_two_workers_share_the_publishing(pipeline: Pipeline) -> None:
             assert list(came.values()) == ["camera.online"]
 
 
-def test_pictures_follow_their_passes_and_go_with_them(
+def test_the_url_of_an_image_follows_its_recognition(
     pipeline: Pipeline, s3_settings: S3Settings
 ) -> None:
     bucket = S3Bucket(s3_settings, read_seconds=10, connections=1)
-    pictures = {
-        "mqtt_picture": "crop",
-        "mqtt_picture_seconds": "0.25",
-        "mqtt_picture_check_seconds": "1",
-        "s3_secret_key": s3_settings.s3_secret_key.get_secret_value(),
-    } | {
-        name: str(getattr(s3_settings, name))
-        for name in ("s3_endpoint", "s3_bucket", "s3_access_key")
-    }
+    secret = s3_settings.s3_secret_key.get_secret_value()
+    places = ("s3_endpoint", "s3_bucket", "s3_access_key")
     pipeline.camera()
-    process = pipeline.start(**pictures)
-    first, second, third = [recognition(8 * n, captured_ms=now_ms() + n) for n in range(3)]
+    pipeline.start(
+        mqtt_picture="crop",
+        s3_secret_key=secret,
+        **{name: str(getattr(s3_settings, name)) for name in places},
+    )
+    seen, bare = recognition(0, captured_ms=now_ms()), recognition(8, captured_ms=now_ms() + 1)
+    bucket.put(str(seen.crop_key), b"the crop", "image/jpeg")
     with Listener(port_of(pipeline.broker)) as listener:
-        bucket.put(str(first.crop_key), b"first", "image/jpeg")
-        pipeline.recognized([first])
-        wait_until("it is shown", lambda: listener.latest(topic("picture")) == b"first")
+        wait_until("it is announced", lambda: bool(listener.latest(discovery())))
         device = json.loads(listener.latest(discovery()) or b"")
-        assert device["components"]["picture"]["image_topic"] == topic("picture")
-
-        # S3 gets the next one later than we hear of it; meanwhile the first plate is erased.
-        pipeline.recognized([second])
-        wait_until("it came", lambda: len(events(listener, "recognition")) == 2)
-        bucket.remove(str(first.crop_key))
-        wait_until("it is taken away", lambda: listener.latest(topic("picture")) == b"")
-        bucket.put(str(second.crop_key), b"second", "image/jpeg")
-        wait_until("the next is shown", lambda: listener.latest(topic("picture")) == b"second")
-        with Listener(port_of(pipeline.broker)) as late:
-            wait_until("it is kept", lambda: late.latest(topic("picture")) == b"second")
-
-        process.kill()
-        bucket.remove(str(second.crop_key))
-        pipeline.begin(**pictures)
-        wait_until("it is taken away", lambda: listener.latest(topic("picture")) == b"")
-        bucket.put(str(third.crop_key), b"third", "image/jpeg")
-        pipeline.recognized([third])
-        wait_until("it is shown", lambda: listener.latest(topic("picture")) == b"third")
-        pipeline.deleted(CAMERAS[0])
-        wait_until("it went with its camera", lambda: listener.latest(topic("picture")) == b"")
-    assert s3_settings.s3_secret_key.get_secret_value() not in pipeline.log()
+        assert device["components"]["image"]["url_topic"] == topic("image-url")
+        # A recognition without images has no URL.
+        pipeline.recognized([seen, msgspec.structs.replace(bare, crop_key=None, photo_key=None)])
+        wait_until("both came", lambda: len(events(listener, "recognition")) == 2)
+        wait_until("the URL came", lambda: bool(listener.payloads(topic("image-url"))))
+        (url,) = listener.payloads(topic("image-url"))
+        with urlopen(url.decode(), timeout=10) as answer:
+            assert (answer.read(), answer.headers["Content-Type"]) == (b"the crop", "image/jpeg")
+        # An erased image is gone for those who have its URL, and the broker keeps none.
+        bucket.remove(str(seen.crop_key))
+        with pytest.raises(HTTPError, match="404"):
+            urlopen(url.decode(), timeout=10)
+        assert not [
+            heard for heard in listener.heard if heard.retained and b"http" in heard.payload
+        ]
+    assert secret not in pipeline.log()
 
 
 def _states(listener: Listener, wanted: str) -> list[bool]:

@@ -8,10 +8,10 @@ import pytest
 from pydantic_settings import BaseSettings
 
 from common.settings import Fragment
-from deploy.local.plan import APPLICATION, MIGRATIONS, MQTT_WITHOUT_PICTURES
+from deploy.local.plan import APPLICATION, MIGRATIONS, MQTT_WITHOUT_IMAGES
 from deploy.local.servers.clickhouse import ClickHouseServer
 
-_STARTED = (*APPLICATION, MQTT_WITHOUT_PICTURES, *MIGRATIONS)
+_STARTED = (*APPLICATION, MQTT_WITHOUT_IMAGES, *MIGRATIONS)
 
 
 class _LoadedError(BaseException):

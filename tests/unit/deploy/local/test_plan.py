@@ -101,7 +101,7 @@ def test_a_secret_is_given_only_to_who_uses_it(
     assert _holders(_plan(tmp_path, given), secret) == holders
 
 
-def test_mqtt_is_given_the_key_to_pictures_only_where_it_shows_some(tmp_path: Path) -> None:
+def test_mqtt_is_given_the_key_to_images_only_if_it_publishes_their_urls(tmp_path: Path) -> None:
     for shown, holds in (("off", False), ("crop", True)):
         given = {"PLATESTREAM_MQTT_HOST": "broker.example", "PLATESTREAM_MQTT_PICTURE": shown}
         holders = _holders(_plan(tmp_path, given), "PLATESTREAM_S3_SECRET_KEY")

@@ -12,6 +12,7 @@ from common.records.cameras import CameraState, CameraStatus
 from streams.mqtt.camera_registry import CameraRegistry
 from streams.mqtt.events import StartTimes
 from streams.mqtt.messages import Message, TopicNames
+from streams.runtime.tables import DurableTable
 from tests.records import CAMERAS, OWNER
 from tests.unit.streams.mqtt.test_messages import CAMERA, STATUS
 
@@ -21,7 +22,7 @@ DISCOVERY = NAMES.discovery(OWNER, CAMERAS[0]) or ""
 EVENTS = NAMES.camera(OWNER, CAMERAS[0])
 
 
-class Table:
+class Table(DurableTable):
     """A table in memory."""
 
     def __init__(self) -> None:
@@ -76,7 +77,7 @@ def _registry(
         names,
         is_wanted=wants,
         offline_after_ms=15_000,
-        has_pictures=False,
+        has_images=False,
     )
 
 

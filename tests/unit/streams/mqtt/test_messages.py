@@ -26,6 +26,7 @@ from streams.mqtt.messages import (
     TopicNames,
     alert_message,
     camera_message,
+    image_message,
     recognition_message,
     removals,
     retained,
@@ -134,7 +135,7 @@ def test_owners_and_installations_stay_apart() -> None:
 
 def test_home_assistant_gets_a_device_with_its_entities() -> None:
     discovery = json.loads(
-        discovery_payload(NAMES, msgspec.structs.replace(CAMERA, location="Yard"), has_picture=True)
+        discovery_payload(NAMES, msgspec.structs.replace(CAMERA, location="Yard"), has_image=True)
     )
     parts = discovery["components"]
 
@@ -154,12 +155,13 @@ def test_home_assistant_gets_a_device_with_its_entities() -> None:
     assert parts["alert"]["event_types"] == ["alert.triggered"]
     assert parts["alert_settled"]["event_types"] == ["alert.confirmed", "alert.corrected"]
     assert parts["alert_settled"]["state_topic"] == parts["alert"]["state_topic"] + "-settled"
-    assert parts["picture"]["image_topic"] == NAMES.picture(OWNER, CAMERAS[0])
-    assert parts["picture"]["content_type"] == "image/jpeg"
-    bare = json.loads(discovery_payload(NAMES, CAMERA, has_picture=False))
+    url_topic = image_message(NAMES, recognition(0), "http://s3/crop").topic
+    assert parts["image"]["url_topic"] == url_topic
+    assert parts["image"]["content_type"] == "image/jpeg"
+    bare = json.loads(discovery_payload(NAMES, CAMERA, has_image=False))
     assert "suggested_area" not in bare["device"]
     # So Home Assistant removes the entity that was there before.
-    assert bare["components"]["picture"] == {"platform": "image"}
+    assert bare["components"]["image"] == {"platform": "image"}
 
 
 def test_an_empty_payload_that_is_retained_deletes() -> None:

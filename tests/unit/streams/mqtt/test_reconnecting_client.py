@@ -8,6 +8,7 @@ import pytest
 
 from common.errors import TransientError
 from common.retry import RetryPolicy
+from streams.mqtt import broker
 from streams.mqtt.broker import RefusedMessageError
 from streams.mqtt.messages import Message, MessageKind, retained
 from streams.mqtt.metrics import MqttMetrics
@@ -20,7 +21,7 @@ def long_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("streams.mqtt.reconnecting_client._WAIT_SECONDS", 30.0)
 
 
-class Connection:
+class Connection(broker.Connection):
     """A connection that a test ends."""
 
     def __init__(self, refused: frozenset[str] = frozenset()) -> None:
