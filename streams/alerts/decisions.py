@@ -37,7 +37,8 @@ from common.records.alerts import (
 )
 from common.records.ids import trigger_id
 from streams.alerts.metrics import AlertMetrics
-from streams.alerts.state import ArrivedCandidate, StateBuffer, StateTable
+from streams.alerts.state import ArrivedCandidate, StateBuffer
+from streams.runtime.tables import DurableTable
 
 log = structlog.get_logger()
 
@@ -56,7 +57,7 @@ class CandidateHandler:
 
     def __init__(
         self,
-        table: StateTable,
+        table: DurableTable,
         publish: Publish,
         metrics: AlertMetrics,
         *,

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import msgspec
 import structlog
@@ -15,6 +15,7 @@ from common.plates.normalise import normalise_plate
 from common.records.alerts import AlertCandidate
 from common.records.codec import Record, decode, encode
 from streams.alerts.metrics import AlertMetrics
+from streams.runtime.tables import DurableTable
 
 log = structlog.get_logger()
 
@@ -23,16 +24,6 @@ _SWEEP_MS = 300_000
 _MAX_DELETIONS = 1_000
 
 R = TypeVar("R", bound=Record)
-
-
-class StateTable(Protocol):
-    """Encoded :class:`PastTriggers` by cooldown, and :class:`PassState` by alert and pass."""
-
-    def get(self, key: bytes, /) -> bytes | None:
-        """Return a key's state, None at first."""
-
-    async def put(self, key: bytes, value: bytes | None, /, *, partition: int) -> None:
-        """Write a key's state; returns once Kafka has it."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +53,7 @@ class ArrivedCandidate:
 class StateBuffer:
     """The table with the changes of one batch on top, until they are written."""
 
-    def __init__(self, table: StateTable) -> None:
+    def __init__(self, table: DurableTable) -> None:
         self._table = table
         self._known: dict[bytes, PastTriggers] = {}
         self._triggers: dict[bytes, tuple[int, PastTriggers]] = {}
@@ -126,20 +117,10 @@ class _Kept(msgspec.Struct, rename="camel"):
 _decoder = msgspec.json.Decoder(_Kept)
 
 
-class SweepableTable(Protocol):
-    """The table as expiry sees it."""
-
-    def items(self) -> list[tuple[bytes, bytes]]:
-        """Return all keys with their values."""
-
-    async def put(self, key: bytes, value: bytes | None, /, *, partition: int) -> None:
-        """Write a key, None to delete it; returns once Kafka has it."""
-
-
 class Expiry:
     """Deletes what is over from the table now and then, so that it stays bounded."""
 
-    def __init__(self, table: SweepableTable, metrics: AlertMetrics, *, limit: int) -> None:
+    def __init__(self, table: DurableTable, metrics: AlertMetrics, *, limit: int) -> None:
         """At most ``limit`` cooldowns of one partition are kept."""
         self._table = table
         self._metrics = metrics

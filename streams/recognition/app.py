@@ -1,9 +1,6 @@
 """The recognition stage: frames -> readings -> recognitions."""
 
 import time
-from dataclasses import dataclass
-from functools import partial
-from typing import Any
 
 import faust
 
@@ -21,13 +18,11 @@ from common.records.topics import (
 from common.telemetry.messaging import message_trace
 from common.timestamps import now_ms
 from recognition.workers.pool import RecognizerPool
+from streams.recognition.frame_store import FrameCache, FrameLog, FrameRecord, FrameStore
 from streams.recognition.metrics import RecognitionMetrics
-from streams.recognition.reading.agent import FrameRecord, ReadingAgent
+from streams.recognition.reading.agent import ReadingAgent
 from streams.recognition.reading.fair_share import FairShare
-from streams.recognition.reading.frame_pieces import PieceFetcher
-from streams.recognition.reading.frame_store import FrameCache, FrameFetcher, FrameStore
-from streams.recognition.reading.gaps import FreshFirst, GapKeeper
-from streams.recognition.reading.late_lane import LateLane, LateLaneService
+from streams.recognition.reading.late_lane import LateLane
 from streams.recognition.reading.late_pace import LatePace
 from streams.recognition.reading.ordered_worker import (
     OrderedFrameWorker,
@@ -39,9 +34,10 @@ from streams.recognition.tracking.agent import TrackingAgent
 from streams.recognition.tracking.counting import CameraCounter, CountMarks
 from streams.recognition.tracking.images import RecognitionImageStore
 from streams.recognition.tracking.passes import tracking_rules
-from streams.recognition.tracking.pending_images import ImageKeeper, PendingImageService
+from streams.recognition.tracking.pending_images import ImageKeeper
 from streams.recognition.tracking.state_store import TrackerStateStore
 from streams.runtime.app import Event, StageApp, build_app, raw_topic
+from streams.runtime.gaps import GapRule, Gaps
 from streams.runtime.guard import Guard, MessageSource, build_guard
 from streams.runtime.sending import TopicPublisher
 from streams.runtime.tables import DurableTable, faust_table
@@ -51,19 +47,9 @@ STAGE = "recognition"
 _POLLED_RECORDS = 16
 
 
-@dataclass(frozen=True)
-class _AgentParts:
-    """The parts that both agents use."""
-
-    app: StageApp
-    guard: Guard
-    cache: FrameCache
-    metrics: RecognitionMetrics
-
-
 def build_recognition_app(settings: RecognitionSettings) -> StageApp:
-    """Return the stage's app with its two agents, not yet started."""
-    # A frame is 0.3 MB: what Faust may keep waiting is bounded like what is under way.
+    """Return the stage's app, not yet started: one agent reads frames, one tracks vehicles."""
+    # A frame is 0.3 MB: what Faust may buffer is limited like what is in progress.
     app = build_app(
         settings,
         STAGE,
@@ -72,155 +58,126 @@ def build_recognition_app(settings: RecognitionSettings) -> StageApp:
         linger_ms=0,
     )
     guard = build_guard(app, stage=STAGE, dead_letters=raw_topic(app, READING_DEAD_LETTERS))
-    parts = _AgentParts(
-        app,
-        guard,
-        FrameCache(settings.reading_cache_bytes),
-        RecognitionMetrics(app.metrics.registry, cameras=settings.metrics_cameras),
-    )
+    metrics = RecognitionMetrics(app.metrics.registry, cameras=settings.metrics_cameras)
+    cache = FrameCache(settings.reading_cache_bytes)
     cameras = faust_table(app, "cameras")
     states = TrackerStateStore(DurableTable(cameras))
-    _add_reading(parts, settings, states, _gap_keeper(app))
-    _add_tracking(parts, settings, cameras, states)
+    _add_reading(app, settings, guard, metrics, cache, states)
+    tracking = _add_tracking(app, settings, guard, metrics, cache, states)
+    app.on_recovery(cameras, raw_topic(app, READINGS), lambda _: tracking.forget_counts())
     return app
 
 
-def _gap_keeper(app: StageApp) -> GapKeeper:
-    """Return the keeper of gaps with its table, wired to rebalances."""
-    table = faust_table(app, "gaps")
-    keeper = GapKeeper(DurableTable(table))
-    frames = raw_topic(app, FRAMES)
-
-    async def restore() -> None:
-        keeper.restore(app.own_partitions(frames))
-
-    table.on_recover(restore)
-    return keeper
-
-
 def _add_reading(
-    parts: _AgentParts,
+    app: StageApp,
     settings: RecognitionSettings,
+    guard: Guard,
+    metrics: RecognitionMetrics,
+    cache: FrameCache,
     states: TrackerStateStore,
-    keeper: GapKeeper,
 ) -> None:
-    app, topic = parts.app, raw_topic(parts.app, FRAMES)
-    deadline_ms = round(settings.reading_deadline_seconds * 1000)
+    """Frames -> readings: fresh frames in order, those of gaps in the time that is left."""
+    frames, publisher = raw_topic(app, FRAMES), TopicPublisher(raw_topic(app, READINGS))
     pool = RecognizerPool(_pool_settings(settings))
     tasks = OrderedTaskPool(_max_frames(settings))
-    readings = TopicPublisher(raw_topic(app, READINGS))
     app.add_dependency(RecognizerService(pool, tasks))
-    parts.metrics.watch_replaced(pool)
-    app.details = partial(_details, pool)
+    metrics.watch_replaced(pool)
+    app.details = lambda: _details(pool)
+    table = faust_table(app, "gaps")
+    gaps = Gaps(DurableTable(table))
+    app.on_recovery(table, frames, gaps.restore)
+    deadline_ms = round(settings.reading_deadline_seconds * 1000)
+    app.gaps = GapRule(app, gaps, frames.get_topic_name(), after_ms=deadline_ms, now_ms=now_ms)
 
     async def publish(key: bytes, record: FrameReadings) -> None:
-        await readings.publish(key, record, record.frame.partition)
+        await publisher.publish(key, record, record.frame.partition)
 
     reading = ReadingAgent(
         pool=pool,
-        cache=parts.cache,
+        cache=cache,
         state_of=states.get,
         publish=publish,
-        metrics=parts.metrics,
+        metrics=metrics,
         fair_share=FairShare(
             time.monotonic, readers=settings.worker_count, is_busy=lambda: tasks.is_full
         ),
         track_end_ms=round(settings.tracking_end_seconds * 1000),
         # Half-way to where frames are left for later they are thinned out, not to get there.
-        late_pace=LatePace(deadline_ms // 2, lambda: keeper.oldest_age_ms(now_ms())),
+        late_pace=LatePace(deadline_ms // 2, lambda: gaps.oldest_age_ms(now_ms())),
         now_ms=now_ms,
-        open_gaps=lambda place: keeper.book.before(place.partition, place.offset),
+        open_gaps=lambda frame: gaps.before(frame.partition, frame.offset),
     )
-    app.gaps = FreshFirst(
-        topic=topic.get_topic_name(),
-        places=app,
-        keeper=keeper,
-        after_ms=deadline_ms,
-        now_ms=now_ms,
-    )
-    lane = LateLane(
-        stage=app,
-        topic=topic.get_topic_name(),
-        keeper=keeper,
-        own_partitions=lambda: app.own_partitions(topic),
-        source=PieceFetcher(settings),
-        reading=reading,
-        publish=publish,
-        reject=lambda record, error: parts.guard.set_aside(_source_of(topic, record), error),
-        has_room=lambda: not pool.waiting and pool.working < pool.size,
-        metrics=parts.metrics,
-        count_gone=app.metrics.messages_gone,
-        past_end_ms=_longest_track_ms(settings),
-        now_ms=now_ms,
-    )
-    app.add_dependency(LateLaneService(lane))
+    worker = OrderedFrameWorker(tasks, guard, reading)
 
-    worker = OrderedFrameWorker(tasks, parts.guard, reading)
-
-    @app.agent(topic, name=f"{STAGE}-reading", concurrency=1)
+    @app.agent(frames, name=f"{STAGE}-reading", concurrency=1)
     async def read_frames(stream: faust.StreamT[bytes]) -> None:
         async for event in stream.events():
             await worker.submit(event)
 
+    lane = LateLane(
+        app=app,
+        topic=frames,
+        gaps=gaps,
+        frames=FrameLog(settings),
+        reading=reading,
+        publish=publish,
+        reject=lambda record, error: guard.set_aside(_source_of(frames, record), error),
+        has_room=lambda: not pool.waiting and pool.working < pool.size,
+        metrics=metrics,
+        past_end_ms=_longest_track_ms(settings),
+        now_ms=now_ms,
+    )
+    app.task(lane.run)
+
 
 def _add_tracking(
-    parts: _AgentParts, settings: RecognitionSettings, cameras: Any, states: TrackerStateStore
-) -> None:
-    app, guard = parts.app, parts.guard
-    frames = FrameStore(parts.cache, FrameFetcher(settings), parts.metrics)
+    app: StageApp,
+    settings: RecognitionSettings,
+    guard: Guard,
+    metrics: RecognitionMetrics,
+    cache: FrameCache,
+    states: TrackerStateStore,
+) -> TrackingAgent:
+    """Readings -> recognitions, and the images of passes -> S3."""
+    readings, table = raw_topic(app, READINGS), faust_table(app, "pending-images")
+    frames = FrameStore(cache, FrameLog(settings), metrics)
+    images = ImageKeeper(
+        app=app,
+        table=DurableTable(table),
+        fetch=frames.jpeg,
+        store=RecognitionImageStore(settings),
+        publish_lost=TopicPublisher(raw_topic(app, LOST_IMAGES)).publish,
+        metrics=metrics,
+        now_ms=now_ms,
+    )
+    app.on_recovery(table, readings, images.restore)
+    app.task(images.run)
     tracking = TrackingAgent(
         states=states,
         frames=frames,
-        images=_image_keeper(parts, settings, frames),
+        images=images,
         publish=TopicPublisher(raw_topic(app, RECOGNITIONS)).publish,
         publish_outcome=TopicPublisher(raw_topic(app, OUTCOMES)).publish,
         publish_provisional=TopicPublisher(raw_topic(app, SIGHTINGS)).publish,
         publish_counts=TopicPublisher(raw_topic(app, CAMERA_COUNTS)).publish,
         counter=CameraCounter(),
         marks=CountMarks(DurableTable(faust_table(app, "counted"))),
-        metrics=parts.metrics,
+        metrics=metrics,
         rules=tracking_rules(settings),
         now_ms=now_ms,
     )
-
-    async def begin_counting() -> None:
-        tracking.forget_counts()
-
-    cameras.on_recover(begin_counting)
 
     async def track(event: Event) -> None:
         guard.require_next(event)
         message = event.message
         await tracking.handle(message.key or b"", message.value or b"", message_trace(message))
 
-    @app.agent(raw_topic(app, READINGS), name=f"{STAGE}-tracking", concurrency=1)
+    @app.agent(readings, name=f"{STAGE}-tracking", concurrency=1)
     async def track_vehicles(stream: faust.StreamT[bytes]) -> None:
         async for event in stream.events():
             await guard.run(event, track)
 
-
-def _image_keeper(
-    parts: _AgentParts, settings: RecognitionSettings, frames: FrameStore
-) -> ImageKeeper:
-    """Return the keeper of images with its table, wired to rebalances."""
-    app, table = parts.app, faust_table(parts.app, "pending-images")
-    keeper = ImageKeeper(
-        stage=app,
-        table=DurableTable(table),
-        fetch=frames.jpeg,
-        store=RecognitionImageStore(settings),
-        publish_lost=TopicPublisher(raw_topic(app, LOST_IMAGES)).publish,
-        metrics=parts.metrics,
-        now_ms=now_ms,
-    )
-    readings = raw_topic(app, READINGS)
-
-    async def restore() -> None:
-        keeper.restore(app.own_partitions(readings))
-
-    table.on_recover(restore)
-    app.add_dependency(PendingImageService(keeper))
-    return keeper
+    return tracking
 
 
 def _source_of(topic: faust.TopicT, record: FrameRecord) -> MessageSource:
@@ -251,6 +208,6 @@ def _details(pool: RecognizerPool) -> dict[str, object]:
 
 
 def _pool_settings(settings: RecognitionSettings) -> RecognitionSettings:
-    """Return the settings with room in the pool for all that may be under way."""
+    """Return the settings with a queue for all frames that may be in progress."""
     room = max(settings.recognition_queue_limit, _max_frames(settings))
     return settings.model_copy(update={"recognition_queue_limit": room})

@@ -2,13 +2,14 @@
 
 from collections.abc import Callable
 from enum import StrEnum
-from typing import Final, Protocol
+from typing import Final
 from uuid import UUID
 
 from prometheus_client import CollectorRegistry
 
 from common.metrics import CameraLabels, counter, gauge, histogram
 from common.records.counts import CameraCounts
+from recognition.workers.pool import RecognizerPool
 
 _FRAME_BUCKETS_SECONDS = (0.02, 0.03, 0.05, 0.08, 0.12, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 _AGE_BUCKETS_SECONDS = (0.1, 0.2, 0.5, 1.0, 2.0, 2.5, 3.0, 4.0, 6.0, 10.0, 20.0, 60.0)
@@ -55,14 +56,6 @@ _FRAME_COUNTS: Final = (
 )
 _PLATE_COUNTS: Final = ("small", "unread", "outside", "readings")
 _PASS_COUNTS: Final = ("reported", "repeated", "unsure", "fragments")
-
-
-class CountsReplaced(Protocol):
-    """A pool that counts the processes it replaced."""
-
-    @property
-    def replaced(self) -> int:
-        """Their number."""
 
 
 class RecognitionMetrics:
@@ -140,7 +133,7 @@ class RecognitionMetrics:
         """Count a frame that was looked for on the frames topic."""
         self._fetched.labels(outcome.value).inc()
 
-    def watch_replaced(self, pool: CountsReplaced) -> None:
+    def watch_replaced(self, pool: RecognizerPool) -> None:
         """Export the number of processes that a pool has replaced."""
         self._replaced.set_function(lambda: pool.replaced)
 

@@ -1,13 +1,14 @@
 """The Faust app of a stage: names, sizes and safety alike for all."""
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import faust
 import structlog
+from aiokafka import AIOKafkaProducer
 from aiokafka.errors import InvalidReplicationFactorError, KafkaError
 from faust.transport.drivers import aiokafka as driver
 from faust.transport.utils import DefaultSchedulingStrategy
@@ -30,10 +31,9 @@ from common.metrics import Details, counter, gauge
 from common.records.topics import Topic
 from common.settings import KafkaSettings
 from streams.runtime.consumer import StageConsumer, StageTransport
-from streams.runtime.gaps import LeavesGaps
+from streams.runtime.gaps import GapRule
 from streams.runtime.process_exit import end_process
 from streams.runtime.progress import Position
-from streams.runtime.sending import BatchProducer
 from streams.runtime.settings import StreamSettings
 
 log = structlog.get_logger()
@@ -130,8 +130,8 @@ class StageApp(faust.App):
     stage: str
     is_waiting = False
     """Set while a dependency is unavailable; a standstill is then not a fault of the stage."""
-    gaps: LeavesGaps | None = None
-    """The rule by which old records are left to be read later, where the stage has one."""
+    gaps: GapRule | None = None
+    """The rule by which old records are read later, if the stage has one."""
     details: Details = staticmethod(dict)
     """What the stage says of itself on ``/readyz``, beside whether it is alive."""
 
@@ -199,7 +199,7 @@ class StageApp(faust.App):
         with _kafka_errors():
             return await self._consumer.committed_at_kafka(tp)
 
-    async def batch_producer(self) -> BatchProducer:
+    async def batch_producer(self) -> AIOKafkaProducer:
         """Return the producer of whole batches.
 
         Raises:
@@ -209,13 +209,26 @@ class StageApp(faust.App):
         self.require_membership()
         producer = await self.maybe_start_producer()
         assert isinstance(producer, driver.Producer)
-        batches: BatchProducer = producer._ensure_producer()
+        batches: AIOKafkaProducer = producer._ensure_producer()
         return batches
 
     def own_partitions(self, topic: faust.TopicT) -> frozenset[int]:
         """Return the partitions of a topic that are this worker's now."""
         name = topic.get_topic_name()
         return frozenset(tp.partition for tp in self.consumer.assignment() if tp.topic == name)
+
+    def on_recovery(
+        self, table: Any, topic: faust.TopicT, restore: Callable[[frozenset[int]], None]
+    ) -> None:
+        """Call ``restore`` with this worker's partitions of a topic once a table has been read.
+
+        That is at a start and after each rebalance, before anything else is read.
+        """
+
+        async def call() -> None:
+            restore(self.own_partitions(topic))
+
+        table.on_recover(call)
 
     @property
     def is_leaving(self) -> bool:

@@ -20,7 +20,7 @@ import asyncio
 import time
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import structlog
 from aiokafka.errors import IllegalStateError, KafkaTimeoutError
@@ -36,6 +36,9 @@ from streams.runtime.gaps import GapPassage
 from streams.runtime.process_exit import end_process
 from streams.runtime.progress import PartitionProgress, Position
 from streams.runtime.sending import StageProducer
+
+if TYPE_CHECKING:
+    from streams.runtime.app import StageApp
 
 log = structlog.get_logger()
 heed_errors_of_offset_fetches()
@@ -100,6 +103,7 @@ class StageConsumerThread(driver.AIOKafkaConsumerThread):
 class StageConsumer(driver.Consumer):
     """Commits what the stage released, and nothing past it."""
 
+    app: "StageApp"
     _thread: StageConsumerThread
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -108,8 +112,7 @@ class StageConsumer(driver.Consumer):
         self._starts: dict[TP, int] = {}
         self._unread: set[TP] = set()
         self._confirmed_gaps: dict[TP, int] = {}
-        # Faust's type of an app does not know gaps; StageApp, which does, imports this module.
-        self._passage = GapPassage(self.app, self._progress)  # type: ignore[arg-type]
+        self._passage = GapPassage(self.app, self._progress)
         self._deliver = self.callback
         self.callback: ConsumerCallback = self._on_delivery
 
@@ -239,8 +242,7 @@ class StageConsumer(driver.Consumer):
             return await self._go_back(tp, committed, end)
         if committed < first:
             log.warning("unread_records_gone", partition=str(tp), count=first - committed)
-            # Faust's type of an app does not know it; StageApp, which has it, imports this module.
-            self.app.metrics.messages_gone(tp, first - committed)  # type: ignore[attr-defined]
+            self.app.metrics.messages_gone(tp, first - committed)
         return max(committed, first)
 
     async def _go_back(self, tp: TP, expected: int, end: int) -> int:
@@ -285,8 +287,7 @@ class StageConsumer(driver.Consumer):
             self._note_busy()
         if generation_id == self.app.consumer_generation_id and not self.app.rebalancing:
             await self._leave_where_log_is_shorter(records)
-            ours = {tp for tp in records if self._is_ours(tp)}
-            records, in_gaps = await self._passage.deliverable(records, ours)
+            records, in_gaps = await self._passage.deliverable(records)
             self._unread |= in_gaps
         self._unread |= self._unwanted(records)
         return {tp: found for tp, found in records.items() if tp not in self._unread}

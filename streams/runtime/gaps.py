@@ -1,57 +1,203 @@
-"""Records that are passed over when their turn comes, and read later by somebody else."""
+"""Gaps: records that are too old when their turn comes, passed over and read later.
+
+A gap is in the table of gaps (its changelog is on Kafka, compacted) before anything after it is
+read or committed. From then on its records belong to the late lane of the stage, whatever crashes:
+the consumer never delivers one of them. Gaps of a partition do not overlap, and are read in order.
+"""
 
 import asyncio
-from collections.abc import Collection, Mapping
-from typing import Any, Protocol
+from collections.abc import Callable, Collection, Mapping
+from typing import TYPE_CHECKING, Any
 
 import structlog
 from faust.types import TP
 
-from common.errors import TransientError
+from common.errors import InvalidInputError, TransientError
+from common.records.codec import decode, encode
+from common.records.frames import FrameGap, OpenGap
 from streams.runtime.progress import PartitionProgress
+from streams.runtime.tables import DurableTable
+
+if TYPE_CHECKING:
+    from streams.runtime.app import StageApp
 
 log = structlog.get_logger()
 
+_LEAD_MS = 2_000
+"""Reading resumes with records of this age: vehicles that come into view now are read whole."""
+_CHECK_MS = 1_000
 
-class LeavesGaps(Protocol):
-    """A stage's rule by which records are left out of what is delivered."""
 
-    def end_at(self, tp: TP, offset: int) -> int | None:
-        """Return the end of the gap that an offset lies in, None where it lies in none."""
+class Gaps:
+    """The open gaps of one worker, in a table and in memory. Lives on the event loop."""
 
-    def next_begin(self, tp: TP, offset: int) -> int | None:
-        """Return where the next gap after an offset begins, None where there is none."""
+    def __init__(self, table: DurableTable) -> None:
+        """The changelog of ``table`` has the partitions of the topic."""
+        self._table = table
+        self._open: dict[int, list[OpenGap]] = {}
+        self.generation = 0
+        """Changes with each assignment: a gap from before may be another worker's now."""
+        self.has_any = asyncio.Event()
+
+    def restore(self, partitions: Collection[int]) -> None:
+        """Go on with the table's gaps of the partitions that are this worker's now."""
+        self.generation += 1
+        self._open.clear()
+        for key, data in self._table.items():
+            gap = _read(data)
+            if gap is None:
+                continue
+            if gap.partition in partitions:
+                self._replace(gap, gap)
+            else:
+                self._table.forget(key)
+        self._note_whether_any()
+        if found := self.all():
+            log.info("gaps_restored", count=len(found), frames=sum(gap.left for gap in found))
+
+    async def note(self, gap: OpenGap) -> None:
+        """Store a gap, or how far it is read; returns once Kafka has it.
+
+        Raises:
+            TransientError: Kafka did not take it, or did not say so.
+        """
+        await self._write(gap, gap)
+
+    async def close(self, gap: OpenGap) -> None:
+        """Delete a gap; returns once Kafka has it.
+
+        Raises:
+            TransientError: Kafka did not take it, or did not say so.
+        """
+        await self._write(gap, None)
+
+    def all(self) -> list[OpenGap]:
+        """Return all gaps, those of a partition in order."""
+        return [gap for gaps in self._open.values() for gap in gaps]
+
+    def firsts(self) -> list[OpenGap]:
+        """Return the first gap of each partition, the one whose next record is oldest first."""
+        found = [gaps[0] for gaps in self._open.values() if gaps]
+        return sorted(found, key=lambda gap: gap.next_ms)
+
+    def at(self, partition: int, offset: int) -> FrameGap | None:
+        """Return the gap that an offset lies in, None if it lies in none."""
+        gaps = (each.gap for each in self._open.get(partition, ()))
+        return next((gap for gap in gaps if gap.begin <= offset < gap.end), None)
+
+    def after(self, partition: int, offset: int) -> OpenGap | None:
+        """Return the next gap that begins after an offset, None if there is none."""
+        return next((g for g in self._open.get(partition, ()) if g.gap.begin > offset), None)
+
+    def before(self, partition: int, offset: int) -> tuple[FrameGap, ...]:
+        """Return the gaps that end at an offset or before it, in order."""
+        return tuple(g.gap for g in self._open.get(partition, ()) if g.gap.end <= offset)
+
+    def since(self, gap: OpenGap) -> tuple[FrameGap, ...]:
+        """Return a gap and those after it in its partition, in order."""
+        gaps = self._open.get(gap.partition, ())
+        return tuple(g.gap for g in gaps if g.gap.begin >= gap.gap.begin)
+
+    def oldest_age_ms(self, now_ms: int) -> int:
+        """Return the age of the oldest record that is to be read late, 0 if there is none."""
+        return max([0, *(now_ms - gap.next_ms for gap in self.firsts()[:1])])
+
+    async def _write(self, gap: OpenGap, after: OpenGap | None) -> None:
+        generation, key = self.generation, b"%d/%d" % (gap.partition, gap.gap.begin)
+        value = None if after is None else encode(after)
+        await self._table.put(key, value, partition=gap.partition)
+        if generation == self.generation:
+            self._replace(gap, after)
+            self._note_whether_any()
+
+    def _replace(self, gap: OpenGap, after: OpenGap | None) -> None:
+        others = [g for g in self._open.get(gap.partition, ()) if g.gap.begin != gap.gap.begin]
+        gaps = others if after is None else [*others, after]
+        self._open[gap.partition] = sorted(gaps, key=lambda g: g.gap.begin)
+
+    def _note_whether_any(self) -> None:
+        if self.all():
+            self.has_any.set()
+        else:
+            self.has_any.clear()
+
+
+class GapRule:
+    """Decides where a gap begins: if the next record is too old, reading resumes near the end."""
+
+    def __init__(
+        self,
+        app: "StageApp",
+        gaps: Gaps,
+        topic: str,
+        *,
+        after_ms: int,
+        now_ms: Callable[[], int],
+    ) -> None:
+        """A record is too old if the log has records that are ``after_ms`` newer."""
+        self._app = app
+        self.gaps = gaps
+        self.topic = topic
+        self._after_ms = after_ms
+        self._now_ms = now_ms
+        self._checked_ms: dict[TP, int] = {}
 
     async def opens(self, tp: TP, offset: int, written_ms: int) -> bool:
         """Return whether a gap begins at a partition's next offset, whose record was written then.
 
-        When this returns it is noted for good.
+        The gap is stored when this returns.
 
         Raises:
-            TransientError: Kafka did not take the note.
+            TransientError: Kafka does not answer, or did not take the gap.
         """
+        now_ms = self._now_ms()
+        if now_ms - written_ms <= self._after_ms:
+            return False
+        if now_ms - self._checked_ms.get(tp, 0) < _CHECK_MS:
+            return False
+        gap = await self._gap_at(tp, offset, written_ms, now_ms)
+        if gap is None:
+            self._checked_ms[tp] = now_ms
+            return False
+        await self.gaps.note(
+            OpenGap(partition=tp.partition, gap=gap, next_offset=offset, next_ms=written_ms)
+        )
+        log.warning("frames_left_for_later", partition=tp.partition, count=gap.end - offset)
+        return True
 
-
-class HasGaps(Protocol):
-    """The used part of the app."""
-
-    gaps: LeavesGaps | None
-    rebalancing: bool
+    async def _gap_at(self, tp: TP, offset: int, written_ms: int, now_ms: int) -> FrameGap | None:
+        # By the log's own times: if this host's clock is ahead all records look old, and none is.
+        # Newer records before this one come from hosts whose clocks differ.
+        newer = await self._app.offset_since(tp, written_ms + self._after_ms)
+        if newer is None or newer <= offset:
+            return None
+        end_ms = now_ms - _LEAD_MS
+        end = await self._app.offset_since(tp, end_ms)
+        if end is None:
+            end, end_ms = await self._app.end_offset(tp), now_ms
+        following = self.gaps.after(tp.partition, offset)
+        if following is not None:
+            # Stored by a worker that was further. It comes later by time, too.
+            end = min(end, following.gap.begin)
+            end_ms = min(end_ms, following.next_ms, following.gap.end_ms)
+        # In order also if the clock was set back.
+        end_ms = max([end_ms, *(gap.end_ms for gap in self.gaps.before(tp.partition, offset))])
+        return FrameGap(begin=offset, end=end, end_ms=end_ms) if end > offset else None
 
 
 class GapPassage:
-    """Takes a consumer past gaps: what is in one is never delivered, before or after a crash."""
+    """Takes a consumer past gaps: a record in one is never delivered, before or after a crash."""
 
-    def __init__(self, app: HasGaps, progress: Mapping[TP, PartitionProgress]) -> None:
+    def __init__(self, app: "StageApp", progress: Mapping[TP, PartitionProgress]) -> None:
         self._app = app
         self._progress = progress
         self._noting = asyncio.Lock()
         self._sought: dict[TP, int] = {}
 
     async def wait_until_noted(self) -> None:
-        """Return when no gap is being noted; during a rebalance none is begun.
+        """Return when no gap is being stored; during a rebalance none is begun.
 
-        Noted by a worker that has lost the partition it would be one for the next owner, who may
+        Stored by a worker that has lost the partition it would be one for the next owner, which may
         have read its records.
         """
         async with self._noting:
@@ -59,17 +205,17 @@ class GapPassage:
 
     def ends(self, wanted: Collection[TP]) -> dict[TP, int]:
         """Return the ends of the gaps that begin where partitions are."""
-        found: dict[TP, int] = {}
-        gaps = self._app.gaps
-        for tp in wanted if gaps is not None else ():
+        rule, found = self._app.gaps, dict[TP, int]()
+        for tp in wanted:
             expected = self._expected(tp)
-            end = None if gaps is None or expected is None else gaps.end_at(tp, expected)
-            if end is not None:
-                found[tp] = end
+            if rule is not None and tp.topic == rule.topic and expected is not None:
+                gap = rule.gaps.at(tp.partition, expected)
+                if gap is not None:
+                    found[tp] = gap.end
         return found
 
     def within(self, ends: Mapping[TP, int], log_ends: Mapping[TP, int]) -> dict[TP, int]:
-        """Return how far partitions get on the way to the ends of gaps: not past their logs' ends.
+        """Return how far partitions get towards the ends of gaps: not past their logs' ends.
 
         Those that are there already are left out.
         """
@@ -77,37 +223,36 @@ class GapPassage:
         return {tp: end for tp, end in reached.items() if end > (self._expected(tp) or 0)}
 
     def pass_over(self, ends: Mapping[TP, int]) -> None:
-        """Note that reading goes on at the ends of gaps."""
+        """Note that reading resumes at the ends of gaps."""
         for tp, end in ends.items():
             # It may have been revoked meanwhile.
             if tp in self._progress:
                 self._progress[tp].pass_over(end)
 
     async def deliverable(
-        self, records: Mapping[TP, list[Any]], ours: Collection[TP]
+        self, records: Mapping[TP, list[Any]]
     ) -> tuple[dict[TP, list[Any]], set[TP]]:
         """Return the records that are in no gap, and the partitions whose next record is in one.
 
-        Of the latter nothing is delivered until they were gone past.
+        Nothing of these partitions is delivered until they were taken past their gaps.
         """
-        gaps = self._app.gaps
-        if gaps is None:
-            return dict(records), set()
+        rule = self._app.gaps
         left: dict[TP, list[Any]] = {}
         in_gaps: set[TP] = set()
         for tp, found in records.items():
-            if not found or tp not in ours:
+            if rule is None or tp.topic != rule.topic or not found:
                 left[tp] = found
-            elif await self._begins_in_gap(gaps, tp, found[0]):
+            elif await self._begins_in_gap(rule, tp, found[0]):
                 in_gaps.add(tp)
             else:
-                begin = gaps.next_begin(tp, found[0].offset)
+                following = rule.gaps.after(tp.partition, found[0].offset)
+                begin = None if following is None else following.gap.begin
                 left[tp] = found if begin is None else [r for r in found if r.offset < begin]
         return left, in_gaps
 
-    async def _begins_in_gap(self, gaps: LeavesGaps, tp: TP, record: Any) -> bool:
+    async def _begins_in_gap(self, rule: GapRule, tp: TP, record: Any) -> bool:
         expected = self._expected(tp)
-        if gaps.end_at(tp, record.offset) is not None:
+        if rule.gaps.at(tp.partition, record.offset) is not None:
             if expected is not None and expected < record.offset:
                 self._pass_hole(tp, expected, record.offset)
             return True
@@ -116,7 +261,7 @@ class GapPassage:
             return False
         try:
             async with self._noting:
-                return self._app.rebalancing or await gaps.opens(tp, begin, record.timestamp)
+                return self._app.rebalancing or await rule.opens(tp, begin, record.timestamp)
         except TransientError as error:
             log.warning("gap_not_noted", partition=str(tp), error=str(error))
             return True
@@ -129,3 +274,12 @@ class GapPassage:
 
     def _expected(self, tp: TP) -> int | None:
         return self._progress[tp].expected_offset if tp in self._progress else None
+
+
+def _read(data: bytes) -> OpenGap | None:
+    try:
+        return decode(OpenGap, data)
+    except InvalidInputError as error:
+        # It stays on the changelog for the release that wrote it.
+        log.error("gap_unreadable", error=str(error))
+        return None

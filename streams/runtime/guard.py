@@ -14,7 +14,7 @@ import math
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import NoReturn, Protocol
+from typing import NoReturn
 
 import faust
 import structlog
@@ -96,16 +96,12 @@ def _without_value(record: DeadLetter) -> DeadLetter:
 
 Handler = Callable[[Event], Awaitable[None]]
 BatchHandler = Callable[[Sequence[Event]], Awaitable[None]]
+DeadLetterSender = Callable[[bytes | None, bytes], Awaitable[None]]
+"""Sends an encoded dead letter under a key; returns once Kafka has it."""
 
 
 class _LeavingError(Exception):
     """The stage stops or its partitions move: give up, release nothing."""
-
-
-class DeadLetterSender(Protocol):
-    """Sends an encoded dead letter and returns once Kafka has it."""
-
-    async def __call__(self, key: bytes | None, value: bytes) -> None: ...
 
 
 class Guard:

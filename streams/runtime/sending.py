@@ -9,10 +9,10 @@ import asyncio
 import socket
 import struct
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import faust
 import structlog
@@ -29,6 +29,9 @@ from common.errors import TransientError
 from common.records.codec import Record, encode
 from common.telemetry.messaging import Headers, headers_of, send_span, sending
 from common.telemetry.tracing import TraceContext, fail
+
+if TYPE_CHECKING:
+    from streams.runtime.app import StageApp
 
 log = structlog.get_logger()
 
@@ -49,21 +52,6 @@ class OutgoingMessage:
     value: bytes | None
     partition: int | None = None
     trace: TraceContext | None = None
-
-
-class BatchProducer(Protocol):
-    """The used part of aiokafka's producer: a batch costs about as much as a single message."""
-
-    def create_batch(self) -> Any:
-        """Return an empty batch."""
-
-    async def partitions_for(self, topic: str, /) -> set[int]:
-        """Return the partitions of a topic."""
-
-    async def send_batch(
-        self, batch: Any, topic: str, *, partition: int
-    ) -> asyncio.Future[Any] | None:
-        """Hand a batch over; the future is done once Kafka has it."""
 
 
 async def send_and_wait(
@@ -110,7 +98,7 @@ async def try_to_send(topic: faust.TopicT, messages: Sequence[OutgoingMessage]) 
     try:
         # Past Faust's own send, which makes a promise and several calls of every message. Faust's
         # type of an app does not know it; StageApp, which has it, imports this module.
-        producer: BatchProducer = await topic.app.batch_producer()  # type: ignore[attr-defined]
+        producer: AIOKafkaProducer = await topic.app.batch_producer()  # type: ignore[attr-defined]
         name = topic.get_topic_name()
         by_partition = _by_partition(messages, len(await producer.partitions_for(name)))
     # aiokafka's errors and Faust's share no narrower class.
@@ -155,7 +143,7 @@ def _partition_of(key: bytes, count: int) -> int:
 
 
 async def _send_partition(
-    producer: BatchProducer,
+    producer: AIOKafkaProducer,
     topic: str,
     partition: int,
     messages: Sequence[OutgoingMessage],
@@ -227,14 +215,6 @@ class NotAMemberError(KafkaError, TransientError):  # type: ignore[misc]
     """The group may have given this worker's partitions to others. It is not sent again."""
 
 
-class Membership(Protocol):
-    """The used part of a stage's app."""
-
-    @property
-    def member_seconds(self) -> float:
-        """For how long the worker is still sure to be a member of its group; 0: it is not sure."""
-
-
 class StageProducer(driver.Producer):
     """Faust's producer, of which nothing comes once another worker may have its partitions.
 
@@ -242,17 +222,19 @@ class StageProducer(driver.Producer):
     its connection was closed, unless it is closed by a reset.
     """
 
+    app: "StageApp"
+
     def _new_producer(self, transactional_id: str | None = None) -> AIOKafkaProducer:
         producer = super()._new_producer(transactional_id)
-        # Faust's type of an app does not know it; StageApp, which has it, imports this module.
-        send_as_member_only(producer.client, self.app)  # type: ignore[arg-type]
+        send_as_member_only(producer.client, lambda: self.app.member_seconds)
         return producer
 
 
-def send_as_member_only(client: Any, membership: Membership) -> None:
+def send_as_member_only(client: Any, member_seconds: Callable[[], float]) -> None:
     """Let a client send what is produced only as long as the worker is a member of its group.
 
-    Once it is not, what is on its way is thrown away: :class:`NotAMemberError`.
+    ``member_seconds`` returns for how long it surely is one. Once it is not, what is on its way is
+    thrown away: :class:`NotAMemberError`.
     """
     send = client.send
 
@@ -261,11 +243,11 @@ def send_as_member_only(client: Any, membership: Membership) -> None:
     ) -> Any:
         if not isinstance(request, ProduceRequest):
             return await send(node_id, request, group=group)
-        if membership.member_seconds <= 0:
+        if member_seconds() <= 0:
             raise NotAMemberError(_NOT_A_MEMBER)
         answer = asyncio.create_task(send(node_id, request, group=group))
         try:
-            while (seconds := membership.member_seconds) > 0:
+            while (seconds := member_seconds()) > 0:
                 if (await asyncio.wait({answer}, timeout=seconds))[0]:
                     return answer.result()
         finally:

@@ -1,11 +1,10 @@
 """A table whose writes are safe before the message that caused them is released."""
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import faust
 
-from streams.runtime.app import StageApp
 from streams.runtime.sending import OutgoingMessage, send_and_wait, try_to_send
 
 _TOPIC_OPTIONS = {
@@ -14,19 +13,6 @@ _TOPIC_OPTIONS = {
     "segment.ms": 600_000,
     "min.cleanable.dirty.ratio": 0.1,
 }
-
-
-class ChangelogTable(Protocol):
-    """The used part of a ``faust.Table``."""
-
-    changelog_topic: faust.TopicT
-    data: Any
-
-    def get(self, key: bytes, /) -> bytes | None:
-        """Return a key's value."""
-
-    def partition_for_key(self, key: bytes, /) -> int | None:
-        """Return the partition of the event at hand."""
 
 
 class DurableTable:
@@ -38,12 +24,14 @@ class DurableTable:
     owner of the partition would begin without the change.
     """
 
-    def __init__(self, table: ChangelogTable) -> None:
+    def __init__(self, table: Any) -> None:
+        """``table`` is one of :func:`faust_table`."""
         self._table = table
 
     def get(self, key: bytes, /) -> bytes | None:
         """Return a key's value, None at first."""
-        return self._table.get(key)
+        found: bytes | None = self._table.get(key)
+        return found
 
     async def write(self, key: bytes, value: bytes, /) -> None:
         """Write a key's value, within an agent's event; when this returns Kafka has it.
@@ -105,12 +93,12 @@ class DurableTable:
         self._table.data.pop(key, None)
 
 
-def faust_table(app: StageApp, name: str) -> Any:
+def faust_table(app: faust.App, name: str) -> Any:
     """Return a ``faust.Table`` of bytes, partitioned as our topics are."""
     return app.Table(
         name,
         key_type=bytes,
         value_type=bytes,
-        partitions=app.settings.kafka_partitions,
+        partitions=app.conf.topic_partitions,
         extra_topic_configs=_TOPIC_OPTIONS,
     )

@@ -2,7 +2,6 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
-from typing import Protocol
 from uuid import UUID
 
 import msgspec
@@ -20,12 +19,17 @@ from common.records.frames import (
 )
 from common.records.recognitions import FollowedPlate, FrameReadings, PlateReading
 from common.telemetry.tracing import traced
-from recognition.look import NOTHING_KNOWN, Look
-from recognition.workers.pool import ImageReadings, RecognizerCrashedError, RecognizerTimeoutError
+from recognition.look import Look
+from recognition.workers.pool import (
+    ImageReadings,
+    RecognizerCrashedError,
+    RecognizerPool,
+    RecognizerTimeoutError,
+)
+from streams.recognition.frame_store import FrameCache, FrameRecord
 from streams.recognition.geometry import in_zones
 from streams.recognition.metrics import FrameOutcome, RecognitionMetrics
 from streams.recognition.reading.fair_share import FairShare
-from streams.recognition.reading.frame_store import FrameCache
 from streams.recognition.reading.late_pace import LatePace
 from streams.recognition.reading.look_plan import LookPlan, plan_look
 from streams.recognition.tracking.state import TrackerState
@@ -59,32 +63,8 @@ OpenGaps = Callable[[FrameReference], tuple[FrameGap, ...]]
 """Returns the gaps that lie before a record in its partition and are still open."""
 
 
-class ReadsImages(Protocol):
-    """The reader of images, :class:`recognition.workers.pool.RecognizerPool`."""
-
-    async def read_image(
-        self,
-        data: bytes,
-        *,
-        min_plate_width_px: int = 0,
-        look: Look = NOTHING_KNOWN,
-        wait_seconds: float | None = None,
-    ) -> ImageReadings:
-        """Return the plates of an image."""
-
-
 StateOf = Callable[[bytes], TrackerState | None]
 """Returns the state of a camera's tracker by the camera's key, as far as tracking has come."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class FrameRecord:
-    """A record of the frames topic as Kafka delivered it."""
-
-    key: bytes
-    value: bytes
-    headers: dict[str, bytes]
-    reference: FrameReference
 
 
 class ReadingAgent:
@@ -93,7 +73,7 @@ class ReadingAgent:
     def __init__(
         self,
         *,
-        pool: ReadsImages,
+        pool: RecognizerPool,
         cache: FrameCache,
         state_of: StateOf,
         publish: Publish,

@@ -1,39 +1,44 @@
 """The late lane: reads the gaps of one worker, in the time that fresh frames leave.
 
-A gap is read from its beginning, in pieces, each record of it published as a late reading beside
-the fresh ones of its partition; how far it is read is noted behind each piece. It begins once all
-that was before it is published (its end is committed then), and goes on a little past its end, for
-vehicles in view there. Then its end is published, and the gap forgotten. A piece that a crash cuts
-off is read again; tracking passes over what it has seen.
+A gap is read from its beginning, in pieces. Each record is published as a late reading on the topic
+of the fresh ones, and after each piece the position is stored. A gap is begun once all records
+before it are published (its end is committed then), and read a little past its end, for vehicles in
+view there. Then its end is published and the gap is deleted. A piece that a crash cuts off is read
+again; tracking ignores records that it has seen.
 """
 
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
 from itertools import takewhile
-from typing import Any, Final, Protocol
+from typing import Final
 from uuid import UUID
 
+import faust
 import msgspec
 import structlog
 from cachetools import LRUCache
 from faust.types import TP
-from mode import Service
 from opentelemetry.trace import SpanKind
 
 from common.errors import InvalidInputError, TransientError
 from common.records.frames import FrameGap, FrameKind, FrameMeta, FrameReference, OpenGap
 from common.records.recognitions import FrameReadings
 from common.telemetry.tracing import TRACEPARENT, parse_traceparent, traced
-from streams.recognition.late_key import late_key
+from streams.recognition.frame_store import FrameLog, FrameRecord
 from streams.recognition.metrics import FrameOutcome, RecognitionMetrics
-from streams.recognition.reading.agent import FrameLook, FrameRecord, Publish, meta_of, readings_of
-from streams.recognition.reading.frame_pieces import FramePiece
-from streams.recognition.reading.gaps import GapBook, GapKeeper
+from streams.recognition.reading.agent import (
+    FrameLook,
+    Publish,
+    ReadingAgent,
+    meta_of,
+    readings_of,
+)
 from streams.recognition.reading.late_pace import LatePace
 from streams.recognition.reading.look_plan import LookPlan
+from streams.recognition.tracking.state_store import late_key
+from streams.runtime.app import StageApp
+from streams.runtime.gaps import Gaps
 
 log = structlog.get_logger()
 
@@ -47,55 +52,11 @@ _NOTHING_FOLLOWED: Final = LookPlan()
 """Many late frames are left out, so all plates in the others are read."""
 
 Reject = Callable[[FrameRecord, InvalidInputError], Awaitable[None]]
-"""Sets a record aside that can never be read; returns once Kafka has it."""
-
-
-class LateStage(Protocol):
-    """The part of the app that the late lane asks."""
-
-    @property
-    def is_leaving(self) -> bool:
-        """True while nothing new should be begun."""
-
-    async def committed_offset(self, tp: TP) -> int | None:
-        """Return what Kafka has as committed of a partition, None for nothing."""
-
-
-class LooksAtFrames(Protocol):
-    """The reader of single frames, :class:`~streams.recognition.reading.agent.ReadingAgent`."""
-
-    async def look(
-        self, record: FrameRecord, meta: FrameMeta, plan: LookPlan, kept_as: bytes
-    ) -> FrameLook:
-        """Return what a frame shows."""
-
-    def count(self, meta: FrameMeta, look: FrameLook, *, is_late: bool) -> None:
-        """Count a record whose readings are published."""
-
-
-class FetchesPieces(Protocol):
-    """The source of frames, :class:`~streams.recognition.reading.frame_pieces.PieceFetcher`."""
-
-    async def fetch(self, partition: int, offset: int) -> FramePiece:
-        """Return the records from an offset on; raises TransientError."""
-
-    async def close(self) -> None:
-        """Disconnect, until the next piece."""
-
-
-CountGone = Callable[[TP, int], None]
-"""Counts records of a partition that retention took unread."""
+"""Sends a record that can never be read to the dead letters; returns once Kafka has it."""
 
 
 class _LeavingError(Exception):
-    """The stage stops or partitions move: what was not noted is read again."""
-
-
-@dataclass(frozen=True)
-class _LateRecord:
-    record: FrameRecord
-    meta: FrameMeta
-    look: "asyncio.Task[FrameLook] | FrameLook"
+    """The stage stops or partitions move: records that were not noted are read again."""
 
 
 class LateLane:
@@ -104,36 +65,33 @@ class LateLane:
     def __init__(
         self,
         *,
-        stage: LateStage,
-        topic: str,
-        keeper: GapKeeper,
-        own_partitions: Callable[[], frozenset[int]],
-        source: FetchesPieces,
-        reading: LooksAtFrames,
+        app: StageApp,
+        topic: faust.TopicT,
+        gaps: Gaps,
+        frames: FrameLog,
+        reading: ReadingAgent,
         publish: Publish,
         reject: Reject,
         has_room: Callable[[], bool],
         metrics: RecognitionMetrics,
-        count_gone: CountGone,
         past_end_ms: int,
         now_ms: Callable[[], int],
     ) -> None:
-        """``has_room`` tells whether a reader has nothing fresh to do; a gap is read on for
+        """``has_room`` returns whether a reader has nothing fresh to do; a gap is read on for
         ``past_end_ms`` after its end.
         """
-        self._stage = stage
+        self._app = app
         self._topic = topic
-        self._keeper = keeper
-        self._own_partitions = own_partitions
-        self._source = source
+        self._gaps = gaps
+        self._frames = frames
         self._reading = reading
         self._publish = publish
         self._reject = reject
         self._has_room = has_room
         self._metrics = metrics
-        self._count_gone = count_gone
         self._past_end_ms = past_end_ms
         self._now_ms = now_ms
+        self._generation = 0
         self._pace = LatePace(0)
         self._begun: set[tuple[int, FrameGap]] = set()
         self._plates_ms: LRUCache[UUID, int] = LRUCache(_MAX_CAMERAS)
@@ -145,9 +103,9 @@ class LateLane:
             has_read = False
             try:
                 self._show()
-                if not self._keeper.has_gaps.is_set():
-                    await self._source.close()
-                    await self._keeper.has_gaps.wait()
+                if not self._gaps.has_any.is_set():
+                    await self._frames.close()
+                    await self._gaps.has_any.wait()
                 has_read = await self.read_piece()
             except (TransientError, _LeavingError) as error:
                 log.warning("late_frames_wait", error=repr(error))
@@ -163,10 +121,11 @@ class LateLane:
         Raises:
             TransientError: a dependency is unavailable; what is noted stands.
         """
-        if self._stage.is_leaving:
+        if self._app.is_leaving:
             return False
-        own = self._own_partitions()
-        for gap in self._keeper.book.firsts():
+        self._generation = self._gaps.generation
+        own = self._app.own_partitions(self._topic)
+        for gap in self._gaps.firsts():
             if gap.partition in own and await self._may_begin(gap) and await self._read_on(gap):
                 return True
         return False
@@ -175,100 +134,94 @@ class LateLane:
         self._shown_ms = self._now_ms()
         self._metrics.no_gaps()
         left = Counter[int]()
-        for gap in self._keeper.book:
+        for gap in self._gaps.all():
             left[gap.partition] += gap.left
-        for gap in self._keeper.book.firsts():
+        for gap in self._gaps.firsts():
             age_ms = self._now_ms() - gap.next_ms
             self._metrics.gap_left(gap.partition, frames=left[gap.partition], age_ms=age_ms)
+
+    def _tp(self, gap: OpenGap) -> TP:
+        return TP(self._topic.get_topic_name(), gap.partition)
 
     async def _may_begin(self, gap: OpenGap) -> bool:
         """Return whether all that came before a gap is published: its end is committed then."""
         place = (gap.partition, gap.gap)
         if place not in self._begun:
-            book = self._keeper.book
-            done = await self._stage.committed_offset(TP(self._topic, gap.partition))
-            if done is None or done < gap.gap.end:
-                await self._go_back(gap, book, done or 0)
+            done = await self._app.committed_offset(self._tp(gap)) or 0
+            if done < gap.gap.end:
+                begin = max(gap.gap.begin, done)
+                if begin < gap.next_offset:
+                    # The log lost its end: new records come where records were read late before.
+                    self._require_ours()
+                    await self._gaps.note(msgspec.structs.replace(gap, next_offset=begin))
                 return False
             self._begun.add(place)
         return True
 
-    async def _go_back(self, gap: OpenGap, book: GapBook, done: int) -> None:
-        """Read what is committed no more again: the log lost its end, new records come there."""
-        begin = max(gap.gap.begin, done)
-        if begin < gap.next_offset:
-            self._require(book)
-            await self._keeper.note(msgspec.structs.replace(gap, next_offset=begin))
-
     async def _read_on(self, gap: OpenGap) -> bool:
-        book = self._keeper.book
-        piece = await self._source.fetch(gap.partition, gap.next_offset)
-        self._require(book)
+        piece = await self._frames.read(gap.partition, gap.next_offset)
+        self._require_ours()
         until_ms = gap.gap.end_ms + self._past_end_ms
         is_at_end = max(gap.next_offset, piece.first) >= piece.end
         is_all = is_at_end and self._now_ms() > until_ms
         if not piece.records and not is_all:
             return False
+        end = gap.gap.end
         records = list(
-            takewhile(lambda r: r.offset < gap.gap.end or r.written_ms <= until_ms, piece.records)
+            takewhile(lambda r: r.reference.offset < end or r.written_ms <= until_ms, piece.records)
         )
-        in_gap = [r.record for r in records if r.offset < gap.gap.end]
-        await self._read(gap, book, in_gap)
-        for stored in records[len(in_gap) :]:
-            # What is looked at next depends on what this one shows.
-            await self._read(gap, book, [stored.record])
+        in_gap = [record for record in records if record.reference.offset < end]
+        await self._read(gap, in_gap)
+        for record in records[len(in_gap) :]:
+            # Whether the next one is read depends on what this one shows.
+            await self._read(gap, [record])
         if len(records) < len(piece.records) or is_all:
-            await self._close(gap, book)
+            await self._close(gap)
         else:
-            last = records[-1]
-            self._require(book)
-            await self._keeper.note(
-                msgspec.structs.replace(gap, next_offset=last.offset + 1, next_ms=last.written_ms)
+            self._require_ours()
+            next_offset, next_ms = records[-1].reference.offset + 1, records[-1].written_ms
+            await self._gaps.note(
+                msgspec.structs.replace(gap, next_offset=next_offset, next_ms=next_ms)
             )
         # Counted once, however often the piece is cut off.
-        self._note_gone(gap, piece)
+        if (gone := min(piece.first, end) - gap.next_offset) > 0:
+            log.warning("unread_records_gone", partition=gap.partition, count=gone)
+            self._app.metrics.messages_gone(self._tp(gap), gone)
         return True
 
-    def _require(self, book: GapBook) -> None:
+    def _require_ours(self) -> None:
         """Go on only while the gaps are this worker's, as they were when a piece was begun."""
-        if self._stage.is_leaving or self._keeper.book is not book:
+        if self._app.is_leaving or self._gaps.generation != self._generation:
             raise _LeavingError("the partitions move")
 
-    def _note_gone(self, gap: OpenGap, piece: FramePiece) -> None:
-        gone = min(piece.first, gap.gap.end) - gap.next_offset
-        if gone > 0:
-            log.warning("unread_records_gone", partition=gap.partition, count=gone)
-            self._count_gone(TP(self._topic, gap.partition), gone)
-
-    async def _read(self, gap: OpenGap, book: GapBook, records: Sequence[FrameRecord]) -> None:
-        """Look at frames as there is room, and publish what they show, in their order."""
-        begun: list[_LateRecord] = []
+    async def _read(self, gap: OpenGap, records: Sequence[FrameRecord]) -> None:
+        """Read frames as there is room, and publish their readings in order."""
+        looks: list[tuple[FrameRecord, FrameMeta, asyncio.Future[FrameLook]]] = []
         try:
             for record in records:
                 try:
                     meta = meta_of(record)
                 except InvalidInputError as error:
                     await self._reject(record, error)
-                    continue
-                look = await self._begin_look(gap, book, record, meta)
-                begun.append(_LateRecord(record, meta, look))
-            for late in begun:
-                await self._tell(gap, book, late)
+                else:
+                    looks.append((record, meta, await self._begin_look(gap, record, meta)))
+            for record, meta, look in looks:
+                await self._publish_look(gap, record, meta, await look)
         finally:
-            for late in begun:
-                if isinstance(late.look, asyncio.Task):
-                    late.look.cancel()
+            for _, _, look in looks:
+                look.cancel()
 
     async def _begin_look(
-        self, gap: OpenGap, book: GapBook, record: FrameRecord, meta: FrameMeta
-    ) -> "asyncio.Task[FrameLook] | FrameLook":
-        if meta.kind is not FrameKind.FRAME:
-            return FrameLook()
-        if not self._is_wanted(gap, record, meta):
-            return FrameLook(left_out=FrameOutcome.STALE)
+        self, gap: OpenGap, record: FrameRecord, meta: FrameMeta
+    ) -> asyncio.Future[FrameLook]:
+        is_frame = meta.kind is FrameKind.FRAME
+        if not is_frame or not self._is_wanted(gap, record, meta):
+            done: asyncio.Future[FrameLook] = asyncio.get_running_loop().create_future()
+            done.set_result(FrameLook(left_out=FrameOutcome.STALE if is_frame else None))
+            return done
         while not self._has_room():
             await asyncio.sleep(_ROOM_SECONDS)
-            self._require(book)
+            self._require_ours()
             if abs(self._now_ms() - self._shown_ms) >= _SHOW_MS:
                 self._show()
         key = late_key(gap.partition, gap.gap, record.key)
@@ -278,8 +231,8 @@ class LateLane:
         return task
 
     def _is_wanted(self, gap: OpenGap, record: FrameRecord, meta: FrameMeta) -> bool:
-        """Return whether a frame is read: after the gap's end all of cameras with a vehicle in
-        view, as the fresh lane reads them all, before it some of each.
+        """Return whether a frame is read: in the gap some of each camera, after its end all of
+        cameras with a vehicle in view, as the fresh lane reads them all.
         """
         if record.reference.offset >= gap.gap.end:
             seen_ms = self._plates_ms.get(meta.camera_id, meta.captured_ms)
@@ -287,27 +240,23 @@ class LateLane:
         age_ms = self._now_ms() - meta.captured_ms
         return self._pace.admits(meta.camera_id, meta.captured_ms, age_ms=age_ms)
 
-    async def _tell(self, gap: OpenGap, book: GapBook, late: _LateRecord) -> None:
-        """Publish what a record shows, once that is known."""
-        look = late.look if isinstance(late.look, FrameLook) else await late.look
-        self._require(book)
+    async def _publish_look(
+        self, gap: OpenGap, record: FrameRecord, meta: FrameMeta, look: FrameLook
+    ) -> None:
+        self._require_ours()
         if look.found is not None:
-            self._note_plates(late.meta, bool(look.found.readings))
-        readings = readings_of(
-            late.record, late.meta, look, self._keeper.book.since(gap), is_late=True
-        )
-        trace = parse_traceparent(late.record.headers.get(TRACEPARENT))
-        with traced(f"process {self._topic}", SpanKind.CONSUMER, parent=trace):
-            await self._publish(late.record.key, readings)
-        self._reading.count(late.meta, look, is_late=True)
+            before = self._plates_ms.get(meta.camera_id, 0)
+            has_plates = bool(look.found.readings)
+            self._plates_ms[meta.camera_id] = meta.captured_ms if has_plates else before
+        readings = readings_of(record, meta, look, self._gaps.since(gap), is_late=True)
+        trace = parse_traceparent(record.headers.get(TRACEPARENT))
+        with traced(f"process {self._tp(gap).topic}", SpanKind.CONSUMER, parent=trace):
+            await self._publish(record.key, readings)
+        self._reading.count(meta, look, is_late=True)
         if look.poison is not None:
-            await self._reject(late.record, look.poison)
+            await self._reject(record, look.poison)
 
-    def _note_plates(self, meta: FrameMeta, has_plates: bool) -> None:
-        before = self._plates_ms.get(meta.camera_id, 0)
-        self._plates_ms[meta.camera_id] = meta.captured_ms if has_plates else before
-
-    async def _close(self, gap: OpenGap, book: GapBook) -> None:
+    async def _close(self, gap: OpenGap) -> None:
         end = FrameReadings(
             kind=FrameKind.GAP_END,
             camera_id=_NOBODY,
@@ -316,31 +265,11 @@ class LateLane:
             captured_ms=gap.gap.end_ms,
             frame=FrameReference(partition=gap.partition, offset=gap.gap.end),
             late=True,
-            gaps=self._keeper.book.since(gap),
+            gaps=self._gaps.since(gap),
         )
-        self._require(book)
+        self._require_ours()
         await self._publish(b"gap", end)
-        self._require(book)
-        await self._keeper.close(gap)
+        self._require_ours()
+        await self._gaps.close(gap)
         self._begun.discard((gap.partition, gap.gap))
         log.info("gap_closed", partition=gap.partition, end=gap.gap.end)
-
-
-class LateLaneService(Service):
-    """The late lane, for as long as the app runs."""
-
-    def __init__(self, lane: LateLane, **options: Any) -> None:
-        super().__init__(**options)
-        self._lane = lane
-        self._running: asyncio.Task[None] | None = None
-
-    async def on_start(self) -> None:
-        """Begin."""
-        self._running = asyncio.create_task(self._lane.run())
-
-    async def on_stop(self) -> None:
-        """Give up what is under way: it is read again."""
-        if self._running is not None:
-            self._running.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._running

@@ -11,7 +11,8 @@ from mode import Service
 from common.errors import EXIT_MISCONFIGURED, MisconfiguredError
 from common.records.frames import FrameReference
 from recognition.workers.pool import RecognizerPool
-from streams.recognition.reading.agent import FrameRecord, ReadingAgent
+from streams.recognition.frame_store import FrameRecord
+from streams.recognition.reading.agent import ReadingAgent
 from streams.runtime.app import Event
 from streams.runtime.guard import Guard
 from streams.runtime.process_exit import end_process

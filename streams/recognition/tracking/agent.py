@@ -8,8 +8,7 @@ it would be written otherwise. While a gap is read late a camera has several lan
 state of its own.
 """
 
-from collections.abc import Awaitable, Callable, Collection
-from typing import Protocol
+from collections.abc import Awaitable, Callable
 
 import msgspec
 import structlog
@@ -17,7 +16,7 @@ import structlog
 from common.plates.normalise import mask_plate
 from common.records.alerts import ProvisionalRecognition
 from common.records.codec import decode
-from common.records.frames import FrameKind, FrameReference
+from common.records.frames import FrameKind
 from common.records.recognitions import FrameReadings, PassOutcome, Recognition
 from common.telemetry.tracing import (
     TraceContext,
@@ -25,6 +24,7 @@ from common.telemetry.tracing import (
     parse_traceparent,
     traced,
 )
+from streams.recognition.frame_store import FrameStore
 from streams.recognition.metrics import RecognitionMetrics, TrackOutcome
 from streams.recognition.tracking.counting import CameraCounter, CountMarks, PublishCounts
 from streams.recognition.tracking.lanes import Lane, Lanes, lane_key
@@ -56,15 +56,6 @@ PublishProvisional = Callable[[bytes, ProvisionalRecognition], Awaitable[None]]
 """Publishes a provisional recognition under a key; returns once Kafka has it."""
 
 
-class FrameMemory(Protocol):
-    """The frames in memory."""
-
-    def keep_only(
-        self, camera: bytes, needed: Collection[FrameReference], up_to: FrameReference
-    ) -> None:
-        """Drop a camera's frames that are not needed, up to and including one place."""
-
-
 class TrackingAgent:
     """Turns readings into recognitions, one record after the other."""
 
@@ -72,7 +63,7 @@ class TrackingAgent:
         self,
         *,
         states: TrackerStateStore,
-        frames: FrameMemory,
+        frames: FrameStore,
         images: ImageKeeper,
         publish: Publish,
         publish_outcome: PublishOutcome,

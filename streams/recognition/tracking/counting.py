@@ -24,7 +24,7 @@ from common.records.counts import CameraCounts, CaptureCounts, FrameCounts
 from common.records.frames import FrameKind
 from common.records.recognitions import FrameReadings
 from streams.recognition.tracking.state import EndedTracks
-from streams.recognition.tracking.state_store import TrackerStateTable
+from streams.runtime.tables import DurableTable
 
 _MINUTE_MS: Final = 60_000
 _MAX_CAMERAS: Final = 10_000
@@ -50,7 +50,7 @@ class CountMark(Record, frozen=True, kw_only=True):
 class CountMarks:
     """The marks of cameras, in a table."""
 
-    def __init__(self, table: TrackerStateTable) -> None:
+    def __init__(self, table: DurableTable) -> None:
         self._table = table
 
     def get(self, key: bytes) -> CountMark | None:

@@ -10,7 +10,7 @@ All of it is done by one agent, in the order of the readings topic: all readings
 are there before the first late one, and before the first one from after it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
@@ -18,14 +18,14 @@ import msgspec
 
 from common.records.frames import FrameGap
 from common.records.recognitions import FrameReadings, Recognition
-from streams.recognition.late_key import late_key, late_prefix
 from streams.recognition.tracking.counting import CameraCounter, CountMarks, PublishCounts
 from streams.recognition.tracking.passes import TrackingRules
-from streams.recognition.tracking.seam import is_near_seam, with_told
 from streams.recognition.tracking.state import TrackerState
-from streams.recognition.tracking.state_store import TrackerStateStore
+from streams.recognition.tracking.state_store import TrackerStateStore, late_key, late_prefix
 from streams.recognition.tracking.suppression import SuppressedPlate
 from streams.recognition.tracking.tracks import Track
+
+_MAX_TOLD = 64
 
 
 def lane_key(key: bytes, frame: FrameReadings) -> bytes:
@@ -181,10 +181,10 @@ class Lanes:
     async def _note_told(
         self, own_key: bytes, gap: FrameGap, told: Mapping[str, Recognition]
     ) -> None:
-        near = [r for r in told.values() if is_near_seam(gap, r.first_seen_ms, self._rules)]
+        near = [r for r in told.values() if _is_near_seam(gap, r.first_seen_ms, self._rules)]
         state = self._states.get(own_key) if near else None
         if state is not None:
-            after = msgspec.structs.replace(state, told=with_told(state.told, near))
+            after = msgspec.structs.replace(state, told=_with_told(state.told, near))
             await self._states.write(own_key, after)
 
     def _later(self, key: bytes, frame: FrameReadings) -> list[bytes]:
@@ -214,7 +214,18 @@ class Lanes:
     ) -> None:
         state = self._states.get(other)
         assert state is not None, other
-        near = [s for s in suppressed if is_near_seam(gap, s.last_seen_ms, self._rules)]
+        near = [s for s in suppressed if _is_near_seam(gap, s.last_seen_ms, self._rules)]
         after = state.with_more(tracks, near)
         if after is not state:
             await self._states.write(other, after)
+
+
+def _is_near_seam(gap: FrameGap, seen_ms: int, rules: TrackingRules) -> bool:
+    """Return whether what is seen then may be suppressed, or suppress, across a gap's end."""
+    return abs(seen_ms - gap.end_ms) <= rules.suppress_ms + rules.max_track_ms + rules.end_ms
+
+
+def _with_told(told: Iterable[Recognition], more: Iterable[Recognition]) -> tuple[Recognition, ...]:
+    """Return the recognitions with more of them, each once; of too many the first ones."""
+    by_id = {each.id: each for each in (*told, *more)}
+    return tuple(sorted(by_id.values(), key=lambda r: r.first_seen_ms)[:_MAX_TOLD])

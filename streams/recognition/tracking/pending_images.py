@@ -9,13 +9,10 @@ no more.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
-from contextlib import suppress
-from typing import Any, Protocol
 
 import msgspec
 import structlog
 from cachetools import LRUCache
-from mode import Service
 
 from common.errors import InvalidInputError, TransientError
 from common.records.codec import Record, decode, encode
@@ -24,7 +21,9 @@ from common.records.object_keys import STORED_WITHIN_MS, crop_key, photo_key
 from common.records.recognitions import Recognition
 from common.retry import RetryPolicy
 from streams.recognition.metrics import ImageOutcome, RecognitionMetrics
-from streams.recognition.tracking.images import cut_crop
+from streams.recognition.tracking.images import RecognitionImageStore, cut_crop
+from streams.runtime.app import StageApp
+from streams.runtime.tables import DurableTable
 
 log = structlog.get_logger(__name__)
 
@@ -40,40 +39,6 @@ FetchFrame = Callable[[FrameReference], Awaitable[bytes | None]]
 
 PublishLost = Callable[[bytes, Recognition], Awaitable[None]]
 """Publishes a recognition that names lost images no more; returns once Kafka has it."""
-
-
-class StageState(Protocol):
-    """The part of the app that says whether work may begin."""
-
-    @property
-    def is_leaving(self) -> bool:
-        """True while nothing new should be begun."""
-
-
-class StoresImages(Protocol):
-    """The store of images."""
-
-    async def put(self, key: str, jpeg: bytes) -> bool:
-        """Store an image; False where there is no room for it."""
-
-    async def has(self, key: str) -> bool:
-        """Return whether there is an image."""
-
-
-class PendingImageTable(Protocol):
-    """Encoded :class:`PendingImages` by the recognition's id."""
-
-    def get(self, key: bytes, /) -> bytes | None:
-        """Return what lies under a key."""
-
-    def items(self) -> list[tuple[bytes, bytes]]:
-        """Return all keys with their values."""
-
-    async def put(self, key: bytes, value: bytes | None, /, *, partition: int) -> None:
-        """Write what lies under a key, None to delete it; returns once Kafka has it."""
-
-    def forget(self, key: bytes, /) -> None:
-        """Drop a key from memory, where another worker has its partition now."""
 
 
 class PendingImages(Record, frozen=True, kw_only=True):
@@ -93,10 +58,10 @@ class ImageKeeper:
     def __init__(
         self,
         *,
-        stage: StageState,
-        table: PendingImageTable,
+        app: StageApp,
+        table: DurableTable,
         fetch: FetchFrame,
-        store: StoresImages,
+        store: RecognitionImageStore,
         publish_lost: PublishLost,
         metrics: RecognitionMetrics,
         now_ms: Callable[[], int],
@@ -106,7 +71,7 @@ class ImageKeeper:
 
         The changelog of ``table`` has the partitions of the frames topic.
         """
-        self._stage = stage
+        self._app = app
         self._table = table
         self._fetch = fetch
         self._store = store
@@ -172,7 +137,7 @@ class ImageKeeper:
         failures = 0
         while True:
             await self._has_work.wait()
-            if failures or self._stage.is_leaving:
+            if failures or self._app.is_leaving:
                 await asyncio.sleep(self._retry.pause_seconds(max(1, failures)))
             failures = 0 if await self._store_pending() else failures + 1
             if not self._pending:
@@ -200,7 +165,7 @@ class ImageKeeper:
     async def _store_pending(self) -> bool:
         """Store what is pending, the longest pending first; False where S3 or Kafka is away."""
         for key in list(self._pending):
-            if self._stage.is_leaving:
+            if self._app.is_leaving:
                 return False
             try:
                 await self._finish(key)
@@ -260,26 +225,6 @@ class ImageKeeper:
         if self._is_away:
             log.info("images_go_on", pending=len(self._pending))
         self._is_away = False
-
-
-class PendingImageService(Service):
-    """The storing of pending images, for as long as the app runs."""
-
-    def __init__(self, keeper: ImageKeeper, **options: Any) -> None:
-        super().__init__(**options)
-        self._keeper = keeper
-        self._running: asyncio.Task[None] | None = None
-
-    async def on_start(self) -> None:
-        """Begin."""
-        self._running = asyncio.create_task(self._keeper.run())
-
-    async def on_stop(self) -> None:
-        """Give up what is under way: it is in the table."""
-        if self._running is not None:
-            self._running.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._running
 
 
 def keys_of(recognition: Recognition) -> tuple[str, ...]:

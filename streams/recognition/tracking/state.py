@@ -12,7 +12,6 @@ from common.records.recognitions import FrameReadings, Recognition
 from streams.recognition.tracking.passes import Pass, TrackingRules, resolve_track
 from streams.recognition.tracking.places import watch_places
 from streams.recognition.tracking.provisional import Retracted, report_provisional
-from streams.recognition.tracking.seam import told_as
 from streams.recognition.tracking.suppression import (
     MAX_SUPPRESSED,
     SuppressedPlate,
@@ -22,6 +21,7 @@ from streams.recognition.tracking.suppression import (
     recognized_as,
     set_back,
     suppress,
+    told_as,
     with_few_views,
     with_fragments,
     with_recognitions,

@@ -6,7 +6,7 @@ the frames topic the place of its last deletion; for a camera without a state ev
 place is done.
 """
 
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 import structlog
 
@@ -15,28 +15,9 @@ from common.records.codec import Record, decode, encode
 from common.records.frames import FrameGap
 from common.records.recognitions import FrameReadings
 from streams.recognition.tracking.state import TrackerState
+from streams.runtime.tables import DurableTable
 
 log = structlog.get_logger()
-
-
-class TrackerStateTable(Protocol):
-    """Encoded records by key; within an event, of the event's partition."""
-
-    def get(self, key: bytes, /) -> bytes | None:
-        """Return what lies under a key, None at first."""
-
-    async def write(self, key: bytes, value: bytes, /) -> None:
-        """Write what lies under a key; returns once Kafka has it."""
-
-    async def delete(self, key: bytes, /) -> None:
-        """Delete a key; returns once Kafka has it."""
-
-
-class ListedStateTable(TrackerStateTable, Protocol):
-    """The same, with all that is in it."""
-
-    def items(self) -> list[tuple[bytes, bytes]]:
-        """Return all keys with their values."""
 
 
 class DeletedUpTo(Record, frozen=True, kw_only=True):
@@ -59,7 +40,7 @@ class ClosedGap(Record, frozen=True, kw_only=True):
 class TrackerStateStore:
     """The table, with decoded values."""
 
-    def __init__(self, table: ListedStateTable) -> None:
+    def __init__(self, table: DurableTable) -> None:
         self._table = table
 
     def get(self, key: bytes) -> TrackerState | None:
@@ -139,3 +120,13 @@ def _deleted_key(frame: FrameReadings) -> bytes:
 
 def _closed_key(partition: int) -> bytes:
     return b"closed/%d" % partition
+
+
+def late_prefix(partition: int, gap: FrameGap) -> bytes:
+    """Return the prefix of the keys under which the late lane of a gap has its cameras' states."""
+    return b"late/%d/%d/" % (partition, gap.end)
+
+
+def late_key(partition: int, gap: FrameGap, camera: bytes) -> bytes:
+    """Return the key of a camera's state in the late lane of a gap."""
+    return late_prefix(partition, gap) + camera

@@ -33,6 +33,12 @@ _FIXTURE_SIMILARITY = 0.7
 _SURE_COUNT = 3
 _SURE_CONFIDENCE = 0.9
 
+# Two lanes see a vehicle in view at the end of a gap.
+_SEAM_MS = 2_500
+_SEAM_WIDTHS = 4.0
+_SEAM_SIMILARITY = 0.5
+_SEAM_CONFIDENCE = 0.85
+
 # A fast or half-hidden vehicle can leave a fragment of a misreading or two beside its own track.
 _FRAGMENT_READINGS = 2
 _FRAGMENT_TIMES_WEAKER = 3
@@ -240,3 +246,41 @@ def with_fragments(
     kept = (*going[owner].fragments, *fragments)
     after = msgspec.structs.replace(going[owner], fragments=kept[:_MAX_FRAGMENTS])
     return (*going[:owner], after, *going[owner + 1 :]), kept[_MAX_FRAGMENTS:]
+
+
+def told_as(
+    told: tuple[Recognition, ...], track: Track, seen: TextTally, rules: TrackingRules
+) -> SuppressedPlate | None:
+    """Return what a late track read as ``seen`` was told as from fresh frames, None: it was not."""
+    for each in told:
+        if _is_same(each, track, seen, rules):
+            return SuppressedPlate(
+                plate=each.plate,
+                last_seen_ms=each.last_seen_ms,
+                box=each.box or track.last_box,
+                still=False,
+                recognition=each,
+            )
+    return None
+
+
+def _is_same(told: Recognition, track: Track, seen: TextTally, rules: TrackingRules) -> bool:
+    apart_ms = max(told.first_seen_ms - track.last_seen_ms, track.first_seen_ms - told.last_seen_ms)
+    if seen.text == told.plate:
+        # As in one lane: the same plate is a pass of its own once it was unseen for so long.
+        return apart_ms < rules.suppress_ms
+    if apart_ms > _SEAM_MS:
+        return False
+    if edit_distance(seen.text, told.plate) <= _ADJACENT_EDITS:
+        return True
+    are_sure = min(seen.best.confidence, told.confidence) >= _SEAM_CONFIDENCE
+    is_piece = is_part(seen.text, told.plate)
+    is_alike = is_piece or (similarity(seen.text, told.plate) >= _SEAM_SIMILARITY and not are_sure)
+    return is_alike and _are_near(told, track)
+
+
+def _are_near(told: Recognition, track: Track) -> bool:
+    return told.box is not None and any(
+        distance_in_widths(told.box, box) <= _SEAM_WIDTHS
+        for box in (track.last_box, *(tally.best.box for tally in track.texts))
+    )

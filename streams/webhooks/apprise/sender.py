@@ -8,7 +8,6 @@ import asyncio
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from dataclasses import replace
-from typing import Protocol
 
 from common.apprise.services import (
     NoAnswerError,
@@ -20,7 +19,7 @@ from common.errors import InvalidInputError
 from common.mail.rate_limit import HourlyLimits
 from common.records.deliveries import Delivery
 from streams.webhooks.delivery.crops import FetchImage, crop_of
-from streams.webhooks.delivery.http_sender import ReceiverAnswer, SignedRequest
+from streams.webhooks.delivery.http_sender import HttpSender, ReceiverAnswer, SignedRequest
 from streams.webhooks.delivery.schedule import SendKind, SendResult
 from streams.webhooks.delivery.wording import facts_of, subject_of
 
@@ -29,19 +28,12 @@ _LEFT_OUT = frozenset({"Alert", "Description"})
 _PARTS_REFUSED = frozenset(range(400, 500)) - {408, 425, 429}
 
 
-class ExchangeTransport(Protocol):
-    """Makes HTTP requests."""
-
-    async def exchange(self, request: SignedRequest) -> tuple[SendResult, ReceiverAnswer | None]:
-        """Send once and return the result with the answer, None where there was none."""
-
-
 class AppriseSender:
     """Makes attempts at services. It imports Apprise with the first one."""
 
     def __init__(
         self,
-        http: ExchangeTransport,
+        http: HttpSender,
         fetch_image: FetchImage,
         limits: HourlyLimits,
         *,
@@ -109,7 +101,7 @@ class AppriseSender:
 class _Attempt:
     """One attempt: a thread for the plugin, whose requests are made on the event loop."""
 
-    def __init__(self, http: ExchangeTransport, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, http: HttpSender, loop: asyncio.AbstractEventLoop) -> None:
         self._http = http
         self._loop = loop
         self._results: list[SendResult] = []

@@ -18,13 +18,12 @@ import structlog
 from cachetools import LRUCache
 
 from common.records.deliveries import AttemptOutcome, Delivery
-from streams.runtime.app import Event
+from streams.runtime.app import Event, StageApp
 from streams.webhooks.delivery.job import (
     DeliveryJob,
     DeliveryState,
     DispatchRules,
     SendDelivery,
-    StageControl,
 )
 from streams.webhooks.delivery.metrics import DeliveryMetrics
 from streams.webhooks.delivery.pending import (
@@ -62,7 +61,7 @@ class Dispatcher:
     def __init__(
         self,
         *,
-        stage: StageControl,
+        stage: StageApp,
         table: PendingTable,
         publish: AttemptPublisher,
         send: SendDelivery,

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum, auto
-from typing import Final, Protocol
+from typing import Final
 
 import msgspec
 import structlog
@@ -23,17 +23,6 @@ log = structlog.get_logger()
 
 SendDelivery = Callable[[Delivery, int], Awaitable[SendResult]]
 """Makes an attempt, given its number from 1; never raises for what a receiver does."""
-
-
-class StageControl(Protocol):
-    """The part of the app that deliveries use."""
-
-    @property
-    def is_leaving(self) -> bool:
-        """True while nothing new should be begun."""
-
-    def release(self, event: Event) -> None:
-        """Acknowledge a message."""
 
 
 @dataclass(frozen=True, kw_only=True)

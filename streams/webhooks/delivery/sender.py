@@ -32,7 +32,7 @@ from common.telemetry.messaging import about_topic
 from common.telemetry.tracing import Attributes, fail, parse_traceparent, traced
 from common.urls.outbound import redirect_target
 from streams.runtime.alert_book import AlertBook
-from streams.webhooks.delivery.http_sender import SignedRequest
+from streams.webhooks.delivery.http_sender import HttpSender, SignedRequest
 from streams.webhooks.delivery.schedule import SendKind, SendResult
 from streams.webhooks.delivery.signing import signature_headers
 from streams.webhooks.events.subscription_cache import Destination, SubscriptionCache, Unavailable
@@ -45,13 +45,6 @@ _KNOWN_WITHIN_SECONDS = 5.0
 _DECRYPTED_ADDRESSES = 4096
 _BODIES = 64
 """Of alerts: half a megabyte each at most, for up to a hundred endpoints at about one time."""
-
-
-class RequestTransport(Protocol):
-    """Sends signed requests."""
-
-    async def post(self, request: SignedRequest) -> SendResult:
-        """Send once and return the result."""
 
 
 class PeopleTransport(Protocol):
@@ -70,7 +63,7 @@ class DeliverySender:
         subscriptions: SubscriptionCache,
         alerts: AlertBook,
         box: SecretBox,
-        http: RequestTransport,
+        http: HttpSender,
         email: PeopleTransport,
         services: PeopleTransport,
         topic: str,

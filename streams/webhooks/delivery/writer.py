@@ -13,8 +13,9 @@ import structlog
 
 from common.records.deliveries import DeliveryAttempt
 from common.retry import RetryPolicy
+from streams.runtime.app import StageApp
 from streams.runtime.sending import OutgoingMessage
-from streams.webhooks.delivery.job import DeliveryJob, StageControl
+from streams.webhooks.delivery.job import DeliveryJob
 from streams.webhooks.delivery.pending import PendingDelivery, PendingTable
 
 log = structlog.get_logger()
@@ -58,9 +59,7 @@ class WriteResult:
 class OutcomeWriter:
     """Writes in the order of :meth:`add`. Lives on the stage's event loop, for one caller."""
 
-    def __init__(
-        self, *, stage: StageControl, table: PendingTable, publish: AttemptPublisher
-    ) -> None:
+    def __init__(self, *, stage: StageApp, table: PendingTable, publish: AttemptPublisher) -> None:
         self._stage = stage
         self._table = table
         self._publish = publish

@@ -1,7 +1,5 @@
 """camera.online and camera.offline, from the statuses of cameras."""
 
-from typing import Protocol
-
 import structlog
 
 from common.records.cameras import CameraStatus
@@ -13,22 +11,13 @@ from common.records.webhooks import EventName
 from streams.runtime.app import Event
 from streams.runtime.camera_presence import CameraPresence, apply_status
 from streams.runtime.guard import Guard
+from streams.runtime.tables import DurableTable
 from streams.webhooks.events.fan_out import DeliveryPublisher, camera_deliveries
 from streams.webhooks.events.subscription_cache import SubscriptionCache
 
 log = structlog.get_logger()
 
 _CAMERA_KNOWN_WITHIN_SECONDS = 3.0
-
-
-class PresenceTable(Protocol):
-    """Encoded :class:`~streams.runtime.camera_presence.CameraPresence` by camera."""
-
-    def get(self, key: bytes, /) -> bytes | None:
-        """Return the presence of a camera, None at first."""
-
-    async def put(self, key: bytes, value: bytes | None, /, *, partition: int) -> None:
-        """Write the presence of a camera, None to forget it; returns once Kafka has it."""
 
 
 class CameraWatch:
@@ -38,7 +27,7 @@ class CameraWatch:
         self,
         guard: Guard,
         subscriptions: SubscriptionCache,
-        table: PresenceTable,
+        table: DurableTable,
         publish: DeliveryPublisher,
         *,
         offline_after_ms: int,

@@ -3,7 +3,6 @@
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
 from uuid import UUID
 
 import faust
@@ -56,12 +55,8 @@ _DECRYPTED_ALERTS = 256
 _TOLD_OWNERS = 1_000
 _TOLD_SECONDS = 60.0
 
-
-class DeliveryPublisher(Protocol):
-    """Publishes deliveries."""
-
-    async def __call__(self, deliveries: Sequence[Delivery]) -> None:
-        """Publish them; returns once Kafka has all."""
+DeliveryPublisher = Callable[[Sequence[Delivery]], Awaitable[None]]
+"""Publishes deliveries; returns once Kafka has all."""
 
 
 def delivery_publisher(topic: faust.TopicT) -> DeliveryPublisher:

@@ -83,7 +83,7 @@ async def client(broker: _Broker) -> AsyncIterator[_Client]:
 
 async def test_a_worker_that_is_no_member_produces_nothing(client: _Client) -> None:
     membership = SimpleNamespace(member_seconds=0.0)
-    send_as_member_only(client, membership)
+    send_as_member_only(client, lambda: membership.member_seconds)
     with pytest.raises(NotAMemberError) as raised:
         await client.send(1, _PRODUCE)
     assert not raised.value.retriable
@@ -96,7 +96,7 @@ async def test_what_is_on_its_way_when_a_worker_is_no_member_any_more_is_thrown_
     client: _Client, broker: _Broker
 ) -> None:
     membership = SimpleNamespace(member_seconds=0.02)
-    send_as_member_only(client, membership)
+    send_as_member_only(client, lambda: membership.member_seconds)
     produced = asyncio.create_task(client.send(1, _PRODUCE))
     # Word of the group comes, and later no more.
     await asyncio.sleep(0.1)
@@ -110,7 +110,7 @@ async def test_what_is_on_its_way_when_a_worker_is_no_member_any_more_is_thrown_
 
 
 async def test_a_member_hears_what_became_of_what_it_produced(client: _Client) -> None:
-    send_as_member_only(client, SimpleNamespace(member_seconds=5.0))
+    send_as_member_only(client, lambda: 5.0)
     client.answer.set_result("taken")
     assert await client.send(1, _PRODUCE) == "taken"
     client.answer = asyncio.Future()

@@ -12,7 +12,8 @@ from common.records.frames import FrameReference
 from common.records.topics import FRAMES
 from common.settings import KafkaSettings
 from deploy.local.ports import free_ports
-from streams.recognition.reading.frame_store import FrameFetcher
+from streams.recognition.frame_store import FrameCache, FrameLog, FrameStore
+from streams.recognition.metrics import RecognitionMetrics
 from tests.integration.streams.stages import Feeder
 
 pytestmark = pytest.mark.integration
@@ -27,19 +28,23 @@ def silent_server() -> Iterator[int]:
         yield server.getsockname()[1]
 
 
-def _fetcher(port: int) -> FrameFetcher:
+def _store(settings: KafkaSettings) -> FrameStore:
+    return FrameStore(FrameCache(0), FrameLog(settings), RecognitionMetrics())
+
+
+def _store_at(port: int) -> FrameStore:
     address = f"127.0.0.1:{port}"
-    return FrameFetcher(KafkaSettings.model_validate({"kafka_bootstrap_servers": address}))
+    return _store(KafkaSettings.model_validate({"kafka_bootstrap_servers": address}))
 
 
 async def test_a_frame_is_fetched_from_its_place(kafka_topics: KafkaSettings) -> None:
     feeder = Feeder(kafka_topics, FRAMES)
     feeder.send(b"a frame", key=b"camera")
     feeder.close()
-    fetcher = FrameFetcher(kafka_topics)
+    store = _store(kafka_topics)
     partitions = range(kafka_topics.kafka_partitions)
     places = [FrameReference(partition=number, offset=0) for number in partitions]
-    assert sorted(filter(None, [await fetcher.fetch(place) for place in places])) == [b"a frame"]
+    assert sorted(filter(None, [await store.jpeg(place) for place in places])) == [b"a frame"]
 
 
 async def test_without_kafka_a_fetch_fails_at_once_and_leaves_no_thread() -> None:
@@ -47,7 +52,7 @@ async def test_without_kafka_a_fetch_fails_at_once_and_leaves_no_thread() -> Non
     threads, began = threading.active_count(), time.monotonic()
     for _ in range(3):
         with pytest.raises(TransientError):
-            _fetcher(port)._fetch(_FIRST)
+            await _store_at(port).jpeg(_FIRST)
     assert time.monotonic() - began < 5
     assert threading.active_count() == threads
 
@@ -55,5 +60,5 @@ async def test_without_kafka_a_fetch_fails_at_once_and_leaves_no_thread() -> Non
 async def test_a_frozen_kafka_holds_a_fetch_for_seconds(silent_server: int) -> None:
     began = time.monotonic()
     with pytest.raises(TransientError):
-        await _fetcher(silent_server).fetch(_FIRST)
+        await _store_at(silent_server).jpeg(_FIRST)
     assert time.monotonic() - began < 15

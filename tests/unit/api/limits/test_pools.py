@@ -129,7 +129,6 @@ POOLS: Sequence[Pool] = (
     # No caller: the operator's broker and commands, models at the start.
     Pool("streams/mqtt/broker.py", "Semaphore", "the broker", "one installation"),
     Pool("streams/mqtt/broker.py", "Semaphore", "the broker, after it reconnects", "likewise"),
-    Pool("streams/mqtt/picture_store.py", "ThreadPoolExecutor", "the broker", "one installation"),
     Pool("recognition/engine.py", "ThreadPoolExecutor", "the start", "nobody else"),
     Pool("recognition/models/runtime.py", "ThreadPoolExecutor", "the start", "nobody else"),
     # The event loop's own threads, which take no turns: no caller of the API can fill them.
@@ -146,15 +145,13 @@ POOLS: Sequence[Pool] = (
     Pool("streams/alerts/state.py", "to_thread", "a timer", "one for each partition"),
     Pool("streams/mqtt/broker.py", "to_thread", "the start", "nobody else"),
     Pool("streams/mqtt/broker.py", "to_thread", "the end of the process", "nobody else"),
-    Pool("streams/recognition/reading/frame_pieces.py", "to_thread", "frames", "owner's share"),
-    Pool("streams/recognition/reading/frame_pieces.py", "to_thread", "the end", "nobody else"),
-    Pool("streams/recognition/reading/frame_store.py", "to_thread", "frames", "owner's share"),
+    Pool("streams/recognition/frame_store.py", "to_thread", "frames", "owner's share"),
+    Pool("streams/recognition/frame_store.py", "to_thread", "the end", "nobody else"),
     Pool("streams/recognition/tracking/pending_images.py", "to_thread", "passes", "owner's share"),
     Pool("streams/runtime/alert_book.py", "to_thread", "the end of the process", "nobody else"),
     Pool("streams/runtime/app.py", "to_thread", "the start", "nobody else"),
     # Calls in the executors above.
     Pool("common/urls/resolver.py", "run_in_executor", "attempts", "turns before it"),
-    Pool("streams/mqtt/picture_store.py", "run_in_executor", "the broker", "one installation"),
     *(Pool("streams/recognition/tracking/images.py", "run_in_executor", "passes", "owner's share"),)
     * 2,
     Pool("streams/webhooks/apprise/sender.py", "run_in_executor", "attempts", "turns before it"),

@@ -1,6 +1,7 @@
 """Matching, cooldowns and forgetting with made-up dependencies."""
 
 import asyncio
+from typing import cast
 
 import msgspec
 import pytest
@@ -14,6 +15,7 @@ from common.records.recognitions import Recognition
 from streams.alerts.matching import Published, read_recognition
 from streams.alerts.rules import RuleStore
 from streams.alerts.state import ArrivedCandidate, Expiry, expired
+from streams.runtime.tables import DurableTable
 from tests.records import alert, recognition
 from tests.unit.streams.alerts.world import START_MS, World
 
@@ -174,7 +176,7 @@ def test_what_is_over_is_forgotten_and_then_what_is_too_much() -> None:
 
 
 async def test_a_sweep_waits_for_its_time(world: World) -> None:
-    forgetting = Expiry(world, world.metrics, limit=10)
+    forgetting = Expiry(cast(DurableTable, world), world.metrics, limit=10)
     world.table = {b"3|a": _kept(5), b"4|a": _kept(5)}
     await forgetting.sweep([3], 6)
     assert list(world.table) == [b"4|a"]
@@ -186,7 +188,7 @@ async def test_a_sweep_waits_for_its_time(world: World) -> None:
 
 
 async def test_a_sweep_that_has_more_to_do_goes_on(world: World) -> None:
-    forgetting = Expiry(world, world.metrics, limit=10)
+    forgetting = Expiry(cast(DurableTable, world), world.metrics, limit=10)
     world.table = {b"3|%d" % number: _kept(5) for number in range(1_500)}
     await forgetting.sweep([3], 6)
     assert len(world.table) == 500

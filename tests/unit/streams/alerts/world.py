@@ -1,6 +1,7 @@
 """Made-up dependencies of the alerts stage."""
 
 from collections.abc import Iterable
+from typing import cast
 
 from prometheus_client import CollectorRegistry
 
@@ -10,6 +11,7 @@ from streams.alerts.decisions import CandidateHandler
 from streams.alerts.matching import RuleMatcher
 from streams.alerts.metrics import AlertMetrics
 from streams.alerts.rules import RuleStore
+from streams.runtime.tables import DurableTable
 
 START_MS = 1_795_000_000_000
 
@@ -27,7 +29,11 @@ class World:
         self.candidates: list[AlertCandidate] = []
         self.triggers: list[AlertTrigger] = []
         self.cooldowns = CandidateHandler(
-            self, self.publish_triggers, self.metrics, late_ms=60_000, now_ms=lambda: self.now_ms
+            cast(DurableTable, self),
+            self.publish_triggers,
+            self.metrics,
+            late_ms=60_000,
+            now_ms=lambda: self.now_ms,
         )
 
     def get(self, key: bytes, /) -> bytes | None:

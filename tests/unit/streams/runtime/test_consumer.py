@@ -12,13 +12,17 @@ from faust.transport.drivers import aiokafka as driver
 from faust.types import TP, ConsumerMessage
 
 from common.errors import TransientError
+from common.records.codec import encode
+from common.records.frames import FrameGap, OpenGap
 from common.records.topics import RECOGNITIONS
 from streams.runtime import consumer as consumer_module
 from streams.runtime.app import StageApp, build_app, raw_topic
 from streams.runtime.consumer import StageConsumer
+from streams.runtime.gaps import GapRule, Gaps
 from streams.runtime.progress import Position
 from streams.runtime.sending import OutgoingMessage, try_to_send
 from streams.runtime.settings import StreamSettings
+from streams.runtime.tables import DurableTable
 
 _TP = TP("things", 0)
 
@@ -295,23 +299,19 @@ async def test_a_start_behind_what_retention_took_is_committed(
     assert consumer._filter_committable_offsets([_TP]) == {_TP: 140}
 
 
-class _OneGap:
-    """A gap from record 90 to 110."""
-
-    def end_at(self, tp: TP, offset: int) -> int | None:
-        return 110 if 90 <= offset < 110 else None
-
-    def next_begin(self, tp: TP, offset: int) -> int | None:
-        return 90 if offset < 90 else None
-
-    async def opens(self, tp: TP, offset: int, written_ms: int) -> bool:
-        return False
+def _leave_gap(app: StageApp) -> None:
+    """Give the stage a gap from record 90 to 110."""
+    gap = FrameGap(begin=90, end=110, end_ms=0)
+    kept = encode(OpenGap(partition=_TP.partition, gap=gap, next_offset=90, next_ms=0))
+    gaps = Gaps(DurableTable(SimpleNamespace(data={b"gap": kept})))
+    gaps.restore({_TP.partition})
+    app.gaps = GapRule(app, gaps, _TP.topic, after_ms=20_000, now_ms=lambda: 0)
 
 
 async def test_a_gap_that_ends_past_a_log_that_lost_its_end_is_passed_as_far_as_the_log_goes(
     consumer: StageConsumer, broker: _Broker, app: StageApp
 ) -> None:
-    app.gaps = _OneGap()
+    _leave_gap(app)
     broker.committed, broker.end = 90, 100
     await consumer.perform_seek()
     broker.sought.clear()
@@ -325,7 +325,7 @@ async def test_a_gap_that_ends_past_a_log_that_lost_its_end_is_passed_as_far_as_
 async def test_a_gap_is_not_passed_where_a_rebalance_has_sought_meanwhile(
     consumer: StageConsumer, broker: _Broker, app: StageApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    app.gaps = _OneGap()
+    _leave_gap(app)
     broker.committed, broker.end = 90, 120
     await consumer.perform_seek()
 

@@ -24,12 +24,13 @@ from recognition.workers.pool import (
     ImageReadings,
     RecognizerBusyError,
     RecognizerCrashedError,
+    RecognizerPool,
     RecognizerTimeoutError,
 )
+from streams.recognition.frame_store import FrameCache, FrameRecord
 from streams.recognition.metrics import RecognitionMetrics
-from streams.recognition.reading.agent import POISON_FRAME, FrameRecord, ReadingAgent
+from streams.recognition.reading.agent import POISON_FRAME, ReadingAgent
 from streams.recognition.reading.fair_share import FairShare
-from streams.recognition.reading.frame_store import FrameCache
 from streams.recognition.reading.late_pace import LatePace
 from streams.recognition.reading.ordered_worker import Turn
 from streams.recognition.tracking.state import TrackerState
@@ -42,7 +43,7 @@ VIEW = b"brightness and detail"
 REFERENCE = FrameReference(partition=2, offset=40)
 
 
-class ScriptedPool:
+class ScriptedPool(RecognizerPool):
     """Answers with readings or raises, one entry for each call."""
 
     def __init__(self, *answers: tuple[PlateReading, ...] | Exception) -> None:
@@ -57,6 +58,7 @@ class ScriptedPool:
         *,
         min_plate_width_px: int = 0,
         look: Look = NOTHING_KNOWN,
+        timeout_seconds: float | None = None,
         wait_seconds: float | None = None,
     ) -> ImageReadings:
         self.asked.append((data, min_plate_width_px))

@@ -1,8 +1,10 @@
 """Gaps are read in the time that fresh frames leave, and nothing of them is lost in silence."""
 
 import asyncio
+from typing import cast
 from uuid import UUID
 
+import faust
 import pytest
 from faust.types import TP
 from prometheus_client import CollectorRegistry
@@ -20,12 +22,19 @@ from common.records.frames import (
 from common.records.recognitions import FrameReadings
 from recognition.look import NOTHING_KNOWN
 from recognition.workers.pool import ImageReadings
+from streams.recognition.frame_store import FrameLog, FramePiece, FrameRecord
 from streams.recognition.metrics import RecognitionMetrics
-from streams.recognition.reading.agent import POISON_FRAME, FrameLook, FrameRecord, PoisonFrameError
-from streams.recognition.reading.frame_pieces import FramePiece, StoredRecord
-from streams.recognition.reading.gaps import GapKeeper
+from streams.recognition.reading.agent import (
+    POISON_FRAME,
+    FrameLook,
+    PoisonFrameError,
+    ReadingAgent,
+)
 from streams.recognition.reading.late_lane import LateLane
 from streams.recognition.reading.look_plan import LookPlan
+from streams.runtime.app import StageApp, StageMetrics
+from streams.runtime.gaps import Gaps
+from streams.runtime.tables import DurableTable
 from tests.unit.streams.recognition.builders import reading
 
 PARTITION = 3
@@ -46,11 +55,11 @@ class World:
         self.now_ms = BEGIN_MS + 300_000
         self.committed: int | None = end
         self.table: dict[bytes, bytes] = {}
-        self.keeper = GapKeeper(self)
+        self.gaps = Gaps(cast(DurableTable, self))
         place = FrameGap(begin=begin, end=end, end_ms=BEGIN_MS + end * EVERY_MS)
         gap = OpenGap(partition=PARTITION, gap=place, next_offset=begin, next_ms=BEGIN_MS)
         self.table[b"a"] = encode(gap)
-        self.keeper.restore({PARTITION})
+        self.gaps.restore({PARTITION})
         self.partitions = frozenset({PARTITION})
         self.published: list[FrameReadings] = []
         self.rejected: list[tuple[int, str]] = []
@@ -59,10 +68,10 @@ class World:
         self.with_plates: range = range(0)
         self.broken: dict[int, bytes] = {}
         self.poison: set[int] = set()
-        self.gone: list[tuple[TP, int]] = []
+        self.metrics = StageMetrics()
         self.leave_at: int | None = None
         self.registry = CollectorRegistry()
-        self.metrics = RecognitionMetrics(self.registry)
+        self.lane_metrics = RecognitionMetrics(self.registry)
 
     def items(self) -> list[tuple[bytes, bytes]]:
         return list(self.table.items())
@@ -80,14 +89,25 @@ class World:
         assert tp == TP("frames", PARTITION)
         return self.committed
 
-    async def fetch(self, partition: int, offset: int) -> FramePiece:
+    def own_partitions(self, topic: object) -> frozenset[int]:
+        return self.partitions
+
+    def get_topic_name(self) -> str:
+        return "frames"
+
+    def gone(self) -> float | None:
+        labels = {"topic": "frames", "partition": str(PARTITION)}
+        name = "platestream_stream_messages_gone_total"
+        return self.metrics.registry.get_sample_value(name, labels)
+
+    async def read(self, partition: int, offset: int) -> FramePiece:
         begin = max(offset, self.first)
         found = [self.record(n) for n in range(begin, min(begin + PIECE, self.end))]
         return FramePiece(tuple(found), self.first, self.end)
 
     async def close(self) -> None: ...
 
-    def record(self, offset: int) -> StoredRecord:
+    def record(self, offset: int) -> FrameRecord:
         meta = FrameMeta(
             kind=FrameKind.FRAME,
             camera_id=CAMERA,
@@ -97,10 +117,13 @@ class World:
         )
         header = self.broken.get(offset, encode(meta))
         place = FrameReference(partition=PARTITION, offset=offset)
-        frame = FrameRecord(
-            key=b"camera", value=b"jpeg", headers={FRAME_META_HEADER: header}, reference=place
+        return FrameRecord(
+            key=b"camera",
+            value=b"jpeg",
+            headers={FRAME_META_HEADER: header},
+            reference=place,
+            written_ms=meta.captured_ms,
         )
-        return StoredRecord(frame, meta.captured_ms)
 
     async def look(
         self, record: FrameRecord, meta: FrameMeta, plan: LookPlan, kept_as: bytes
@@ -110,7 +133,7 @@ class World:
         self.looked.append(offset)
         self.kept_as.add(kept_as)
         if offset == self.leave_at:
-            self.keeper.restore({PARTITION})
+            self.gaps.restore({PARTITION})
         if offset in self.poison:
             return FrameLook(poison=PoisonFrameError("nobody survives it", code=POISON_FRAME))
         plates = (reading("AB123CD"),) if offset in self.with_plates else ()
@@ -127,17 +150,15 @@ class World:
 
     def lane(self) -> LateLane:
         return LateLane(
-            stage=self,
-            topic="frames",
-            keeper=self.keeper,
-            own_partitions=lambda: self.partitions,
-            source=self,
-            reading=self,
+            app=cast(StageApp, self),
+            topic=cast(faust.TopicT, self),
+            gaps=self.gaps,
+            frames=cast(FrameLog, self),
+            reading=cast(ReadingAgent, self),
             publish=self.publish,
             reject=self.reject,
             has_room=lambda: True,
-            metrics=self.metrics,
-            count_gone=lambda tp, count: self.gone.append((tp, count)),
+            metrics=self.lane_metrics,
             past_end_ms=PAST_END_MS,
             now_ms=lambda: self.now_ms,
         )
@@ -161,7 +182,7 @@ async def test_a_gap_is_published_late_in_its_order_and_closed_behind_its_end() 
     (end,) = [r for r in world.published if r.kind is FrameKind.GAP_END]
     assert end is world.published[-1]
     assert (end.frame.partition, end.gaps[0].end) == (PARTITION, 50)
-    assert not list(world.keeper.book)
+    assert not world.gaps.all()
     assert world.kept_as == {b"late/3/50/camera"}
 
 
@@ -191,12 +212,12 @@ async def test_what_retention_took_is_counted() -> None:
     world = World()
     world.first = 30
     await world.read_all()
-    assert world.gone == [(TP("frames", PARTITION), 20)]
+    assert world.gone() == 20
     assert world.offsets[0] == 30
     later = World()
     later.first = later.end = 1_000
     await later.read_all()
-    assert later.gone == [(TP("frames", PARTITION), 40)]
+    assert later.gone() == 40
     assert [r.kind for r in later.published] == [FrameKind.GAP_END]
 
 
@@ -204,10 +225,10 @@ async def test_at_the_end_of_the_log_it_waits_for_what_may_come() -> None:
     world = World(until=50)
     world.now_ms = BEGIN_MS + 50 * EVERY_MS + PAST_END_MS
     await world.read_all()
-    assert list(world.keeper.book)
+    assert world.gaps.all()
     world.now_ms += 1
     await world.read_all()
-    assert not list(world.keeper.book)
+    assert not world.gaps.all()
 
 
 async def test_a_piece_that_is_cut_off_is_read_again() -> None:
@@ -215,7 +236,7 @@ async def test_a_piece_that_is_cut_off_is_read_again() -> None:
     world.leave_at = 14
     with pytest.raises(Exception, match="the partitions move"):
         await world.read_all()
-    assert [g.next_offset for g in world.keeper.book] == [10]
+    assert [g.next_offset for g in world.gaps.all()] == [10]
     world.leave_at = None
     await world.read_all()
     assert set(world.offsets) == set(range(10, 71))
@@ -248,7 +269,7 @@ async def test_while_kafka_is_away_nothing_is_noted() -> None:
     lane._publish = fail
     with pytest.raises(TransientError):
         await lane.read_piece()
-    assert [g.next_offset for g in world.keeper.book] == [10]
+    assert [g.next_offset for g in world.gaps.all()] == [10]
 
 
 async def test_what_is_left_is_shown_by_partition() -> None:
@@ -278,7 +299,7 @@ async def test_what_is_left_is_shown_while_fresh_frames_keep_all_readers_busy() 
     def gap_left(partition: int, *, frames: int, age_ms: int) -> None:
         shown.append(age_ms)
 
-    world.metrics.gap_left = gap_left  # type: ignore[method-assign]
+    world.lane_metrics.gap_left = gap_left  # type: ignore[method-assign]
     await lane.read_piece()
     assert shown == [301_000, 302_000, 303_000]
 
@@ -288,10 +309,10 @@ async def test_what_retention_took_is_counted_once_however_often_a_piece_is_cut_
     world.first, world.leave_at = 30, 34
     with pytest.raises(Exception, match="the partitions move"):
         await world.read_all()
-    assert not world.gone
+    assert world.gone() is None
     world.leave_at = None
     await world.read_all()
-    assert world.gone == [(TP("frames", PARTITION), 20)]
+    assert world.gone() == 20
 
 
 @pytest.mark.parametrize("until", [11, 10], ids=["a piece", "the end"])
@@ -302,7 +323,7 @@ async def test_nothing_is_noted_once_the_partitions_moved(until: int) -> None:
 
     async def publish_and_move(key: bytes, record: FrameReadings) -> None:
         await publish(key, record)
-        world.keeper.restore({PARTITION + 1})
+        world.gaps.restore({PARTITION + 1})
 
     lane._publish = publish_and_move
     before = dict(world.table)
@@ -310,23 +331,23 @@ async def test_nothing_is_noted_once_the_partitions_moved(until: int) -> None:
         await lane.read_piece()
     assert len(world.published) == 1
     assert dict(world.table) == {key: before[key] for key in world.table}
-    assert not list(world.keeper.book)
+    assert not world.gaps.all()
 
 
 async def test_where_the_log_lost_its_end_a_gap_is_read_again_from_there() -> None:
     world = World()
     lane = world.lane()
     await lane.read_piece()
-    assert [g.next_offset for g in world.keeper.book] == [26]
+    assert [g.next_offset for g in world.gaps.all()] == [26]
     for committed, expected in ((5, 10), (None, 10)):
         world.committed = committed
         assert not await world.lane().read_piece()
-        assert [g.next_offset for g in world.keeper.book] == [expected]
+        assert [g.next_offset for g in world.gaps.all()] == [expected]
     world.committed = 50
     await lane.read_piece()
     world.committed = 20
     assert not await world.lane().read_piece()
-    assert [g.next_offset for g in world.keeper.book] == [20]
+    assert [g.next_offset for g in world.gaps.all()] == [20]
 
 
 async def test_the_lane_goes_on_whatever_fails_once() -> None:
@@ -346,5 +367,5 @@ async def test_the_lane_goes_on_whatever_fails_once() -> None:
     world.close = close  # type: ignore[method-assign]
     running = asyncio.create_task(lane.run())
     await asyncio.wait_for(is_idle.wait(), 20)
-    assert not list(world.keeper.book)
+    assert not world.gaps.all()
     running.cancel()

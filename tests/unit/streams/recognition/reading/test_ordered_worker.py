@@ -11,11 +11,11 @@ from common.records.frames import FRAME_META_HEADER, FrameKind, FrameMeta
 from common.records.recognitions import FrameReadings, PlateReading
 from common.retry import RetryPolicy
 from recognition.look import NOTHING_KNOWN, Look
-from recognition.workers.pool import ImageReadings
+from recognition.workers.pool import ImageReadings, RecognizerPool
+from streams.recognition.frame_store import FrameCache
 from streams.recognition.metrics import RecognitionMetrics
 from streams.recognition.reading.agent import ReadingAgent
 from streams.recognition.reading.fair_share import FairShare
-from streams.recognition.reading.frame_store import FrameCache
 from streams.recognition.reading.late_pace import LatePace
 from streams.recognition.reading.ordered_worker import OrderedFrameWorker, OrderedTaskPool, Turn
 from streams.runtime.app import Event
@@ -69,8 +69,10 @@ class Topic:
         return set(plates_of(passes))
 
 
-class Pool:
+class Pool(RecognizerPool):
     """Reads what :data:`PLATES` says."""
+
+    def __init__(self) -> None: ...
 
     async def read_image(
         self,
@@ -78,6 +80,7 @@ class Pool:
         *,
         min_plate_width_px: int = 0,
         look: Look = NOTHING_KNOWN,
+        timeout_seconds: float | None = None,
         wait_seconds: float | None = None,
     ) -> ImageReadings:
         found: tuple[PlateReading, ...] = PLATES[int(data)]

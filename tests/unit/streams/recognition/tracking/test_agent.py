@@ -13,12 +13,14 @@ from common.records.frames import FrameKind, FrameReference
 from common.records.ids import uuid_unix_ms
 from common.records.object_keys import crop_key, photo_key
 from common.records.recognitions import PassOutcome, Recognition, RecognitionSource
+from streams.recognition.frame_store import FrameStore
 from streams.recognition.metrics import RecognitionMetrics
 from streams.recognition.tracking.agent import TrackingAgent
 from streams.recognition.tracking.counting import CameraCounter, CountMarks
 from streams.recognition.tracking.passes import TrackingRules
 from streams.recognition.tracking.pending_images import ImageKeeper, named
 from streams.recognition.tracking.state_store import TrackerStateStore
+from streams.runtime.tables import DurableTable
 from tests.unit.streams.recognition.builders import (
     CAMERA,
     OWNER,
@@ -110,7 +112,7 @@ class World:
             raise TransientError(f"{what} is unavailable")
 
 
-class MarkTable:
+class MarkTable(DurableTable):
     """The table of marks."""
 
     def __init__(self, world: World) -> None:
@@ -141,8 +143,8 @@ def tracking(world: World) -> TrackingAgent:
 
 def tracking_of(world: World, rules: TrackingRules) -> TrackingAgent:
     return TrackingAgent(
-        states=TrackerStateStore(world),
-        frames=world,
+        states=TrackerStateStore(cast(DurableTable, world)),
+        frames=cast(FrameStore, world),
         images=cast(ImageKeeper, world),
         publish=world.publish,
         publish_outcome=world.publish_outcome,

@@ -16,8 +16,8 @@ from common.records.codec import encode
 from common.records.counts import CaptureCounts
 from common.records.frames import FrameGap, FrameKind, FrameReference
 from common.records.recognitions import FrameReadings
-from streams.recognition.late_key import late_key
-from streams.recognition.reading.frame_store import FrameCache
+from streams.recognition.frame_store import FrameCache
+from streams.recognition.tracking.state_store import late_key
 from tests.unit.streams.recognition.builders import (
     RULES,
     START_MS,

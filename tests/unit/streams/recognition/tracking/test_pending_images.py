@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterator
+from typing import cast
 
 import msgspec
 import pytest
@@ -13,7 +14,10 @@ from common.records.object_keys import STORED_WITHIN_MS, crop_key, photo_key
 from common.records.recognitions import Recognition
 from streams.recognition.metrics import RecognitionMetrics
 from streams.recognition.tracking import pending_images
+from streams.recognition.tracking.images import RecognitionImageStore
 from streams.recognition.tracking.pending_images import ImageKeeper, keys_of
+from streams.runtime.app import StageApp
+from streams.runtime.tables import DurableTable
 from tests.records import OWNER, recognition
 from tests.unit.streams.recognition.builders import jpeg_image
 
@@ -44,15 +48,6 @@ class World:
         self.fetched += 1
         return self.frames.get(frame)
 
-    def get(self, key: bytes, /) -> bytes | None:
-        return self.table.get(key)
-
-    def items(self) -> list[tuple[bytes, bytes]]:
-        return list(self.table.items())
-
-    def forget(self, key: bytes, /) -> None:
-        del self.table[key]
-
     async def publish_lost(self, key: bytes, record: Recognition) -> None:
         self._need_kafka()
         assert key == str(record.camera_id).encode()
@@ -79,7 +74,7 @@ class World:
             raise TransientError("S3 is away")
 
 
-class Store:
+class Store(RecognitionImageStore):
     """The world's S3."""
 
     def __init__(self, world: World) -> None:
@@ -98,12 +93,20 @@ class Store:
         return await self.world.has(key)
 
 
-class Table:
+class Table(DurableTable):
     """The world's table."""
 
     def __init__(self, world: World) -> None:
         self.world = world
-        self.get, self.items, self.forget = world.get, world.items, world.forget
+
+    def get(self, key: bytes, /) -> bytes | None:
+        return self.world.table.get(key)
+
+    def items(self) -> list[tuple[bytes, bytes]]:
+        return list(self.world.table.items())
+
+    def forget(self, key: bytes, /) -> None:
+        del self.world.table[key]
 
     async def put(self, key: bytes, value: bytes | None, /, *, partition: int) -> None:
         self.world._need_kafka()
@@ -127,7 +130,7 @@ def short_pauses(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def keeper_of(world: World) -> ImageKeeper:
     return ImageKeeper(
-        stage=world,
+        app=cast(StageApp, world),
         table=Table(world),
         fetch=world.fetch,
         store=Store(world),

@@ -103,7 +103,7 @@ class Bench:
             "pauses_seconds": (5, 30),
         }
         self.dispatcher = Dispatcher(
-            stage=self.app,
+            stage=self.app.as_app(),
             table=self.table,
             publish=self.publish,
             send=self.send,

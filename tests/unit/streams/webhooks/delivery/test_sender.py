@@ -12,7 +12,7 @@ from common.records.owners import OwnerConfig
 from common.records.webhooks import PREVIOUS_SIGNATURE_HEADER
 from common.timestamps import now_ms
 from streams.runtime.alert_book import AlertBook
-from streams.webhooks.delivery.http_sender import SignedRequest
+from streams.webhooks.delivery.http_sender import HttpSender, SignedRequest
 from streams.webhooks.delivery.schedule import AttemptDecision, SendKind, SendResult, attempt_record
 from streams.webhooks.delivery.sender import DeliverySender
 from streams.webhooks.events.fan_out import trigger_deliveries
@@ -23,7 +23,7 @@ from tests.unit.streams.webhooks.builders import BOX, WEBHOOK, delivery, trigger
 PLANNED, CURRENT, PREVIOUS = "the planned one", "the current one", "the previous one"
 
 
-class Transport:
+class Transport(HttpSender):
     """Remembers what is sent, and answers as a test says."""
 
     def __init__(self, answer: SendResult | None = None) -> None:

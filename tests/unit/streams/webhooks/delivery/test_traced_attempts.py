@@ -18,7 +18,7 @@ from common.records.deliveries import (
 from common.telemetry.tracing import current_trace
 from streams.runtime.alert_book import AlertBook
 from streams.runtime.guard import Guard
-from streams.webhooks.delivery.http_sender import SignedRequest
+from streams.webhooks.delivery.http_sender import HttpSender, SignedRequest
 from streams.webhooks.delivery.job import DeliveryIntake
 from streams.webhooks.delivery.schedule import SendKind, SendResult, log_attempt
 from streams.webhooks.delivery.sender import DeliverySender
@@ -28,7 +28,7 @@ from tests.unit.streams.runtime.fakes import event
 from tests.unit.streams.webhooks.builders import BOX, WEBHOOK, delivery, webhook
 
 
-class Transport:
+class Transport(HttpSender):
     """Takes what is sent, or does not; remembers the trace in which it was."""
 
     def __init__(self, kind: SendKind = SendKind.ACCEPTED) -> None:

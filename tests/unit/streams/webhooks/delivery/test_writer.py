@@ -25,7 +25,9 @@ class _Bench:
         self.table = FakeTable()
         self.published: list[DeliveryAttempt] = []
         self.is_topic_unavailable = False
-        self.writer = OutcomeWriter(stage=self.app, table=self.table, publish=self._publish)
+        self.writer = OutcomeWriter(
+            stage=self.app.as_app(), table=self.table, publish=self._publish
+        )
         self.writer.assign({PARTITION})
 
     async def _publish(self, attempts: Sequence[DeliveryAttempt]) -> list[bool]:

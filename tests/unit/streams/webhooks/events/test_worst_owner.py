@@ -5,6 +5,7 @@ import string
 import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from typing import cast
 
 import msgspec
 import pytest
@@ -19,6 +20,7 @@ from streams.alerts.matching import Published
 from streams.alerts.rules import RuleStore
 from streams.alerts.state import ArrivedCandidate
 from streams.runtime.alert_book import AlertBook
+from streams.runtime.tables import DurableTable
 from streams.webhooks.delivery.schedule import AttemptDecision, SendKind, SendResult, attempt_record
 from streams.webhooks.events.delivery_budget import DeliveryBudget
 from streams.webhooks.events.fan_out import FanOut, FanOutTopics
@@ -73,7 +75,11 @@ async def test_a_recognition_of_the_worst_owner_takes_little_of_kafka(webhooks: 
     await world.matching(store, early=False).handle([Published(seen, world.now_ms)])
     assert len(world.candidates) == ALERTS
     handler = CandidateHandler(
-        world, world.publish_triggers, world.metrics, late_ms=1_000, now_ms=lambda: world.now_ms
+        cast(DurableTable, world),
+        world.publish_triggers,
+        world.metrics,
+        late_ms=1_000,
+        now_ms=lambda: world.now_ms,
     )
     await handler.handle([ArrivedCandidate(0, candidate) for candidate in world.candidates])
 

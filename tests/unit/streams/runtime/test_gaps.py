@@ -3,7 +3,7 @@
 from collections import deque
 from itertools import pairwise
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from faust.types import TP
@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from common.errors import TransientError
 from common.records.codec import encode
 from common.records.frames import FrameGap, OpenGap
-from streams.recognition.reading.gaps import FreshFirst, GapBook, GapKeeper
-from streams.runtime.gaps import GapPassage
+from streams.runtime.app import StageApp
+from streams.runtime.gaps import GapPassage, GapRule, Gaps
 from streams.runtime.progress import PartitionProgress
+from streams.runtime.tables import DurableTable
 
 FRAMES = TP("frames", 3)
 EVERY_MS = 1_000
@@ -64,20 +65,19 @@ class Worker:
 
     def __init__(self, world: World) -> None:
         self.world = world
-        self.keeper = GapKeeper(world)
-        self.keeper.restore({FRAMES.partition})
-        rule = FreshFirst(
-            topic=FRAMES.topic,
-            places=world,
-            keeper=self.keeper,
+        self.gaps = Gaps(cast(DurableTable, world))
+        self.gaps.restore({FRAMES.partition})
+        self.rule = GapRule(
+            cast(StageApp, world),
+            self.gaps,
+            FRAMES.topic,
             after_ms=AFTER_MS,
             now_ms=lambda: world.now_ms + world.clock_is_ahead_ms,
         )
         self.progress = PartitionProgress()
         self.progress.rewind(world.committed)
-        self.passage = GapPassage(
-            SimpleNamespace(gaps=rule, rebalancing=False), {FRAMES: self.progress}
-        )
+        app = SimpleNamespace(gaps=self.rule, rebalancing=False)
+        self.passage = GapPassage(cast(StageApp, app), {FRAMES: self.progress})
         self.delivered: deque[int] = deque()
 
     async def fetch(self, count: int) -> None:
@@ -87,7 +87,7 @@ class Worker:
         found: list[Any] = [
             SimpleNamespace(offset=n, timestamp=n * EVERY_MS) for n in range(begin, end)
         ]
-        left, _ = await self.passage.deliverable({FRAMES: found}, {FRAMES})
+        left, _ = await self.passage.deliverable({FRAMES: found})
         for record in left.get(FRAMES, []):
             self.progress.delivered(record.offset)
             self.delivered.append(record.offset)
@@ -95,7 +95,7 @@ class Worker:
     def read(self, count: int) -> None:
         for _ in range(min(count, len(self.delivered))):
             offset = self.delivered.popleft()
-            assert self.keeper.book.at(FRAMES.partition, offset) is None
+            assert self.gaps.at(FRAMES.partition, offset) is None
             self.world.fresh.append(offset)
             self.progress.done(offset)
 
@@ -104,7 +104,7 @@ class Worker:
         self.world.committed = max(self.world.committed, offset or 0)
 
     async def read_late(self, count: int) -> None:
-        for gap in self.keeper.book.firsts():
+        for gap in self.gaps.firsts():
             if self.world.committed < gap.gap.end:
                 continue
             # All that was before it is out.
@@ -112,9 +112,9 @@ class Worker:
             end = min(gap.next_offset + count, gap.gap.end)
             self.world.late += range(gap.next_offset, end)
             if end == gap.gap.end:
-                await self.keeper.close(gap)
+                await self.gaps.close(gap)
             else:
-                await self.keeper.note(
+                await self.gaps.note(
                     OpenGap(
                         partition=gap.partition,
                         gap=gap.gap,
@@ -133,9 +133,9 @@ ACTIONS = st.lists(
 )
 
 
-def require_order(book: GapBook) -> None:
+def require_order(open_gaps: Gaps) -> None:
     """Each gap ends before the next one begins, and no later than that by time."""
-    gaps = [each.gap for each in book]
+    gaps = [each.gap for each in open_gaps.all()]
     for one, two in pairwise(gaps):
         assert one.end <= two.begin
         assert one.is_covered_by(two)
@@ -178,7 +178,7 @@ async def test_each_frame_is_read_by_one_lane(actions: list[tuple[str, int]]) ->
         except TransientError:
             continue
         finally:
-            require_order(worker.keeper.book)
+            require_order(worker.gaps)
     every = set(range(world.now_ms // EVERY_MS))
     assert {*world.fresh, *world.late} == every
     assert set(world.fresh) & set(world.late) <= again
@@ -190,9 +190,9 @@ async def test_after_an_outage_it_goes_on_with_the_newest_frames() -> None:
     world.now_ms = 300_500
     worker = Worker(world)
     await worker.fetch(10)
-    (gap,) = worker.keeper.book
+    (gap,) = worker.gaps.all()
     assert gap.gap == FrameGap(begin=0, end=299, end_ms=298_500)
-    assert (gap.left, gap.next_ms, worker.keeper.oldest_age_ms(world.now_ms)) == (299, 0, 300_500)
+    assert (gap.left, gap.next_ms, worker.gaps.oldest_age_ms(world.now_ms)) == (299, 0, 300_500)
     await worker.fetch(10)
     assert list(worker.delivered) == [299]
     # What is left for later is committed at once where nothing before it is under way.
@@ -210,7 +210,7 @@ async def test_a_gap_in_front_of_another_ends_where_that_begins_by_time_too() ->
     world.now_ms = 100_500
     worker = Worker(world)
     await worker.fetch(10)
-    first, second = worker.keeper.book
+    first, second = worker.gaps.all()
     assert first.gap == FrameGap(begin=0, end=10, end_ms=10_000)
     assert second.gap == FrameGap(begin=10, end=59, end_ms=58_500)
 
@@ -234,8 +234,7 @@ async def test_newer_records_before_one_that_looks_old_are_of_a_host_with_anothe
         looks.append(unix_ms)
         return newer
 
-    rule = Worker(world).passage._app.gaps
-    assert rule is not None
+    rule = Worker(world).rule
     world.offset_since = offset_since  # type: ignore[method-assign]
     for _ in range(2):
         assert not await rule.opens(FRAMES, 10, 270_000)
@@ -245,19 +244,19 @@ async def test_newer_records_before_one_that_looks_old_are_of_a_host_with_anothe
 
 async def test_what_is_written_while_partitions_move_is_not_in_the_next_book() -> None:
     world = World()
-    keeper = GapKeeper(world)
+    gaps = Gaps(cast(DurableTable, world))
     place = FrameGap(begin=1, end=5, end_ms=7)
     gap = OpenGap(partition=FRAMES.partition, gap=place, next_offset=2, next_ms=0)
     put = world.put
 
     async def move(key: bytes, value: bytes | None, /, *, partition: int) -> None:
         await put(key, value, partition=partition)
-        keeper.restore({FRAMES.partition + 1})
+        gaps.restore({FRAMES.partition + 1})
 
     world.put = move  # type: ignore[method-assign]
-    await keeper.note(gap)
-    assert not list(keeper.book)
-    assert not keeper.has_gaps.is_set()
+    await gaps.note(gap)
+    assert not gaps.all()
+    assert not gaps.has_any.is_set()
 
 
 async def test_records_before_a_gap_that_a_fetch_leaves_out_are_fetched_again() -> None:
@@ -268,17 +267,18 @@ async def test_records_before_a_gap_that_a_fetch_leaves_out_are_fetched_again() 
     worker.progress.rewind(-5)
     stale: list[Any] = [SimpleNamespace(offset=3, timestamp=0)]
     for expected in (-5, 3):
-        assert await worker.passage.deliverable({FRAMES: stale}, {FRAMES}) == ({}, {FRAMES})
+        assert await worker.passage.deliverable({FRAMES: stale}) == ({}, {FRAMES})
         assert worker.progress.expected_offset == expected
 
 
-@pytest.mark.parametrize("topic", ["readings", "frames"])
-async def test_a_partition_of_another_topic_has_no_gaps(topic: str) -> None:
+async def test_a_partition_of_another_topic_has_no_gaps() -> None:
     world = World()
     world.now_ms = 300_000
-    gaps = Worker(world).passage._app.gaps
-    assert gaps is not None
-    assert await gaps.opens(TP(topic, 3), 0, 0) is (topic == "frames")
+    passage, readings = Worker(world).passage, TP("readings", FRAMES.partition)
+    old: list[Any] = [SimpleNamespace(offset=0, timestamp=0)]
+    assert await passage.deliverable({readings: old}) == ({readings: old}, set())
+    assert await passage.deliverable({FRAMES: old}) == ({}, {FRAMES})
+    assert passage.ends([readings]) == {}
 
 
 def test_gaps_of_partitions_that_are_others_now_are_forgotten() -> None:
@@ -287,11 +287,11 @@ def test_gaps_of_partitions_that_are_others_now_are_forgotten() -> None:
     for partition in (3, 4):
         kept = OpenGap(partition=partition, gap=gap, next_offset=2, next_ms=0)
         world.table[b"%d" % partition] = encode(kept)
-    keeper = GapKeeper(world)
-    keeper.restore({4})
-    assert [g.partition for g in keeper.book] == [4]
+    gaps = Gaps(cast(DurableTable, world))
+    gaps.restore({4})
+    assert [g.partition for g in gaps.all()] == [4]
     assert list(world.table) == [b"4"]
-    assert keeper.has_gaps.is_set()
+    assert gaps.has_any.is_set()
 
 
 def test_the_oldest_gap_comes_first_and_the_later_ones_of_its_partition_with_it() -> None:
@@ -300,10 +300,13 @@ def test_the_oldest_gap_comes_first_and_the_later_ones_of_its_partition_with_it(
         return OpenGap(partition=partition, gap=place, next_offset=begin, next_ms=next_ms)
 
     early, late, other = gap(1, 0, 500), gap(1, 50, 900), gap(2, 7, 100)
-    book = GapBook([late, other, early])
-    assert book.firsts() == [other, early]
-    assert book.since(early) == (early.gap, late.gap)
-    assert book.before(1, 59) == (early.gap,)
-    assert book.before(1, 60) == (early.gap, late.gap)
-    assert (book.next_gap(1, 10), book.next_gap(1, 50)) == (late, None)
-    assert (book.at(1, 9), book.at(1, 10)) == (early.gap, None)
+    world = World()
+    world.table = {b"%d" % n: encode(each) for n, each in enumerate((late, other, early))}
+    gaps = Gaps(cast(DurableTable, world))
+    gaps.restore({1, 2})
+    assert gaps.firsts() == [other, early]
+    assert gaps.since(early) == (early.gap, late.gap)
+    assert gaps.before(1, 59) == (early.gap,)
+    assert gaps.before(1, 60) == (early.gap, late.gap)
+    assert (gaps.after(1, 10), gaps.after(1, 50)) == (late, None)
+    assert (gaps.at(1, 9), gaps.at(1, 10)) == (early.gap, None)

@@ -1,5 +1,5 @@
 from common.records.frames import FrameReference
-from streams.recognition.reading.frame_store import FrameCache
+from streams.recognition.frame_store import FrameCache
 
 CAR = b"camera"
 

@@ -1,0 +1,234 @@
+"""The frames of passes: a cache in memory, and the frames topic behind it."""
+
+import asyncio
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from common.errors import MisconfiguredError, TransientError
+from common.kafka.clients import (
+    ConsumerRecord,
+    KafkaConsumer,
+    KafkaError,
+    TopicPartition,
+    open_consumer,
+    topic_name,
+)
+from common.records.frames import FrameReference
+from common.records.topics import FRAMES
+from common.settings import KafkaSettings
+from streams.recognition.metrics import FetchOutcome, RecognitionMetrics
+
+_TIMEOUT_MS = 10_000
+_POLL_MS = 500
+_POLLED_RECORDS = 16
+# Tracking waits for a frame, and a rebalance for tracking; the stage tries again by itself.
+_BOOTSTRAP_MS = 5_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class FrameRecord:
+    """A record of the frames topic as Kafka has it, written then (Unix ms, UTC)."""
+
+    key: bytes
+    value: bytes
+    headers: dict[str, bytes]
+    reference: FrameReference
+    written_ms: int = 0
+
+
+@dataclass(frozen=True)
+class FramePiece:
+    """Some records of a partition in order, from an offset on.
+
+    ``first`` is the first offset that Kafka still has, ``end`` that of the next record to come.
+    """
+
+    records: tuple[FrameRecord, ...]
+    first: int
+    end: int
+
+
+class FrameCache:
+    """JPEG files of cameras by reference; the oldest goes first when the memory is used up."""
+
+    def __init__(self, limit_bytes: int) -> None:
+        """``limit_bytes`` is the maximum kept; 0 keeps nothing."""
+        self._limit_bytes = limit_bytes
+        # Not of cachetools: its caches do not say what goes, which each camera's set must know.
+        self._frames: OrderedDict[FrameReference, bytes] = OrderedDict()
+        self._camera_of: dict[FrameReference, bytes] = {}
+        self._of_camera: dict[bytes, set[FrameReference]] = {}
+        self._size_bytes = 0
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes kept."""
+        return self._size_bytes
+
+    def put(self, camera: bytes, reference: FrameReference, jpeg: bytes) -> None:
+        """Keep a frame."""
+        self._drop(reference)
+        self._frames[reference] = jpeg
+        self._camera_of[reference] = camera
+        self._of_camera.setdefault(camera, set()).add(reference)
+        self._size_bytes += len(jpeg)
+        while self._size_bytes > self._limit_bytes:
+            self._drop(next(iter(self._frames)))
+
+    def get(self, reference: FrameReference) -> bytes | None:
+        """Return a frame, or None where it is not kept (any more)."""
+        return self._frames.get(reference)
+
+    def keep_only(
+        self, camera: bytes, needed: Collection[FrameReference], up_to: FrameReference
+    ) -> None:
+        """Drop a camera's frames that are not needed, up to and including one place."""
+        for reference in list(self._of_camera.get(camera, ())):
+            is_past = reference.partition == up_to.partition and reference.offset <= up_to.offset
+            if is_past and reference not in needed:
+                self._drop(reference)
+
+    def _drop(self, reference: FrameReference) -> None:
+        jpeg = self._frames.pop(reference, None)
+        if jpeg is None:
+            return
+        self._size_bytes -= len(jpeg)
+        camera = self._camera_of.pop(reference)
+        self._of_camera[camera].discard(reference)
+        if not self._of_camera[camera]:
+            del self._of_camera[camera]
+
+
+class FrameLog:
+    """Reads the frames topic by offset. Blocking work runs in a thread, one read at a time."""
+
+    def __init__(self, settings: KafkaSettings) -> None:
+        """Connects at the first read."""
+        self._settings = settings
+        self._topic = topic_name(settings, FRAMES)
+        self._consumer: KafkaConsumer | None = None
+        self._lock = threading.Lock()
+        self._position: tuple[int, int] | None = None
+
+    async def read(self, partition: int, offset: int) -> FramePiece:
+        """Return the records from an offset on, or from the first one there is; few, or none yet.
+
+        Raises:
+            TransientError: Kafka does not answer.
+        """
+        return await asyncio.to_thread(self._read, partition, offset)
+
+    async def close(self) -> None:
+        """Disconnect, until the next read."""
+        await asyncio.to_thread(self._close)
+
+    def _read(self, partition: int, offset: int) -> FramePiece:
+        with self._lock:
+            try:
+                return self._piece(partition, offset)
+            except (KafkaError, MisconfiguredError) as error:
+                self._drop()
+                # No fault of the frames', whichever it is.
+                raise TransientError(f"frames cannot be read again: {error!r}") from error
+
+    def _piece(self, partition: int, offset: int) -> FramePiece:
+        consumer = self._opened()
+        place = TopicPartition(self._topic, partition)
+        if self._position != (partition, offset):
+            consumer.assign([place])
+        first = consumer.beginning_offsets([place], _TIMEOUT_MS)[place]
+        end = consumer.end_offsets([place], _TIMEOUT_MS)[place]
+        begin = max(offset, first)
+        if begin >= end:
+            return FramePiece((), first, end)
+        if self._position != (partition, begin):
+            consumer.seek(place, begin)
+        records = self._polled(consumer, place, begin)
+        self._position = (partition, records[-1].reference.offset + 1 if records else begin)
+        return FramePiece(records, first, end)
+
+    def _polled(
+        self, consumer: KafkaConsumer, place: TopicPartition, begin: int
+    ) -> tuple[FrameRecord, ...]:
+        deadline = time.monotonic() + _TIMEOUT_MS / 1000
+        while time.monotonic() < deadline:
+            found = consumer.poll(_POLL_MS).get(place, [])
+            # A record from before is one of a position that a reset has moved.
+            if records := tuple(_record(place, r) for r in found if r.offset >= begin):
+                return records
+        return ()
+
+    def _opened(self) -> KafkaConsumer:
+        if self._consumer is None:
+            self._consumer = open_consumer(
+                self._settings,
+                "frame-reader",
+                bootstrap_timeout_ms=_BOOTSTRAP_MS,
+                max_poll_records=_POLLED_RECORDS,
+            )
+            self._position = None
+        return self._consumer
+
+    def _close(self) -> None:
+        with self._lock:
+            self._drop()
+
+    def _drop(self) -> None:
+        consumer, self._consumer = self._consumer, None
+        if consumer is not None:
+            consumer.close()
+
+
+def _record(place: TopicPartition, record: ConsumerRecord) -> FrameRecord:
+    return FrameRecord(
+        key=record.key or b"",
+        value=record.value or b"",
+        headers=dict(record.headers),
+        reference=FrameReference(partition=place.partition, offset=record.offset),
+        written_ms=record.timestamp,
+    )
+
+
+class FrameStore:
+    """The frames that this worker can still get."""
+
+    def __init__(self, cache: FrameCache, log: FrameLog, metrics: RecognitionMetrics) -> None:
+        self._cache = cache
+        self._log = log
+        self._metrics = metrics
+
+    async def jpeg(self, reference: FrameReference) -> bytes | None:
+        """Return the frame, or None where it is gone for good.
+
+        Raises:
+            TransientError: Kafka does not answer.
+        """
+        cached = self._cache.get(reference)
+        if cached is not None:
+            return cached
+        fetched = await self._fetch(reference)
+        self._metrics.frame_fetched(FetchOutcome.GONE if fetched is None else FetchOutcome.FOUND)
+        return fetched
+
+    def keep_only(
+        self, camera: bytes, needed: Collection[FrameReference], up_to: FrameReference
+    ) -> None:
+        """Drop a camera's frames that are not needed, up to and including one place."""
+        self._cache.keep_only(camera, needed, up_to)
+
+    async def _fetch(self, reference: FrameReference) -> bytes | None:
+        offset = reference.offset
+        try:
+            piece = await self._log.read(reference.partition, offset)
+        finally:
+            # Fetches are rare: the frame fell out of the cache, or the worker is new.
+            await self._log.close()
+        if not piece.first <= offset < piece.end:
+            return None
+        if not piece.records:
+            raise TransientError("a frame cannot be fetched again: Kafka does not answer")
+        found = piece.records[0]
+        return found.value if found.reference.offset == offset else None
