@@ -1,4 +1,4 @@
-"""Parts of the demo's road clip, with the passes that are in them, and reports held against these."""
+"""Parts of the demo road clip, the passes in them, and reports compared with these passes."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator

@@ -14,7 +14,7 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from opentelemetry.trace import SpanKind
 
 from common.networks import parse_networks
-from common.telemetry.tracing import trace_of, traced
+from common.telemetry.tracing import traced
 from common.urls.outbound import OutboundRules
 from streams.webhooks.delivery.http_sender import HttpSender, SignedRequest
 from streams.webhooks.delivery.schedule import SendKind, SendResult
@@ -313,7 +313,7 @@ async def test_in_a_trace_the_receiver_gets_it() -> None:
     traced_request, other = receiver.received
     outer, post = tracer.spans
 
-    assert (post.name, post.kind, post.parent) == ("POST", SpanKind.CLIENT, trace_of(outer))
+    assert (post.name, post.kind, post.parent) == ("POST", SpanKind.CLIENT, outer.context)
     assert traced_request.headers["traceparent"] == post.context.traceparent
     assert post.attributes == {
         "http.request.method": "POST",
