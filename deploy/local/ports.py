@@ -4,7 +4,7 @@ import random
 import socket
 from collections.abc import Iterable
 
-from deploy.local.processes import listeners
+from deploy.local.processes import listener
 from deploy.local.servers.base import PortUse
 
 # Below the range of outgoing connections (ip_local_port_range), so that none of those takes a port
@@ -18,7 +18,7 @@ _CHOICE = random.SystemRandom()
 def busy_ports(uses: Iterable[PortUse]) -> tuple[str, ...]:
     """Return, for each port that something else listens on, a sentence that helps to free it."""
     return tuple(
-        f"port {use.port} is in use by {holder(use.port)}; stop that, or set {use.setting}"
+        f"port {use.port} is in use by {listener(use.port)}; stop that, or set {use.setting}"
         for use in uses
         if not is_free(use.port)
     )
@@ -34,11 +34,6 @@ def is_free(port: int) -> bool:
         except OSError:
             return False
         return True
-
-
-def holder(port: int) -> str:
-    """Return what listens on the port, as far as this user may know."""
-    return next(listeners(port), "a process of another user")
 
 
 def free_ports(count: int) -> tuple[int, ...]:

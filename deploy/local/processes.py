@@ -1,8 +1,5 @@
 """The operating system's processes. The only module of the stack with psutil."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import psutil
 
 _MIB = 1024 * 1024
@@ -30,30 +27,17 @@ def wait_for_end(pid: int, *, seconds: float) -> bool:
     return True
 
 
-def parents_at(folder: Path) -> dict[int, int]:
-    """Return the processes whose working folder this is, each with its parent's id."""
-    found = psutil.process_iter(["cwd", "ppid"])
-    at = str(folder.resolve())
-    return {process.pid: process.info["ppid"] for process in found if process.info["cwd"] == at}
-
-
-def listeners(port: int) -> Iterator[str]:
-    """Yield pid and command of what listens on a TCP port, as far as this user may know."""
+def listener(port: int) -> str:
+    """Return what listens on a TCP port, as far as this user may know."""
     try:
-        connections = psutil.net_connections("tcp")
-    except psutil.AccessDenied:
-        return
-    for connection in connections:
-        listens = connection.status == psutil.CONN_LISTEN and connection.laddr.port == port
-        if listens and connection.pid is not None:
-            yield _described(connection.pid)
-
-
-def _described(pid: int) -> str:
-    try:
-        return f"process {pid} ({' '.join(psutil.Process(pid).cmdline())[:100]})"
+        for connection in psutil.net_connections("tcp"):
+            listens = connection.status == psutil.CONN_LISTEN and connection.laddr.port == port
+            if listens and connection.pid is not None:
+                command = " ".join(psutil.Process(connection.pid).cmdline())
+                return f"process {connection.pid} ({command[:100]})"
     except psutil.Error:
-        return f"process {pid}"
+        pass
+    return "another process"
 
 
 def _family(pid: int) -> list[psutil.Process]:

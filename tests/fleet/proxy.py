@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from deploy.local.servers.base import NotReadyError, PortUse, Program, check_port, tied
+from deploy.local.servers.base import NotReadyError, PortUse, Program, Server, check_port, tied
 
 _GLOBAL = """
 defaults
@@ -39,13 +39,11 @@ backend apis
 
 
 @dataclass(frozen=True, kw_only=True)
-class Proxy:
+class Proxy(Server):
     """HAProxy. ``address`` is this machine's on the network, where ``passed_on`` are the ports of
     servers on 127.0.0.1; ``apis`` are the addresses of the APIs, by name.
     """
 
-    directory: Path
-    port: int
     address: str
     apis: Mapping[str, str]
     passed_on: tuple[int, ...]
@@ -58,7 +56,7 @@ class Proxy:
     def prepare(self) -> None:
         """Write the configuration."""
         assert shutil.which("haproxy"), "no HAProxy: apt-get install haproxy"
-        self.directory.mkdir(parents=True, exist_ok=True)
+        super().prepare()
         self._configuration.write_text("".join((_GLOBAL, self._api(), *self._listeners())))
 
     def program(self) -> Program:
@@ -77,9 +75,6 @@ class Proxy:
         if not self._configuration.exists():
             raise NotReadyError("not prepared")
         check_port(self.port)
-
-    def initialise(self) -> None:
-        """Have nothing to make."""
 
     @property
     def _configuration(self) -> Path:

@@ -15,7 +15,7 @@ import pytest
 from paho.mqtt.enums import CallbackAPIVersion
 
 from deploy.local.ports import free_ports
-from deploy.local.servers.base import PortUse, Program, check_port, tied
+from deploy.local.servers.base import Program, Server, check_port, tied
 from tests.services.process import ServerProcess
 
 USER, PASSWORD = "platestream", "for-tests-only"
@@ -24,7 +24,7 @@ _SYSTEM_FOLDERS = "/usr/sbin:/usr/local/sbin"
 
 
 @dataclass(frozen=True, kw_only=True)
-class MosquittoServer:
+class MosquittoServer(Server):
     """A broker that asks for a password; what it retains is in memory only.
 
     ``certificate``: a file with certificate and key (PEM) with which it speaks TLS. ``rules``: what
@@ -32,20 +32,14 @@ class MosquittoServer:
     ``max_packet_bytes``: of the largest packet that it takes.
     """
 
-    directory: Path
-    port: int
     certificate: Path | None = None
     rules: tuple[str, ...] = ()
     max_packet_bytes: int | None = None
     name: str = "mosquitto"
 
-    def ports(self) -> tuple[PortUse, ...]:
-        """Return the one port."""
-        return (PortUse(self.port, "none"),)
-
     def prepare(self) -> None:
         """Write its configuration and passwords."""
-        self.directory.mkdir(parents=True, exist_ok=True)
+        super().prepare()
         passwords = self.directory / "passwords"
         passwords.unlink(missing_ok=True)
         passwords.touch(mode=0o600)
@@ -69,9 +63,6 @@ class MosquittoServer:
             NotReadyError: nobody listens.
         """
         check_port(self.port)
-
-    def initialise(self) -> None:
-        """Have nothing to make."""
 
     def _configuration(self) -> str:
         lines = [

@@ -10,32 +10,22 @@ import httpx
 import pytest
 
 from deploy.local.ports import free_ports
-from deploy.local.servers.base import NotReadyError, PortUse, Program, check_port, tied
+from deploy.local.servers.base import NotReadyError, Program, Server, check_port, tied
 from tests.services.process import ServerProcess
 
 CLIENT = {"oidc_client_id": "platestream", "oidc_client_secret": "not+secret:at all"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class OidcServer:
+class OidcServer(Server):
     """A provider in memory, for any client."""
 
-    directory: Path
-    port: int
     name: str = "oidc"
 
     @property
     def issuer(self) -> str:
         """Its address, by which it names itself."""
         return f"http://127.0.0.1:{self.port}"
-
-    def ports(self) -> tuple[PortUse, ...]:
-        """Return the one port."""
-        return (PortUse(self.port, "none"),)
-
-    def prepare(self) -> None:
-        """Make its folder."""
-        self.directory.mkdir(parents=True, exist_ok=True)
 
     def program(self) -> Program:
         """Return the server's process."""
@@ -53,9 +43,6 @@ class OidcServer:
             httpx.get(f"{self.issuer}/.well-known/openid-configuration").raise_for_status()
         except httpx.HTTPError as error:
             raise NotReadyError("no description") from error
-
-    def initialise(self) -> None:
-        """Have nothing to make."""
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
+import psutil
 import psycopg
 import pytest
 from psycopg import sql
@@ -17,11 +18,21 @@ from deploy.local.servers.base import Program
 from deploy.local.servers.postgres import PostgresServer
 from tests.services.addresses import GivenServers
 from tests.services.process import ServerProcess
+from tests.waiting import wait_until
 
 
 @dataclass(frozen=True, kw_only=True)
 class _UnsyncedPostgres(PostgresServer):
     """PostgreSQL without fsync: data survives a killed server, but not a lost machine."""
+
+    def prepare(self) -> None:
+        super().prepare()
+        # The children of a killed server end soon, and none starts before. (A supervisor retries.)
+        wait_until("no process of a killed server", self._is_free, 20, poll_seconds=0.05)
+
+    def _is_free(self) -> bool:
+        data = str(self.directory.resolve() / "data")
+        return all(process.info["cwd"] != data for process in psutil.process_iter(["cwd"]))
 
     def program(self) -> Program:
         program = super().program()

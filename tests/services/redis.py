@@ -11,7 +11,7 @@ from pydantic import SecretStr
 
 from common.settings import load_settings
 from deploy.local.ports import free_ports
-from deploy.local.servers.base import NotReadyError, PortUse, Program, check_port, tied
+from deploy.local.servers.base import NotReadyError, Program, Server, check_port, tied
 from tests.services.addresses import GivenServers
 from tests.services.process import ServerProcess
 
@@ -22,11 +22,9 @@ _NAMES = ("valkey-server", "redis-server", "redis-check-rdb")
 
 
 @dataclass(frozen=True, kw_only=True)
-class RedisServer:
+class RedisServer(Server):
     """A store in memory that keeps nothing."""
 
-    directory: Path
-    port: int
     name: str = "redis"
 
     @property
@@ -34,13 +32,9 @@ class RedisServer:
         """What clients connect to."""
         return f"redis://:{_PASSWORD}@127.0.0.1:{self.port}/0"
 
-    def ports(self) -> tuple[PortUse, ...]:
-        """Return the one port."""
-        return (PortUse(self.port, "none"),)
-
     def prepare(self) -> None:
         """Make its folder, and in it the program under its name."""
-        self.directory.mkdir(parents=True, exist_ok=True)
+        super().prepare()
         found = next((path for name in _NAMES if (path := shutil.which(name))), None)
         assert found is not None, "no Redis-compatible server: apt-get install redis-tools"
         program = self.directory / "redis-server"
@@ -73,9 +67,6 @@ class RedisServer:
         check_port(self.port)
         if _answer(self.port, "PING") != b"+PONG\r\n":
             raise NotReadyError("no PONG")
-
-    def initialise(self) -> None:
-        """Have nothing to make."""
 
 
 def _answer(port: int, *words: str) -> bytes:

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from signal import Signals
-from typing import Protocol
 
 from common.environment import bare_environment, own_environment, settings_within
 from common.settings import Fragment
@@ -54,21 +53,26 @@ class PortUse:
     setting: str
 
 
-class Server(Protocol):
-    """A server of the local stack. Its data stands in one directory that nobody else touches."""
+@dataclass(frozen=True, kw_only=True)
+class Server:
+    """A server of the local stack. Nothing else uses the files in its directory."""
 
-    @property
-    def name(self) -> str:
-        """Short name, also of its log file."""
+    directory: Path
+    port: int
+    name: str
+    """Short name, also of its log file."""
 
     def ports(self) -> tuple[PortUse, ...]:
         """Return every port that it listens on."""
+        return (PortUse(self.port, f"PLATESTREAM_{self.name.upper()}_PORT"),)
 
     def prepare(self) -> None:
-        """Make what it needs before its first start. Done once; cut off, it starts over."""
+        """Create what it needs before its first start. Safe to repeat after an interruption."""
+        self.directory.mkdir(parents=True, exist_ok=True)
 
     def program(self) -> Program:
-        """Return what starts it."""
+        """Return its process."""
+        raise NotImplementedError
 
     def check(self) -> None:
         """Ask it something that only a working server answers.
@@ -76,9 +80,10 @@ class Server(Protocol):
         Raises:
             NotReadyError: it does not answer as it should.
         """
+        raise NotImplementedError
 
     def initialise(self) -> None:
-        """Make inside the running server what is missing: a database, a bucket."""
+        """Create inside the running server what is missing: a database, a bucket."""
 
 
 def tied(*command: str, last_signal: Signals = Signals.SIGTERM) -> tuple[str, ...]:

@@ -1,20 +1,17 @@
 """ClickHouse: the engine as a library behind our own HTTP server (``deploy.clickhouse``)."""
 
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import urllib3
 
 from deploy.clickhouse.settings import ClickHouseServerSettings
-from deploy.local.servers.base import NotReadyError, PortUse, Program, check_port, python_module
+from deploy.local.servers.base import NotReadyError, Program, Server, check_port, python_module
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClickHouseServer:
+class ClickHouseServer(Server):
     """The embedded search database."""
 
-    directory: Path
-    port: int
     password: str = field(repr=False)
     user: str = "platestream"
     analyst: str = "analyst"
@@ -25,14 +22,6 @@ class ClickHouseServer:
     def url(self) -> str:
         """The address for clients."""
         return f"http://127.0.0.1:{self.port}"
-
-    def ports(self) -> tuple[PortUse, ...]:
-        """Return the one port."""
-        return (PortUse(self.port, "PLATESTREAM_CLICKHOUSE_PORT"),)
-
-    def prepare(self) -> None:
-        """Nothing: the server makes its own folder."""
-        self.directory.mkdir(parents=True, exist_ok=True)
 
     def program(self) -> Program:
         """Return the server's process."""
@@ -65,6 +54,3 @@ class ClickHouseServer:
             raise NotReadyError(f"/ping: {error}") from error
         if answer.status != 200:
             raise NotReadyError(f"/ping answers {answer.status}")
-
-    def initialise(self) -> None:
-        """Nothing: the schema is made by ``analytics_sql``, on every kind of ClickHouse."""

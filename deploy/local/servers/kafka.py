@@ -17,6 +17,7 @@ from deploy.local.servers.base import (
     NotReadyError,
     PortUse,
     Program,
+    Server,
     check_port,
     java,
 )
@@ -31,11 +32,9 @@ _FORMAT_SECONDS = 300
 
 
 @dataclass(frozen=True, kw_only=True)
-class KafkaServer:
+class KafkaServer(Server):
     """The embedded broker."""
 
-    directory: Path
-    port: int
     controller_port: int
     max_message_bytes: int = 8_388_608
     login: KafkaLogin | None = None
@@ -51,13 +50,13 @@ class KafkaServer:
     def ports(self) -> tuple[PortUse, ...]:
         """Return the broker's and the controller's port."""
         return (
-            PortUse(self.port, "PLATESTREAM_KAFKA_PORT"),
+            *super().ports(),
             PortUse(self.controller_port, "PLATESTREAM_KAFKA_CONTROLLER_PORT"),
         )
 
     def prepare(self) -> None:
         """Write the configuration; format the data folder the first time."""
-        self.directory.mkdir(parents=True, exist_ok=True)
+        super().prepare()
         self._write_properties("server.properties", self._data)
         if not self._data.exists():
             self._format()

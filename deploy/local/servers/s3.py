@@ -10,8 +10,8 @@ from deploy.local.files import JARS, java_property, write_whole
 from deploy.local.servers.base import (
     JAVA_VARIABLES,
     NotReadyError,
-    PortUse,
     Program,
+    Server,
     check_port,
     java,
 )
@@ -25,11 +25,9 @@ _JVM = ("-Xmx192m", "-XX:TieredStopAtLevel=1")
 
 
 @dataclass(frozen=True, kw_only=True)
-class S3Server:
+class S3Server(Server):
     """The embedded object storage."""
 
-    directory: Path
-    port: int
     access_key: str
     secret_key: str = field(repr=False)
     bucket: str = "platestream"
@@ -41,10 +39,6 @@ class S3Server:
     def endpoint(self) -> str:
         """The address for clients."""
         return f"http://127.0.0.1:{self.port}"
-
-    def ports(self) -> tuple[PortUse, ...]:
-        """Return the one port."""
-        return (PortUse(self.port, "PLATESTREAM_S3_PORT"),)
 
     def prepare(self) -> None:
         """Write the configuration and make the data folder."""
