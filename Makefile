@@ -47,7 +47,7 @@ exec: ## Run a command with the stack's settings: make exec COMMAND="platestream
 logs: ## Follow the logs; make logs NAME=api for one process
 	$(STACK) logs $(NAME)
 
-test: ## Format, lint, types and the tests that are not `long`, on real servers that it starts itself
+test: ## Format, lint, types and the tests that are not `long`, on real servers that it starts itself; RECORD=1: record the times
 	$(BOOTSTRAP) test
 	$(PYTHON) -m ruff format --check .
 	$(PYTHON) -m ruff check .
@@ -60,7 +60,7 @@ test-types:
 	$(PYTHON) -m mypy
 
 test-run:
-	$(PYTHON) -m tests.services $(PYTHON) -m pytest $(SIDE_BY_SIDE) --durations=100 --durations-min=2 $(PYTEST)
+	$(PYTHON) -m tests.services $(PYTHON) -m pytest $(SIDE_BY_SIDE) --durations=100 --durations-min=2 $(if $(RECORD),--record-durations) $(PYTEST)
 
 check: ## Format, lint, types and unit tests: a minute, no servers
 	$(BOOTSTRAP) python

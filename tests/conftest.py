@@ -10,7 +10,7 @@ import hypothesis
 import pytest
 import structlog
 
-from tests import languages
+from tests import durations, languages
 from tests.schedule import Schedule
 
 # Warnings are errors, except those that a library causes by itself and nobody here can mend.
@@ -45,6 +45,11 @@ pytest_plugins = [
 ]
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option that records durations."""
+    parser.addoption("--record-durations", action="store_true", help=durations.__doc__)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Add what libraries may warn of."""
     for line in _LIBRARY_WARNINGS:
@@ -58,7 +63,10 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Schedule:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say which examples of the documentation this machine could not run."""
+    """Record durations; say which examples of the documentation this machine could not run."""
+    if terminalreporter.config.getoption("--record-durations"):
+        found = [each for some in terminalreporter.stats.values() for each in some]
+        durations.record(each for each in found if isinstance(each, pytest.TestReport))
     if missing := languages.absent():
         terminalreporter.line(f"examples in docs/ that were NOT run here: {', '.join(missing)}")
 

@@ -1,0 +1,90 @@
+"""The size of the code and the time of its tests. Budgets are lowered, and never raised."""
+
+import ast
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.durations import RECORD
+from tools.scripts.settings_docs import settings_classes
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+
+LINES: Final[Mapping[str, int]] = {
+    "api": 23_500,
+    "streams": 13_000,
+    "common": 7_800,
+    "ingest": 6_200,
+    "recognition": 4_600,
+    "analytics_sql": 3_700,
+    "deploy": 4_200,
+    "tools": 7_000,
+    "tests": 65_000,
+}
+"""Lines of Python in each top-level folder."""
+
+PROTOCOLS: Final = 20
+"""Protocols outside the tests. Each has two implementations, or one and a widely used fake."""
+
+SETTINGS: Final = 120
+
+LONG_MODULE_LINES: Final = 300
+LONG_MODULES: Final = 40
+"""Modules of the service with more lines than that."""
+
+TEST_SECONDS: Final[Mapping[str, int]] = {}
+"""Sum of the tests' durations in a folder, as recorded by ``make test RECORD=1``."""
+
+
+def _modules(room: str) -> list[Path]:
+    return sorted((ROOT / room).rglob("*.py"))
+
+
+@pytest.mark.parametrize("room", LINES)
+def test_a_room_stays_within_its_lines(room: str) -> None:
+    lines = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in _modules(room))
+
+    assert lines <= LINES[room]
+
+
+def _protocols() -> Iterator[str]:
+    for room in LINES.keys() - {"tests"}:
+        for path in _modules(room):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.ClassDef) and "Protocol" in map(ast.unparse, node.bases):
+                    yield f"{path.relative_to(ROOT)}: {node.name}"
+
+
+def test_protocols_are_few() -> None:
+    found = sorted(_protocols())
+
+    assert len(found) <= PROTOCOLS, found
+
+
+def test_settings_are_few() -> None:
+    names = {name for each in settings_classes() for name in each.environment_names()}
+
+    assert len(names) <= SETTINGS
+
+
+def test_long_modules_are_few() -> None:
+    long = {
+        path.relative_to(ROOT).as_posix()
+        for room in LINES.keys() - {"tests", "tools"}
+        for path in _modules(room)
+        if len(path.read_text(encoding="utf-8").splitlines()) > LONG_MODULE_LINES
+    }
+
+    assert len(long) <= LONG_MODULES, sorted(long)
+
+
+def test_tests_stay_within_their_time() -> None:
+    seconds: Counter[str] = Counter()
+    for line in RECORD.read_text(encoding="utf-8").splitlines():
+        folder, took = line.split("\t")
+        seconds[folder] = round(float(took))
+
+    assert {name: took for name, took in seconds.items() if took > TEST_SECONDS.get(name, 0)} == {}
