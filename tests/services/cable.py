@@ -31,6 +31,8 @@ class Cable(RunsForABlock):
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._listening = threading.Event()
         self._over = asyncio.Event()
+        # The event loop has weak references only; without these a task could be collected.
+        self._connections: set[asyncio.Task[None]] = set()
 
     def cut(self) -> None:
         """Pass on nothing from now on, in both directions."""
@@ -46,17 +48,21 @@ class Cable(RunsForABlock):
 
     async def _serve(self) -> None:
         servers = [
-            await asyncio.start_server(self._relay, self.address, port, limit=_LIMIT_BYTES)
+            await asyncio.start_server(self._accept, self.address, port, limit=_LIMIT_BYTES)
             for port in self.ports
         ]
         self._listening.set()
         await self._over.wait()
         for server in servers:
             server.close()
-        connections = asyncio.all_tasks() - {asyncio.current_task()}
-        for connection in connections:
+        for connection in self._connections:
             connection.cancel()
-        await asyncio.gather(*connections, return_exceptions=True)
+        await asyncio.gather(*self._connections, return_exceptions=True)
+
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connection = self._loop.create_task(self._relay(reader, writer))
+        self._connections.add(connection)
+        connection.add_done_callback(self._connections.discard)
 
     async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         port = writer.get_extra_info("sockname")[1]
