@@ -1,8 +1,8 @@
 """What a camera costs, and the time from its last frame of a vehicle to the row.
 
 Command: ``python -m tools.benchmarks.cameras [CLIP ...] [--count 1] [--seconds 95]``. For each clip
-a fresh stack plays it with ``--count`` cameras, each in a loop in real time: ``road`` is the demo
-clip, ``quiet`` its first frame with the noise of a sensor, ``none`` no camera; other names are
+a fresh stack gets it from ``--count`` cameras over HTTP, in a loop in real time: ``road`` is the
+demo clip, ``quiet`` its first frame with the noise of a sensor, ``none`` no camera; other names are
 files. Prints cores a camera and memory of every process (with its children), what ingest and
 recognition counted, the time of each stage from the last frame with a plate to the API's list, and
 for ``road`` which passes of the first time through the clip were recognised.
@@ -13,6 +13,7 @@ import platform
 import time
 import urllib.request
 from collections import Counter
+from contextlib import ExitStack
 from fractions import Fraction
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -26,6 +27,7 @@ import psutil
 from deploy.local.camera import DEMO_CLIP
 from deploy.local.ports import free_ports
 from tools.benchmarks.demo_clip import FRAMES_PER_SECOND, demo_scene
+from tools.benchmarks.http_camera import running_camera
 from tools.benchmarks.stack import (
     BenchmarkStack,
     cpu_seconds,
@@ -137,17 +139,15 @@ def measure(name: str, clip: Path | None, count: int, seconds: float) -> None:
     settings = {
         "INGEST_METRICS_PORT": str(ports[0]),
         "RECOGNITION_METRICS_PORT": str(ports[1]),
-        "CAMERA_FILES_FOLDER": "/",
     }
     print(
         f"\n{name}, {count} cameras, {seconds:g} s, load {psutil.getloadavg()[0]:.1f}", flush=True
     )
-    with running_stack(**settings) as stack, watching(stack) as watch:
-        cameras = [
-            stack.create_camera(clip.resolve().as_uri(), f"{name} {number}")
-            for number in range(count)
-            if clip is not None
-        ]
+    with ExitStack() as exits:
+        stack = exits.enter_context(running_stack(**settings))
+        watch = exits.enter_context(watching(stack))
+        urls = [exits.enter_context(running_camera(clip)) for _ in range(count) if clip is not None]
+        cameras = [stack.create_camera(url, f"{name} {n}") for n, url in enumerate(urls)]
         time.sleep(_WARM_UP_SECONDS)
         print_costs(stack, ports, len(cameras), seconds)
         time.sleep(_END_SECONDS)

@@ -6,6 +6,9 @@ import msgspec
 from deploy.local.camera import DEMO_CLIP, DEMO_TRUTH
 
 FRAMES_PER_SECOND = 25
+CLEAR_PASS = 9
+"""A pass that is alone in view at its end, with a plate that every model reads."""
+
 _BEFORE_THE_END_SECONDS = 0.4
 
 
@@ -28,7 +31,7 @@ def demo_scene() -> DemoScene:
     return msgspec.json.decode(DEMO_TRUTH.read_bytes(), type=DemoScene)
 
 
-def demo_frame(number: int = 0) -> bytes:
+def demo_frame(number: int = CLEAR_PASS) -> bytes:
     """Return a frame of the pass of this number as JPEG, 1920 x 1080 px."""
     at_seconds = demo_scene().passes[number].last_visible_s - _BEFORE_THE_END_SECONDS
     capture = cv2.VideoCapture(str(DEMO_CLIP))

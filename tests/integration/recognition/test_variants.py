@@ -33,8 +33,8 @@ _TOO_BUSY = "the processor is too slow or busy to measure its variants in time"
 def photos() -> list[bytes]:
     """Frames of the demo clip, and drawn scenes of several plates and none."""
     return [
-        demo_frame(0),
-        demo_frame(2),
+        demo_frame(),
+        demo_frame(13),
         *(jpeg(car_scene([Parked(plate)])) for plate in PLATES),
         jpeg(car_scene([Parked(PLATES[0], 400), Parked(PLATES[1], 900)])),
         jpeg(car_scene()),
