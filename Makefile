@@ -219,10 +219,6 @@ release: $(if $(shell command -v go),$(CHART_TOOLS)/stamp) ## Make all that a re
 lock: ## Make the lock files anew from pyproject.toml
 	$(PYTHON) tools/scripts/lock.py
 
-resolutions: ## Say on which Pythons and machines the locked packages can be installed
-	$(BOOTSTRAP) python
-	$(PYTHON) -m tools.scripts.resolutions
-
 jar-sums: ## Make the lists of the servers' jars anew (deploy/local/*/jars.sha256), after a change of a pom.xml
 	$(BOOTSTRAP) python
 	$(PYTHON) -m deploy.local.jar_sums write

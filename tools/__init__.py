@@ -1,1 +1,1 @@
-"""What developers run: training, evaluation, benchmarks, scenes. No serving process imports it."""
+"""What developers run: training, benchmarks, scenes, scripts. It is in no package."""

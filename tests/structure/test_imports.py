@@ -1,6 +1,7 @@
 """The rooms and who may look into which (docs/architecture.md)."""
 
 import ast
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS = ("common", "recognition", "analytics_sql", "ingest", "streams", "api", "deploy", "tools")
+CLIENT = ROOT / "clients" / "python"
 MAY_IMPORT: dict[str, frozenset[str]] = {
     "common": frozenset(),
     "recognition": frozenset({"common"}),
@@ -16,7 +18,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "streams": frozenset({"common", "recognition", "analytics_sql"}),
     "api": frozenset({"common", "recognition", "analytics_sql"}),
     "deploy": frozenset(ROOMS) - {"tools"},
-    "tools": frozenset({*ROOMS, "tests"}),
+    "tools": frozenset(ROOMS),
 }
 # The extra `train`, and what such libraries would bring: large, slow to load, AGPL.
 NEVER_WHILE_SERVING = frozenset(
@@ -71,8 +73,20 @@ def _is_tool(path: Path) -> bool:
 def test_a_room_imports_only_what_it_may(room: str) -> None:
     for path in _modules(room):
         allowed = MAY_IMPORT[room] | {room}
-        foreign = {name.split(".")[0] for name in _imports(path)} & set(ROOMS) - allowed
+        foreign = {name.split(".")[0] for name in _imports(path)} & {*ROOMS, "tests"} - allowed
         assert not foreign, f"{path.relative_to(ROOT)} imports {sorted(foreign)}"
+
+
+def test_the_client_imports_nothing_of_the_service() -> None:
+    for path in sorted(CLIENT.rglob("*.py")):
+        foreign = {name.split(".")[0] for name in _imports(path)} & {*ROOMS, "tests"}
+        assert not foreign, f"{path.relative_to(ROOT)} imports {sorted(foreign)}"
+
+
+def test_what_is_served_is_packaged_and_tools_and_tests_are_not() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    packaged = project["tool"]["setuptools"]["packages"]["find"]["include"]
+    assert sorted(packaged) == sorted(f"{room}*" for room in ROOMS if room != "tools")
 
 
 def test_a_stage_never_imports_another_stage() -> None:

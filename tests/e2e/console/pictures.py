@@ -1,6 +1,6 @@
 """Takes the pictures of docs/console.md anew: the account of the console's tests, in Chromium.
 
-python -m tools.scripts.console_pictures
+python -m tests.e2e.console.pictures
 """
 
 import io
@@ -27,7 +27,7 @@ from tests.services.postgres import create_database as create_postgres
 from tests.services.postgres import postgres_process
 from tests.services.s3 import fresh_bucket, s3_process, settings_of
 
-FOLDER = Path(__file__).resolve().parents[2] / "docs" / "images" / "console"
+FOLDER = Path(__file__).resolve().parents[3] / "docs" / "images" / "console"
 _COLOURS = 256
 _WIDE: dict[str, Any] = {"viewport": {"width": 1440, "height": 900}}
 _DARK: dict[str, Any] = {**_WIDE, "color_scheme": "dark"}
