@@ -172,7 +172,7 @@ train-reader: $(TRAINING_READY) ## Train the plate reader; PHOTOS=, START=
 	$$t.cards $(MODELS)/plate-reader.onnx
 
 evaluate: $(TRAINING_READY) ## Fit the confidence and measure both models on photos, with a picture of every miss; PHOTOS=
-	@$(TRAINER); $$t.evaluate --photos $(PHOTOS) --calibrate $(PAIR); $(MISSES)
+	@$(TRAINER); $$t.calibration --photos $(PHOTOS) --reader $(MODELS)/plate-reader.onnx; $(MISSES)
 
 test-training: $(TRAINING_READY) ## Train each model for a moment on drawn pictures
 	$(BOOTSTRAP) python

@@ -1,26 +1,33 @@
 """Fits the confidence of a reader: how often it is right at each mean character probability.
 
-It is fitted on plates that the reader did not learn from. Their boxes are moved as a detector's
-would be.
+``python -m tools.training.calibration --photos DIR --reader FILE.onnx`` fits it on the training
+plates that the reader did not learn from, and writes it into the reader's card. Their boxes are
+moved as a detector's would be. No second reader is asked: the confidence of the first one must hold
+where there is no other.
 """
 
+import argparse
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from recognition.reading.reader import Reader
+from recognition.settings import RecognizerSettings
 from recognition.types import CropText, Detection
 from tools.evaluation.photos import Card
-from tools.training.reader_data import Sample, moved
+from tools.training.cards import read_card, write_card
+from tools.training.reader_data import Sample, load_held_out, moved
 
 Floats = npt.NDArray[np.float64]
 
 KNOTS = (0.0, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.925, 0.95, 0.97, 0.98, 0.99)
 LAST_KNOTS = (0.995, 0.998, 0.999, 1.0)
 EPSILON = 1e-4
+JITTERS = (0.0, 0.03)
 
 
 @dataclass(frozen=True)
@@ -79,12 +86,6 @@ def fit_logistic(
     return tuple(map(float, weights))
 
 
-def apply(card: Card, raw: float) -> float:
-    """What a reader's card makes of a mean character probability; ``raw`` without a table."""
-    table = card.get("calibration")
-    return float(np.interp(raw, table["x"], table["y"])) if table else raw
-
-
 def logit(p: Floats) -> Floats:
     """The log odds of probabilities, those next to 0 and 1 drawn in."""
     p = np.clip(p, EPSILON, 1 - EPSILON)
@@ -122,3 +123,24 @@ def fitted(readings: list[Rated]) -> Curve:
     curve = fit_curve([one.text.mean_probability for one in readings], right)
     print(f"calibration: {len(readings)} readings, right {np.mean(right):.3f}, {curve}")
     return curve
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--photos", type=Path, required=True)
+    parser.add_argument("--reader", type=Path, required=True, help="ONNX with a card beside it")
+    args = parser.parse_args()
+    given = {
+        "recognition_reader_model": args.reader,
+        "recognition_reader_hub_model": None,  # it would come before the file
+        "recognition_second_reader": False,
+    }
+    reader = Reader.load(RecognizerSettings.model_validate(given))
+    samples = load_held_out(args.photos, reader.card.output.slots)
+    curve = fitted([*rated(samples, reader, JITTERS)])
+    write_card(args.reader, read_card(args.reader) | {"calibration": curve.as_card()})
+
+
+if __name__ == "__main__":
+    main()

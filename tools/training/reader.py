@@ -36,7 +36,7 @@ from tools.training.reader_data import (
     encode,
     load_samples,
     more_samples,
-    plain_crops,
+    plain_crop,
     sampling_weights,
 )
 from tools.training.reader_net import load_network, with_alike, write_onnx
@@ -142,8 +142,8 @@ def _draw(slots: int, seed: int, part: int) -> list[Sample]:
     cv2.setNumThreads(1)
     of_brazil = DRAWN_AT_ONCE // BRAZIL_ONE_IN
     seeds = seed + 2 * part
-    all_ = render_samples(1.0, DRAWN_AT_ONCE - of_brazil, slots, seeds).samples
-    return [*all_, *render_samples(1.0, of_brazil, slots, seeds + 1, BRAZIL).samples]
+    all_ = render_samples(DRAWN_AT_ONCE - of_brazil, slots, seeds)
+    return [*all_, *render_samples(of_brazil, slots, seeds + 1, BRAZIL)]
 
 
 def _swap_all(swaps: int, seed: int, samples: list[Sample]) -> list[list[Sample]]:
@@ -175,8 +175,7 @@ def validation_crops(
 ) -> tuple[list[Image], list[Sample]]:
     """The same crops every time, and what they show: each plate once for each of ``VAL_JITTER``."""
     rng = np.random.default_rng(0)
-    views = [shape.margins]
-    crops = [plain_crops(s, views, j, rng)[0] for j in VAL_JITTER for s in samples]
+    crops = [plain_crop(s, shape.margins, j, rng) for j in VAL_JITTER for s in samples]
     return [as_image(cv2.resize(c, shape.size)) for c in crops], samples * len(VAL_JITTER)
 
 

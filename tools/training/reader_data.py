@@ -122,16 +122,12 @@ def sampling_weights(samples: list[Sample]) -> npt.NDArray[np.float64]:
     return np.asarray(weights / weights.sum())
 
 
-def plain_crops(
-    sample: Sample, views: list[tuple[float, float]], jitter: float, rng: np.random.Generator
-) -> list[Image]:
-    """Crops with these margins around a box as a detector would give it.
-
-    The box is moved by ``jitter`` (deviation, share of its size).
-    """
+def plain_crop(
+    sample: Sample, margins: tuple[float, float], jitter: float, rng: np.random.Generator
+) -> Image:
+    """The crop around a box as a detector would give it: its edges moved by ``jitter``."""
     height, width = sample.image.shape[:2]
-    box = moved(sample.box, jitter, rng)
-    return [cut(sample.image, grown(box, *view, width, height)) for view in views]
+    return cut(sample.image, grown(moved(sample.box, jitter, rng), *margins, width, height))
 
 
 def encode(text: str, alphabet: str, pad: str, slots: int) -> npt.NDArray[np.int64]:

@@ -1,7 +1,5 @@
 """Rendered plates as training samples: layouts that the photos lack, and every character."""
 
-from dataclasses import dataclass
-
 import cv2
 import numpy as np
 
@@ -19,28 +17,13 @@ TINTED_SHARE = 0.4
 """Of the plates, those with an uneven ground, as the pictures on American ones make it."""
 
 
-@dataclass(frozen=True)
-class Rendered:
-    """Plates drawn once; ``share``, 0–1, of what the reader sees comes from here."""
-
-    share: float
-    samples: tuple[Sample, ...]
-
-    def draw(self, rng: np.random.Generator) -> Sample:
-        """One of the plates with its surroundings."""
-        return self.samples[int(rng.integers(len(self.samples)))]
-
-
 def render_samples(
-    share: float, count: int, slots: int, seed: int, country: Country | None = None
-) -> Rendered:
-    """``count`` plates of at most ``slots`` characters; none at all where ``share`` is 0.
-
-    They are of ``country``, or of all.
-    """
+    count: int, slots: int, seed: int, country: Country | None = None
+) -> list[Sample]:
+    """``count`` plates of at most ``slots`` characters, of ``country``, or of all."""
     rng = np.random.default_rng(seed)
-    plates = (random_plate(rng, random_layout(rng, country)) for _ in range(count if share else 0))
-    return Rendered(share, tuple(mounted(p, rng) for p in plates if len(p.text) <= slots))
+    plates = (random_plate(rng, random_layout(rng, country)) for _ in range(count))
+    return [mounted(plate, rng) for plate in plates if len(plate.text) <= slots]
 
 
 def mounted(plate: Plate, rng: np.random.Generator) -> Sample:

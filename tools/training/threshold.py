@@ -11,13 +11,13 @@ from pathlib import Path
 
 from recognition.engine import Recognizer
 from recognition.images import decode_image
+from recognition.settings import RecognizerSettings
 from recognition.types import iou
 from tools.evaluation.photos import Photo, load_photos
 from tools.evaluation.run import said_of
 from tools.evaluation.scoring import DETECTED_IOU, Said
 from tools.training.cards import change_cards
 from tools.training.detector_data import kept_back
-from tools.training.evaluate import add_pair_arguments, pair_settings
 from tools.training.labels import Labels, load_labels
 
 THRESHOLDS = (0.03, *(round(0.05 * step, 2) for step in range(1, 14)))
@@ -77,13 +77,27 @@ def try_thresholds(
     return costs
 
 
+def pair_settings(detector: Path, reader: Path) -> RecognizerSettings:
+    """The settings of an engine with a pair of models, without a second reader."""
+    given = {
+        "recognition_detector_model": detector,
+        "recognition_detection_threshold": THRESHOLDS[0],
+        "recognition_reader_model": reader,
+        "recognition_reader_hub_model": None,  # it would come before the file
+        "recognition_second_reader": False,
+    }
+    return RecognizerSettings.model_validate(given)
+
+
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__)
-    add_pair_arguments(parser)
+    parser.add_argument("--photos", type=Path, required=True)
     parser.add_argument("--labels", type=Path, required=True)
+    parser.add_argument("--detector", type=Path, required=True, help="ONNX with a card beside it")
+    parser.add_argument("--reader", type=Path, required=True, help="ONNX with a card beside it")
     args = parser.parse_args()
-    recognizer = Recognizer(pair_settings(args, THRESHOLDS[0]))
+    recognizer = Recognizer(pair_settings(args.detector, args.reader))
     photos = [p for p in load_photos(args.photos, "train") if kept_back(p)]
     costs = try_thresholds(photos, load_labels(args.labels), recognizer)
     for threshold, found in costs.items():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tools.training.calibration import apply, fit_curve, fit_logistic
+from tools.training.calibration import fit_curve, fit_logistic
 
 
 def test_the_fit_finds_how_often_readings_are_right() -> None:
@@ -26,12 +26,6 @@ def test_the_table_rises_and_stays_between_0_and_1() -> None:
 def test_readings_that_are_all_right_do_not_give_certainty() -> None:
     curve = fit_curve([0.9, 0.95, 0.99], [True, True, True])
     assert 0.5 < curve(0.95) < 1.0
-
-
-def test_a_card_without_a_table_leaves_the_value() -> None:
-    assert apply({}, 0.7) == 0.7
-    table = {"calibration": {"x": [0.0, 1.0], "y": [0.0, 0.5]}}
-    assert apply(table, 0.6) == pytest.approx(0.3)
 
 
 def test_a_row_that_counts_three_times_is_as_three_rows() -> None:

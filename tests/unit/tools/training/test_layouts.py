@@ -25,17 +25,13 @@ def test_every_pattern_is_made_of_known_places() -> None:
 
 
 def test_rendered_samples_have_their_texts_boxes_and_only_what_fits() -> None:
-    rendered = render_samples(0.4, 12, SLOTS, seed=1)
-    assert rendered.samples
-    for sample in rendered.samples:
+    rendered = render_samples(12, SLOTS, seed=1)
+    assert rendered
+    for sample in rendered:
         height, width = sample.image.shape[:2]
         assert 0 < sample.box[0] < sample.box[2] < width
         assert 0 < sample.box[1] < sample.box[3] < height
         assert 1 <= len(sample.text) <= SLOTS
-
-
-def test_without_a_share_nothing_is_rendered() -> None:
-    assert render_samples(0.0, 12, SLOTS, seed=1).samples == ()
 
 
 def test_brazils_former_letters_are_drawn_with_all_that_look_like_others() -> None:

@@ -23,7 +23,7 @@ def reader() -> CtcReader:
 
 @pytest.fixture(scope="module")
 def plates() -> list[Sample]:
-    return list(render_samples(1.0, 60, 10, seed=4).samples)
+    return render_samples(60, 10, seed=4)
 
 
 def test_what_is_swapped_is_read_as_it_is_said_to_be(

@@ -1,6 +1,5 @@
-"""The engine that a pair of models is measured with, and a threshold is chosen with."""
+"""The engine that a threshold is chosen with."""
 
-from argparse import Namespace
 from pathlib import Path
 
 import cv2
@@ -10,7 +9,6 @@ import pytest
 from recognition.detection.detector import Detector
 from recognition.engine import Recognizer
 from recognition.reading.reader import Reader
-from recognition.settings import RuntimeName
 from tests.unit.recognition.cards import (
     SaidModel,
     centre_rows,
@@ -20,9 +18,8 @@ from tests.unit.recognition.cards import (
     slots_of,
 )
 from tools.evaluation.photos import Photo, Plate
-from tools.training.evaluate import measure, pair_settings
 from tools.training.labels import Labels
-from tools.training.threshold import THRESHOLDS, Mistakes, try_thresholds
+from tools.training.threshold import THRESHOLDS, Mistakes, pair_settings, try_thresholds
 
 PLATE = (100.0, 100.0, 200.0, 125.0)
 FOUND = (75, 56.25, 50, 12.5, 0.32)
@@ -51,27 +48,13 @@ def recognizer() -> Recognizer:
 
 def test_the_pair_is_served_without_a_second_reader(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PLATESTREAM_RECOGNITION_READER_HUB_MODEL", "another")
-    named = Namespace(
-        detector=Path("d.onnx"), reader=Path("r.onnx"), size=None, runtime=RuntimeName.ONNXRUNTIME
-    )
 
-    settings = pair_settings(named, 0.2)
+    settings = pair_settings(Path("d.onnx"), Path("r.onnx"))
 
     assert (settings.detector_path, settings.reader_path) == (Path("d.onnx"), Path("r.onnx"))
     assert settings.recognition_reader_hub_model is None
     assert not settings.recognition_second_reader
-    assert settings.recognition_runtime is RuntimeName.ONNXRUNTIME
-    assert settings.recognition_detection_threshold == 0.2
-
-
-def test_figures_and_predictions_are_of_all_that_is_read(
-    photo: Photo, recognizer: Recognizer, tmp_path: Path
-) -> None:
-    figures = measure([photo], recognizer, tmp_path / "said.jsonl")
-
-    assert (figures["photos"], figures["detected"], figures["exact"]) == (1, 1.0, 1.0)
-    assert figures["cpu_ms_a_photo"] >= 0
-    assert '"text": "AB123"' in (tmp_path / "said.jsonl").read_text()
+    assert settings.recognition_detection_threshold == THRESHOLDS[0]
 
 
 def test_a_threshold_above_its_score_misses_a_plate(photo: Photo, recognizer: Recognizer) -> None:
