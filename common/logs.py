@@ -1,41 +1,25 @@
 """Logs: an event name that never changes, plus fields."""
 
 import logging
+import math
 import re
 import sys
 import time
 from collections.abc import Callable, Collection
-from enum import StrEnum
 from threading import Lock
-from types import TracebackType
-from typing import Final, NamedTuple, Protocol
+from typing import Final
 
 import structlog
 from cachetools import LRUCache
 from opentelemetry.trace import format_span_id, format_trace_id, get_current_span
+
+from common.settings import LogFormat, ProcessSettings
 
 SUPPRESSED = "held_back"
 """Attribute of a record that is let through: how many like it were suppressed before."""
 
 _MAX_KINDS = 512
 _VARYING = re.compile(r"0x[0-9a-fA-F]+|\d+")
-
-
-class _Kind(NamedTuple):
-    """Records that say the same, whatever they say it of."""
-
-    logger: str
-    level: int
-    template: str
-    error: str
-
-
-class _LastWritten:
-    """The time at which a kind was let through last, and the number suppressed since."""
-
-    def __init__(self, at_seconds: float) -> None:
-        self.at_seconds = at_seconds
-        self.suppressed = 0
 
 
 class RepeatLimit(logging.Filter):
@@ -58,32 +42,24 @@ class RepeatLimit(logging.Filter):
         self._exempt = frozenset(exempt)
         self._clock = clock
         self._lock = Lock()
-        self._last_written: LRUCache[_Kind, _LastWritten] = LRUCache(_MAX_KINDS)
+        # When a kind was let through last, and the number suppressed since.
+        self._known: LRUCache[tuple[object, ...], tuple[float, int]] = LRUCache(_MAX_KINDS)
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Return whether the record is to be written; may set :data:`SUPPRESSED` on it."""
         if record.name.partition(".")[0] in self._exempt:
             return True
+        kind = (record.name, record.levelno, _VARYING.sub("#", str(record.msg)), _error(record))
         with self._lock:
-            suppressed = self._let_through(_kind(record))
+            now_seconds = self._clock()
+            at_seconds, suppressed = self._known.get(kind, (-math.inf, 0))
+            if now_seconds - at_seconds < self._seconds:
+                self._known[kind] = at_seconds, suppressed + 1
+                return False
+            self._known[kind] = now_seconds, 0
         if suppressed:
             setattr(record, SUPPRESSED, suppressed)
-        return suppressed is not None
-
-    def _let_through(self, kind: _Kind) -> int | None:
-        """Return how many were suppressed before a record that may go, None: it may not."""
-        now_seconds = self._clock()
-        last = self._last_written.get(kind)
-        if last is not None and now_seconds - last.at_seconds < self._seconds:
-            last.suppressed += 1
-            return None
-        self._last_written[kind] = _LastWritten(now_seconds)
-        return last.suppressed if last is not None else 0
-
-
-def _kind(record: logging.LogRecord) -> _Kind:
-    template = _VARYING.sub("#", str(record.msg))
-    return _Kind(record.name, record.levelno, template, _error(record))
+        return True
 
 
 _TRY_AGAIN: Final = ("aiokafka", "kafka")
@@ -106,47 +82,17 @@ def _error(record: logging.LogRecord) -> str:
     if not record.exc_info or record.exc_info[0] is None:
         return ""
     kind, _, trace = record.exc_info
-    return f"{kind.__name__} in line {_last_line(trace)}"
-
-
-def _last_line(trace: TracebackType | None) -> int | None:
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
-    return trace.tb_lineno if trace is not None else None
+    return f"{kind.__name__} in line {trace.tb_lineno if trace else None}"
 
 
 _OUR_ROOMS = (
-    "__main__",
-    "analytics_sql",
-    "api",
-    "common",
-    "deploy",
-    "ingest",
-    "recognition",
-    "streams",
-)
+    "__main__", "analytics_sql", "api", "common", "deploy", "ingest", "recognition", "streams",
+)  # fmt: skip
 _LIBRARY_REPEAT_SECONDS = 30.0
 """The pause between equal messages of a library. aiokafka repeats them several times a second, for
 each broker and partition, for as long as a broker is unavailable."""
-
-
-class LogFormat(StrEnum):
-    """The form of a log line."""
-
-    JSON = "json"
-    CONSOLE = "console"
-
-
-class LogSettings(Protocol):
-    """How a process logs (see :class:`common.settings.ProcessSettings`)."""
-
-    @property
-    def log_level(self) -> str:
-        """The lowest level that is written."""
-
-    @property
-    def log_format(self) -> LogFormat:
-        """The form of a line."""
 
 
 def add_trace_ids(
@@ -160,7 +106,7 @@ def add_trace_ids(
     return event
 
 
-def configure_logging(settings: LogSettings) -> None:
+def configure_logging(settings: ProcessSettings) -> None:
     """Send structlog's and the standard library's records to standard error, in one format."""
     level = getattr(logging, settings.log_level.upper())
     shared: list[structlog.types.Processor] = [

@@ -24,31 +24,28 @@ from pydantic import Field
 
 from common.errors import MisconfiguredError
 from common.metric_catalogue import Metric, MetricKind, described
-from common.metric_names import MetricName
 from common.settings import Fragment
 
 
-def counter(name: MetricName, registry: CollectorRegistry) -> Counter:
+def counter(name: str, registry: CollectorRegistry) -> Counter:
     """Return a counter with the labels that are described."""
     metric = _described(name, MetricKind.COUNTER)
     return Counter(metric.name, metric.rise, metric.labels, registry=registry)
 
 
-def gauge(name: MetricName, registry: CollectorRegistry) -> Gauge:
+def gauge(name: str, registry: CollectorRegistry) -> Gauge:
     """Return a gauge with the labels that are described."""
     metric = _described(name, MetricKind.GAUGE)
     return Gauge(metric.name, metric.rise, metric.labels, registry=registry)
 
 
-def histogram(
-    name: MetricName, registry: CollectorRegistry, *, buckets: Sequence[float]
-) -> Histogram:
+def histogram(name: str, registry: CollectorRegistry, *, buckets: Sequence[float]) -> Histogram:
     """Return a histogram; ``buckets`` are upper bounds in the unit that is described."""
     metric = _described(name, MetricKind.HISTOGRAM)
     return Histogram(metric.name, metric.rise, metric.labels, registry=registry, buckets=buckets)
 
 
-def _described(name: MetricName, kind: MetricKind) -> Metric:
+def _described(name: str, kind: MetricKind) -> Metric:
     metric = described(name)
     assert metric.kind is kind, f"{name} is a {metric.kind}"
     return metric

@@ -11,7 +11,6 @@ from prometheus_client.registry import Collector
 from pydantic import Field
 
 from common.metric_catalogue import described
-from common.metric_names import MetricName
 from common.settings import Fragment
 
 NEAR_RATIO: Final = 0.8
@@ -38,7 +37,7 @@ class DeliveryLimitSettings(Fragment):
 class NearLimits(Collector):
     """Names an owner for ten minutes, with the share of the limit that was used."""
 
-    def __init__(self, name: MetricName, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, name: str, clock: Callable[[], float] = time.monotonic) -> None:
         """``name`` is that of the gauge; ``clock`` counts seconds."""
         self._name = name
         self._near: TTLCache[tuple[UUID, str], float] = TTLCache(_NEAR_OWNERS, _NEAR_SECONDS, clock)

@@ -203,14 +203,7 @@ class S3Bucket:
         Raises:
             S3UnavailableError: S3 does not answer, or does not let us look.
         """
-        try:
-            with _faults():
-                self._client.stat_object(self._name, key)
-        except S3UnavailableError as error:
-            if error.code in _MISSING_CODES:
-                return False
-            raise
-        return True
+        return self.describe(key) is not None
 
     def folders(self, prefix: str) -> list[str]:
         """Return the folders directly below a folder (it and they end with ``/``).

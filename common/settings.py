@@ -20,7 +20,6 @@ from pydantic import (
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from common.errors import EXIT_MISCONFIGURED, MisconfiguredError
-from common.logs import LogFormat
 from common.networks import NetworkList as NetworkList
 from common.tls import tls_context
 
@@ -49,6 +48,13 @@ def _http_url(value: str) -> str:
 
 HttpUrlText = Annotated[str, AfterValidator(_http_url)]
 Port = Annotated[int, Field(ge=0, le=65535)]
+
+
+class LogFormat(StrEnum):
+    """The form of a log line."""
+
+    JSON = "json"
+    CONSOLE = "console"
 
 
 class ProcessSettings(Fragment):

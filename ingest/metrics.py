@@ -13,14 +13,13 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from common.metric_catalogue import described
-from common.metric_names import MetricName
 from common.metrics import OTHER_CAMERAS, counter, gauge, histogram
 from common.records.cameras import CameraState
 from ingest.errors import CaptureErrorCode
 
 _DELAY_BUCKETS_SECONDS = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 
-_BY_CAMERA: Final[tuple[MetricName, ...]] = (
+_BY_CAMERA: Final[tuple[str, ...]] = (
     "platestream_ingest_camera_state",
     "platestream_ingest_camera_frame_age_seconds",
 )

@@ -1,4 +1,4 @@
-"""Parts of the demo road clip, the passes in them, and reports compared with these passes."""
+"""Parts of the demo clip with the passes that are in them, and reports compared with these."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator

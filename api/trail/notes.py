@@ -22,11 +22,10 @@ from api.security.client_address import counted_by
 from api.trail.entries import Act, write_acts
 from api.trail.plates import PlateHashes
 from common.errors import TransientError
-from common.metric_names import MetricName
 
 log = structlog.get_logger()
 
-_LOST_METRIC: Final[MetricName] = "platestream_api_audit_entries_lost_total"
+_LOST_METRIC: Final[str] = "platestream_api_audit_entries_lost_total"
 AGAIN_SECONDS = 600.0
 """An act like another one of the same caller is noted once in so long."""
 

@@ -27,71 +27,39 @@ class ServicePlugin:
     needs_target: bool = False
 
 
-_NTFY: Final = ServicePlugin("ntfy", "NotifyNtfy")
-_GOTIFY: Final = ServicePlugin("gotify", "NotifyGotify")
-_HOME_ASSISTANT: Final = ServicePlugin("home_assistant", "NotifyHomeAssistant")
-_MATTERMOST: Final = ServicePlugin("mattermost", "NotifyMattermost")
-_NEXTCLOUD_TALK: Final = ServicePlugin("nextcloudtalk", "NotifyNextcloudTalk")
-_SIGNAL: Final = ServicePlugin("signal_api", "NotifySignalAPI")
-_SYNOLOGY: Final = ServicePlugin("synology", "NotifySynology")
+_OVER_HTTP: Final[Mapping[str, ServicePlugin]] = {
+    "gotify": ServicePlugin("gotify", "NotifyGotify"),
+    "hassio": ServicePlugin("home_assistant", "NotifyHomeAssistant"),
+    "mmost": ServicePlugin("mattermost", "NotifyMattermost"),
+    "nctalk": ServicePlugin("nextcloudtalk", "NotifyNextcloudTalk"),
+    "ntfy": ServicePlugin("ntfy", "NotifyNtfy"),
+    "signal": ServicePlugin("signal_api", "NotifySignalAPI"),
+    "synology": ServicePlugin("synology", "NotifySynology"),
+}
+"""Services on servers of one's own; their schemes with an ``s`` are over HTTPS."""
 
 SERVICES: Final[Mapping[str, ServicePlugin]] = {
     "46elks": ServicePlugin("fortysixelks", "Notify46Elks"),
     "clicksend": ServicePlugin("clicksend", "NotifyClickSend"),
     "discord": ServicePlugin("discord", "NotifyDiscord"),
     "gchat": ServicePlugin("google_chat", "NotifyGoogleChat"),
-    "gotify": _GOTIFY,
-    "gotifys": _GOTIFY,
-    "hassio": _HOME_ASSISTANT,
-    "hassios": _HOME_ASSISTANT,
-    "mmost": _MATTERMOST,
-    "mmosts": _MATTERMOST,
-    "nctalk": _NEXTCLOUD_TALK,
-    "nctalks": _NEXTCLOUD_TALK,
-    "ntfy": _NTFY,
-    "ntfys": _NTFY,
     "pover": ServicePlugin("pushover", "NotifyPushover"),
     "seven": ServicePlugin("seven", "NotifySeven"),
-    "signal": _SIGNAL,
-    "signals": _SIGNAL,
     "slack": ServicePlugin("slack", "NotifySlack"),
-    "synology": _SYNOLOGY,
-    "synologys": _SYNOLOGY,
     "tgram": ServicePlugin("telegram", "NotifyTelegram", needs_target=True),
     "twilio": ServicePlugin("twilio", "NotifyTwilio"),
     "vonage": ServicePlugin("vonage", "NotifyVonage"),
     "zulip": ServicePlugin("zulip", "NotifyZulip"),
+    **_OVER_HTTP,
+    **{f"{scheme}s": plugin for scheme, plugin in _OVER_HTTP.items()},
 }
 """The services that are spoken to, by the scheme of their addresses."""
 
-PARAMETERS: Final = frozenset(
-    {
-        "apikey",
-        "auth",
-        "channel",
-        "expire",
-        "flash",
-        "from",
-        "interval",
-        "key",
-        "label",
-        "priority",
-        "secret",
-        "sid",
-        "silent",
-        "sound",
-        "tags",
-        "team",
-        "thread",
-        "to",
-        "token",
-        "topic",
-        "ttl",
-        "url_prefix",
-        "workspace",
-        "xtags",
-    }
-)
+PARAMETERS: Final = frozenset({
+    "apikey", "auth", "channel", "expire", "flash", "from", "interval", "key", "label", "priority",
+    "secret", "sid", "silent", "sound", "tags", "team", "thread", "to", "token", "topic", "ttl",
+    "url_prefix", "workspace", "xtags",
+})  # fmt: skip
 """What may stand behind the ``?``: whom it goes to, and how it rings there.
 
 The others name files, headers, other attempts or no check of certificates.
@@ -148,7 +116,9 @@ def service_scheme(url: str) -> str:
         raise refused("must be ASCII; write other letters as %C3%A9")
     scheme = url.partition("://")[0]
     if scheme not in SERVICES:
-        raise refused(f"must begin with one of {', '.join(f'{name}://' for name in SERVICES)}")
+        raise refused(
+            f"must begin with one of {', '.join(f'{name}://' for name in sorted(SERVICES))}"
+        )
     return scheme
 
 

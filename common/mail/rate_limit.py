@@ -1,10 +1,10 @@
 """Limits of what people are told in an hour, by address and by owner."""
 
-from collections import Counter, defaultdict
+import math
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from enum import StrEnum
 
 from cachetools import LRUCache
 
@@ -14,65 +14,8 @@ _WINDOW_SECONDS = 3600.0
 _NAMES_SWEPT_AT = 10_000
 _HELD_BACK_REMEMBERED = 10_000
 
-
-class Quota(StrEnum):
-    """The answer to a request for one more message."""
-
-    AVAILABLE = "available"
-    UNCERTAIN = "uncertain"
-    """Messages in flight may take what is left."""
-    EXHAUSTED = "exhausted"
-
-
-class HourlyLimit:
-    """Counts messages by name in a sliding hour; only accepted ones count for good."""
-
-    def __init__(self, limit: int, clock: Callable[[], float]) -> None:
-        """``limit`` is for each name, 0: no limit; ``clock`` returns seconds that only rise."""
-        self.limit = limit
-        self._clock = clock
-        self._accepted: defaultdict[str, RateBound] = defaultdict(self._new_bound)
-        self._in_flight: Counter[str] = Counter()
-
-    def quota(self, name: str) -> Quota:
-        """Return whether another message may be sent now."""
-        if not self.limit:
-            return Quota.AVAILABLE
-        remaining = self._remaining(name)
-        if remaining == 0:
-            return Quota.EXHAUSTED
-        return Quota.UNCERTAIN if self._in_flight[name] >= remaining else Quota.AVAILABLE
-
-    def is_last(self, name: str) -> bool:
-        """Return whether the message that is about to be sent uses up the hour."""
-        return bool(self.limit) and self._remaining(name) - self._in_flight[name] <= 1
-
-    @contextmanager
-    def sending(self, name: str) -> Iterator[None]:
-        """Count a message as in flight."""
-        self._in_flight[name] += 1
-        try:
-            yield
-        finally:
-            self._in_flight[name] -= 1
-            if not self._in_flight[name]:
-                del self._in_flight[name]
-
-    def accepted(self, name: str) -> None:
-        """Count a message that the server accepted."""
-        if self.limit:
-            self._accepted[name].count(self._clock())
-
-    def _remaining(self, name: str) -> int:
-        if len(self._accepted) > _NAMES_SWEPT_AT:
-            # A name with its whole quota back needs no entry.
-            now = self._clock()
-            for known in [k for k, v in self._accepted.items() if v.remaining(now) == self.limit]:
-                del self._accepted[known]
-        return self._accepted[name].remaining(self._clock())
-
-    def _new_bound(self) -> RateBound:
-        return RateBound(limit=self.limit, window_seconds=_WINDOW_SECONDS)
+_Name = tuple[str, str]
+"""A limit, and the address or account that it counts."""
 
 
 @dataclass(frozen=True)
@@ -95,9 +38,10 @@ class AllowedMessage:
 
 
 class HourlyLimits:
-    """Two limits together. What they hold back is counted by address, and told with what follows.
+    """Limits by address and by account, of messages in a sliding hour; only accepted ones count.
 
-    Lives on one event loop.
+    Suppressed messages are counted by address and reported with the next one. Lives on one event
+    loop.
     """
 
     def __init__(
@@ -107,20 +51,24 @@ class HourlyLimits:
 
         ``clock`` returns seconds that only rise.
         """
-        self._per_address = HourlyLimit(per_address, clock)
-        self._per_owner = HourlyLimit(per_owner, clock)
+        self._limits = {"address": per_address, "account": per_owner}
         self._messages = messages
+        self._clock = clock
+        self._accepted: dict[_Name, RateBound] = {}
+        self._in_flight: Counter[_Name] = Counter()
         self._held_back: LRUCache[str, int] = LRUCache(_HELD_BACK_REMEMBERED)
 
     def denial(self, owner: str, address: str) -> Denial | None:
         """Return why no further message may be sent now, None where one may."""
-        for what, limit, name in self._limits(owner, address):
-            quota, messages = limit.quota(name), self._messages
-            if quota is Quota.EXHAUSTED:
+        messages = self._messages
+        for name in _names(owner, address):
+            what, remaining = name[0], self._remaining(name)
+            if remaining == 0:
                 self._held_back[address] = self._held_back.get(address, 0) + 1
-                sentence = f"The {what} had its {limit.limit} {messages} of this hour already."
+                limit = self._limits[what]
+                sentence = f"The {what} had its {limit} {messages} of this hour already."
                 return Denial(sentence, is_final=True)
-            if quota is Quota.UNCERTAIN:
+            if self._in_flight[name] >= remaining:
                 sentence = (
                     f"The {what} may have had its {messages} of this hour: some are under way."
                 )
@@ -130,26 +78,50 @@ class HourlyLimits:
     @contextmanager
     def sending(self, owner: str, address: str) -> Iterator[AllowedMessage]:
         """Count a message as in flight."""
-        held_back = self._held_back.get(address, 0)
-        notice = self._notice(owner, address, held_back)
+        names, held_back = _names(owner, address), self._held_back.get(address, 0)
+        notice = self._notice(names, held_back)
 
         def accepted() -> None:
-            self._per_address.accepted(address)
-            self._per_owner.accepted(owner)
+            for name in names:
+                self._count(name)
             if held_back:
                 self._held_back[address] = self._held_back.get(address, held_back) - held_back
 
-        with self._per_address.sending(address), self._per_owner.sending(owner):
+        self._in_flight.update(names)
+        try:
             yield AllowedMessage(notice, accepted)
+        finally:
+            self._in_flight.subtract(names)
+            # Without those of which nothing is left.
+            self._in_flight = +self._in_flight
 
-    def _notice(self, owner: str, address: str, held_back: int) -> str | None:
+    def _notice(self, names: tuple[_Name, ...], held_back: int) -> str | None:
         parts = []
         if held_back:
             were = "was" if held_back == 1 else "were"
             parts.append(f"Since the last one {held_back} {were} not sent: too many in an hour.")
-        if any(limit.is_last(name) for _, limit, name in self._limits(owner, address)):
+        if any(self._remaining(name) - self._in_flight[name] <= 1 for name in names):
             parts.append("This is the last one of this hour; what else comes is not sent.")
         return " ".join(parts) or None
 
-    def _limits(self, owner: str, address: str) -> tuple[tuple[str, HourlyLimit, str], ...]:
-        return (("address", self._per_address, address), ("account", self._per_owner, owner))
+    def _remaining(self, name: _Name) -> float:
+        limit, bound = self._limits[name[0]], self._accepted.get(name)
+        if not limit:
+            return math.inf
+        return limit if bound is None else bound.remaining(self._clock())
+
+    def _count(self, name: _Name) -> None:
+        limit, now = self._limits[name[0]], self._clock()
+        if not limit:
+            return
+        if len(self._accepted) > _NAMES_SWEPT_AT:
+            # A name with its whole quota back needs no entry.
+            kept = self._accepted.items()
+            self._accepted = {k: v for k, v in kept if v.remaining(now) < self._limits[k[0]]}
+        if name not in self._accepted:
+            self._accepted[name] = RateBound(limit=limit, window_seconds=_WINDOW_SECONDS)
+        self._accepted[name].count(now)
+
+
+def _names(owner: str, address: str) -> tuple[_Name, ...]:
+    return ("address", address), ("account", owner)

@@ -49,6 +49,24 @@ class Topic:
     compression: str = "producer"
 
 
+def _compacted(name: str, producer: str, record: type[Record], key: str) -> Topic:
+    return Topic(
+        name=name,
+        producer=producer,
+        record=record,
+        key=key,
+        cleanup=CleanupPolicy.COMPACT,
+        segment_bytes=16 * _MIB,
+    )
+
+
+def _dead_letters(name: str, producer: str) -> Topic:
+    key, retention_ms = "key of the message", 14 * _DAY_MS
+    return Topic(
+        name=name, producer=producer, record=DeadLetter, key=key, retention_ms=retention_ms
+    )
+
+
 FRAMES = Topic(
     name="frames",
     producer="ingest",
@@ -106,46 +124,11 @@ SIGHTINGS = Topic(
     # Only the newest trigger anything; what resolves them must outlive an outage.
     retention_ms=_DAY_MS,
 )
-CONFIG_CAMERAS = Topic(
-    name="config-cameras",
-    producer="api",
-    record=CameraConfig,
-    key="camera id",
-    cleanup=CleanupPolicy.COMPACT,
-    segment_bytes=16 * _MIB,
-)
-CONFIG_ALERTS = Topic(
-    name="config-alerts",
-    producer="api",
-    record=AlertConfig,
-    key="alert id",
-    cleanup=CleanupPolicy.COMPACT,
-    segment_bytes=16 * _MIB,
-)
-CONFIG_WEBHOOKS = Topic(
-    name="config-webhooks",
-    producer="api",
-    record=WebhookConfig,
-    key="webhook id",
-    cleanup=CleanupPolicy.COMPACT,
-    segment_bytes=16 * _MIB,
-)
-CONFIG_OWNERS = Topic(
-    name="config-owners",
-    producer="api",
-    record=OwnerConfig,
-    key="owner id",
-    cleanup=CleanupPolicy.COMPACT,
-    segment_bytes=16 * _MIB,
-)
-CAMERA_STATUS = Topic(
-    name="camera-status",
-    producer="ingest",
-    record=CameraStatus,
-    key="camera id",
-    cleanup=CleanupPolicy.COMPACT,
-    segment_bytes=16 * _MIB,
-)
+CONFIG_CAMERAS = _compacted("config-cameras", "api", CameraConfig, "camera id")
+CONFIG_ALERTS = _compacted("config-alerts", "api", AlertConfig, "alert id")
+CONFIG_WEBHOOKS = _compacted("config-webhooks", "api", WebhookConfig, "webhook id")
+CONFIG_OWNERS = _compacted("config-owners", "api", OwnerConfig, "owner id")
+CAMERA_STATUS = _compacted("camera-status", "ingest", CameraStatus, "camera id")
 ALERT_CANDIDATES = Topic(
     name="alert-candidates",
     producer="streams/alerts",
@@ -181,21 +164,8 @@ ATTEMPTS = Topic(
     retention_bytes=1024 * _MIB,
     compression="gzip",
 )
-WEBHOOK_STATUS = Topic(
-    name="webhook-status",
-    producer="streams/webhooks",
-    record=WebhookStatus,
-    key="webhook id",
-    cleanup=CleanupPolicy.COMPACT,
-    segment_bytes=16 * _MIB,
-)
-ALERT_DEAD_LETTERS = Topic(
-    name="alert-dead-letters",
-    producer="streams/alerts",
-    record=DeadLetter,
-    key="key of the message",
-    retention_ms=14 * _DAY_MS,
-)
+WEBHOOK_STATUS = _compacted("webhook-status", "streams/webhooks", WebhookStatus, "webhook id")
+ALERT_DEAD_LETTERS = _dead_letters("alert-dead-letters", "streams/alerts")
 READING_DEAD_LETTERS = Topic(
     name="recognition-dead-letters",
     producer="streams/recognition",
@@ -207,27 +177,9 @@ READING_DEAD_LETTERS = Topic(
     retention_bytes=128 * _MIB,
     segment_bytes=16 * _MIB,
 )
-SINK_DEAD_LETTERS = Topic(
-    name="sink-dead-letters",
-    producer="streams/sink",
-    record=DeadLetter,
-    key="key of the message",
-    retention_ms=14 * _DAY_MS,
-)
-WEBHOOKS_DEAD_LETTERS = Topic(
-    name="webhooks-dead-letters",
-    producer="streams/webhooks",
-    record=DeadLetter,
-    key="key of the message",
-    retention_ms=14 * _DAY_MS,
-)
-MQTT_DEAD_LETTERS = Topic(
-    name="mqtt-dead-letters",
-    producer="streams/mqtt",
-    record=DeadLetter,
-    key="key of the message",
-    retention_ms=14 * _DAY_MS,
-)
+SINK_DEAD_LETTERS = _dead_letters("sink-dead-letters", "streams/sink")
+WEBHOOKS_DEAD_LETTERS = _dead_letters("webhooks-dead-letters", "streams/webhooks")
+MQTT_DEAD_LETTERS = _dead_letters("mqtt-dead-letters", "streams/mqtt")
 
 TOPICS: Final[tuple[Topic, ...]] = (
     FRAMES,

@@ -63,35 +63,16 @@ ATTEMPT_HEADER: Final = "X-Delivery-Attempt"
 STANDARD_HEADERS: Final = ("webhook-id", "webhook-timestamp", "webhook-signature")
 """Message id, time stamp, signatures. **Source:** the Standard Webhooks specification."""
 
-_OURS: Final = frozenset(
-    name.lower()
-    for name in (
-        SIGNATURE_HEADER,
-        PREVIOUS_SIGNATURE_HEADER,
-        EVENT_ID_HEADER,
-        EVENT_TYPE_HEADER,
-        WEBHOOK_ID_HEADER,
-        ATTEMPT_HEADER,
-        "User-Agent",
-        *STANDARD_HEADERS,
-    )
-)
+_OURS: Final = frozenset({
+    SIGNATURE_HEADER.lower(), PREVIOUS_SIGNATURE_HEADER.lower(), EVENT_ID_HEADER.lower(),
+    EVENT_TYPE_HEADER.lower(), WEBHOOK_ID_HEADER.lower(), ATTEMPT_HEADER.lower(), "user-agent",
+    *STANDARD_HEADERS,
+})  # fmt: skip
 # What frames a message or belongs to one connection. **Source:** RFC 9110, 7.6.1; RFC 9112, 6.
-_OF_THE_PROTOCOL: Final = frozenset(
-    {
-        "host",
-        "content-length",
-        "content-encoding",
-        "transfer-encoding",
-        "connection",
-        "keep-alive",
-        "expect",
-        "te",
-        "trailer",
-        "upgrade",
-        "http2-settings",
-    }
-)
+_OF_THE_PROTOCOL: Final = frozenset({
+    "host", "content-length", "content-encoding", "transfer-encoding", "connection", "keep-alive",
+    "expect", "te", "trailer", "upgrade", "http2-settings",
+})  # fmt: skip
 _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
 _VALUE: Final = re.compile(r"[\x20-\x7e]*\Z")
 

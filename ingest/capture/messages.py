@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from common.logs import LogFormat
+from common.settings import LogFormat
 from common.urls.streams import StreamUrl, StreamUrlRules
 from ingest.errors import CaptureErrorCode
 

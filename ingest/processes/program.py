@@ -20,6 +20,7 @@ from typing import Final, NoReturn
 import structlog
 
 from common.logs import configure_logging
+from common.settings import ProcessSettings
 from ingest.capture.hardware import VideoDevice, find_device
 from ingest.capture.looking import FrameLooker
 from ingest.capture.messages import (
@@ -195,7 +196,7 @@ def main() -> None:
 
     settings = read_command(read_exactly)
     assert isinstance(settings, Configure), "the first command"
-    configure_logging(settings)
+    configure_logging(ProcessSettings(log_level=settings.log_level, log_format=settings.log_format))
     # Before the limits: a device's driver reserves address space many times the machine's memory.
     device = find_device(settings.reader.hardware)
     _limit(settings, _FILES_A_DEVICE if device is not None else 0)

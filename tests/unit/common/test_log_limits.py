@@ -4,8 +4,8 @@ from collections.abc import Iterator
 import pytest
 import structlog
 
-from common.logs import SUPPRESSED, LogFormat, RepeatLimit, configure_logging
-from common.settings import ProcessSettings
+from common.logs import SUPPRESSED, RepeatLimit, configure_logging
+from common.settings import LogFormat, ProcessSettings
 
 
 class Clock:

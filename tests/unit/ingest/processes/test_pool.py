@@ -6,7 +6,7 @@ from typing import cast
 
 import pytest
 
-from common.logs import LogFormat
+from common.settings import LogFormat
 from common.urls.streams import StreamUrlRules, parse_stream_url
 from ingest.capture.messages import (
     Adjust,
