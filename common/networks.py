@@ -33,12 +33,12 @@ def parse_networks(text: str) -> tuple[IpNetwork, ...]:
 
 
 def is_loopback_name(host: str) -> bool:
-    """Tell whether a host name (lower case) is the machine itself, whatever a resolver says."""
+    """Return whether a host name (lower case) is the machine itself, whatever a resolver says."""
     return host in _LOOPBACK_NAMES or host.endswith((".localhost", ".localhost.localdomain"))
 
 
 def is_own_machine(host: str) -> bool:
-    """Tell whether a host, a name (lower case) or an IP address, is the machine itself."""
+    """Return whether a host, a name (lower case) or an IP address, is the machine itself."""
     try:
         return without_mapping(ip_address(host)).is_loopback
     except ValueError:

@@ -77,7 +77,7 @@ class Rule:
         return tuple(condition for condition, is_met in fulfilled.items() if not is_met)
 
     def is_open_to(self, seen: SeenPlate) -> bool:
-        """Tell whether confidence and schedule are fulfilled."""
+        """Return whether confidence and schedule are fulfilled."""
         if seen.confidence < self.alert.min_confidence:
             return False
         return self.window is None or self.window.is_open(seen.captured_ms)

@@ -26,7 +26,7 @@ class Window:
     days: frozenset[int]
 
     def is_open(self, at_ms: int) -> bool:
-        """Tell whether a moment (Unix ms, UTC) lies in the window."""
+        """Return whether a moment (Unix ms, UTC) lies in the window."""
         day, minute = _local(self.zone, at_ms // 1000)
         if self.start_minute == self.end_minute:
             return day in self.days

@@ -123,7 +123,7 @@ def service_scheme(url: str) -> str:
 
 
 def is_masked(url: str) -> bool:
-    """Tell whether an address is one as reads show it."""
+    """Return whether an address is one as reads show it."""
     return url.partition("://")[2] == MASK
 
 

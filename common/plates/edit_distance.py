@@ -13,7 +13,7 @@ def edit_distance(pattern: str, text: str, limit: int | None = None) -> int:
     """Return the fewest edits that make ``text`` one that ``pattern`` stands for.
 
     An edit inserts, drops or replaces one character (code point). In the pattern ``*`` stands for
-    any characters at no cost, ``?`` for any one. Past ``most``, any number above it is returned.
+    any characters at no cost, ``?`` for any one. Above ``limit``, any larger number is returned.
 
     **Source:** V. I. Levenshtein, Binary codes capable of correcting deletions, insertions and
     reversals (1966); computed row by row after R. A. Wagner and M. J. Fischer (1974).
@@ -33,7 +33,7 @@ def edit_distance(pattern: str, text: str, limit: int | None = None) -> int:
 
 
 def matches_wildcards(pattern: str, text: str) -> bool:
-    """Tell whether ``pattern`` stands for ``text`` as it is: no edits.
+    """Return whether ``pattern`` stands for ``text`` as it is: no edits.
 
     Each piece between two ``*`` takes the first place where it fits and is not moved again, which
     loses nothing; so the time is in proportion to the product of both lengths at most.
@@ -81,7 +81,7 @@ def _without_common_ends(one: str, other: str) -> tuple[str, str]:
 
 
 def within_edits(pattern: str, text: str, limit: int) -> bool:
-    """Tell whether at most ``most`` edits make ``text`` one that ``pattern`` stands for."""
+    """Return whether at most ``limit`` edits make ``text`` one that ``pattern`` stands for."""
     if limit > _FEW or ANY_TEXT in pattern or ANY_CHARACTER in pattern:
         return edit_distance(pattern, text, limit) <= limit
     return abs(len(pattern) - len(text)) <= limit and _few_edits(pattern, text) <= limit

@@ -51,7 +51,7 @@ class PlateMatcher:
         object.__setattr__(self, "folded", fold_look_alikes(self.text))
 
     def matches(self, plate: str) -> bool:
-        """Tell whether ``plate``, normalised, is meant.
+        """Return whether ``plate``, normalised, is meant.
 
         Takes time in proportion to the product of both lengths at most, whatever they hold.
         """
@@ -105,7 +105,7 @@ def listed_plate(text: str, tolerance: int = 0) -> PlateMatcher:
 
 
 def has_wildcard(text: str) -> bool:
-    """Tell whether a text, as written or normalised, holds a wildcard."""
+    """Return whether a text, as written or normalised, holds a wildcard."""
     normalised = normalise_plate(text)
     return ANY_TEXT in normalised or ANY_CHARACTER in normalised
 

@@ -48,7 +48,7 @@ def recognition_id(first_seen_ms: int, camera_id: UUID, track: str) -> UUID:
 
 
 def may_be_captured(recognition: UUID, captured_ms: int) -> bool:
-    """Tell whether a recognition of this id may have been captured then (Unix ms, UTC).
+    """Return whether a recognition of this id may have been captured then (Unix ms, UTC).
 
     The frame whose reading won is one of the pass, which is no longer than ``LONGEST_PASS_MS``.
     """

@@ -51,7 +51,7 @@ class OutboundRules:
     allowed_networks: tuple[IpNetwork, ...] = ()
 
     def allow(self, address: IpAddress) -> bool:
-        """Tell whether one of the operator's networks holds ``address``."""
+        """Return whether one of the operator's networks holds ``address``."""
         return any(address in network for network in self.allowed_networks)
 
 
