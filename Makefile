@@ -220,8 +220,7 @@ lock: ## Make the lock files anew from pyproject.toml
 	$(PYTHON) tools/scripts/lock.py
 
 jar-sums: ## Make the lists of the servers' jars anew (deploy/local/*/jars.sha256), after a change of a pom.xml
-	$(BOOTSTRAP) python
-	$(PYTHON) -m deploy.local.jar_sums write
+	$(BOOTSTRAP) jar-sums
 
 bootstrap: ## Only install what is missing to run; LEVEL=service: without servers, python: what checks it too, test: all that tests it
 	$(BOOTSTRAP) $(or $(LEVEL),run)

@@ -1,6 +1,6 @@
 """Shared by all commands of ``platestream``: groups, answers, the end with a sentence.
 
-Imports next to nothing: a command that asks an API starts in a third of a second.
+Imports next to nothing: a command that asks an API starts in half a second.
 """
 
 import json

@@ -30,7 +30,7 @@ def main() -> None:
     for name in (signal.SIGTERM, signal.SIGINT):
         signal.signal(name, lambda number, _frame: stops.append(number))
     try:
-        listener = _listen(settings.clickhouse_server_host, settings.clickhouse_server_port)
+        listener = _listen(settings.clickhouse_server_port)
         engine = Engine(
             settings.clickhouse_server_data_path, settings.clickhouse_server_memory_bytes
         )
@@ -47,17 +47,17 @@ def main() -> None:
     _log.info("clickhouse_stopped")
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def _listen(port: int) -> socket.socket:
     # The event loop disables Nagle's algorithm only for sockets that name TCP as their protocol;
     # with it, each answer waits for the client's delayed ACK: 46 ms instead of 2.
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listener.bind((host, port))
+        listener.bind(("127.0.0.1", port))
         listener.listen(_BACKLOG)
     except OSError as error:
         listener.close()
-        raise MisconfiguredError(f"cannot listen on {host}:{port}: {error}") from error
+        raise MisconfiguredError(f"cannot listen on port {port}: {error}") from error
     return listener
 
 

@@ -20,7 +20,7 @@ from deploy.clickhouse.errors import ClickHouseError, ErrorCode, http_status
 from deploy.clickhouse.execution import STATEMENT_LIMIT_BYTES, Result, run
 from deploy.clickhouse.reader import as_reader
 from deploy.clickhouse.request import QueryRequest, credentials_of, parse_request
-from deploy.clickhouse.settings import ClickHouseServerSettings
+from deploy.clickhouse.settings import ANALYST, ClickHouseServerSettings
 
 _log = structlog.get_logger(__name__)
 _R = TypeVar("_R")
@@ -95,7 +95,7 @@ class ClickHouseApp:
         self._engine = engine
         self._settings = settings
         self._passwords = {
-            settings.clickhouse_server_reader_user: settings.clickhouse_server_reader_password,
+            ANALYST: settings.clickhouse_server_reader_password,
             settings.clickhouse_server_user: settings.clickhouse_server_password,
         }
         self._server = {

@@ -1,18 +1,19 @@
 """Settings of the embedded ClickHouse server."""
 
 from pathlib import Path
+from typing import Final
 
 from pydantic import Field, SecretStr
 
 from common.settings import Port, ProcessSettings
 
+ANALYST: Final = "analyst"
+"""Name of the read-only user."""
+
 
 class ClickHouseServerSettings(ProcessSettings):
     """The settings of the embedded ClickHouse server."""
 
-    clickhouse_server_host: str = Field(
-        "127.0.0.1", description="Address the embedded ClickHouse server listens on."
-    )
     clickhouse_server_port: Port = Field(
         18123, description="Port the embedded ClickHouse server listens on."
     )
@@ -24,11 +25,9 @@ class ClickHouseServerSettings(ProcessSettings):
         "platestream", min_length=1, description="The user who may do everything: the service."
     )
     clickhouse_server_password: SecretStr = Field(description="That user's password.")
-    clickhouse_server_reader_user: str = Field(
-        "analyst", min_length=1, description="Name of the analyst: a read-only user of all rows."
-    )
     clickhouse_server_reader_password: SecretStr = Field(
-        SecretStr(""), description="Password of the analyst; empty: there is no such user."
+        SecretStr(""),
+        description="Password of `analyst`, a read-only user of all rows; empty: no such user.",
     )
     clickhouse_server_reader_queries: int = Field(
         2, ge=1, le=256, description="Maximum number of concurrent queries of the analyst."

@@ -13,13 +13,13 @@ import typer
 from dotenv import dotenv_values
 
 from common.settings import load_settings
-from deploy.local.access import Access, ensure_access
+from deploy.local.access import Access, ensure_access, read_access
 from deploy.local.camera import demo_camera, ensure_camera, users_camera
 from deploy.local.plan import CAMERA_FILES_SETTING, make_plan
 from deploy.local.processes import memory_mib
 from deploy.local.servers.base import CLONE
 from deploy.local.settings import LocalStackSettings
-from deploy.local.stack import LocalStack, read_start
+from deploy.local.stack import LocalStack
 from deploy.local.supervisor import SupervisorUnreachableError, log_file
 from deploy.local.waiting import Progress, StartError
 
@@ -115,9 +115,8 @@ def status() -> None:
         print(f"{entry.name:<12} {entry.state.lower():<9} {entry.pid:>7} {up_for:>9} {used:>6.0f}")
     print(f"{'supervisor':<12} {'running':<9} {supervisor_pid:>7} {'':>9} {own:>6.0f}")
     print(f"{'together':<40} {total:>6.0f}")
-    started_with = read_start(stack.plan.layout)
-    if started_with is not None:
-        print(f"\n{started_with.base_url}")
+    if (access := read_access(stack.plan.layout)) is not None:
+        print(f"\n{access.base_url}")
 
 
 @app.command()

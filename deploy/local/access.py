@@ -1,5 +1,6 @@
 """The owner account and API key of a local stack, and the file that hands them to scripts."""
 
+import json
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -53,18 +54,6 @@ class Access(msgspec.Struct, frozen=True, rename="camel"):
         return f"Access(base_url={self.base_url!r}, api_key=***)"
 
 
-class _Owner(msgspec.Struct):
-    email: str
-
-
-class _Owners(msgspec.Struct):
-    owners: tuple[_Owner, ...]
-
-
-class _Key(msgspec.Struct, rename="camel"):
-    plain_key: str
-
-
 def ensure_access(plan: StackPlan) -> Access:
     """Return account and key; make what is missing. The API must be up.
 
@@ -78,14 +67,14 @@ def ensure_access(plan: StackPlan) -> Access:
             write_access(plan.layout, access)
         return access
     password = plan.secrets.owner_password
-    listed = msgspec.json.decode(_platestream(plan, "owner", "list"), type=_Owners)
+    owners = json.loads(_platestream(plan, "owner", "list"))["owners"]
     owner = ("--email", OWNER_EMAIL)
-    if OWNER_EMAIL not in [listed_owner.email for listed_owner in listed.owners]:
+    if OWNER_EMAIL not in [known_owner["email"] for known_owner in owners]:
         how = ("--password-stdin", "--credits", str(_STARTING_CREDITS))
         _platestream(plan, "owner", "create", *owner, *how, given=password)
     what = ("--name", "local stack", "--scopes", "all")
-    key = msgspec.json.decode(_platestream(plan, "key", "create", *owner, *what), type=_Key)
-    access = Access(plan.base_url, key.plain_key, OWNER_EMAIL, password).with_analyst(plan.analyst)
+    key = json.loads(_platestream(plan, "key", "create", *owner, *what))["plainKey"]
+    access = Access(plan.base_url, key, OWNER_EMAIL, password).with_analyst(plan.analyst)
     write_access(plan.layout, access)
     return access
 

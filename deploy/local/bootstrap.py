@@ -4,7 +4,7 @@ Standard library only, because nothing else is there yet; any Python from 3.8 st
 is what the environment is made with. Each step is skipped when what it was made from has not
 changed, and each can be cut off at any moment: it is then done again from its start.
 
-    python3 deploy/local/bootstrap.py service|run|python|test
+    python3 deploy/local/bootstrap.py service|run|python|test|jar-sums
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 CLONE = Path(__file__).resolve().parents[2]
 VENV = CLONE / ".venv"
@@ -31,23 +32,15 @@ DEVELOPMENT = CLONE / "requirements" / "dev.txt"
 BUILT_FROM_SOURCE = {"aarch64": "faust-streaming"}
 JAVA_PACKAGES = ("default-jre-headless", "maven")
 RTSP_SERVER_PACKAGES = (
-    "gir1.2-gst-rtsp-server-1.0",
-    "python3-gi",
-    "gstreamer1.0-plugins-base",
-    "gstreamer1.0-plugins-good",
-    "gstreamer1.0-plugins-bad",
-    "gstreamer1.0-plugins-ugly",
-    "gstreamer1.0-libav",
+    *("gir1.2-gst-rtsp-server-1.0", "python3-gi", "gstreamer1.0-libav"),
+    *("gstreamer1.0-plugins-" + kind for kind in ("base", "good", "bad", "ugly")),
 )
-LEVELS = ("service", "run", "python", "test")
+LEVELS = ("service", "run", "python", "test", "jar-sums")
 # What the tests start, by what it is: any of these programs, or else the package. Debian starts the
 # broker and the pooler as services of the machine (127.0.0.1:1883 and 6432), which nothing here
 # uses. The package of Redis' tools has the server too, as one file with redis-check-rdb.
 TEST_PROGRAMS = {
-    "a Redis-compatible server": (
-        ("valkey-server", "redis-server", "redis-check-rdb"),
-        "redis-tools",
-    ),
+    "a Redis-like server": (("valkey-server", "redis-server", "redis-check-rdb"), "redis-tools"),
     "the MQTT broker Mosquitto": (("mosquitto",), "mosquitto"),
     "pgbouncer": (("pgbouncer",), "pgbouncer"),
     "HAProxy": (("haproxy",), "haproxy"),
@@ -55,11 +48,8 @@ TEST_PROGRAMS = {
     "the browser Chromium": (("chromium",), "chromium"),
     "PHP": (("php",), "php-cli"),
 }
-RTSP_SERVER_PROBE = (
-    "/usr/bin/python3",
-    "-c",
-    "import gi; gi.require_version('GstRtspServer', '1.0'); import gi.repository.GstRtspServer",
-)
+_PROBE = "import gi; gi.require_version('GstRtspServer', '1.0'); import gi.repository.GstRtspServer"
+RTSP_SERVER_PROBE = ("/usr/bin/python3", "-c", _PROBE)
 # pip's settings that decide where packages come from, as uv calls them.
 UV_NAMES = {
     "index-url": "UV_DEFAULT_INDEX",
@@ -78,7 +68,7 @@ def main(level: str) -> None:
     """Run the steps of a level.
 
     ``service`` is the service alone, ``run`` its servers too; ``python`` only Python packages, with
-    those that check and test, ``test`` everything.
+    those that check and test, ``test`` everything. ``jar-sums`` renews the lists of jars instead.
     """
     if level not in LEVELS:
         raise BootstrapError("LEVEL is one of " + ", ".join(LEVELS) + ", not " + level)
@@ -86,6 +76,9 @@ def main(level: str) -> None:
     with (LOCAL / "bootstrap.lock").open("w") as lock:
         # Two `make` at once: the second waits and then finds everything done.
         fcntl.flock(lock, fcntl.LOCK_EX)
+        if level == "jar-sums":
+            write_jar_lists()
+            return
         install_packages(RUNTIME if level in ("service", "run") else DEVELOPMENT)
         install_project()
         if level in ("run", "test"):
@@ -100,13 +93,10 @@ def main(level: str) -> None:
 def install_packages(lock_file: Path) -> None:
     """Fill the virtual environment with exactly the locked packages.
 
-    One that has the development's packages, which are the runtime's and more, keeps them.
-
-    The stamp goes before packages change and comes back after: without it the environment may be
-    half of something, and is made again. It stays where packages are only added.
+    An environment with the development packages keeps them. Without the stamp, packages may be
+    missing, and the environment is made again; the stamp stays if packages are only added.
     """
     stamp = VENV / "packages.stamp"
-    # A stamp that names no file is of a release that installed the development's packages always.
     if stamp.exists() and not read(stamp).startswith(RUNTIME.name):
         lock_file = DEVELOPMENT
     wanted = wanted_stamp(lock_file)
@@ -119,19 +109,15 @@ def install_packages(lock_file: Path) -> None:
     say("installing the locked Python packages")
     pip = (str(PYTHON), "-m", "pip", "--disable-pip-version-check", "install", "--quiet")
     run(*pip, "--require-hashes", "-r", str(INSTALLERS))
-    locked = ("--require-hashes", "--only-binary", ":all:", *from_source(), "-r", str(lock_file))
+    built = BUILT_FROM_SOURCE.get(platform.machine())
+    source = ("--no-binary", built) if built else ()
+    locked = ("--require-hashes", "--only-binary", ":all:", *source, "-r", str(lock_file))
     # Compiled once, or each process of the stack would compile what it imports when it starts.
     install = uv("pip", "install", "--quiet", "--compile-bytecode", *locked)
     if subprocess.call(install, env=uv_environment()) != 0:
         say("uv could not install them, trying pip (slower)")
         run(*pip, *locked)
     write(stamp, wanted)
-
-
-def from_source() -> tuple[str, ...]:
-    """Return the option that lets a package be built where it has no wheel."""
-    built = BUILT_FROM_SOURCE.get(platform.machine())
-    return ("--no-binary", built) if built else ()
 
 
 def wanted_stamp(lock_file: Path) -> str:
@@ -150,18 +136,12 @@ def make_virtual_environment() -> None:
 
 def find_python() -> str:
     """Return the path of a Python 3.11."""
+    is_right = "import sys; sys.exit(sys.version_info[:2] != (3, 11))"
     for name in (sys.executable, "python3.11", "python3", "/usr/bin/python3.11"):
         path = shutil.which(name)
-        if path and python_version(path) == "3.11":
+        if path and subprocess.call((path, "-c", is_right), stderr=subprocess.DEVNULL) == 0:
             return path
     raise BootstrapError("Python 3.11 is required and was not found: apt-get install python3.11")
-
-
-def python_version(path: str) -> str:
-    """Return "major.minor" of the Python at ``path``, or "" where it does not start."""
-    code = "import sys; print('%d.%d' % sys.version_info[:2])"
-    result = subprocess.run((path, "-c", code), capture_output=True, text=True, check=False)
-    return result.stdout.strip()
 
 
 def install_project() -> None:
@@ -183,12 +163,8 @@ def uv(*arguments: str) -> tuple[str, ...]:
 def uv_environment() -> dict[str, str]:
     """Return the environment for uv, with pip's own settings (file and environment) kept."""
     environment = {**os.environ, "VIRTUAL_ENV": str(VENV), "UV_PYTHON": str(PYTHON)}
-    listing = subprocess.run(
-        (str(PYTHON), "-m", "pip", "--disable-pip-version-check", "config", "list"),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command = (str(PYTHON), "-m", "pip", "--disable-pip-version-check", "config", "list")
+    listing = subprocess.run(command, capture_output=True, text=True, check=False)
     for name, value in re.findall(r"^[^=\s]*\.([a-z-]+)='(.*)'$", listing.stdout, re.MULTILINE):
         if name in UV_NAMES:
             environment.setdefault(UV_NAMES[name], " ".join(value.split("\\n")).strip())
@@ -249,9 +225,39 @@ def copy_jars(server: str, folder: Path, *options: str) -> None:
 
 def check_jars(server: str, folder: Path, advice: str) -> None:
     """Compare the jars in ``folder`` with the list that is checked in; a wrong one ends it all."""
-    command = (str(PYTHON), "-m", "deploy.local.jar_sums", "check", server, str(folder))
-    if subprocess.call(command, cwd=CLONE) != 0:
+    # Maven compares them with sums from where it fetches them.
+    wanted, found = read(list_of(server)).splitlines(), jar_list(server, folder).splitlines()
+    if wanted[:1] != found[:1]:
+        raise BootstrapError(str(list_of(server)) + " is of another pom.xml: make jar-sums")
+    if wanted != found:
+        names = {line.split("  ", 1)[1] for line in set(wanted) ^ set(found)}
+        say("not the listed files: " + ", ".join(sorted(names)))
         raise BootstrapError("jars of " + server + " are wrong and nothing runs them: " + advice)
+
+
+def list_of(server: str) -> Path:
+    """Return the file that lists a server's jars, in the format of sha256sum."""
+    return pom_of(server).with_name("jars.sha256")
+
+
+def jar_list(server: str, folder: Path) -> str:
+    """Return the list of all files that Java would take from a folder.
+
+    **Source:** the java command's manual: ``folder/*`` is all its .jar and .JAR files.
+    """
+    jars = sorted(file for file in folder.iterdir() if file.suffix.lower() == ".jar")
+    head = "# Made by `make jar-sums` from the pom.xml with sha256 " + digest(pom_of(server))
+    return "\n".join((head, *(digest(jar) + "  " + jar.name for jar in jars), ""))
+
+
+def write_jar_lists() -> None:
+    """Fetch the jars of both servers again, past what Maven has stored, and list them."""
+    install_java()
+    with TemporaryDirectory(prefix="platestream-jars-") as aside:
+        for server in ("kafka", "s3"):
+            folder = Path(aside) / server
+            copy_jars(server, folder, "-Dmaven.repo.local=" + aside + "/store")
+            list_of(server).write_text(jar_list(server, folder))
 
 
 def archive_classes() -> None:
@@ -329,10 +335,7 @@ def write(stamp: Path, text: str) -> None:
 
 
 def run(*command: str, environment: dict[str, str] | None = None, quiet: bool = False) -> None:
-    """Run a command to its end; its failure ends the bootstrap.
-
-    A quiet one says something only when it fails.
-    """
+    """Run a command; its failure ends the bootstrap. A quiet one prints only if it fails."""
     output = subprocess.PIPE if quiet else None
     result = subprocess.run(
         command, env=environment, stdout=output, stderr=output and subprocess.STDOUT, check=False
@@ -343,7 +346,7 @@ def run(*command: str, environment: dict[str, str] | None = None, quiet: bool = 
 
 
 def say(text: str) -> None:
-    """Tell the person in front of the terminal what takes its time."""
+    """Print what takes its time."""
     print("bootstrap: " + text, flush=True)
 
 

@@ -14,58 +14,45 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from deploy.local.ports import free_ports
-from deploy.local.servers.base import Program, Server, class_archive
+from deploy.local.servers.base import Server, class_archive
 from deploy.local.servers.kafka import KafkaServer
 from deploy.local.servers.kafka_login import KafkaLogin
 from deploy.local.servers.s3 import S3Server
 from deploy.local.waiting import Progress, StartError, Waiter
 
-_READY_SECONDS = 120
-_END_SECONDS = 120
+_SECONDS = 120
 
 
 def make_class_archives(progress: Progress) -> None:
     """Make the archives of both servers again.
 
     Raises:
-        StartError: a server does not start, or does not end.
+        StartError: a server does not start.
+        subprocess.TimeoutExpired: it does not end.
     """
     port, controller_port, s3_port = free_ports(3)
     with TemporaryDirectory(prefix="platestream-archive-") as folder:
-        aside = Path(folder)
         kafka = KafkaServer(
-            directory=aside / "k",
+            directory=Path(folder) / "k",
             port=port,
             controller_port=controller_port,
             login=KafkaLogin("any", "any"),
         )
-        s3 = S3Server(directory=aside / "s", port=s3_port, access_key="any", secret_key="any")
-        for server, jars in ((kafka, kafka.jars), (s3, s3.jars)):
-            _make_one(server, class_archive(jars), Waiter(progress))
+        s3 = S3Server(
+            directory=Path(folder) / "s", port=s3_port, access_key="any", secret_key="any"
+        )
+        for server in (kafka, s3):
+            _make_one(server, class_archive(server.jars), Waiter(progress))
 
 
 def _make_one(server: Server, archive: Path, waiter: Waiter) -> None:
     archive.unlink(missing_ok=True)
     server.prepare()
     fresh = archive.with_suffix(".new")
-    process = _start(server.program(), fresh)
-    try:
-        waiter.wait(server.name, server.check, seconds=_READY_SECONDS)
-        process.terminate()
-        process.wait(_END_SECONDS)
-    except subprocess.TimeoutExpired as error:
-        raise StartError(f"{server.name} does not end") from error
-    finally:
-        process.kill()
-        process.wait()
-    if fresh.exists():
-        fresh.replace(archive)
-
-
-def _start(program: Program, archive: Path) -> "subprocess.Popen[bytes]":
+    program = server.program()
     after_java = program.command.index("java") + 1
-    options = (f"-XX:ArchiveClassesAtExit={archive}", "-Xlog:disable")
-    return subprocess.Popen(
+    options = (f"-XX:ArchiveClassesAtExit={fresh}", "-Xlog:disable")
+    process = subprocess.Popen(
         (*program.command[:after_java], *options, *program.command[after_java:]),
         cwd=program.directory,
         env=program.environment_within(os.environ),
@@ -73,10 +60,19 @@ def _start(program: Program, archive: Path) -> "subprocess.Popen[bytes]":
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
+    try:
+        waiter.wait(server.name, server.check, seconds=_SECONDS)
+        process.terminate()
+        process.wait(_SECONDS)
+    finally:
+        process.kill()
+        process.wait()
+    if fresh.exists():
+        fresh.replace(archive)
 
 
 if __name__ == "__main__":
     try:
         make_class_archives(Progress(sys.stdout))
-    except StartError as error:
+    except (StartError, subprocess.TimeoutExpired) as error:
         sys.exit(str(error))

@@ -42,11 +42,6 @@ class Layout:
         return self.root / "started-with.json"
 
     @property
-    def supervisor_configuration(self) -> Path:
-        """Written at each start."""
-        return self.root / "supervisor.conf"
-
-    @property
     def camera_files(self) -> Path:
         """The video files that cameras may play."""
         return self.root / "camera-files"

@@ -17,6 +17,7 @@ from common.settings import (
     ProcessSettings,
     S3Settings,
 )
+from deploy.clickhouse.settings import ANALYST
 from deploy.local.files import Layout
 from deploy.local.secrets import LocalSecrets, load_or_create_secrets
 from deploy.local.servers.base import CLONE, PortUse, Program, Server, python_module
@@ -180,13 +181,10 @@ def make_plan(settings: LocalStackSettings, environment: Mapping[str, str]) -> S
     layout = Layout(settings.local_dir.resolve())
     layout.logs.mkdir(parents=True, exist_ok=True)
     secrets = load_or_create_secrets(layout)
-    login = _kafka_login(secrets, environment)
-    kafka = _kafka(settings, layout, login)
-    s3 = _s3(settings, layout, secrets, environment)
-    postgres = _postgres(settings, layout, secrets)
-    clickhouse = _clickhouse(settings, layout, secrets, environment)
+    kafka, s3, postgres, clickhouse = _servers(settings, layout, secrets, environment)
     addresses = {
-        **(_kafka_entry(kafka, login) if settings.kafka_bootstrap_servers is None else {}),
+        # A Kafka elsewhere has another login.
+        **(_kafka_settings(kafka) if settings.kafka_bootstrap_servers is None else {}),
         "PLATESTREAM_S3_ENDPOINT": s3.endpoint,
         "PLATESTREAM_S3_ACCESS_KEY": s3.access_key,
         "PLATESTREAM_S3_SECRET_KEY": s3.secret_key,
@@ -206,7 +204,7 @@ def make_plan(settings: LocalStackSettings, environment: Mapping[str, str]) -> S
         api_port=settings.api_port,
         api_metrics_port=settings.api_metrics_port,
         servers=tuple(server for server, wanted in embedded if wanted),
-        environment={**_defaults(settings, secrets), **addresses, **environment},
+        environment={**_defaults(settings, layout, secrets), **addresses, **environment},
         secrets=secrets,
         application=(*APPLICATION, *_mqtt(environment)),
         analyst=_analyst(clickhouse) if settings.clickhouse_url is None else None,
@@ -220,39 +218,72 @@ def _mqtt(environment: Mapping[str, str]) -> tuple[Program, ...]:
     return (MQTT if has_images else MQTT_WITHOUT_IMAGES,)
 
 
-def _defaults(settings: LocalStackSettings, secrets: LocalSecrets) -> dict[str, str]:
+def _defaults(
+    settings: LocalStackSettings, layout: Layout, secrets: LocalSecrets
+) -> dict[str, str]:
+    # Each server's folder may have its own disk.
+    folders = (layout.root, *map(layout.data, ("kafka", "clickhouse", "postgres", "s3")))
     return {
-        "PLATESTREAM_LOCAL_DIR": str(settings.local_dir.resolve()),
-        "PLATESTREAM_STREAM_DATA_DIRECTORY": str(settings.local_dir.resolve() / "streams"),
-        "PLATESTREAM_RECOGNITION_CACHE_FOLDER": str(settings.local_dir.resolve() / "recognition"),
+        "PLATESTREAM_LOCAL_DIR": str(layout.root),
+        "PLATESTREAM_STREAM_DATA_DIRECTORY": str(layout.root / "streams"),
+        "PLATESTREAM_RECOGNITION_CACHE_FOLDER": str(layout.root / "recognition"),
         "PLATESTREAM_SECRET_KEY": secrets.secret_key,
         "PLATESTREAM_API_PORT": str(settings.api_port),
         "PLATESTREAM_API_METRICS_PORT": str(settings.api_metrics_port),
         # The demo camera is a file, and a camera simulator runs on the same machine.
         "PLATESTREAM_CAMERA_ALLOW_LOOPBACK": "true",
-        CAMERA_FILES_SETTING: str(Layout(settings.local_dir.resolve()).camera_files),
-        "PLATESTREAM_DISK_FOLDERS": ",".join(str(folder) for folder in _disk_folders(settings)),
+        CAMERA_FILES_SETTING: str(layout.camera_files),
+        "PLATESTREAM_DISK_FOLDERS": ",".join(map(str, folders)),
         "PLATESTREAM_IMAGE_RETENTION_DAYS": str(_IMAGE_RETENTION_DAYS),
         "PATH": os.defpath,
     }
 
 
-def _disk_folders(settings: LocalStackSettings) -> tuple[Path, ...]:
-    """Return the folders that may each have a disk of their own."""
-    layout = Layout(settings.local_dir.resolve())
-    servers = ("kafka", "clickhouse", "postgres", "s3")
-    return (layout.root, *(layout.data(server) for server in servers))
+def _servers(
+    settings: LocalStackSettings,
+    layout: Layout,
+    secrets: LocalSecrets,
+    environment: Mapping[str, str],
+) -> tuple[KafkaServer, S3Server, PostgresServer, ClickHouseServer]:
+    def given(name: str, default: str) -> str:
+        return environment.get(f"PLATESTREAM_{name}", default)
 
-
-def _kafka_login(secrets: LocalSecrets, environment: Mapping[str, str]) -> KafkaLogin:
-    return KafkaLogin(
-        environment.get("PLATESTREAM_KAFKA_SASL_USERNAME", "platestream"),
-        environment.get("PLATESTREAM_KAFKA_SASL_PASSWORD", secrets.kafka_password),
+    kafka = KafkaServer(
+        directory=layout.data("kafka"),
+        port=settings.kafka_port,
+        controller_port=settings.kafka_controller_port,
+        max_message_bytes=settings.kafka_max_message_bytes,
+        login=KafkaLogin(
+            given("KAFKA_SASL_USERNAME", "platestream"),
+            given("KAFKA_SASL_PASSWORD", secrets.kafka_password),
+        ),
     )
+    s3 = S3Server(
+        directory=layout.data("s3"),
+        port=settings.s3_port,
+        access_key=given("S3_ACCESS_KEY", secrets.s3_access_key),
+        secret_key=given("S3_SECRET_KEY", secrets.s3_secret_key),
+        bucket=settings.s3_bucket,
+    )
+    postgres = PostgresServer(
+        directory=layout.data("postgres"),
+        port=settings.postgres_port,
+        password=secrets.postgres_password,
+    )
+    clickhouse = ClickHouseServer(
+        directory=layout.data("clickhouse"),
+        port=settings.clickhouse_port,
+        user=given("CLICKHOUSE_USER", "platestream"),
+        password=given("CLICKHOUSE_PASSWORD", secrets.clickhouse_password),
+        analyst_password=given("CLICKHOUSE_SERVER_READER_PASSWORD", secrets.analyst_password),
+    )
+    return kafka, s3, postgres, clickhouse
 
 
-def _kafka_entry(kafka: KafkaServer, login: KafkaLogin) -> dict[str, str]:
-    """Return how the embedded Kafka is reached; one elsewhere has its own way of letting in."""
+def _kafka_settings(kafka: KafkaServer) -> dict[str, str]:
+    login = kafka.login
+    if login is None:
+        return {}
     return {
         "PLATESTREAM_KAFKA_BOOTSTRAP_SERVERS": kafka.bootstrap_servers,
         "PLATESTREAM_KAFKA_SECURITY_PROTOCOL": LISTENER,
@@ -262,60 +293,7 @@ def _kafka_entry(kafka: KafkaServer, login: KafkaLogin) -> dict[str, str]:
     }
 
 
-def _kafka(settings: LocalStackSettings, layout: Layout, login: KafkaLogin) -> KafkaServer:
-    return KafkaServer(
-        directory=layout.data("kafka"),
-        port=settings.kafka_port,
-        controller_port=settings.kafka_controller_port,
-        max_message_bytes=settings.kafka_max_message_bytes,
-        login=login,
-    )
-
-
-def _s3(
-    settings: LocalStackSettings,
-    layout: Layout,
-    secrets: LocalSecrets,
-    environment: Mapping[str, str],
-) -> S3Server:
-    return S3Server(
-        directory=layout.data("s3"),
-        port=settings.s3_port,
-        access_key=environment.get("PLATESTREAM_S3_ACCESS_KEY", secrets.s3_access_key),
-        secret_key=environment.get("PLATESTREAM_S3_SECRET_KEY", secrets.s3_secret_key),
-        bucket=settings.s3_bucket,
-    )
-
-
-def _postgres(
-    settings: LocalStackSettings, layout: Layout, secrets: LocalSecrets
-) -> PostgresServer:
-    return PostgresServer(
-        directory=layout.data("postgres"),
-        port=settings.postgres_port,
-        password=secrets.postgres_password,
-    )
-
-
-def _clickhouse(
-    settings: LocalStackSettings,
-    layout: Layout,
-    secrets: LocalSecrets,
-    environment: Mapping[str, str],
-) -> ClickHouseServer:
-    return ClickHouseServer(
-        directory=layout.data("clickhouse"),
-        port=settings.clickhouse_port,
-        user=environment.get("PLATESTREAM_CLICKHOUSE_USER", "platestream"),
-        password=environment.get("PLATESTREAM_CLICKHOUSE_PASSWORD", secrets.clickhouse_password),
-        analyst=environment.get("PLATESTREAM_CLICKHOUSE_SERVER_READER_USER", "analyst"),
-        analyst_password=environment.get(
-            "PLATESTREAM_CLICKHOUSE_SERVER_READER_PASSWORD", secrets.analyst_password
-        ),
-    )
-
-
 def _analyst(server: ClickHouseServer) -> Analyst | None:
     if not server.analyst_password:
         return None
-    return Analyst(server.url, server.analyst, server.analyst_password)
+    return Analyst(server.url, ANALYST, server.analyst_password)

@@ -18,8 +18,8 @@ class LocalSecrets(msgspec.Struct, frozen=True, rename="camel"):
     clickhouse_password: str
     secret_key: str
     owner_password: str
-    analyst_password: str = ""
-    kafka_password: str = ""
+    analyst_password: str
+    kafka_password: str
 
     @classmethod
     def new(cls) -> Self:
@@ -41,21 +41,10 @@ class LocalSecrets(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def load_or_create_secrets(layout: Layout) -> LocalSecrets:
-    """Return this installation's secrets, readable to its user only.
-
-    The first call makes them, and the first of a newer release those that an older one had not.
-    """
-    made = LocalSecrets.new()
+    """Return this installation's secrets, readable to its user only. The first call makes them."""
     if layout.secrets.exists():
-        known = msgspec.json.decode(layout.secrets.read_bytes(), type=LocalSecrets)
-        missing = {
-            name: secret
-            for name, secret in msgspec.structs.asdict(made).items()
-            if not getattr(known, name)
-        }
-        if not missing:
-            return known
-        made = msgspec.structs.replace(known, **missing)
+        return msgspec.json.decode(layout.secrets.read_bytes(), type=LocalSecrets)
+    made = LocalSecrets.new()
     text = msgspec.json.format(msgspec.json.encode(made), indent=2).decode()
     write_whole(layout.secrets, text + "\n", mode=0o600)
     return made

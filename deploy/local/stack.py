@@ -1,16 +1,15 @@
 """Bring the local stack up and down."""
 
 import fcntl
+import json
 import subprocess
+import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from functools import partial
 from hashlib import sha256
-from tempfile import TemporaryFile
-from typing import IO
 
-import msgspec
 import urllib3
 
 from common.environment import own_environment
@@ -100,7 +99,7 @@ class LocalStack:
         busy = busy_ports(self.plan.ports())
         if busy:
             raise StartError("\n".join(busy))
-        note_start(self.plan.layout, self.plan.base_url, self.plan.environment)
+        note_start(self.plan.layout, self.plan.environment)
         self.supervisor.start(
             self.plan.groups(), self.plan.process_environment(), tied_to_caller=tied_to_caller
         )
@@ -149,22 +148,24 @@ class LocalStack:
                 self._run_migration(migration)
 
     def _run_migration(self, migration: Migration) -> None:
-        with TemporaryFile() as log:
-            process = subprocess.Popen(
+        started, seconds = time.monotonic(), _MIGRATION_SECONDS * self._patience
+        try:
+            subprocess.run(
                 migration.command,
                 cwd=self.plan.code,
                 env=own_environment(self.plan.environment, *migration.settings),
                 stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                timeout=seconds,
+                check=True,
             )
-            try:
-                check = partial(_check_migration, migration, process, log)
-                seconds = _MIGRATION_SECONDS * self._patience
-                self.waiter.wait(migration.name, check, seconds=seconds)
-            finally:
-                process.kill()
-                process.wait()
+        except subprocess.CalledProcessError as error:
+            output = error.stdout[-_SHOWN_MIGRATION_BYTES:].decode(errors="replace")
+            raise StartError(f"{migration.name} cannot be brought up to date:\n{output}") from error
+        except subprocess.TimeoutExpired as error:
+            raise StartError(f"{migration.name} is not ready after {seconds:.0f} s") from error
+        self._progress.ready(migration.name, time.monotonic() - started)
 
     def _start_application(self) -> None:
         """Start the API, then the rest: all at once they share the cores, and it comes last."""
@@ -240,47 +241,21 @@ class LocalStack:
             yield
 
 
-def _check_migration(
-    migration: Migration, process: "subprocess.Popen[bytes]", log: IO[bytes]
-) -> None:
-    status = process.poll()
-    if status is None:
-        raise NotReadyError("at work")
-    if status != 0:
-        log.seek(0)
-        output = log.read()[-_SHOWN_MIGRATION_BYTES:].decode(errors="replace")
-        raise StartError(f"{migration.name} cannot be brought up to date:\n{output}")
-
-
-class StartedWith(msgspec.Struct, frozen=True, rename="camel"):
-    """Address of the API, and a hash of each setting, because some are secret."""
-
-    base_url: str
-    settings: dict[str, str]
-
-
-def note_start(layout: Layout, base_url: str, environment: Mapping[str, str]) -> None:
-    """Write down what the stack is being started with."""
-    started_with = StartedWith(base_url, _digests(environment))
-    write_whole(layout.started_with, msgspec.json.encode(started_with).decode(), mode=0o600)
-
-
-def read_start(layout: Layout) -> StartedWith | None:
-    """Return what the stack was last started with, None before the first start."""
-    if not layout.started_with.exists():
-        return None
-    return msgspec.json.decode(layout.started_with.read_bytes(), type=StartedWith)
+def note_start(layout: Layout, environment: Mapping[str, str]) -> None:
+    """Write down the settings with which the stack is started."""
+    write_whole(layout.started_with, json.dumps(_digests(environment)), mode=0o600)
 
 
 def changed_settings(layout: Layout, environment: Mapping[str, str]) -> tuple[str, ...]:
     """Return the names of the settings that are not what the stack was started with."""
-    started_with = read_start(layout)
-    before = started_with.settings if started_with else {}
+    file = layout.started_with
+    before = json.loads(file.read_bytes()) if file.exists() else {}
     now = _digests(environment)
     return tuple(sorted(name for name in {*before, *now} if before.get(name) != now.get(name)))
 
 
 def _digests(environment: Mapping[str, str]) -> dict[str, str]:
+    # Some are secret.
     return {
         name: sha256(value.encode()).hexdigest()[:16]
         for name, value in environment.items()

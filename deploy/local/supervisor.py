@@ -48,9 +48,6 @@ class ProcessState(StrEnum):
     UNKNOWN = "UNKNOWN"
 
 
-STARTED_STATES = frozenset({ProcessState.STARTING, ProcessState.RUNNING, ProcessState.BACKOFF})
-
-
 @dataclass(frozen=True)
 class ProcessStatus:
     """The state of one process, from supervisord. ``pid`` and ``up_seconds`` are 0 while it is
@@ -90,14 +87,9 @@ class Supervisor:
         # What shells keep under other names (their functions) is of no use to any process.
         held = {name: value for name, value in environment.items() if name.isidentifier()}
         text = render_configuration(self._layout, self._socket, groups, held)
-        write_whole(self._layout.supervisor_configuration, text, mode=0o600)
-        command = (
-            sys.executable,
-            "-m",
-            "supervisor.supervisord",
-            "-c",
-            str(self._layout.supervisor_configuration),
-        )
+        configuration = self._layout.root / "supervisor.conf"
+        write_whole(configuration, text, mode=0o600)
+        command = (sys.executable, "-m", "supervisor.supervisord", "-c", str(configuration))
         with (self._layout.logs / "supervisor.log").open("ab") as log:
             self._child = subprocess.Popen(
                 tied(*command) if tied_to_caller else command,
@@ -141,11 +133,8 @@ class Supervisor:
         Raises:
             SupervisorUnreachableError: the stack is down.
         """
-        status = self.status(name)
-        if status.state not in STARTED_STATES:
-            # Since it was asked, supervisord may have started an ended process again by itself.
-            with _tolerating(Faults.ALREADY_STARTED):
-                self._call("startProcess", f"{status.group}:{name}", False)
+        with _tolerating(Faults.ALREADY_STARTED):
+            self._call("startProcess", f"{self.status(name).group}:{name}", False)
 
     def stop_process(self, name: str) -> None:
         """Stop a process and wait until it has ended; it stays down.
@@ -153,10 +142,8 @@ class Supervisor:
         Raises:
             SupervisorUnreachableError: the stack is down.
         """
-        status = self.status(name)
-        if status.state in STARTED_STATES:
-            with _tolerating(Faults.NOT_RUNNING):
-                self._call("stopProcess", f"{status.group}:{name}", True)
+        with _tolerating(Faults.NOT_RUNNING):
+            self._call("stopProcess", f"{self.status(name).group}:{name}", True)
 
     def shut_down(self, *, seconds: float) -> bool:
         """Stop everything, application first, and wait for supervisord's own end.
@@ -168,17 +155,10 @@ class Supervisor:
         """
         pid = int(self._call("getPID"))
         self._call("shutdown")
-        return self.wait_for_end(pid, seconds=seconds)
-
-    def wait_for_end(self, pid: int, *, seconds: float) -> bool:
-        """Wait until supervisord has ended by itself; False where it has not after ``seconds``."""
-        if self._child is None or self._child.pid != pid:
-            return wait_for_end(pid, seconds=seconds)
-        try:
-            self._child.wait(seconds)
-        except subprocess.TimeoutExpired:
-            return False
-        return True
+        ended = wait_for_end(pid, seconds=seconds)
+        if self._child is not None:
+            self._child.poll()
+        return ended
 
     def _call(self, method: str, *arguments: object) -> Any:
         transport = SupervisorTransport(serverurl=f"unix://{self._socket}")
@@ -227,34 +207,25 @@ def render_configuration(
     by dropping what is not its part, by name.
     Groups are given in the order in which they start; they stop in the opposite one.
     """
-    sections = [_supervisord(layout), _remote_control(socket)]
+    # Without a user named, supervisord complains at each start that it runs as root.
+    user = "user=root\n" if os.geteuid() == 0 else ""
+    sections = [
+        "[supervisord]\nnodaemon=true\nsilent=true\n"
+        f"{user}"
+        f"logfile={_literal(layout.logs / 'supervisor.log')}\n"
+        "logfile_maxbytes=5MB\nlogfile_backups=1\n"
+        f"pidfile={_literal(layout.root / 'supervisor.pid')}\n"
+        f"childlogdir={_literal(layout.logs)}\n",
+        f"[unix_http_server]\nfile={_literal(socket)}\nchmod=0700\n",
+        "[rpcinterface:supervisor]\n"
+        "supervisor.rpcinterface_factory=supervisor.rpcinterface:make_main_rpcinterface\n",
+    ]
     for priority, (group, programs) in enumerate(groups.items(), start=1):
         names = ",".join(program.name for program in programs)
         if programs:
             sections.append(f"[group:{group}]\nprograms={names}\npriority={priority}\n")
         sections += [_program(layout, program, environment) for program in programs]
     return "\n".join(sections)
-
-
-def _supervisord(layout: Layout) -> str:
-    # Without a user named, supervisord complains at each start that it runs as root.
-    user = "user=root\n" if os.geteuid() == 0 else ""
-    return (
-        "[supervisord]\nnodaemon=true\nsilent=true\n"
-        f"{user}"
-        f"logfile={_literal(layout.logs / 'supervisor.log')}\n"
-        "logfile_maxbytes=5MB\nlogfile_backups=1\n"
-        f"pidfile={_literal(layout.root / 'supervisor.pid')}\n"
-        f"childlogdir={_literal(layout.logs)}\n"
-    )
-
-
-def _remote_control(socket: Path) -> str:
-    factory = "supervisor.rpcinterface:make_main_rpcinterface"
-    return (
-        f"[unix_http_server]\nfile={_literal(socket)}\nchmod=0700\n\n"
-        f"[rpcinterface:supervisor]\nsupervisor.rpcinterface_factory={factory}\n"
-    )
 
 
 def _program(layout: Layout, program: Program, environment: Mapping[str, str]) -> str:

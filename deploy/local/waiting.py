@@ -1,4 +1,4 @@
-"""Waiting for something with a deadline, and telling a person about it."""
+"""Waits with a deadline, and progress for the person who waits."""
 
 import threading
 import time
@@ -9,7 +9,6 @@ from deploy.local.servers.base import NotReadyError
 
 _POLL_SECONDS = 0.1
 _FIRST_TOLD_SECONDS = 10.0
-_CLEAR_LINE = "\r\033[K"
 
 
 class StartError(Exception):
@@ -17,47 +16,22 @@ class StartError(Exception):
 
 
 class Progress:
-    """Prints what is waited for, and one line for each thing that came, with the time it took.
-
-    Several threads may wait at once.
-    """
+    """Prints one line for each thing that is ready, with the time it took."""
 
     def __init__(self, out: TextIO) -> None:
-        """Write to ``out``; on a terminal the last line always says what is still missing."""
         self._out = out
-        self._terminal = out.isatty()
-        self._lock = threading.Lock()
-        self._pending: list[str] = []
 
-    def begin(self, what: str) -> None:
-        """Say that ``what`` is waited for now."""
-        with self._lock:
-            self._pending.append(what)
-            self._show()
+    def ready(self, what: str, seconds: float) -> None:
+        """Report that ``what`` is ready."""
+        self._print(f"  {what:<16} ready   {seconds:6.1f} s")
 
-    def done(self, what: str, seconds: float) -> None:
-        """Say that ``what`` is there."""
-        with self._lock:
-            self._pending.remove(what)
-            self._show(f"  {what:<16} ready   {seconds:6.1f} s")
+    def waiting(self, what: str, seconds: float, why: str) -> None:
+        """Report why ``what`` takes long."""
+        self._print(f"  {what:<16} waiting {seconds:6.1f} s  ({why})")
 
-    def still(self, what: str, seconds: float, why: str) -> None:
-        """Say why ``what`` takes its time."""
-        with self._lock:
-            self._show(f"  {what:<16} waiting {seconds:6.1f} s  ({why})")
-
-    def failed(self, what: str) -> None:
-        """Forget ``what``; the error itself tells the rest."""
-        with self._lock:
-            self._pending.remove(what)
-            self._show()
-
-    def _show(self, line: str = "") -> None:
-        text = f"{line}\n" if line else ""
-        if self._terminal:
-            waiting = f"  waiting for {', '.join(self._pending)} ..." if self._pending else ""
-            text = _CLEAR_LINE + text + waiting
-        self._out.write(text)
+    def _print(self, line: str) -> None:
+        # Several threads wait at the same time; one write keeps lines whole.
+        self._out.write(f"{line}\n")
         self._out.flush()
 
 
@@ -81,13 +55,8 @@ class Waiter:
             StartError: that took longer than ``seconds``, or all waits were given up.
         """
         started = self._clock()
-        self._progress.begin(what)
-        try:
-            self._poll(what, check, started, seconds)
-        except BaseException:
-            self._progress.failed(what)
-            raise
-        self._progress.done(what, self._clock() - started)
+        self._poll(what, check, started, seconds)
+        self._progress.ready(what, self._clock() - started)
 
     def _poll(self, what: str, check: Callable[[], None], started: float, seconds: float) -> None:
         telling = started + _FIRST_TOLD_SECONDS
@@ -102,6 +71,6 @@ class Waiter:
                 if now > telling:
                     # Each pause as long as all the waiting before: a long wait fills no screen.
                     telling = now + (now - started)
-                    self._progress.still(what, now - started, str(error))
+                    self._progress.waiting(what, now - started, str(error))
             if self._given_up.wait(_POLL_SECONDS):
                 raise StartError(f"gave up waiting for {what}")

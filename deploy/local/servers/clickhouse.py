@@ -14,7 +14,6 @@ class ClickHouseServer(Server):
 
     password: str = field(repr=False)
     user: str = "platestream"
-    analyst: str = "analyst"
     analyst_password: str = field(default="", repr=False)
     name: str = "clickhouse"
 
@@ -29,12 +28,10 @@ class ClickHouseServer(Server):
             name=self.name,
             command=python_module("deploy.clickhouse"),
             environment={
-                "PLATESTREAM_CLICKHOUSE_SERVER_HOST": "127.0.0.1",
                 "PLATESTREAM_CLICKHOUSE_SERVER_PORT": str(self.port),
                 "PLATESTREAM_CLICKHOUSE_SERVER_DATA_PATH": str(self.directory / "data"),
                 "PLATESTREAM_CLICKHOUSE_SERVER_USER": self.user,
                 "PLATESTREAM_CLICKHOUSE_SERVER_PASSWORD": self.password,
-                "PLATESTREAM_CLICKHOUSE_SERVER_READER_USER": self.analyst,
                 "PLATESTREAM_CLICKHOUSE_SERVER_READER_PASSWORD": self.analyst_password,
             },
             settings=(ClickHouseServerSettings,),

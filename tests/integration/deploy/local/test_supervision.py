@@ -175,7 +175,8 @@ def test_nothing_is_left_when_the_supervisor_is_killed(
 
     os.kill(supervisor_pid, signal.SIGKILL)
 
-    assert supervisor.wait_for_end(supervisor_pid, seconds=_SECONDS)
+    assert wait_for_end(supervisor_pid, seconds=_SECONDS)
+    assert supervisor.failed_to_start()
     assert wait_for_end(process, seconds=_SECONDS)
 
 

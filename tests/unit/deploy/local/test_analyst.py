@@ -3,18 +3,14 @@
 import json
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from deploy.local.access import Access, ensure_access, read_access, write_access
-from deploy.local.files import Layout
 from deploy.local.plan import StackPlan, make_plan
-from deploy.local.secrets import load_or_create_secrets
 from deploy.local.settings import LocalStackSettings
 
 _OF_THE_ANALYST = {"clickhouseUrl", "analystUser", "analystPassword"}
 _PASSWORD = "PLATESTREAM_CLICKHOUSE_SERVER_READER_PASSWORD"
-_USER = "PLATESTREAM_CLICKHOUSE_SERVER_READER_USER"
 
 
 def _plan(root: Path, environment: dict[str, str] | None = None, **settings: object) -> StackPlan:
@@ -42,20 +38,20 @@ def test_the_server_and_scripts_get_the_password(
     written = _written(plan, monkeypatch)
 
     assert len(password) >= 32
-    assert (environment[_USER], environment[_PASSWORD]) == ("analyst", password)
+    assert environment[_PASSWORD] == password
     assert written["clickhouseUrl"] == "http://127.0.0.1:3"
     assert (written["analystUser"], written["analystPassword"]) == ("analyst", password)
     assert (written["apiKey"], written["demoCameraId"]) == ("pk_test", "c")
     assert plan.layout.access.stat().st_mode & 0o777 == 0o600
 
 
-def test_settings_name_user_and_password(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    plan = _plan(tmp_path, {_USER: "bi", _PASSWORD: "chosen"})
+def test_a_setting_gives_the_password(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = _plan(tmp_path, {_PASSWORD: "chosen"})
 
     written = _written(plan, monkeypatch)
 
     assert plan.process_environment()[_PASSWORD] == "chosen"
-    assert (written["analystUser"], written["analystPassword"]) == ("bi", "chosen")
+    assert (written["analystUser"], written["analystPassword"]) == ("analyst", "chosen")
 
 
 def test_nothing_is_written_for_a_server_of_ones_own(
@@ -72,23 +68,6 @@ def test_an_empty_password_is_no_analyst(tmp_path: Path, monkeypatch: pytest.Mon
     plan = _plan(tmp_path, {_PASSWORD: ""})
 
     assert not _written(plan, monkeypatch).keys() & _OF_THE_ANALYST
-
-
-def test_an_older_installation_gets_a_password_and_keeps_its_own(tmp_path: Path) -> None:
-    layout = Layout(tmp_path)
-    made = load_or_create_secrets(layout)
-    older = json.loads(layout.secrets.read_text())
-    del older["analystPassword"]
-    layout.secrets.write_text(json.dumps(older))
-    layout.secrets.chmod(0o600)
-
-    upgraded = load_or_create_secrets(layout)
-
-    assert upgraded.analyst_password not in ("", made.analyst_password)
-    assert msgspec.structs.replace(upgraded, analyst_password=made.analyst_password) == made
-    assert json.loads(layout.secrets.read_text()).items() > older.items()
-    assert layout.secrets.stat().st_mode & 0o777 == 0o600
-    assert load_or_create_secrets(layout) == upgraded
 
 
 def test_the_password_is_not_shown(tmp_path: Path) -> None:

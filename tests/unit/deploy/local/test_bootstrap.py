@@ -122,7 +122,8 @@ def test_jars_that_were_cut_off_are_resolved_again(
 def test_wrong_jars_are_not_taken_over(
     clone: Path, commands: list[object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _have_jars_judged(monkeypatch, status=1)
+    monkeypatch.setattr(bootstrap, "check_jars", _CHECK_JARS)
+    _list_jars("kafka", "broker-1.jar")
 
     for _ in range(2):
         with pytest.raises(bootstrap.BootstrapError, match="nothing runs them"):
@@ -132,29 +133,76 @@ def test_wrong_jars_are_not_taken_over(
     assert not (clone / ".local" / "jars" / "kafka").exists()
 
 
-def test_jars_that_are_there_are_judged_at_each_start(
+def test_jars_that_are_there_are_checked_at_each_start(
     clone: Path, commands: list[object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bootstrap.resolve_jars("kafka")
-    judged = _have_jars_judged(monkeypatch, status=1)
+    monkeypatch.setattr(bootstrap, "check_jars", _CHECK_JARS)
+    _list_jars("kafka", "broker-1.jar")
 
     with pytest.raises(bootstrap.BootstrapError, match="delete that folder"):
         bootstrap.resolve_jars("kafka")
 
-    assert judged == [str(clone / ".local" / "jars" / "kafka")]
+
+def _list_jars(server: str, *names: str) -> Path:
+    """List jars that contain their name; return a folder with them."""
+    folder = bootstrap.CLONE / "jars"
+    folder.mkdir()
+    for name in names:
+        (folder / name).write_text(name)
+    bootstrap.list_of(server).write_text(bootstrap.jar_list(server, folder))
+    return folder
 
 
-def _have_jars_judged(monkeypatch: pytest.MonkeyPatch, *, status: int) -> list[str]:
-    """Let the real check be asked, which answers so; return the folders that it is asked for."""
-    judged: list[str] = []
+def test_the_listed_jars_are_right_and_others_are_named(
+    clone: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    jars = _list_jars("kafka", "broker-1.jar", "codec-2.jar", "logs-3.jar")
+    (jars / "read.me").touch()
+    _CHECK_JARS("kafka", jars, "")
 
-    def call(command: tuple[str, ...], **_: object) -> int:
-        judged.append(command[-1])
-        return status
+    (jars / "broker-1.jar").write_text("something else")
+    (jars / "codec-2.jar").unlink()
+    (jars / "added.JAR").touch()
+    with pytest.raises(bootstrap.BootstrapError):
+        _CHECK_JARS("kafka", jars, "")
 
-    monkeypatch.setattr(bootstrap, "check_jars", _CHECK_JARS)
-    monkeypatch.setattr(subprocess, "call", call)
-    return judged
+    assert "added.JAR, broker-1.jar, codec-2.jar\n" in capsys.readouterr().out
+
+
+def test_a_list_of_another_pom_is_reported_as_such(clone: Path) -> None:
+    jars = _list_jars("kafka", "broker-1.jar")
+    bootstrap.pom_of("kafka").write_text("<project>newer</project>")
+
+    with pytest.raises(bootstrap.BootstrapError, match="make jar-sums"):
+        _CHECK_JARS("kafka", jars, "")
+
+
+def test_a_list_that_is_made_again_names_what_was_fetched(
+    clone: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stores: set[str] = set()
+
+    def copy_jars(_: str, folder: Path, store: str) -> None:
+        folder.mkdir()
+        (folder / "newer-3.jar").touch()
+        stores.add(store)
+
+    monkeypatch.setattr(bootstrap, "install_java", lambda: None)
+    monkeypatch.setattr(bootstrap, "copy_jars", copy_jars)
+    bootstrap.main("jar-sums")
+
+    assert bootstrap.list_of("s3").read_text().endswith("  newer-3.jar\n")
+    (store,) = stores
+    assert not Path(store.partition("=")[2]).parent.exists()
+
+
+@pytest.mark.parametrize("server", ["kafka", "s3"])
+def test_the_lists_are_of_the_present_poms(server: str) -> None:
+    head, *lines = bootstrap.list_of(server).read_text().splitlines()
+
+    assert head.endswith(bootstrap.digest(bootstrap.pom_of(server))), "run: make jar-sums"
+    assert all(re.fullmatch(r"[0-9a-f]{64}  .+\.jar", line) for line in lines)
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,6 @@ from deploy.local.servers.base import NotReadyError
 from deploy.local.waiting import Progress, StartError, Waiter
 
 
-class Terminal(StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
 def _never() -> None:
     raise NotReadyError("port 1: Connection refused")
 
@@ -61,15 +56,3 @@ def test_a_wait_that_was_given_up_ends_at_once() -> None:
 
     with pytest.raises(StartError, match="gave up waiting for kafka"):
         waiter.wait("kafka", _never, seconds=3600)
-
-
-def test_a_terminal_shows_what_is_still_missing() -> None:
-    out = Terminal()
-    progress = Progress(out)
-
-    progress.begin("kafka")
-    progress.begin("s3")
-    progress.done("kafka", 1.0)
-
-    assert "waiting for kafka, s3 ..." in out.getvalue()
-    assert out.getvalue().endswith("waiting for s3 ...")
