@@ -12,6 +12,9 @@ SYSTEM_PYTHON := $(shell for p in python3.11 python3; do $$p -c "" 2>/dev/null &
 PYTHON := .venv/bin/python
 # The tests in several processes: a module stays in one of them (tests/schedule.py).
 SIDE_BY_SIDE := --numprocesses=3 --dist=loadscope --no-loadscope-reorder
+# COVERAGE=1: also report which lines the tests ran.
+ROOMS := common recognition ingest streams analytics_sql api deploy clients/python/platestream_client
+COVERED := $(if $(COVERAGE),$(addprefix --cov=,$(ROOMS)) --cov-report=term:skip-covered --cov-report=html:.local/coverage)
 BOOTSTRAP = @$(or $(SYSTEM_PYTHON),$(error Python 3.11 is needed: apt-get install python3.11)) deploy/local/bootstrap.py
 INSTALLED := test -x $(PYTHON) || { echo "nothing is installed yet: make run"; exit 1; }
 # CAMERA reaches it by the environment: arguments are in the machine's process list.
@@ -47,27 +50,37 @@ exec: ## Run a command with the stack's settings: make exec COMMAND="platestream
 logs: ## Follow the logs; make logs NAME=api for one process
 	$(STACK) logs $(NAME)
 
-test: ## Format, lint, types and the tests that are not `long`, on real servers that it starts itself; RECORD=1: record the times
+test: ## Format, lint, types and the tests that are not `long`, on real servers that it starts itself; RECORD=1, COVERAGE=1: with times, with a report
 	$(BOOTSTRAP) test
 	$(PYTHON) -m ruff format --check .
 	$(PYTHON) -m ruff check .
 	@$(MAKE) --no-print-directory --jobs=2 test-types test-run
 
-test-all: ## The same with the long tests: whole stacks, outages, every page of the console
+test-all: audit ## The same with the long tests: whole stacks, outages, every page of the console; first make audit
 	@$(MAKE) --no-print-directory test PYTEST='-m "not training and not image and not charts and not fleet" $(PYTEST)'
 
 test-types:
 	$(PYTHON) -m mypy
 
 test-run:
-	$(PYTHON) -m tests.services $(PYTHON) -m pytest $(SIDE_BY_SIDE) --durations=100 --durations-min=2 $(if $(RECORD),--record-durations) $(PYTEST)
+	$(PYTHON) -m tests.services $(PYTHON) -m pytest $(SIDE_BY_SIDE) $(COVERED) --durations=100 --durations-min=2 $(if $(RECORD),--record-durations) $(PYTEST)
+
+# Without --strict, pip-audit skips packages that it cannot look up, and succeeds.
+audit: ## Look the locked packages up in PyPI's database of vulnerabilities (needs network); AUDIT=skip: do not
+ifeq ($(AUDIT),skip)
+	@echo "AUDIT=skip: the locked packages were NOT audited"
+else
+	$(BOOTSTRAP) python
+	@.venv/bin/uv tool run --quiet pip-audit==2.10.1 --strict --require-hashes --disable-pip --progress-spinner=off \
+		-r requirements/runtime.txt || { echo "audit: vulnerable packages above, or the database cannot be reached; go on without: AUDIT=skip"; exit 1; }
+endif
 
 check: ## Format, lint, types and unit tests: a minute, no servers
 	$(BOOTSTRAP) python
 	$(PYTHON) -m ruff format .
 	$(PYTHON) -m ruff check --fix .
 	$(PYTHON) -m mypy
-	$(PYTHON) -m pytest $(SIDE_BY_SIDE) tests/unit tests/structure $(PYTEST)
+	$(PYTHON) -m pytest $(SIDE_BY_SIDE) $(COVERED) tests/unit tests/structure $(PYTEST)
 
 fault: ## Only the tests that harm processes; ROUNDS=20: twenty rounds, then each harm alone; OUTAGE_SECONDS=300: each server away
 	$(BOOTSTRAP) test

@@ -35,6 +35,7 @@ NOT_IMPORTED = {
     "types-cachetools": "mypy finds it by itself",
     "zensical": "a tool",
     "pytest-asyncio": "a plugin",
+    "pytest-cov": "a plugin",
     "pytest-timeout": "a plugin",
     "pytest-xdist": "a plugin",
 }
