@@ -3,6 +3,7 @@
 Every kafka-python client of the service is made here. No I/O on import.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import structlog
@@ -157,7 +158,7 @@ def topic_options(settings: KafkaSettings, topic: Topic) -> dict[str, str]:
     return options
 
 
-def create_topics(settings: KafkaSettings) -> tuple[str, ...]:
+def create_topics(settings: KafkaSettings, topics: Sequence[Topic] = TOPICS) -> tuple[str, ...]:
     """Create the topics that are missing and return their full names. Safe to run twice at once.
 
     Kafka acknowledges a new topic before its brokers name it; the topics are usable on return.
@@ -170,7 +171,7 @@ def create_topics(settings: KafkaSettings) -> tuple[str, ...]:
     admin = open_admin(settings, "admin")
     try:
         existing = set(admin.list_topics())
-        missing = [t for t in TOPICS if topic_name(settings, t) not in existing]
+        missing = [t for t in topics if topic_name(settings, t) not in existing]
         if missing:
             wanted = replication_at(admin, settings)
             for topic in missing:

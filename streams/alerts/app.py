@@ -1,11 +1,12 @@
 """The alerts stage: recognitions, final and provisional -> candidates -> alerts."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from functools import partial
 
 from common.kafka.compacted import CompactedTopicReader
-from common.records.alerts import AlertCandidate, AlertConfig, AlertTrigger
+from common.records.alerts import AlertCandidate, AlertConfig, AlertTrigger, ProvisionalRecognition
 from common.records.codec import decode, encode
+from common.records.recognitions import Recognition
 from common.records.topics import (
     ALERT_CANDIDATES,
     ALERT_DEAD_LETTERS,
@@ -18,13 +19,7 @@ from common.records.topics import (
 from common.telemetry.messaging import trace_about
 from common.timestamps import now_ms
 from streams.alerts.decisions import CandidateHandler
-from streams.alerts.matching import (
-    Published,
-    PublishedProvisional,
-    RuleMatcher,
-    read_provisional,
-    read_recognition,
-)
+from streams.alerts.matching import RuleMatcher, read_provisional, read_recognition
 from streams.alerts.metrics import AlertMetrics
 from streams.alerts.rules import RuleStore
 from streams.alerts.settings import AlertSettings
@@ -45,8 +40,20 @@ def build_alerts(settings: AlertSettings) -> StageApp:
     guard = build_guard(app, stage=STAGE, dead_letters=raw_topic(app, ALERT_DEAD_LETTERS))
     metrics = AlertMetrics(app.metrics.registry)
     matcher = _matcher(app, metrics, settings)
-    _add_agent(app, settings, RECOGNITIONS, _recognitions(guard, matcher))
-    _add_agent(app, settings, SIGHTINGS, _provisional(guard, matcher))
+
+    async def match(part: Sequence[tuple[Event, Recognition]]) -> None:
+        await matcher.handle([(seen, published_ms(event)) for event, seen in part])
+
+    async def match_provisional(part: Sequence[tuple[Event, ProvisionalRecognition]]) -> None:
+        reports = [(report, published_ms(event)) for event, report in part]
+        await matcher.handle_provisional(reports)
+
+    final = BatchAgent(guard, read_recognition, match, lambda seen: seen.id)
+    provisional = BatchAgent(
+        guard, read_provisional, match_provisional, lambda report: report.recognition.id
+    )
+    _add_agent(app, settings, RECOGNITIONS, final.take)
+    _add_agent(app, settings, SIGHTINGS, provisional.take)
     _add_agent(app, settings, ALERT_CANDIDATES, _candidates(app, guard, metrics, settings))
     return app
 
@@ -76,21 +83,6 @@ def _matcher(app: StageApp, metrics: AlertMetrics, settings: AlertSettings) -> R
     return RuleMatcher(rules, publish, metrics, early=settings.early_alerts, now_ms=now_ms)
 
 
-def _recognitions(guard: Guard, matcher: RuleMatcher) -> HandleBatch:
-    async def match(part: Sequence[tuple[Event, Any]]) -> None:
-        await matcher.handle([Published(read, published_ms(event)) for event, read in part])
-
-    return BatchAgent(guard, read_recognition, match, lambda seen: seen.id).take
-
-
-def _provisional(guard: Guard, matcher: RuleMatcher) -> HandleBatch:
-    async def match(part: Sequence[tuple[Event, Any]]) -> None:
-        reports = [PublishedProvisional(read, published_ms(event)) for event, read in part]
-        await matcher.handle_provisional(reports)
-
-    return BatchAgent(guard, read_provisional, match, lambda seen: seen.recognition.id).take
-
-
 def _candidates(
     app: StageApp, guard: Guard, metrics: AlertMetrics, settings: AlertSettings
 ) -> HandleBatch:
@@ -116,11 +108,8 @@ def _candidates(
             [ArrivedCandidate(event.message.partition, read) for event, read in part]
         )
 
-    return BatchAgent(guard, _read_candidate, decide, lambda seen: seen.recognition.id).take
-
-
-def _read_candidate(value: bytes) -> AlertCandidate:
-    return decode(AlertCandidate, value)
+    read = partial(decode, AlertCandidate)
+    return BatchAgent(guard, read, decide, lambda seen: seen.recognition.id).take
 
 
 def _message(record: AlertCandidate | AlertTrigger) -> OutgoingMessage:

@@ -93,12 +93,13 @@ class CandidateHandler:
         await buffer.write()
         await self._publish(trigger for _, trigger in published)
         for outcome in outcomes:
-            self._metrics.candidate_decided(outcome)
+            self._metrics.decisions.labels(outcome.value).inc()
         for candidate, trigger in published:
             self._log(candidate, trigger)
 
     def _log(self, candidate: AlertCandidate, trigger: AlertTrigger) -> None:
-        self._metrics.trigger_published(self._now_ms() - candidate.published_ms)
+        age_ms = max(0, self._now_ms() - candidate.published_ms)
+        self._metrics.trigger_age.observe(age_ms / 1000)
         log.info(
             "alert_fired",
             alert_id=str(trigger.alert.alert_id),

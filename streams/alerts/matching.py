@@ -8,7 +8,6 @@ be resolved.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from uuid import UUID
 
 from common.alerting.rule import Rule, SeenPlate, seen_plate
@@ -35,22 +34,6 @@ longer (``PLATESTREAM_TRACKING_LONGEST_SECONDS``) the recognition still triggers
 
 Publish = Callable[[Iterable[AlertCandidate]], Awaitable[None]]
 """Publishes candidates in order; returns once Kafka has them."""
-
-
-@dataclass(frozen=True)
-class Published:
-    """A recognition, and when it was put on its topic (Unix ms, UTC)."""
-
-    recognition: Recognition
-    published_ms: int
-
-
-@dataclass(frozen=True)
-class PublishedProvisional:
-    """A provisional recognition, and when it was put on its topic (Unix ms, UTC)."""
-
-    report: ProvisionalRecognition
-    published_ms: int
 
 
 def read_recognition(value: bytes) -> Recognition:
@@ -98,8 +81,10 @@ class RuleMatcher:
         self._early = early
         self._now_ms = now_ms
 
-    async def handle(self, batch: Sequence[Published]) -> None:
+    async def handle(self, batch: Sequence[tuple[Recognition, int]]) -> None:
         """Publish a candidate for each rule that each recognition matches. Safe to do again.
+
+        Each comes with the time when it was put on its topic (Unix ms, UTC).
 
         A recognition that was published before an alert was made does not match it.
 
@@ -107,48 +92,50 @@ class RuleMatcher:
             TransientError: Kafka is unavailable.
         """
         found: list[AlertCandidate] = []
-        for each in batch:
-            found += self._of_recognition(each)
+        for seen, published_ms in batch:
+            found += self._of_recognition(seen, published_ms)
             # Lists that no index helps with take long: the worker must stay alive meanwhile.
             await asyncio.sleep(0)
         await self._publish(found)
-        self._metrics.recognitions_matched(len(batch))
+        self._metrics.recognitions.inc(len(batch))
 
-    async def handle_provisional(self, batch: Sequence[PublishedProvisional]) -> None:
+    async def handle_provisional(self, batch: Sequence[tuple[ProvisionalRecognition, int]]) -> None:
         """Publish a candidate for each rule that a pass matches early, or did. Safe to do again.
 
         Raises:
             TransientError: Kafka is unavailable.
         """
         found: list[AlertCandidate] = []
-        for each in batch:
-            found += self._of_provisional(each)
+        for report, published_ms in batch:
+            found += self._of_provisional(report, published_ms)
             await asyncio.sleep(0)
         await self._publish(found)
 
-    def _of_recognition(self, each: Published) -> Iterator[AlertCandidate]:
-        seen, matched = each.recognition, set[UUID]()
-        for rule in self._matches(seen_plate(seen), each.published_ms):
+    def _of_recognition(self, seen: Recognition, published_ms: int) -> Iterator[AlertCandidate]:
+        matched = set[UUID]()
+        for rule in self._matches(seen_plate(seen), published_ms):
             matched.add(rule.alert.alert_id)
             yield AlertCandidate(
                 alert=by_reference(rule.alert),
                 recognition=seen,
-                published_ms=each.published_ms,
+                published_ms=published_ms,
                 may_be_early=self._may_be_early(rule.alert),
             )
-        yield from self._resolved(seen, seen, each.published_ms, matched)
+        yield from self._resolved(seen, seen, published_ms, matched)
 
-    def _of_provisional(self, each: PublishedProvisional) -> Iterator[AlertCandidate]:
-        seen = each.report.recognition
-        if each.report.kind is ProvisionalKind.RESOLVED:
-            yield from self._resolved(seen, each.report.final_recognition, each.published_ms, set())
-        elif self._now_ms() - each.published_ms <= EARLY_WITHIN_MS:
-            for rule in self._matches(seen_plate(seen), each.published_ms):
+    def _of_provisional(
+        self, report: ProvisionalRecognition, published_ms: int
+    ) -> Iterator[AlertCandidate]:
+        seen = report.recognition
+        if report.kind is ProvisionalKind.RESOLVED:
+            yield from self._resolved(seen, report.final_recognition, published_ms, set())
+        elif self._now_ms() - published_ms <= EARLY_WITHIN_MS:
+            for rule in self._matches(seen_plate(seen), published_ms):
                 if self._may_be_early(rule.alert):
                     yield AlertCandidate(
                         alert=by_reference(rule.alert),
                         recognition=seen,
-                        published_ms=each.published_ms,
+                        published_ms=published_ms,
                         kind=CandidateKind.EARLY,
                         may_be_early=True,
                     )

@@ -51,7 +51,7 @@ class RuleStore:
                 self.index.remove(alert_id)
             else:
                 self._put(alert)
-        self._metrics.rules_known(len(self.index))
+        self._metrics.rules.set(len(self.index))
 
     def _keep_former(self, alert_id: UUID) -> None:
         before = self.index.get(alert_id)
@@ -85,5 +85,5 @@ class RuleStore:
         except InvalidInputError as error:
             # As it was it must not trigger any longer.
             self.index.remove(alert.alert_id)
-            self._metrics.rule_fault()
+            self._metrics.rule_faults.inc()
             log.error("alert_unusable", alert_id=str(alert.alert_id), error=str(error))

@@ -3,17 +3,15 @@
 import asyncio
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TypeVar
 
 import msgspec
 import structlog
 
 from common.alerting.cooldown import PastTriggers, scope_of
 from common.alerting.early import PassState
-from common.errors import UnknownRecordVersionError
 from common.plates.normalise import normalise_plate
 from common.records.alerts import AlertCandidate
-from common.records.codec import Record, decode, encode
+from common.records.codec import Record, encode
 from streams.alerts.metrics import AlertMetrics
 from streams.runtime.tables import DurableTable
 
@@ -22,8 +20,6 @@ log = structlog.get_logger()
 _SWEEP_MS = 300_000
 # Alerts wait meanwhile; what is left is swept with the next batch.
 _MAX_DELETIONS = 1_000
-
-R = TypeVar("R", bound=Record)
 
 
 @dataclass(frozen=True)
@@ -64,13 +60,13 @@ class StateBuffer:
         if key in self._triggers:
             return self._triggers[key][1]
         if key not in self._known:
-            self._known[key] = self._read(PastTriggers, key) or PastTriggers()
+            self._known[key] = self._table.read(PastTriggers, key) or PastTriggers()
         return self._known[key]
 
     def pass_state(self, arrival: ArrivedCandidate) -> PassState | None:
         """Return the state of a candidate's alert and pass."""
         key = arrival.pass_key
-        return self._passes[key][1] if key in self._passes else self._read(PassState, key)
+        return self._passes[key][1] if key in self._passes else self._table.read(PassState, key)
 
     def keep_past_triggers(self, partition: int, key: bytes, after: PastTriggers) -> None:
         """Change the triggers of a cooldown, unless it is the very object that it was."""
@@ -97,17 +93,6 @@ class StateBuffer:
                 for key, (partition, after) in changed.items()
             )
         )
-
-    def _read(self, kind: type[R], key: bytes) -> R | None:
-        data = self._table.get(key)
-        if data is None:
-            return None
-        try:
-            return decode(kind, data)
-        except UnknownRecordVersionError:
-            # Written by another release: the alert may trigger once more than its cooldown says.
-            log.warning("cooldown_dropped", key=key.decode(errors="replace").split("|")[1])
-            return None
 
 
 class _Kept(msgspec.Struct, rename="camel"):
@@ -139,7 +124,7 @@ class Expiry:
         if not due:
             return
         items = self._table.items()
-        self._metrics.cooldowns_kept(len(items))
+        self._metrics.cooldowns.set(len(items))
         for partition in due:
             over = await asyncio.to_thread(expired, items, partition, now_ms, self._limit)
             gone = over[:_MAX_DELETIONS]

@@ -129,7 +129,7 @@ class EventPublisher:
         await self._publish(messages)
         now_ms = self._now_ms()
         for event in events:
-            self._metrics.delivered(now_ms - published_ms(event))
+            self._metrics.event_age.observe(max(0, now_ms - published_ms(event)) / 1000)
 
 
 class CameraUpdates:

@@ -124,11 +124,11 @@ class ReconnectingClient:
         try:
             await connection.send(messages, self._note_acknowledged)
         except RefusedMessageError:
-            self._metrics.refused()
+            self._metrics.refused.inc()
             raise
 
     def _note_acknowledged(self, message: Message) -> None:
-        self._metrics.acknowledged(message.kind)
+        self._metrics.messages.labels(message.kind.value).inc()
         if message.retain:
             # A state that comes back is news.
             return
@@ -138,13 +138,13 @@ class ReconnectingClient:
         self._connection = connection
         self._is_up.set()
         self._is_unavailable = False
-        self._metrics.connected(True)
+        self._metrics.connected.set(1)
         log.info("mqtt_connected")
 
     def _note_end(self) -> None:
         self._connection = None
         self._is_up.clear()
-        self._metrics.connected(False)
+        self._metrics.connected.set(0)
 
     def _note_unavailable(self, error: TransientError) -> None:
         # Logged once for each outage, not with every try.

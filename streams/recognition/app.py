@@ -81,7 +81,7 @@ def _add_reading(
     pool = RecognizerPool(_pool_settings(settings))
     tasks = OrderedTaskPool(_max_frames(settings))
     app.add_dependency(RecognizerService(pool, tasks))
-    metrics.watch_replaced(pool)
+    metrics.replaced.set_function(lambda: pool.replaced)
     app.details = lambda: _details(pool)
     table = faust_table(app, "gaps")
     gaps = Gaps(DurableTable(table))

@@ -210,7 +210,8 @@ class FrameStore:
         if cached is not None:
             return cached
         fetched = await self._fetch(reference)
-        self._metrics.frame_fetched(FetchOutcome.GONE if fetched is None else FetchOutcome.FOUND)
+        outcome = FetchOutcome.GONE if fetched is None else FetchOutcome.FOUND
+        self._metrics.fetched.labels(outcome.value).inc()
         return fetched
 
     def keep_only(

@@ -50,34 +50,22 @@ _BATCH_BYTES = 256 * 1024
 
 
 class StageMetrics:
-    """The counters of one stage. Thread-safe."""
+    """The metrics of one stage. Thread-safe."""
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
         """Without ``registry`` the metrics have one of their own."""
         self.registry = registry or CollectorRegistry()
-        self._released = counter("platestream_stream_messages_released_total", self.registry)
-        self._dead_letters = counter("platestream_stream_dead_letters_total", self.registry)
-        self._failures = counter("platestream_stream_transient_failures_total", self.registry)
+        self.released = counter("platestream_stream_messages_released_total", self.registry)
+        self.dead_letters = counter("platestream_stream_dead_letters_total", self.registry)
+        self.failures = counter("platestream_stream_transient_failures_total", self.registry)
         self._lag = gauge("platestream_stream_lag_messages", self.registry)
         self._gone = counter("platestream_stream_messages_gone_total", self.registry)
-
-    def message_released(self) -> None:
-        """Count a message that is done for good."""
-        self._released.inc()
-
-    def dead_letter(self, code: str) -> None:
-        """Count a message that went to the dead-letter topic."""
-        self._dead_letters.labels(code).inc()
-
-    def transient_failure(self) -> None:
-        """Count an attempt that failed because a dependency is unavailable."""
-        self._failures.inc()
 
     def messages_gone(self, tp: TP, count: int) -> None:
         """Count messages that retention took before they were read."""
         self._gone.labels(tp.topic, str(tp.partition)).inc(count)
 
-    def positions(self, positions: Mapping[TP, Position]) -> None:
+    def show_lag(self, positions: Mapping[TP, Position]) -> None:
         """Set the lag of each partition that this process owns; the others vanish."""
         self._lag.clear()
         for tp, position in positions.items():
@@ -153,7 +141,7 @@ class StageApp(faust.App):
 
     def release(self, event: Event) -> None:
         """Release an event that is done for good: its offset may be committed."""
-        self.metrics.message_released()
+        self.metrics.released.inc()
         if isinstance(self._consumer, StageConsumer):
             self._consumer.release(event.message)
 

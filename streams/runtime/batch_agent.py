@@ -1,7 +1,13 @@
-"""An agent that reads its messages in batches: unreadable ones are rejected, the rest handled."""
+"""An agent that reads its messages in batches: unreadable ones are rejected, the rest handled.
 
+Batches are gathered here: Faust's own ``take_events`` checks its buffer every ``within`` seconds,
+also if nothing comes, which is a hundred times a second in an agent whose batches wait for 10 ms.
+"""
+
+import asyncio
+import time
 from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Iterable, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 from uuid import UUID
@@ -10,11 +16,12 @@ from common.errors import InvalidInputError
 from common.records.topics import Topic
 from common.telemetry.messaging import processing_all
 from streams.runtime.app import Event, StageApp, raw_topic
-from streams.runtime.batches import in_batches
 from streams.runtime.guard import Guard
 
 M = TypeVar("M")
 R = TypeVar("R")
+
+_LONGEST_TURN_SECONDS = 0.005
 
 
 @dataclass(frozen=True)
@@ -123,3 +130,80 @@ async def event_batches(
             finally:
                 for event in events:
                     await stream.ack(event)
+
+
+async def in_batches(
+    source: AsyncIterable[M], *, limit: int, within_seconds: float
+) -> AsyncGenerator[list[M], None]:
+    """Yield what comes in batches: ``limit`` at most, and nothing waits for longer than told.
+
+    What comes while a batch is in use is gathered for the next one, ``limit`` at most. Ends with
+    the source, and raises what the source raises.
+    """
+    gathering = _Gathering[M](limit)
+    filling = asyncio.create_task(gathering.fill(source))
+    try:
+        while batch := await gathering.take(within_seconds):
+            yield batch
+        await filling
+    finally:
+        filling.cancel()
+
+
+class _Gathering(Generic[M]):
+    """What has come and is not taken yet."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._held: list[M] = []
+        self._first_seconds = 0.0
+        self._has_some = asyncio.Event()
+        self._is_full = asyncio.Event()
+        self._has_room = asyncio.Event()
+        self._is_over = False
+
+    async def fill(self, source: AsyncIterable[M]) -> None:
+        """Gather all of a source."""
+        try:
+            async for one in source:
+                if not self._held:
+                    self._first_seconds = time.monotonic()
+                self._held.append(one)
+                self._has_some.set()
+                if len(self._held) >= self._limit:
+                    self._is_full.set()
+                    self._has_room.clear()
+                    await self._has_room.wait()
+        finally:
+            self._is_over = True
+            self._has_some.set()
+            self._is_full.set()
+
+    async def take(self, within_seconds: float) -> list[M]:
+        """Return the next batch; empty at the end."""
+        await self._has_some.wait()
+        left = self._first_seconds + within_seconds - time.monotonic()
+        if left > 0 and not self._is_full.is_set():
+            with suppress(TimeoutError):
+                async with asyncio.timeout(left):
+                    await self._is_full.wait()
+        batch, self._held = self._held, []
+        if not self._is_over:
+            self._has_some.clear()
+            self._is_full.clear()
+        self._has_room.set()
+        return batch
+
+
+class Cooperation:
+    """Lets the loop's other work have a turn wherever this work has gone on for a moment."""
+
+    def __init__(self, longest_seconds: float = _LONGEST_TURN_SECONDS) -> None:
+        self._longest_seconds = longest_seconds
+        self._since = time.monotonic()
+
+    async def give_way(self) -> None:
+        """Return at once, or after one turn of the others."""
+        if time.monotonic() - self._since >= self._longest_seconds:
+            await asyncio.sleep(0)
+            self._since = time.monotonic()

@@ -322,15 +322,12 @@ class StageConsumer(driver.Consumer):
         lost = {
             tp: expected
             for tp, found in records.items()
-            if found and (expected := self._expected(tp)) and found[0].offset < expected
+            if found and (expected := self._passage.expected(tp)) and found[0].offset < expected
         }
         for tp, expected in lost.items():
             await self._go_back(tp, expected, (await self.highwaters(tp))[tp])
         if lost:
             end_process(EXIT_TEMPORARY_FAILURE)
-
-    def _expected(self, tp: TP) -> int | None:
-        return self._progress[tp].expected_offset if tp in self._progress else None
 
     def _unwanted(self, records: Mapping[TP, list[Any]]) -> set[TP]:
         if self.app.rebalancing:
@@ -339,7 +336,7 @@ class StageConsumer(driver.Consumer):
 
     def _jumps(self, tp: TP, offset: int) -> bool:
         """Return whether records seem to be missing before ``offset``, asked for only once yet."""
-        expected = self._expected(tp)
+        expected = self._passage.expected(tp)
         if expected is None or offset <= expected or self._confirmed_gaps.get(tp) == expected:
             return False
         log.warning("offsets_jumped_ahead", partition=str(tp), expected=expected, found=offset)

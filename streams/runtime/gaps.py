@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import structlog
 from faust.types import TP
 
-from common.errors import InvalidInputError, TransientError
-from common.records.codec import decode, encode
+from common.errors import TransientError
+from common.records.codec import encode
 from common.records.frames import FrameGap, OpenGap
 from streams.runtime.progress import PartitionProgress
 from streams.runtime.tables import DurableTable
@@ -43,14 +43,8 @@ class Gaps:
         """Go on with the table's gaps of the partitions that are this worker's now."""
         self.generation += 1
         self._open.clear()
-        for key, data in self._table.items():
-            gap = _read(data)
-            if gap is None:
-                continue
-            if gap.partition in partitions:
-                self._replace(gap, gap)
-            else:
-                self._table.forget(key)
+        for _, gap in self._table.retain(OpenGap, lambda each: each.partition, partitions):
+            self._replace(gap, gap)
         self._note_whether_any()
         if found := self.all():
             log.info("gaps_restored", count=len(found), frames=sum(gap.left for gap in found))
@@ -207,7 +201,7 @@ class GapPassage:
         """Return the ends of the gaps that begin where partitions are."""
         rule, found = self._app.gaps, dict[TP, int]()
         for tp in wanted:
-            expected = self._expected(tp)
+            expected = self.expected(tp)
             if rule is not None and tp.topic == rule.topic and expected is not None:
                 gap = rule.gaps.at(tp.partition, expected)
                 if gap is not None:
@@ -220,7 +214,7 @@ class GapPassage:
         Those that are there already are left out.
         """
         reached = {tp: min(end, log_ends[tp]) for tp, end in ends.items()}
-        return {tp: end for tp, end in reached.items() if end > (self._expected(tp) or 0)}
+        return {tp: end for tp, end in reached.items() if end > (self.expected(tp) or 0)}
 
     def pass_over(self, ends: Mapping[TP, int]) -> None:
         """Note that reading resumes at the ends of gaps."""
@@ -251,7 +245,7 @@ class GapPassage:
         return left, in_gaps
 
     async def _begins_in_gap(self, rule: GapRule, tp: TP, record: Any) -> bool:
-        expected = self._expected(tp)
+        expected = self.expected(tp)
         if rule.gaps.at(tp.partition, record.offset) is not None:
             if expected is not None and expected < record.offset:
                 self._pass_hole(tp, expected, record.offset)
@@ -272,14 +266,6 @@ class GapPassage:
             self._progress[tp].pass_over(offset)
         self._sought[tp] = expected
 
-    def _expected(self, tp: TP) -> int | None:
+    def expected(self, tp: TP) -> int | None:
+        """Return the offset of a partition's next record, None before anything is known."""
         return self._progress[tp].expected_offset if tp in self._progress else None
-
-
-def _read(data: bytes) -> OpenGap | None:
-    try:
-        return decode(OpenGap, data)
-    except InvalidInputError as error:
-        # It stays on the changelog for the release that wrote it.
-        log.error("gap_unreadable", error=str(error))
-        return None

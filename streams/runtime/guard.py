@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 import faust
+import msgspec
 import structlog
 
 from common.errors import EXIT_TEMPORARY_FAILURE, InvalidInputError, TransientError
@@ -63,35 +64,27 @@ def dead_letter(
         topic=source.topic,
         partition=source.partition,
         offset=source.offset,
-        code=error.code if isinstance(error, InvalidInputError) else UNEXPECTED,
+        code=_code(error),
         reason=_reason(error),
         at_ms=at_ms,
         key=source.key,
         value=source.value,
     )
     data = encode(record)
-    if len(data) <= max_bytes:
-        return data
-    return encode(_without_value(record))
+    if len(data) > max_bytes:
+        size = len(record.value or b"")
+        reason = f"{record.reason} (value of {size} bytes left out: too large)"
+        data = encode(msgspec.structs.replace(record, value=None, reason=reason))
+    return data
+
+
+def _code(error: Exception) -> str:
+    return error.code if isinstance(error, InvalidInputError) else UNEXPECTED
 
 
 def _reason(error: Exception) -> str:
     text = str(error) if isinstance(error, InvalidInputError) else repr(error)
     return text[:_REASON_CHARACTERS]
-
-
-def _without_value(record: DeadLetter) -> DeadLetter:
-    size = len(record.value or b"")
-    return DeadLetter(
-        stage=record.stage,
-        topic=record.topic,
-        partition=record.partition,
-        offset=record.offset,
-        code=record.code,
-        reason=f"{record.reason} (value of {size} bytes left out: too large)",
-        at_ms=record.at_ms,
-        key=record.key,
-    )
 
 
 Handler = Callable[[Event], Awaitable[None]]
@@ -235,9 +228,7 @@ class Guard:
             max_bytes=self._max_dead_letter_bytes,
         )
         await self._attempt(lambda: self._send_dead_letter(source.key, letter))
-        self._app.metrics.dead_letter(
-            error.code if isinstance(error, InvalidInputError) else UNEXPECTED
-        )
+        self._app.metrics.dead_letters.labels(_code(error)).inc()
 
     async def _attempt(self, operation: Callable[[], Awaitable[None]]) -> None:
         started, wait = time.monotonic(), object()
@@ -258,7 +249,7 @@ class Guard:
 
     async def _wait_out(self, error: TransientError, failures: int, elapsed: float) -> None:
         self._app.is_waiting = True
-        self._app.metrics.transient_failure()
+        self._app.metrics.failures.inc()
         if self._retry.is_exhausted(elapsed):
             log.error("retries_exhausted", stage=self._stage, failures=failures, error=str(error))
             self._end(EXIT_TEMPORARY_FAILURE)

@@ -1,11 +1,17 @@
 """A table whose writes are safe before the message that caused them is released."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, TypeVar
 
 import faust
+import structlog
 
+from common.errors import InvalidInputError
+from common.records.codec import Record, decode
 from streams.runtime.sending import OutgoingMessage, send_and_wait, try_to_send
+
+log = structlog.get_logger()
+R = TypeVar("R", bound=Record)
 
 _TOPIC_OPTIONS = {
     # A restart reads the whole changelog: small segments, so that compaction keeps it short.
@@ -33,36 +39,19 @@ class DurableTable:
         found: bytes | None = self._table.get(key)
         return found
 
-    async def write(self, key: bytes, value: bytes, /) -> None:
-        """Write a key's value, within an agent's event; when this returns Kafka has it.
+    async def put(
+        self, key: bytes, value: bytes | None, /, *, partition: int | None = None
+    ) -> None:
+        """Write a key's value, None to delete it; when this returns Kafka has it.
+
+        ``partition`` is that of the events the key comes from. It may be left out within an agent's
+        event. It must still be this worker's, or what the next owner wrote is undone.
 
         Raises:
             TransientError: Kafka did not take it; the table still has the value before.
         """
-        partition = self._table.partition_for_key(key)
-        topic = self._table.changelog_topic
-        await send_and_wait(topic, key=key, value=value, partition=partition)
-        self._note(key, value)
-
-    async def delete(self, key: bytes, /) -> None:
-        """Delete a key, within an agent's event; when this returns Kafka has it.
-
-        Raises:
-            TransientError: Kafka did not take it; the table still has the value.
-        """
-        partition = self._table.partition_for_key(key)
-        await send_and_wait(self._table.changelog_topic, key=key, value=None, partition=partition)
-        self._note(key, None)
-
-    async def put(self, key: bytes, value: bytes | None, /, *, partition: int) -> None:
-        """Write a key's value outside of an event, None to delete it; then Kafka has it.
-
-        ``partition`` is that of the events the key comes from. It must still be this worker's, or
-        what the next owner wrote is undone.
-
-        Raises:
-            TransientError: Kafka did not take it; the table still has the value before.
-        """
+        if partition is None:
+            partition = self._table.partition_for_key(key)
         await send_and_wait(self._table.changelog_topic, key=key, value=value, partition=partition)
         self._note(key, value)
 
@@ -84,6 +73,26 @@ class DurableTable:
             # Past the table's own setter, which would send the change once more.
             self._table.data[key] = value
 
+    def read(self, kind: type[R], key: bytes) -> R | None:
+        """Return a key's record; None if there is none, or one that this release cannot read."""
+        data = self.get(key)
+        return None if data is None else _read(kind, data)
+
+    def retain(
+        self, kind: type[R], partition_of: Callable[[R], int], partitions: Collection[int]
+    ) -> list[tuple[bytes, R]]:
+        """Return the records of this worker's partitions; drop the others from memory."""
+        found: list[tuple[bytes, R]] = []
+        for key, data in self.items():
+            record = _read(kind, data)
+            if record is None:
+                continue
+            if partition_of(record) in partitions:
+                found.append((key, record))
+            else:
+                self.forget(key)
+        return found
+
     def items(self) -> list[tuple[bytes, bytes]]:
         """Return all keys with their values."""
         return list(self._table.data.items())
@@ -91,6 +100,15 @@ class DurableTable:
     def forget(self, key: bytes, /) -> None:
         """Drop a key from memory, where another worker has its partition now."""
         self._table.data.pop(key, None)
+
+
+def _read(kind: type[R], data: bytes) -> R | None:
+    try:
+        return decode(kind, data)
+    except InvalidInputError as error:
+        # It stays on the changelog for the release that wrote it.
+        log.error("table_entry_unreadable", kind=kind.__name__, error=str(error))
+        return None
 
 
 def faust_table(app: faust.App, name: str) -> Any:

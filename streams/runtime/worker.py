@@ -95,7 +95,7 @@ class Watchdog(threading.Thread):
         except Exception:
             log.exception("watchdog_probe_failed")
             return _STANDING
-        self._app.metrics.positions(positions)
+        self._app.metrics.show_lag(positions)
         return positions
 
 

@@ -1,12 +1,12 @@
 """Wiring of the sink: an agent for each table gathers its topic and writes it to ClickHouse."""
 
 from collections.abc import Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from analytics_sql.client import ClickHouseClient
-from common.records.topics import RECOGNITIONS, SINK_DEAD_LETTERS
+from common.records.topics import RECOGNITIONS, SINK_DEAD_LETTERS, Topic
 from streams.runtime.app import Event, StageApp, build_app, raw_topic
-from streams.runtime.batch_agent import BatchAgent, add_batch_agent
+from streams.runtime.batch_agent import BatchAgent, HandleBatch, add_batch_agent
 from streams.runtime.guard import Guard, build_guard
 from streams.sink.names import NAME_TABLES, NameSink
 from streams.sink.rollups import STATEMENT_SECONDS, RollupKeeper
@@ -18,20 +18,13 @@ STAGE = "sink"
 R = TypeVar("R")
 
 
-class Sink(Generic[R]):
-    """Writes batches of one topic's events."""
+def sink(guard: Guard, store: RowStore, table: SinkTable[R]) -> BatchAgent[R]:
+    """Return the agent that writes a topic's records to a table."""
 
-    def __init__(self, guard: Guard, store: RowStore, table: SinkTable[R]) -> None:
-        self._store = store
-        self._table = table
-        self._agent = BatchAgent(guard, table.row_of, self._insert)
+    async def insert(rows: Sequence[tuple[Event, R]]) -> None:
+        await store.insert(table, [row for _, row in rows])
 
-    async def write(self, events: Sequence[Event]) -> None:
-        """Store what can be stored, dead-letter the rest, and release all. Never raises."""
-        await self._agent.take(events)
-
-    async def _insert(self, rows: Sequence[tuple[Event, R]]) -> None:
-        await self._store.insert(self._table, [row for _, row in rows])
+    return BatchAgent(guard, table.row_of, insert)
 
 
 def build_sink(settings: SinkSettings) -> StageApp:
@@ -43,25 +36,9 @@ def build_sink(settings: SinkSettings) -> StageApp:
     client = ClickHouseClient(settings)
     store = RowStore(client)
     for table in SINK_TABLES:
-        add_batch_agent(
-            app,
-            table.topic,
-            Sink(guard, store, table).write,
-            stage=STAGE,
-            max_batch=settings.sink_batch_rows,
-            within_seconds=settings.sink_batch_wait_seconds,
-        )
-
+        _add_agent(app, settings, table.topic, sink(guard, store, table).take)
     for names in NAME_TABLES:
-        add_batch_agent(
-            app,
-            names.topic,
-            NameSink(guard, client, names).write,
-            stage=STAGE,
-            max_batch=settings.sink_batch_rows,
-            within_seconds=settings.sink_batch_wait_seconds,
-        )
-
+        _add_agent(app, settings, names.topic, NameSink(guard, client, names).write)
     patient = ClickHouseClient(settings, query_seconds=STATEMENT_SECONDS)
     keeper = RollupKeeper(patient, every_seconds=settings.sink_rollup_seconds)
     recognitions = raw_topic(app, RECOGNITIONS)
@@ -81,3 +58,14 @@ def build_sink(settings: SinkSettings) -> StageApp:
         await patient.close()
 
     return app
+
+
+def _add_agent(app: StageApp, settings: SinkSettings, topic: Topic, take: HandleBatch) -> None:
+    add_batch_agent(
+        app,
+        topic,
+        take,
+        stage=STAGE,
+        max_batch=settings.sink_batch_rows,
+        within_seconds=settings.sink_batch_wait_seconds,
+    )

@@ -22,7 +22,7 @@ from analytics_sql.erasure import (
     erase_recognitions,
     erase_triggers,
 )
-from analytics_sql.outcomes import OutcomeRow, insert_outcomes, outcome_row
+from analytics_sql.outcomes import insert_outcomes, outcome_row
 from analytics_sql.recognitions import (
     RecognitionRow,
     correct_recognitions,
@@ -31,7 +31,6 @@ from analytics_sql.recognitions import (
 )
 from analytics_sql.traffic.analytics import OwnerSpan
 from analytics_sql.traffic.camera_counts import (
-    CameraMinute,
     camera_minute,
     insert_camera_minutes,
 )
@@ -90,40 +89,8 @@ class SinkTable(Generic[R]):
     shared_photos: SharedPhotos[R] | None = None
 
 
-def _recognition(value: bytes) -> RecognitionRow:
-    return recognition_row(decode(Recognition, value))
-
-
-def _trigger(value: bytes) -> TriggerRow:
-    return trigger_row(decode(AlertTrigger, value))
-
-
-def _outcome(value: bytes) -> OutcomeRow:
-    return outcome_row(decode(PassOutcome, value))
-
-
-def _camera_minute(value: bytes) -> CameraMinute:
-    return camera_minute(decode(CameraCounts, value))
-
-
-def _attempt(value: bytes) -> DeliveryAttempt:
-    return check_attempt(decode(DeliveryAttempt, value))
-
-
-def _subject_of_recognition(row: RecognitionRow) -> Subject:
+def _subject_of_plate(row: RecognitionRow | TriggerRow) -> Subject:
     return Subject(row.user_id, row.captured_ms, frozenset({row.plate}))
-
-
-def _subject_of_trigger(row: TriggerRow) -> Subject:
-    return Subject(row.user_id, row.captured_ms, frozenset({row.plate}))
-
-
-def _subject_of_outcome(row: OutcomeRow) -> Subject:
-    return Subject(row.user_id, row.at_ms)
-
-
-def _subject_of_minute(row: CameraMinute) -> Subject:
-    return Subject(row.user_id, row.minute_ms)
 
 
 def _subject_of_attempt(row: DeliveryAttempt) -> Subject:
@@ -140,9 +107,9 @@ AnySinkTable: TypeAlias = SinkTable[Any]
 
 RECOGNITION_TABLE: Final = SinkTable(
     topic=RECOGNITIONS,
-    row_of=_recognition,
+    row_of=lambda value: recognition_row(decode(Recognition, value)),
     insert=insert_recognitions,
-    subject_of=_subject_of_recognition,
+    subject_of=_subject_of_plate,
     without_plate=lambda _: None,
     erase=erase_recognitions,
     set_aside=_set_images_aside,
@@ -156,31 +123,31 @@ LOST_IMAGE_TABLE: Final = replace(RECOGNITION_TABLE, topic=LOST_IMAGES, insert=c
 """Rows of recognitions whose images S3 never got, in place of those that name them."""
 TRIGGER_TABLE: Final = SinkTable(
     topic=ALERTS,
-    row_of=_trigger,
+    row_of=lambda value: trigger_row(decode(AlertTrigger, value)),
     insert=insert_triggers,
-    subject_of=_subject_of_trigger,
+    subject_of=_subject_of_plate,
     without_plate=lambda row: replace(row, plate=""),
     erase=erase_triggers,
 )
 OUTCOME_TABLE: Final = SinkTable(
     topic=OUTCOMES,
-    row_of=_outcome,
+    row_of=lambda value: outcome_row(decode(PassOutcome, value)),
     insert=insert_outcomes,
-    subject_of=_subject_of_outcome,
+    subject_of=lambda row: Subject(row.user_id, row.at_ms),
     without_plate=lambda row: row,
     erase=erase_outcomes,
 )
 CAMERA_COUNT_TABLE: Final = SinkTable(
     topic=CAMERA_COUNTS,
-    row_of=_camera_minute,
+    row_of=lambda value: camera_minute(decode(CameraCounts, value)),
     insert=insert_camera_minutes,
-    subject_of=_subject_of_minute,
+    subject_of=lambda row: Subject(row.user_id, row.minute_ms),
     without_plate=lambda row: row,
     erase=erase_camera_counts,
 )
 ATTEMPT_TABLE: Final = SinkTable(
     topic=ATTEMPTS,
-    row_of=_attempt,
+    row_of=lambda value: check_attempt(decode(DeliveryAttempt, value)),
     insert=insert_attempts,
     subject_of=_subject_of_attempt,
     without_plate=without_content,

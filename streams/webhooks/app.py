@@ -4,7 +4,6 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -42,8 +41,7 @@ from common.timestamps import now_ms
 from common.urls.outbound import OutboundRules
 from streams.runtime.alert_book import AlertBook
 from streams.runtime.app import StageApp, build_app, raw_topic
-from streams.runtime.batch_agent import BatchAgent, HandleBatch, add_batch_agent
-from streams.runtime.cooperation import Cooperation
+from streams.runtime.batch_agent import BatchAgent, Cooperation, HandleBatch, add_batch_agent
 from streams.runtime.guard import Guard, build_guard
 from streams.runtime.sending import OutgoingMessage, try_to_send
 from streams.runtime.tables import DurableTable, faust_table
@@ -51,16 +49,15 @@ from streams.webhooks.apprise.sender import AppriseSender
 from streams.webhooks.delivery.crops import CropReader
 from streams.webhooks.delivery.dispatcher import Dispatcher
 from streams.webhooks.delivery.http_sender import HttpSender
-from streams.webhooks.delivery.job import DeliveryIntake, DispatchRules, SendDelivery
+from streams.webhooks.delivery.job import DeliveryIntake, DispatchRules
 from streams.webhooks.delivery.metrics import DeliveryMetrics
 from streams.webhooks.delivery.pending import PendingLimits, PendingTable
 from streams.webhooks.delivery.queues import QueueRules
-from streams.webhooks.delivery.sender import DeliverySender, PeopleTransport
-from streams.webhooks.delivery.writer import AttemptPublisher
+from streams.webhooks.delivery.sender import DeliverySender
 from streams.webhooks.email.sender import DisabledEmail, EmailSender
 from streams.webhooks.events.camera_watch import CameraWatch
 from streams.webhooks.events.delivery_budget import DeliveryBudget
-from streams.webhooks.events.fan_out import FanOut, FanOutTopics, attempt_sender, delivery_publisher
+from streams.webhooks.events.fan_out import FanOut, attempt_sender, delivery_publisher
 from streams.webhooks.events.subscription_cache import SubscriptionCache
 from streams.webhooks.events.webhook_status import SwitchOffRules, WebhookStatusUpdater
 from streams.webhooks.settings import WebhooksSettings
@@ -108,18 +105,6 @@ class DeliveryService(Service):
         await stop_tailers(self._readers)
 
 
-@dataclass(frozen=True)
-class _StageParts:
-    """The parts that all agents share."""
-
-    app: StageApp
-    settings: WebhooksSettings
-    guard: Guard
-    subscriptions: SubscriptionCache
-    alerts: AlertBook
-    box: SecretBox
-
-
 def build_webhooks_app(settings: WebhooksSettings) -> StageApp:
     """Return the stage's app with its agents, not yet started.
 
@@ -129,117 +114,100 @@ def build_webhooks_app(settings: WebhooksSettings) -> StageApp:
     box = SecretBox(settings.secret_key.get_secret_value())
     app = build_app(settings, STAGE, linger_ms=2)
     guard = build_guard(app, stage=STAGE, dead_letters=raw_topic(app, WEBHOOKS_DEAD_LETTERS))
-    shared = _StageParts(app, settings, guard, SubscriptionCache(box), AlertBook(), box)
-    _add_fan_out(shared)
-    _add_camera_watch(shared)
-    _add_delivery(shared)
-    _add_status(shared)
+    subscriptions, alerts = SubscriptionCache(box), AlertBook()
+    _add_fan_out(app, settings, guard, subscriptions, alerts, box)
+    _add_camera_watch(app, settings, guard, subscriptions)
+    _add_delivery(app, settings, guard, subscriptions, alerts, box)
+    _add_status(app, settings, guard, subscriptions)
     return app
 
 
-def _add_fan_out(shared: _StageParts) -> None:
-    app, settings = shared.app, shared.settings
+def _add_fan_out(
+    app: StageApp,
+    settings: WebhooksSettings,
+    guard: Guard,
+    subscriptions: SubscriptionCache,
+    alerts: AlertBook,
+    box: SecretBox,
+) -> None:
+    """Recognitions and alerts -> deliveries."""
     near = NearLimits("platestream_webhooks_owner_limit_ratio")
     app.metrics.registry.register(near)
     fan_out = FanOut(
-        shared.subscriptions,
-        shared.alerts,
-        shared.box,
-        FanOutTopics(
-            delivery_publisher(raw_topic(app, DELIVERIES)),
-            attempt_sender(raw_topic(app, ATTEMPTS)),
-        ),
-        DeliveryBudget(settings, shared.subscriptions.own_limits, near),
+        subscriptions,
+        alerts,
+        box,
+        delivery_publisher(raw_topic(app, DELIVERIES)),
+        attempt_sender(raw_topic(app, ATTEMPTS)),
+        DeliveryBudget(settings, subscriptions.own_limits, near),
         sends_email=bool(settings.smtp_host),
         now_ms=now_ms,
     )
     recognitions = BatchAgent(
-        shared.guard,
-        partial(decode, Recognition),
-        fan_out.publish_recognitions,
-        lambda seen: seen.id,
+        guard, partial(decode, Recognition), fan_out.publish_recognitions, lambda seen: seen.id
     )
     triggers = BatchAgent(
-        shared.guard,
+        guard,
         partial(decode, AlertTrigger),
         fan_out.publish_triggers,
         lambda trigger: trigger.recognition.id,
     )
-    _add_batches(shared.app, RECOGNITIONS, recognitions.take, _BATCH_WAIT_SECONDS)
-    _add_batches(shared.app, ALERTS, triggers.take, _BATCH_WAIT_SECONDS)
+    _add_batches(app, RECOGNITIONS, recognitions.take, _BATCH_WAIT_SECONDS)
+    _add_batches(app, ALERTS, triggers.take, _BATCH_WAIT_SECONDS)
 
 
 def _add_batches(app: StageApp, topic: Topic, take: HandleBatch, wait_seconds: float) -> None:
     add_batch_agent(app, topic, take, stage=STAGE, max_batch=_BATCH, within_seconds=wait_seconds)
 
 
-def _add_camera_watch(shared: _StageParts) -> None:
+def _add_camera_watch(
+    app: StageApp, settings: WebhooksSettings, guard: Guard, subscriptions: SubscriptionCache
+) -> None:
+    """Statuses of cameras -> deliveries."""
     watch = CameraWatch(
-        shared.guard,
-        shared.subscriptions,
-        DurableTable(faust_table(shared.app, "camera-presence")),
-        delivery_publisher(raw_topic(shared.app, DELIVERIES)),
-        offline_after_ms=round(shared.settings.camera_offline_seconds * 1000),
+        guard,
+        subscriptions,
+        DurableTable(faust_table(app, "camera-presence")),
+        delivery_publisher(raw_topic(app, DELIVERIES)),
+        offline_after_ms=round(settings.camera_offline_seconds * 1000),
     )
 
-    @shared.app.agent(raw_topic(shared.app, CAMERA_STATUS), name=f"{STAGE}-cameras", concurrency=1)
+    @app.agent(raw_topic(app, CAMERA_STATUS), name=f"{STAGE}-cameras", concurrency=1)
     async def watch_cameras(stream: faust.StreamT[bytes]) -> None:
         async for event in stream.events():
-            await shared.guard.run(event, watch.handle)
+            await guard.run(event, watch.handle)
 
 
-def _add_delivery(shared: _StageParts) -> None:
-    app, settings = shared.app, shared.settings
+def _add_delivery(
+    app: StageApp,
+    settings: WebhooksSettings,
+    guard: Guard,
+    subscriptions: SubscriptionCache,
+    alerts: AlertBook,
+    box: SecretBox,
+) -> None:
+    """Deliveries -> attempts at receivers."""
     http = HttpSender(
         OutboundRules(settings.webhook_allowed_networks),
         timeout_seconds=settings.webhook_timeout_seconds,
     )
     images = CropReader(settings)
     services = _services(settings, http, images)
-    sender = DeliverySender(
-        subscriptions=shared.subscriptions,
-        alerts=shared.alerts,
-        box=shared.box,
-        http=http,
-        email=_mail(settings, images),
-        services=services,
-        topic=raw_topic(app, DELIVERIES).get_topic_name(),
-        now_ms=now_ms,
-    )
-    dispatcher = _add_dispatcher(shared, sender.send)
-
-    async def close() -> None:
-        images.close()
-        services.close()
-        await http.close()
-
-    app.add_dependency(DeliveryService(_readers(shared), dispatcher, close))
-
-
-def _add_dispatcher(shared: _StageParts, send: SendDelivery) -> Dispatcher:
-    """Return the dispatcher with its table and its agent, wired to rebalances."""
-    app = shared.app
-    table = faust_table(app, "pending-deliveries")
-    dispatcher = Dispatcher(
-        stage=app,
-        table=PendingTable(DurableTable(table)),
-        publish=_attempt_publisher(raw_topic(app, ATTEMPTS)),
-        send=send,
-        rules=_dispatch_rules(shared.settings),
-        metrics=DeliveryMetrics(app.metrics.registry),
-        now_ms=now_ms,
-    )
     deliveries = raw_topic(app, DELIVERIES)
-    intake = DeliveryIntake(shared.guard, dispatcher.offer)
-
-    async def restore() -> None:
-        dispatcher.restore(app.own_partitions(deliveries))
-
-    table.on_recover(restore)
-
-    @app.on_partitions_revoked.connect
-    async def fence(*_: Any, **__: Any) -> None:
-        await dispatcher.fence()
+    sender = DeliverySender(
+        subscriptions=subscriptions,
+        alerts=alerts,
+        box=box,
+        http=http,
+        email=EmailSender(settings, images.fetch, timeout_seconds=settings.webhook_timeout_seconds)
+        if settings.smtp_host
+        else DisabledEmail(),
+        services=services,
+        topic=deliveries.get_topic_name(),
+        now_ms=now_ms,
+    )
+    dispatcher = _add_dispatcher(app, settings, sender)
+    intake = DeliveryIntake(guard, dispatcher.offer)
 
     @app.agent(deliveries, name=f"{STAGE}-deliveries", concurrency=1)
     async def take_deliveries(stream: faust.StreamT[bytes]) -> None:
@@ -248,21 +216,62 @@ def _add_dispatcher(shared: _StageParts, send: SendDelivery) -> Dispatcher:
             await intake.take(event)
             await cooperation.give_way()
 
+    async def close() -> None:
+        images.close()
+        services.close()
+        await http.close()
+
+    readers = _readers(settings, subscriptions, alerts)
+    app.add_dependency(DeliveryService(readers, dispatcher, close))
+
+
+def _add_dispatcher(
+    app: StageApp, settings: WebhooksSettings, sender: DeliverySender
+) -> Dispatcher:
+    """Return the dispatcher with its table, wired to rebalances."""
+    table, attempts = faust_table(app, "pending-deliveries"), raw_topic(app, ATTEMPTS)
+
+    async def publish(made: Sequence[DeliveryAttempt]) -> Sequence[bool]:
+        messages = [
+            OutgoingMessage(
+                each.delivery.endpoint.encode(),
+                encode(each),
+                trace=parse_traceparent(each.delivery.trace),
+            )
+            for each in made
+        ]
+        return await try_to_send(attempts, messages)
+
+    dispatcher = Dispatcher(
+        stage=app,
+        table=PendingTable(DurableTable(table)),
+        publish=publish,
+        send=sender.send,
+        rules=_dispatch_rules(settings),
+        metrics=DeliveryMetrics(app.metrics.registry),
+        now_ms=now_ms,
+    )
+    app.on_recovery(table, raw_topic(app, DELIVERIES), dispatcher.restore)
+
+    @app.on_partitions_revoked.connect
+    async def fence(*_: Any, **__: Any) -> None:
+        await dispatcher.fence()
+
     return dispatcher
 
 
-def _add_status(shared: _StageParts) -> None:
-    updater = WebhookStatusUpdater(
-        shared.guard,
-        shared.subscriptions,
-        raw_topic(shared.app, WEBHOOK_STATUS),
-        SwitchOffRules(
-            failures=shared.settings.webhook_switch_off_failures,
-            over_ms=round(shared.settings.webhook_switch_off_seconds * 1000),
-        ),
+def _add_status(
+    app: StageApp, settings: WebhooksSettings, guard: Guard, subscriptions: SubscriptionCache
+) -> None:
+    """Attempts -> the status of each webhook."""
+    rules = SwitchOffRules(
+        failures=settings.webhook_switch_off_failures,
+        over_ms=round(settings.webhook_switch_off_seconds * 1000),
     )
-    attempts = BatchAgent(shared.guard, partial(decode, DeliveryAttempt), updater.publish_statuses)
-    _add_batches(shared.app, ATTEMPTS, attempts.take, _STATUS_WAIT_SECONDS)
+    topic = raw_topic(app, WEBHOOK_STATUS)
+    updater = WebhookStatusUpdater(guard, subscriptions, topic, rules)
+    attempts = BatchAgent(guard, partial(decode, DeliveryAttempt), updater.publish_statuses)
+    _add_batches(app, ATTEMPTS, attempts.take, _STATUS_WAIT_SECONDS)
 
 
 def _services(settings: WebhooksSettings, http: HttpSender, images: CropReader) -> AppriseSender:
@@ -284,45 +293,16 @@ def _services(settings: WebhooksSettings, http: HttpSender, images: CropReader) 
     )
 
 
-def _mail(settings: WebhooksSettings, images: CropReader) -> PeopleTransport:
-    if not settings.smtp_host:
-        return DisabledEmail()
-    return EmailSender(settings, images.fetch, timeout_seconds=settings.webhook_timeout_seconds)
-
-
-def _attempt_publisher(topic: faust.TopicT) -> AttemptPublisher:
-    async def publish(attempts: Sequence[DeliveryAttempt]) -> Sequence[bool]:
-        messages = [
-            OutgoingMessage(
-                each.delivery.endpoint.encode(),
-                encode(each),
-                trace=parse_traceparent(each.delivery.trace),
-            )
-            for each in attempts
-        ]
-        return await try_to_send(topic, messages)
-
-    return publish
-
-
-def _readers(shared: _StageParts) -> tuple[CompactedTopicReader[Any], ...]:
-    settings, subscriptions = shared.settings, shared.subscriptions
+def _readers(
+    settings: WebhooksSettings, subscriptions: SubscriptionCache, alerts: AlertBook
+) -> tuple[CompactedTopicReader[Any], ...]:
+    read = partial(CompactedTopicReader, settings, client=STAGE)
     return (
-        CompactedTopicReader(
-            settings, CONFIG_WEBHOOKS, WebhookConfig, subscriptions.apply_webhooks, client=STAGE
-        ),
-        CompactedTopicReader(
-            settings, CONFIG_CAMERAS, CameraConfig, subscriptions.apply_cameras, client=STAGE
-        ),
-        CompactedTopicReader(
-            settings, WEBHOOK_STATUS, WebhookStatus, subscriptions.apply_statuses, client=STAGE
-        ),
-        CompactedTopicReader(
-            settings, CONFIG_OWNERS, OwnerConfig, subscriptions.apply_owners, client=STAGE
-        ),
-        CompactedTopicReader(
-            settings, CONFIG_ALERTS, AlertConfig, shared.alerts.apply, client=STAGE
-        ),
+        read(CONFIG_WEBHOOKS, WebhookConfig, subscriptions.apply_webhooks),
+        read(CONFIG_CAMERAS, CameraConfig, subscriptions.apply_cameras),
+        read(WEBHOOK_STATUS, WebhookStatus, subscriptions.apply_statuses),
+        read(CONFIG_OWNERS, OwnerConfig, subscriptions.apply_owners),
+        read(CONFIG_ALERTS, AlertConfig, alerts.apply),
     )
 
 

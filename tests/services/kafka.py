@@ -7,13 +7,12 @@ from pathlib import Path
 import pytest
 
 from common.kafka.clients import create_topics, open_admin
+from common.records.topics import TOPICS, Topic
 from common.settings import KafkaSettings, load_settings
 from deploy.local.ports import free_ports
 from deploy.local.servers.kafka import KafkaServer
 from tests.services.addresses import GivenServers
 from tests.services.process import ServerProcess
-
-_PARTITIONS = 4
 
 
 def kafka_process(directory: Path) -> ServerProcess:
@@ -23,13 +22,13 @@ def kafka_process(directory: Path) -> ServerProcess:
     return ServerProcess(server, directory / "logs")
 
 
-def fresh_kafka_settings(bootstrap_servers: str) -> KafkaSettings:
+def fresh_kafka_settings(bootstrap_servers: str, partitions: int = 1) -> KafkaSettings:
     """Return settings whose topics and groups no other test has."""
     return KafkaSettings.model_validate(
         {
             "kafka_bootstrap_servers": bootstrap_servers,
             "kafka_topic_prefix": f"test-{uuid.uuid4().hex[:12]}-",
-            "kafka_partitions": _PARTITIONS,
+            "kafka_partitions": partitions,
         }
     )
 
@@ -46,18 +45,43 @@ def kafka_bootstrap_servers(services_directory: Path) -> Iterator[str]:
         yield process.server.bootstrap_servers
 
 
+@pytest.fixture(scope="module")
+def partition_count() -> int:
+    """Partitions of each topic: one, unless workers share them in a module."""
+    return 1
+
+
+@pytest.fixture(scope="module")
+def needed_topics() -> tuple[Topic, ...]:
+    """Topics that a test starts with: all of them, unless a module names those it needs."""
+    return TOPICS
+
+
 @pytest.fixture
-def kafka_settings(kafka_bootstrap_servers: str) -> KafkaSettings:
+def kafka_settings(kafka_bootstrap_servers: str, partition_count: int) -> KafkaSettings:
     """Settings of a fresh, empty Kafka: no topic is there."""
-    return fresh_kafka_settings(kafka_bootstrap_servers)
+    return fresh_kafka_settings(kafka_bootstrap_servers, partition_count)
 
 
 @pytest.fixture
-def kafka_topics(kafka_settings: KafkaSettings) -> Iterator[KafkaSettings]:
-    """Settings of a fresh Kafka with every topic, empty. The topics are deleted afterwards."""
-    create_topics(kafka_settings)
+def kafka_topics(
+    kafka_settings: KafkaSettings, needed_topics: tuple[Topic, ...]
+) -> Iterator[KafkaSettings]:
+    """Settings of a fresh Kafka with empty topics. They are deleted afterwards."""
+    create_topics(kafka_settings, needed_topics)
     yield kafka_settings
     delete_topics(kafka_settings)
+
+
+@pytest.fixture(scope="module")
+def module_kafka_topics(
+    kafka_bootstrap_servers: str, partition_count: int, needed_topics: tuple[Topic, ...]
+) -> Iterator[KafkaSettings]:
+    """The same for all tests of a module, which then use keys of their own."""
+    settings = fresh_kafka_settings(kafka_bootstrap_servers, partition_count)
+    create_topics(settings, needed_topics)
+    yield settings
+    delete_topics(settings)
 
 
 def delete_topics(settings: KafkaSettings) -> None:

@@ -150,14 +150,16 @@ class ReadingAgent:
         """Count a record whose readings are published; the age of those of a gap says nothing."""
         if meta.kind is not FrameKind.FRAME:
             return
+        age_ms = max(0, self._now_ms() - meta.captured_ms)
         if look.found is None:
-            self._metrics.frame_skipped(look.left_out or FrameOutcome.REFUSED)
-            return
-        age_ms = self._now_ms() - meta.captured_ms
-        waited = is_late or self._late_pace.is_late(age_ms)
-        self._metrics.frame_read(look.found.duration_ms, is_late=waited)
-        if not is_late:
-            self._metrics.readings_published(age_ms)
+            outcome = look.left_out or FrameOutcome.REFUSED
+        else:
+            is_old = is_late or self._late_pace.is_late(age_ms)
+            outcome = FrameOutcome.LATE if is_old else FrameOutcome.READ
+            self._metrics.frame_seconds.observe(look.found.duration_ms / 1000)
+            if not is_late:
+                self._metrics.frame_age.observe(age_ms / 1000)
+        self._metrics.frames.labels(outcome.value).inc()
 
     def _log_refused(self, meta: FrameMeta, error: InvalidInputError) -> None:
         if self._is_to_be_logged("frame_refused", meta):

@@ -134,9 +134,12 @@ class TrackingAgent:
             lane.counter.add_past_gap(frame, ended)
         else:
             lane.counter.add(frame, ended)
-        self._metrics.tracks_ended(TrackOutcome.RECOGNIZED, len(ended.passes))
-        self._metrics.tracks_ended(TrackOutcome.SUPPRESSED, ended.suppressed)
-        self._metrics.tracks_ended(TrackOutcome.UNSURE, ended.unsure)
+        for outcome, count in (
+            (TrackOutcome.RECOGNIZED, len(ended.passes)),
+            (TrackOutcome.SUPPRESSED, ended.suppressed),
+            (TrackOutcome.UNSURE, ended.unsure),
+        ):
+            self._metrics.tracks.labels(outcome.value).inc(count)
 
     def forget_counts(self) -> None:
         """Begin to count anew: another worker may have counted cameras meanwhile."""
@@ -208,7 +211,8 @@ class TrackingAgent:
         unnamed = recognition_of(frame, resolved)
         recognition = await self._images.keep(unnamed, resolved.best.frame)
         await self._publish(key, recognition)
-        self._metrics.recognition_published(self._now_ms() - resolved.last_seen_ms)
+        age_ms = max(0, self._now_ms() - resolved.last_seen_ms)
+        self._metrics.pass_age.observe(age_ms / 1000)
         log.info(
             "plate_recognized",
             camera_id=str(frame.camera_id),

@@ -18,8 +18,7 @@ from uuid import UUID
 import msgspec
 from cachetools import LRUCache
 
-from common.errors import UnknownRecordVersionError
-from common.records.codec import Record, decode, encode
+from common.records.codec import Record, encode
 from common.records.counts import CameraCounts, CaptureCounts, FrameCounts
 from common.records.frames import FrameKind
 from common.records.recognitions import FrameReadings
@@ -55,20 +54,16 @@ class CountMarks:
 
     def get(self, key: bytes) -> CountMark | None:
         """Return a camera's mark, None where there is none."""
-        data = self._table.get(key)
-        try:
-            return None if data is None else decode(CountMark, data)
-        except UnknownRecordVersionError:
-            return None
+        return self._table.read(CountMark, key)
 
     async def write(self, key: bytes, mark: CountMark) -> None:
         """Store a mark; returns once Kafka has it."""
-        await self._table.write(key, encode(mark))
+        await self._table.put(key, encode(mark))
 
     async def forget(self, key: bytes) -> None:
         """Delete the mark of a camera; returns once Kafka has it."""
         if self._table.get(key) is not None:
-            await self._table.delete(key)
+            await self._table.put(key, None)
 
 
 @dataclass

@@ -14,8 +14,8 @@ import msgspec
 import structlog
 from cachetools import LRUCache
 
-from common.errors import InvalidInputError, TransientError
-from common.records.codec import Record, decode, encode
+from common.errors import TransientError
+from common.records.codec import Record, encode
 from common.records.frames import FrameReference
 from common.records.object_keys import STORED_WITHIN_MS, crop_key, photo_key
 from common.records.recognitions import Recognition
@@ -85,7 +85,7 @@ class ImageKeeper:
         self._pending: dict[bytes, None] = {}
         self._jpegs: LRUCache[bytes, bytes] = LRUCache(_MEMORY_BYTES, getsizeof=len)
         self._has_work = asyncio.Event()
-        metrics.watch_pending_images(lambda: len(self._pending))
+        metrics.pending_images.set_function(lambda: len(self._pending))
 
     async def keep(self, recognition: Recognition, frame: FrameReference) -> Recognition:
         """Return a recognition with the keys of its images, which are stored, or pending.
@@ -104,7 +104,7 @@ class ImageKeeper:
         if stored is not None:
             return named(recognition, stored)
         if len(self._pending) >= _MAX_PENDING:
-            self._metrics.images_kept(ImageOutcome.LOST)
+            self._count(ImageOutcome.LOST)
             return recognition
         after = named(recognition, images)
         key = recognition.id.bytes
@@ -117,17 +117,9 @@ class ImageKeeper:
 
     def restore(self, partitions: Collection[int]) -> None:
         """Go on with the table's entries of the partitions that are this worker's now."""
-        found: list[tuple[int, bytes]] = []
-        for key, data in self._table.items():
-            waiting = _read(data)
-            if waiting is None:
-                continue
-            if waiting.frame.partition in partitions:
-                found.append((waiting.queued_ms, key))
-            else:
-                self._table.forget(key)
-                self._jpegs.pop(key, None)
-        self._pending = dict.fromkeys(key for _, key in sorted(found))
+        kept = self._table.retain(PendingImages, lambda each: each.frame.partition, partitions)
+        oldest_first = sorted(kept, key=lambda each: (each[1].queued_ms, each[0]))
+        self._pending = dict.fromkeys(key for key, _ in oldest_first)
         if self._pending:
             log.info("pending_images_restored", count=len(self._pending))
             self._has_work.set()
@@ -154,7 +146,7 @@ class ImageKeeper:
             self._note_away(error)
             return None
         lacks = len(stored) < len(images)
-        self._metrics.images_kept(ImageOutcome.REFUSED if lacks else ImageOutcome.STORED)
+        self._count(ImageOutcome.REFUSED if lacks else ImageOutcome.STORED)
         return stored
 
     async def _put_all(self, images: Mapping[str, bytes]) -> frozenset[str]:
@@ -178,8 +170,7 @@ class ImageKeeper:
         return True
 
     async def _finish(self, key: bytes) -> None:
-        data = self._table.get(key)
-        waiting = None if data is None else _read(data)
+        waiting = self._table.read(PendingImages, key)
         if waiting is None:
             self._pending.pop(key, None)
             return
@@ -204,7 +195,7 @@ class ImageKeeper:
         if len(await self._put_all(wanted)) < len(wanted):
             raise TransientError("S3 has no room for an image")
         self._note_back()
-        self._metrics.images_kept(ImageOutcome.LATE)
+        self._count(ImageOutcome.LATE)
 
     async def _give_up(self, recognition: Recognition) -> None:
         """Tell of images that were never stored; a try that got no answer may have arrived."""
@@ -214,7 +205,10 @@ class ImageKeeper:
         if after != recognition:
             await self._publish_lost(str(recognition.camera_id).encode(), after)
             log.warning("images_lost", recognition_id=str(recognition.id))
-            self._metrics.images_kept(ImageOutcome.LOST)
+            self._count(ImageOutcome.LOST)
+
+    def _count(self, outcome: ImageOutcome) -> None:
+        self._metrics.images.labels(outcome.value).inc()
 
     def _note_away(self, error: Exception) -> None:
         if not self._is_away:
@@ -254,12 +248,3 @@ async def _images_of(recognition: Recognition, jpeg: bytes) -> dict[str, bytes]:
 def _derived_keys(recognition: Recognition) -> tuple[str, str]:
     owner, identifier = recognition.owner_id, recognition.id
     return photo_key(owner, identifier), crop_key(owner, identifier)
-
-
-def _read(data: bytes) -> PendingImages | None:
-    try:
-        return decode(PendingImages, data)
-    except InvalidInputError as error:
-        # It stays on the changelog for the release that wrote it.
-        log.error("pending_images_unreadable", error=str(error))
-        return None

@@ -8,16 +8,11 @@ place is done.
 
 from typing import ClassVar
 
-import structlog
-
-from common.errors import UnknownRecordVersionError
-from common.records.codec import Record, decode, encode
+from common.records.codec import Record, encode
 from common.records.frames import FrameGap
 from common.records.recognitions import FrameReadings
 from streams.recognition.tracking.state import TrackerState
 from streams.runtime.tables import DurableTable
-
-log = structlog.get_logger()
 
 
 class DeletedUpTo(Record, frozen=True, kw_only=True):
@@ -45,19 +40,14 @@ class TrackerStateStore:
 
     def get(self, key: bytes) -> TrackerState | None:
         """Return a camera's state, None where there is none."""
-        data = self._table.get(key)
-        if data is None:
+        if self._table.get(key) is None:
             return None
-        try:
-            return decode(TrackerState, data)
-        except UnknownRecordVersionError:
-            # Written by another release: its open passes are lost, the camera goes on.
-            log.warning("camera_state_dropped", camera_id=key.decode(errors="replace"))
-            return TrackerState()
+        # Written by another release: its open passes are lost, the camera goes on.
+        return self._table.read(TrackerState, key) or TrackerState()
 
     async def write(self, key: bytes, state: TrackerState) -> None:
         """Store a state; returns once Kafka has it."""
-        await self._table.write(key, encode(state))
+        await self._table.put(key, encode(state))
 
     async def forget(self, key: bytes, end: FrameReadings) -> None:
         """Delete the state of a camera whose last record is ``end``; returns once Kafka has it."""
@@ -69,8 +59,8 @@ class TrackerStateStore:
         # One that is read late may come after that of another camera.
         if not self.was_deleted_after(end):
             place = DeletedUpTo(offset=end.frame.offset, captured_ms=captured_ms)
-            await self._table.write(_deleted_key(end), encode(place))
-        await self._table.delete(key)
+            await self._table.put(_deleted_key(end), encode(place))
+        await self._table.put(key, None)
 
     def keys_under(self, prefix: bytes) -> list[bytes]:
         """Return the keys that begin so."""
@@ -78,19 +68,16 @@ class TrackerStateStore:
 
     async def drop(self, key: bytes) -> None:
         """Delete a state that is needed no more; returns once Kafka has it."""
-        await self._table.delete(key)
+        await self._table.put(key, None)
 
     def is_closed(self, partition: int, gap: FrameGap) -> bool:
         """Return whether a gap, or a later one of its partition, was closed."""
-        data = self._table.get(_closed_key(partition))
-        try:
-            return data is not None and gap.is_covered_by(decode(ClosedGap, data).gap)
-        except UnknownRecordVersionError:
-            return False
+        closed = self._table.read(ClosedGap, _closed_key(partition))
+        return closed is not None and gap.is_covered_by(closed.gap)
 
     async def note_closed(self, partition: int, gap: FrameGap) -> None:
         """Note that a gap is closed; returns once Kafka has it."""
-        await self._table.write(_closed_key(partition), encode(ClosedGap(gap=gap)))
+        await self._table.put(_closed_key(partition), encode(ClosedGap(gap=gap)))
 
     def was_deleted_after(self, frame: FrameReadings) -> bool:
         """Return whether a record without a state is from before a camera was deleted.
@@ -105,13 +92,7 @@ class TrackerStateStore:
         )
 
     def _deleted_up_to(self, frame: FrameReadings) -> DeletedUpTo | None:
-        data = self._table.get(_deleted_key(frame))
-        if data is None:
-            return None
-        try:
-            return decode(DeletedUpTo, data)
-        except UnknownRecordVersionError:
-            return None
+        return self._table.read(DeletedUpTo, _deleted_key(frame))
 
 
 def _deleted_key(frame: FrameReadings) -> bytes:

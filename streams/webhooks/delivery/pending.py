@@ -3,20 +3,15 @@
 A delivery is in the table, or its message is not acknowledged: one of both, always.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 import msgspec
-import structlog
 
-from common.errors import InvalidInputError
-from common.records.codec import Record, decode, encode
+from common.records.codec import Record, encode
 from common.records.deliveries import Delivery
 from streams.runtime.sending import OutgoingMessage
 from streams.runtime.tables import DurableTable
-
-log = structlog.get_logger()
 
 _ROUND_BYTES = 8
 
@@ -63,8 +58,7 @@ class PendingTable:
 
     def get(self, key: bytes) -> PendingDelivery | None:
         """Return a pending delivery; None also for one that another release wrote."""
-        data = self._table.get(key)
-        return None if data is None else _read(PendingDelivery, data)
+        return self._table.read(PendingDelivery, key)
 
     def put_change(self, pending: PendingDelivery) -> OutgoingMessage:
         """Return the change that keeps a delivery."""
@@ -78,28 +72,9 @@ class PendingTable:
         """Make changes; return for each whether Kafka has it."""
         return await self._table.put_all(changes)
 
-    def retain_partitions(self, partitions: Collection[int]) -> Iterator[tuple[bytes, PendingHead]]:
-        """Yield what is pending in ``partitions``; forget the rest, which others have now."""
-        for key, data in self._table.items():
-            head = _read(PendingHead, data)
-            if head is None:
-                continue
-            if head.partition in partitions:
-                yield key, head
-            else:
-                self._table.forget(key)
-
-
-_R = TypeVar("_R", bound=Record)
-
-
-def _read(record_type: type[_R], data: bytes) -> _R | None:
-    try:
-        return decode(record_type, data)
-    except InvalidInputError as error:
-        # It stays on the changelog for the release that wrote it.
-        log.error("pending_delivery_unreadable", error=str(error))
-        return None
+    def retain_partitions(self, partitions: Collection[int]) -> list[tuple[bytes, PendingHead]]:
+        """Return what is pending in ``partitions``; forget the rest, which others have now."""
+        return self._table.retain(PendingHead, lambda head: head.partition, partitions)
 
 
 @dataclass(frozen=True, kw_only=True)

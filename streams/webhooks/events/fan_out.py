@@ -1,7 +1,6 @@
 """The deliveries that an event gives, and the agents' bodies that publish them."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from uuid import UUID
 
@@ -42,7 +41,7 @@ from common.secrets import SecretBox
 from common.telemetry.messaging import trace_about
 from streams.runtime.alert_book import AlertBook
 from streams.runtime.app import Event, published_ms
-from streams.runtime.cooperation import Cooperation
+from streams.runtime.batch_agent import Cooperation
 from streams.runtime.sending import OutgoingMessage, send_all
 from streams.webhooks.events.delivery_budget import DeliveryBudget, Plan
 from streams.webhooks.events.subscription_cache import SubscriptionCache
@@ -58,6 +57,9 @@ _TOLD_SECONDS = 60.0
 DeliveryPublisher = Callable[[Sequence[Delivery]], Awaitable[None]]
 """Publishes deliveries; returns once Kafka has all."""
 
+AttemptSender = Callable[[Sequence[DeliveryAttempt]], Awaitable[None]]
+"""Publishes attempts that were not made; returns once Kafka has all."""
+
 
 def delivery_publisher(topic: faust.TopicT) -> DeliveryPublisher:
     """Return the publisher to the topic of deliveries."""
@@ -68,10 +70,8 @@ def delivery_publisher(topic: faust.TopicT) -> DeliveryPublisher:
     return publish
 
 
-def attempt_sender(
-    topic: faust.TopicT,
-) -> Callable[[Sequence[DeliveryAttempt]], Awaitable[None]]:
-    """Return the publisher to the topic of attempts; it returns once Kafka has all."""
+def attempt_sender(topic: faust.TopicT) -> AttemptSender:
+    """Return the publisher to the topic of attempts."""
 
     async def publish(attempts: Sequence[DeliveryAttempt]) -> None:
         await send_all(topic, (_message(one, one.delivery) for one in attempts))
@@ -84,14 +84,6 @@ def _message(record: Delivery | DeliveryAttempt, delivery: Delivery) -> Outgoing
     return OutgoingMessage(delivery.endpoint.encode(), encode(record), trace=trace)
 
 
-@dataclass(frozen=True)
-class FanOutTopics:
-    """The publishers of deliveries, and of attempts that were not made."""
-
-    deliveries: DeliveryPublisher
-    attempts: Callable[[Sequence[DeliveryAttempt]], Awaitable[None]]
-
-
 class FanOut:
     """Publishes the deliveries of recognitions and alerts, batch by batch."""
 
@@ -100,7 +92,8 @@ class FanOut:
         subscriptions: SubscriptionCache,
         alerts: AlertBook,
         box: SecretBox,
-        topics: FanOutTopics,
+        publish_deliveries: DeliveryPublisher,
+        publish_attempts: AttemptSender,
         budget: DeliveryBudget,
         *,
         sends_email: bool,
@@ -110,7 +103,8 @@ class FanOut:
         self._subscriptions = subscriptions
         self._alerts = alerts
         self._box = box
-        self._topics = topics
+        self._publish_deliveries = publish_deliveries
+        self._publish_attempts = publish_attempts
         self._budget = budget
         self._sends_email = sends_email
         self._now_ms = now_ms
@@ -151,7 +145,7 @@ class FanOut:
                 ((event, trigger),) = events
                 webhooks = self._webhooks_for(event, trigger)
                 deliveries = [plan() for plan in webhook_plans(trigger, webhooks)]
-                await self._topics.deliveries(deliveries)
+                await self._publish_deliveries(deliveries)
             raise
 
     async def _publish_all(self, events: AsyncIterator[list[Plan]]) -> None:
@@ -172,9 +166,9 @@ class FanOut:
 
     async def _publish(self, made: list[Delivery], unmade: list[DeliveryAttempt]) -> None:
         if made:
-            await self._topics.deliveries(made)
+            await self._publish_deliveries(made)
         if unmade:
-            await self._topics.attempts(unmade)
+            await self._publish_attempts(unmade)
 
     def _unmade(self, delivery: Delivery, reason: str) -> DeliveryAttempt:
         """Return the record of one of an event's deliveries that are left out, for all of them."""
@@ -218,16 +212,6 @@ class FanOut:
         return self._subscriptions.subscribers(trigger.owner_id, wanted, published_ms(event))
 
 
-def recognition_deliveries(
-    recognition: Recognition, webhooks: Iterable[WebhookConfig], *, published_ms: int
-) -> list[Delivery]:
-    """Return the deliveries of recognition.created."""
-    return [
-        recognition_delivery(recognition, webhook.webhook_id, created_ms=published_ms)
-        for webhook in webhooks
-    ]
-
-
 def trigger_plans(
     trigger: AlertTrigger,
     alert: AlertConfig,
@@ -250,15 +234,6 @@ def trigger_plans(
             plan = partial(notification_delivery, trigger, alert, endpoint, notification, box)
             plans.append((plan, is_email))
     return plans
-
-
-def trigger_deliveries(
-    trigger: AlertTrigger, webhooks: Iterable[WebhookConfig], box: SecretBox
-) -> list[Delivery]:
-    """Return what :func:`trigger_plans` gives of a trigger that holds its alert whole, made."""
-    destinations = _destinations(trigger.alert, box)
-    plans = trigger_plans(trigger, trigger.alert, destinations, webhooks, box)
-    return [plan() for plan, _ in plans]
 
 
 def webhook_plans(trigger: AlertTrigger, webhooks: Iterable[WebhookConfig]) -> list[Plan]:

@@ -10,6 +10,12 @@ from tests.integration.ingest.clips import write_clip
 from tests.integration.ingest.worker import CameraConfigs, Outbox, World
 
 
+@pytest.fixture(scope="module")
+def partition_count() -> int:
+    """Workers share the partitions."""
+    return 4
+
+
 @pytest.fixture
 def world(kafka_topics: KafkaSettings, s3_settings: S3Settings, tmp_path: Path) -> World:
     """The servers of this test."""

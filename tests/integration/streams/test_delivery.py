@@ -8,7 +8,7 @@ from kafka import KafkaAdminClient
 
 from common.kafka.clients import client_options, create_topics, topic_name
 from common.records.codec import DeadLetter, decode
-from common.records.topics import READINGS, RECOGNITIONS, SINK_DEAD_LETTERS
+from common.records.topics import READINGS, RECOGNITIONS, SINK_DEAD_LETTERS, Topic
 from common.settings import KafkaSettings
 from tests.integration.streams.conftest import StartCopying
 from tests.integration.streams.stages import Feeder, Reader, SteadyFeed, lag
@@ -18,6 +18,22 @@ pytestmark = pytest.mark.integration
 
 AGENTS = pytest.mark.parametrize("agent", ["events", "batches"])
 _SESSION = {"kafka_session_timeout_seconds": "6"}
+
+
+@pytest.fixture(scope="module")
+def partition_count() -> int:
+    """Workers share the partitions."""
+    return 4
+
+
+@pytest.fixture(scope="module")
+def needed_topics() -> tuple[Topic, ...]:
+    """The topics that the stage uses."""
+    return (
+        RECOGNITIONS,
+        READINGS,
+        SINK_DEAD_LETTERS,
+    )
 
 
 @pytest.fixture

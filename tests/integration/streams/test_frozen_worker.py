@@ -2,13 +2,30 @@
 
 import pytest
 
-from common.records.topics import READINGS, RECOGNITIONS
+from common.records.topics import READINGS, RECOGNITIONS, SINK_DEAD_LETTERS, Topic
 from common.settings import KafkaSettings
 from tests.integration.streams.conftest import StartCopying
 from tests.integration.streams.stages import Feeder, Reader, lag
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.integration, pytest.mark.fault]
+
+
+@pytest.fixture(scope="module")
+def partition_count() -> int:
+    """Workers share the partitions."""
+    return 4
+
+
+@pytest.fixture(scope="module")
+def needed_topics() -> tuple[Topic, ...]:
+    """The topics that the stage uses."""
+    return (
+        RECOGNITIONS,
+        READINGS,
+        SINK_DEAD_LETTERS,
+    )
+
 
 _MESSAGES = 3_000
 

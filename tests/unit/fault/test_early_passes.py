@@ -15,7 +15,6 @@ from common.records.alerts import (
 from common.records.deliveries import trigger_event
 from common.records.recognitions import Recognition
 from common.records.webhooks import EventName
-from streams.alerts.matching import Published, PublishedProvisional
 from streams.alerts.rules import RuleStore
 from streams.alerts.state import ArrivedCandidate
 from tests.fault.early_passes import End, early_pass, ends_after_seconds
@@ -95,9 +94,9 @@ async def _play(world: World, records: Sequence[_Record]) -> None:
     for record in records:
         world.candidates.clear()
         if isinstance(record, Recognition):
-            await matching.handle([Published(record, world.now_ms)])
+            await matching.handle([(record, world.now_ms)])
         else:
-            await matching.handle_provisional([PublishedProvisional(record, world.now_ms)])
+            await matching.handle_provisional([(record, world.now_ms)])
         for each in tuple(world.candidates):
             await world.cooldowns.handle([ArrivedCandidate(3, each)])
 

@@ -5,12 +5,34 @@ from pathlib import Path
 
 import pytest
 
+from common.records.topics import (
+    ALERT_CANDIDATES,
+    ALERT_DEAD_LETTERS,
+    ALERTS,
+    CONFIG_ALERTS,
+    RECOGNITIONS,
+    SIGHTINGS,
+    Topic,
+)
 from common.settings import KafkaSettings
 from tests.integration.streams.alerts.world import World
 from tests.integration.streams.stages import environment_of, stage
 from tests.services.process import ChildProcess
 
 StartAlerts = Callable[..., ChildProcess]
+
+
+@pytest.fixture(scope="module")
+def needed_topics() -> tuple[Topic, ...]:
+    """The topics that the stage uses."""
+    return (
+        RECOGNITIONS,
+        SIGHTINGS,
+        ALERT_CANDIDATES,
+        CONFIG_ALERTS,
+        ALERTS,
+        ALERT_DEAD_LETTERS,
+    )
 
 
 @pytest.fixture

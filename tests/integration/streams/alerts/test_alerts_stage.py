@@ -35,6 +35,12 @@ _MINUTE_MS = 60_000
 _PROMISED_SECONDS = 1.0
 
 
+@pytest.fixture(scope="module")
+def partition_count() -> int:
+    """Workers share the partitions."""
+    return 4
+
+
 def _is_processed(world: World) -> bool:
     topics = (RECOGNITIONS, SIGHTINGS, ALERT_CANDIDATES)
     return not sum(lag(world.kafka, "alerts", topic) for topic in topics)

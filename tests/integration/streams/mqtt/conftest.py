@@ -5,9 +5,31 @@ from pathlib import Path
 
 import pytest
 
+from common.records.topics import (
+    ALERTS,
+    CAMERA_STATUS,
+    CONFIG_ALERTS,
+    CONFIG_CAMERAS,
+    MQTT_DEAD_LETTERS,
+    RECOGNITIONS,
+    Topic,
+)
 from common.settings import KafkaSettings
 from tests.integration.streams.mqtt.pipeline import Pipeline
 from tests.services.process import ServerProcess
+
+
+@pytest.fixture(scope="module")
+def needed_topics() -> tuple[Topic, ...]:
+    """The topics that the stage uses."""
+    return (
+        RECOGNITIONS,
+        ALERTS,
+        CAMERA_STATUS,
+        CONFIG_CAMERAS,
+        CONFIG_ALERTS,
+        MQTT_DEAD_LETTERS,
+    )
 
 
 @pytest.fixture

@@ -18,6 +18,12 @@ from tests.waiting import wait_until
 pytestmark = [pytest.mark.integration, pytest.mark.fault]
 
 
+@pytest.fixture(scope="module")
+def partition_count() -> int:
+    """Workers share the partitions."""
+    return 4
+
+
 def test_a_broker_that_dies_and_freezes_and_a_killed_stage_lose_nothing(pipeline: Pipeline) -> None:
     pipeline.camera(0)
     pipeline.camera(1)

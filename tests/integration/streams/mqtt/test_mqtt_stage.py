@@ -24,6 +24,12 @@ from tests.waiting import wait_until
 pytestmark = pytest.mark.integration
 
 
+@pytest.fixture(scope="module")
+def partition_count() -> int:
+    """Workers share the partitions."""
+    return 4
+
+
 def test_events_and_cameras_come_and_go(pipeline: Pipeline) -> None:
     # From before MQTT was switched on: not to be published.
     old = recognition(0)

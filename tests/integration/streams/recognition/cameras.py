@@ -113,20 +113,23 @@ def _picture(plate: str, number: int) -> bytes:
 class Outcome:
     """Everything that the stage published, in order."""
 
-    def __init__(self, kafka: KafkaSettings, logs: Path) -> None:
+    def __init__(self, kafka: KafkaSettings, logs: Path, *, from_now_on: bool = False) -> None:
+        """``from_now_on``: without what was published before."""
         self._logs = logs
         self._topics: dict[str, Topic] = {
             topic_name(kafka, topic): topic
             for topic in (READINGS, RECOGNITIONS, CAMERA_COUNTS, READING_DEAD_LETTERS)
         }
         self._consumer = KafkaConsumer(**consumer_options(kafka, "outcome"))
-        self._consumer.assign(
-            [
-                TopicPartition(topic, partition)
-                for topic in self._topics
-                for partition in range(kafka.kafka_partitions)
-            ]
-        )
+        partitions = [
+            TopicPartition(topic, partition)
+            for topic in self._topics
+            for partition in range(kafka.kafka_partitions)
+        ]
+        self._consumer.assign(partitions)
+        if from_now_on:
+            for partition, end in self._consumer.end_offsets(partitions).items():
+                self._consumer.seek(partition, end)
         self.readings: list[FrameReadings] = []
         self.read_at_ms: list[int] = []
         self.closed_gaps: list[int] = []

@@ -1,14 +1,27 @@
 """A fresh Kafka and bucket for each test, and workers of the stage on them."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from common.records.topics import (
+    CAMERA_COUNTS,
+    FRAMES,
+    LOST_IMAGES,
+    OUTCOMES,
+    READING_DEAD_LETTERS,
+    READINGS,
+    RECOGNITIONS,
+    SIGHTINGS,
+    Topic,
+)
 from common.settings import KafkaSettings, S3Settings
 from tests.integration.streams.recognition.cameras import Cameras, Outcome
-from tests.integration.streams.stages import environment_of, stage
+from tests.integration.streams.stages import environment_of, running, stage
 from tests.services.process import ChildProcess
+from tests.services.s3 import fresh_bucket
 
 StartStage = Callable[..., ChildProcess]
 
@@ -20,6 +33,33 @@ _SETTINGS = {
 }
 
 
+@pytest.fixture(scope="module")
+def needed_topics() -> tuple[Topic, ...]:
+    """The topics that the stage uses."""
+    return (
+        FRAMES,
+        READINGS,
+        SIGHTINGS,
+        RECOGNITIONS,
+        LOST_IMAGES,
+        OUTCOMES,
+        CAMERA_COUNTS,
+        READING_DEAD_LETTERS,
+    )
+
+
+def _stage(
+    kafka: KafkaSettings, s3: S3Settings, folder: Path, worker: str, **settings: str
+) -> ChildProcess:
+    places = {
+        name: str(getattr(s3, name)) for name in ("s3_endpoint", "s3_bucket", "s3_access_key")
+    }
+    secret = s3.s3_secret_key.get_secret_value()
+    options = {**_SETTINGS, **places, "s3_secret_key": secret, **settings}
+    environment = environment_of(kafka, folder / worker, **options)
+    return stage("streams.recognition", worker, folder / f"{worker}.log", environment)
+
+
 @pytest.fixture
 def start_stage(
     kafka_topics: KafkaSettings, s3_settings: S3Settings, tmp_path: Path
@@ -28,14 +68,7 @@ def start_stage(
     started: list[ChildProcess] = []
 
     def start(worker: str = "one", **settings: str) -> ChildProcess:
-        s3 = {
-            name: str(getattr(s3_settings, name))
-            for name in ("s3_endpoint", "s3_bucket", "s3_access_key")
-        }
-        secret = s3_settings.s3_secret_key.get_secret_value()
-        options = {**_SETTINGS, **s3, "s3_secret_key": secret, **settings}
-        environment = environment_of(kafka_topics, tmp_path / worker, **options)
-        process = stage("streams.recognition", worker, tmp_path / f"{worker}.log", environment)
+        process = _stage(kafka_topics, s3_settings, tmp_path, worker, **settings)
         process.start()
         started.append(process)
         return process
@@ -43,6 +76,44 @@ def start_stage(
     yield start
     for process in started:
         process.kill()
+
+
+@dataclass(frozen=True)
+class RunningStage:
+    """A worker that the tests of a module share, each with cameras of its own."""
+
+    kafka: KafkaSettings
+    s3: S3Settings
+    logs: Path
+
+
+@pytest.fixture(scope="module")
+def running_stage(
+    module_kafka_topics: KafkaSettings,
+    s3_server: S3Settings,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[RunningStage]:
+    """One worker of the recognition stage: it starts and loads its models once."""
+    folder, s3 = tmp_path_factory.mktemp("stage"), fresh_bucket(s3_server)
+    options = {"recognition_workers": "2", "stream_dead_letters_per_minute": "5"}
+    with running(_stage(module_kafka_topics, s3, folder, "shared", **options)):
+        yield RunningStage(module_kafka_topics, s3, folder)
+
+
+@pytest.fixture
+def own_cameras(running_stage: RunningStage) -> Iterator[Cameras]:
+    """What sends frames to the worker of the module."""
+    cameras = Cameras(running_stage.kafka)
+    yield cameras
+    cameras.close()
+
+
+@pytest.fixture
+def own_outcome(running_stage: RunningStage) -> Iterator[Outcome]:
+    """What the worker of the module publishes during a test."""
+    outcome = Outcome(running_stage.kafka, running_stage.logs, from_now_on=True)
+    yield outcome
+    outcome.close()
 
 
 @pytest.fixture

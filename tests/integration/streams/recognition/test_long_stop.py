@@ -32,6 +32,12 @@ _FRESH_MS = 10_000
 
 
 @cache
+@pytest.fixture(scope="module")
+def partition_count() -> int:
+    """Workers share the partitions."""
+    return 4
+
+
 def picture(plate: str | None, number: int) -> bytes:
     cars = [] if plate is None else [Parked(plate, x_px=340 + 60 * number)]
     return jpeg(car_scene(cars, seed=number))

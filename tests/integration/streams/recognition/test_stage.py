@@ -16,13 +16,19 @@ from common.settings import KafkaSettings, S3Settings
 from common.timestamps import now_ms
 from recognition.images import decode_image
 from tests.integration.streams.recognition.cameras import Cameras, Outcome, draw
-from tests.integration.streams.recognition.conftest import StartStage
+from tests.integration.streams.recognition.conftest import RunningStage, StartStage
 from tests.integration.streams.recognition.scenes import PLATES, car_scene, jpeg
 from tests.records import camera_id_on
 from tests.services.s3 import s3_client, s3_process, settings_of
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.integration
+
+
+@pytest.fixture(scope="module")
+def partition_count() -> int:
+    """Workers share the partitions."""
+    return 4
 
 
 def stored(client: Minio, settings: S3Settings, key: str) -> bytes:
@@ -35,14 +41,13 @@ def stored(client: Minio, settings: S3Settings, key: str) -> bytes:
 
 
 def test_a_pass_becomes_one_recognition_with_its_images(
-    start_stage: StartStage, cameras: Cameras, outcome: Outcome, s3_settings: S3Settings
+    own_cameras: Cameras, own_outcome: Outcome, running_stage: RunningStage
 ) -> None:
-    start_stage()
     start_ms = now_ms()
-    camera = cameras.drive_past(PLATES[0], start_ms=start_ms)
-    cameras.tick(camera, start_ms + 3000)
-    outcome.until("the recognition", lambda: bool(outcome.recognitions))
-    (found,) = outcome.recognitions
+    camera = own_cameras.drive_past(PLATES[0], start_ms=start_ms)
+    own_cameras.tick(camera, start_ms + 3000)
+    own_outcome.until("the recognition", lambda: bool(own_outcome.recognitions))
+    (found,) = own_outcome.recognitions
     assert found.plate == PLATES[0]
     assert found.camera_id == camera
     assert found.camera_name == "Gate"
@@ -54,11 +59,11 @@ def test_a_pass_becomes_one_recognition_with_its_images(
     assert start_ms <= found.captured_ms <= start_ms + 1000
     assert found.readings_count == 6
     number = (found.captured_ms - start_ms) // 200
-    client = s3_client(s3_settings)
+    client = s3_client(running_stage.s3)
     assert found.photo_key is not None
     assert found.crop_key is not None
-    photo = decode_image(stored(client, s3_settings, found.photo_key))
-    crop = decode_image(stored(client, s3_settings, found.crop_key))
+    photo = decode_image(stored(client, running_stage.s3, found.photo_key))
+    crop = decode_image(stored(client, running_stage.s3, found.crop_key))
     assert found.box is not None
     middle_px = found.box.x + found.box.width / 2
     assert middle_px == pytest.approx(400 + 60 * number, abs=10)
@@ -67,57 +72,54 @@ def test_a_pass_becomes_one_recognition_with_its_images(
     y, x = np.unravel_index(similar.argmax(), similar.shape)
     assert x + crop.shape[1] / 2 == pytest.approx(middle_px, abs=10)
     assert similar.max() > 0.9
-    cameras.tick(camera, start_ms + 63_000)
-    outcome.until("the counts", lambda: outcome.counted("reported") == 1)
-    assert [outcome.counted(name) for name in ("read", "found", "readings")] == [6, 6, 6]
-    assert {minute.camera_id for minute in outcome.minutes} == {camera}
+    own_cameras.tick(camera, start_ms + 63_000)
+    own_outcome.until("the counts", lambda: own_outcome.counted("reported") == 1)
+    assert [own_outcome.counted(name) for name in ("read", "found", "readings")] == [6, 6, 6]
+    assert {minute.camera_id for minute in own_outcome.minutes} == {camera}
 
 
 def test_readings_keep_the_order_of_the_frames_and_name_their_place(
-    start_stage: StartStage, cameras: Cameras, outcome: Outcome
+    own_cameras: Cameras, own_outcome: Outcome
 ) -> None:
-    start_stage(recognition_workers="2")
     start_ms = now_ms()
-    camera = cameras.drive_past(PLATES[1], frames=12, start_ms=start_ms)
-    cameras.tick(camera, start_ms + 3000)
-    outcome.until("all readings", lambda: len(outcome.readings) == 13)
-    offsets = [r.frame.offset for r in outcome.readings]
+    camera = own_cameras.drive_past(PLATES[1], frames=12, start_ms=start_ms)
+    own_cameras.tick(camera, start_ms + 3000)
+    own_outcome.until("all readings", lambda: len(own_outcome.readings) == 13)
+    offsets = [r.frame.offset for r in own_outcome.readings]
     assert offsets == sorted(offsets)
-    assert [r.captured_ms for r in outcome.readings] == [
+    assert [r.captured_ms for r in own_outcome.readings] == [
         *(start_ms + 200 * n for n in range(12)),
         start_ms + 3000,
     ]
-    assert outcome.readings[-1].kind is FrameKind.TICK
-    assert (outcome.readings[0].width_px, outcome.readings[0].height_px) == (1280, 720)
+    assert own_outcome.readings[-1].kind is FrameKind.TICK
+    assert (own_outcome.readings[0].width_px, own_outcome.readings[0].height_px) == (1280, 720)
 
 
 def test_a_pass_that_is_in_view_when_its_camera_goes_comes_out_at_once(
-    start_stage: StartStage, cameras: Cameras, outcome: Outcome
+    own_cameras: Cameras, own_outcome: Outcome
 ) -> None:
-    start_stage()
     start_ms = now_ms()
-    camera = cameras.drive_past(PLATES[2], start_ms=start_ms)
-    cameras.send(camera, start_ms + 1000, b"", FrameKind.END)
-    outcome.until("the recognition", lambda: bool(outcome.recognitions))
-    assert outcome.plates() == [PLATES[2]]
-    assert outcome.readings[-1].kind is FrameKind.END
+    camera = own_cameras.drive_past(PLATES[2], start_ms=start_ms)
+    own_cameras.send(camera, start_ms + 1000, b"", FrameKind.END)
+    own_outcome.until("the recognition", lambda: bool(own_outcome.recognitions))
+    assert own_outcome.plates() == [PLATES[2]]
+    assert own_outcome.readings[-1].kind is FrameKind.END
     # And once: the next vehicle of a camera that returns is another.
-    cameras.tick(camera, start_ms + 9000)
-    outcome.until("the tick", lambda: outcome.readings[-1].captured_ms == start_ms + 9000)
-    assert outcome.plates() == [PLATES[2]]
+    own_cameras.tick(camera, start_ms + 9000)
+    own_outcome.until("the tick", lambda: own_outcome.readings[-1].captured_ms == start_ms + 9000)
+    assert own_outcome.plates() == [PLATES[2]]
 
 
 def test_of_a_deleted_camera_kafka_keeps_no_plate(
-    start_stage: StartStage, cameras: Cameras, outcome: Outcome, kafka_topics: KafkaSettings
+    own_cameras: Cameras, own_outcome: Outcome, running_stage: RunningStage
 ) -> None:
-    start_stage("one")
     start_ms = now_ms()
-    camera = cameras.drive_past(PLATES[2], start_ms=start_ms)
-    cameras.send(camera, start_ms + 1200, b"", FrameKind.END, deleted=True)
-    outcome.until("the recognition", lambda: bool(outcome.recognitions))
+    camera = own_cameras.drive_past(PLATES[3], start_ms=start_ms)
+    own_cameras.send(camera, start_ms + 1200, b"", FrameKind.END, deleted=True)
+    own_outcome.until("the recognition", lambda: bool(own_outcome.recognitions))
     consumer = KafkaConsumer(
-        f"{group_name(kafka_topics, 'recognition')}-cameras-changelog",
-        **consumer_options(kafka_topics, "changelog"),
+        f"{group_name(running_stage.kafka, 'recognition')}-cameras-changelog",
+        **consumer_options(running_stage.kafka, "changelog"),
     )
     last: dict[bytes, bytes | None] = {}
 
@@ -128,8 +130,8 @@ def test_of_a_deleted_camera_kafka_keeps_no_plate(
 
     wait_until("the tombstone", is_forgotten)
     consumer.close()
-    assert not any(PLATES[2].encode() in (value or b"") for value in last.values())
-    assert outcome.plates() == [PLATES[2]]
+    assert not any(PLATES[3].encode() in (value or b"") for value in last.values())
+    assert own_outcome.plates() == [PLATES[3]]
 
 
 def test_a_pass_that_a_kill_cuts_comes_out_once(
@@ -158,40 +160,38 @@ def test_a_pass_that_a_kill_cuts_comes_out_once(
 
 
 def test_what_cannot_be_read_is_dead_lettered_and_the_rest_goes_on(
-    start_stage: StartStage, cameras: Cameras, outcome: Outcome
+    own_cameras: Cameras, own_outcome: Outcome
 ) -> None:
-    start_stage()
     start_ms = now_ms()
-    camera = cameras.drive_past(PLATES[4], frames=3, start_ms=start_ms)
+    camera = own_cameras.drive_past(PLATES[4], frames=3, start_ms=start_ms)
     whole = jpeg(car_scene())
-    cameras.send(camera, start_ms + 600, whole[:-100])
-    cameras.send(camera, start_ms + 650, b"GIF89a")
-    cameras.send_raw(camera, whole, None)
-    cameras.send_raw(camera, whole, b'{"version": 99}')
-    cameras.tick(camera, start_ms + 4000)
-    outcome.until("the recognition", lambda: bool(outcome.recognitions))
-    outcome.until("dead letters", lambda: len(outcome.dead_letters) == 2)
-    assert outcome.plates() == [PLATES[4]]
-    assert {letter.code for letter in outcome.dead_letters} == {
+    own_cameras.send(camera, start_ms + 600, whole[:-100])
+    own_cameras.send(camera, start_ms + 650, b"GIF89a")
+    own_cameras.send_raw(camera, whole, None)
+    own_cameras.send_raw(camera, whole, b'{"version": 99}')
+    own_cameras.tick(camera, start_ms + 4000)
+    own_outcome.until("the recognition", lambda: bool(own_outcome.recognitions))
+    own_outcome.until("dead letters", lambda: len(own_outcome.dead_letters) == 2)
+    assert own_outcome.plates() == [PLATES[4]]
+    assert {letter.code for letter in own_outcome.dead_letters} == {
         "unreadable_record",
         "unknown_record_version",
     }
-    assert len(outcome.readings) == 6
+    assert len(own_outcome.readings) == 6
 
 
 def test_images_that_cannot_be_read_end_the_stage_for_nobody_else(
-    start_stage: StartStage, cameras: Cameras, outcome: Outcome
+    own_cameras: Cameras, own_outcome: Outcome
 ) -> None:
-    start_stage(stream_dead_letters_per_minute="5")
     start_ms = now_ms()
     camera = uuid4()
     for number in range(20):
-        cameras.send(camera, start_ms + number, b"GIF89a")
-    outcome.until("empty readings", lambda: len(outcome.readings) == 20)
-    other = cameras.drive_past(PLATES[4], start_ms=start_ms)
-    cameras.tick(other, start_ms + 5000)
-    outcome.until("the pass of another camera", lambda: outcome.plates() == [PLATES[4]])
-    assert not outcome.dead_letters
+        own_cameras.send(camera, start_ms + number, b"GIF89a")
+    own_outcome.until("empty readings", lambda: len(own_outcome.readings) == 20)
+    other = own_cameras.drive_past(PLATES[4], start_ms=start_ms)
+    own_cameras.tick(other, start_ms + 5000)
+    own_outcome.until("the pass of another camera", lambda: own_outcome.plates() == [PLATES[4]])
+    assert not own_outcome.dead_letters
 
 
 def test_fresh_frames_go_first_and_what_a_kill_cuts_off_is_read_late(

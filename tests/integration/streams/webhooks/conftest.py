@@ -5,9 +5,41 @@ from pathlib import Path
 
 import pytest
 
+from common.records.topics import (
+    ALERTS,
+    ATTEMPTS,
+    CAMERA_STATUS,
+    CONFIG_ALERTS,
+    CONFIG_CAMERAS,
+    CONFIG_OWNERS,
+    CONFIG_WEBHOOKS,
+    DELIVERIES,
+    RECOGNITIONS,
+    WEBHOOK_STATUS,
+    WEBHOOKS_DEAD_LETTERS,
+    Topic,
+)
 from common.settings import KafkaSettings
 from tests.integration.streams.webhooks.pipeline import Pipeline
 from tests.services.receiver import Receiver
+
+
+@pytest.fixture(scope="module")
+def needed_topics() -> tuple[Topic, ...]:
+    """The topics that the stage uses."""
+    return (
+        RECOGNITIONS,
+        ALERTS,
+        CAMERA_STATUS,
+        DELIVERIES,
+        ATTEMPTS,
+        CONFIG_WEBHOOKS,
+        CONFIG_CAMERAS,
+        CONFIG_ALERTS,
+        CONFIG_OWNERS,
+        WEBHOOK_STATUS,
+        WEBHOOKS_DEAD_LETTERS,
+    )
 
 
 @pytest.fixture

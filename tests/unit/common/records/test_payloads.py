@@ -29,9 +29,14 @@ from common.records.ids import NIL_UUID, uuid_unix_ms
 from common.records.payloads import alert_event_data, delivery_body, recognition_payload
 from common.records.recognitions import CharacterAlternative, Direction
 from common.records.webhooks import EventName
-from streams.webhooks.events.fan_out import trigger_deliveries
 from tests.records import CAMERAS, OWNER, alert, recognition
-from tests.unit.streams.webhooks.builders import BOX, delivery, trigger_in_phase, webhook
+from tests.unit.streams.webhooks.builders import (
+    BOX,
+    delivery,
+    trigger_deliveries,
+    trigger_in_phase,
+    webhook,
+)
 
 
 def _api(body: Any) -> Any:
@@ -99,7 +104,7 @@ def test_an_alert_in_an_event_has_neither_its_count_nor_its_notifications() -> N
         decided_ms=recognition(2).captured_ms + 3,
         is_late=True,
     )
-    made = trigger_deliveries(trigger, [webhook()], BOX)
+    made = trigger_deliveries(trigger, [webhook()])
     payload = json.loads(delivery_body(made[0], BOX))
     wanted = {field.alias for field in AlertBody.model_fields.values()} - {
         *("triggerCount", "plateNames", "notifications")
@@ -133,7 +138,7 @@ def test_what_is_shown_of_an_alert_is_neither_secret_nor_the_record_s_own() -> N
 
 def test_a_correction_is_an_event_of_its_own_that_names_what_it_corrects() -> None:
     first, last = (
-        trigger_deliveries(trigger_in_phase(phase), [webhook()], BOX)[0]
+        trigger_deliveries(trigger_in_phase(phase), [webhook()])[0]
         for phase in (TriggerPhase.EARLY, TriggerPhase.WITHDRAWN)
     )
     assert first.occurred_ms < last.occurred_ms

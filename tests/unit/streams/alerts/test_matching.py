@@ -17,8 +17,6 @@ from common.records.codec import encode
 from common.records.recognitions import Recognition
 from streams.alerts.matching import (
     EARLY_WITHIN_MS,
-    Published,
-    PublishedProvisional,
     read_provisional,
 )
 from streams.alerts.rules import RuleStore
@@ -42,10 +40,8 @@ def _rule_store(world: World, *rules: AlertConfig) -> RuleStore:
 
 def _published_provisional(
     plate: str = "AB1", kind: ProvisionalKind = ProvisionalKind.AGREED
-) -> PublishedProvisional:
-    return PublishedProvisional(
-        ProvisionalRecognition(kind=kind, recognition=seen_as(plate)), START_MS
-    )
+) -> tuple[ProvisionalRecognition, int]:
+    return (ProvisionalRecognition(kind=kind, recognition=seen_as(plate)), START_MS)
 
 
 def _kinds(world: World) -> list[tuple[UUID, CandidateKind]]:
@@ -84,7 +80,7 @@ async def test_the_end_of_a_pass_concerns_rules_that_matched_early_and_that_matc
     both, before, now = specific(1, "AB1", "AB2"), specific(2, "AB1"), specific(3, "AB2")
     never = specific(4, "AB1", min_confidence=0.95)
     matching = world.matching(_rule_store(world, both, before, now, never))
-    await matching.handle([Published(seen_as("AB2", provisional_plates=["AB1"]), START_MS)])
+    await matching.handle([(seen_as("AB2", provisional_plates=["AB1"]), START_MS)])
     assert _kinds(world) == [
         (both.alert_id, _FINAL),
         (now.alert_id, _FINAL),
@@ -112,7 +108,7 @@ async def test_a_resolved_pass_concerns_the_rules_that_matched_early(
         kind=ProvisionalKind.RESOLVED, recognition=seen, final_recognition=final_recognition
     )
     world.now_ms += 24 * 3_600_000
-    await matching.handle_provisional([PublishedProvisional(resolution, START_MS)])
+    await matching.handle_provisional([(resolution, START_MS)])
     (found,) = world.candidates
     assert (found.alert.alert_id, found.kind) == (alert(1).alert_id, _RESOLVED)
     assert (found.final_recognition, found.is_match) == (final_recognition, is_match)
@@ -132,7 +128,7 @@ async def test_a_rule_changed_meanwhile_still_resolves_its_early_candidates(
     rule_store.apply([(rule.alert_id, after[change])])
     matching, end = (
         world.matching(rule_store),
-        Published(seen_as("AB1", provisional_plates=["AB1"]), START_MS),
+        (seen_as("AB1", provisional_plates=["AB1"]), START_MS),
     )
     await matching.handle([end])
     assert [(each.alert, each.kind) for each in world.candidates] == [
@@ -152,7 +148,7 @@ async def test_a_rule_changed_several_times_still_resolves_its_early_candidates(
     for plate in ("ZZ7", "ZZ8", "ZZ9"):
         rule_store.apply([(rule.alert_id, msgspec.structs.replace(rule, plates=(plate,)))])
     matching = world.matching(rule_store)
-    await matching.handle([Published(seen_as("AB1", provisional_plates=["AB1"]), START_MS)])
+    await matching.handle([(seen_as("AB1", provisional_plates=["AB1"]), START_MS)])
     (found,) = world.candidates
     assert (found.alert, found.kind, found.is_match) == (
         by_reference(rule),
@@ -166,7 +162,7 @@ async def test_no_more_former_rules_are_remembered_than_an_owner_may_have(world:
     rule_store = _rule_store(world, *rules)
     rule_store.apply([(each.alert_id, None) for each in rules])
     matching = world.matching(rule_store)
-    await matching.handle([Published(seen_as("AB1", provisional_plates=["AB1"]), START_MS)])
+    await matching.handle([(seen_as("AB1", provisional_plates=["AB1"]), START_MS)])
     assert [each.alert for each in world.candidates] == [by_reference(rule) for rule in rules[100:]]
 
 

@@ -20,7 +20,6 @@ from common.records.alerts import (
 )
 from common.records.ids import recognition_id
 from common.records.recognitions import ProvisionalPlate, Recognition
-from streams.alerts.matching import Published, PublishedProvisional
 from streams.alerts.rules import RuleStore
 from streams.alerts.state import ArrivedCandidate
 from tests.records import alert, recognition
@@ -200,7 +199,7 @@ class _Stage:
 
     async def _end(self) -> None:
         published = self._published()
-        await self._matching.handle([Published(each, START_MS) for each in published])
+        await self._matching.handle([(each, START_MS) for each in published])
         if published and not self._story.is_other:
             return
         provisional_plates = self._provisional_plates(len(self._story.provisional_plates))
@@ -213,7 +212,7 @@ class _Stage:
         )
 
     async def _report_provisional(self, provisional: ProvisionalRecognition) -> None:
-        await self._matching.handle_provisional([PublishedProvisional(provisional, START_MS)])
+        await self._matching.handle_provisional([(provisional, START_MS)])
 
     def _provisional_plates(self, count: int) -> tuple[ProvisionalPlate, ...]:
         return tuple(

@@ -1,7 +1,6 @@
 """Matching, cooldowns and forgetting with made-up dependencies."""
 
 import asyncio
-from typing import cast
 
 import msgspec
 import pytest
@@ -12,10 +11,9 @@ from common.records.alerts import AlertCandidate, PlateMatchMode, by_reference
 from common.records.codec import encode
 from common.records.ids import MAX_PASS_MS
 from common.records.recognitions import Recognition
-from streams.alerts.matching import Published, read_recognition
+from streams.alerts.matching import read_recognition
 from streams.alerts.rules import RuleStore
 from streams.alerts.state import ArrivedCandidate, Expiry, expired
-from streams.runtime.tables import DurableTable
 from tests.records import alert, recognition
 from tests.unit.streams.alerts.world import START_MS, World
 
@@ -100,7 +98,7 @@ async def test_every_rule_that_matches_gives_a_candidate(world: World) -> None:
     rule_store.apply([(each.alert_id, each) for each in (*rules, other)])
     matching = world.matching(rule_store)
     seen = [recognition(number) for number in range(2)]
-    await matching.handle([Published(each, START_MS) for each in seen])
+    await matching.handle([(each, START_MS) for each in seen])
     assert [(each.alert, each.recognition) for each in world.candidates] == [
         (by_reference(rule), each) for each in seen for rule in rules
     ]
@@ -116,7 +114,7 @@ async def test_an_alert_does_not_match_what_was_published_before_it_was_created(
     matching = world.matching(rule_store)
     # What counts is when it was published: this vehicle was seen long before either was made.
     seen = recognition(1, captured_ms=START_MS - 60 * _MINUTE_MS)
-    batch = [Published(seen, START_MS + after_ms) for after_ms in (-1, 0, 1)]
+    batch = [(seen, START_MS + after_ms) for after_ms in (-1, 0, 1)]
     await matching.handle(batch)
     published = [(each.alert.alert_id, each.published_ms - START_MS) for each in world.candidates]
     assert published == [(older.alert_id, 0), (older.alert_id, 1), (newer.alert_id, 1)]
@@ -133,7 +131,7 @@ async def test_a_batch_lets_others_run_between_two_recognitions(world: World) ->
 
     task = asyncio.create_task(others())
     matching = world.matching(RuleStore(world.metrics))
-    await matching.handle([Published(recognition(number), START_MS) for number in range(20)])
+    await matching.handle([(recognition(number), START_MS) for number in range(20)])
     task.cancel()
     assert turns >= 20
 
@@ -176,7 +174,7 @@ def test_what_is_over_is_forgotten_and_then_what_is_too_much() -> None:
 
 
 async def test_a_sweep_waits_for_its_time(world: World) -> None:
-    forgetting = Expiry(cast(DurableTable, world), world.metrics, limit=10)
+    forgetting = Expiry(world, world.metrics, limit=10)
     world.table = {b"3|a": _kept(5), b"4|a": _kept(5)}
     await forgetting.sweep([3], 6)
     assert list(world.table) == [b"4|a"]
@@ -188,7 +186,7 @@ async def test_a_sweep_waits_for_its_time(world: World) -> None:
 
 
 async def test_a_sweep_that_has_more_to_do_goes_on(world: World) -> None:
-    forgetting = Expiry(cast(DurableTable, world), world.metrics, limit=10)
+    forgetting = Expiry(world, world.metrics, limit=10)
     world.table = {b"3|%d" % number: _kept(5) for number in range(1_500)}
     await forgetting.sweep([3], 6)
     assert len(world.table) == 500

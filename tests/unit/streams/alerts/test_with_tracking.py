@@ -13,7 +13,7 @@ from common.records.alerts import AlertConfig, AlertTrigger, PlateMatchMode, Tri
 from common.records.codec import encode
 from common.records.frames import FrameKind
 from common.records.recognitions import FrameReadings, Recognition
-from streams.alerts.matching import Published, PublishedProvisional, RuleMatcher
+from streams.alerts.matching import RuleMatcher
 from streams.alerts.rules import RuleStore
 from streams.alerts.state import ArrivedCandidate
 from tests.records import alert
@@ -163,9 +163,7 @@ class _Pipeline:
         self._provisional += len(provisional)
         self._recognitions += len(recognitions)
         self._alerts.candidates.clear()
-        await self._matching.handle([Published(each, START_MS) for each in recognitions])
-        await self._matching.handle_provisional(
-            [PublishedProvisional(each, START_MS) for each in provisional]
-        )
+        await self._matching.handle([(each, START_MS) for each in recognitions])
+        await self._matching.handle_provisional([(each, START_MS) for each in provisional])
         for each in tuple(self._alerts.candidates):
             await self._alerts.cooldowns.handle([ArrivedCandidate(3, each)])

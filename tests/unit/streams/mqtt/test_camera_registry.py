@@ -32,7 +32,10 @@ class Table(DurableTable):
     def get(self, key: bytes, /) -> bytes | None:
         return self.data.get(key)
 
-    async def put(self, key: bytes, value: bytes | None, /, *, partition: int) -> None:
+    async def put(
+        self, key: bytes, value: bytes | None, /, *, partition: int | None = None
+    ) -> None:
+        assert partition is not None
         self.partitions[key] = partition
         if value is None:
             self.data.pop(key, None)

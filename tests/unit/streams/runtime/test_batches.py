@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from streams.runtime.batches import in_batches
+from streams.runtime.batch_agent import in_batches
 
 
 class Feed:

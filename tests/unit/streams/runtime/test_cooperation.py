@@ -2,7 +2,7 @@
 
 import asyncio
 
-from streams.runtime.cooperation import Cooperation
+from streams.runtime.batch_agent import Cooperation
 
 
 async def test_others_go_on_while_something_long_is_done() -> None:

@@ -23,7 +23,7 @@ EVERY_MS = 1_000
 AFTER_MS = 20_000
 
 
-class World:
+class World(DurableTable):
     """What outlives a worker: the log, one record a second, the table and what is committed."""
 
     def __init__(self) -> None:
@@ -38,7 +38,9 @@ class World:
     def items(self) -> list[tuple[bytes, bytes]]:
         return list(self.table.items())
 
-    async def put(self, key: bytes, value: bytes | None, /, *, partition: int) -> None:
+    async def put(
+        self, key: bytes, value: bytes | None, /, *, partition: int | None = None
+    ) -> None:
         assert partition == FRAMES.partition
         arrives = self.puts_that_fail.popleft() if self.puts_that_fail else None
         if arrives is not False:
@@ -65,7 +67,7 @@ class Worker:
 
     def __init__(self, world: World) -> None:
         self.world = world
-        self.gaps = Gaps(cast(DurableTable, world))
+        self.gaps = Gaps(world)
         self.gaps.restore({FRAMES.partition})
         self.rule = GapRule(
             cast(StageApp, world),
@@ -244,7 +246,7 @@ async def test_newer_records_before_one_that_looks_old_are_of_a_host_with_anothe
 
 async def test_what_is_written_while_partitions_move_is_not_in_the_next_book() -> None:
     world = World()
-    gaps = Gaps(cast(DurableTable, world))
+    gaps = Gaps(world)
     place = FrameGap(begin=1, end=5, end_ms=7)
     gap = OpenGap(partition=FRAMES.partition, gap=place, next_offset=2, next_ms=0)
     put = world.put
@@ -287,7 +289,7 @@ def test_gaps_of_partitions_that_are_others_now_are_forgotten() -> None:
     for partition in (3, 4):
         kept = OpenGap(partition=partition, gap=gap, next_offset=2, next_ms=0)
         world.table[b"%d" % partition] = encode(kept)
-    gaps = Gaps(cast(DurableTable, world))
+    gaps = Gaps(world)
     gaps.restore({4})
     assert [g.partition for g in gaps.all()] == [4]
     assert list(world.table) == [b"4"]
@@ -302,7 +304,7 @@ def test_the_oldest_gap_comes_first_and_the_later_ones_of_its_partition_with_it(
     early, late, other = gap(1, 0, 500), gap(1, 50, 900), gap(2, 7, 100)
     world = World()
     world.table = {b"%d" % n: encode(each) for n, each in enumerate((late, other, early))}
-    gaps = Gaps(cast(DurableTable, world))
+    gaps = Gaps(world)
     gaps.restore({1, 2})
     assert gaps.firsts() == [other, early]
     assert gaps.since(early) == (early.gap, late.gap)

@@ -41,7 +41,7 @@ class Table:
 async def test_a_write_is_done_once_kafka_has_it() -> None:
     table = Table()
     durable = DurableTable(table)
-    writing = asyncio.create_task(durable.write(b"key", b"new"))
+    writing = asyncio.create_task(durable.put(b"key", b"new"))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     assert table.topic.sent == [(b"key", b"new", 3)]
@@ -57,7 +57,7 @@ async def test_a_write_that_kafka_did_not_take_never_was() -> None:
     durable = DurableTable(table)
     table.topic.promise.set_exception(KafkaTimeoutError())
     with pytest.raises(TransientError):
-        await durable.write(b"key", b"new")
+        await durable.put(b"key", b"new")
     assert durable.get(b"key") == b"old"
     assert durable.get(b"other") is None
 
@@ -66,6 +66,6 @@ async def test_a_deletion_is_done_once_kafka_has_it() -> None:
     table = Table()
     durable = DurableTable(table)
     table.topic.promise.set_result(None)
-    await durable.delete(b"key")
+    await durable.put(b"key", None)
     assert table.topic.sent == [(b"key", None, 3)]
     assert durable.items() == []

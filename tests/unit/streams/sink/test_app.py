@@ -14,9 +14,10 @@ from common.errors import MisconfiguredError, PlatestreamError, TransientError
 from common.records.codec import DeadLetter, decode, encode
 from common.retry import RetryPolicy
 from streams.runtime.app import Event
+from streams.runtime.batch_agent import BatchAgent
 from streams.runtime.guard import Guard
 from streams.sink import store as store_module
-from streams.sink.app import Sink
+from streams.sink.app import sink
 from streams.sink.store import RowStore
 from streams.sink.tables import RECOGNITION_TABLE, SINK_TABLES, SinkTable
 from tests.records import OWNER, recognition, recognitions
@@ -54,11 +55,11 @@ class _Stage:
             RECOGNITION_TABLE, insert=self.clickhouse.insert
         )
         self._guard = self._made_guard()
-        self.sink = Sink(self._guard, self.store, self.table)
+        self.sink = sink(self._guard, self.store, self.table)
 
-    def with_table(self, **changed: Any) -> Sink[RecognitionRow]:
-        """Return a sink on the same ClickHouse, its table changed."""
-        return Sink(self._guard, self.store, replace(self.table, **changed))
+    def with_table(self, **changed: Any) -> BatchAgent[RecognitionRow]:
+        """Return an agent on the same ClickHouse, its table changed."""
+        return sink(self._guard, self.store, replace(self.table, **changed))
 
     def _made_guard(self) -> Guard:
         return Guard(
@@ -85,7 +86,7 @@ def _events(count: int) -> list[Event]:
 
 async def test_a_batch_is_one_insert(monkeypatch: pytest.MonkeyPatch) -> None:
     stage = _Stage(monkeypatch)
-    await stage.sink.write(_events(50))
+    await stage.sink.take(_events(50))
     assert stage.clickhouse.tries == 1
     assert [row.plate for row in stage.clickhouse.rows] == [f"AB{n:05}" for n in range(50)]
     assert stage.app.released == list(range(50))
@@ -93,7 +94,7 @@ async def test_a_batch_is_one_insert(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def test_unreadable_messages_alone_need_no_insert(monkeypatch: pytest.MonkeyPatch) -> None:
     stage = _Stage(monkeypatch)
-    await stage.sink.write([event(1, b"{"), event(2, b"")])
+    await stage.sink.take([event(1, b"{"), event(2, b"")])
     assert stage.clickhouse.tries == 0
     assert [letter.offset for letter in stage.letters] == [1, 2]
 
@@ -113,7 +114,7 @@ async def test_waits_and_releases_nothing_meanwhile(
         return error if stage.clickhouse.tries < 4 else None
 
     stage = _Stage(monkeypatch, fault)
-    await stage.sink.write(_events(3))
+    await stage.sink.take(_events(3))
     assert stage.clickhouse.tries == 4
     assert len(stage.clickhouse.rows) == 3
     assert not released_meanwhile
@@ -127,7 +128,7 @@ async def test_a_row_that_clickhouse_refuses_is_found(monkeypatch: pytest.Monkey
         return QueryFailedError("Code: 321") if is_bad else None
 
     stage = _Stage(monkeypatch, fault)
-    await stage.sink.write(_events(20))
+    await stage.sink.take(_events(20))
     assert len(stage.clickhouse.rows) == 19
     (letter,) = stage.letters
     assert (letter.offset, letter.code, letter.reason) == (11, "refused_by_clickhouse", "Code: 321")
@@ -158,7 +159,7 @@ async def test_rows_wait_where_erasing_is_refused(
         take("set aside")
 
     monkeypatch.setattr(store_module, "list_erasures", list_erasures)
-    await stage.with_table(erase=erase, set_aside=set_aside).write(_events(3))
+    await stage.with_table(erase=erase, set_aside=set_aside).take(_events(3))
 
     assert steps[failing] >= 4
     assert not stage.letters

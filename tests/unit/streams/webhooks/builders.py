@@ -1,5 +1,6 @@
 """Made-up deliveries."""
 
+from collections.abc import Iterable
 from uuid import UUID
 
 import msgspec
@@ -13,11 +14,13 @@ from common.records.alerts import (
     TriggerPhase,
     WebhookNotification,
 )
-from common.records.deliveries import Delivery, WebhookTarget
+from common.records.deliveries import Delivery, recognition_delivery
 from common.records.ids import trigger_id
+from common.records.notifications import destinations_of
+from common.records.payloads import notifications_of
 from common.records.webhooks import WebhookConfig
 from common.secrets import SecretBox
-from streams.webhooks.events.fan_out import recognition_deliveries
+from streams.webhooks.events.fan_out import trigger_plans
 from tests.records import OWNER, alert, recognition
 
 BOX = SecretBox(Fernet.generate_key().decode())
@@ -43,9 +46,14 @@ def webhook(number: int = 0, **changed: object) -> WebhookConfig:
 def delivery(number: int, endpoint: int = 0) -> Delivery:
     """Return the delivery of a recognition to a webhook."""
     made = recognition(number)
-    (only,) = recognition_deliveries(made, [webhook(endpoint)], published_ms=made.captured_ms + 9)
-    assert isinstance(only.target, WebhookTarget)
-    return only
+    return recognition_delivery(made, webhook(endpoint).webhook_id, created_ms=made.captured_ms + 9)
+
+
+def trigger_deliveries(trigger: AlertTrigger, webhooks: Iterable[WebhookConfig]) -> list[Delivery]:
+    """Return the deliveries of a trigger that holds its alert whole."""
+    alert = trigger.alert
+    destinations = destinations_of(alert.owner_id, notifications_of(alert, BOX))
+    return [plan() for plan, _ in trigger_plans(trigger, alert, destinations, webhooks, BOX)]
 
 
 def trigger_in_phase(phase: TriggerPhase) -> AlertTrigger:

@@ -45,7 +45,7 @@ PAST_END_MS = 4_000
 PIECE = 16
 
 
-class World:
+class World(DurableTable):
     """The log, one frame in 0.2 s, and all that the lane does."""
 
     is_leaving = False
@@ -55,7 +55,7 @@ class World:
         self.now_ms = BEGIN_MS + 300_000
         self.committed: int | None = end
         self.table: dict[bytes, bytes] = {}
-        self.gaps = Gaps(cast(DurableTable, self))
+        self.gaps = Gaps(self)
         place = FrameGap(begin=begin, end=end, end_ms=BEGIN_MS + end * EVERY_MS)
         gap = OpenGap(partition=PARTITION, gap=place, next_offset=begin, next_ms=BEGIN_MS)
         self.table[b"a"] = encode(gap)
@@ -76,7 +76,9 @@ class World:
     def items(self) -> list[tuple[bytes, bytes]]:
         return list(self.table.items())
 
-    async def put(self, key: bytes, value: bytes | None, /, *, partition: int) -> None:
+    async def put(
+        self, key: bytes, value: bytes | None, /, *, partition: int | None = None
+    ) -> None:
         if value is None:
             self.table.pop(key, None)
         else:

@@ -36,7 +36,7 @@ SEEN = [frame(0, 0, [reading("AB123CD", 0.9)]), frame(1, 200, [reading("AB123CD"
 END = frame(2, 2200, kind=FrameKind.TICK)
 
 
-class World:
+class World(DurableTable):
     """The dependencies of the tracking agent, with all calls to them, in order."""
 
     def __init__(self) -> None:
@@ -56,15 +56,16 @@ class World:
     def get(self, key: bytes, /) -> bytes | None:
         return self.states.get(key)
 
-    async def write(self, key: bytes, value: bytes, /) -> None:
-        self.fail_if("state")
-        self.actions.append("state")
-        self.states[key] = value
-
-    async def delete(self, key: bytes, /) -> None:
-        self.fail_if("deletion")
-        self.actions.append("deletion")
-        del self.states[key]
+    async def put(
+        self, key: bytes, value: bytes | None, /, *, partition: int | None = None
+    ) -> None:
+        action = "deletion" if value is None else "state"
+        self.fail_if(action)
+        self.actions.append(action)
+        if value is None:
+            del self.states[key]
+        else:
+            self.states[key] = value
 
     def items(self) -> list[tuple[bytes, bytes]]:
         return list(self.states.items())
@@ -121,12 +122,14 @@ class MarkTable(DurableTable):
     def get(self, key: bytes, /) -> bytes | None:
         return self.world.marks.get(key)
 
-    async def write(self, key: bytes, value: bytes, /) -> None:
-        self.world.fail_if("mark")
-        self.world.marks[key] = value
-
-    async def delete(self, key: bytes, /) -> None:
-        del self.world.marks[key]
+    async def put(
+        self, key: bytes, value: bytes | None, /, *, partition: int | None = None
+    ) -> None:
+        if value is None:
+            del self.world.marks[key]
+        else:
+            self.world.fail_if("mark")
+            self.world.marks[key] = value
 
 
 @pytest.fixture
@@ -143,7 +146,7 @@ def tracking(world: World) -> TrackingAgent:
 
 def tracking_of(world: World, rules: TrackingRules) -> TrackingAgent:
     return TrackingAgent(
-        states=TrackerStateStore(cast(DurableTable, world)),
+        states=TrackerStateStore(world),
         frames=cast(FrameStore, world),
         images=cast(ImageKeeper, world),
         publish=world.publish,

@@ -108,7 +108,9 @@ class Table(DurableTable):
     def forget(self, key: bytes, /) -> None:
         del self.world.table[key]
 
-    async def put(self, key: bytes, value: bytes | None, /, *, partition: int) -> None:
+    async def put(
+        self, key: bytes, value: bytes | None, /, *, partition: int | None = None
+    ) -> None:
         self.world._need_kafka()
         assert partition == FRAME.partition
         if value is None:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from common.records.codec import decode, encode
 from common.records.deliveries import AttemptOutcome, Delivery, DeliveryAttempt
@@ -58,9 +58,9 @@ class FakeTable(PendingTable):
                 self.kept[change.key] = decode(PendingDelivery, change.value)
         return [True] * len(changes)
 
-    def retain_partitions(self, partitions: Collection[int]) -> Iterator[tuple[bytes, PendingHead]]:
+    def retain_partitions(self, partitions: Collection[int]) -> list[tuple[bytes, PendingHead]]:
         kept = [(key, decode(PendingHead, encode(each))) for key, each in self.kept.items()]
-        return iter([(key, head) for key, head in kept if head.partition in partitions])
+        return [(key, head) for key, head in kept if head.partition in partitions]
 
 
 class CountingMetrics(DeliveryMetrics):

@@ -15,10 +15,16 @@ from streams.runtime.alert_book import AlertBook
 from streams.webhooks.delivery.http_sender import HttpSender, SignedRequest
 from streams.webhooks.delivery.schedule import AttemptDecision, SendKind, SendResult, attempt_record
 from streams.webhooks.delivery.sender import DeliverySender
-from streams.webhooks.events.fan_out import trigger_deliveries
 from streams.webhooks.events.subscription_cache import SubscriptionCache
 from tests.records import OWNER
-from tests.unit.streams.webhooks.builders import BOX, WEBHOOK, delivery, trigger_in_phase, webhook
+from tests.unit.streams.webhooks.builders import (
+    BOX,
+    WEBHOOK,
+    delivery,
+    trigger_deliveries,
+    trigger_in_phase,
+    webhook,
+)
 
 PLANNED, CURRENT, PREVIOUS = "the planned one", "the current one", "the previous one"
 
@@ -57,7 +63,7 @@ def _planned() -> Delivery:
     rule = msgspec.structs.replace(
         trigger.alert, notification_secret_encrypted=BOX.encrypt(PLANNED)
     )
-    made = trigger_deliveries(msgspec.structs.replace(trigger, alert=rule), [], BOX)
+    made = trigger_deliveries(msgspec.structs.replace(trigger, alert=rule), [])
     return next(one for one in made if isinstance(one.target, UrlTarget))
 
 

@@ -5,15 +5,14 @@ import msgspec
 from common.records.alerts import TriggerPhase
 from common.records.deliveries import Delivery
 from streams.webhooks.delivery.wording import facts_of, subject_of
-from streams.webhooks.events.fan_out import trigger_deliveries
 from tests.records import alert
-from tests.unit.streams.webhooks.builders import BOX, trigger_in_phase, webhook
+from tests.unit.streams.webhooks.builders import trigger_deliveries, trigger_in_phase, webhook
 
 
 def _delivery(**names: str) -> Delivery:
     trigger = trigger_in_phase(TriggerPhase.FINAL)
     rule = alert(1, plates=tuple(names), plate_names=names)
-    [made] = trigger_deliveries(msgspec.structs.replace(trigger, alert=rule), [webhook()], BOX)
+    [made] = trigger_deliveries(msgspec.structs.replace(trigger, alert=rule), [webhook()])
     return made
 
 

@@ -35,11 +35,17 @@ from streams.runtime.alert_book import AlertBook
 from streams.runtime.app import Event
 from streams.webhooks.events import delivery_budget
 from streams.webhooks.events.delivery_budget import DeliveryBudget
-from streams.webhooks.events.fan_out import FanOut, FanOutTopics, trigger_deliveries
+from streams.webhooks.events.fan_out import FanOut
 from streams.webhooks.events.subscription_cache import SubscriptionCache
 from tests.records import CAMERAS, OWNER, alert, recognition
 from tests.unit.streams.runtime.fakes import event
-from tests.unit.streams.webhooks.builders import BOX, WEBHOOK, trigger_in_phase, webhook
+from tests.unit.streams.webhooks.builders import (
+    BOX,
+    WEBHOOK,
+    trigger_deliveries,
+    trigger_in_phase,
+    webhook,
+)
 
 
 class Topics:
@@ -74,7 +80,8 @@ class Topics:
             subscriptions,
             alerts or AlertBook(),
             BOX,
-            FanOutTopics(self.deliver, self.attempt),
+            self.deliver,
+            self.attempt,
             DeliveryBudget(settings, subscriptions.own_limits, self.near),
             sends_email=sends_email,
             now_ms=lambda: 1_800_000_000_000,
@@ -165,7 +172,7 @@ def test_the_same_trigger_gives_the_same_ids_and_an_address_is_notified_once() -
         recognition=recognition(2),
         decided_ms=1,
     )
-    first, second = (trigger_deliveries(trigger, [], BOX) for _ in range(2))
+    first, second = (trigger_deliveries(trigger, []) for _ in range(2))
 
     assert [one.id for one in first] == [one.id for one in second]
     assert len(first) == 3
@@ -198,7 +205,7 @@ def test_the_same_trigger_gives_the_same_ids_and_an_address_is_notified_once() -
 def test_which_targets_are_notified_of_a_phase_and_by_which_event(
     phase: TriggerPhase, notified: dict[type[DeliveryTarget], str]
 ) -> None:
-    made = trigger_deliveries(trigger_in_phase(phase), [webhook()], BOX)
+    made = trigger_deliveries(trigger_in_phase(phase), [webhook()])
     assert {type(one.target): one.event for one in made} == notified
     assert {uuid_unix_ms(one.id) == one.occurred_ms for one in made} == {True}
 

@@ -5,7 +5,6 @@ import string
 import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from typing import cast
 
 import msgspec
 import pytest
@@ -16,14 +15,12 @@ from common.records.codec import Record, encode
 from common.records.deliveries import AttemptOutcome, Delivery, DeliveryAttempt
 from common.settings import load_settings
 from streams.alerts.decisions import CandidateHandler
-from streams.alerts.matching import Published
 from streams.alerts.rules import RuleStore
 from streams.alerts.state import ArrivedCandidate
 from streams.runtime.alert_book import AlertBook
-from streams.runtime.tables import DurableTable
 from streams.webhooks.delivery.schedule import AttemptDecision, SendKind, SendResult, attempt_record
 from streams.webhooks.events.delivery_budget import DeliveryBudget
-from streams.webhooks.events.fan_out import FanOut, FanOutTopics
+from streams.webhooks.events.fan_out import FanOut
 from streams.webhooks.events.subscription_cache import SubscriptionCache
 from tests.records import alert, recognition
 from tests.unit.streams.alerts.world import World
@@ -72,10 +69,10 @@ async def test_a_recognition_of_the_worst_owner_takes_little_of_kafka(webhooks: 
     updates = [(rule.alert_id, rule) for rule in rules]
     store.apply(updates)
     seen = recognition(1, captured_ms=world.now_ms)
-    await world.matching(store, early=False).handle([Published(seen, world.now_ms)])
+    await world.matching(store, early=False).handle([(seen, world.now_ms)])
     assert len(world.candidates) == ALERTS
     handler = CandidateHandler(
-        cast(DurableTable, world),
+        world,
         world.publish_triggers,
         world.metrics,
         late_ms=1_000,
@@ -101,7 +98,8 @@ async def test_a_recognition_of_the_worst_owner_takes_little_of_kafka(webhooks: 
         subscriptions,
         book,
         BOX,
-        FanOutTopics(deliver, attempt),
+        deliver,
+        attempt,
         DeliveryBudget(load_settings(DeliveryLimitSettings), subscriptions.own_limits, near),
         sends_email=True,
         now_ms=lambda: world.now_ms,
