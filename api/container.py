@@ -39,7 +39,7 @@ from api.health.service import (
     disk_rooms,
     disk_warnings,
 )
-from api.imports.service import TableImports
+from api.imports.routes import TableImports
 from api.limits.body_budget import BodyBudget, body_bounds
 from api.limits.limiter import FailedAuthentications, RateLimiter, limit_rules
 from api.limits.owner_limits import OwnerLimits, installation_limits
@@ -51,8 +51,7 @@ from api.oidc.service import OidcLogIn
 from api.paging.cursor import CursorSealer
 from api.people.invitations import Invitations, invitation_rules
 from api.people.service import People
-from api.pictures.service import Pictures
-from api.pictures.thumbnails import Thumbnails
+from api.pictures.service import Pictures, Thumbnails
 from api.recognitions.corrections import Corrections
 from api.recognitions.service import Recognitions
 from api.recognize.readers import ImageReader, RecognizerEngine, fair_reader
@@ -68,10 +67,8 @@ from api.settings import ApiSettings
 from api.trail.notes import AuditNotes
 from api.trail.plates import PlateHashes
 from api.validation.fields import operator_rules
-from api.webhooks.disabled_email import DisabledWebhookEmail
 from api.webhooks.repository import WebhookRepository
-from api.webhooks.service import Webhooks
-from api.webhooks.status_cache import WebhookStatusCache
+from api.webhooks.service import DisabledWebhookEmail, Webhooks, WebhookStatusCache
 from common.kafka.compacted import CompactedTopicReader
 from common.kafka.stage_progress import stage_progress
 from common.kafka.tailer import stop_tailers

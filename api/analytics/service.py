@@ -3,19 +3,68 @@
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
+from sqlalchemy import func, or_, select
+from sqlalchemy.orm import Session
+
 from analytics_sql.recognitions import RecognitionFilter, RecognitionPage
 from analytics_sql.traffic.analytics import CameraCount, OwnerSpan, QuarterCount, Traffic
+from api.accounts.repository import require_owner
 from api.adapters.clickhouse import ClickHouseStore
-from api.analytics.models import DayCount, HourCount, Inventory, Overview, PassTally
-from api.analytics.repository import inventory
+from api.analytics.schemas import (
+    AnalyticsBody,
+    AnalyticsStats,
+    CameraEntry,
+    DailyEntry,
+    HourlyEntry,
+    PlateEntry,
+)
 from api.db.database import Database
+from api.db.tables import ApiKey, Camera
+from api.recognitions.schemas import recognition_body
 from api.validation.fields import from_unix_ms
 from common.records.ids import NIL_UUID
+from common.timestamps import format_timestamp
+
+
+@dataclass(frozen=True)
+class Inventory:
+    """An owner's things. ``camera_names`` by id; ``timezone`` is an IANA name."""
+
+    timezone: str
+    camera_names: Mapping[UUID, str]
+    active_cameras: int
+    active_api_keys: int
+
+
+def inventory(session: Session, owner_id: UUID, now: datetime) -> Inventory:
+    """Return the owner's time zone and cameras, and how many cameras and keys work ``now``.
+
+    Raises:
+        OwnerGoneError: the owner has been removed.
+    """
+    cameras = session.execute(
+        select(Camera.id, Camera.name, Camera.enabled).where(
+            Camera.owner_id == owner_id, Camera.confirmed
+        )
+    ).all()
+    unexpired = or_(ApiKey.expires_at.is_(None), ApiKey.expires_at > now)
+    keys = (
+        select(func.count())
+        .select_from(ApiKey)
+        .where(ApiKey.owner_id == owner_id, ApiKey.enabled, unexpired)
+    )
+    return Inventory(
+        timezone=require_owner(session, owner_id).timezone,
+        camera_names={camera.id: camera.name for camera in cameras},
+        active_cameras=sum(camera.enabled for camera in cameras),
+        active_api_keys=session.scalar(keys) or 0,
+    )
+
 
 SPAN_MS = 30 * 24 * 3_600_000
 """Thirty times 24 hours, whatever the clocks did meanwhile."""
@@ -40,7 +89,7 @@ def wall_hours(quarters: Sequence[QuarterCount], zone: ZoneInfo) -> WallHours:
     return counts
 
 
-def daily_chart(counts: WallHours, now_ms: int, zone: ZoneInfo) -> tuple[DayCount, ...]:
+def daily_chart(counts: WallHours, now_ms: int, zone: ZoneInfo) -> tuple[DailyEntry, ...]:
     """Return each calendar day that the span up to ``now_ms`` touches, oldest first: 30 or 31.
 
     Days without recognitions are there with 0. Where the clocks went forward within the span, it
@@ -52,15 +101,15 @@ def daily_chart(counts: WallHours, now_ms: int, zone: ZoneInfo) -> tuple[DayCoun
     last = _local(now_ms - 1, zone).date()
     first = max(_local(now_ms - SPAN_MS, zone).date(), last - (_MAX_DAYS - 1) * _DAY)
     days = [first + number * _DAY for number in range((last - first).days + 1)]
-    return tuple(DayCount(day, by_day[day]) for day in days)
+    return tuple(DailyEntry(date=day, count=by_day[day]) for day in days)
 
 
-def hourly_chart(counts: WallHours) -> tuple[HourCount, ...]:
+def hourly_chart(counts: WallHours) -> tuple[HourlyEntry, ...]:
     """Return the 24 hours of the clock, 0 first."""
     by_hour: Counter[int] = Counter()
     for (_, hour), count in counts.items():
         by_hour[hour] += count
-    return tuple(HourCount(hour, by_hour[hour]) for hour in range(24))
+    return tuple(HourlyEntry(hour=hour, count=by_hour[hour]) for hour in range(24))
 
 
 def heat_map(counts: WallHours) -> tuple[tuple[int, ...], ...]:
@@ -73,12 +122,21 @@ def heat_map(counts: WallHours) -> tuple[tuple[int, ...], ...]:
 
 def camera_chart(
     cameras: Sequence[CameraCount], names: Mapping[UUID, str]
-) -> tuple[CameraCount, ...]:
+) -> tuple[CameraEntry, ...]:
     """Return the cameras under the names they bear now; a deleted one keeps its last."""
     return tuple(
-        replace(camera, camera_name=names.get(camera.camera_id, camera.camera_name))
+        CameraEntry(
+            camera_id=str(camera.camera_id),
+            camera_name=names.get(camera.camera_id, camera.camera_name),
+            count=camera.recognitions,
+        )
         for camera in cameras
     )
+
+
+def success_percent(accepted: int, seen: int) -> float:
+    """Return 100 × accepted ÷ seen, 0 to 100; 0 if nothing was seen."""
+    return 100 * accepted / seen if seen else 0.0
 
 
 def _local(at_ms: int, zone: ZoneInfo) -> datetime:
@@ -100,7 +158,7 @@ class Analytics:
         self._store = store
         self._now_ms = now_ms
 
-    async def overview(self, owner_id: UUID) -> Overview:
+    async def get_overview(self, owner_id: UUID) -> AnalyticsBody:
         """Return the owner's last 30 × 24 hours up to now.
 
         Raises:
@@ -117,29 +175,43 @@ class Analytics:
         return _overview(owned, traffic, page, now_ms)
 
 
-def _overview(owned: Inventory, traffic: Traffic, page: RecognitionPage, now_ms: int) -> Overview:
+def _overview(
+    owned: Inventory, traffic: Traffic, page: RecognitionPage, now_ms: int
+) -> AnalyticsBody:
     zone = ZoneInfo(owned.timezone)
     hours = wall_hours(traffic.quarters, zone)
-    total = sum(quarter.recognitions for quarter in traffic.quarters)
-    return Overview(
-        total=total,
-        inventory=owned,
-        passes=counted_passes(traffic),
-        days=daily_chart(hours, now_ms, zone),
-        hours=hourly_chart(hours),
+    return AnalyticsBody(
+        stats=AnalyticsStats(
+            total30d=sum(quarter.recognitions for quarter in traffic.quarters),
+            active_cameras=owned.active_cameras,
+            active_api_keys=owned.active_api_keys,
+            success_rate=_success_rate(traffic),
+        ),
+        daily_chart=daily_chart(hours, now_ms, zone),
+        hourly_chart=hourly_chart(hours),
         heat_map=heat_map(hours),
-        plates=traffic.plates,
-        cameras=camera_chart(traffic.cameras, owned.camera_names),
-        recent=page.rows,
+        top_plates=tuple(
+            PlateEntry(
+                plate=each.plate,
+                count=each.recognitions,
+                last_seen_at=format_timestamp(each.last_ms),
+            )
+            for each in traffic.plates
+        ),
+        camera_chart=camera_chart(traffic.cameras, owned.camera_names),
+        recent=tuple(
+            recognition_body(each, photo_url=each.photo_key, crop_url=each.crop_key)
+            for each in page.rows
+        ),
     )
 
 
-def counted_passes(traffic: Traffic) -> PassTally:
-    """Return how many plate passes and image calls there were, and how many read a plate.
+def _success_rate(traffic: Traffic) -> float:
+    """Return the percentage of plate passes and image calls that read a plate.
 
     A pass that was accepted is a camera's recognition. An image call counts once, however many
     plates it found and whether it was stored or not.
     """
     passes = sum(one.recognitions for one in traffic.cameras if one.camera_id != NIL_UUID)
     accepted = passes + traffic.outcomes.accepted
-    return PassTally(accepted, accepted + traffic.outcomes.refused)
+    return success_percent(accepted, accepted + traffic.outcomes.refused)

@@ -10,7 +10,7 @@ import structlog
 from sqlalchemy.orm import Session
 
 from api.accounts.repository import lock_owner, require_owner
-from api.cameras import repository, subscriptions
+from api.cameras import repository
 from api.cameras.repository import (
     CameraRow,
     CameraValues,
@@ -157,9 +157,7 @@ class Cameras:
         """Pay for cameras whose period has ended; return how many there were."""
         if not self._price:
             return 0
-        return await self._database.run(
-            lambda session: subscriptions.renew_due(session, self._price)
-        )
+        return await self._database.run(lambda session: repository.renew_due(session, self._price))
 
     def _insert(self, session: Session, owner_id: UUID, values: CameraValues) -> _NewCamera:
         price = self._price
@@ -172,7 +170,7 @@ class Cameras:
         if not price:
             return _NewCamera(row, None)
         lease = timedelta(seconds=_ABANDONED_AFTER_SECONDS)
-        reservation = subscriptions.reserve_first(session, owner_id, price, lease)
+        reservation = repository.reserve_first(session, owner_id, price, lease)
         if reservation is None:
             # Undoes the insertion too.
             raise _insufficient_credits(price)
@@ -216,7 +214,7 @@ class Cameras:
         if not price or not values.enabled or row.values.enabled:
             return
         is_paid = row.subscription.is_paid(datetime.now(UTC))
-        if not is_paid and not subscriptions.pay(session, row.id, price):
+        if not is_paid and not repository.pay(session, row.id, price):
             raise _insufficient_credits(price)
 
     def _view(self, row: CameraRow) -> CameraView:
@@ -229,7 +227,7 @@ def _confirm(session: Session, new: _NewCamera) -> bool:
     """Show the camera and debit what it costs; False where it has been swept away meanwhile."""
     if not repository.confirm_camera(session, new.row.id):
         return False
-    is_paid = new.reservation is None or subscriptions.settle_first(
+    is_paid = new.reservation is None or repository.settle_first(
         session, new.row.id, new.reservation
     )
     if not is_paid:
@@ -247,7 +245,7 @@ def _undo(session: Session, owner_id: UUID, new: _NewCamera) -> None:
 
 def _delete(session: Session, owner_id: UUID, camera_id: UUID) -> int:
     subscription = found(repository.delete_camera(session, owner_id, camera_id))
-    return subscriptions.give_back_unused(session, owner_id, subscription)
+    return repository.give_back_unused(session, owner_id, subscription)
 
 
 def _insufficient_credits(price: int) -> ApiError:

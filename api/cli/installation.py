@@ -84,7 +84,7 @@ def stack_partitions(
     as_json: JsonOption = False,
 ) -> None:
     """Show how many partitions Kafka's topics have, or make them as many as are set."""
-    from api.health.partitions import PartitionSettings, make_partitions, partition_state
+    from api.health.stack_check import PartitionSettings, make_partitions, partition_state
 
     leave_standard_output_to_answers()
     settings = load_command_settings(PartitionSettings)

@@ -29,7 +29,7 @@ def restore_erasures(
     Run it with every backup, and before a restore, and keep the file apart from the servers. It
     contains no plate, but hashes by which a plate can be guessed.
     """
-    from api.restore.erasures import add_noted, open_requests, stored_notes
+    from api.restore.service import add_noted, open_requests, stored_notes
     from common.settings import ClickHouseSettings
 
     leave_standard_output_to_answers()
@@ -58,13 +58,14 @@ def restore_finish(
 
     The servers run, the service's processes do not.
     """
-    from api.restore.erasures import erase_again, read_noted
     from api.restore.service import (
         RestoreSettings,
         check_clickhouse,
         check_restored,
         end_access,
+        erase_again,
         publish,
+        read_noted,
     )
 
     leave_standard_output_to_answers()

@@ -1,9 +1,10 @@
-"""The check of an installation's servers that an operator starts from a terminal."""
+"""The check of an installation's servers, and of Kafka's partitions, from a terminal."""
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Final
 
 import urllib3
 from sqlalchemy import text
@@ -13,11 +14,12 @@ from sqlalchemy.orm import Session
 from api.adapters.clickhouse import ClickHouseStore
 from api.adapters.image_store import ImageStore
 from api.db.database import Database
-from api.db.engine import open_engine
+from api.db.engine import check_nobody_works, in_transaction, open_engine
 from api.db.migrate import current_revision, head_revision
 from api.db.pooler import refuse_pooler
 from api.health.service import Health, Readiness, disk_warnings
 from api.installation_settings import DiskSettings
+from api.outbox.outbox import republish_all
 from common.errors import MisconfiguredError, PlatestreamError, TransientError
 from common.kafka.clients import (
     KafkaConsumer,
@@ -28,7 +30,7 @@ from common.kafka.clients import (
     open_consumer,
     topic_name,
 )
-from common.kafka.partitions import partition_numbers
+from common.kafka.partitions import TopicState, make_topics_anew, partition_numbers, topic_state
 from common.plaintext_warning import kafka_servers_in_clear, mqtt_server_in_clear
 from common.records.codec import decode
 from common.records.frames import OpenGap
@@ -223,3 +225,61 @@ def _check_api(url: str) -> None:
         raise TransientError("the API does not answer") from error
     if answer.status != 200:
         raise TransientError(f"the API answers {answer.status} at /healthz")
+
+
+_STEPS: Final = 'docs/deployment.md, "More partitions", has the steps'
+
+
+class PartitionSettings(KafkaSettings, DatabaseSettings):
+    """The settings of Kafka, and of the configuration that is published on it."""
+
+
+class PartitionsRefusedError(PlatestreamError):
+    """The topics are not made anew; the sentence says why."""
+
+
+def partition_state(settings: PartitionSettings) -> TopicState:
+    """Return what stands on Kafka.
+
+    Raises:
+        MisconfiguredError: Kafka does not let us in.
+        TransientError: it does not answer.
+    """
+    with _kafka_errors():
+        return topic_state(settings)
+
+
+def make_partitions(settings: PartitionSettings) -> None:
+    """Make the topics anew where they have another number of partitions than is set.
+
+    All configuration is queued to be published on them.
+
+    Raises:
+        PartitionsRefusedError: a stage runs, or something has not been done yet.
+        ServiceRunsError: another process runs.
+        MisconfiguredError: Kafka does not let us in.
+        TransientError: Kafka or PostgreSQL does not answer.
+    """
+    state = partition_state(settings)
+    if state.running:
+        raise PartitionsRefusedError(f"{', '.join(state.running)} still run; {_STEPS}")
+    if state.waiting:
+        left = ", ".join(f"{count} of {name}" for name, count in state.waiting.items())
+        raise PartitionsRefusedError(f"not all is done yet ({left}); {_STEPS}")
+    engine = open_engine(settings)
+    try:
+        check_nobody_works(engine)
+        if state.numbers != {settings.kafka_partitions}:
+            with _kafka_errors():
+                make_topics_anew(settings)
+        in_transaction(engine, republish_all)
+    finally:
+        engine.dispose()
+
+
+@contextmanager
+def _kafka_errors() -> Iterator[None]:
+    try:
+        yield
+    except KafkaError as error:
+        raise TransientError(f"Kafka: {error!r}") from error

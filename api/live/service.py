@@ -9,8 +9,7 @@ from uuid import UUID
 from api.adapters.clickhouse import ClickHouseStore
 from api.errors import ApiError, Dependency, DependencyUnavailableError, ErrorCode, FieldFault
 from api.limits.owner_limits import OwnerLimit, OwnerLimits
-from api.live.cursor import ResumeTokens, StreamCursor, StreamPosition
-from api.live.recent import RecentRecognitions
+from api.live.recent import RecentRecognitions, ResumeTokens, StreamCursor, StreamPosition
 from api.live.stream import Check, ReaderStream, StreamContext, Wanted
 from api.security.permissions import Principal
 from common.errors import PlatestreamError, TransientError

@@ -16,7 +16,7 @@ from starlette.types import Receive, Scope, Send
 
 from analytics_sql.recognitions import RecognitionRow
 from api.errors import ApiError, ErrorCode, unavailable
-from api.live.cursor import LostPlaceError, ResumeTokens, StreamCursor, StreamPosition
+from api.live.recent import LostPlaceError, ResumeTokens, StreamCursor, StreamPosition
 from api.recognitions.schemas import RecognitionBody, recognition_body
 from api.schemas import ResponseModel
 from common.errors import TransientError

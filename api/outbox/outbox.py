@@ -1,8 +1,9 @@
 """The outbox: records that leave with the transaction that caused them, or all of them again."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Final, cast
 from uuid import UUID, uuid4
 
 from sqlalchemy import Select, Table, bindparam, func, insert, select
@@ -10,7 +11,6 @@ from sqlalchemy.orm import Session
 
 from api.db.records import alert_config, camera_config, owner_config, webhook_config
 from api.db.tables import Alert, Camera, ConfigOutbox, Owner, Webhook
-from api.outbox.traced_values import with_trace
 from common.records.codec import Record, encode
 from common.records.topics import (
     CONFIG_ALERTS,
@@ -19,7 +19,7 @@ from common.records.topics import (
     CONFIG_WEBHOOKS,
     Topic,
 )
-from common.telemetry.tracing import current_trace
+from common.telemetry.tracing import TRACEPARENT, TraceContext, current_trace, parse_traceparent
 
 CHANNEL = "platestream_config_outbox"
 """PostgreSQL notification channel on which the relay hears of new rows."""
@@ -185,3 +185,23 @@ def _webhooks(session: Session) -> int:
     for webhook in found:
         enqueue(session, CONFIG_WEBHOOKS, str(webhook.id), webhook_config(webhook))
     return len(found)
+
+
+# Within a text of the record the first quotation mark would have a backslash before it; in one of
+# its objects a second brace would follow.
+_FIELD: Final = re.compile(rb',"' + TRACEPARENT.encode() + rb'":"(00-[0-9a-f-]{52})"\}\Z')
+
+
+def with_trace(value: bytes, trace: TraceContext | None) -> bytes:
+    """Return an encoded record with its trace, None for none."""
+    if trace is None:
+        return value
+    return b'%b,"%b":"%b"}' % (value[:-1], TRACEPARENT.encode(), trace.traceparent.encode())
+
+
+def split_trace(value: bytes | None) -> tuple[bytes | None, TraceContext | None]:
+    """Return the encoded record alone, and its trace."""
+    found = None if value is None else _FIELD.search(value)
+    if value is None or found is None:
+        return value, None
+    return value[: found.start()] + b"}", parse_traceparent(found[1])

@@ -7,7 +7,7 @@ from typing import Final
 
 from opentelemetry.trace import Span
 
-from api.outbox.traced_values import split_trace
+from api.outbox.outbox import split_trace
 from common.errors import InvalidInputError, TransientError
 from common.kafka.clients import KafkaError, MessageSizeTooLargeError, open_producer, topic_name
 from common.records.topics import (

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from analytics_sql.deliveries import plates_of
 from api.db.tables import ConfigOutbox
-from api.outbox.traced_values import split_trace
+from api.outbox.outbox import split_trace
 from common.errors import InvalidInputError, UnknownRecordVersionError
 from common.plates.normalise import normalise_plate
 from common.records.codec import decode

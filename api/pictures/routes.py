@@ -1,24 +1,145 @@
 """The images of recognitions and cameras."""
 
-from typing import Annotated
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Response
+from fastapi import APIRouter, Depends, Header, Query, Response
+from pydantic import BeforeValidator, Field
 
 from api.cameras.service import Cameras
 from api.deps import Caller, ResourceId, service
 from api.errors import ErrorCode
 from api.middleware.guard import GuardedRoute
 from api.openapi import error_responses
-from api.pictures.answers import (
-    PictureHeadersDep,
-    Width,
-    picture_answer,
-    picture_request,
-    picture_responses,
+from api.pictures.service import (
+    JPEG,
+    MAX_AGE,
+    MAX_WIDTH_PX,
+    MIN_WIDTH_PX,
+    Part,
+    Picture,
+    PictureRequest,
+    Pictures,
 )
-from api.pictures.service import JPEG, MAX_AGE, Part, Pictures
 from api.security.actions import Action
 from api.security.permissions import Scope, requires
+from api.validation.fields import whole_number
+
+_RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})", re.ASCII)
+_BINARY = {"schema": {"type": "string", "format": "binary"}}
+_TAG = {"ETag": {"schema": {"type": "string"}, "description": "Names this very picture."}}
+_RANGES = {
+    "Accept-Ranges": {"schema": {"type": "string"}, "description": "bytes"},
+    "Cache-Control": {"schema": {"type": "string"}, "description": "How long browsers keep it."},
+}
+_CONTENT_RANGE = {
+    "Content-Range": {"schema": {"type": "string"}, "description": "Which bytes, of how many."}
+}
+
+
+def picture_responses(description: str, *media_types: str, **headers: Any) -> dict[int | str, Any]:
+    """Return FastAPI's ``responses`` of a call that answers with an image."""
+    content = dict.fromkeys(media_types, _BINARY)
+    own = {**_TAG, **_RANGES, **{name.replace("_", "-"): one for name, one in headers.items()}}
+    return {
+        200: {"description": description, "content": content, "headers": own},
+        206: {
+            "description": "The range that was asked for.",
+            "content": content,
+            "headers": {**own, **_CONTENT_RANGE},
+        },
+        304: {"description": "The caller has this picture: If-None-Match.", "headers": _TAG},
+    }
+
+
+Width = Annotated[
+    int | None,
+    Query(
+        description="A thumbnail of this width in pixels (JPEG), never wider than the picture.",
+        examples=[160],
+    ),
+    Field(ge=MIN_WIDTH_PX, le=MAX_WIDTH_PX),
+    BeforeValidator(whole_number),
+]
+
+
+@dataclass(frozen=True)
+class PictureHeaders:
+    """The headers of a call for an image."""
+
+    if_none_match: str | None
+    range: str | None
+    if_range: str | None
+
+
+async def _headers(
+    if_none_match: Annotated[
+        str | None, Header(description="ETags of pictures that the caller has.")
+    ] = None,
+    range: Annotated[
+        str | None, Header(description="One range of bytes; anything else is left aside.")
+    ] = None,
+    if_range: Annotated[
+        str | None, Header(description="The ETag whose range it is; of another, all is sent.")
+    ] = None,
+) -> PictureHeaders:
+    return PictureHeaders(if_none_match, range, if_range)
+
+
+PictureHeadersDep = Annotated[PictureHeaders, Depends(_headers)]
+
+
+def picture_request(headers: PictureHeaders, width_px: int | None) -> PictureRequest:
+    """Return what the caller wants and has."""
+    tags = (headers.if_none_match or "").split(",")
+    known = (tag.strip().removeprefix("W/") for tag in tags)
+    return PictureRequest(width_px, frozenset(tag for tag in known if tag))
+
+
+def picture_answer(picture: Picture, headers: PictureHeaders, caching: str) -> Response:
+    """Return the answer with an image, a range of it, or 304. A range beyond its end is left aside.
+
+    **Source:** RFC 9110, sections 13 and 14.
+    """
+    own: dict[str, str] = {
+        "ETag": picture.etag,
+        "Cache-Control": caching,
+        "Accept-Ranges": "bytes",
+        **_frame_size(picture),
+    }
+    if picture.data is None:
+        return Response(status_code=304, headers=own)
+    size = len(picture.data)
+    wanted = _wanted_range(headers, picture.etag, size)
+    if wanted is None:
+        return Response(picture.data, media_type=picture.media_type, headers=own)
+    own["Content-Range"] = f"bytes {wanted.start}-{wanted.stop - 1}/{size}"
+    part = picture.data[wanted.start : wanted.stop]
+    return Response(part, status_code=206, media_type=picture.media_type, headers=own)
+
+
+def _frame_size(picture: Picture) -> Mapping[str, str]:
+    if picture.width_px is None or picture.height_px is None:
+        return {}
+    return {"X-Frame-Width": str(picture.width_px), "X-Frame-Height": str(picture.height_px)}
+
+
+def _wanted_range(headers: PictureHeaders, etag: str, size: int) -> range | None:
+    """Return the bytes that are asked for; None: all."""
+    if headers.if_range is not None and headers.if_range.strip() != etag:
+        return None
+    found = _RANGE.fullmatch((headers.range or "").strip())
+    if found is None or found.group(1) == found.group(2) == "":
+        return None
+    first, last = found.groups()
+    if first and last and int(last) < int(first):
+        return None
+    start = int(first) if first else max(0, size - int(last))
+    stop = min(size, int(last) + 1) if first and last else size
+    return range(start, stop) if start < stop else None
+
 
 router = APIRouter(route_class=GuardedRoute)
 

@@ -10,8 +10,8 @@ from api.errors import ErrorCode
 from api.middleware.bodies import read_image_body
 from api.middleware.guard import GuardedRoute
 from api.openapi import error_responses
+from api.recognize.answers import DemoAnswer, RecognizeAnswer, demo_answer
 from api.recognize.readers import DEMO
-from api.recognize.schemas import DemoAnswer, RecognizeAnswer, demo_answer
 from api.recognize.service import ImageCall, ImageRecognition
 from api.security.permissions import AddressLimit, BodyKind, Public, Scope, requires
 

@@ -22,10 +22,17 @@ from api.errors import ApiError, ErrorCode
 from api.limits.owner_limits import LimitedCaller, OwnerLimit, OwnerLimits
 from api.outbox.outbox import enqueue
 from api.recognize import repository
+from api.recognize.answers import (
+    CallPhoto,
+    RecognizeAnswer,
+    StoredCall,
+    outcome_of,
+    plate_results,
+    processing_time_ms,
+    stored_call,
+)
 from api.recognize.readers import FairReader
 from api.recognize.repository import Claim, EarlierCall, IdempotentCall
-from api.recognize.schemas import RecognizeAnswer, plate_results, processing_time_ms
-from api.recognize.stored_call import CallPhoto, StoredCall, outcome_of, stored_call
 from api.settings import ApiSettings
 from common.errors import InvalidInputError, TransientError
 from common.records.topics import OUTCOMES, RECOGNITIONS

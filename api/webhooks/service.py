@@ -1,11 +1,16 @@
-"""Webhooks listed, registered, changed and deleted; secrets rotated."""
+"""Webhooks listed, registered, changed and deleted; secrets rotated; their latest status."""
 
+import asyncio
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import timedelta
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from email.message import EmailMessage
 from functools import partial
 from typing import Any
 from uuid import UUID
 
+import msgspec
+import structlog
 from sqlalchemy.orm import Session
 
 from api.adapters.outbound import OutboundGate
@@ -15,16 +20,132 @@ from api.limits.owner_limits import OwnerLimits
 from api.people.repository import administrator_addresses
 from api.security.credentials import new_signing_secret, overlap_end
 from api.security.permissions import Principal
-from api.webhooks.disabled_email import DisabledWebhookEmail
+from api.validation.fields import from_unix_ms_if_any
 from api.webhooks.repository import (
+    DeliveryHistory,
     WebhookRepository,
     WebhookRow,
 )
 from api.webhooks.schemas import WebhookCreate, WebhookUpdate
-from api.webhooks.status_cache import WebhookStatusCache
+from common.kafka.compacted import Update
+from common.mail.message import new_message
+from common.mail.server import MailOutcome, MailServer
+from common.mail_settings import EmailSettings
 from common.records.deliveries import WebhookStatus
 from common.urls.outbound import outbound_endpoint, scheme_and_host
 from common.urls.streams import MASK
+
+
+class WebhookStatusCache:
+    """The latest status of each webhook."""
+
+    def __init__(self) -> None:
+        """Begin empty."""
+        self._latest: dict[UUID, WebhookStatus] = {}
+
+    def post(self, updates: Iterable[Update[WebhookStatus]]) -> None:
+        """Apply updates in the order of the topic."""
+        for webhook_id, status in updates:
+            if status is None:
+                self._latest.pop(webhook_id, None)
+            else:
+                self._latest[webhook_id] = status
+
+    def switched_off(self) -> list[WebhookStatus]:
+        """Return those that the stage has ever switched off."""
+        return [status for status in self._latest.values() if status.disabled_revision is not None]
+
+    def forget_switch_off(self, status: WebhookStatus) -> None:
+        """Note that a switch-off is dealt with, until the stage says something new."""
+        if self._latest.get(status.webhook_id) is status:
+            self._latest[status.webhook_id] = _without_switch_off(status)
+
+    def shown(self, row: WebhookRow) -> WebhookRow:
+        """Return a webhook with how its deliveries went."""
+        status = self._latest.get(row.id)
+        if status is None:
+            return row
+        is_off = row.config.enabled and status.disabled_revision == row.config.revision
+        reason = status.disabled_reason if is_off else row.history.disabled_reason
+        return replace(
+            row,
+            config=msgspec.structs.replace(row.config, enabled=row.config.enabled and not is_off),
+            history=DeliveryHistory(
+                failure_count=status.given_up_count,
+                failed_attempts=status.failure_count,
+                last_delivery_at=from_unix_ms_if_any(status.last_delivery_ms),
+                last_delivery_status=status.last_delivery_status,
+                disabled_reason=reason,
+            ),
+        )
+
+
+def _without_switch_off(status: WebhookStatus) -> WebhookStatus:
+    return msgspec.structs.replace(
+        status, disabled_revision=None, disabled_reason=None, disabled_ms=None
+    )
+
+
+log = structlog.get_logger()
+
+_STEP_SECONDS = 5.0
+_WHOLE_SECONDS = 10.0
+"""Other webhooks to disable wait for it."""
+
+
+class DisabledWebhookEmail:
+    """Notifies an account's administrators of a disabled webhook, once and as far as possible.
+
+    The webhook itself, its health and the audit log say the same.
+    """
+
+    def __init__(self, settings: EmailSettings) -> None:
+        """Without an SMTP server in the settings nothing is sent."""
+        self._settings = settings
+        self._server = (
+            MailServer(settings, timeout_seconds=_STEP_SECONDS) if settings.smtp_host else None
+        )
+
+    async def send(self, webhook: WebhookRow, addresses: Sequence[str]) -> None:
+        """Send it to each address. Never raises for anything the server does."""
+        if self._server is None:
+            return
+        try:
+            async with asyncio.timeout(_WHOLE_SECONDS):
+                for address in addresses:
+                    await self._send(self._server, webhook, address)
+        except TimeoutError:
+            _log_failure(webhook.id, f"The SMTP server took over {_WHOLE_SECONDS:g} s.")
+
+    async def _send(self, server: MailServer, webhook: WebhookRow, address: str) -> None:
+        async def message(_: str | None) -> EmailMessage:
+            return self._message(webhook, address)
+
+        result = await server.send(str(webhook.config.owner_id), address, message)
+        if result.outcome is not MailOutcome.ACCEPTED:
+            _log_failure(webhook.id, result.error or "")
+
+    def _message(self, webhook: WebhookRow, address: str) -> EmailMessage:
+        settings, config = self._settings, webhook.config
+        message = new_message(
+            sender=settings.smtp_from,
+            address=address,
+            subject="Platestream disabled a webhook",
+            at=datetime.now(UTC),
+            identifier=f"{webhook.id}-{config.revision}",
+        )
+        message.set_content(
+            f"The webhook {config.name} no longer gets events.\n\n"
+            f"Reason: {webhook.history.disabled_reason}\n\n"
+            f"Enable it once its receiver accepts events again, then replay the events that it"
+            f" missed:\n\n{settings.public_url.rstrip('/')}/webhooks/{webhook.id}\n"
+        )
+        return message
+
+
+def _log_failure(webhook_id: UUID, error: str) -> None:
+    log.warning("webhook_email_failed", webhook_id=str(webhook_id), error=error)
+
 
 _URL, _HEADERS = "url", "headers"
 

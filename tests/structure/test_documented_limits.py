@@ -10,11 +10,11 @@ from api.alerts.notifications import MAX_ADDRESSES, MAX_DESTINATIONS, MAX_NOTIFI
 from api.cameras.funnel import MAX_HOURS
 from api.cameras.schemas import MAX_POINTS, MAX_ZONES
 from api.deliveries.service import MAX_REPLAYED
-from api.exports.schemas import MAX_ROWS as MAX_EXPORTED
+from api.exports.routes import MAX_ROWS as MAX_EXPORTED
 from api.limits.owner_limits import OwnerLimit, installation_limits
 from api.middleware.bodies import JSON_BODY_SECONDS
 from api.middleware.connections import WRITE_SECONDS
-from api.pictures.thumbnails import MAX_WIDTH_PX, MIN_WIDTH_PX
+from api.pictures.service import MAX_WIDTH_PX, MIN_WIDTH_PX
 from api.security.credentials import MAX_PASSWORD_CHARACTERS, MIN_PASSWORD_CHARACTERS
 from api.settings import ApiSettings, OwnerLimitSettings
 from common.records.webhooks import MAX_HEADERS

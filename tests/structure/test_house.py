@@ -32,14 +32,9 @@ COMMON_LAYERS: Final[Mapping[str, frozenset[str]]] = {
 
 SMALL: Final[Mapping[str, str]] = {
     "analytics_sql/settings.py": "docs/settings.md is made from modules of this name",
-    "api/analytics/repository.py": "the SQL of a resource is its repository",
+    "api/analytics/routes.py": "the paths of a resource are its routes",
     "api/audit/routes.py": "the paths of a resource are its routes",
-    "api/erasure/routes.py": "the paths of a resource are its routes",
-    "api/exports/schemas.py": "the parameters of a resource are its schemas",
-    "api/health/routes.py": "the paths of a resource are its routes",
-    "api/live/topics.py": "the topics that the container starts, beside what keeps their records",
     "api/oidc/repository.py": "the SQL of a resource is its repository",
-    "api/outbox/republish.py": "beside the relay, for who has lost a topic",
     "api/outbox/settings.py": "docs/settings.md is made from modules of this name",
     "common/kafka/workarounds/decoder_lock.py": "one file a fault of a library",
     "common/kafka/workarounds/idle_poll.py": "one file a fault of a library",

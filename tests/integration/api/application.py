@@ -63,7 +63,7 @@ from api.recognize.readers import ImageReader
 from api.security.permissions import ALL_SCOPES, Scope
 from api.sessions.attempts import AttemptRules
 from api.settings import ApiSettings
-from api.webhooks.status_cache import WebhookStatusCache
+from api.webhooks.service import WebhookStatusCache
 from common.errors import TransientError
 from common.networks import IpAddress
 from common.records.recognitions import PlateReading

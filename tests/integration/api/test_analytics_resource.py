@@ -360,16 +360,16 @@ async def test_days_and_hours_of_the_owners_zone(
         await insert_recognitions(clickhouse, batch)
     await _set_zone(application.database, owner.owner_id, zone)
     analytics = Analytics(application.database, store, lambda: now_ms)
-    overview = await analytics.overview(owner.owner_id)
+    overview = await analytics.get_overview(owner.owner_id)
 
     wall = ZoneInfo(zone)
     local = [datetime.fromtimestamp(at / 1000, wall) for at in moments]
     by_day = Counter(moment.date() for moment in local)
     by_hour = Counter(moment.hour for moment in local)
-    assert overview.total == len(rows)
-    assert {day.day: day.recognitions for day in overview.days if day.recognitions} == by_day
-    assert len(overview.days) in (30, 31)
-    assert [hour.recognitions for hour in overview.hours] == [by_hour[n] for n in range(24)]
+    assert overview.stats.total30d == len(rows)
+    assert {day.date: day.count for day in overview.daily_chart if day.count} == by_day
+    assert len(overview.daily_chart) in (30, 31)
+    assert [hour.count for hour in overview.hourly_chart] == [by_hour[n] for n in range(24)]
 
 
 async def test_it_needs_its_scope(application: Application) -> None:

@@ -29,8 +29,7 @@ from api.db.database import Database
 from api.erasure.images import ErasedImageRemoval
 from api.erasure.service import Counts, delete_account, erase_stored_plate
 from api.errors import Dependency, DependencyUnavailableError
-from api.live.cursor import StreamCursor
-from api.live.recent import LiveRecord
+from api.live.recent import LiveRecord, StreamCursor
 from api.live.service import ErasureWatch
 from common.records.alerts import AlertTrigger
 from common.records.deliveries import (

@@ -19,9 +19,14 @@ from analytics_sql.erasure import Erasure, Erasures
 from analytics_sql.recognitions import recognition_row
 from api.db.database import Database
 from api.errors import Dependency, DependencyUnavailableError
-from api.live.cursor import ResumeTokens, StreamCursor, StreamPosition
 from api.live.feed import RecognitionFeed
-from api.live.recent import LiveRecord, RecentRecognitions
+from api.live.recent import (
+    LiveRecord,
+    RecentRecognitions,
+    ResumeTokens,
+    StreamCursor,
+    StreamPosition,
+)
 from api.live.stream import LOOK_SECONDS
 from api.security.lookup import CACHE_SECONDS
 from api.security.permissions import Scope

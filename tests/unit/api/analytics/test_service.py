@@ -10,13 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analytics_sql.traffic.analytics import QUARTER_MS, CameraCount, QuarterCount
-from api.analytics.models import PassTally
+from api.analytics.schemas import CameraEntry
 from api.analytics.service import (
     SPAN_MS,
     camera_chart,
     daily_chart,
     heat_map,
     hourly_chart,
+    success_percent,
     wall_hours,
 )
 
@@ -79,10 +80,10 @@ def test_charts_are_as_if_each_recognition_was_counted_by_itself(
     hours = hourly_chart(counts)
     weekdays = heat_map(counts)
 
-    assert [(entry.day, entry.recognitions) for entry in days] == [
+    assert [(entry.date, entry.count) for entry in days] == [
         (day, by_day[day]) for day in _days_of_every_minute(now_ms, zone)
     ]
-    assert [(entry.hour, entry.recognitions) for entry in hours] == [
+    assert [(entry.hour, entry.count) for entry in hours] == [
         (hour, by_hour[hour]) for hour in range(24)
     ]
     locals_ = [_local(row_ms, zone) for row_ms in rows_ms]
@@ -93,7 +94,7 @@ def test_charts_are_as_if_each_recognition_was_counted_by_itself(
 @given(now_ms=timestamps, zone=zones)
 @settings(max_examples=300)
 def test_thirty_or_thirty_one_days_without_a_gap(now_ms: int, zone: ZoneInfo) -> None:
-    days = [entry.day for entry in daily_chart({}, now_ms, zone)]
+    days = [entry.date for entry in daily_chart({}, now_ms, zone)]
 
     assert len(days) in (30, 31)
     assert days == [days[0] + timedelta(days=number) for number in range(len(days))]
@@ -126,11 +127,11 @@ def test_days_are_as_long_as_they_were(
     wall = ZoneInfo(zone)
 
     by_day = {
-        str(entry.day): entry.recognitions
+        str(entry.date): entry.count
         for entry in daily_chart(wall_hours(quarters, wall), now_ms, wall)
     }
     of_the_day = [q for q in quarters if str(_local(q.start_ms, wall).date()) == day]
-    by_hour = [entry.recognitions for entry in hourly_chart(wall_hours(of_the_day, wall))]
+    by_hour = [entry.count for entry in hourly_chart(wall_hours(of_the_day, wall))]
 
     assert by_day[day] == sum(by_hour) == minutes
     assert [hour for hour, count in enumerate(by_hour) if count == 120] == (
@@ -148,14 +149,14 @@ def test_an_hour_of_a_32nd_day_is_left_out() -> None:
 
     days = daily_chart(wall_hours(sliver, zone), now_ms, zone)
 
-    assert (len(days), str(days[0].day), days[0].recognitions) == (31, "2026-03-11", 1)
-    assert sum(day.recognitions for day in days) == 1
+    assert (len(days), str(days[0].date), days[0].count) == (31, "2026-03-11", 1)
+    assert sum(day.count for day in days) == 1
 
 
 def test_at_midnight_the_day_that_begins_is_not_there_yet() -> None:
     days = daily_chart({}, _ms("2026-07-31T00:00Z"), ZoneInfo("UTC"))
 
-    assert [str(days[0].day), str(days[-1].day)] == ["2026-07-01", "2026-07-30"]
+    assert [str(days[0].date), str(days[-1].date)] == ["2026-07-01", "2026-07-30"]
 
 
 def test_every_zone_is_quarters_of_an_hour_from_utc() -> None:
@@ -176,8 +177,8 @@ def test_cameras_bear_their_present_names() -> None:
     counted = [CameraCount(here, "Old name", 5), CameraCount(gone, "Deleted", 2)]
 
     assert camera_chart(counted, {here: "New name", UUID(int=3): "Silent"}) == (
-        CameraCount(here, "New name", 5),
-        CameraCount(gone, "Deleted", 2),
+        CameraEntry(camera_id=str(here), camera_name="New name", count=5),
+        CameraEntry(camera_id=str(gone), camera_name="Deleted", count=2),
     )
 
 
@@ -187,4 +188,4 @@ def test_cameras_bear_their_present_names() -> None:
 def test_the_success_rate_is_the_share_of_accepted_passes(
     accepted: int, seen: int, percent: float
 ) -> None:
-    assert PassTally(accepted, seen).success_percent == percent
+    assert success_percent(accepted, seen) == percent

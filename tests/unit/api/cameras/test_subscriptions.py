@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.cameras.subscriptions import PERIOD, Subscription, renewed
+from api.cameras.repository import PERIOD, Subscription, renewed
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 SECOND = timedelta(seconds=1)

@@ -5,8 +5,8 @@ from uuid import uuid4
 import pytest
 
 from api.errors import ApiError, ErrorCode
-from api.imports import service
-from api.imports.service import TableImports
+from api.imports import routes
+from api.imports.routes import TableImports
 from api.imports.tables import CsvTable
 from common.errors import InvalidInputError
 
@@ -15,7 +15,7 @@ async def test_an_owner_has_so_much_processor_time_a_minute(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     used = iter((0.0, 3.0, 3.0, 6.0, 6.0, 6.1))
-    monkeypatch.setattr(service, "time", type("Clock", (), {"thread_time": lambda: next(used)}))
+    monkeypatch.setattr(routes, "time", type("Clock", (), {"thread_time": lambda: next(used)}))
     imports, greedy = TableImports(), uuid4()
 
     def lines(table: CsvTable) -> int:

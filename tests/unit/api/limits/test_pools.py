@@ -30,13 +30,13 @@ from api.alerts.repository import AlertListing
 from api.db import database as api_database
 from api.db.database import Database
 from api.errors import ApiError
-from api.imports.service import TableImports
+from api.imports.routes import TableImports
 from api.limits.fair_turns import take_turns_as
 from api.oidc import service as oidc
 from api.oidc.flow import Flow
 from api.oidc.service import OidcLogIn, ProviderAnswer
-from api.pictures import thumbnails
-from api.pictures.thumbnails import Thumbnails
+from api.pictures import service as pictures
+from api.pictures.service import Thumbnails
 from api.recognize.readers import DEMO, FairReader
 from api.security.lookup import UnknownCredentialQueue
 from api.sessions import service as sessions
@@ -95,14 +95,14 @@ POOLS: Sequence[Pool] = (
     Pool("api/alerts/insight.py", "FairThreads", "tests and explanations of alerts", "owner"),
     Pool("api/db/database.py", "FairThreads", "all calls", "owner; before log-in network"),
     Pool("api/oidc/service.py", "FairTurns", "log-ins by the identity provider", "network"),
-    Pool("api/pictures/thumbnails.py", "FairThreads", "pictures with a width", "owner"),
+    Pool("api/pictures/service.py", "FairThreads", "pictures with a width", "owner"),
     Pool("api/recognize/readers.py", "FairTurns", "image calls", "owner; the demo is one"),
     Pool("api/recognize/readers.py", "FairTurns", "demo calls", "network"),
     Pool("api/security/lookup.py", "FairTurns", "keys and sessions not valid before", "network"),
     # "passwords" and "known-passwords".
     Pool("api/sessions/service.py", "FairThreads", "log-ins", "network; known devices apart"),
     Pool("api/adapters/outbound.py", "FairThreads", "addresses of services to notify", "owner"),
-    Pool("api/imports/service.py", "FairThreads", "CSV files", "owner; seconds a minute for each"),
+    Pool("api/imports/routes.py", "FairThreads", "CSV files", "owner; seconds a minute for each"),
     # The API: a bound for each owner or network.
     Pool("api/alerts/insight.py", "Semaphore", "one explanation", "that call alone"),
     Pool("api/__main__.py", "ConnectionLimits", "connections", "address: four can fill all"),
@@ -133,8 +133,8 @@ POOLS: Sequence[Pool] = (
     Pool("recognition/models/runtime.py", "ThreadPoolExecutor", "the start", "nobody else"),
     # The event loop's own threads, which take no turns: no caller of the API can fill them.
     Pool("api/alerts/insight.py", "to_thread", "the end of the process", "nobody else"),
-    Pool("api/imports/service.py", "to_thread", "the end of the process", "nobody else"),
-    Pool("api/pictures/thumbnails.py", "to_thread", "the end of the process", "nobody else"),
+    Pool("api/imports/routes.py", "to_thread", "the end of the process", "nobody else"),
+    Pool("api/pictures/service.py", "to_thread", "the end of the process", "nobody else"),
     Pool("api/sessions/service.py", "to_thread", "the end of the process", "nobody else"),
     Pool("common/kafka/tailer.py", "to_thread", "the end of the process", "nobody else"),
     Pool("api/health/service.py", "to_thread", "a timer", "one at a time"),
@@ -224,7 +224,7 @@ def _thumbnails(work: Work, monkeypatch: pytest.MonkeyPatch) -> Call:
         work.do(data.decode())
         return b""
 
-    monkeypatch.setattr(thumbnails, "shrunk", shrunk)
+    monkeypatch.setattr(pictures, "shrunk", shrunk)
     made = Thumbnails()
     return lambda name: made.make(name, name.encode(), 16)
 

@@ -7,8 +7,7 @@ import pytest
 from analytics_sql.erasure import Erasure, Erasures
 from api.adapters.clickhouse import ClickHouseStore
 from api.errors import DependencyUnavailableError
-from api.live.cursor import StreamCursor, StreamPosition
-from api.live.recent import LiveRecord
+from api.live.recent import LiveRecord, StreamCursor, StreamPosition
 from api.live.service import ErasureWatch
 from common.errors import MisconfiguredError
 from tests.unit.api.live.test_recent import NOW_MS, OWNER, erased, recent, recognition

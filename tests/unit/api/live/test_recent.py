@@ -9,8 +9,13 @@ import pytest
 
 from analytics_sql.erasure import Erasure, Erasures
 from analytics_sql.recognitions import RecognitionRow
-from api.live.cursor import LostPlaceError, StreamCursor, StreamPosition
-from api.live.recent import LiveRecord, RecentRecognitions
+from api.live.recent import (
+    LiveRecord,
+    LostPlaceError,
+    RecentRecognitions,
+    StreamCursor,
+    StreamPosition,
+)
 
 OWNER, OTHER = uuid.uuid4(), uuid.uuid4()
 NOW_MS = 1_790_000_000_000

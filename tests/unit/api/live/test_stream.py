@@ -9,8 +9,13 @@ import pytest
 from cryptography.fernet import Fernet
 
 from api.errors import ApiError, ErrorCode
-from api.live.cursor import ResumeTokens, StreamCursor, StreamPosition
-from api.live.recent import LiveRecord, RecentRecognitions
+from api.live.recent import (
+    LiveRecord,
+    RecentRecognitions,
+    ResumeTokens,
+    StreamCursor,
+    StreamPosition,
+)
 from api.live.routes import StreamQuery, wanted_by
 from api.live.service import StreamSlots
 from api.live.stream import ReaderStream, StreamContext

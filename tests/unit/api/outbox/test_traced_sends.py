@@ -7,8 +7,8 @@ from kafka.errors import KafkaTimeoutError, MessageSizeTooLargeError
 from kafka.future import Future
 
 from api.outbox import publisher as module
+from api.outbox.outbox import with_trace
 from api.outbox.publisher import KafkaPublisher, OutboxRow
-from api.outbox.traced_values import with_trace
 from common.errors import TransientError
 from common.settings import KafkaSettings
 from tests.recorded_spans import SOME_TRACE, recorded_spans

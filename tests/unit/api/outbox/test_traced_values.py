@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.outbox.traced_values import split_trace, with_trace
+from api.outbox.outbox import split_trace, with_trace
 from common.records.codec import DeadLetter, decode, encode
 from tests.recorded_spans import SOME_TRACE
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from api.pictures.thumbnails import MAX_WIDTH_PX, MIN_WIDTH_PX, Thumbnails, shrunk
+from api.pictures.service import MAX_WIDTH_PX, MIN_WIDTH_PX, Thumbnails, shrunk
 from common.errors import InvalidInputError
 from tests.odd_images import STRIP_SIZES, TINY_SIZES, files_of_every_kind
 

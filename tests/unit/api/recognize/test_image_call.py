@@ -18,7 +18,7 @@ from api.middleware.bodies import (
     read_image_body,
     with_limited_body,
 )
-from api.recognize.schemas import plate_results
+from api.recognize.answers import plate_results
 from common.records.frames import Box
 from common.records.recognitions import CharacterOption, PlateReading
 from recognition.workers.pool import ImageReadings

@@ -13,8 +13,7 @@ from api.db.tables import Webhook
 from api.errors import ApiError
 from api.webhooks.repository import WebhookRepository, WebhookRow
 from api.webhooks.schemas import WebhookCreate, WebhookUpdate, webhook_body
-from api.webhooks.service import all_fields, sent_fields, with_stored
-from api.webhooks.status_cache import WebhookStatusCache
+from api.webhooks.service import WebhookStatusCache, all_fields, sent_fields, with_stored
 from common.records.deliveries import WebhookStatus
 from common.records.webhooks import EventName
 from common.secrets import SecretBox
