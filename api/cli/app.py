@@ -23,9 +23,9 @@ _ANYWHERE: Final = {
     "watch": _LazyCommand(f"{_REMOTE}.recognitions", "watch", "Show recognitions as they come."),
     "recognize": _LazyCommand(f"{_REMOTE}.recognitions", "recognize", "Read plates of photos."),
     "cameras": _LazyCommand(f"{_REMOTE}.cameras", "cameras_app", "Your cameras."),
-    "alerts": _LazyCommand(f"{_REMOTE}.alerts", "alerts_app", "Your alerts."),
-    "webhooks": _LazyCommand(f"{_REMOTE}.webhooks", "webhooks_app", "Your webhooks."),
-    "keys": _LazyCommand(f"{_REMOTE}.keys", "keys_app", "Your API keys."),
+    "alerts": _LazyCommand(f"{_REMOTE}.resources", "alerts_app", "Your alerts."),
+    "webhooks": _LazyCommand(f"{_REMOTE}.resources", "webhooks_app", "Your webhooks."),
+    "keys": _LazyCommand(f"{_REMOTE}.resources", "keys_app", "Your API keys."),
     "doctor": _LazyCommand(f"{_REMOTE}.doctor", "doctor", "Say what is wrong, if anything is."),
 }
 _INSTALLED: Final = {

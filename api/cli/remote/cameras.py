@@ -1,6 +1,8 @@
 """``platestream cameras``: the cameras of the account whose key is used."""
 
 import sys
+from collections.abc import Callable, Mapping
+from operator import itemgetter
 from pathlib import Path
 from typing import Annotated, Any, Final, cast
 
@@ -12,9 +14,12 @@ from api.cli.commands import JsonOption, command_group, with_progress
 from api.cli.remote.connection import Json, connected, sentence
 from api.cli.remote.shown import (
     EncodingOption,
+    YesOption,
     confirm,
     local_time,
+    show_answer,
     show_json,
+    show_listed,
     show_skipped,
     show_table,
 )
@@ -22,6 +27,13 @@ from api.cli.remote.shown import (
 cameras_app = command_group("Your cameras.")
 
 _IS_THERE: Final = "duplicate_identifier"
+_COLUMNS: Final[Mapping[str, Callable[[CameraBody], Any]]] = {
+    "ID": itemgetter("id"),
+    "NAME": itemgetter("name"),
+    "STATUS": itemgetter("status"),
+    "LAST PICTURE": lambda camera: local_time(camera["lastSeenAt"]),
+    "FAULT": itemgetter("lastError"),
+}
 
 CameraId = Annotated[str, typer.Argument(help="Id of the camera.")]
 StreamAddress = Annotated[
@@ -32,18 +44,13 @@ StreamAddress = Annotated[
         " a password among the arguments.",
     ),
 ]
-YesOption = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 
 
 @cameras_app.command("list")
 def list_cameras(as_json: JsonOption = False) -> None:
     """Show the cameras and how they are doing."""
     with connected() as api:
-        found = list(api.cameras.all())
-    if as_json:
-        show_json({"cameras": found})
-        return
-    show_table(("ID", "NAME", "STATUS", "LAST PICTURE", "FAULT"), map(_row, found))
+        show_listed(as_json, "cameras", list(api.cameras.all()), _COLUMNS)
 
 
 @cameras_app.command("status")
@@ -79,10 +86,7 @@ def add(
     }
     with connected() as api:
         made = api.cameras.create(cast(CameraCreate, body))
-    if as_json:
-        show_json({"camera": made})
-    else:
-        typer.echo(f"camera {made['id']} is {made['status']}")
+    show_answer(as_json, {"camera": made}, f"camera {made['id']} is {made['status']}")
 
 
 @cameras_app.command("test")
@@ -100,13 +104,9 @@ def test(
     image = found.pop("picture")
     if image and picture is not None:
         picture.write_bytes(base64.b64decode(image))
-    if as_json:
-        show_json({"test": found})
-    elif found["reachable"]:
-        size = f"{found['frameWidth']} × {found['frameHeight']}"
-        typer.echo(f"a picture of {size} came after {found['milliseconds']} ms")
-    else:
-        typer.echo(found["error"])
+    size = f"{found['frameWidth']} × {found['frameHeight']}"
+    came = f"a picture of {size} came after {found['milliseconds']} ms"
+    show_answer(as_json, {"test": found}, came if found["reachable"] else found["error"])
     if not found["reachable"]:
         raise typer.Exit(1)
 
@@ -170,10 +170,8 @@ def remove(camera_id: CameraId, yes: YesOption = False, as_json: JsonOption = Fa
         camera = api.cameras.get(camera_id)
         confirm(f"Delete the camera {camera['name']}?", yes)
         gone = api.cameras.delete(camera_id)
-    if as_json:
-        show_json(gone)
-    else:
-        typer.echo(f"{camera['name']} is deleted, {gone['creditsRefunded']} credits given back")
+    said = f"{camera['name']} is deleted, {gone['creditsRefunded']} credits given back"
+    show_answer(as_json, gone, said)
 
 
 _RESULTS: Final = ("added", "already there", "failed")
@@ -195,13 +193,3 @@ def _register(api: Client, row: ImportedCameraBody) -> Json:
 
 def _address(text: str) -> str:
     return sys.stdin.readline().strip() if text == "-" else text
-
-
-def _row(camera: CameraBody) -> tuple[Any, ...]:
-    return (
-        camera["id"],
-        camera["name"],
-        camera["status"],
-        local_time(camera["lastSeenAt"]),
-        camera["lastError"],
-    )

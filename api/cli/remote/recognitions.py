@@ -12,9 +12,14 @@ from platestream_client.models import MatchMode, RecognitionBody
 
 from api.cli.commands import JsonOption, with_progress
 from api.cli.remote.connection import Json, connected, sentence
-from api.cli.remote.shown import local_time, moment, show_json, show_table
+from api.cli.remote.shown import (
+    MOMENT_HELP,
+    local_time,
+    moment,
+    show_json,
+    show_table,
+)
 
-_MOMENT: Final = "An ISO 8601 date-time, or 30m, 24h, 7d ago."
 _MAX_PAGE: Final = 200
 
 PlateArgument = Annotated[str | None, typer.Argument(help="The plate, or what match makes of it.")]
@@ -30,8 +35,8 @@ def search(
         str | None, typer.Option(help="substring, exact, prefix, wildcard or fuzzy.")
     ] = None,
     camera: CameraOption = None,
-    since: Annotated[str | None, typer.Option("--from", help=_MOMENT)] = None,
-    until: Annotated[str | None, typer.Option("--to", help=_MOMENT)] = None,
+    since: Annotated[str | None, typer.Option("--from", help=MOMENT_HELP)] = None,
+    until: Annotated[str | None, typer.Option("--to", help=MOMENT_HELP)] = None,
     min_confidence: SureOption = None,
     limit: Annotated[int, typer.Option(min=1, help="Most recognitions.")] = 50,
     as_json: JsonOption = False,

@@ -1,7 +1,7 @@
 """What commands show: aligned columns for people, times in their own zone, a bar for long work."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Final
 
@@ -13,6 +13,9 @@ EncodingOption = Annotated[
     str | None,
     typer.Option(help="Encoding of the file, for example windows-1252; detected by default."),
 ]
+
+YesOption = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+MOMENT_HELP: Final = "An ISO 8601 date-time, or 30m, 24h, 7d ago."
 
 _UNITS: Final = {"m": "minutes", "h": "hours", "d": "days"}
 
@@ -26,6 +29,24 @@ def show_table(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
         typer.echo("  ".join(cells).rstrip())
 
 
+def show_listed(
+    as_json: bool, name: str, entries: Sequence[Any], columns: Mapping[str, Callable[[Any], Any]]
+) -> None:
+    """Print a list as JSON under its name, or as a table with these columns."""
+    if as_json:
+        show_json({name: entries})
+    else:
+        show_table([*columns], ([value(one) for value in columns.values()] for one in entries))
+
+
+def show_answer(as_json: bool, fields: Mapping[str, Any], text: str) -> None:
+    """Print the result of a command, for programs or for a person."""
+    if as_json:
+        show_json(fields)
+    else:
+        typer.echo(text)
+
+
 def show_json(value: Any) -> None:
     """Print JSON, readable for people and programs."""
     typer.echo(json.dumps(value, ensure_ascii=False, indent=2))
@@ -36,6 +57,11 @@ def show_skipped(found: Mapping[str, Any]) -> None:
     for row in found["skipped"]:
         text = json.dumps(row["text"], ensure_ascii=False)
         typer.echo(f"line {row['line']}, {text}: {row['reason']}", err=True)
+
+
+def yes_or_no(value: bool) -> str:
+    """Return a flag as a table shows it."""
+    return "yes" if value else "no"
 
 
 def local_time(text: str | None) -> str:
