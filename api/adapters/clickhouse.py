@@ -119,11 +119,7 @@ class ClickHouseStore:
     async def export_part(
         self, wanted: RecognitionFilter, after: RecognitionCursor | None, rows: int
     ) -> ExportPart:
-        """Return where a part of an export ends.
-
-        Raises:
-            DependencyUnavailableError: ClickHouse is unavailable or too slow.
-        """
+        """Return where a part of an export ends."""
         async with self._guarded(_EXPORT_SECONDS):
             return await export_part(self._client, wanted, after, rows)
 
@@ -135,11 +131,7 @@ class ClickHouseStore:
         part: ExportPart,
         form: FileForm,
     ) -> AsyncIterator[AsyncIterator[bytes]]:
-        """Yield the bytes of a part's file.
-
-        Raises:
-            DependencyUnavailableError: ClickHouse is unavailable or too slow.
-        """
+        """Yield the bytes of a part's file."""
         async with (
             self._guarded(_EXPORT_SECONDS),
             exported(self._client, wanted, after, part, form=form) as pieces,
@@ -160,11 +152,7 @@ class ClickHouseStore:
             raise DependencyUnavailableError(Dependency.SEARCH, "has too much to do") from error
 
     async def run(self, query: Query[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """Return the answer to a query.
-
-        Raises:
-            DependencyUnavailableError: ClickHouse is unavailable or too slow.
-        """
+        """Return the answer to a query."""
         async with self._guarded(_QUERY_SECONDS):
             return await query(self._client, *args, **kwargs)
 

@@ -60,7 +60,10 @@ class StoredImage:
 
 
 class ImageStore:
-    """The bucket of images. Blocking calls run in separate threads, at which owners take turns."""
+    """The bucket of images. Blocking calls run in separate threads, at which owners take turns.
+
+    All calls raise DependencyUnavailableError if S3 does not answer.
+    """
 
     def __init__(self, settings: S3Settings) -> None:
         self._name = settings.s3_bucket
@@ -76,19 +79,11 @@ class ImageStore:
         return self._bucket.link(key, LINK_VALIDITY, content_type(key))
 
     async def image(self, key: str) -> StoredImage | None:
-        """Return a stored image, None where there is none.
-
-        Raises:
-            DependencyUnavailableError: S3 does not answer.
-        """
+        """Return a stored image, None where there is none."""
         return await self._in_thread(lambda: _stored(key, self._bucket.get(key)))
 
     async def described(self, key: str) -> StoredImage | None:
-        """Return a stored image without its data, None where there is none.
-
-        Raises:
-            DependencyUnavailableError: S3 does not answer.
-        """
+        """Return a stored image without its data, None where there is none."""
         return await self._in_thread(lambda: _stored(key, self._bucket.describe(key)))
 
     async def has(self, key: str) -> bool:
@@ -109,19 +104,11 @@ class ImageStore:
         await self._in_thread(lambda: self._bucket.put(key, data, content_type))
 
     async def folders(self, prefix: str) -> list[str]:
-        """Return the folders directly below a folder (it and they end with ``/``).
-
-        Raises:
-            DependencyUnavailableError: S3 does not answer.
-        """
+        """Return the folders directly below a folder (it and they end with ``/``)."""
         return await self._in_thread(lambda: self._bucket.folders(prefix))
 
     async def keys(self, folder: str) -> list[str]:
-        """Return the keys of all objects below a folder, which ends with ``/``.
-
-        Raises:
-            DependencyUnavailableError: S3 does not answer.
-        """
+        """Return the keys of all objects below a folder, which ends with ``/``."""
         return await self._in_thread(lambda: list(self._bucket.keys(folder)))
 
     async def remove_some(self, prefix: str) -> int:
@@ -136,11 +123,7 @@ class ImageStore:
     async def remove(self, keys: Sequence[str]) -> frozenset[str]:
         """Remove the objects of at most a thousand keys, and return those that it refuses.
 
-        One that is not there is no fault.
-
-        Raises:
-            DependencyUnavailableError: S3 does not answer.
-        """
+        One that is not there is no fault."""
         return await self._in_thread(lambda: self._remove(keys))
 
     async def ping(self) -> None:

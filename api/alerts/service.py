@@ -129,7 +129,10 @@ def _fields(body: AlertUpdate, names: Iterable[str]) -> dict[str, Any]:
 
 
 class Alerts:
-    """The alerts of all owners; every call names the owner it acts for."""
+    """The alerts of all owners; every call names the owner it acts for.
+
+    An alert that is not the owner's is ApiError 404.
+    """
 
     def __init__(
         self,
@@ -164,11 +167,7 @@ class Alerts:
         )
 
     async def one(self, owner_id: UUID, alert_id: UUID) -> AlertRow:
-        """Return one of the owner's alerts, with how often it triggered.
-
-        Raises:
-            ApiError: 404.
-        """
+        """Return one of the owner's alerts, with how often it triggered."""
         row = await self._database.run(lambda session: self._rows.find(session, owner_id, alert_id))
         return counted(found(row), await self._history.of(owner_id))
 
@@ -217,11 +216,7 @@ class Alerts:
         return until
 
     async def delete(self, owner_id: UUID, alert_id: UUID) -> None:
-        """Delete an alert.
-
-        Raises:
-            ApiError: 404.
-        """
+        """Delete an alert."""
         deleted = await self._database.run(
             lambda session: self._rows.delete(session, owner_id, alert_id)
         )

@@ -41,7 +41,10 @@ class _NewCamera:
 
 
 class Cameras:
-    """The cameras of all owners; every call names the owner it acts for."""
+    """The cameras of all owners; every call names the owner it acts for.
+
+    A camera that is not the owner's is ApiError 404.
+    """
 
     def __init__(
         self,
@@ -78,11 +81,7 @@ class Cameras:
         return [self._view(row) for row in rows]
 
     async def require(self, owner_id: UUID, camera_id: UUID) -> CameraRow:
-        """Return one of the owner's cameras.
-
-        Raises:
-            ApiError: 404.
-        """
+        """Return one of the owner's cameras."""
         return found(
             await self._database.run(
                 lambda session: repository.find_camera(session, owner_id, camera_id)
@@ -90,11 +89,7 @@ class Cameras:
         )
 
     async def one(self, owner_id: UUID, camera_id: UUID) -> CameraView:
-        """Return one of the owner's cameras with its condition.
-
-        Raises:
-            ApiError: 404.
-        """
+        """Return one of the owner's cameras with its condition."""
         return self._view(await self.require(owner_id, camera_id))
 
     async def create(self, owner_id: UUID, body: CameraCreate) -> CameraView:
@@ -127,11 +122,7 @@ class Cameras:
         )
 
     async def delete(self, owner_id: UUID, camera_id: UUID) -> int:
-        """Delete a camera and return the credits given back.
-
-        Raises:
-            ApiError: 404.
-        """
+        """Delete a camera and return the credits given back."""
         return await self._database.run(lambda session: _delete(session, owner_id, camera_id))
 
     async def address_to_test(self, owner_id: UUID, body: CameraTest) -> str:

@@ -52,7 +52,8 @@ class Deliveries:
     """The deliveries of all owners; every call names who it acts for.
 
     What is to be sent leaves by the outbox, so that none is lost once a call is answered. All calls
-    raise TransientError if PostgreSQL or ClickHouse is unavailable.
+    raise TransientError if PostgreSQL or ClickHouse is unavailable, and ApiError 404 for what is not
+    the owner's.
     """
 
     def __init__(
@@ -77,22 +78,14 @@ class Deliveries:
     async def list_of_webhook(
         self, owner_id: UUID, webhook_id: UUID, query: DeliveryQuery
     ) -> tuple[DeliverySummary, ...]:
-        """Return deliveries to a webhook, the latest tried first.
-
-        Raises:
-            ApiError: 404.
-        """
+        """Return deliveries to a webhook, the latest tried first."""
         await self._webhook(owner_id, webhook_id)
         return await self._list(DeliveryPlace(user_id=owner_id, webhook_id=webhook_id), query)
 
     async def list_of_alert(
         self, owner_id: UUID, alert_id: UUID, query: DeliveryQuery
     ) -> tuple[DeliverySummary, ...]:
-        """Return notifications of an alert, the latest tried first.
-
-        Raises:
-            ApiError: 404.
-        """
+        """Return notifications of an alert, the latest tried first."""
         return await self._list(await self._alert_place(owner_id, alert_id), query)
 
     async def list_of_recognition(
@@ -115,11 +108,7 @@ class Deliveries:
     async def test_webhook(
         self, owner_id: UUID, webhook_id: UUID, event: EventName | None
     ) -> Delivery:
-        """Have a made-up event sent, of the first that the webhook wants unless it is named.
-
-        Raises:
-            ApiError: 404.
-        """
+        """Have a made-up event sent, of the first that the webhook wants unless it is named."""
         row = await self._webhook(owner_id, webhook_id)
         chosen = event or row.config.events[0]
         made = self._samples.delivery(chosen, owner_id, webhook_id, now_ms=self._now_ms())

@@ -167,7 +167,7 @@ ErasePlate = Callable[[UUID, str, Sequence[Misreading], int], Awaitable[ErasedPl
 
 
 class ErasureJobs:
-    """The jobs of all accounts."""
+    """The jobs of all accounts. A job that is not the account's is ApiError 404."""
 
     def __init__(self, database: Database, erase: ErasePlate, now_ms: Callable[[], int]) -> None:
         """``now_ms`` is the wall clock, Unix ms."""
@@ -197,11 +197,7 @@ class ErasureJobs:
         return await self._database.run(lambda session: list_jobs(session, owner_id))
 
     async def one(self, owner_id: UUID, job_id: UUID) -> ErasureJob:
-        """Return one of the owner's jobs.
-
-        Raises:
-            ApiError: 404.
-        """
+        """Return one of the owner's jobs."""
         return found(await self._database.run(lambda session: find_job(session, owner_id, job_id)))
 
     async def sweep(self) -> int:

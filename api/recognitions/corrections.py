@@ -46,7 +46,10 @@ class CorrectionPage:
 
 
 class Corrections:
-    """The corrections of all owners; every call names the owner it acts for."""
+    """The corrections of all owners; every call names the owner it acts for.
+
+    A recognition that is not the owner's is ApiError 404.
+    """
 
     def __init__(
         self,
@@ -90,11 +93,7 @@ class Corrections:
         return written
 
     async def remove(self, owner_id: UUID, recognition_id: UUID) -> None:
-        """Remove a correction.
-
-        Raises:
-            ApiError: 404.
-        """
+        """Remove a correction."""
         if not await self._remove(owner_id, recognition_id):
             raise ApiError(ErrorCode.NOT_FOUND)
 

@@ -78,7 +78,10 @@ class Links:
 
 
 class Recognitions:
-    """The recognitions of all owners; every call names the owner it acts for."""
+    """The recognitions of all owners; every call names the owner it acts for.
+
+    A recognition that is not the owner's is ApiError 404.
+    """
 
     def __init__(
         self,
@@ -125,11 +128,7 @@ class Recognitions:
         return None if place is None else self._sealer.seal(wanted, place)
 
     async def require(self, owner_id: UUID, recognition_id: UUID) -> RecognitionRow:
-        """Return one of the owner's recognitions.
-
-        Raises:
-            ApiError: 404.
-        """
+        """Return one of the owner's recognitions."""
         return found(await self._store.find(owner_id, recognition_id))
 
     def is_past_retention(self, recognition: Pictured) -> bool:

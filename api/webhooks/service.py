@@ -203,7 +203,10 @@ def _unhidden(name: str, value: str, stored: Mapping[str, str]) -> str:
 
 
 class Webhooks:
-    """The webhooks of all owners; every call names who it acts for."""
+    """The webhooks of all owners; every call names who it acts for.
+
+    A webhook that is not the owner's is ApiError 404.
+    """
 
     def __init__(
         self,
@@ -227,11 +230,7 @@ class Webhooks:
         return [self._statuses.shown(row) for row in rows]
 
     async def one(self, owner_id: UUID, webhook_id: UUID) -> WebhookRow:
-        """Return one of the owner's webhooks.
-
-        Raises:
-            ApiError: 404.
-        """
+        """Return one of the owner's webhooks."""
         row = await self._database.run(
             lambda session: self._rows.find(session, owner_id, webhook_id)
         )
@@ -263,11 +262,7 @@ class Webhooks:
     async def rotate_secret(
         self, owner_id: UUID, webhook_id: UUID, secret: str, overlap: timedelta
     ) -> WebhookRow:
-        """Give a webhook a new secret; the old one signs as well for ``overlap``.
-
-        Raises:
-            ApiError: 404.
-        """
+        """Give a webhook a new secret; the old one signs as well for ``overlap``."""
         until = overlap_end(overlap)
 
         def work(session: Session) -> WebhookRow:
@@ -299,11 +294,7 @@ class Webhooks:
         return disabled, administrator_addresses(session, disabled.config.owner_id)
 
     async def delete(self, owner_id: UUID, webhook_id: UUID) -> None:
-        """Delete a webhook.
-
-        Raises:
-            ApiError: 404.
-        """
+        """Delete a webhook."""
         deleted = await self._database.run(
             lambda session: self._rows.delete(session, owner_id, webhook_id)
         )
