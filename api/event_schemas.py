@@ -28,6 +28,36 @@ _SAME: Final = {
     "RegionPayload": "PlateRegion",
 }
 """What events hold as answers do, under the names that it has there."""
+_SHOWN_AS: Final = {
+    "AlertPayload": "AlertBody",
+    "AlertSchedule": "ScheduleView",
+    "CameraPayload": "CameraBody",
+    "Point": "PointBody",
+    "Zone": "ZoneView",
+}
+"""What events hold, and the answers whose fields have the same descriptions."""
+_FIELDS: Final[dict[str, dict[str, Any]]] = {
+    "alert": {"description": "The alert."},
+    "at": {
+        "description": "When the camera connected or disconnected; UTC.",
+        "examples": ["2026-11-21T16:32:52.301Z"],
+    },
+    "camera": {"description": "The camera."},
+    "createdAt": {"examples": ["2026-11-21T16:32:52.301Z"]},
+    "earlyPlate": {
+        "description": "The plate that was told early, where another came out.",
+        "examples": ["AB12CDE"],
+    },
+    "lastSeenAt": {"examples": ["2026-11-21T16:32:53.501Z"]},
+    "lastTriggeredAt": {"examples": ["2026-11-21T16:32:52.301Z"]},
+    "late": {"description": "True: told late, as the frame was read late."},
+    "phase": {"description": "Where the alert stands: told early, settled, or final at once."},
+    "provisional": {"description": "True: told before the vehicle was gone; may be corrected."},
+    "recognition": {"description": "The recognition."},
+    "triggerId": {"description": "Id of this firing: the same in all that is told of it."},
+}
+"""Keywords of fields that no answer describes."""
+_KEYWORDS: Final = ("description", "examples", "minimum", "maximum", "exclusiveMinimum")
 _SUMMARIES: Final = {
     EventName.RECOGNITION_CREATED: "A plate was recognized",
     EventName.ALERT_TRIGGERED: "An alert fired",
@@ -55,6 +85,18 @@ def event_description() -> tuple[dict[str, Any], dict[str, Any]]:
         schemas.pop(name)
     _refer_to_answers(schemas)
     return {event.value: _webhook(event) for event in EventName}, schemas
+
+
+def show_payloads(schemas: dict[str, Any]) -> None:
+    """Describe the fields of events, most of them like those of answers."""
+    for name in (*(kind.__name__ for kind in set(_DATA.values())), *_SHOWN_AS):
+        shown = schemas.get(_SHOWN_AS.get(name, ""), {})
+        schemas[name].setdefault("description", shown.get("description"))
+        for field, part in schemas[name]["properties"].items():
+            told = {**_FIELDS.get(field, {}), **shown.get("properties", {}).get(field, {})}
+            part |= {key: told[key] for key in _KEYWORDS if key in told and key not in part}
+            if "anyOf" in told.keys() & part.keys() and "$ref" not in str(part):
+                part["anyOf"] = told["anyOf"]
 
 
 def _webhook(event: EventName) -> dict[str, Any]:

@@ -10,12 +10,10 @@ from pydantic import Field
 from starlette.responses import Response
 
 from api.errors import ERROR_RULES, ErrorCode
-from api.event_schemas import event_description
+from api.event_schemas import event_description, show_payloads
 from api.middleware.bodies import MAX_IMAGE_BYTES, MAX_TABLE_BYTES
 from api.middleware.documents import Document
 from api.middleware.guard import GuardedRoute
-from api.openapi_fields import describe_fields
-from api.openapi_sharing import share_parameters, share_responses, shorten_nulls
 from api.schemas import ResponseModel
 from api.security.permissions import (
     SESSION_COOKIE,
@@ -77,11 +75,17 @@ class FieldError(ResponseModel):
 class Error(ResponseModel):
     """Every answer that is not a success, whatever its status."""
 
-    error: str = Field(description="A sentence for a person.")
+    error: str = Field(
+        description="A sentence for a person.", examples=["The request is not valid; see fields."]
+    )
     code: ErrorCode = Field(description="A stable word for programs.")
-    request_id: str = Field(description="As in the header X-Request-Id.")
+    request_id: str = Field(
+        description="As in the header X-Request-Id.", examples=["0b1f7c5e9a9d4c7f8f1f2a6d5c3b4e21"]
+    )
     fields: list[FieldError] = Field(default=[], description="Only where fields are at fault.")
-    retry_after: int = Field(default=0, description="Seconds to wait; only with 429 and 503.")
+    retry_after: int = Field(
+        default=0, description="Seconds to wait; only with 429 and 503.", ge=0, examples=[12]
+    )
 
 
 def error_responses(*codes: ErrorCode) -> dict[int | str, dict[str, Any]]:
@@ -199,8 +203,6 @@ def describe(app: FastAPI) -> dict[str, Any]:
         components["schemas"].pop(name, None)
     for name in [name for name in components["schemas"] if name.endswith(_UPDATE)]:
         _forget_defaults(components["schemas"], name)
-    components["responses"] = share_responses(description["paths"])
-    components["parameters"] = share_parameters(description["paths"])
     components["headers"] = _SHARED
     components["examples"] = {code.value: _example(code) for code in ErrorCode}
     description["webhooks"], schemas = event_description()
@@ -211,8 +213,7 @@ def describe(app: FastAPI) -> dict[str, Any]:
     for name in _LEFT_OUT:
         fields = components["schemas"][name]["properties"]
         fields |= {field: _without_null(part) for field, part in fields.items()}
-    describe_fields(components["schemas"])
-    shorten_nulls(components["schemas"])
+    show_payloads(components["schemas"])
     components["securitySchemes"] = {
         _SECURITY: {"type": "http", "scheme": "bearer", "bearerFormat": "pk_ and 40 characters"},
         _SESSION: {

@@ -36,5 +36,9 @@ OverlapHours = Annotated[float, Field(ge=0, le=_WEEK_HOURS), BeforeValidator(jso
 class RotateSecret(RequestModel):
     """A new signing secret; the old one signs as well for a while."""
 
-    secret: NewSecret | None = None
-    overlap_hours: OverlapHours = 24
+    secret: NewSecret | None = Field(
+        default=None, description="The new secret; null: the service makes one."
+    )
+    overlap_hours: OverlapHours = Field(
+        default=24, description="Hours for which the former secret signs as well.", examples=[24]
+    )

@@ -32,8 +32,8 @@ _PLATE_NAME: Any = Field(
 class ExplainedAlert(ResponseModel):
     """The outcome of a recognition for one alert."""
 
-    alert_id: UUID
-    alert_name: str
+    alert_id: UUID = Field(description="Id of the alert.")
+    alert_name: str = Field(description="The alert's name.", examples=["Stolen cars"])
     plate_name: str | None = _PLATE_NAME
     outcome: Outcome = Field(
         description="`fired`; `not_set_off`: conditions are not met; `held_back`: the alert fired "
@@ -60,7 +60,7 @@ class ExplainedAlert(ResponseModel):
 class ExplanationList(ResponseModel):
     """Why each of the caller's alerts fired for a recognition or did not, newest alert first."""
 
-    alerts: list[ExplainedAlert]
+    alerts: list[ExplainedAlert] = Field(description="The alerts.")
 
 
 class AlertTest(RequestModel):
@@ -91,18 +91,20 @@ class AlertTest(RequestModel):
 class TriedTrigger(ResponseModel):
     """A recognition that the alert would have fired for."""
 
-    recognition_id: UUID
-    camera_id: UUID
-    camera_name: str
-    plate: str
-    confidence: float
-    timestamp: Timestamp
+    recognition_id: UUID = Field(description="Id of the recognition.")
+    camera_id: UUID = Field(description="Id of the camera.")
+    camera_name: str = Field(description="The camera's name at that time.", examples=["Gate north"])
+    plate: str = Field(description="Upper case, without separators.", examples=["AB12CDE"])
+    confidence: float = Field(
+        ge=0, le=1, description="The chance that the plate is right.", examples=[0.97]
+    )
+    timestamp: Timestamp = Field(description="When the frame was captured whose reading won; UTC.")
 
 
 class AlertTriggerBody(TriedTrigger):
     """A recognition that the alert fired for; `plate` is empty once it was erased."""
 
-    id: UUID
+    id: UUID = Field(description="Its id.")
     plate_name: str | None = _PLATE_NAME
     triggered_at: Timestamp = Field(description="When it was decided that it fires.")
     is_late: bool = Field(description="Whether it fired long after the capture.")
@@ -113,7 +115,9 @@ class AlertTriggerList(ResponseModel):
     """What an alert fired for, newest capture first."""
 
     triggers: list[AlertTriggerBody] = Field(description="Those of the page.")
-    next_key: str | None = Field(description="lastKey of the next page; null: there is none.")
+    next_key: str | None = Field(
+        description="lastKey of the next page; null: there is none.", examples=["eyJ0IjoxNzY0MH0"]
+    )
 
 
 class TriggerQuery(BaseModel):
@@ -141,9 +145,11 @@ class TriggerQuery(BaseModel):
 class AlertTestResult(ResponseModel):
     """The triggers that an alert would have had, had it never fired before."""
 
-    evaluated: int = Field(description="Recognitions that were looked at, oldest first.")
-    matched: int = Field(description="Those that meet all conditions.")
-    fired: int = Field(description="Those of them that no cooldown holds back.")
+    evaluated: int = Field(
+        description="Recognitions that were looked at, oldest first.", ge=0, examples=[1200]
+    )
+    matched: int = Field(description="Those that meet all conditions.", ge=0, examples=[5])
+    fired: int = Field(description="Those of them that no cooldown holds back.", ge=0, examples=[3])
     is_complete: bool = Field(
         description="Whether all of the span was looked at: a call looks at no more than "
         f"{MAX_ROWS:,} recognitions and compares them for no longer than {MAX_SECONDS:g} seconds."

@@ -36,17 +36,21 @@ def _kind(notification: Any) -> str | None:
 class EmailNotificationBody(RequestModel):
     """Write to e-mail addresses."""
 
-    type: Annotated[str, Field(pattern="^email$")]
+    type: Annotated[str, Field(pattern="^email$")] = Field(
+        description="`email`.", examples=["email"]
+    )
     addresses: Annotated[
         list[Annotated[str, AfterValidator(check_email_address)]],
         Field(min_length=1, max_length=MAX_ADDRESSES, examples=[["guard@example.com"]]),
-    ]
+    ] = Field(description="E-mail addresses.")
 
 
 class WebhookNotificationBody(RequestModel):
     """Send to a URL."""
 
-    type: Annotated[str, Field(pattern="^webhook$")]
+    type: Annotated[str, Field(pattern="^webhook$")] = Field(
+        description="`webhook`.", examples=["webhook"]
+    )
     url: OutboundAddress
 
 
@@ -61,9 +65,15 @@ def _service_address(text: str) -> str:
 class AppriseNotificationBody(RequestModel):
     """Tell people by the service of an Apprise address."""
 
-    type: Annotated[str, Field(pattern="^apprise$")]
-    url: Annotated[str, AfterValidator(_service_address)]
-    id: Annotated[CleanText, Field(max_length=32)] = ""
+    type: Annotated[str, Field(pattern="^apprise$")] = Field(
+        description="`apprise`.", examples=["apprise"]
+    )
+    url: Annotated[str, AfterValidator(_service_address)] = Field(
+        description="Its Apprise address.", examples=["ntfys://ntfy.example.com/gate"]
+    )
+    id: Annotated[CleanText, Field(max_length=32)] = Field(
+        default="", description="The one that a masked address stands for.", examples=["5f0c91d2"]
+    )
 
 
 _AnyBody = EmailNotificationBody | WebhookNotificationBody | AppriseNotificationBody
@@ -101,23 +111,25 @@ Notifications = Annotated[
 class EmailNotificationView(ResponseModel):
     """Write to e-mail addresses."""
 
-    type: Literal["email"] = "email"
-    addresses: list[str]
+    type: Literal["email"] = Field(default="email", description="`email`.")
+    addresses: list[str] = Field(description="E-mail addresses.", examples=[["guard@example.com"]])
 
 
 class WebhookNotificationView(ResponseModel):
     """Send to a URL."""
 
-    type: Literal["webhook"] = "webhook"
-    url: str
+    type: Literal["webhook"] = Field(default="webhook", description="`webhook`.")
+    url: str = Field(
+        description="Its address, http or https.", examples=["https://receiver.example.com/plates"]
+    )
 
 
 class AppriseNotificationView(ResponseModel):
     """Tell people by a service."""
 
-    type: Literal["apprise"] = "apprise"
-    url: str
-    id: str
+    type: Literal["apprise"] = Field(default="apprise", description="`apprise`.")
+    url: str = Field(description="Its service, masked.", examples=["ntfys://***"])
+    id: str = Field(description="Tells it from the others.", examples=["5f0c91d2"])
 
 
 NotificationView = Annotated[

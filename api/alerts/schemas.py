@@ -121,21 +121,44 @@ class AlertUpdate(RequestModel):
 
     shown_only = frozenset({"id", "triggerCount", "lastTriggeredAt", "createdAt"})
 
-    name: Name = ""
-    description: Description = ""
-    enabled: JsonBoolean = True
-    plate_match_mode: PlateMatchMode = PlateMatchMode.SPECIFIC
+    name: Name = Field(default="", description="Its name.")
+    description: Description = Field(
+        default="", description="A text for people.", examples=["From the police list"]
+    )
+    enabled: JsonBoolean = Field(default=True, description="False: switched off.")
+    plate_match_mode: PlateMatchMode = Field(
+        default=PlateMatchMode.SPECIFIC,
+        description="Any plate, those of `plates`, or all but those.",
+    )
     plates: Plates = Field(default_factory=list)
     plate_names: PlateNames = Field(default_factory=dict)
-    camera_scope: CameraScope = CameraScope.ALL
-    camera_ids: CameraIds = Field(default_factory=list)
-    schedule_enabled: JsonBoolean = False
-    schedule: ScheduleBody = Field(default_factory=ScheduleBody)
-    timezone: TimeZone | None = None
-    min_confidence: Fraction = 0.5
-    cooldown_minutes: Minutes = 5
-    cooldown_scope: CooldownScope = CooldownScope.ALERT
-    match_tolerance: Tolerance = 0
+    camera_scope: CameraScope = Field(
+        default=CameraScope.ALL, description="All cameras, or those of `cameraIds`."
+    )
+    camera_ids: CameraIds = Field(
+        default_factory=list, description="The cameras, where `cameraScope` is `specific`."
+    )
+    schedule_enabled: JsonBoolean = Field(
+        default=False, description="False: it may fire at any time."
+    )
+    schedule: ScheduleBody = Field(
+        default_factory=ScheduleBody, description="The window of time in which it may fire."
+    )
+    timezone: TimeZone | None = Field(
+        default=None, description="IANA name; in which the schedule is read. Null: the account's."
+    )
+    min_confidence: Fraction = Field(
+        default=0.5, description="Less sure recognitions do not count.", examples=[0.8]
+    )
+    cooldown_minutes: Minutes = Field(
+        default=5, description="Minutes after firing in which it does not fire again.", examples=[5]
+    )
+    cooldown_scope: CooldownScope = Field(
+        default=CooldownScope.ALERT,
+        description="What the cooldown holds back: the whole alert, its plate, or that plate at "
+        "that camera.",
+    )
+    match_tolerance: Tolerance = Field(default=0, examples=[0])
     early: JsonBoolean = Field(
         default=False,
         description="Trigger as soon as two readings agree, before the vehicle is gone.",
@@ -146,59 +169,79 @@ class AlertUpdate(RequestModel):
 class AlertCreate(AlertUpdate):
     """An alert to make."""
 
-    name: Name
+    name: Name = Field(description="Its name.")
 
 
 class ScheduleView(ResponseModel):
     """A window of local time; an end before the start is overnight."""
 
-    start_time: str
-    end_time: str
-    days_of_week: list[Weekday]
+    start_time: str = Field(
+        description="The first minute of the window, HH:MM.", examples=["22:00"]
+    )
+    end_time: str = Field(
+        description="The last minute of the window, HH:MM; before the start: overnight.",
+        examples=["06:00"],
+    )
+    days_of_week: list[Weekday] = Field(
+        description="The days on which the window begins; empty: all."
+    )
 
 
 # The record's public fields, under their own types but for these.
 _SHOWN_AS: Mapping[str, Any] = {
     "schedule": ScheduleView,
-    "timezone": Annotated[
-        str, Field(description="In which the schedule is read; the owner's by default.")
-    ],
-    "cooldown_minutes": ShortNumber,
-    "early": Annotated[
-        bool,
-        Field(description="Triggers as soon as two readings agree, before the vehicle has left."),
-    ],
+    "min_confidence": Annotated[float, Field(ge=0, le=1)],
+    "cooldown_minutes": Annotated[ShortNumber, Field(json_schema_extra={"minimum": 0})],
+    "match_tolerance": Annotated[int, Field(ge=0, le=2)],
 }
+
+
+def _shown(name: str, kind: Any) -> Any:
+    """Return the type of a field in answers, described as in :class:`AlertUpdate`."""
+    sent = AlertUpdate.model_fields[name]
+    described = Field(description=sent.description, examples=sent.examples)
+    return Annotated[_SHOWN_AS.get(name, kind), described]
+
+
 _AlertFields = create_model(
     "_AlertFields",
     __base__=ResponseModel,
-    id=UUID,
-    **{name: _SHOWN_AS.get(name, kind) for name, kind in ALERT_FIELDS.items()},
+    id=Annotated[UUID, Field(description="Id of the alert.")],
+    **{name: _shown(name, kind) for name, kind in ALERT_FIELDS.items()},
 )
 
 
 class AlertBody(_AlertFields):  # type: ignore[misc, valid-type] # made from the record's fields
     """An alert as reads show it."""
 
+    timezone: str = Field(
+        description="In which the schedule is read; the owner's by default.",
+        examples=["Europe/Lisbon"],
+    )
+    early: bool = Field(
+        description="Triggers as soon as two readings agree, before the vehicle has left."
+    )
     plate_names: dict[str, str] = Field(
         description="Names of entries of `plates`, by entry.", examples=[{"AB12CDE": "Courier"}]
     )
-    notifications: list[NotificationView]
-    trigger_count: int
-    last_triggered_at: Timestamp | None
-    created_at: Timestamp
+    notifications: list[NotificationView] = Field(description="Who is told besides webhooks.")
+    trigger_count: int = Field(ge=0, description="How often it fired.", examples=[3])
+    last_triggered_at: Timestamp | None = Field(
+        description="When it last fired, capture time; UTC. Null: never."
+    )
+    created_at: Timestamp = Field(description="When it was made; UTC.")
 
 
 class AlertAnswer(ResponseModel):
     """One alert."""
 
-    alert: AlertBody
+    alert: AlertBody = Field(description="The alert.")
 
 
 class AlertList(ResponseModel):
     """The caller's alerts, newest first."""
 
-    alerts: list[AlertBody]
+    alerts: list[AlertBody] = Field(description="The alerts.")
     next_key: str | None = next_key_field()
     counted_at: Timestamp | None = Field(
         description="When it was counted how often alerts fired; null: it is not known just now, "
@@ -210,7 +253,8 @@ class AlertList(ResponseModel):
     )
     notification_secret: str | None = Field(
         description="Signs what alerts send to the URLs among their notifications; made with the "
-        "first alert. Null where the key may not read webhooks."
+        "first alert. Null where the key may not read webhooks.",
+        examples=["whsec_3X1yq0h3PBl1c2r7m4iT8Q0wq6b8v1u7nZ3m9k2s5dE="],
     )
     previous_notification_secret_until: Timestamp | None = Field(
         exclude_if=is_absent,
@@ -221,7 +265,9 @@ class AlertList(ResponseModel):
 class NotificationSecretAnswer(ResponseModel):
     """The secret that signs what alerts send to URLs."""
 
-    notification_secret: str = Field(description="The secret.")
+    notification_secret: str = Field(
+        description="The secret.", examples=["whsec_3X1yq0h3PBl1c2r7m4iT8Q0wq6b8v1u7nZ3m9k2s5dE="]
+    )
     previous_notification_secret_until: Timestamp | None = Field(
         description="Until then the secret before this one signs as well."
     )

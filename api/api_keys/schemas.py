@@ -49,9 +49,9 @@ class ApiKeyCreate(RequestModel):
 
     shown_only = _SHOWN_ONLY
 
-    name: Name
+    name: Name = Field(description="A name to know the key by.")
     scopes: Scopes
-    enabled: JsonBoolean = True
+    enabled: JsonBoolean = Field(default=True, description="False: the key is refused.")
     expires_at: ExpiresAt = None
 
 
@@ -60,23 +60,25 @@ class ApiKeyUpdate(RequestModel):
 
     shown_only = _SHOWN_ONLY
 
-    name: Name = ""
+    name: Name = Field(default="", description="A name to know the key by.")
     scopes: Scopes = Field(default_factory=list)
-    enabled: JsonBoolean = True
+    enabled: JsonBoolean = Field(default=True, description="False: the key is refused.")
     expires_at: ExpiresAt = None
 
 
 class ApiKeyBody(ResponseModel):
     """A key as reads show it; the key itself is known to its holder only."""
 
-    id: UUID
-    name: str
+    id: UUID = Field(description="Id of the key.")
+    name: str = Field(description="The key's name.", examples=["Gate north"])
     prefix: str = Field(description="The first characters of the key.", examples=["pk_4fzXq1Lm"])
-    scopes: list[Scope]
-    enabled: bool
-    created_at: Timestamp
+    scopes: list[Scope] = Field(description="What it may do.")
+    enabled: bool = Field(description="False: the key is refused.")
+    created_at: Timestamp = Field(description="When it was made; UTC.")
     last_used_at: Timestamp | None = Field(description="Within a minute.")
-    expires_at: Timestamp | None
+    expires_at: Timestamp | None = Field(
+        description="Not valid from then on; UTC. Null: it does not end."
+    )
     ancestors: list[UUID] = Field(
         description="The keys by which it was made, its maker first; they may be revoked. "
         "Empty for keys made in a session or by the operator."
@@ -86,13 +88,13 @@ class ApiKeyBody(ResponseModel):
 class ApiKeyAnswer(ResponseModel):
     """One key."""
 
-    api_key: ApiKeyBody
+    api_key: ApiKeyBody = Field(description="The key's record.")
 
 
 class NewApiKeyAnswer(ResponseModel):
     """A key just made, and the only sight of the key itself."""
 
-    api_key: ApiKeyBody
+    api_key: ApiKeyBody = Field(description="The key's record.")
     plain_key: str = Field(
         description="The full key, shown this once.",
         examples=["pk_4fzXq1LmT0aVbN8cRk2sWd7eHu9yJp5iGo3QZ6tB"],
@@ -102,7 +104,7 @@ class NewApiKeyAnswer(ResponseModel):
 class ApiKeyList(ResponseModel):
     """The caller's keys, newest first."""
 
-    api_keys: list[ApiKeyBody]
+    api_keys: list[ApiKeyBody] = Field(description="The keys, newest first.")
     next_key: str | None = next_key_field()
 
 

@@ -115,12 +115,14 @@ class AuditChange(ResponseModel):
     )
     added: int | None = Field(
         default=None,
+        ge=0,
         exclude_if=is_absent,
         description="Number of plates added to a list.",
         examples=[2],
     )
     removed: int | None = Field(
         default=None,
+        ge=0,
         exclude_if=is_absent,
         description="Number of plates removed from a list.",
         examples=[1],
@@ -153,7 +155,9 @@ class AuditEntryList(ResponseModel):
     """A page of the audit log, newest first."""
 
     entries: list[AuditEntryBody] = Field(description="At most `limit`.")
-    next_key: str | None = Field(description="lastKey of the next page; null: there is none.")
+    next_key: str | None = Field(
+        description="lastKey of the next page; null: there is none.", examples=["eyJ0IjoxNzY0MH0"]
+    )
 
 
 def entry_body(entry: AuditEntry) -> AuditEntryBody:

@@ -5,7 +5,14 @@ from typing import Annotated
 from uuid import UUID
 
 import msgspec
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    WithJsonSchema,
+)
 
 from api.cameras.funnel import FunnelHour
 from api.cameras.probe import CameraLook
@@ -43,15 +50,21 @@ def _stream_address(text: str) -> str:
 class PointBody(RequestModel):
     """A point in fractions of the frame, from the top left."""
 
-    x: Annotated[float, Field(ge=0, le=1), BeforeValidator(json_number)]
-    y: Annotated[float, Field(ge=0, le=1), BeforeValidator(json_number)]
+    x: Annotated[float, Field(ge=0, le=1), BeforeValidator(json_number)] = Field(
+        description="From the left.", examples=[0.25]
+    )
+    y: Annotated[float, Field(ge=0, le=1), BeforeValidator(json_number)] = Field(
+        description="From the top.", examples=[0.5]
+    )
 
 
 class ZoneBody(RequestModel):
     """A polygon in which plates are read, or are not."""
 
-    kind: ZoneKind
-    points: Annotated[list[PointBody], Field(min_length=3, max_length=MAX_POINTS)]
+    kind: ZoneKind = Field(description="Inside (`include`) or outside (`exclude`) plates are read.")
+    points: Annotated[list[PointBody], Field(min_length=3, max_length=MAX_POINTS)] = Field(
+        description="Corners of the polygon."
+    )
 
     def zone(self) -> Zone:
         """Return the zone as the stages know it."""
@@ -104,21 +117,29 @@ class CameraUpdate(RequestModel):
 
     shown_only = _SHOWN_ONLY
 
-    name: Name = ""
+    name: Name = Field(default="", description="Its name.")
     rtsp_url: StreamAddress = ""
-    location: Location = ""
-    enabled: JsonBoolean = True
-    identifier: Identifier | None = None
-    sample_fps: SampleFps | None = None
-    zones: Zones = Field(default_factory=list)
-    min_plate_width: MinPlateWidth = 0
-    timezone: TimeZone | None = None
+    location: Location = Field(default="", description="Where it is, for people.")
+    enabled: JsonBoolean = Field(default=True, description="False: switched off.")
+    identifier: Identifier | None = Field(
+        default=None, description="Unique in the account; made of the address where none is given."
+    )
+    sample_fps: SampleFps | None = Field(
+        default=None,
+        description="Frames a second that are looked at; null: the installation's.",
+        examples=[5],
+    )
+    zones: Zones = Field(
+        default_factory=list, description="Where plates are read, and where not; empty: everywhere."
+    )
+    min_plate_width: MinPlateWidth = Field(default=0, examples=[60])
+    timezone: TimeZone | None = Field(default=None, description="IANA name; null: the account's.")
 
 
 class CameraCreate(CameraUpdate):
     """A camera to register."""
 
-    name: Name
+    name: Name = Field(description="Its name.")
     rtsp_url: StreamAddress
 
 
@@ -145,69 +166,119 @@ class CameraTestBody(ResponseModel):
         description="The same in a sentence, as a camera's `lastError`.",
         examples=["The camera refused the user name or the password."],
     )
-    frame_width: int | None = Field(description="Width of the camera's pictures in pixels.")
-    frame_height: int | None = Field(description="Height of the camera's pictures in pixels.")
-    milliseconds: int | None = Field(description="Time until the first picture.")
+    frame_width: int | None = Field(
+        description="Width of the camera's pictures in pixels.", ge=0, examples=[1920]
+    )
+    frame_height: int | None = Field(
+        description="Height of the camera's pictures in pixels.", ge=0, examples=[1080]
+    )
+    milliseconds: int | None = Field(
+        description="Time until the first picture.", ge=0, examples=[640]
+    )
     picture: str | None = Field(
-        description="The first picture as JPEG in base64, at most 1,280 pixels wide."
+        description="The first picture as JPEG in base64, at most 1,280 pixels wide.",
+        examples=["/9j/4AAQSkZJRg=="],
     )
 
 
 class CameraTestAnswer(ResponseModel):
     """The result of a test; nothing of it is kept."""
 
-    test: CameraTestBody
+    test: CameraTestBody = Field(description="What came of it.")
 
 
 class ZoneView(ResponseModel):
     """A polygon in which plates are read, or are not."""
 
-    kind: ZoneKind
-    points: list[dict[str, float]]
+    kind: ZoneKind = Field(description="Inside (`include`) or outside (`exclude`) plates are read.")
+    points: list[dict[str, float]] = Field(
+        description="Corners of the polygon.",
+        examples=[[{"x": 0.1, "y": 0.4}, {"x": 0.9, "y": 0.4}, {"x": 0.5, "y": 1}]],
+    )
+
+
+_ShownFps = Annotated[
+    ShortNumber,
+    WithJsonSchema({"type": "number", "exclusiveMinimum": 0, "maximum": 60}, mode="serialization"),
+]
 
 
 class CameraBody(ResponseModel):
     """A camera as reads show it; passwords in its addresses are shown as ``***``."""
 
-    id: str
-    identifier: str
-    name: str
-    location: str
-    rtsp_url: str
-    enabled: bool
-    status: CameraState
-    last_seen_at: Timestamp | None
-    last_error: str | None
-    frame_width: int | None
-    frame_height: int | None
+    id: str = Field(
+        description="Id of the camera.", examples=["0199c2b4-6f0a-7c3e-9a51-2d8c5b7e4f10"]
+    )
+    identifier: str = Field(
+        description="Unique in the account; made of the address where none is given.",
+        examples=["gate-north"],
+    )
+    name: str = Field(description="Its name.", examples=["Gate north"])
+    location: str = Field(description="Where it is, for people.", examples=["Yard, east side"])
+    rtsp_url: str = Field(
+        description="Address of the stream; a password is shown as `***`.",
+        examples=["rtsp://viewer:***@192.168.1.20:554/stream1"],
+    )
+    enabled: bool = Field(description="False: switched off.")
+    status: CameraState = Field(description="Whether pictures come.")
+    last_seen_at: Timestamp | None = Field(
+        description="When the last picture came; UTC. Null: none yet."
+    )
+    last_error: str | None = Field(
+        description="What was wrong last, in a sentence; null: nothing.",
+        examples=["The camera does not answer."],
+    )
+    frame_width: int | None = Field(
+        ge=0,
+        description="Width of the camera's pictures in pixels; null: not known yet.",
+        examples=[1920],
+    )
+    frame_height: int | None = Field(
+        ge=0,
+        description="Height of the camera's pictures in pixels; null: not known yet.",
+        examples=[1080],
+    )
     decoder: str | None = Field(
         description="What decodes its video: `software`, or a kind of device; null: unknown yet.",
         examples=["software"],
     )
-    sample_fps: ShortNumber | None
-    zones: list[ZoneView]
-    min_plate_width: int
-    timezone: str | None
-    created_at: Timestamp
+    sample_fps: _ShownFps | None = Field(
+        description="Frames a second that are looked at; null: the installation's.",
+        examples=[5],
+    )
+    zones: list[ZoneView] = Field(
+        description="Where plates are read, and where not; empty: everywhere."
+    )
+    min_plate_width: int = Field(
+        ge=0, description="Narrower plates, in pixels, are not read.", examples=[60]
+    )
+    timezone: str | None = Field(
+        description="IANA name; null: the account's.", examples=["Europe/Lisbon"]
+    )
+    created_at: Timestamp = Field(description="When it was made; UTC.")
 
 
 class CameraAnswer(ResponseModel):
     """One camera."""
 
-    camera: CameraBody
+    camera: CameraBody = Field(description="The camera.")
 
 
 class CameraList(ResponseModel):
     """The caller's cameras, newest first."""
 
-    cameras: list[CameraBody]
+    cameras: list[CameraBody] = Field(description="The cameras, newest first.")
     next_key: str | None = next_key_field()
 
 
 class CameraDeleted(ResponseModel):
     """The answer to a deletion: what it gave back."""
 
-    credits_refunded: int
+    credits_refunded: int = Field(
+        ge=0,
+        description="Credits given back for the unused rest of the subscription.",
+        examples=[12],
+    )
 
 
 class FunnelQuery(BaseModel):

@@ -3,6 +3,7 @@
 from typing import Annotated
 
 from fastapi import APIRouter, Depends
+from pydantic import Field
 
 from api.credits.repository import EntryKind
 from api.credits.service import Credits, Statement
@@ -16,18 +17,18 @@ from api.security.permissions import Scope, requires
 class LedgerEntryBody(ResponseModel):
     """One change of the balance."""
 
-    delta: int
-    balance: int
-    kind: EntryKind
-    reason: str
-    created_at: Timestamp
+    delta: int = Field(description="Credits that came (positive) or went.", examples=[-1])
+    balance: int = Field(ge=0, description="Credits after it.", examples=[9999])
+    kind: EntryKind = Field(description="Granted, taken or given back.")
+    reason: str = Field(description="The cause, in words.", examples=["image call"])
+    created_at: Timestamp = Field(description="When it was booked; UTC.")
 
 
 class CreditsBody(ResponseModel):
     """The balance, and the newest rows of the ledger, newest first."""
 
-    credits: int
-    ledger: list[LedgerEntryBody]
+    credits: int = Field(ge=0, description="Credits that are left.", examples=[9999])
+    ledger: list[LedgerEntryBody] = Field(description="The latest changes, newest first.")
 
 
 def credits_body(statement: Statement) -> CreditsBody:

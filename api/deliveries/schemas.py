@@ -69,13 +69,17 @@ class DeliveryQuery(RowLimit):
 class SendTest(RequestModel):
     """A made-up event to send; the first that the webhook wants unless it is named."""
 
-    event: EventName | None = None
+    event: EventName | None = Field(
+        default=None, description="The event to make up; null: the first that the webhook wants."
+    )
 
 
 class NotificationTest(RequestModel):
     """The notification of an alert that is to be tried, counted from 0 in the order of reads."""
 
-    notification: Annotated[int, Field(ge=0), BeforeValidator(json_number)] = 0
+    notification: Annotated[int, Field(ge=0), BeforeValidator(json_number)] = Field(
+        default=0, description="Its place among the notifications, from 0.", examples=[0]
+    )
 
 
 class Redeliver(RequestModel):
@@ -89,32 +93,44 @@ NO_BODY = Redeliver()
 class Replay(RequestModel):
     """The time whose events are to be sent again: ``from`` inclusive, ``to`` exclusive."""
 
-    from_: BodyInstant = Field(alias="from")
-    to: BodyInstant
+    from_: BodyInstant = Field(alias="from", description="Events from this moment on; UTC.")
+    to: BodyInstant = Field(description="Events before this moment; UTC.")
 
 
 class DeliveryBody(ResponseModel):
     """A delivery with what its last attempt came to."""
 
-    id: str = Field(json_schema_extra={"format": "uuid"})
-    event_id: str = Field(json_schema_extra={"format": "uuid"})
-    event: EventName
-    channel: DeliveryChannel
+    id: str = Field(json_schema_extra={"format": "uuid"}, description="Id of the delivery.")
+    event_id: str = Field(
+        json_schema_extra={"format": "uuid"},
+        description="Id of the event: the same on every attempt and for every receiver.",
+    )
+    event: EventName = Field(description="The event's name.")
+    channel: DeliveryChannel = Field(description="The way that it goes.")
     cause: DeliveryCause = Field(description="Why it was last sent.")
-    outcome: AttemptOutcome
-    attempts: int
-    created_at: Timestamp
-    last_attempt_at: Timestamp
-    last_duration_ms: int
-    last_status: int | None = Field(description="HTTP status, null where there was no answer.")
-    last_error: str | None
-    next_attempt_at: Timestamp | None
+    outcome: AttemptOutcome = Field(description="What the last attempt came to.")
+    attempts: int = Field(ge=0, description="Attempts so far.", examples=[1])
+    created_at: Timestamp = Field(description="When it was made; UTC.")
+    last_attempt_at: Timestamp = Field(description="When it was last tried; UTC.")
+    last_duration_ms: int = Field(
+        ge=0, description="Milliseconds that the last attempt took.", examples=[84]
+    )
+    last_status: int | None = Field(
+        description="HTTP status, null where there was no answer.", ge=100, le=599, examples=[200]
+    )
+    last_error: str | None = Field(
+        description="What was wrong last, in a sentence; null: nothing.",
+        examples=["The camera does not answer."],
+    )
+    next_attempt_at: Timestamp | None = Field(
+        description="When it is tried again; UTC. Null: not any more."
+    )
 
 
 class DeliveryList(ResponseModel):
     """Deliveries, the latest tried first."""
 
-    deliveries: list[DeliveryBody]
+    deliveries: list[DeliveryBody] = Field(description="The deliveries.")
 
 
 class RecognitionDeliveryBody(DeliveryBody):
@@ -133,34 +149,37 @@ class RecognitionDeliveryBody(DeliveryBody):
 class RecognitionDeliveryList(ResponseModel):
     """Deliveries of a recognition, the latest tried first."""
 
-    deliveries: list[RecognitionDeliveryBody]
+    deliveries: list[RecognitionDeliveryBody] = Field(description="The deliveries.")
 
 
 class QueuedBody(ResponseModel):
     """A delivery that is about to be sent."""
 
-    id: str = Field(json_schema_extra={"format": "uuid"})
-    event_id: str = Field(json_schema_extra={"format": "uuid"})
-    event: EventName
-    cause: DeliveryCause
+    id: str = Field(json_schema_extra={"format": "uuid"}, description="Id of the delivery.")
+    event_id: str = Field(
+        json_schema_extra={"format": "uuid"},
+        description="Id of the event: the same on every attempt and for every receiver.",
+    )
+    event: EventName = Field(description="The event's name.")
+    cause: DeliveryCause = Field(description="Why it is sent.")
 
 
 class QueuedAnswer(ResponseModel):
     """A delivery that is about to be sent; the list of deliveries tells how it went."""
 
-    delivery: QueuedBody
+    delivery: QueuedBody = Field(description="The delivery.")
 
 
 class QueuedList(ResponseModel):
     """Deliveries that are about to be sent, one for each address."""
 
-    deliveries: list[QueuedBody]
+    deliveries: list[QueuedBody] = Field(description="The deliveries.")
 
 
 class ReplayAnswer(ResponseModel):
     """The number of events that are about to be sent again."""
 
-    queued: int
+    queued: int = Field(ge=0, description="Events that are sent again.", examples=[17])
 
 
 def recognition_delivery_body(delivery: AddressedDelivery) -> RecognitionDeliveryBody:

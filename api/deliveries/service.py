@@ -52,8 +52,8 @@ class Deliveries:
     """The deliveries of all owners; every call names who it acts for.
 
     What is to be sent leaves by the outbox, so that none is lost once a call is answered. All calls
-    raise TransientError if PostgreSQL or ClickHouse is unavailable, and ApiError 404 for what is not
-    the owner's.
+    raise TransientError if PostgreSQL or ClickHouse is unavailable, and ApiError 404 for what is
+    not the owner's.
     """
 
     def __init__(

@@ -42,7 +42,9 @@ class ErasureRequest(RequestModel):
 class ErasureBody(ResponseModel):
     """An erasure: who asked for it, how far it is, what it erased."""
 
-    id: str = Field(description="Id of the erasure.")
+    id: str = Field(
+        description="Id of the erasure.", examples=["0199c2b4-6f0a-7c3e-9a51-2d8c5b7e4f10"]
+    )
     plate: str = Field(
         description="First and last character; the rest is forgotten some ten minutes after it "
         "is done, or once the erasure in hand is over.",

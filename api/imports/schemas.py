@@ -58,7 +58,9 @@ class PlateImportAnswer(ResponseModel):
     `rows` is the sum of `taken`, `duplicates`, `blank`, `headings` and `skippedCount`.
     """
 
-    plates: tuple[str, ...] = Field(description="Plates as written, for an alert's `plates`.")
+    plates: tuple[str, ...] = Field(
+        description="Plates as written, for an alert's `plates`.", examples=[["AB12CDE", "XY*"]]
+    )
     plate_names: dict[str, str] = Field(
         description="Their names, for `plateNames`: from the column of names, or from the one after"
         " the plates.",

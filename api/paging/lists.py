@@ -65,6 +65,7 @@ def next_key_field() -> Any:
         exclude_if=lambda key: key == _NOT_PAGED,
         description="lastKey of the next page; null: none. Only where `limit` or `lastKey` was "
         "sent.",
+        examples=["eyJ0IjoxNzY0MH0"],
     )
 
 

@@ -41,7 +41,9 @@ class PersonUpdate(RequestModel):
     )
 
     role: RoleField = Role.VIEWER
-    enabled: JsonBoolean = True
+    enabled: JsonBoolean = Field(
+        default=True, description="False: cannot log in; open sessions end."
+    )
 
     def change(self) -> PersonChange:
         """Return what is to change."""
@@ -58,7 +60,7 @@ class ProviderIdentity(ResponseModel):
 class PersonBody(ResponseModel):
     """Somebody who logs in to the account."""
 
-    id: UUID
+    id: UUID = Field(description="Id of the person.")
     email: str = Field(description="What they log in with.", examples=["ana@example.com"])
     name: str = Field(description="Empty where they gave none.", examples=["Ana"])
     role: RoleField
@@ -68,20 +70,20 @@ class PersonBody(ResponseModel):
     identity: ProviderIdentity | None = Field(
         description="Who they are at the OpenID Connect provider; null until they log in by it."
     )
-    created_at: Timestamp
-    last_log_in_at: Timestamp | None
+    created_at: Timestamp = Field(description="When it was made; UTC.")
+    last_log_in_at: Timestamp | None = Field(description="UTC; null: never.")
 
 
 class PersonAnswer(ResponseModel):
     """One person."""
 
-    person: PersonBody
+    person: PersonBody = Field(description="The person.")
 
 
 class PersonList(ResponseModel):
     """The account's people, newest first."""
 
-    people: list[PersonBody]
+    people: list[PersonBody] = Field(description="The people of the account.")
 
 
 def person_body(person: Person, caller_id: UUID) -> PersonBody:
@@ -110,34 +112,39 @@ def identity_body(person: Person) -> ProviderIdentity | None:
 class InvitationCreate(RequestModel):
     """Who is invited, and to what."""
 
-    email: Annotated[str, Field(examples=["ana@example.com"]), AfterValidator(check_email_address)]
+    email: Annotated[
+        str, Field(examples=["ana@example.com"]), AfterValidator(check_email_address)
+    ] = Field(description="E-mail address.")
     role: RoleField
 
 
 class InvitationBody(ResponseModel):
     """An invitation that nobody has accepted yet."""
 
-    id: UUID
-    email: str
+    id: UUID = Field(description="Id of the invitation.")
+    email: str = Field(description="E-mail address.", examples=["ana@example.com"])
     role: RoleField
-    invited_by: str = Field(description="Address of the administrator who made it.")
-    created_at: Timestamp
-    expires_at: Timestamp
+    invited_by: str = Field(
+        description="Address of the administrator who made it.", examples=["ana@example.com"]
+    )
+    created_at: Timestamp = Field(description="When it was made; UTC.")
+    expires_at: Timestamp = Field(description="Not valid from then on; UTC. Null: it does not end.")
 
 
 class InvitationList(ResponseModel):
     """The account's open invitations, newest first."""
 
-    invitations: list[InvitationBody]
+    invitations: list[InvitationBody] = Field(description="The open invitations, newest first.")
 
 
 class NewInvitationAnswer(ResponseModel):
     """An invitation just made, and the only sight of what opens it."""
 
-    invitation: InvitationBody
+    invitation: InvitationBody = Field(description="The invitation.")
     token: str = Field(
         description="Token that accepts it; shown this once. The email has another one, which "
-        "proves the address."
+        "proves the address.",
+        examples=["k3J9x0Q2vT7mB4n8"],
     )
     email_sent: bool = Field(
         description="Whether the link went to the invited by e-mail: an SMTP server is in the API's"
@@ -153,15 +160,19 @@ class NewInvitationAnswer(ResponseModel):
 class InvitationToken(RequestModel):
     """The token of a link."""
 
-    token: TokenField
+    token: TokenField = Field(examples=["k3J9x0Q2vT7mB4n8"])
 
 
 class InvitationAcceptance(RequestModel):
     """What the invited send."""
 
-    token: TokenField
-    name: Annotated[NameText, Field(min_length=1, max_length=MAX_NAME_CHARACTERS, examples=["Ana"])]
-    password: NewPassword
+    token: TokenField = Field(examples=["k3J9x0Q2vT7mB4n8"])
+    name: Annotated[
+        NameText, Field(min_length=1, max_length=MAX_NAME_CHARACTERS, examples=["Ana"])
+    ] = Field(description="Its name.")
+    password: NewPassword = Field(
+        description="The password.", examples=["correct horse battery staple"]
+    )
 
     def acceptance(self) -> Acceptance:
         """Return what was sent."""
@@ -171,22 +182,24 @@ class InvitationAcceptance(RequestModel):
 class OpenInvitation(ResponseModel):
     """An invitation as the invited see it."""
 
-    email: str
+    email: str = Field(description="E-mail address.", examples=["ana@example.com"])
     role: RoleField
-    invited_by: str
-    expires_at: Timestamp
+    invited_by: str = Field(
+        description="Address of the administrator who invites.", examples=["ana@example.com"]
+    )
+    expires_at: Timestamp = Field(description="Not valid from then on; UTC. Null: it does not end.")
 
 
 class OpenInvitationAnswer(ResponseModel):
     """The invitation of a link."""
 
-    invitation: OpenInvitation
+    invitation: OpenInvitation = Field(description="The invitation.")
 
 
 class AcceptedAnswer(ResponseModel):
     """The invited is a person now, and logs in with this address."""
 
-    email: str
+    email: str = Field(description="The address to log in with.", examples=["ana@example.com"])
 
 
 def invitation_body(row: Invitation) -> InvitationBody:

@@ -45,14 +45,16 @@ class WrittenCorrection(RequestModel):
         examples=["AB12CDE"],
     )
     region: Annotated[NameText, Field(max_length=_MAX_REGION_CHARACTERS)] | None = Field(
-        default=None, description="Country or region of the plate, if it is to be told."
+        default=None,
+        description="Country or region of the plate, if it is to be told.",
+        examples=["PT"],
     )
 
 
 class CorrectionAnswer(ResponseModel):
     """A correction as it was written."""
 
-    correction: CorrectionBody
+    correction: CorrectionBody = Field(description="The correction as it is kept.")
 
 
 class CorrectionQuery(BaseModel):
@@ -83,12 +85,18 @@ class CorrectedBody(ResponseModel):
     camera_id: str = Field(json_schema_extra={"format": "uuid"}, description="Id of the camera.")
     timestamp: Timestamp = Field(description="When the frame was captured; UTC.")
     reading: str = Field(description="What was read.", examples=["A812CDE"])
-    correction: CorrectionBody
+    correction: CorrectionBody = Field(description="The correction.")
     photo_url: str | None = Field(
-        default=None, exclude_if=is_absent, description="Link to the full frame, for an hour."
+        default=None,
+        exclude_if=is_absent,
+        description="Link to the full frame, for an hour.",
+        examples=["owner/2026/11/21/photo.jpg"],
     )
     crop_url: str | None = Field(
-        default=None, exclude_if=is_absent, description="Link to the plate cut out of it, likewise."
+        default=None,
+        exclude_if=is_absent,
+        description="Link to the plate cut out of it, likewise.",
+        examples=["owner/2026/11/21/crop.jpg"],
     )
 
 
@@ -96,7 +104,9 @@ class CorrectionList(ResponseModel):
     """A page, the newest recognitions first."""
 
     corrections: list[CorrectedBody] = Field(description="At most `limit`.")
-    next_key: str | None = Field(description="lastKey of the next page; null: there is none.")
+    next_key: str | None = Field(
+        description="lastKey of the next page; null: there is none.", examples=["eyJ0IjoxNzY0MH0"]
+    )
 
 
 def corrected_body(

@@ -141,10 +141,10 @@ def searched_plate(plate: str | None, match: MatchMode) -> str | None:
 class PlateCoordinates(ResponseModel):
     """A box in pixels of the full frame; ``x``, ``y`` is the top left."""
 
-    x: float = Field(description="Left edge, in pixels.", examples=[812.0])
-    y: float = Field(description="Upper edge, in pixels.", examples=[604.0])
-    width: float = Field(description="Width, in pixels.", examples=[96.0])
-    height: float = Field(description="Height, in pixels.", examples=[24.0])
+    x: float = Field(description="Left edge, in pixels.", examples=[812.0], ge=0)
+    y: float = Field(description="Upper edge, in pixels.", examples=[604.0], ge=0)
+    width: float = Field(description="Width, in pixels.", examples=[96.0], ge=0)
+    height: float = Field(description="Height, in pixels.", examples=[24.0], ge=0)
 
 
 class PlateRegion(ResponseModel):
@@ -174,7 +174,10 @@ class CorrectionBody(ResponseModel):
         examples=["AB12CDE"],
     )
     region: str | None = Field(
-        default=None, exclude_if=is_absent, description="Its country or region, if it was told."
+        default=None,
+        exclude_if=is_absent,
+        description="Its country or region, if it was told.",
+        examples=["PT"],
     )
     corrected_by: str = Field(
         description="E-mail address of the account, or the name that the key had.",
@@ -221,9 +224,13 @@ class RecognitionBody(ResponseModel):
         exclude_if=is_absent,
         description="The full frame: a storage key in lists and events, a link for an hour from"
         " GET by id. Left out where there is none.",
+        examples=["owner/2026/11/21/photo.jpg"],
     )
     crop_url: str | None = Field(
-        default=None, exclude_if=is_absent, description="The plate cut out of it, likewise."
+        default=None,
+        exclude_if=is_absent,
+        description="The plate cut out of it, likewise.",
+        examples=["owner/2026/11/21/crop.jpg"],
     )
     plate_coordinates: PlateCoordinates | None = Field(
         default=None, exclude_if=is_absent, description="Where the plate is in the frame."
@@ -265,6 +272,7 @@ class RecognitionBody(ResponseModel):
         exclude_if=is_absent,
         description="Frames of the pass whose plate was read.",
         examples=[9],
+        ge=0,
     )
     source: RecognitionSource | None = Field(
         default=None,
@@ -288,13 +296,15 @@ class RecognitionList(ResponseModel):
     """A page, newest first. ``nextKey`` is null on the last one."""
 
     recognitions: list[RecognitionBody] = Field(description="At most `limit`, newest first.")
-    next_key: str | None = Field(description="lastKey of the next page; null: there is none.")
+    next_key: str | None = Field(
+        description="lastKey of the next page; null: there is none.", examples=["eyJ0IjoxNzY0MH0"]
+    )
 
 
 class RecognitionAnswer(ResponseModel):
     """One recognition, with links to its images that are valid for an hour."""
 
-    recognition: RecognitionBody
+    recognition: RecognitionBody = Field(description="The recognition.")
 
 
 class _CorrectedPayload(RecognitionPayload, frozen=True, kw_only=True):

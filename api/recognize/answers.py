@@ -32,29 +32,53 @@ _DECIMALS = 10
 class PlateResult(ResponseModel):
     """One plate of the image. Coordinates are pixels of the picture as a person sees it."""
 
-    plate: str
-    conf: float = Field(ge=0, le=100)
-    char_confs: str = Field(examples=["0.9911;0.9856;0.9902;0.9737;0.9967;0.9644"])
-    coordinate_left: int
-    coordinate_top: int
-    coordinate_right: int
-    coordinate_bottom: int
-    plate_type: str = Field(examples=["car", "two-row"])
+    plate: str = Field(description="Upper case, without separators.", examples=["AB12CDE"])
+    conf: float = Field(
+        ge=0, le=100, description="The chance that the text is right, in per cent.", examples=[97.3]
+    )
+    char_confs: str = Field(
+        examples=["0.9911;0.9856;0.9902;0.9737;0.9967;0.9644"],
+        description="Each character's sureness, 0 to 1, with `;` between.",
+    )
+    coordinate_left: int = Field(
+        ge=0, description="Left edge of the plate, in pixels from the left.", examples=[412]
+    )
+    coordinate_top: int = Field(
+        ge=0, description="Upper edge of the plate, in pixels from the top.", examples=[652]
+    )
+    coordinate_right: int = Field(
+        ge=0, description="Right edge of the plate, in pixels from the left.", examples=[540]
+    )
+    coordinate_bottom: int = Field(
+        ge=0, description="Lower edge of the plate, in pixels from the top.", examples=[688]
+    )
+    plate_type: str = Field(
+        examples=["car", "two-row"],
+        description="Shape of the plate: `car`, `two-row` or `motorcycle`.",
+    )
 
 
 class DemoAnswer(ResponseModel):
     """The plates found in an image."""
 
-    plates: list[PlateResult]
-    processing_time_ms: float
-    image_width: int
-    image_height: int
+    plates: list[PlateResult] = Field(description="The plates.")
+    processing_time_ms: float = Field(
+        ge=0, description="Milliseconds that the call took.", examples=[48.2]
+    )
+    image_width: int = Field(
+        ge=0, description="Width of the picture in pixels, as a person sees it.", examples=[1920]
+    )
+    image_height: int = Field(
+        ge=0, description="Height of the picture in pixels, as a person sees it.", examples=[1080]
+    )
 
 
 class RecognizeAnswer(DemoAnswer):
     """The plates found in an image, and the credits that are left."""
 
-    credits_remaining: int
+    credits_remaining: int = Field(
+        ge=0, description="Credits that are left after this call.", examples=[9999]
+    )
 
 
 def demo_answer(readings: ImageReadings, started: float) -> DemoAnswer:

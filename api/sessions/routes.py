@@ -46,8 +46,10 @@ class LogIn(RequestModel):
 
     email: Annotated[
         CleanText, Field(min_length=1, max_length=MAX_EMAIL_CHARACTERS, examples=["me@example.com"])
-    ]
-    password: Annotated[str, Field(min_length=1, max_length=MAX_PASSWORD_CHARACTERS)]
+    ] = Field(description="E-mail address.")
+    password: Annotated[str, Field(min_length=1, max_length=MAX_PASSWORD_CHARACTERS)] = Field(
+        description="The password.", examples=["correct horse battery staple"]
+    )
 
 
 class CredentialKind(StrEnum):
@@ -97,7 +99,7 @@ class SessionBody(ResponseModel):
 class SessionAnswer(ResponseModel):
     """The caller of this session or key; a session's token is in the cookie alone."""
 
-    session: SessionBody
+    session: SessionBody = Field(description="The session.")
 
 
 def session_answer(credential: Credential) -> SessionAnswer:
@@ -127,10 +129,16 @@ class AccountUpdate(RequestModel):
         default="", description="IANA time zone of reports, and of alerts without one of their own."
     )
     current_password: Annotated[str, Field(min_length=1, max_length=MAX_PASSWORD_CHARACTERS)] = (
-        Field(default="", description="Needed with `newPassword`.")
+        Field(
+            default="",
+            description="Needed with `newPassword`.",
+            examples=["the password until now"],
+        )
     )
     new_password: NewPassword = Field(
-        default="", description="All other sessions end with it; keys stay."
+        default="",
+        description="All other sessions end with it; keys stay.",
+        examples=["a better password than that"],
     )
 
     @model_validator(mode="after")
@@ -158,7 +166,7 @@ class OpenSession(ResponseModel):
 class SessionList(ResponseModel):
     """The person's sessions, newest first."""
 
-    sessions: list[OpenSession]
+    sessions: list[OpenSession] = Field(description="The account's sessions.")
 
 
 class LogInWaysAnswer(ResponseModel):

@@ -102,11 +102,13 @@ class WebhookCreate(RequestModel):
 
     shown_only = _SHOWN_ONLY
 
-    name: Name
+    name: Name = Field(description="Its name.")
     url: OutboundAddress
-    events: Events
-    secret: NewSecret | None = None
-    enabled: JsonBoolean = True
+    events: Events = Field(description="The events to send.")
+    secret: NewSecret | None = Field(
+        default=None, description="Key of the signatures; null: the service makes one."
+    )
+    enabled: JsonBoolean = Field(default=True, description="False: switched off.")
     headers: NewHeaders = Field(default_factory=dict)
 
 
@@ -118,49 +120,68 @@ class WebhookUpdate(RequestModel):
 
     shown_only = _SHOWN_ONLY
 
-    name: Name = ""
+    name: Name = Field(default="", description="Its name.")
     url: OutboundAddress = ""
-    events: Events = Field(default_factory=list)
+    events: Events = Field(default_factory=list, description="The events to send.")
     secret: Secret = ""
-    enabled: JsonBoolean = True
+    enabled: JsonBoolean = Field(default=True, description="False: switched off.")
     headers: Headers = Field(default_factory=dict)
 
 
 class WebhookBody(ResponseModel):
     """A webhook as reads show it."""
 
-    id: str = Field(json_schema_extra={"format": "uuid"})
-    name: str
-    url: str
-    secret: str = Field(description=f"{MASK} where the key may not read webhooks.")
-    enabled: bool
-    events: list[EventName]
-    headers: dict[str, str] = Field(
-        description=f"Each value is {MASK} where the key may not read webhooks."
+    id: str = Field(json_schema_extra={"format": "uuid"}, description="Id of the webhook.")
+    name: str = Field(description="Its name.", examples=["Gate north"])
+    url: str = Field(
+        description="Where events are sent; scheme and host alone without webhooks:read.",
+        examples=["https://receiver.example.com/plates"],
     )
-    failure_count: int = Field(description="Deliveries given up since the last success.")
-    failed_attempts: int = Field(description="Failed tries since the last success.")
-    last_delivery_at: Timestamp | None
-    last_delivery_status: int | None
+    secret: str = Field(
+        description=f"{MASK} where the key may not read webhooks.",
+        examples=["whsec_3X1yq0h3PBl1c2r7m4iT8Q0wq6b8v1u7nZ3m9k2s5dE="],
+    )
+    enabled: bool = Field(description="False: switched off.")
+    events: list[EventName] = Field(description="The events that it gets.")
+    headers: dict[str, str] = Field(
+        description=f"Each value is {MASK} where the key may not read webhooks.",
+        examples=[{"X-Tenant": "north"}],
+    )
+    failure_count: int = Field(
+        description="Deliveries given up since the last success.", ge=0, examples=[0]
+    )
+    failed_attempts: int = Field(
+        description="Failed tries since the last success.", ge=0, examples=[0]
+    )
+    last_delivery_at: Timestamp | None = Field(
+        description="When something was last sent; UTC. Null: never."
+    )
+    last_delivery_status: int | None = Field(
+        ge=100,
+        le=599,
+        description="HTTP status of the last attempt; null: no answer, or none yet.",
+        examples=[200],
+    )
     disabled_reason: str | None = Field(
-        description="Why the service switched the webhook off; null where it did not."
+        description="Why the service switched the webhook off; null where it did not.",
+        examples=["20 deliveries in a row failed."],
     )
     previous_secret_until: Timestamp | None = Field(
         description="Until then the secret before the last rotation signs as well."
     )
-    created_at: Timestamp
+    created_at: Timestamp = Field(description="When it was made; UTC.")
 
 
 class WebhookAnswer(ResponseModel):
     """One webhook."""
 
-    webhook: WebhookBody
+    webhook: WebhookBody = Field(description="The webhook.")
 
 
 class WebhookList(ResponseModel):
     """The caller's webhooks, newest first."""
 
-    webhooks: list[WebhookBody]
+    webhooks: list[WebhookBody] = Field(description="The webhooks, newest first.")
     next_key: str | None = next_key_field()
 
 

@@ -24,11 +24,9 @@ def _paths_for_keys() -> set[str]:
 
 
 def _names_in_queries() -> set[str]:
-    description = describe(create_app())
-    shared = description["components"]["parameters"]
     parameters = [
-        shared.get(parameter.get("$ref", "").rpartition("/")[2], parameter)
-        for operations in description["paths"].values()
+        parameter
+        for operations in describe(create_app())["paths"].values()
         for operation in operations.values()
         for parameter in operation.get("parameters", ())
     ]
