@@ -16,6 +16,8 @@ from api.alerts.repository import AlertRepository
 from api.alerts.service import Alerts, TriggerHistory
 from api.analytics.service import Analytics
 from api.api_keys.service import ApiKeys
+from api.audit.notes import AuditNotes
+from api.audit.plates import PlateHashes
 from api.audit.service import AuditLog
 from api.cameras.funnel import CameraFunnels, QuietCameras
 from api.cameras.probe import CameraProbe
@@ -64,9 +66,14 @@ from api.sessions.attempts import LoginAttempts, attempt_rules
 from api.sessions.service import Sessions
 from api.sessions.ways import log_in_ways
 from api.settings import ApiSettings
-from api.trail.notes import AuditNotes
-from api.trail.plates import PlateHashes
+<<<<<<< HEAD
+from api.audit.notes import AuditNotes
+from api.audit.plates import PlateHashes
 from api.validation.fields import operator_rules
+=======
+from api.validation.fields import ValidationRules, operator_rules
+from api.webhooks.disabled_email import DisabledWebhookEmail
+>>>>>>> d50d2062 (audit: keep all of the audit log in api/audit)
 from api.webhooks.repository import WebhookRepository
 from api.webhooks.service import DisabledWebhookEmail, Webhooks, WebhookStatusCache
 from common.kafka.compacted import CompactedTopicReader

@@ -11,12 +11,12 @@ from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
 from api.accounts.repository import lock_owner, require_owner
+from api.audit.plates import PlateHashes
 from api.db.records import alert_config
 from api.db.tables import Alert, Camera, Owner
 from api.limits.owner_limits import OwnerLimit, OwnerLimits
 from api.outbox.outbox import enqueue, enqueue_owner
 from api.security.credentials import new_signing_secret
-from api.trail.plates import PlateHashes
 from common.alerting.rule import rule_cost
 from common.records.alerts import AlertConfig, AlertSchedule, Notification, PlateMatchMode
 from common.records.ids import NIL_UUID

@@ -28,13 +28,13 @@ from api.alerts.schemas import (
     alert_list,
 )
 from api.alerts.service import Alerts
+from api.audit.acts import Action
 from api.deps import Caller, ResourceId, service
 from api.errors import ErrorCode
 from api.middleware.guard import GuardedRoute
 from api.openapi import BODY_ERRORS, error_responses
 from api.paging.lists import CursorsDep, ListFilter, ListQuery, page_of
 from api.recognitions.service import Recognitions
-from api.security.actions import Action
 from api.security.credentials import new_signing_secret
 from api.security.permissions import BodyKind, Principal, Scope, requires
 from api.signing_secrets import RotateSecret

@@ -6,10 +6,16 @@ from fastapi import APIRouter, Depends
 
 from api.analytics.schemas import AnalyticsBody
 from api.analytics.service import Analytics
+from api.audit.acts import Action
 from api.deps import Caller, service
 from api.middleware.guard import GuardedRoute
 from api.openapi import error_responses
-from api.security.actions import Action
+<<<<<<< HEAD
+from api.audit.acts import Action
+=======
+from api.recognitions.schemas import RecognitionBody, recognition_body
+from api.schemas import ResponseModel
+>>>>>>> d50d2062 (audit: keep all of the audit log in api/audit)
 from api.security.permissions import Scope, requires
 
 router = APIRouter(route_class=GuardedRoute, tags=["Analytics"])

@@ -1,16 +1,27 @@
-"""The audit log as it is read from PostgreSQL."""
+"""The audit log in PostgreSQL: read, written, and deleted in two ways.
 
-from collections.abc import Sequence
+Triggers write the entries of changed rows. They also reject every other change of the log, by this
+process too.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Select, func, or_, select, tuple_
-from sqlalchemy.dialects.postgresql import array
+from sqlalchemy import ColumnElement, Select, delete, func, or_, select, tuple_
+from sqlalchemy.dialects.postgresql import array, insert
 from sqlalchemy.orm import Session
 
-from api.db.audit_tables import AuditEntry
-from api.trail.plates import HASHES
+from api.audit.acts import Act
+from api.audit.plates import HASHES
+from api.audit.tables import AuditEntry
+from api.db.tables import Owner
+
+_WAY = "platestream.audit_way"
+_BATCH = 5_000
 
 
 @dataclass(frozen=True)
@@ -71,3 +82,58 @@ def _is_actor(text: str) -> ColumnElement[bool]:
         return AuditEntry.actor_id == UUID(text)
     except ValueError:
         return func.lower(AuditEntry.actor_name) == text.lower()
+
+
+def write_acts(session: Session, acts: Collection[Act]) -> None:
+    """Write entries of acts of accounts that are there, each once however often it is tried."""
+    owners = {act.owner_id for act in acts}
+    there = set(
+        session.scalars(
+            select(Owner.id).where(Owner.id.in_(owners)).with_for_update(read=True, key_share=True)
+        )
+    )
+    rows = [_row(act) for act in acts if act.owner_id in there]
+    if rows:
+        session.execute(insert(AuditEntry).on_conflict_do_nothing(), rows)
+
+
+def drop_entries(session: Session, before: datetime) -> int:
+    """Delete some thousands of the entries from before a moment; return how many."""
+    old = select(AuditEntry.id).where(AuditEntry.at < before).order_by(AuditEntry.at).limit(_BATCH)
+    with _way(session, "retention"):
+        gone = delete(AuditEntry).where(AuditEntry.id.in_(old)).returning(AuditEntry.id)
+        return len(session.scalars(gone).all())
+
+
+def forget_account(session: Session, owner_id: UUID) -> None:
+    """Delete all entries of an account that is removed."""
+    with _way(session, "account"):
+        session.execute(delete(AuditEntry).where(AuditEntry.owner_id == owner_id))
+
+
+@contextmanager
+def _way(session: Session, name: str) -> Iterator[None]:
+    """Let the trigger pass what goes this way, within the block."""
+    session.execute(select(func.set_config(_WAY, name, True)))
+    yield
+    session.execute(select(func.set_config(_WAY, "", True)))
+
+
+def _row(act: Act) -> dict[str, Any]:
+    actor, subject = act.actor, act.subject
+    return {
+        "id": act.id,
+        "owner_id": act.owner_id,
+        "at": act.at,
+        "action": act.action.value,
+        "actor_kind": actor.kind.value,
+        "actor_id": actor.id,
+        "actor_name": actor.name,
+        "actor_prefix": actor.prefix,
+        "subject_kind": None if subject is None else subject.kind,
+        "subject_id": None if subject is None else subject.id,
+        "subject_name": None if subject is None else subject.name,
+        "parameters": dict(act.parameters),
+        "address": actor.address,
+        "request_id": actor.request_id,
+    }

@@ -4,13 +4,13 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query
 
+from api.audit.acts import Action
 from api.audit.schemas import AuditEntryList, AuditQuery, entry_body
 from api.audit.service import AuditLog
 from api.deps import Caller, service
 from api.errors import ErrorCode
 from api.middleware.guard import GuardedRoute
 from api.openapi import error_responses
-from api.security.actions import Action
 from api.security.permissions import Scope, requires
 
 router = APIRouter(route_class=GuardedRoute, tags=["Audit"])

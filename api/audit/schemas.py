@@ -7,9 +7,9 @@ from uuid import UUID
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
+from api.audit.actors import ActorKind
 from api.audit.repository import AuditFilter
-from api.db.actors import ActorKind
-from api.db.audit_tables import AuditEntry
+from api.audit.tables import AuditEntry
 from api.recognitions.schemas import DEFAULT_LIMIT, Limit
 from api.schemas import CleanText, ResponseModel, Timestamp, is_absent
 from api.validation.fields import QueryInstant, field_check, from_unix_ms_if_any, uuid_text

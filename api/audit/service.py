@@ -7,13 +7,12 @@ from typing import Final
 from uuid import UUID
 
 from analytics_sql.recognitions import RecognitionCursor
-from api.audit.repository import AuditFilter, list_entries
-from api.db.audit_tables import AuditEntry
+from api.audit.plates import PlateHashes
+from api.audit.repository import AuditFilter, drop_entries, list_entries
+from api.audit.tables import AuditEntry
 from api.db.database import Database
 from api.errors import ApiError, ErrorCode, FieldFault
 from api.paging.cursor import CursorSealer
-from api.trail.entries import drop_entries
-from api.trail.plates import PlateHashes
 from api.validation.fields import from_unix_ms
 
 _EVERY_MS: Final = 3_600_000

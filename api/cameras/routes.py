@@ -4,6 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query
 
+from api.audit.acts import Action
 from api.cameras.funnel import CameraFunnels
 from api.cameras.probe import CameraProbe
 from api.cameras.schemas import (
@@ -26,7 +27,6 @@ from api.errors import ErrorCode
 from api.middleware.guard import GuardedRoute
 from api.openapi import BODY_ERRORS, error_responses
 from api.paging.lists import CursorsDep, ListFilter, ListQuery, page_of
-from api.security.actions import Action
 from api.security.permissions import BodyKind, Scope, requires
 
 router = APIRouter(route_class=GuardedRoute, tags=["Cameras"])

@@ -18,15 +18,15 @@ from analytics_sql.recognitions import RecognitionCursor, RecognitionFilter, Rec
 from api.accounts.repository import lock_owner
 from api.adapters.clickhouse import ClickHouseStore
 from api.alerts.repository import AlertRepository
+from api.audit.acts import Act, Action, ActSubject, act_in_hand
+from api.audit.repository import write_acts
 from api.db.database import Database
 from api.deliveries.samples import SampleMaker
 from api.deliveries.schemas import DeliveryQuery
 from api.errors import ApiError, ErrorCode, found, invalid_field
 from api.limits.owner_limits import OwnerLimit, OwnerLimits
 from api.outbox.outbox import enqueue_all, enqueue_replay, waiting_replays
-from api.security.actions import Action
 from api.security.permissions import Principal, Scope
-from api.trail.entries import Act, ActSubject, act_in_hand, write_acts
 from api.validation.fields import from_unix_ms
 from api.webhooks.repository import WebhookRepository, WebhookRow
 from common.records.codec import decode

@@ -29,15 +29,20 @@ from analytics_sql.erasure import (
 from api.accounts.repository import close_owner, delete_owner
 from api.adapters.image_store import ImageStore, RemovalRefusedError
 from api.alerts.repository import delete_alerts_of
+from api.audit.repository import forget_account
 from api.cameras.repository import delete_cameras_of
 from api.credits.repository import count_entries
 from api.db.tables import Alert
 from api.erasure.images import ErasedImageRemoval, RemovedImages
 from api.errors import DependencyUnavailableError
 from api.outbox.outbox import forget_owner
+<<<<<<< HEAD
 from api.outbox.removal import erase_plate_rows, forget_owner_rows
 from api.recognitions.repository import Misreading, erase_corrections
-from api.trail.entries import forget_account
+from api.audit.repository import forget_account
+=======
+from api.outbox.removal import forget_owner_rows
+>>>>>>> d50d2062 (audit: keep all of the audit log in api/audit)
 from api.webhooks.repository import delete_webhooks_of
 from common.plates.normalise import normalise_plate
 from common.records.object_keys import RECOGNITION_FOLDER, SNAPSHOT_FOLDER

@@ -10,7 +10,12 @@ from pydantic import BeforeValidator, ConfigDict, Field, ValidationInfo, field_v
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+<<<<<<< HEAD
 from analytics_sql.exports import ExportFormat, FileForm, Separator
+=======
+from analytics_sql.exports import ExportFormat, FileForm
+from api.audit.acts import Action
+>>>>>>> d50d2062 (audit: keep all of the audit log in api/audit)
 from api.deps import Caller, service
 from api.errors import ErrorCode
 from api.exports.service import Exports
@@ -18,7 +23,6 @@ from api.middleware.guard import GuardedRoute
 from api.openapi import error_responses
 from api.recognitions.schemas import RecognitionQuery
 from api.security import permissions
-from api.security.actions import Action
 from api.security.permissions import requires
 from api.validation.fields import whole_number
 

@@ -16,7 +16,9 @@ from pydantic import BaseModel
 from starlette.routing import BaseRoute, Match
 from starlette.types import Scope
 
-from api.db.actors import Actor, ActorKind, acting
+from api.audit.actors import Actor, ActorKind, acting
+from api.audit.acts import Act, ActSubject
+from api.audit.notes import AuditNotes, told_parameters
 from api.deps import service_of
 from api.errors import ApiError, BodyRefusedError, ErrorCode, FieldFault
 from api.limits.body_budget import BodyBudget, BodyShare
@@ -48,8 +50,6 @@ from api.security.permissions import (
     declared_access,
     permissions_in,
 )
-from api.trail.entries import Act, ActSubject
-from api.trail.notes import AuditNotes, told_parameters
 from api.validation.fields import ValidationRules, validating_by
 from common.errors import MisconfiguredError
 

@@ -15,7 +15,9 @@ from api.accounts.repository import (
     find_proven,
     lock_owner,
 )
-from api.db.actors import announce_person
+from api.audit.actors import announce_person
+from api.audit.acts import Action, ActSubject, act_in_hand
+from api.audit.notes import AuditNotes
 from api.db.people_tables import Person
 from api.errors import ApiError, Dependency, DependencyUnavailableError, ErrorCode
 from api.limits.fair_turns import FairTurns, TurnLimits, TurnRefusedError, current_caller
@@ -26,14 +28,11 @@ from api.oidc.repository import bind, find_bound
 from api.people.invitations import accept_invitation, require_invitation
 from api.people.repository import add_person, count_people, find_in_account, find_invitation
 from api.people.schemas import MAX_NAME_CHARACTERS
-from api.security.actions import Action
 from api.security.credentials import token_hash
 from api.security.permissions import Role
 from api.sessions.credential import NewSession
 from api.sessions.service import Sessions
 from api.settings import ApiSettings
-from api.trail.entries import ActSubject, act_in_hand
-from api.trail.notes import AuditNotes
 from common.secrets import SecretBox
 
 log = structlog.get_logger()

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Header, Query, Response
 from pydantic import BeforeValidator, Field
 
+from api.audit.acts import Action
 from api.cameras.service import Cameras
 from api.deps import Caller, ResourceId, service
 from api.errors import ErrorCode
@@ -23,7 +24,11 @@ from api.pictures.service import (
     PictureRequest,
     Pictures,
 )
-from api.security.actions import Action
+<<<<<<< HEAD
+from api.audit.acts import Action
+=======
+from api.pictures.service import JPEG, MAX_AGE, Part, Pictures
+>>>>>>> d50d2062 (audit: keep all of the audit log in api/audit)
 from api.security.permissions import Scope, requires
 from api.validation.fields import whole_number
 

@@ -8,7 +8,12 @@ from uuid import UUID
 
 from sqlalchemy.orm import Session
 
+<<<<<<< HEAD
 from analytics_sql.recognitions import RecognitionCursor
+=======
+from analytics_sql.recognitions import RecognitionCursor, RecognitionFilter
+from api.audit.plates import PlateHashes
+>>>>>>> d50d2062 (audit: keep all of the audit log in api/audit)
 from api.db.database import Database
 from api.errors import ApiError, ErrorCode
 from api.paging.cursor import CursorSealer
@@ -22,7 +27,6 @@ from api.recognitions.repository import (
 )
 from api.recognitions.service import Recognitions
 from api.security.permissions import Principal
-from api.trail.plates import PlateHashes
 
 _EVERY_MS: Final = 3_600_000
 _RECOGNITIONS_LEFT: Final = timedelta(days=31)

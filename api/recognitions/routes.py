@@ -4,6 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Response
 
+from api.audit.acts import Action
 from api.deps import Caller, ResourceId, service
 from api.errors import ErrorCode
 from api.middleware.guard import GuardedRoute
@@ -17,7 +18,6 @@ from api.recognitions.schemas import (
     recognition_body,
 )
 from api.recognitions.service import Recognitions
-from api.security.actions import Action
 from api.security.permissions import Scope, requires
 
 router = APIRouter(route_class=GuardedRoute, tags=["Recognitions"])

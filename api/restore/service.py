@@ -26,6 +26,8 @@ from analytics_sql.erasure import (
 )
 from analytics_sql.migrate import check_schema
 from api.accounts.repository import list_owners
+from api.audit.acts import Action, act_in_hand
+from api.audit.repository import write_acts
 from api.db.engine import check_nobody_works, in_transaction, open_engine
 from api.db.migrate import current_revision, head_revision
 from api.db.people_tables import Invitation, LoginSession, Person
@@ -48,11 +50,16 @@ from api.erasure.service import (
     open_rows,
 )
 from api.outbox.outbox import republish_all
+<<<<<<< HEAD
 from api.recognitions.repository import erase_corrections, list_misread
-from api.security.actions import Action
-from api.trail.entries import act_in_hand, write_acts
+from api.audit.acts import Action
+from api.audit.acts import act_in_hand
+from api.audit.repository import write_acts
 from common.errors import InvalidInputError, MisconfiguredError
 from common.plates.normalise import normalise_plate
+=======
+from common.errors import MisconfiguredError
+>>>>>>> d50d2062 (audit: keep all of the audit log in api/audit)
 from common.secrets import SecretBox
 from common.settings import ClickHouseSettings, EncryptionSettings
 

@@ -11,8 +11,8 @@ from starlette.applications import Starlette
 from starlette.routing import compile_path
 from starlette.types import Scope as AsgiScope
 
+from api.audit.acts import Action
 from api.errors import ApiError, ErrorCode
-from api.security.actions import Action
 from common.errors import MisconfiguredError
 
 

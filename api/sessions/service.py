@@ -17,7 +17,9 @@ from api.accounts.repository import (
     lock_owner,
     log_in_record,
 )
-from api.db.actors import announce_person
+from api.audit.actors import announce_person
+from api.audit.acts import Action, ActSubject, act_in_hand
+from api.audit.notes import AuditNotes
 from api.db.database import Database
 from api.db.people_tables import Person
 from api.errors import ApiError, ErrorCode
@@ -25,7 +27,6 @@ from api.limits.fair_threads import FairThreads
 from api.limits.fair_turns import TurnLimits, current_caller
 from api.limits.owner_limits import OwnerLimit, OwnerLimits
 from api.security import credentials, repository
-from api.security.actions import Action
 from api.security.authentication import Authenticator
 from api.security.credentials import matching_hashes
 from api.security.devices import Device, Devices
@@ -34,8 +35,6 @@ from api.security.repository import KeyRecord, SessionRecord
 from api.sessions.attempts import LoginAttempts, Origin
 from api.sessions.credential import Credential, NewSession
 from api.sessions.ways import LogInWays
-from api.trail.entries import ActSubject, act_in_hand
-from api.trail.notes import AuditNotes
 
 _REFUSED = "The e-mail address or the password is not right."
 _TOO_BUSY = "Too many people log in at once; wait, then try again."

@@ -2,7 +2,7 @@
 
 from alembic import context
 
-from api.db.audit_tables import AuditEntry
+from api.audit.tables import AuditEntry
 from api.db.people_tables import Person
 
 # Modules of tables beside the first one count once they are imported.

@@ -16,13 +16,13 @@ from sqlalchemy.orm import Session
 
 from analytics_sql.recognitions import RecognitionRow, recognition_row
 from api.app import create_app
-from api.db.actors import Actor, ActorKind
+from api.audit.actors import Actor, ActorKind
+from api.audit.acts import Act, Action, ActSubject
+from api.audit.notes import AuditNotes
+from api.audit.plates import PlateHashes
+from api.audit.repository import drop_entries, write_acts
 from api.db.database import Database
-from api.security.actions import Action
 from api.security.permissions import Access, Role, Scope
-from api.trail.entries import Act, ActSubject, drop_entries, write_acts
-from api.trail.notes import AuditNotes
-from api.trail.plates import PlateHashes
 from common.plates.normalise import mask_plate
 from common.records.codec import encode
 from common.records.deliveries import recognition_delivery

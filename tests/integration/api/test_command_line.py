@@ -17,9 +17,9 @@ from typer.testing import CliRunner
 from analytics_sql.migrate import migrate
 from api.accounts import repository as accounts
 from api.accounts.service import owner_by_email
+from api.audit.tables import AuditEntry
 from api.cameras.repository import confirm_camera, insert_camera
 from api.cli.app import app
-from api.db.audit_tables import AuditEntry
 from api.db.database import Database
 from api.db.engine import open_engine
 from api.db.tables import ConfigOutbox

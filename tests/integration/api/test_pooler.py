@@ -15,7 +15,7 @@ from pydantic import SecretStr
 from sqlalchemy import Engine, select, text
 from sqlalchemy.orm import Session
 
-from api.db.audit_tables import AuditEntry
+from api.audit.tables import AuditEntry
 from api.db.engine import in_transaction, open_engine, plain_database_url
 from api.db.migrate import migrate
 from api.db.tables import Owner

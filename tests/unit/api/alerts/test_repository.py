@@ -11,9 +11,9 @@ from cryptography.fernet import Fernet
 from api.alerts.repository import AlertRepository, new_alert
 from api.alerts.schemas import AlertUpdate, alert_body
 from api.alerts.service import all_fields, sent_fields
+from api.audit.plates import PlateHashes
 from api.db.records import alert_config
 from api.db.tables import Alert, Owner
-from api.trail.plates import PlateHashes
 from common.records.alerts import AlertConfig, AlertSchedule, EmailNotification, Weekday
 from common.secrets import SecretBox
 from tests.records import OWNER

@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from api.trail.plates import PlateHashes
+from api.audit.plates import PlateHashes
 
 FIRST, SECOND = UUID(int=1), UUID(int=2)
 

@@ -8,14 +8,13 @@ from uuid import UUID
 import pytest
 from sqlalchemy.orm import Session
 
-from api.db.actors import Actor, ActorKind
+from api.audit import notes as notes_module
+from api.audit.actors import Actor, ActorKind
+from api.audit.acts import Act, Action
+from api.audit.notes import AGAIN_SECONDS, AuditNotes, told_parameters
+from api.audit.plates import PlateHashes
 from api.db.database import Database
 from api.errors import Dependency, DependencyUnavailableError
-from api.security.actions import Action
-from api.trail import notes as notes_module
-from api.trail.entries import Act
-from api.trail.notes import AGAIN_SECONDS, AuditNotes, told_parameters
-from api.trail.plates import PlateHashes
 
 OWNER = UUID(int=1)
 

@@ -15,12 +15,12 @@ from cachetools import LRUCache
 from prometheus_client.core import CounterMetricFamily
 from prometheus_client.registry import Collector
 
-from api.db.actors import SERVICE
+from api.audit.actors import SERVICE
+from api.audit.acts import Act, Action
+from api.audit.plates import PlateHashes
+from api.audit.repository import write_acts
 from api.db.database import Database
-from api.security.actions import Action
 from api.security.client_address import counted_by
-from api.trail.entries import Act, write_acts
-from api.trail.plates import PlateHashes
 from common.errors import TransientError
 
 log = structlog.get_logger()
