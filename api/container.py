@@ -66,14 +66,7 @@ from api.sessions.attempts import LoginAttempts, attempt_rules
 from api.sessions.service import Sessions
 from api.sessions.ways import log_in_ways
 from api.settings import ApiSettings
-<<<<<<< HEAD
-from api.audit.notes import AuditNotes
-from api.audit.plates import PlateHashes
 from api.validation.fields import operator_rules
-=======
-from api.validation.fields import ValidationRules, operator_rules
-from api.webhooks.disabled_email import DisabledWebhookEmail
->>>>>>> d50d2062 (audit: keep all of the audit log in api/audit)
 from api.webhooks.repository import WebhookRepository
 from api.webhooks.service import DisabledWebhookEmail, Webhooks, WebhookStatusCache
 from common.kafka.compacted import CompactedTopicReader
@@ -253,14 +246,9 @@ class Services:
 
     async def close(self) -> None:
         """Let what is under way in the background end."""
-        await self.authenticator.close()
-        await self.sessions.close()
-        await self.alerts.close()
-        await self.alert_insight.close()
-        await self.table_imports.close()
-        await self.oidc_log_in.close()
-        await self.pictures.close()
-        await self.audit_notes.close()
+        closing = (self.authenticator, self.sessions, self.alerts, self.alert_insight)
+        for service in (*closing, self.table_imports, self.pictures, self.audit_notes):
+            await service.close()
 
 
 def check_settings(settings: ApiSettings) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from http import HTTPStatus
-from typing import TypeVar
+from typing import Self, TypeVar
 
 from starlette.exceptions import HTTPException
 
@@ -55,189 +55,164 @@ VARIANT = "\x00"
 
 
 class ErrorCode(StrEnum):
-    """The stable words for programs; the only list of them."""
-
-    INVALID_REQUEST = "invalid_request"
-    INVALID_JSON = "invalid_json"
-    INCOMPLETE_BODY = "incomplete_body"
-    INVALID_CURSOR = "invalid_cursor"
-    EMPTY_IMAGE = "empty_image"
-    UNSUPPORTED_IMAGE = "unsupported_image"
-    IMAGE_TOO_LARGE = "image_too_large"
-    TRUNCATED_IMAGE = "truncated_image"
-    UNREADABLE_IMAGE = "unreadable_image"
-    UNREADABLE_FILE = "unreadable_file"
-    MISSING_CREDENTIALS = "missing_credentials"
-    INVALID_CREDENTIALS = "invalid_credentials"
-    EXPIRED_CREDENTIALS = "expired_credentials"
-    INSUFFICIENT_CREDITS = "insufficient_credits"
-    MISSING_SCOPE = "missing_scope"
-    BEYOND_OWN_EXPIRY = "beyond_own_expiry"
-    CROSS_SITE_REQUEST = "cross_site_request"
-    NOT_FOUND = "not_found"
-    METHOD_NOT_ALLOWED = "method_not_allowed"
-    DUPLICATE_IDENTIFIER = "duplicate_identifier"
-    LIMIT_REACHED = "limit_reached"
-    LAST_ADMINISTRATOR = "last_administrator"
-    PERSON_EXISTS = "person_exists"
-    INVITATION_OVER = "invitation_over"
-    INVITATION_FOR_ANOTHER = "invitation_for_another"
-    LOG_IN_EXPIRED = "log_in_expired"
-    LOG_IN_REFUSED = "log_in_refused"
-    EMAIL_NOT_VERIFIED = "email_not_verified"
-    EMAIL_DOMAIN_REFUSED = "email_domain_refused"
-    UNKNOWN_PERSON = "unknown_person"
-    PERSON_SWITCHED_OFF = "person_switched_off"
-    BOUND_TO_ANOTHER = "bound_to_another"
-    PASSWORD_LOG_IN_OFF = "password_log_in_off"
-    IDEMPOTENCY_KEY_REUSED = "idempotency_key_reused"
-    IDEMPOTENCY_KEY_IN_USE = "idempotency_key_in_use"
-    BODY_TOO_LARGE = "body_too_large"
-    UNSUPPORTED_MEDIA_TYPE = "unsupported_media_type"
-    RATE_LIMITED = "rate_limited"
-    TEMPORARILY_BLOCKED = "temporarily_blocked"
-    TOO_MANY_STREAMS = "too_many_streams"
-    SERVICE_BUSY = "service_busy"
-    INTERNAL_ERROR = "internal_error"
-    DEPENDENCY_UNAVAILABLE = "dependency_unavailable"
-    RECOGNIZER_BUSY = "recognizer_busy"
-    RECOGNIZER_TIMEOUT = "recognizer_timeout"
-    AGENT_UNAVAILABLE = "agent_unavailable"
-
-
-@dataclass(frozen=True)
-class ErrorRule:
-    """The HTTP status of a code, and its sentence where none says more."""
+    """The stable words for programs, with the HTTP status and the default sentence of each."""
 
     status: HTTPStatus
     sentence: str
 
+    def __new__(cls, word: str, status: int, sentence: str) -> Self:
+        """Return the member of a word."""
+        code = str.__new__(cls, word)
+        code._value_, code.status, code.sentence = word, HTTPStatus(status), sentence
+        return code
 
-_BAD = HTTPStatus.BAD_REQUEST
-_FORBIDDEN = HTTPStatus.FORBIDDEN
-_FAULT = HTTPStatus.INTERNAL_SERVER_ERROR
-
-ERROR_RULES: Mapping[ErrorCode, ErrorRule] = {
-    ErrorCode.INVALID_REQUEST: ErrorRule(_BAD, "The request is not valid; see fields."),
-    ErrorCode.INVALID_JSON: ErrorRule(_BAD, "The body is not a JSON object."),
-    ErrorCode.INCOMPLETE_BODY: ErrorRule(_BAD, "The body did not arrive in full in time."),
-    ErrorCode.INVALID_CURSOR: ErrorRule(
-        _BAD, "lastKey is not a nextKey of this list with the same filters."
-    ),
-    ErrorCode.EMPTY_IMAGE: ErrorRule(_BAD, "The image is empty."),
-    ErrorCode.UNSUPPORTED_IMAGE: ErrorRule(_BAD, "The image is neither a JPEG nor a PNG."),
-    ErrorCode.IMAGE_TOO_LARGE: ErrorRule(_BAD, "The image has too many pixels."),
-    ErrorCode.TRUNCATED_IMAGE: ErrorRule(_BAD, "The image ends too early."),
-    ErrorCode.UNREADABLE_IMAGE: ErrorRule(_BAD, "The image cannot be read."),
-    ErrorCode.UNREADABLE_FILE: ErrorRule(_BAD, "The file cannot be read as CSV."),
-    ErrorCode.MISSING_CREDENTIALS: ErrorRule(
-        HTTPStatus.UNAUTHORIZED, "Send an API key in the header: Authorization: Bearer pk_..."
-    ),
-    ErrorCode.INVALID_CREDENTIALS: ErrorRule(
-        HTTPStatus.UNAUTHORIZED, "The API key is not valid or is switched off."
-    ),
-    ErrorCode.EXPIRED_CREDENTIALS: ErrorRule(HTTPStatus.UNAUTHORIZED, "The API key has expired."),
-    ErrorCode.INSUFFICIENT_CREDITS: ErrorRule(
-        HTTPStatus.PAYMENT_REQUIRED, "Insufficient credits: this call needs one credit."
-    ),
-    ErrorCode.MISSING_SCOPE: ErrorRule(
-        HTTPStatus.FORBIDDEN, "The API key lacks a scope that this call needs."
-    ),
-    ErrorCode.BEYOND_OWN_EXPIRY: ErrorRule(
-        HTTPStatus.FORBIDDEN, "A key cannot grant anything that lasts beyond its own expiresAt."
-    ),
-    ErrorCode.CROSS_SITE_REQUEST: ErrorRule(
-        HTTPStatus.FORBIDDEN, "A session may change things only from pages of the same site."
-    ),
-    ErrorCode.NOT_FOUND: ErrorRule(HTTPStatus.NOT_FOUND, "There is nothing here."),
-    ErrorCode.METHOD_NOT_ALLOWED: ErrorRule(
-        HTTPStatus.METHOD_NOT_ALLOWED,
+    INVALID_REQUEST = "invalid_request", 400, "The request is not valid; see fields."
+    INVALID_JSON = "invalid_json", 400, "The body is not a JSON object."
+    INCOMPLETE_BODY = "incomplete_body", 400, "The body did not arrive in full in time."
+    INVALID_CURSOR = (
+        "invalid_cursor",
+        400,
+        "lastKey is not a nextKey of this list with the same filters.",
+    )
+    EMPTY_IMAGE = "empty_image", 400, "The image is empty."
+    UNSUPPORTED_IMAGE = "unsupported_image", 400, "The image is neither a JPEG nor a PNG."
+    IMAGE_TOO_LARGE = "image_too_large", 400, "The image has too many pixels."
+    TRUNCATED_IMAGE = "truncated_image", 400, "The image ends too early."
+    UNREADABLE_IMAGE = "unreadable_image", 400, "The image cannot be read."
+    UNREADABLE_FILE = "unreadable_file", 400, "The file cannot be read as CSV."
+    MISSING_CREDENTIALS = (
+        "missing_credentials",
+        401,
+        "Send an API key in the header: Authorization: Bearer pk_...",
+    )
+    INVALID_CREDENTIALS = "invalid_credentials", 401, "The API key is not valid or is switched off."
+    EXPIRED_CREDENTIALS = "expired_credentials", 401, "The API key has expired."
+    INSUFFICIENT_CREDITS = (
+        "insufficient_credits",
+        402,
+        "Insufficient credits: this call needs one credit.",
+    )
+    MISSING_SCOPE = "missing_scope", 403, "The API key lacks a scope that this call needs."
+    BEYOND_OWN_EXPIRY = (
+        "beyond_own_expiry",
+        403,
+        "A key cannot grant anything that lasts beyond its own expiresAt.",
+    )
+    CROSS_SITE_REQUEST = (
+        "cross_site_request",
+        403,
+        "A session may change things only from pages of the same site.",
+    )
+    NOT_FOUND = "not_found", 404, "There is nothing here."
+    METHOD_NOT_ALLOWED = (
+        "method_not_allowed",
+        405,
         "This path does not support this method; see the Allow header.",
-    ),
-    ErrorCode.DUPLICATE_IDENTIFIER: ErrorRule(
-        HTTPStatus.CONFLICT, "A camera with the same identifier exists."
-    ),
-    ErrorCode.LIMIT_REACHED: ErrorRule(
-        HTTPStatus.CONFLICT, "No more of these are allowed for this account."
-    ),
-    ErrorCode.LAST_ADMINISTRATOR: ErrorRule(
-        HTTPStatus.CONFLICT, "Nobody else administers this account; make another person do first."
-    ),
-    ErrorCode.PERSON_EXISTS: ErrorRule(
-        HTTPStatus.CONFLICT, "Somebody logs in with this e-mail address already."
-    ),
-    ErrorCode.INVITATION_OVER: ErrorRule(
-        HTTPStatus.NOT_FOUND, "The invitation was used, was taken back or has expired."
-    ),
-    ErrorCode.INVITATION_FOR_ANOTHER: ErrorRule(
-        _FORBIDDEN, "The invitation is for another e-mail address than the identity provider's."
-    ),
-    ErrorCode.LOG_IN_EXPIRED: ErrorRule(
-        _BAD, "The log-in was begun in another browser, or over ten minutes ago; begin again."
-    ),
-    ErrorCode.LOG_IN_REFUSED: ErrorRule(
-        _FORBIDDEN, "The identity provider's answer is not good; begin again."
-    ),
-    ErrorCode.EMAIL_NOT_VERIFIED: ErrorRule(
-        _FORBIDDEN, "The identity provider has not verified the e-mail address."
-    ),
-    ErrorCode.EMAIL_DOMAIN_REFUSED: ErrorRule(
-        _FORBIDDEN,
+    )
+    DUPLICATE_IDENTIFIER = "duplicate_identifier", 409, "A camera with the same identifier exists."
+    LIMIT_REACHED = "limit_reached", 409, "No more of these are allowed for this account."
+    LAST_ADMINISTRATOR = (
+        "last_administrator",
+        409,
+        "Nobody else administers this account; make another person do first.",
+    )
+    PERSON_EXISTS = "person_exists", 409, "Somebody logs in with this e-mail address already."
+    INVITATION_OVER = (
+        "invitation_over",
+        404,
+        "The invitation was used, was taken back or has expired.",
+    )
+    INVITATION_FOR_ANOTHER = (
+        "invitation_for_another",
+        403,
+        "The invitation is for another e-mail address than the identity provider's.",
+    )
+    LOG_IN_EXPIRED = (
+        "log_in_expired",
+        400,
+        "The log-in was begun in another browser, or over ten minutes ago; begin again.",
+    )
+    LOG_IN_REFUSED = (
+        "log_in_refused",
+        403,
+        "The identity provider's answer is not good; begin again.",
+    )
+    EMAIL_NOT_VERIFIED = (
+        "email_not_verified",
+        403,
+        "The identity provider has not verified the e-mail address.",
+    )
+    EMAIL_DOMAIN_REFUSED = (
+        "email_domain_refused",
+        403,
         "With an e-mail address of this domain nobody logs in by the identity provider here.",
-    ),
-    ErrorCode.UNKNOWN_PERSON: ErrorRule(
-        _FORBIDDEN, "Nobody with this e-mail address logs in here; ask for an invitation."
-    ),
-    ErrorCode.PERSON_SWITCHED_OFF: ErrorRule(
-        _FORBIDDEN, "The log-in is switched off; ask an administrator of the account."
-    ),
-    ErrorCode.BOUND_TO_ANOTHER: ErrorRule(
-        _FORBIDDEN,
+    )
+    UNKNOWN_PERSON = (
+        "unknown_person",
+        403,
+        "Nobody with this e-mail address logs in here; ask for an invitation.",
+    )
+    PERSON_SWITCHED_OFF = (
+        "person_switched_off",
+        403,
+        "The log-in is switched off; ask an administrator of the account.",
+    )
+    BOUND_TO_ANOTHER = (
+        "bound_to_another",
+        403,
         "Somebody else at the identity provider logs in with this e-mail address here; an "
         "administrator can unbind that person, or remove them and invite you.",
-    ),
-    ErrorCode.PASSWORD_LOG_IN_OFF: ErrorRule(
-        _FORBIDDEN, "Nobody logs in with a password here; use the identity provider."
-    ),
-    ErrorCode.IDEMPOTENCY_KEY_REUSED: ErrorRule(
-        HTTPStatus.CONFLICT, "This Idempotency-Key was used with another request."
-    ),
-    ErrorCode.IDEMPOTENCY_KEY_IN_USE: ErrorRule(
-        HTTPStatus.CONFLICT, "The first request with this Idempotency-Key is still running."
-    ),
-    ErrorCode.BODY_TOO_LARGE: ErrorRule(
-        HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "The body is too large."
-    ),
-    ErrorCode.UNSUPPORTED_MEDIA_TYPE: ErrorRule(
-        HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "This call does not accept that Content-Type."
-    ),
-    ErrorCode.RATE_LIMITED: ErrorRule(
-        HTTPStatus.TOO_MANY_REQUESTS, "The request limit was reached; wait, then try again."
-    ),
-    ErrorCode.TEMPORARILY_BLOCKED: ErrorRule(
-        HTTPStatus.TOO_MANY_REQUESTS,
+    )
+    PASSWORD_LOG_IN_OFF = (
+        "password_log_in_off",
+        403,
+        "Nobody logs in with a password here; use the identity provider.",
+    )
+    IDEMPOTENCY_KEY_REUSED = (
+        "idempotency_key_reused",
+        409,
+        "This Idempotency-Key was used with another request.",
+    )
+    IDEMPOTENCY_KEY_IN_USE = (
+        "idempotency_key_in_use",
+        409,
+        "The first request with this Idempotency-Key is still running.",
+    )
+    BODY_TOO_LARGE = "body_too_large", 413, "The body is too large."
+    UNSUPPORTED_MEDIA_TYPE = (
+        "unsupported_media_type",
+        415,
+        "This call does not accept that Content-Type.",
+    )
+    RATE_LIMITED = "rate_limited", 429, "The request limit was reached; wait, then try again."
+    TEMPORARILY_BLOCKED = (
+        "temporarily_blocked",
+        429,
         "Far too many requests: the key is blocked for a while; wait, then try again.",
-    ),
-    ErrorCode.TOO_MANY_STREAMS: ErrorRule(
-        HTTPStatus.TOO_MANY_REQUESTS, "Too many streams are open; close one, or wait."
-    ),
-    ErrorCode.SERVICE_BUSY: ErrorRule(
-        HTTPStatus.SERVICE_UNAVAILABLE, "Too many callers at once; wait, then try again."
-    ),
-    ErrorCode.INTERNAL_ERROR: ErrorRule(_FAULT, "Something went wrong on our side."),
-    ErrorCode.DEPENDENCY_UNAVAILABLE: ErrorRule(
-        _FAULT, "A part of the service does not answer; try again later."
-    ),
-    ErrorCode.RECOGNIZER_BUSY: ErrorRule(
-        _FAULT, "Too many images are being read; nothing was charged, try again later."
-    ),
-    ErrorCode.RECOGNIZER_TIMEOUT: ErrorRule(
-        _FAULT, "Reading the image failed or took too long; nothing was charged."
-    ),
-    ErrorCode.AGENT_UNAVAILABLE: ErrorRule(
-        HTTPStatus.BAD_GATEWAY, "The processing agent is unavailable; nothing was saved."
-    ),
-}
+    )
+    TOO_MANY_STREAMS = "too_many_streams", 429, "Too many streams are open; close one, or wait."
+    SERVICE_BUSY = "service_busy", 503, "Too many callers at once; wait, then try again."
+    INTERNAL_ERROR = "internal_error", 500, "Something went wrong on our side."
+    DEPENDENCY_UNAVAILABLE = (
+        "dependency_unavailable",
+        500,
+        "A part of the service does not answer; try again later.",
+    )
+    RECOGNIZER_BUSY = (
+        "recognizer_busy",
+        500,
+        "Too many images are being read; nothing was charged, try again later.",
+    )
+    RECOGNIZER_TIMEOUT = (
+        "recognizer_timeout",
+        500,
+        "Reading the image failed or took too long; nothing was charged.",
+    )
+    AGENT_UNAVAILABLE = (
+        "agent_unavailable",
+        502,
+        "The processing agent is unavailable; nothing was saved.",
+    )
 
 
 @dataclass(frozen=True)
@@ -260,7 +235,7 @@ class ApiError(PlatestreamError):
         headers: Mapping[str, str] | None = None,
         retry_after_seconds: int | None = None,
     ) -> None:
-        super().__init__(sentence or ERROR_RULES[code].sentence)
+        super().__init__(sentence or code.sentence)
         self.code = code
         self.fields = tuple(fields)
         self.headers = dict(headers or {})
@@ -269,7 +244,7 @@ class ApiError(PlatestreamError):
     @property
     def status(self) -> HTTPStatus:
         """The HTTP status of the answer."""
-        return ERROR_RULES[self.code].status
+        return self.code.status
 
 
 class BodyRefusedError(HTTPException):

@@ -9,7 +9,7 @@ from fastapi.openapi.utils import get_openapi
 from pydantic import Field
 from starlette.responses import Response
 
-from api.errors import ERROR_RULES, ErrorCode
+from api.errors import ErrorCode
 from api.event_schemas import event_description, show_payloads
 from api.middleware.bodies import MAX_IMAGE_BYTES, MAX_TABLE_BYTES
 from api.middleware.documents import Document
@@ -93,7 +93,7 @@ def error_responses(*codes: ErrorCode) -> dict[int | str, dict[str, Any]]:
     by_status: dict[int, list[ErrorCode]] = defaultdict(list)
     named = {*codes, *_EVERYWHERE}
     for code in (code for code in ErrorCode if code in named):
-        by_status[ERROR_RULES[code].status].append(code)
+        by_status[code.status].append(code)
     return {status: _response(status, of_status) for status, of_status in by_status.items()}
 
 
@@ -101,7 +101,7 @@ def _response(status: int, codes: list[ErrorCode]) -> dict[str, Any]:
     headers = {name: _reference("headers", name) for name in _HEADERS.get(status, ())}
     return {
         "model": Error,
-        "description": " ".join(ERROR_RULES[code].sentence for code in codes),
+        "description": " ".join(code.sentence for code in codes),
         **({"headers": headers} if headers else {}),
         "content": {
             "application/json": {
@@ -117,14 +117,14 @@ def _reference(section: str, name: str) -> dict[str, Any]:
 
 def _example(code: ErrorCode) -> dict[str, Any]:
     body: dict[str, Any] = {
-        "error": ERROR_RULES[code].sentence,
+        "error": code.sentence,
         "code": str(code),
         "requestId": _EXAMPLE_REQUEST_ID,
     }
     if code is ErrorCode.INVALID_REQUEST:
         message = "must be at most 200"
         body["fields"] = [{"path": "limit", "message": message}]
-    if ERROR_RULES[code].status in (429, 503):
+    if code.status in (429, 503):
         body["retryAfter"] = 12
     return {"value": body}
 

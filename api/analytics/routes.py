@@ -10,12 +10,6 @@ from api.audit.acts import Action
 from api.deps import Caller, service
 from api.middleware.guard import GuardedRoute
 from api.openapi import error_responses
-<<<<<<< HEAD
-from api.audit.acts import Action
-=======
-from api.recognitions.schemas import RecognitionBody, recognition_body
-from api.schemas import ResponseModel
->>>>>>> d50d2062 (audit: keep all of the audit log in api/audit)
 from api.security.permissions import Scope, requires
 
 router = APIRouter(route_class=GuardedRoute, tags=["Analytics"])

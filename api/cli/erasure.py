@@ -46,7 +46,8 @@ def plate_erase(
     as_json: JsonOption = False,
 ) -> None:
     """Erase what was captured of a plate up to now, for good. May be repeated."""
-<<<<<<< HEAD
+    from api.audit.acts import Action, act_in_hand
+    from api.audit.repository import write_acts
     from api.erasure.service import (
         ErasureSettings,
         alerts_naming,
@@ -54,17 +55,6 @@ def plate_erase(
         erase_stored_plate,
     )
     from api.recognitions.repository import list_misread
-    from api.audit.acts import Action
-    from api.audit.acts import act_in_hand
-    from api.audit.repository import write_acts
-=======
-    from api.audit.acts import Action, act_in_hand
-    from api.audit.repository import write_acts
-    from api.erasure.models import Misreading
-    from api.erasure.service import ErasureSettings, alerts_naming, erase_stored_plate
-    from api.outbox.removal import erase_plate_rows
-    from api.recognitions.correction_rows import corrections_to, erase_corrections
->>>>>>> d50d2062 (audit: keep all of the audit log in api/audit)
 
     leave_standard_output_to_answers()
     settings = load_command_settings(ErasureSettings)

@@ -15,36 +15,14 @@ import structlog
 from sqlalchemy import delete, exists, func, select, update
 from sqlalchemy.orm import Session, aliased
 
-<<<<<<< HEAD
 from api.accounts.repository import lock_owner
+from api.audit.acts import Action
 from api.db.database import Database
 from api.db.tables import ErasureJob
 from api.erasure.service import ErasedPlate, erase_plate_in_database
 from api.errors import ApiError, DependencyUnavailableError, ErrorCode, found
 from api.outbox.removal import SET_ASIDE_KEPT, drop_set_aside
 from api.recognitions.repository import Misreading, list_misread, name_of
-from api.audit.acts import Action
-=======
-from api.adapters.background import cancelled
-from api.audit.acts import Action, ActSubject, act_in_hand
-from api.audit.repository import write_acts
-from api.db.database import Database
-from api.db.tables import ErasureJob
-from api.erasure.job_rows import (
-    ask_for_job,
-    drop_jobs,
-    find_job,
-    finish_job,
-    keep_job,
-    list_jobs,
-    put_job_off,
-    take_job,
-)
-from api.erasure.models import ErasedPlate, Misreading
-from api.errors import DependencyUnavailableError, found
-from api.outbox.removal import SET_ASIDE_KEPT, drop_set_aside, erase_plate_rows
-from api.recognitions.correction_rows import corrections_to, erase_corrections
->>>>>>> d50d2062 (audit: keep all of the audit log in api/audit)
 from api.security.permissions import Principal
 from common.errors import PlatestreamError, TransientError
 from common.plates.normalise import mask_plate

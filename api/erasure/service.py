@@ -36,13 +36,8 @@ from api.db.tables import Alert
 from api.erasure.images import ErasedImageRemoval, RemovedImages
 from api.errors import DependencyUnavailableError
 from api.outbox.outbox import forget_owner
-<<<<<<< HEAD
 from api.outbox.removal import erase_plate_rows, forget_owner_rows
 from api.recognitions.repository import Misreading, erase_corrections
-from api.audit.repository import forget_account
-=======
-from api.outbox.removal import forget_owner_rows
->>>>>>> d50d2062 (audit: keep all of the audit log in api/audit)
 from api.webhooks.repository import delete_webhooks_of
 from common.plates.normalise import normalise_plate
 from common.records.object_keys import RECOGNITION_FOLDER, SNAPSHOT_FOLDER

@@ -10,12 +10,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, ValidationInfo, field_v
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-<<<<<<< HEAD
 from analytics_sql.exports import ExportFormat, FileForm, Separator
-=======
-from analytics_sql.exports import ExportFormat, FileForm
-from api.audit.acts import Action
->>>>>>> d50d2062 (audit: keep all of the audit log in api/audit)
 from api.deps import Caller, service
 from api.errors import ErrorCode
 from api.exports.service import Exports

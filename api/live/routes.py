@@ -6,23 +6,16 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Header, Query, Request
 
-<<<<<<< HEAD
 from analytics_sql.plate_search import SEARCH_TOLERANCE
 from analytics_sql.recognitions import RecognitionRow
-=======
 from api.audit.acts import Action
->>>>>>> d50d2062 (audit: keep all of the audit log in api/audit)
 from api.deps import Caller, service
 from api.errors import ErrorCode
 from api.live.service import LiveRecognitions
 from api.live.stream import EventStream, Wanted
 from api.middleware.guard import GuardedRoute, check_again
 from api.openapi import error_responses
-<<<<<<< HEAD
 from api.recognitions.schemas import PlateQuery
-from api.audit.acts import Action
-=======
->>>>>>> d50d2062 (audit: keep all of the audit log in api/audit)
 from api.security.permissions import Scope, requires
 from common.plates.matching import MatchMode, PlateMatcher, plate_matcher
 

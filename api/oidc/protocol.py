@@ -1,11 +1,10 @@
-"""What of OpenID Connect is a library's: addresses of requests, checks of tokens.
+"""Addresses of requests and checks of tokens, by authlib and joserfc.
 
-The only module that imports authlib and joserfc. Authlib's own clients are left aside: they read
-answers of any length, over httpx.
+No other module imports them. The clients of authlib are not used: they read responses of any length
+and do not encode the client's ID and secret (RFC 6749, section 2.3.1).
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from authlib.oauth2.rfc6749.parameters import prepare_grant_uri
@@ -51,15 +50,6 @@ class RefusedTokenError(Exception):
     """A token is not what the provider made for this log-in; says why, for the log."""
 
 
-@dataclass(frozen=True, repr=False)
-class ReceivedTokens:
-    """What the provider gave for a code. ``keys`` is its key set, as JSON."""
-
-    id_token: str
-    access_token: str
-    keys: Any
-
-
 def authorization_url(
     endpoint: str, *, client_id: str, redirect_url: str, scopes: str, flow: Flow
 ) -> str:
@@ -79,9 +69,9 @@ def authorization_url(
 
 
 def checked_claims(
-    tokens: ReceivedTokens, *, issuer: str, client_id: str, flow: Flow
+    id_token: str, access_token: str, keys: Any, *, issuer: str, client_id: str, flow: Flow
 ) -> Mapping[str, Any]:
-    """Return what an ID token says of who logged in.
+    """Return the claims of an ID token. ``keys`` is the provider's key set, as JSON.
 
     **Source:** OpenID Connect Core 1.0, section 3.1.3.7.
 
@@ -90,8 +80,7 @@ def checked_claims(
     """
     registry = _Registry(algorithms=_ALGORITHMS, strict_check_header=False)
     try:
-        keys = KeySet.import_key_set(tokens.keys)
-        token = jwt.decode(tokens.id_token, keys, registry=registry)
+        token = jwt.decode(id_token, KeySet.import_key_set(keys), registry=registry)
         claims = CodeIDToken(
             token.claims,
             _header_for_hashes(token.header),
@@ -99,11 +88,7 @@ def checked_claims(
                 "iss": {"essential": True, "value": issuer},
                 "aud": {"essential": True, "value": client_id},
             },
-            {
-                "nonce": flow.nonce,
-                "client_id": client_id,
-                "access_token": tokens.access_token,
-            },
+            {"nonce": flow.nonce, "client_id": client_id, "access_token": access_token},
         )
         claims.validate(leeway=_LEEWAY_SECONDS)
     except (JoseError, ValueError, TypeError, KeyError, AttributeError) as error:

@@ -17,12 +17,7 @@ from cachetools import TTLCache
 
 from api.errors import ApiError, Dependency, DependencyUnavailableError, ErrorCode
 from api.oidc.flow import Flow, Identity
-from api.oidc.protocol import (
-    ReceivedTokens,
-    RefusedTokenError,
-    authorization_url,
-    checked_claims,
-)
+from api.oidc.protocol import RefusedTokenError, authorization_url, checked_claims
 from api.oidc_settings import OidcSettings
 from api.validation.fields import check_email_address
 
@@ -32,10 +27,8 @@ _SECONDS: Final = 10.0
 """For each call: somebody waits for it."""
 
 _MAX_BYTES: Final = 256 * 1024
-_CONNECTIONS: Final = 20
 _DESCRIBED_SECONDS: Final = 600
-_AWAY: Final = "away"
-_AWAY_SECONDS: Final = 3
+_UNAVAILABLE_SECONDS: Final = 3
 _MAX_SUBJECT_CHARACTERS: Final = 255
 _MAX_LOGGED_CHARACTERS: Final = 100
 _WRONG: Final = "answers with what is not valid"
@@ -58,21 +51,16 @@ class _Tokens(msgspec.Struct, frozen=True):
     access_token: str
 
 
-class _Fault(msgspec.Struct, frozen=True):
-    error: str = ""
-
-
 class IdentityProvider:
-    """The provider of the settings. Connections open at the first use."""
+    """The provider of the settings."""
 
     def __init__(self, settings: OidcSettings, redirect_url: str) -> None:
         """``redirect_url`` is where the provider sends browsers back to."""
         self._settings = settings
         self._redirect_url = redirect_url
         self._described: TTLCache[str, Description] = TTLCache(1, _DESCRIBED_SECONDS)
-        self._session: aiohttp.ClientSession | None = None
+        self._unavailable: TTLCache[str, bool] = TTLCache(1, _UNAVAILABLE_SECONDS)
         self._describing = asyncio.Lock()
-        self._away: TTLCache[str, bool] = TTLCache(1, _AWAY_SECONDS)
 
     async def authorization_url(self, flow: Flow) -> str:
         """Return where a browser goes to log in.
@@ -101,7 +89,9 @@ class IdentityProvider:
         keys = await self._json(described.jwks_uri, dict[str, Any])
         try:
             claims = checked_claims(
-                ReceivedTokens(tokens.id_token, tokens.access_token, keys),
+                tokens.id_token,
+                tokens.access_token,
+                keys,
                 issuer=described.issuer,
                 client_id=self._settings.oidc_client_id,
                 flow=flow,
@@ -113,31 +103,26 @@ class IdentityProvider:
             claims = {**await self._more(described.userinfo_endpoint, tokens, claims), **claims}
         return self._identity(described.issuer, claims)
 
-    async def close(self) -> None:
-        """Close all connections."""
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
-
     async def _description(self) -> Description:
         issuer = self._settings.oidc_issuer
         # One asks for all that wait, and of a provider that is away nobody for a moment.
         async with self._describing:
             if found := self._described.get(issuer):
                 return found
-            if _AWAY in self._away:
+            if issuer in self._unavailable:
                 raise DependencyUnavailableError(Dependency.IDENTITY_PROVIDER)
             try:
                 found = await self._json(f"{issuer.rstrip('/')}/{_WELL_KNOWN}", Description)
                 check_description(found, issuer)
             except DependencyUnavailableError:
-                self._away[_AWAY] = True
+                self._unavailable[issuer] = True
                 raise
             self._described[issuer] = found
         return found
 
     async def _tokens(self, described: Description, flow: Flow, code: str) -> _Tokens:
-        client, secret = self._client()
+        client = self._settings.oidc_client_id
+        secret = self._settings.oidc_client_secret.get_secret_value()
         form = {
             "grant_type": "authorization_code",
             "code": code,
@@ -152,9 +137,7 @@ class IdentityProvider:
             headers["Authorization"] = login
         else:
             form |= {"client_id": client, **({"client_secret": secret} if secret else {})}
-        status, body = await self._exchange(
-            "POST", described.token_endpoint, data=form, headers=headers
-        )
+        status, body = await _exchange("POST", described.token_endpoint, data=form, headers=headers)
         if status == 200:
             return _decoded(body, _Tokens)
         fault = _fault(body)
@@ -173,10 +156,6 @@ class IdentityProvider:
         if told.get("sub") != claims.get("sub"):
             raise ApiError(ErrorCode.LOG_IN_REFUSED)
         return told
-
-    def _client(self) -> tuple[str, str]:
-        settings = self._settings
-        return settings.oidc_client_id, settings.oidc_client_secret.get_secret_value()
 
     def _identity(self, issuer: str, claims: Mapping[str, Any]) -> Identity:
         subject, email = claims.get("sub"), claims.get("email")
@@ -197,32 +176,11 @@ class IdentityProvider:
         )
 
     async def _json(self, url: str, kind: type[_T], headers: Mapping[str, str] | None = None) -> _T:
-        status, body = await self._exchange("GET", url, headers=headers or _ACCEPTS)
+        status, body = await _exchange("GET", url, headers=headers or _ACCEPTS)
         if status != 200:
             log.warning("oidc_provider_refused", url=url, status=status)
             raise DependencyUnavailableError(Dependency.IDENTITY_PROVIDER, "answers with an error")
         return _decoded(body, kind)
-
-    async def _exchange(self, method: str, url: str, **given: Any) -> tuple[int, bytes]:
-        try:
-            async with self._opened().request(
-                method, url, allow_redirects=False, **given
-            ) as response:
-                return response.status, await _bounded(response)
-        except (TimeoutError, aiohttp.ClientError, OSError, ValueError) as error:
-            log.warning("oidc_provider_away", url=url, reason=f"{type(error).__name__}: {error}")
-            raise DependencyUnavailableError(Dependency.IDENTITY_PROVIDER) from error
-
-    def _opened(self) -> aiohttp.ClientSession:
-        if self._session is None:
-            self._session = aiohttp.ClientSession(
-                # One that was kept may close as the code is posted, which is good only once.
-                connector=aiohttp.TCPConnector(limit=_CONNECTIONS, force_close=True),
-                timeout=aiohttp.ClientTimeout(total=_SECONDS),
-                trust_env=False,
-                cookie_jar=aiohttp.DummyCookieJar(),
-            )
-        return self._session
 
 
 _WELL_KNOWN: Final = ".well-known/openid-configuration"
@@ -247,15 +205,28 @@ def check_description(described: Description, issuer: str) -> None:
         raise DependencyUnavailableError(Dependency.IDENTITY_PROVIDER, _WRONG)
 
 
-async def _bounded(response: aiohttp.ClientResponse) -> bytes:
-    read = bytearray()
-    async for chunk in response.content.iter_any():
-        read += chunk
-        if len(read) > _MAX_BYTES:
-            response.close()
-            log.warning("oidc_answer_too_long", url=str(response.url))
-            raise DependencyUnavailableError(Dependency.IDENTITY_PROVIDER, _WRONG)
-    return bytes(read)
+async def _exchange(method: str, url: str, **given: Any) -> tuple[int, bytes]:
+    """Return the status and the body of a call, on a connection of its own.
+
+    A connection that is reused can be closed while the code is posted, which is valid once.
+    """
+    try:
+        async with (
+            aiohttp.ClientSession(
+                timeout=aiohttp.ClientTimeout(total=_SECONDS), cookie_jar=aiohttp.DummyCookieJar()
+            ) as session,
+            session.request(method, url, allow_redirects=False, **given) as response,
+        ):
+            body = bytearray()
+            async for chunk in response.content.iter_any():
+                body += chunk
+                if len(body) > _MAX_BYTES:
+                    log.warning("oidc_answer_too_long", url=url)
+                    raise DependencyUnavailableError(Dependency.IDENTITY_PROVIDER, _WRONG)
+            return response.status, bytes(body)
+    except (TimeoutError, aiohttp.ClientError, OSError, ValueError) as error:
+        log.warning("oidc_provider_away", url=url, reason=f"{type(error).__name__}: {error}")
+        raise DependencyUnavailableError(Dependency.IDENTITY_PROVIDER) from error
 
 
 def _decoded(body: bytes, kind: type[_T]) -> _T:
@@ -281,6 +252,6 @@ def _is_address(text: str) -> bool:
 
 def _fault(body: bytes) -> str:
     try:
-        return msgspec.json.decode(body, type=_Fault).error
+        return str(msgspec.json.decode(body, type=dict[str, Any]).get("error", ""))
     except (msgspec.DecodeError, RecursionError):
         return ""

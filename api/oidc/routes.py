@@ -91,10 +91,10 @@ async def begin_oidc(
     """Return where the browser goes to log in; a cookie goes with it until it comes back."""
     check_origin(request, required=False)
     _check_returns_here(request)
-    begun = await oidc.begin(body.invitation, counted_address(request))
+    url, cookie = await oidc.begin(body.invitation, counted_address(request))
     response.set_cookie(
         cookie_name(request, FLOW_COOKIE),
-        begun.cookie,
+        cookie,
         max_age=FLOW_SECONDS,
         path=_flow_path(request),
         httponly=True,
@@ -102,7 +102,7 @@ async def begin_oidc(
         secure=is_secure(request),
     )
     response.headers["Cache-Control"] = "no-store"
-    return OidcBegun(url=begun.url)
+    return OidcBegun(url=url)
 
 
 @router.post(

@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 from uuid import UUID, uuid4
 
 import structlog
@@ -24,6 +24,7 @@ from api.limits.fair_turns import FairTurns, TurnLimits, TurnRefusedError, curre
 from api.limits.limiter import FailedAuthentications
 from api.limits.owner_limits import OwnerLimit, OwnerLimits
 from api.oidc.flow import Flow, FlowCookies, Identity, new_flow
+from api.oidc.provider import IdentityProvider
 from api.oidc.repository import bind, find_bound
 from api.people.invitations import accept_invitation, require_invitation
 from api.people.repository import add_person, count_people, find_in_account, find_invitation
@@ -45,33 +46,12 @@ _CALL_WAIT_SECONDS: Final = 10.0
 
 
 @dataclass(frozen=True, repr=False)
-class BegunLogIn:
-    """A log-in that goes on at the provider: where, and what the browser keeps meanwhile."""
-
-    url: str
-    cookie: str
-
-
-@dataclass(frozen=True, repr=False)
 class ProviderAnswer:
     """What the provider sent the browser back with. ``issuer`` is there where it names itself."""
 
     code: str
     state: str
     issuer: str | None
-
-
-class Provider(Protocol):
-    """Knows who logs in."""
-
-    async def authorization_url(self, flow: Flow) -> str:
-        """Return where a browser goes to log in."""
-
-    async def identity(self, flow: Flow, code: str) -> Identity:
-        """Return who logged in, by the code with which the provider sent the browser back."""
-
-    async def close(self) -> None:
-        """Close all connections."""
 
 
 class OidcLogIn:
@@ -96,12 +76,17 @@ class OidcLogIn:
         self._failures = failures
         self._limits = limits
         self._notes = notes
-        self._provider = _provider(settings) if settings.oidc_issuer else None
+        self._provider: IdentityProvider | None = None
+        if settings.oidc_issuer:
+            redirect_url = settings.public_url.rstrip("/") + _RETURN_PATH
+            self._provider = IdentityProvider(settings, redirect_url)
         # Client networks take turns at calls of a provider that is slow.
         self._turns = FairTurns[Hashable](_CALLS)
 
-    async def begin(self, invitation: str | None, address: str) -> BegunLogIn:
-        """Begin a log-in; ``invitation`` is the token of a link that it is to accept.
+    async def begin(self, invitation: str | None, address: str) -> tuple[str, str]:
+        """Return the URL at the provider and the cookie of a log-in that begins.
+
+        ``invitation`` is the token of a link that it is to accept.
 
         Raises:
             ApiError: 404, there is no provider; 429, too much has failed from the address.
@@ -110,7 +95,7 @@ class OidcLogIn:
         provider = self._required()
         await self._failures.check(address)
         flow = new_flow(invitation)
-        return BegunLogIn(await provider.authorization_url(flow), self._cookies.cookie(flow))
+        return await provider.authorization_url(flow), self._cookies.cookie(flow)
 
     async def finish(
         self, answer: ProviderAnswer, cookie: str | None, address: str, device_cookie: str | None
@@ -130,19 +115,14 @@ class OidcLogIn:
             await self._failures.note(address)
             raise
 
-    async def close(self) -> None:
-        """Close the connections to the provider."""
-        if self._provider is not None:
-            await self._provider.close()
-
-    def _required(self) -> Provider:
+    def _required(self) -> IdentityProvider:
         if self._provider is None:
             raise ApiError(ErrorCode.NOT_FOUND)
         return self._provider
 
     async def _finished(
         self,
-        provider: Provider,
+        provider: IdentityProvider,
         answer: ProviderAnswer,
         cookie: str | None,
         device_cookie: str | None,
@@ -160,7 +140,7 @@ class OidcLogIn:
             await self._note_refusal(identity, flow.invitation, error.code)
             raise
 
-    async def _identity(self, provider: Provider, flow: Flow, code: str) -> Identity:
+    async def _identity(self, provider: IdentityProvider, flow: Flow, code: str) -> Identity:
         try:
             async with self._turns.turn(current_caller(), _CALL_WAIT_SECONDS):
                 return await provider.identity(flow, code)
@@ -278,13 +258,6 @@ def _bound(session: Session, identity: Identity) -> Person | None:
     # Once more: until the lock somebody else may have unbound, removed or switched them off.
     session.expire(found)
     return find_bound(session, identity)
-
-
-def _provider(settings: ApiSettings) -> Provider:
-    # What checks tokens takes a moment to import: an installation without a provider goes without.
-    from api.oidc.provider import IdentityProvider
-
-    return IdentityProvider(settings, settings.public_url.rstrip("/") + _RETURN_PATH)
 
 
 def _invited(session: Session, email: str, name: str, token: str) -> Person:

@@ -24,11 +24,6 @@ from api.pictures.service import (
     PictureRequest,
     Pictures,
 )
-<<<<<<< HEAD
-from api.audit.acts import Action
-=======
-from api.pictures.service import JPEG, MAX_AGE, Part, Pictures
->>>>>>> d50d2062 (audit: keep all of the audit log in api/audit)
 from api.security.permissions import Scope, requires
 from api.validation.fields import whole_number
 

@@ -14,11 +14,7 @@ from api.recognitions.corrections import CorrectionFilter, Corrections
 from api.recognitions.repository import Correction
 from api.recognitions.schemas import DEFAULT_LIMIT, CorrectionBody, Limit, correction_body
 from api.recognitions.service import Recognitions
-<<<<<<< HEAD
 from api.schemas import NameText, RequestModel, ResponseModel, Timestamp, is_absent
-from api.audit.acts import Action
-=======
->>>>>>> d50d2062 (audit: keep all of the audit log in api/audit)
 from api.security.permissions import BodyKind, Scope, requires
 from api.validation.fields import field_check, from_unix_ms
 from common.plates.normalise import typed_plate, whole_plate

@@ -8,12 +8,7 @@ from uuid import UUID
 
 from sqlalchemy.orm import Session
 
-<<<<<<< HEAD
 from analytics_sql.recognitions import RecognitionCursor
-=======
-from analytics_sql.recognitions import RecognitionCursor, RecognitionFilter
-from api.audit.plates import PlateHashes
->>>>>>> d50d2062 (audit: keep all of the audit log in api/audit)
 from api.db.database import Database
 from api.errors import ApiError, ErrorCode
 from api.paging.cursor import CursorSealer

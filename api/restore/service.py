@@ -50,16 +50,9 @@ from api.erasure.service import (
     open_rows,
 )
 from api.outbox.outbox import republish_all
-<<<<<<< HEAD
 from api.recognitions.repository import erase_corrections, list_misread
-from api.audit.acts import Action
-from api.audit.acts import act_in_hand
-from api.audit.repository import write_acts
 from common.errors import InvalidInputError, MisconfiguredError
 from common.plates.normalise import normalise_plate
-=======
-from common.errors import MisconfiguredError
->>>>>>> d50d2062 (audit: keep all of the audit log in api/audit)
 from common.secrets import SecretBox
 from common.settings import ClickHouseSettings, EncryptionSettings
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from api.db.database import Database
-from api.errors import ERROR_RULES
+from api.errors import ErrorCode
 from tests.integration.api import images
 from tests.integration.api.application import PASSWORD, Application, Options, running_application
 from tests.integration.api.camera_worker import taking_cameras
@@ -70,7 +70,7 @@ def test_the_page_of_errors_has_them_all() -> None:
 
     listed = re.findall(r"^\| (\d{3}) \| `(\w+)` \| (.*) \|$", page, re.MULTILINE)
 
-    expected = {(str(int(r.status)), code.value, r.sentence) for code, r in ERROR_RULES.items()}
+    expected = {(str(int(code.status)), code.value, code.sentence) for code in ErrorCode}
     assert set(listed) == expected
 
 

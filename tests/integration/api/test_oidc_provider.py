@@ -34,7 +34,6 @@ async def _provider(
     try:
         yield provider
     finally:
-        await provider.close()
         server.close()
 
 

@@ -13,7 +13,7 @@ from joserfc.jwk import KeySet, OKPKey, RSAKey
 from joserfc.jws import JWSRegistry
 
 from api.oidc.flow import new_flow
-from api.oidc.protocol import ReceivedTokens, RefusedTokenError, checked_claims
+from api.oidc.protocol import RefusedTokenError, checked_claims
 
 ISSUER, CLIENT = "https://login.example.com", "platestream"
 KEY, OTHER_KEY = (RSAKey.generate_key(2048, {"kid": "one"}) for _ in range(2))
@@ -40,9 +40,7 @@ def _token(*, key: RSAKey = KEY, **changes: Any) -> str:
 
 
 def _checked(token: str, keys: object = KEYS) -> Any:
-    return checked_claims(
-        ReceivedTokens(token, "access", keys), issuer=ISSUER, client_id=CLIENT, flow=FLOW
-    )
+    return checked_claims(token, "access", keys, issuer=ISSUER, client_id=CLIENT, flow=FLOW)
 
 
 def _forged(algorithm: str, secret: bytes) -> str:
