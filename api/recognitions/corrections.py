@@ -9,6 +9,7 @@ from uuid import UUID
 from sqlalchemy.orm import Session
 
 from analytics_sql.recognitions import RecognitionCursor
+from api.audit.plates import PlateHashes
 from api.db.database import Database
 from api.errors import ApiError, ErrorCode
 from api.paging.cursor import CursorSealer
