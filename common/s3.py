@@ -65,7 +65,10 @@ class RefusedRemoval:
 
 
 class S3Bucket:
-    """The bucket of the settings. It connects at the first call. Thread-safe."""
+    """The bucket of the settings. It connects at the first call. Thread-safe.
+
+    Calls raise :class:`S3UnavailableError` if S3 does not answer, or refuses them.
+    """
 
     def __init__(
         self, settings: S3Settings, *, read_seconds: float, connections: int, retries: int = 0
@@ -109,29 +112,17 @@ class S3Bucket:
         )
 
     def exists(self) -> bool:
-        """Return whether the bucket is there.
-
-        Raises:
-            S3UnavailableError: S3 does not answer.
-        """
+        """Return whether the bucket is there."""
         with _faults():
             return self._client.bucket_exists(self._name)
 
     def make(self) -> None:
-        """Make the bucket.
-
-        Raises:
-            S3UnavailableError: S3 does not answer, or it is there.
-        """
+        """Make the bucket."""
         with _faults():
             self._client.make_bucket(self._name)
 
     def set_policy(self, policy: str) -> None:
-        """Set the bucket's policy (JSON), which says what users other than its owner may do.
-
-        Raises:
-            S3UnavailableError: S3 does not answer, or refuses the policy.
-        """
+        """Set the bucket's policy (JSON), which says what users other than its owner may do."""
         with _faults():
             self._client.set_bucket_policy(self._name, policy)
 
@@ -161,9 +152,6 @@ class S3Bucket:
 
         ``within_seconds`` is for the whole body: the connection's own time-out is for each piece,
         and a server that gives a byte now and then would hold the thread for hours.
-
-        Raises:
-            S3UnavailableError: S3 does not answer, or too slowly.
         """
         try:
             with _faults():
@@ -183,11 +171,7 @@ class S3Bucket:
         return StoredObject(data, etag, _metadata(response.headers))
 
     def describe(self, key: str) -> StoredObject | None:
-        """Return an object without its bytes, None where there is none.
-
-        Raises:
-            S3UnavailableError: S3 does not answer.
-        """
+        """Return an object without its bytes, None where there is none."""
         try:
             with _faults():
                 found = self._client.stat_object(self._name, key)
@@ -198,51 +182,31 @@ class S3Bucket:
         return StoredObject(b"", (found.etag or "").strip('"'), _metadata(found.metadata or {}))
 
     def has(self, key: str) -> bool:
-        """Return whether there is an object.
-
-        Raises:
-            S3UnavailableError: S3 does not answer, or does not let us look.
-        """
+        """Return whether there is an object."""
         return self.describe(key) is not None
 
     def folders(self, prefix: str) -> list[str]:
-        """Return the folders directly below a folder (it and they end with ``/``).
-
-        Raises:
-            S3UnavailableError: S3 does not answer.
-        """
+        """Return the folders directly below a folder (it and they end with ``/``)."""
         with _faults():
             found = self._client.list_objects(self._name, prefix)
             return [one.object_name for one in found if one.is_dir and one.object_name]
 
     def keys(self, prefix: str) -> Iterator[str]:
-        """Return the keys that begin so, at any depth, asked for as they are consumed.
-
-        Raises:
-            S3UnavailableError: S3 does not answer.
-        """
+        """Return the keys that begin so, at any depth, asked for as they are consumed."""
         with _faults():
             for one in self._client.list_objects(self._name, prefix, recursive=True):
                 if one.object_name:
                     yield one.object_name
 
     def remove(self, key: str) -> None:
-        """Remove an object; one that is not there is no fault.
-
-        Raises:
-            S3UnavailableError: S3 does not remove it.
-        """
+        """Remove an object; one that is not there is no fault."""
         with _faults():
             self._client.remove_object(self._name, key)
 
     def remove_many(self, keys: Sequence[str]) -> list[RefusedRemoval]:
         """Remove at most a thousand objects in one call, and return those that S3 refuses.
 
-        One that is not there is no fault.
-
-        Raises:
-            S3UnavailableError: S3 does not answer.
-        """
+        One that is not there is no fault."""
         wanted = [DeleteObject(key) for key in keys]
         with _faults():
             try:

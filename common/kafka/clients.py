@@ -120,10 +120,7 @@ def open_consumer(
 ) -> KafkaConsumer:
     """Return a connected consumer; ``options`` come on top of :func:`consumer_options`.
 
-    Raises:
-        MisconfiguredError: Kafka does not let us in, or kafka-python was not checked.
-        TransientError: no broker answers.
-        kafka.errors.KafkaError: a broker accepted the connection and said no more in time.
+    Raises as :func:`open_producer` does.
     """
     require_reachable(settings)
     return kind(**consumer_options(settings, client) | options)
@@ -132,10 +129,7 @@ def open_consumer(
 def open_admin(settings: KafkaSettings, client: str, **options: Any) -> KafkaAdminClient:
     """Return a connected administrator; ``options`` come on top of :func:`client_options`.
 
-    Raises:
-        MisconfiguredError: Kafka does not let us in, or kafka-python was not checked.
-        TransientError: no broker answers.
-        kafka.errors.KafkaError: a broker accepted the connection and said no more in time.
+    Raises as :func:`open_producer` does.
     """
     require_reachable(settings)
     return KafkaAdminClient(**client_options(settings, client) | options)
