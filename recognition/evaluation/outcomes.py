@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from recognition.evaluation.photos import Photo, Plate
+from recognition.evaluation.photos import LabelledPlate, Photo
 from recognition.types import Box, iou
 
 DETECTED_IOU: Final = 0.5
@@ -37,7 +37,7 @@ class PlateOutcome:
     """
 
     photo: Photo
-    plate: Plate
+    plate: LabelledPlate
     prediction: Prediction | None
     found: bool
 
@@ -81,7 +81,9 @@ def on_no_plate(photo: Photo, predictions: tuple[Prediction, ...]) -> tuple[Pred
     )
 
 
-def _counting(photo: Photo, plate: Plate, predictions: tuple[Prediction, ...]) -> Prediction | None:
+def _counting(
+    photo: Photo, plate: LabelledPlate, predictions: tuple[Prediction, ...]
+) -> Prediction | None:
     near = [one for one in predictions if iou(one.box, plate.box) >= SAME_PLATE_IOU]
     near.sort(key=lambda one: -one.confidence)
     counted = predictions if len(photo.plates) == 1 else near

@@ -12,7 +12,7 @@ from recognition.types import Box
 
 
 @dataclass(frozen=True)
-class Plate:
+class LabelledPlate:
     """A plate that a person boxed. ``text`` is A-Z0-9, two rows joined; empty where unknown."""
 
     text: str
@@ -34,7 +34,7 @@ class Photo:
     path: Path
     width: int
     height: int
-    plates: tuple[Plate, ...]
+    plates: tuple[LabelledPlate, ...]
     exhaustive: bool
 
     @property
@@ -70,7 +70,7 @@ def json_lines(path: Path) -> Iterator[dict[str, Any]]:
 def _photo(folder: Path, row: dict[str, Any]) -> Photo:
     plates = tuple(
         # The text as the engine writes it, whatever spaces and dashes the label has.
-        Plate(
+        LabelledPlate(
             normalise_plate(str(plate.get("text") or "")),
             plate.get("uncertain", False),
             _box(plate["box"]),

@@ -11,7 +11,7 @@ import cv2
 
 from recognition.evaluation.evaluate import PhotoResult
 from recognition.evaluation.outcomes import PlateOutcome
-from recognition.evaluation.summary import Share, Summary
+from recognition.evaluation.summary import MeasuredShare, Summary
 from recognition.reading.crops import cut
 from recognition.types import BgrImage, Box, grown
 
@@ -115,7 +115,7 @@ def write_report(path: Path, title: str, summary: Summary, found: Sequence[Miss]
     path.write_text("\n".join(parts), encoding="utf-8")
 
 
-def _percent(share: Share) -> str:
+def _percent(share: MeasuredShare) -> str:
     return f"{100 * share.value:.1f} % ({100 * share.low:.1f}–{100 * share.high:.1f})"
 
 

@@ -16,7 +16,7 @@ _FEWEST_OF_A_COUNTRY: Final = 5
 
 
 @dataclass(frozen=True)
-class Share:
+class MeasuredShare:
     """A share, 0–1, with its 95 % interval."""
 
     value: float
@@ -56,9 +56,9 @@ class Summary:
     photos: int
     plates: int
     certain: int
-    detected: Share
-    exact: Share
-    folded: Share
+    detected: MeasuredShare
+    exact: MeasuredShare
+    folded: MeasuredShare
     calibration_error: float
     exhaustive_photos: int
     false_alarms: int
@@ -106,7 +106,7 @@ def _share(
     results: Sequence[PhotoResult],
     counts: Callable[[PlateOutcome], bool],
     hit: Callable[[PlateOutcome], bool],
-) -> Share:
+) -> MeasuredShare:
     """Return the share of hits among the plates that count.
 
     Photos of one vehicle are drawn together, since they are not independent of each other.
@@ -120,12 +120,12 @@ def _share(
         vehicle += filter(counts, one.outcomes)
     rows = [(sum(map(hit, vehicle)), len(vehicle)) for vehicle in vehicles.values() if vehicle]
     if not rows:
-        return Share(0.0, 0.0, 0.0)
+        return MeasuredShare(0.0, 0.0, 0.0)
     hits = np.array(rows, dtype=float)
     drawn = np.random.default_rng(0).integers(0, len(hits), (_DRAWS, len(hits)))
     totals = hits[drawn].sum(axis=1)
     low, high = np.percentile(totals[:, 0] / totals[:, 1], _INTERVAL)
-    return Share(float(hits[:, 0].sum() / hits[:, 1].sum()), float(low), float(high))
+    return MeasuredShare(float(hits[:, 0].sum() / hits[:, 1].sum()), float(low), float(high))
 
 
 def _slices(found: Sequence[PlateOutcome], table: str) -> tuple[Slice, ...]:

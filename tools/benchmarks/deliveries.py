@@ -59,13 +59,13 @@ class Deliveries:
         self._endpoints = endpoints
 
         def are_served() -> bool:
-            self._receiver.first_seconds()
+            self._receiver.first()
             self._send(1)
             time.sleep(1)
             return self._receiver.count() == endpoints
 
         wait_until("all webhooks get deliveries", are_served)
-        self._receiver.first_seconds()
+        self._receiver.first()
 
     def latency_ms(self, rate: float, seconds: float) -> list[float]:
         """Return the time from each event on its topic to its receipt."""
@@ -77,8 +77,8 @@ class Deliveries:
             (made,) = self._send(1)
             sent[made.plate] = at_seconds
         wait_until("all events are delivered", lambda: self._receiver.count() >= len(sent))
-        seen = self._receiver.first_seconds()
-        return [1000 * (seen[plate] - at) for plate, at in sent.items()]
+        seen = self._receiver.first()
+        return [1000 * (seen[plate][0] - at) for plate, at in sent.items()]
 
     def print_rate(self, deliveries: int) -> None:
         """Print how fast the worker delivers what waits on the topic."""
@@ -90,7 +90,7 @@ class Deliveries:
         wanted = events * self._endpoints
         wait_until("all are delivered", lambda: self._receiver.count() >= wanted, 900)
         took, cpu = time.monotonic() - started, cpu_seconds(pid) - before
-        self._receiver.first_seconds()
+        self._receiver.first()
         print(
             f"| {self._endpoints} | {wanted / took:,.0f} | {1e6 * cpu / wanted:,.0f} µs"
             f" | {100 * cpu / took:.0f} % |"

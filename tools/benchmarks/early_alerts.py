@@ -114,14 +114,16 @@ def measure(camera: Camera, receiver: Receiver, passes: int, between: float) -> 
         read[_plate(number)] = camera.show(_plate(number))
         time.sleep(between)
         camera.tick()
-    arrived: dict[str, float] = {}
+    arrived: dict[str, tuple[float, str]] = {}
 
     def are_all_there() -> bool:
-        arrived.update({k: v for k, v in receiver.first_seconds().items() if k not in arrived})
+        arrived.update({k: v for k, v in receiver.first().items() if k not in arrived})
         return read.keys() <= arrived.keys()
 
     wait_until("an alert of each pass", are_all_there, 60)
-    return [1000 * (arrived[plate] - at) for plate, at in read.items()]
+    early = sum(arrived[plate][1] == "early" for plate in read)
+    print(f"{early} of {len(read)} alerts were early")
+    return [1000 * (arrived[plate][0] - at) for plate, at in read.items()]
 
 
 def _warm_up(camera: Camera, receiver: Receiver) -> None:
@@ -135,7 +137,7 @@ def _warm_up(camera: Camera, receiver: Receiver) -> None:
 
     wait_until("the first alert", is_alerted)
     time.sleep(5)
-    receiver.first_seconds()
+    receiver.first()
 
 
 def main() -> None:

@@ -28,14 +28,17 @@ class Receiver:
         return f"http://127.0.0.1:{self._port}/{number}"
 
     def count(self) -> int:
-        """Return how many deliveries arrived since :meth:`first_seconds` was last called."""
+        """Return how many deliveries arrived since :meth:`first` was last called."""
         self._pipe.send(_COUNT)
         return int(self._pipe.recv())
 
-    def first_seconds(self) -> dict[str, float]:
-        """Return by plate when (Unix seconds) its first delivery arrived; start over."""
+    def first(self) -> dict[str, tuple[float, str]]:
+        """Return by plate when (Unix seconds) its first delivery arrived, and its phase.
+
+        Start over afterwards. The phase is empty for an event without one.
+        """
         self._pipe.send(_FIRST)
-        found: dict[str, float] = self._pipe.recv()
+        found: dict[str, tuple[float, str]] = self._pipe.recv()
         return found
 
 
@@ -59,13 +62,14 @@ def _receive(pipe: Connection) -> None:
 
 
 async def _serve(pipe: Connection) -> None:
-    first_seconds: dict[str, float] = {}
+    first: dict[str, tuple[float, str]] = {}
     count = 0
 
     async def take(request: web.Request) -> web.Response:
         nonlocal count
-        body = json.loads(await request.read())
-        first_seconds.setdefault(body["data"]["recognition"]["plate"], time.time())
+        data = json.loads(await request.read())["data"]
+        arrived = (time.time(), data.get("phase", ""))
+        first.setdefault(data["recognition"]["plate"], arrived)
         count += 1
         return web.Response()
 
@@ -80,6 +84,6 @@ async def _serve(pipe: Connection) -> None:
             if pipe.recv() == _COUNT:
                 pipe.send(count)
                 continue
-            pipe.send(first_seconds)
-            first_seconds, count = {}, 0
+            pipe.send(first)
+            first, count = {}, 0
         await asyncio.sleep(_LISTEN_SECONDS)

@@ -8,7 +8,8 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from recognition.evaluation.photos import Photo, Plate, json_lines, load_photo_file
+from recognition.evaluation.photos import LabelledPlate as Plate
+from recognition.evaluation.photos import Photo, json_lines, load_photo_file
 
 __all__ = [
     "Card",

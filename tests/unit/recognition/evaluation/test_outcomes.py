@@ -11,19 +11,19 @@ from recognition.evaluation.outcomes import (
     on_no_plate,
     outcomes,
 )
-from recognition.evaluation.photos import Photo, Plate
+from recognition.evaluation.photos import LabelledPlate, Photo
 from recognition.types import Box
 
 HERE: Box = (100.0, 100.0, 200.0, 125.0)
 THERE: Box = (300.0, 200.0, 350.0, 230.0)
 
 
-def photo(*plates: Plate) -> Photo:
+def photo(*plates: LabelledPlate) -> Photo:
     return Photo("set/1.jpg", Path("set/1.jpg"), 600, 400, plates, exhaustive=True)
 
 
-def plate(text: str = "AB12CD", box: Box = HERE, region: str | None = None) -> Plate:
-    return Plate(text, False, box, region)
+def plate(text: str = "AB12CD", box: Box = HERE, region: str | None = None) -> LabelledPlate:
+    return LabelledPlate(text, False, box, region)
 
 
 def only(*predictions: Prediction) -> PlateOutcome:
@@ -54,7 +54,7 @@ def test_a_look_alike_is_correct_when_folded() -> None:
 
 
 def test_an_unknown_or_uncertain_text_is_never_correct() -> None:
-    plates = (plate(""), Plate("AB12CD", True, THERE, None))
+    plates = (plate(""), LabelledPlate("AB12CD", True, THERE, None))
     found = outcomes(photo(*plates), (Prediction("AB12CD", 0.9, THERE),))
     assert [(one.plate.certain, one.exact, one.folded) for one in found] == [
         (False, False, False)
