@@ -38,6 +38,7 @@ def _play(clip: Path, out: Any) -> None:
         av.open(out, "w", format="mpegts", container_options={"flush_packets": "1"}) as sent,
     ):
         video = source.streams.video[0]
+        assert video.time_base is not None and video.duration is not None
         stream = sent.add_stream_from_template(video)
         while True:
             source.seek(0)

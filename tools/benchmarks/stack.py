@@ -144,7 +144,8 @@ def running_stack(**settings: str) -> Iterator[BenchmarkStack]:
     given = {_PREFIX + name: value for name, value in (_SETTINGS | settings).items()}
     with TemporaryDirectory(prefix="platestream-bench-", ignore_cleanup_errors=True) as folder:
         local = LocalStackSettings.model_validate({"local_dir": Path(folder), **ports})
-        stack = LocalStack(make_plan(local, outside | given), Progress(StringIO()))
+        # A start is not what is measured.
+        stack = LocalStack(make_plan(local, outside | given), Progress(StringIO()), patience=4.0)
         try:
             stack.up(tied_to_caller=True)
             running = BenchmarkStack(stack)
