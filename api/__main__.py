@@ -21,6 +21,11 @@ from common.telemetry.setup import start_tracing
 
 log = structlog.get_logger()
 
+# Longer than the idle timeout of common proxies: otherwise some of their calls fail with 502.
+_KEEP_ALIVE_SECONDS = 75
+# Running requests may take so long when the process stops.
+_GRACEFUL_STOP_SECONDS = 20
+
 
 def main() -> None:
     """Serve until a signal to stop; requests in flight are finished then."""
@@ -49,7 +54,7 @@ def _ended_if_misconfigured() -> Iterator[None]:
 def _server_config(settings: ApiSettings, app: FastAPI) -> uvicorn.Config:
     limits = ConnectionLimits(
         settings.api_max_connections,
-        settings.api_max_connections_per_address,
+        settings.api_max_connections // 4,
         settings.trusted_proxies,
     )
     return uvicorn.Config(
@@ -63,8 +68,8 @@ def _server_config(settings: ApiSettings, app: FastAPI) -> uvicorn.Config:
         server_header=False,
         # Which proxies may be believed is a setting of its own, not uvicorn's.
         proxy_headers=False,
-        timeout_keep_alive=settings.api_keep_alive_seconds,
-        timeout_graceful_shutdown=settings.api_graceful_stop_seconds,
+        timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=_GRACEFUL_STOP_SECONDS,
     )
 
 

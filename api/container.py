@@ -42,7 +42,7 @@ from api.health.service import (
     disk_warnings,
 )
 from api.imports.routes import TableImports
-from api.limits.body_budget import BodyBudget, body_bounds
+from api.limits.body_budget import BODY_BOUNDS, BodyBudget
 from api.limits.limiter import FailedAuthentications, RateLimiter, limit_rules
 from api.limits.owner_limits import OwnerLimits, installation_limits
 from api.limits.storage import LimitStore, SharedLimitStore
@@ -72,11 +72,22 @@ from api.webhooks.service import DisabledWebhookEmail, Webhooks, WebhookStatusCa
 from common.kafka.compacted import CompactedTopicReader
 from common.kafka.stage_progress import stage_progress
 from common.kafka.tailer import stop_tailers
+from common.metrics import LABELLED_CAMERAS
 from common.records.cameras import CameraStatus
 from common.records.deliveries import WebhookStatus
 from common.records.topics import CAMERA_STATUS, WEBHOOK_STATUS
 from common.secrets import SecretBox
 from common.timestamps import now_ms
+
+FAILED_AUTHENTICATIONS_PER_MINUTE = 100
+"""Invalid keys and sessions per address. Beyond it, only credentials seen before are checked."""
+STREAMS_PER_KEY = 5
+STREAMS_PER_PROCESS = 500
+CAMERA_TAKE_SECONDS = 4.5
+"""How long a new camera waits for an ingest worker: the call is answered within 5 s."""
+_HEARTBEAT_SECONDS = 15.0
+# Recent recognitions in memory (about 1 kB each), to resume event streams without a gap.
+_STREAM_MEMORY_RECORDS = 20_000
 
 
 @dataclass(frozen=True)
@@ -118,15 +129,13 @@ class Services:
         # Limits
         self.owner_limits = limits = OwnerLimits(installation_limits(settings))
         self.limiter = RateLimiter(limit_rules(settings), limits, outside.shared_limits)
-        self.body_budget = BodyBudget(body_bounds(settings), limits)
+        self.body_budget = BodyBudget(BODY_BOUNDS, limits)
 
         # Who calls
         self.audit_notes = notes = AuditNotes(database, hashes)
         self.authenticator = Authenticator(
             database,
-            FailedAuthentications(
-                settings.rate_limit_failed_authentications_per_minute, outside.shared_limits
-            ),
+            FailedAuthentications(FAILED_AUTHENTICATIONS_PER_MINUTE, outside.shared_limits),
             unknown_concurrency=max(1, settings.api_database_connections // 4),
         )
         self.devices = Devices(box)
@@ -166,9 +175,7 @@ class Services:
         self.exports = Exports(store, self.recognitions, limits, self.limiter, database)
         self.pictures = Pictures(self.recognitions, outside.recent, images, Thumbnails())
         self.erasure_watch = ErasureWatch(store, outside.recent)
-        slots = StreamSlots(
-            limits, per_credential=settings.streams_per_key, in_all=settings.streams_per_process
-        )
+        slots = StreamSlots(limits, per_credential=STREAMS_PER_KEY, in_all=STREAMS_PER_PROCESS)
         self.live = LiveRecognitions(
             outside.recent,
             outside.ping_recognitions,
@@ -176,7 +183,7 @@ class Services:
             slots,
             box,
             now,
-            heart_beat_seconds=settings.stream_heart_beat_seconds,
+            heart_beat_seconds=_HEARTBEAT_SECONDS,
         )
         self.analytics = Analytics(database, store, now)
         self.credits = Credits(database)
@@ -185,7 +192,7 @@ class Services:
             fair_reader(outside.reader, settings),
             images,
             limits,
-            lease=image_lease(settings),
+            lease=image_lease(),
             demo_enabled=settings.demo_enabled,
         )
 
@@ -196,14 +203,14 @@ class Services:
             StreamVault(self.rules.streams, box),
             limits,
             now,
-            take_seconds=settings.camera_take_seconds,
-            stale_seconds=settings.camera_status_stale_seconds,
+            take_seconds=CAMERA_TAKE_SECONDS,
+            stale_seconds=2 * settings.camera_offline_seconds,
             sample_fps=settings.ingest_sample_fps,
             price=settings.camera_subscription_credits,
         )
         self.camera_probe = CameraProbe(settings)
         self.camera_funnels = CameraFunnels(store, now)
-        self.quiet_cameras = QuietCameras(store, now, max_cameras=settings.metrics_cameras)
+        self.quiet_cameras = QuietCameras(store, now, max_cameras=LABELLED_CAMERAS)
 
         # Alerts, webhooks
         alerts, webhooks = AlertRepository(box, hashes), WebhookRepository(box)
@@ -276,7 +283,7 @@ async def open_services(settings: ApiSettings) -> AsyncIterator[Services]:
         stack.callback(images.close)
         resolver = HostResolver()
         stack.callback(resolver.close)
-        store = ClickHouseStore(settings, searches_at_once=settings.api_searches_at_once)
+        store = ClickHouseStore(settings)
         stack.push_async_callback(store.close)
         shared_limits = None
         if (url := settings.rate_limit_store_url) is not None:
@@ -284,7 +291,7 @@ async def open_services(settings: ApiSettings) -> AsyncIterator[Services]:
             stack.push_async_callback(shared_limits.close)
 
         cameras, webhooks = CameraStatusCache(), WebhookStatusCache()
-        recent = RecentRecognitions(settings.stream_memory_records)
+        recent = RecentRecognitions(_STREAM_MEMORY_RECORDS)
         camera_feed = CompactedTopicReader(
             settings, CAMERA_STATUS, CameraStatus, cameras.post, client="api-camera-status"
         )

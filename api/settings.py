@@ -1,7 +1,7 @@
 """Settings of the API process."""
 
 import re
-from typing import Annotated, Final
+from typing import Annotated
 
 from pydantic import BeforeValidator, Field, SecretStr, field_validator
 from pydantic_settings import NoDecode
@@ -10,9 +10,9 @@ from analytics_sql.settings import RecognitionRetentionSettings
 from api.installation_settings import InstallationSettings
 from api.oidc_settings import OidcSettings
 from common.mail_settings import EmailSettings
-from common.metrics import CameraMetricsSettings
 from common.owner_limits import DeliveryLimitSettings
 from common.settings import (
+    CameraOfflineSettings,
     ClickHouseSettings,
     DatabaseSettings,
     EncryptionSettings,
@@ -27,8 +27,6 @@ from common.settings import (
 from common.telemetry.settings import TraceSettings
 from common.urls.camera_settings import CameraAddressSettings
 from recognition.settings import RecognizerPoolSettings, all_processors_but_one
-
-SEARCHES_AT_ONCE: Final = 4
 
 _ORIGIN = re.compile(r"https?://[A-Za-z0-9.\[\]:-]+")
 
@@ -69,7 +67,6 @@ class OwnerLimitSettings(DeliveryLimitSettings):
 
 class ApiSettings(
     OwnerLimitSettings,
-    CameraMetricsSettings,
     ProcessSettings,
     TraceSettings,
     DatabaseSettings,
@@ -84,6 +81,7 @@ class ApiSettings(
     OidcSettings,
     RecognitionRetentionSettings,
     SampleRateSettings,
+    CameraOfflineSettings,
     RecognizerPoolSettings,
 ):
     """The settings of the API process."""
@@ -101,34 +99,8 @@ class ApiSettings(
         description="Connections of callers that one API process has at once, streams included; "
         "what is beyond is answered with 503 and closed; 0: any number.",
     )
-    api_max_connections_per_address: int = Field(
-        500,
-        ge=0,
-        description="The same for one address (of IPv6 one /64), unless it is a trusted proxy's.",
-    )
-    api_keep_alive_seconds: int = Field(
-        75,
-        ge=1,
-        le=3600,
-        description="How long a caller's idle connection is kept for its next request. Longer than "
-        "a proxy in front keeps it, or some of its calls end with 502.",
-    )
-    api_body_mebibytes: int = Field(
-        256,
-        ge=32,
-        description="MiB of request bodies of more than 64 KiB that one API process holds at once; "
-        "what is beyond is answered with 503, and so is an owner who would hold more than is left "
-        "for others. Calls without a key have a quarter of it, one address half of that.",
-    )
     api_database_connections: int = Field(
         8, ge=2, le=200, description="PostgreSQL connections of one API process, at most."
-    )
-    api_searches_at_once: int = Field(
-        SEARCHES_AT_ONCE,
-        ge=1,
-        le=100,
-        description="Searches of all owners that one API process has ClickHouse answer at once; "
-        "more wait, and owners take turns.",
     )
     api_recognition_workers: int | None = Field(
         None,
@@ -137,25 +109,9 @@ class ApiSettings(
         description="Recogniser processes of one API process, for image calls; unset: as "
         "PLATESTREAM_RECOGNITION_WORKERS says; 0: one less than there are processors.",
     )
-    api_graceful_stop_seconds: int = Field(
-        20, ge=1, le=600, description="How long a stop waits for requests in flight."
-    )
-    camera_take_seconds: float = Field(
-        4.5,
-        gt=0,
-        le=4.8,
-        description="How long a new camera waits for an ingest worker to take it, before 502.",
-    )
-    camera_status_stale_seconds: float = Field(
-        30.0,
-        gt=1,
-        le=3600,
-        description="A camera whose ingest worker was silent for longer is shown as offline.",
-    )
     camera_subscription_credits: int = Field(
         0, ge=0, description="Credits that each camera costs for 30 days; 0: nothing."
     )
-    plates_per_alert: int = Field(1000, ge=1, description="Plates that one alert may name.")
     image_retention_days: int = Field(
         0,
         ge=0,
@@ -172,53 +128,15 @@ class ApiSettings(
     session_hours: int = Field(
         168, ge=1, le=8760, description="How long a session lasts after logging in."
     )
-    invitation_hours: int = Field(
-        72, ge=1, le=8760, description="How long the link of an invitation is good."
-    )
     login_attempts_per_minute: int = Field(
         5,
         ge=0,
         description="Attempts by one address for one account that may fail; 0: any number.",
     )
-    login_attempts_per_address_per_minute: int = Field(
-        30,
-        ge=0,
-        description="Attempts by one address for any account that may fail; 0: any number.",
-    )
-    login_attempts_per_account_per_hour: int = Field(
-        100,
-        ge=0,
-        description="Attempts to log in to one account that may fail, of all addresses together "
-        "that never logged in to it; each other address and device has as many for itself. 0: any "
-        "number.",
-    )
     trusted_proxies: NetworkList = Field(
         (),
         description="Comma-separated CIDR ranges of the proxies whose X-Forwarded-For and "
         "X-Forwarded-Proto are used.",
-    )
-    stream_heart_beat_seconds: float = Field(
-        15.0,
-        gt=0,
-        le=300,
-        description="A stream of recognitions on which nothing happens gives a sign of life this "
-        "often.",
-    )
-    streams_per_key: int = Field(
-        5, ge=1, le=1000, description="Streams that one key may have open at one API process."
-    )
-    streams_per_process: int = Field(
-        500,
-        ge=1,
-        le=100_000,
-        description="Streams that may be open at one API process, half of them by one account.",
-    )
-    stream_memory_records: int = Field(
-        20_000,
-        ge=100,
-        le=1_000_000,
-        description="Newest recognitions of all owners that an API process keeps in memory (about "
-        "1 kB each): a stream that was interrupted goes on without a gap as far back.",
     )
     rate_limit_per_minute: int = Field(
         100, ge=0, description="Requests that one key may make in a minute; 0: any number."
@@ -229,27 +147,6 @@ class ApiSettings(
         description="Image calls that one key may make in a minute; they count in the limit of "
         "all requests as well; 0: any number.",
     )
-    rate_limit_pictures_per_minute: int = Field(
-        3000,
-        ge=0,
-        description="Pictures (photos, crops, snapshots) that one key may ask for in a minute; "
-        "they count in no other limit of requests; 0: any number.",
-    )
-    rate_limit_demo_per_minute: int = Field(
-        5, ge=0, description="Demo calls that one address may make in a minute; 0: any number."
-    )
-    rate_limit_log_in_per_minute: int = Field(
-        300,
-        ge=0,
-        description="Calls by which people log in, or look at or accept an invitation, that one "
-        "address (of IPv6 one /64) may make in a minute, whether they fail or not; 0: any number.",
-    )
-    rate_limit_failed_authentications_per_minute: int = Field(
-        100,
-        ge=0,
-        description="Keys and sessions that are not valid which one address (of IPv6 one /64) may "
-        "try in a minute; beyond it only those that were good before are looked up; 0: any number.",
-    )
     rate_limit_store_url: SecretStr | None = Field(
         None,
         description="Redis-compatible store (redis:// or rediss://, with user and password) in "
@@ -258,12 +155,6 @@ class ApiSettings(
     )
     demo_enabled: bool = Field(
         True, description="Whether /api/demo reads images for anybody; off, it answers 404."
-    )
-    rate_limit_block_seconds: int = Field(
-        300,
-        ge=1,
-        le=86_400,
-        description="How long a key is blocked after five times a limit within a minute.",
     )
 
     @property

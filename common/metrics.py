@@ -62,18 +62,8 @@ class HealthPageSettings(Fragment):
     )
 
 
-class CameraMetricsSettings(Fragment):
-    """The cameras that have metrics of their own."""
-
-    metrics_cameras: int = Field(
-        100,
-        ge=0,
-        le=10_000,
-        description="Cameras of one process that have metrics of their own (label camera: the "
-        "id); all others are counted together, as camera other.",
-    )
-
-
+LABELLED_CAMERAS: Final = 100
+"""Cameras of one process with metrics of their own. The rest are counted as ``other``."""
 OTHER_CAMERAS: Final = "other"
 _UNUSED_SECONDS: Final = 3600.0
 

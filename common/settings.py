@@ -209,13 +209,6 @@ class KafkaSettings(KafkaSecuritySettings):
         le=7,
         description="Replicas of each new topic; unset: one for each broker, at most three.",
     )
-    kafka_min_insync_replicas: int | None = Field(
-        None,
-        ge=1,
-        le=7,
-        description="Replicas of new topics that must have a record before it counts as written; "
-        "unset: two of three or more, otherwise one.",
-    )
     kafka_max_message_bytes: int = Field(
         8_388_608,
         ge=1_048_576,
@@ -301,6 +294,14 @@ class SampleRateSettings(Fragment):
         gt=0,
         le=60,
         description="Frames a second that are looked at, for cameras without a value of their own.",
+    )
+
+
+class CameraOfflineSettings(Fragment):
+    """The time after which a camera is offline."""
+
+    camera_offline_seconds: float = Field(
+        15.0, ge=1, le=3600, description="Time without a frame after which a camera is offline."
     )
 
 

@@ -18,7 +18,7 @@ from common.errors import (
 )
 from common.kafka.clients import KafkaError
 from common.logs import configure_logging
-from common.metrics import serve_health
+from common.metrics import LABELLED_CAMERAS, serve_health
 from common.secrets import SecretBox
 from common.settings import load_settings
 from common.telemetry.setup import start_tracing, stop_tracing
@@ -39,7 +39,7 @@ from ingest.frames.producer import FrameProducer
 from ingest.frames.snapshots import SnapshotUploader
 from ingest.metrics import CameraGauges, IngestMetrics
 from ingest.processes.pool import CapturePool
-from ingest.settings import IngestSettings
+from ingest.settings import IngestSettings, MotionGate
 from ingest.status import StatusRules
 
 log = structlog.get_logger(__name__)
@@ -48,6 +48,24 @@ now: Final = MonotonicWallClock()
 
 _MAINTENANCE_SECONDS: Final = 0.2
 _STUCK_SECONDS: Final = 60.0
+
+WORKER = f"{socket.gethostname()}-{os.getpid()}"
+"""Name of this worker in camera status."""
+JPEG_QUALITY = 80
+CAMERAS_PER_PROCESS = 8
+"""If a stream crashes its capture process, the other cameras in it are interrupted briefly. Each
+process uses about 60 MiB."""
+OPEN_TIMEOUT_SECONDS = 10.0
+READ_TIMEOUT_SECONDS = 5.0
+RECONNECT_MIN_SECONDS = 1.0
+RECONNECT_MAX_SECONDS = 60.0
+SNAPSHOT_SECONDS = 5.0
+# Frames are still sent so long after the last motion.
+_MOTION_HOLD_SECONDS = 3.0
+# More threads cost more processor time.
+_DECODER_THREADS = 1
+# Address space of a capture process, in addition to its initial size.
+_PROCESS_MEMORY_BYTES = 2_147_483_648
 _CAPTURES_END_SECONDS: Final = 1.0
 _PROCESSES_END_SECONDS: Final = 1.5
 _END_SECONDS: Final = 15.0
@@ -84,7 +102,7 @@ class IngestWorker:
             self._snapshots,
         )
         self._metrics.registry.register(
-            CameraGauges(settings.metrics_cameras, lambda: self._fleet.views(now()))
+            CameraGauges(LABELLED_CAMERAS, lambda: self._fleet.views(now()))
         )
         self._follower = AssignmentFollower(settings, self._fleet, self._metrics, now)
         self._started_seconds = self._maintained_seconds = now().seconds
@@ -174,38 +192,38 @@ class IngestWorker:
 def session_settings(settings: IngestSettings) -> CameraSessionSettings:
     """Return the settings of each camera's session."""
     return CameraSessionSettings(
-        worker=settings.ingest_worker_id or f"{socket.gethostname()}-{os.getpid()}",
+        worker=WORKER,
         addresses=stream_url_rules(settings),
         sample_fps=settings.ingest_sample_fps,
-        status=StatusRules(offline_after_seconds=settings.ingest_offline_after_seconds),
+        status=StatusRules(offline_after_seconds=settings.camera_offline_seconds),
     )
 
 
 def capture_settings(settings: IngestSettings) -> Configure:
     """Return what the capture processes are told; nothing of it is secret."""
-    motion = MotionRules(hold_seconds=settings.ingest_motion_hold_seconds)
+    motion = MotionRules(hold_seconds=_MOTION_HOLD_SECONDS)
     return Configure(
         reader=ReaderSettings(
             addresses=stream_url_rules(settings),
             limits=CaptureLimits(
-                open_timeout_seconds=settings.ingest_open_timeout_seconds,
-                read_timeout_seconds=settings.ingest_read_timeout_seconds,
-                decoder_threads=settings.ingest_decoder_threads,
+                open_timeout_seconds=OPEN_TIMEOUT_SECONDS,
+                read_timeout_seconds=READ_TIMEOUT_SECONDS,
+                decoder_threads=_DECODER_THREADS,
                 ca_file=settings.camera_ca_file,
             ),
-            reconnect_min_seconds=settings.ingest_reconnect_min_seconds,
-            reconnect_max_seconds=settings.ingest_reconnect_max_seconds,
+            reconnect_min_seconds=RECONNECT_MIN_SECONDS,
+            reconnect_max_seconds=RECONNECT_MAX_SECONDS,
             hardware=settings.ingest_hardware,
         ),
         look=LookSettings(
-            motion=motion if settings.ingest_motion_gate else None,
-            jpeg_quality=settings.ingest_jpeg_quality,
+            motion=None if settings.ingest_motion_gate is MotionGate.OFF else motion,
+            jpeg_quality=JPEG_QUALITY,
             max_width_px=settings.ingest_max_frame_width_px,
-            snapshot_interval_seconds=settings.ingest_snapshot_interval_seconds,
-            rests=settings.ingest_rest_when_still,
+            snapshot_interval_seconds=SNAPSHOT_SECONDS,
+            rests=settings.ingest_motion_gate is MotionGate.DECODING,
         ),
-        memory_bytes=settings.ingest_process_memory_bytes,
-        max_captures=settings.ingest_cameras_per_process,
+        memory_bytes=_PROCESS_MEMORY_BYTES,
+        max_captures=CAMERAS_PER_PROCESS,
         log_level=settings.log_level,
         log_format=settings.log_format,
     )

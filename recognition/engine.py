@@ -36,6 +36,10 @@ from recognition.types import (
 
 TWO_ROW = "two-row"
 _PLATE_TYPES = (TWO_ROW, "motorcycle")
+READING_THRESHOLD = 0.3
+"""Readings of lower confidence are dropped. Tracking decides later what is a recognition."""
+MIN_CHARACTERS = 2
+"""Shorter readings are not plates."""
 
 _BLANK: BgrImage = np.zeros((640, 1280, 3), np.uint8)
 
@@ -65,11 +69,12 @@ class Recognizer:
         """
         self._settings = settings
         detector, self._reader = models or _load(settings)
-        zooms = settings.recognition_closer_look and detector.takes_any_size
+        zooms = detector.takes_any_size
         self._detector = CloseUpDetector(detector, ZoomDetector(detector) if zooms else detector)
         self._plate_probability_card = detector.plate_probability_card
         self._has_type_classes = any(kind in _PLATE_TYPES for kind in detector.classes)
         self._rows = RowClassifier.load()
+        self._max_plates = detector.max_plates
 
     def recognize(self, image: BgrImage, *, min_plate_width_px: int = 0) -> list[PlateReading]:
         """Return the readings of the image, best detection first, boxes in its pixels.
@@ -127,7 +132,7 @@ class Recognizer:
     def detect(self, image: BgrImage) -> list[Detection]:
         """Return the plates in the image unread, a box a plate, best first, in its pixels."""
         found = deduplicate_detections(self._detector.detect_all([image])[0])
-        return found[: self._settings.recognition_max_plates]
+        return found[: self._max_plates]
 
     def warm_up(self, images: int) -> None:
         """Run a batch of so many blank images and crops: runtimes of GPUs prepare for its size."""
@@ -223,14 +228,13 @@ class Recognizer:
             if all(_overlap(one, other) < SAME_PLATE_OVERLAP for other in kept):
                 kept.append(one)
         kept.sort(key=lambda one: one.detection_confidence, reverse=True)
-        return kept[: self._settings.recognition_max_plates]
+        return kept[: self._max_plates]
 
     def is_plate(self, reading: PlateReading) -> bool:
         """Return whether the settings take a reading for a plate: long and sure enough."""
         length = len(reading.text)
         return (
-            self._settings.recognition_min_characters <= length <= MAX_PLATE_LENGTH
-            and reading.confidence >= self._settings.recognition_reading_threshold
+            MIN_CHARACTERS <= length <= MAX_PLATE_LENGTH and reading.confidence >= READING_THRESHOLD
         )
 
 

@@ -126,26 +126,12 @@ class RecognizerSettings(Fragment):
         le=1,
         description="Lowest detector score of a plate; unset: as the model card says.",
     )
-    recognition_closer_look: bool = Field(
-        True,
-        description="Look once more, at the image's own size, where a plate is small or unsure; "
-        "for detectors that take any size, on a CPU.",
-    )
-    recognition_reading_threshold: float = Field(
-        0.3, ge=0, le=1, description="Readings of lower confidence are dropped."
-    )
-    recognition_min_characters: int = Field(
-        2, ge=1, le=16, description="Shorter readings are not plates and are dropped."
-    )
     recognition_input_size: int | None = Field(
         None,
         ge=64,
         le=4096,
         description="Side in pixels to which images are brought for a detector that takes any "
         "size; unset: as the model card says.",
-    )
-    recognition_max_plates: int = Field(
-        50, ge=1, le=300, description="At most so many plates of one image are read, best first."
     )
 
     @property
@@ -200,16 +186,6 @@ class RecognizerPoolSettings(RecognizerSettings):
         description="Images that a recogniser process reads together, where so many wait; 0: "
         f"{GPU_BATCH} on a GPU, 1 on a processor, which gains nothing by it.",
     )
-    recognition_queue_limit: int = Field(
-        64, ge=1, le=10_000, description="Images that may wait for a free recogniser process."
-    )
-    recognition_timeout_seconds: float = Field(
-        10.0,
-        gt=0,
-        le=600,
-        description="A recogniser process that needs longer for one image, or for those that it "
-        "reads together, is killed and replaced.",
-    )
     recognition_worker_memory_bytes: int = Field(
         0,
         ge=0,
@@ -221,13 +197,6 @@ class RecognizerPoolSettings(RecognizerSettings):
         description="Folder in which is remembered what was measured of this processor at the "
         "first start; of processes that share it one measures, and the others wait for it. It may "
         "be one that cannot be written to: then each start measures.",
-    )
-    recognition_nice: int = Field(
-        5,
-        ge=0,
-        le=19,
-        description="How far recogniser processes stand back where processors are short (nice): "
-        "they take most of the time and everything else little; 0: not at all.",
     )
 
     @property

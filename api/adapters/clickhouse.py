@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar
 from uuid import UUID
 
 from analytics_sql.client import ClickHouseClient
@@ -35,7 +35,6 @@ from analytics_sql.triggers import (
 from api.adapters.circuit_breaker import CircuitBreaker, http_health_check
 from api.errors import Dependency, DependencyUnavailableError
 from api.limits.fair_turns import FairTurns, TurnLimits, TurnRefusedError
-from api.settings import SEARCHES_AT_ONCE
 from common.errors import TransientError
 from common.settings import ClickHouseSettings
 
@@ -43,6 +42,7 @@ _QUERY_SECONDS = 10.0
 _EXPORT_SECONDS = 300.0
 """For a part of an export, until its reader has it."""
 
+SEARCHES_AT_ONCE: Final = 4
 _SEARCHES_WAITING = 1_000
 
 

@@ -24,7 +24,7 @@ from api.schemas import (
     json_number,
     without_repeats,
 )
-from api.validation.fields import field_check, future, uuid_text, validation_rules
+from api.validation.fields import PLATES_PER_ALERT, field_check, future, uuid_text
 from common.plates.normalise import list_entry
 from common.records.alerts import (
     ALERT_FIELDS,
@@ -47,7 +47,7 @@ def _plate(text: str) -> str:
 
 
 def _no_more_than_allowed(plates: Any) -> Any:
-    limit = validation_rules().plates_per_alert
+    limit = PLATES_PER_ALERT
     if isinstance(plates, list) and len(plates) > limit:
         fault = FieldFault("plates", f"may have at most {limit} entries")
         raise ApiError(

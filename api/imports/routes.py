@@ -23,7 +23,7 @@ from api.middleware.bodies import read_body
 from api.middleware.guard import GuardedRoute
 from api.openapi import error_responses
 from api.security.permissions import BodyKind, Principal, Scope, requires
-from api.validation.fields import validation_rules
+from api.validation.fields import PLATES_PER_ALERT
 from common.errors import InvalidInputError
 
 _LIMITS = TurnLimits(at_once=1, waiting=20)
@@ -107,7 +107,7 @@ async def import_plates(
     query: Annotated[ImportQuery, Query()],
 ) -> PlateImportAnswer:
     """Return the plates of a CSV file, and the rows that were skipped. Nothing is stored."""
-    limit = validation_rules().plates_per_alert
+    limit = PLATES_PER_ALERT
     return await _read(request, imports, caller, query, lambda table: imported_plates(table, limit))
 
 

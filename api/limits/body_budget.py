@@ -9,7 +9,6 @@ from typing import Self
 from api.errors import ApiError, ErrorCode
 from api.limits.networks import counted_networks
 from api.limits.owner_limits import LimitedCaller, OwnerLimit, OwnerLimits
-from api.settings import ApiSettings
 
 _MIB = 1 << 20
 _ONE_IMAGE = 16 * _MIB
@@ -27,13 +26,14 @@ class BodyBounds:
     per_address: int
 
 
-def body_bounds(settings: ApiSettings) -> BodyBounds:
-    """Return the bounds that the operator sets: calls without a credential have a quarter.
-
-    An address has half of that. Either is room for one image.
-    """
-    in_all = settings.api_body_mebibytes * _MIB
-    return BodyBounds(in_all, max(_ONE_IMAGE, in_all // 4), max(_ONE_IMAGE, in_all // 8))
+BODY_MEBIBYTES = 256
+"""Memory for request bodies over 64 KiB of an API process."""
+# Calls without a credential have a quarter, an address has half of that.
+BODY_BOUNDS = BodyBounds(
+    in_all=BODY_MEBIBYTES * _MIB,
+    public=BODY_MEBIBYTES // 4 * _MIB,
+    per_address=BODY_MEBIBYTES // 8 * _MIB,
+)
 
 
 _Payers = dict[str, Callable[[int], None]]

@@ -20,6 +20,13 @@ _TOO_MANY_FAILURES = "Too many keys or sessions that are not valid came from thi
 
 ABUSE_FACTOR = 5
 """More than this many times a limit, within a minute, blocks the caller for a while."""
+_BLOCK_SECONDS = 300
+
+DEMO_PER_MINUTE = 5
+LOG_IN_PER_MINUTE = 300
+"""Login and invitation calls per address, successful or not."""
+IMAGES_PER_REQUEST = 30
+"""Image downloads are counted separately: so many for each request that a key may make."""
 
 
 @dataclass(frozen=True)
@@ -38,14 +45,14 @@ class LimitRules:
 
 
 def limit_rules(settings: ApiSettings) -> LimitRules:
-    """Return the limits that the operator sets."""
+    """Return the limits of an installation."""
     return LimitRules(
         per_minute=settings.rate_limit_per_minute,
         recognize_per_minute=settings.rate_limit_recognize_per_minute,
-        demo_per_minute=settings.rate_limit_demo_per_minute,
-        block_seconds=settings.rate_limit_block_seconds,
-        pictures_per_minute=settings.rate_limit_pictures_per_minute,
-        log_in_per_minute=settings.rate_limit_log_in_per_minute,
+        demo_per_minute=DEMO_PER_MINUTE,
+        block_seconds=_BLOCK_SECONDS,
+        pictures_per_minute=IMAGES_PER_REQUEST * settings.rate_limit_per_minute,
+        log_in_per_minute=LOG_IN_PER_MINUTE,
     )
 
 

@@ -23,6 +23,10 @@ log = structlog.get_logger()
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
+# In addition to PostgreSQL's notifications.
+_POLL_SECONDS = 1.0
+_BATCH_ROWS = 500
+
 
 @app.command()
 def main(
@@ -56,8 +60,8 @@ def _relay(settings: RelaySettings) -> None:
     relay = Relay(
         plain_database_url(settings),
         lambda: KafkaPublisher(settings),
-        poll_seconds=settings.relay_poll_seconds,
-        batch_rows=settings.relay_batch_rows,
+        poll_seconds=_POLL_SECONDS,
+        batch_rows=_BATCH_ROWS,
         registry=registry,
     )
     start_tracing(settings, "relay", registry)

@@ -17,15 +17,6 @@ class RelaySettings(
 ):
     """The settings of the relay process."""
 
-    relay_poll_seconds: float = Field(
-        1.0,
-        gt=0,
-        le=60,
-        description="How often the relay looks for outbox rows that no notification announced.",
-    )
-    relay_batch_rows: int = Field(
-        500, ge=1, le=10_000, description="Outbox rows that the relay publishes at a time."
-    )
     relay_metrics_port: Port = Field(
         0, description="Port of the relay's /metrics and /healthz; 0: none."
     )

@@ -44,6 +44,9 @@ class Acceptance:
     password: str
 
 
+INVITATION_HOURS = 72
+
+
 @dataclass(frozen=True)
 class InvitationRules:
     """How long a link is good, and what brings it to whom it invites."""
@@ -54,7 +57,7 @@ class InvitationRules:
 
 def invitation_rules(settings: ApiSettings) -> InvitationRules:
     """Return the operator's rules."""
-    return InvitationRules(timedelta(hours=settings.invitation_hours), InvitationEmail(settings))
+    return InvitationRules(timedelta(hours=INVITATION_HOURS), InvitationEmail(settings))
 
 
 class Invitations:

@@ -12,7 +12,13 @@ import structlog
 from api.limits.fair_turns import FairTurns, TurnLimits, TurnRefusedError, current_caller
 from common.errors import MisconfiguredError, TransientError
 from recognition.settings import RecognizerPoolSettings
-from recognition.workers.pool import ImageReadings, RecognizerBusyError, RecognizerPool
+from recognition.workers.pool import (
+    QUEUE_LIMIT,
+    TIMEOUT_SECONDS,
+    ImageReadings,
+    RecognizerBusyError,
+    RecognizerPool,
+)
 
 log = structlog.get_logger()
 
@@ -87,8 +93,8 @@ def fair_reader(reader: ImageReader, settings: RecognizerPoolSettings) -> "FairR
     return FairReader(
         reader,
         at_once=2 * settings.batch_size * settings.worker_count,
-        waiting=settings.recognition_queue_limit,
-        wait_seconds=settings.recognition_timeout_seconds,
+        waiting=QUEUE_LIMIT,
+        wait_seconds=TIMEOUT_SECONDS,
     )
 
 

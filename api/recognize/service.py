@@ -33,11 +33,10 @@ from api.recognize.answers import (
 )
 from api.recognize.readers import FairReader
 from api.recognize.repository import Claim, EarlierCall, IdempotentCall
-from api.settings import ApiSettings
 from common.errors import InvalidInputError, TransientError
 from common.records.topics import OUTCOMES, RECOGNITIONS
 from common.timestamps import now_ms
-from recognition.workers.pool import ImageReadings, RecognizerBusyError
+from recognition.workers.pool import TIMEOUT_SECONDS, ImageReadings, RecognizerBusyError
 
 log = structlog.get_logger()
 
@@ -71,10 +70,10 @@ class _Paid:
     claim: Claim | None
 
 
-def image_lease(settings: ApiSettings) -> timedelta:
+def image_lease() -> timedelta:
     """Return how long what a call holds is its own: longer than any call takes."""
     # A call waits for a process and then for the reading, each at most the time-out.
-    seconds = 2 * settings.recognition_timeout_seconds + _LEASE_MARGIN_SECONDS
+    seconds = 2 * TIMEOUT_SECONDS + _LEASE_MARGIN_SECONDS
     return timedelta(seconds=seconds)
 
 

@@ -49,8 +49,8 @@ def attempt_rules(settings: ApiSettings) -> AttemptRules:
     """Return how many attempts the operator lets fail."""
     return AttemptRules(
         per_minute=settings.login_attempts_per_minute,
-        per_address_per_minute=settings.login_attempts_per_address_per_minute,
-        per_account_per_hour=settings.login_attempts_per_account_per_hour,
+        per_address_per_minute=6 * settings.login_attempts_per_minute,
+        per_account_per_hour=20 * settings.login_attempts_per_minute,
     )
 
 

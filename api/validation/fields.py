@@ -157,6 +157,9 @@ def check_email_address(text: str) -> str:
     return text
 
 
+PLATES_PER_ALERT = 1000
+
+
 @dataclass(frozen=True)
 class ValidationRules:
     """The operator's bounds for clients' addresses and lists, within the request in hand.
@@ -167,7 +170,6 @@ class ValidationRules:
 
     streams: StreamUrlRules = StreamUrlRules()
     outbound: OutboundRules = OutboundRules()
-    plates_per_alert: int = 1000
 
 
 def operator_rules(settings: ApiSettings) -> ValidationRules:
@@ -175,7 +177,6 @@ def operator_rules(settings: ApiSettings) -> ValidationRules:
     return ValidationRules(
         streams=stream_url_rules(settings),
         outbound=OutboundRules(settings.webhook_allowed_networks),
-        plates_per_alert=settings.plates_per_alert,
     )
 
 

@@ -33,27 +33,19 @@ class Replication:
 
 
 def replication(settings: KafkaSettings, brokers: int) -> Replication:
-    """Return what the settings say or, where they say nothing, what ``brokers`` can carry: three
-    replicas at most, of which one may be away where there are three.
+    """Return what the settings say, or one replica per broker, up to three.
 
-    Raises:
-        MisconfiguredError: fewer replicas are wanted than are to have a record.
+    One of three replicas may be unavailable.
     """
     replicas = settings.kafka_replication_factor or min(_USUAL_REPLICAS, max(1, brokers))
-    in_sync = settings.kafka_min_insync_replicas or (2 if replicas >= _USUAL_REPLICAS else 1)
-    if in_sync > replicas:
-        raise MisconfiguredError(
-            f"PLATESTREAM_KAFKA_MIN_INSYNC_REPLICAS is {in_sync}, "
-            f"but each topic would have {replicas} replicas: nothing could be written"
-        )
-    return Replication(replicas, in_sync)
+    return Replication(replicas, 2 if replicas >= _USUAL_REPLICAS else 1)
 
 
 def replication_at(admin: KafkaAdminClient, settings: KafkaSettings) -> Replication:
     """Return it for the brokers that Kafka names.
 
     Raises:
-        MisconfiguredError: as :func:`replication`, or there are fewer brokers than replicas.
+        MisconfiguredError: there are fewer brokers than replicas.
     """
     brokers = count_brokers(admin)
     found = replication(settings, brokers)

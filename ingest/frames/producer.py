@@ -25,7 +25,11 @@ from ingest.settings import IngestSettings
 log = structlog.get_logger(__name__)
 
 _REQUEST_TIMEOUT_MS: Final = 10_000
+BUFFER_BYTES = 67_108_864
+"""Frames waiting to be sent to Kafka. Further ones are dropped and counted."""
 _STATUS_ROOM_BYTES: Final = 16 * 1024 * 1024
+# A send may wait so long for Kafka's metadata.
+_SEND_BLOCK_MS = 500
 _OVERHEAD_BYTES: Final = 1_024
 _RETRY_SECONDS: Final = 0.05
 _MAX_IMAGE_WAIT_SECONDS: Final = 5.0
@@ -131,8 +135,8 @@ class FrameProducer:
             kafka.errors.KafkaError: no broker answered within the client's time-out.
         """
         self._max_message_bytes = settings.kafka_max_message_bytes
-        self._frames_bytes = settings.ingest_buffer_bytes
-        self._status_bytes = settings.ingest_buffer_bytes + _STATUS_ROOM_BYTES
+        self._frames_bytes = BUFFER_BYTES
+        self._status_bytes = BUFFER_BYTES + _STATUS_ROOM_BYTES
         self._metrics = metrics
         self._in_flight_bytes = 0
         self._log_seconds = 0.0
@@ -141,7 +145,7 @@ class FrameProducer:
         self._client = open_producer(
             settings,
             "ingest",
-            max_block_ms=round(settings.ingest_send_block_seconds * 1000),
+            max_block_ms=_SEND_BLOCK_MS,
             request_timeout_ms=_REQUEST_TIMEOUT_MS,
             allow_auto_create_topics=False,
         )

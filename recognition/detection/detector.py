@@ -32,6 +32,8 @@ MIN_PLATE_PX = (16, 6)
 
 _SAME_PLATE_IOU = 0.5
 _SAME_PLATE_SCORE = 0.5
+MAX_PLATES = 50
+"""Plates of one image, best first: a guard against odd images."""
 """Of the best box's score: boxes that score less have no weight in the mean box."""
 
 
@@ -55,7 +57,7 @@ class Detector:
         self._on_cpu = settings.runs_on_cpu
         self.takes_any_size = self._sizing.takes_any_size
         """Images may be searched in any size: the model takes it, and runs on a processor."""
-        self.max_plates = settings.recognition_max_plates
+        self.max_plates = MAX_PLATES
 
     @classmethod
     def load(cls, settings: RecognizerSettings) -> "Detector":

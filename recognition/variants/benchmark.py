@@ -84,7 +84,7 @@ def main() -> None:
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(STOPPED))
     settings = RecognizerPoolSettings(**json.loads(sys.argv[1]))
-    os.nice(settings.recognition_nice)
+    os.nice(5)
     with os.fdopen(answer, "wb") as file:
         file.write(msgspec.json.encode(choose_once(settings)))
 

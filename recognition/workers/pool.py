@@ -26,6 +26,10 @@ log = structlog.get_logger()
 
 _RESTART_DELAY_SECONDS = 1.0
 _TIMEOUT_SLICES = 8
+QUEUE_LIMIT = 64
+"""Images that wait for a worker."""
+TIMEOUT_SECONDS = 10.0
+"""A worker that takes longer for an image or a batch is killed and replaced."""
 
 
 class RecognizerBusyError(TransientError):
@@ -103,12 +107,18 @@ class RecognizerPool:
     """
 
     def __init__(
-        self, settings: RecognizerPoolSettings, *, worker_module: str = WORKER_MODULE
+        self,
+        settings: RecognizerPoolSettings,
+        *,
+        worker_module: str = WORKER_MODULE,
+        queue_limit: int = QUEUE_LIMIT,
+        timeout_seconds: float = TIMEOUT_SECONDS,
     ) -> None:
         """Prepare processes that run ``worker_module``; :meth:`start` starts them."""
         self._settings = settings
         self._worker_module = worker_module
-        self._queue: asyncio.Queue[_Request] = asyncio.Queue(settings.recognition_queue_limit)
+        self._timeout_seconds = timeout_seconds
+        self._queue: asyncio.Queue[_Request] = asyncio.Queue(queue_limit)
         self._suspects: deque[_Request] = deque()
         self._slots: list[asyncio.Task[None]] = []
         self._pids: set[int] = set()
@@ -205,7 +215,7 @@ class RecognizerPool:
             RecognizerTimeoutError: the reading took too long.
             RecognizerCrashedError: the process died.
         """
-        timeout = timeout_seconds or self._settings.recognition_timeout_seconds
+        timeout = timeout_seconds or self._timeout_seconds
         job = Job(image=data, min_plate_width_px=min_plate_width_px, look=look)
         request = _Request(job, timeout, wait_seconds or timeout)
         try:

@@ -37,6 +37,8 @@ from recognition.workers.protocol import (
 )
 
 _PR_SET_PDEATHSIG = 1
+NICE = 5
+"""Inference takes most of the processor time. Everything else goes first."""
 _RESERVED, _RESIDENT = 0, 1
 _OWN_ERRORS = (ArithmeticError, AssertionError, LookupError, TypeError, ValueError, cv2.error)
 
@@ -57,7 +59,7 @@ def run_worker(make_handler: Callable[[RecognizerPoolSettings], JobHandler]) -> 
     descriptor, parent_pid, settings_json = sys.argv[1:]
     _die_with_parent(int(parent_pid))
     settings = RecognizerPoolSettings(**json.loads(settings_json))
-    os.nice(settings.recognition_nice)
+    os.nice(NICE)
     with socket.socket(fileno=int(descriptor)) as connection:
         try:
             handle = make_handler(settings)

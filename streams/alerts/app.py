@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from functools import partial
+from typing import Final
 
 from common.kafka.compacted import CompactedTopicReader
 from common.records.alerts import AlertCandidate, AlertConfig, AlertTrigger, ProvisionalRecognition
@@ -33,10 +34,17 @@ from streams.runtime.tables import DurableTable, faust_table
 
 STAGE = "alerts"
 
+LATE_MS: Final = 120_000
+"""Alerts triggered later than this after the capture are marked as late."""
+_BATCH_SIZE: Final = 200
+_BATCH_WAIT_SECONDS: Final = 0.01
+# Cooldowns per partition, a limit on memory. Beyond it, the oldest are dropped.
+_MAX_COOLDOWNS: Final = 100_000
+
 
 def build_alerts(settings: AlertSettings) -> StageApp:
     """Return the stage's app with its agents, not yet started."""
-    app = build_app(settings, STAGE, stream_buffer_maxsize=settings.alert_batch_size, linger_ms=0)
+    app = build_app(settings, STAGE, stream_buffer_maxsize=_BATCH_SIZE, linger_ms=0)
     guard = build_guard(app, stage=STAGE, dead_letters=raw_topic(app, ALERT_DEAD_LETTERS))
     metrics = AlertMetrics(app.metrics.registry)
     matcher = _matcher(app, metrics, settings)
@@ -52,20 +60,20 @@ def build_alerts(settings: AlertSettings) -> StageApp:
     provisional = BatchAgent(
         guard, read_provisional, match_provisional, lambda report: report.recognition.id
     )
-    _add_agent(app, settings, RECOGNITIONS, final.take)
-    _add_agent(app, settings, SIGHTINGS, provisional.take)
-    _add_agent(app, settings, ALERT_CANDIDATES, _candidates(app, guard, metrics, settings))
+    _add_agent(app, RECOGNITIONS, final.take)
+    _add_agent(app, SIGHTINGS, provisional.take)
+    _add_agent(app, ALERT_CANDIDATES, _candidates(app, guard, metrics))
     return app
 
 
-def _add_agent(app: StageApp, settings: AlertSettings, topic: Topic, take: HandleBatch) -> None:
+def _add_agent(app: StageApp, topic: Topic, take: HandleBatch) -> None:
     add_batch_agent(
         app,
         topic,
         take,
         stage=STAGE,
-        max_batch=settings.alert_batch_size,
-        within_seconds=settings.alert_batch_wait_seconds,
+        max_batch=_BATCH_SIZE,
+        within_seconds=_BATCH_WAIT_SECONDS,
     )
 
 
@@ -83,9 +91,7 @@ def _matcher(app: StageApp, metrics: AlertMetrics, settings: AlertSettings) -> R
     return RuleMatcher(rules, publish, metrics, early=settings.early_alerts, now_ms=now_ms)
 
 
-def _candidates(
-    app: StageApp, guard: Guard, metrics: AlertMetrics, settings: AlertSettings
-) -> HandleBatch:
+def _candidates(app: StageApp, guard: Guard, metrics: AlertMetrics) -> HandleBatch:
     # Written outside of Faust's own way, by put(): a batch has no event at hand.
     table = DurableTable(faust_table(app, "cooldowns"))
     alerts = raw_topic(app, ALERTS)
@@ -93,9 +99,8 @@ def _candidates(
     async def publish(triggers: Iterable[AlertTrigger]) -> None:
         await send_all(alerts, map(_message, triggers))
 
-    late_ms = round(settings.alert_late_seconds * 1000)
-    handler = CandidateHandler(table, publish, metrics, late_ms=late_ms, now_ms=now_ms)
-    expiry = Expiry(table, metrics, limit=settings.alert_cooldowns)
+    handler = CandidateHandler(table, publish, metrics, late_ms=LATE_MS, now_ms=now_ms)
+    expiry = Expiry(table, metrics, limit=_MAX_COOLDOWNS)
 
     async def decide(part: Sequence[tuple[Event, AlertCandidate]]) -> None:
         # The next owner of a partition that was taken from this worker decides; see

@@ -42,7 +42,7 @@ from streams.mqtt.settings import MqttPicture, MqttStageSettings
 from streams.runtime.alert_book import AlertBook, AlertSubscription
 from streams.runtime.app import StageApp, build_app, raw_topic
 from streams.runtime.batch_agent import BatchAgent, add_batch_agent
-from streams.runtime.guard import Guard, build_guard
+from streams.runtime.guard import RETRY_PAUSE_SECONDS, Guard, build_guard
 from streams.runtime.process_exit import end_process
 from streams.runtime.tables import DurableTable, faust_table
 
@@ -130,7 +130,7 @@ def _client(
 ) -> ReconnectingClient:
     warn_of_plaintext_login(settings)
     broker = Broker(settings, names.availability, tls_context(settings))
-    retry = RetryPolicy(longest_pause_seconds=settings.stream_retry_pause_seconds)
+    retry = RetryPolicy(longest_pause_seconds=RETRY_PAUSE_SECONDS)
     return ReconnectingClient(broker.open, metrics, retry=retry)
 
 

@@ -32,6 +32,11 @@ _AT_LEAST_ONCE = 1
 # Of a message: its header, the lengths of its parts, its number.
 _PACKET_FRAME_BYTES = 16
 _GOODBYE_SECONDS = 1.0
+_KEEPALIVE_SECONDS = 30
+IN_FLIGHT = 100
+"""Messages that wait for the broker's acknowledgement."""
+TIMEOUT_SECONDS = 10.0
+"""How long the broker may take to acknowledge. Then the connection is opened again."""
 _PROTOCOLS = {MqttProtocol.V5: paho.MQTTv5, MqttProtocol.V311: paho.MQTTv311}
 
 
@@ -129,13 +134,12 @@ def _without_delay(_client: object, _data: object, opened: object) -> None:
 _OWN_NUMBER = secrets.token_hex(4)
 
 
-def client_id(settings: MqttBrokerSettings) -> str:
+def client_id() -> str:
     """Return the client id of this process: always the same, and no other has it.
 
     So it ends a connection of its own that hangs, and never one of another worker.
     """
-    beginning = settings.mqtt_client_id or "platestream"
-    return f"{beginning}-{socket.gethostname()}-{_OWN_NUMBER}"
+    return f"platestream-{socket.gethostname()}-{_OWN_NUMBER}"
 
 
 class Connection:
@@ -148,7 +152,7 @@ class Connection:
         self._accepted: asyncio.Future[None] = self._loop.create_future()
         self._ended = asyncio.Event()
         self._unacknowledged: dict[int, asyncio.Future[None]] = {}
-        self._slots = asyncio.Semaphore(broker.settings.mqtt_in_flight)
+        self._slots = asyncio.Semaphore(IN_FLIGHT)
         self._max_packet_bytes: int | None = None
         self._is_leaving = False
         self._client = self._new_client()
@@ -162,13 +166,13 @@ class Connection:
                 self._client.connect,
                 settings.mqtt_host,
                 settings.mqtt_port,
-                settings.mqtt_keepalive_seconds,
+                _KEEPALIVE_SECONDS,
             )
         except (OSError, ValueError) as error:
             raise TransientError(f"the MQTT broker does not answer: {error}") from error
         self._client.loop_start()
         try:
-            async with asyncio.timeout(settings.mqtt_timeout_seconds):
+            async with asyncio.timeout(TIMEOUT_SECONDS):
                 await self._accepted
         except TimeoutError as error:
             raise TransientError("the MQTT broker does not answer the greeting") from error
@@ -194,7 +198,7 @@ class Connection:
             TransientError: the broker is gone, or took too long.
         """
         waiting = iter(messages)
-        while batch := list(islice(waiting, self._settings.mqtt_in_flight)):
+        while batch := list(islice(waiting, IN_FLIGHT)):
             await self._send_batch(batch, acknowledged)
 
     async def wait_until_ended(self) -> None:
@@ -227,7 +231,7 @@ class Connection:
     async def _send_batch(self, messages: Sequence[Message], acknowledged: Acknowledged) -> None:
         sent: list[asyncio.Future[None]] = []
         try:
-            async with asyncio.timeout(self._settings.mqtt_timeout_seconds):
+            async with asyncio.timeout(TIMEOUT_SECONDS):
                 for message in messages:
                     await self._slots.acquire()
                     sent.append(self._publish(message, acknowledged))
@@ -278,13 +282,13 @@ class Connection:
         is_v5 = settings.mqtt_protocol is MqttProtocol.V5
         client = paho.Client(
             CallbackAPIVersion.VERSION2,
-            client_id=client_id(settings),
+            client_id=client_id(),
             # Nothing is left for later at the broker: Kafka has it.
             clean_session=None if is_v5 else True,
             protocol=_PROTOCOLS[settings.mqtt_protocol],
             reconnect_on_failure=False,
         )
-        client.max_inflight_messages_set(settings.mqtt_in_flight)
+        client.max_inflight_messages_set(IN_FLIGHT)
         client.will_set(self._broker.availability, UNAVAILABLE, _AT_LEAST_ONCE, retain=True)
         if settings.mqtt_user:
             client.username_pw_set(settings.mqtt_user, settings.mqtt_password.get_secret_value())
@@ -316,7 +320,7 @@ class Connection:
             fault = TransientError(f"the MQTT broker refuses the connection: {reason}")
             self._accepted.set_exception(fault)
         else:
-            wanted = self._settings.mqtt_in_flight
+            wanted = IN_FLIGHT
             self._slots = asyncio.Semaphore(max_in_flight(wanted, properties))
             self._max_packet_bytes = max_packet_bytes(properties)
             self._accepted.set_result(None)

@@ -7,8 +7,8 @@ from uuid import UUID
 from pydantic import BeforeValidator, Field
 from pydantic_settings import NoDecode
 
-from common.settings import Fragment, MqttLoginSettings, Port
-from streams.runtime.settings import PresenceSettings, StreamSettings
+from common.settings import CameraOfflineSettings, Fragment, MqttLoginSettings, Port
+from streams.runtime.settings import StreamSettings
 
 _TOPIC_PREFIX = r"^[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)*$"
 _DISCOVERY_PREFIX = r"^([A-Za-z0-9_.{}-]+(/[A-Za-z0-9_.{}-]+)*)?$"
@@ -49,31 +49,10 @@ class MqttBrokerSettings(MqttLoginSettings):
     mqtt_client_key_file: str = Field(
         "", description="Key (PEM) of that certificate; empty: it is in the same file."
     )
-    mqtt_client_id: str = Field(
-        "",
-        max_length=200,
-        description="How client ids at the MQTT broker begin; host name and a number of its own "
-        "follow for each worker, since one id is one connection. Empty: platestream.",
-    )
     mqtt_protocol: MqttProtocol = Field(
         MqttProtocol.V5,
         description="5 or 3.1.1; with 3.1.1 a broker cannot say that it refused a message, which "
         "is then lost.",
-    )
-    mqtt_keepalive_seconds: int = Field(
-        30, ge=5, le=3600, description="How often an idle connection to the MQTT broker is tried."
-    )
-    mqtt_timeout_seconds: float = Field(
-        10.0,
-        gt=0,
-        le=60,
-        description="How long the MQTT broker may take to acknowledge; then it is connected again.",
-    )
-    mqtt_in_flight: int = Field(
-        100,
-        ge=1,
-        le=10_000,
-        description="Maximum messages that wait for the MQTT broker's acknowledgement at once.",
     )
 
 
@@ -110,7 +89,9 @@ class MqttTopicSettings(Fragment):
     )
 
 
-class MqttStageSettings(StreamSettings, PresenceSettings, MqttBrokerSettings, MqttTopicSettings):
+class MqttStageSettings(
+    StreamSettings, CameraOfflineSettings, MqttBrokerSettings, MqttTopicSettings
+):
     """Settings of one worker of the MQTT stage."""
 
     mqtt_metrics_port: Port = Field(

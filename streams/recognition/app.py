@@ -4,6 +4,7 @@ import time
 
 import faust
 
+from common.metrics import LABELLED_CAMERAS
 from common.records.recognitions import FrameReadings
 from common.records.topics import (
     CAMERA_COUNTS,
@@ -17,7 +18,7 @@ from common.records.topics import (
 )
 from common.telemetry.messaging import message_trace
 from common.timestamps import now_ms
-from recognition.workers.pool import RecognizerPool
+from recognition.workers.pool import QUEUE_LIMIT, RecognizerPool
 from streams.recognition.frame_store import FrameCache, FrameLog, FrameRecord, FrameStore
 from streams.recognition.metrics import RecognitionMetrics
 from streams.recognition.reading.agent import ReadingAgent
@@ -33,7 +34,7 @@ from streams.recognition.settings import RecognitionSettings
 from streams.recognition.tracking.agent import TrackingAgent
 from streams.recognition.tracking.counting import CameraCounter, CountMarks
 from streams.recognition.tracking.images import RecognitionImageStore
-from streams.recognition.tracking.passes import tracking_rules
+from streams.recognition.tracking.passes import LONGEST_TRACK_MS, tracking_rules
 from streams.recognition.tracking.pending_images import ImageKeeper
 from streams.recognition.tracking.state_store import TrackerStateStore
 from streams.runtime.app import Event, StageApp, build_app, raw_topic
@@ -45,6 +46,10 @@ from streams.runtime.tables import DurableTable, faust_table
 STAGE = "recognition"
 
 _POLLED_RECORDS = 16
+# Frames of current passes in memory. Evicted ones are fetched from Kafka again.
+CACHE_BYTES = 134_217_728
+# Frames in flight per inference worker; a few keep it busy.
+_FRAMES_PER_WORKER = 4
 
 
 def build_recognition_app(settings: RecognitionSettings) -> StageApp:
@@ -58,8 +63,8 @@ def build_recognition_app(settings: RecognitionSettings) -> StageApp:
         linger_ms=0,
     )
     guard = build_guard(app, stage=STAGE, dead_letters=raw_topic(app, READING_DEAD_LETTERS))
-    metrics = RecognitionMetrics(app.metrics.registry, cameras=settings.metrics_cameras)
-    cache = FrameCache(settings.reading_cache_bytes)
+    metrics = RecognitionMetrics(app.metrics.registry, cameras=LABELLED_CAMERAS)
+    cache = FrameCache(CACHE_BYTES)
     cameras = faust_table(app, "cameras")
     states = TrackerStateStore(DurableTable(cameras))
     _add_reading(app, settings, guard, metrics, cache, states)
@@ -78,7 +83,7 @@ def _add_reading(
 ) -> None:
     """Frames -> readings: fresh frames in order, those of gaps in the time that is left."""
     frames, publisher = raw_topic(app, FRAMES), TopicPublisher(raw_topic(app, READINGS))
-    pool = RecognizerPool(_pool_settings(settings))
+    pool = RecognizerPool(settings, queue_limit=max(QUEUE_LIMIT, _max_frames(settings)))
     tasks = OrderedTaskPool(_max_frames(settings))
     app.add_dependency(RecognizerService(pool, tasks))
     metrics.replaced.set_function(lambda: pool.replaced)
@@ -192,12 +197,12 @@ def _source_of(topic: faust.TopicT, record: FrameRecord) -> MessageSource:
 
 def _longest_track_ms(settings: RecognitionSettings) -> int:
     """Return how long after its beginning a track may be seen last and then be over."""
-    return round(1000 * (settings.tracking_longest_seconds + settings.tracking_end_seconds))
+    return LONGEST_TRACK_MS + round(1000 * settings.tracking_end_seconds)
 
 
 def _max_frames(settings: RecognitionSettings) -> int:
     # A process gets the next batch before it is done with the last.
-    each = max(settings.reading_frames_per_worker, 2 * settings.batch_size)
+    each = max(_FRAMES_PER_WORKER, 2 * settings.batch_size)
     return each * settings.worker_count
 
 
@@ -205,9 +210,3 @@ def _details(pool: RecognizerPool) -> dict[str, object]:
     """Return what ``/readyz`` says: the processes that read, and what they read with."""
     choice = pool.choice
     return {"recognisers": len(pool.pids), "models": None if choice is None else choice.summary()}
-
-
-def _pool_settings(settings: RecognitionSettings) -> RecognitionSettings:
-    """Return the settings with a queue for all frames that may be in progress."""
-    room = max(settings.recognition_queue_limit, _max_frames(settings))
-    return settings.model_copy(update={"recognition_queue_limit": room})

@@ -45,6 +45,8 @@ MEMORY_STORE = "memory://"
 
 _REQUEST_TIMEOUT_SECONDS = 40.0
 _DAY_SECONDS = 86_400.0
+# Work since the last commit is repeated after a crash.
+_COMMIT_SECONDS = 1.0
 # aiokafka's 16 KiB hold ten deliveries, and the eleventh would wait for Kafka.
 _BATCH_BYTES = 256 * 1024
 
@@ -293,7 +295,7 @@ def _broker_options(
         "broker_session_timeout": session_seconds,
         "broker_heartbeat_interval": session_seconds / 5,
         "broker_request_timeout": max(_REQUEST_TIMEOUT_SECONDS, session_seconds + 5),
-        "broker_commit_interval": settings.stream_commit_interval_seconds,
+        "broker_commit_interval": _COMMIT_SECONDS,
         "broker_max_poll_records": max_poll_records,
         # A stage that waits for a dependency does not poll; it must stay in its group all the same.
         "broker_max_poll_interval": _DAY_SECONDS,

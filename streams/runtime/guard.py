@@ -39,6 +39,14 @@ _REASON_CHARACTERS = 1000
 _PAUSE_SLICE_SECONDS = 0.1
 _WINDOW_SECONDS = 60.0
 
+RETRY_SECONDS = 120.0
+"""How long a message is retried while a dependency is unavailable. Then the process exits without
+committing, and is restarted."""
+RETRY_PAUSE_SECONDS = 10.0
+"""The longest pause between two attempts."""
+DEAD_LETTERS_PER_MINUTE = 100
+"""Beyond it, the process exits: messages are safer in Kafka."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class MessageSource:
@@ -289,7 +297,6 @@ def build_guard(
 
     ``dead_letters`` is the stage's own dead-letter topic.
     """
-    settings = app.settings
 
     async def send(key: bytes | None, value: bytes) -> None:
         await send_and_wait(dead_letters, key=key, value=value)
@@ -299,10 +306,10 @@ def build_guard(
         stage=stage,
         send_dead_letter=send,
         retry=RetryPolicy(
-            longest_pause_seconds=settings.stream_retry_pause_seconds,
-            bound_seconds=settings.stream_retry_seconds if gives_up else None,
+            longest_pause_seconds=RETRY_PAUSE_SECONDS,
+            bound_seconds=RETRY_SECONDS if gives_up else None,
         ),
-        dead_letters_per_minute=settings.stream_dead_letters_per_minute,
+        dead_letters_per_minute=DEAD_LETTERS_PER_MINUTE,
         # Room for the record's key and Kafka's own framing.
-        max_dead_letter_bytes=settings.kafka_max_message_bytes - 16_384,
+        max_dead_letter_bytes=app.settings.kafka_max_message_bytes - 16_384,
     )

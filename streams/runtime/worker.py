@@ -32,6 +32,10 @@ log = structlog.get_logger()
 
 _PROBE_SECONDS: Final = 10.0
 _KAFKA_PAUSE_SECONDS: Final = 1.0
+# Without progress for so long, while messages are waiting, the process exits to be restarted.
+STALL_SECONDS = 120.0
+# A clean stop may take so long. Then the process exits, and messages are processed again.
+_STOP_SECONDS: Final = 4.0
 # A standstill of the stage as a whole, seen as a partition that is never done.
 _STANDING: Final[Mapping[TP, Position]] = {TP("(all)", -1): Position(done=0, end=1)}
 
@@ -153,8 +157,8 @@ def run(
     _wait_for_kafka(app.settings)
     loop = new_loop()
     asyncio.set_event_loop(loop)
-    Watchdog(app, loop, stall_seconds=app.settings.stream_stall_seconds).start()
-    worker = StageWorker(app, stop_seconds=app.settings.stream_stop_seconds, loop=loop)
+    Watchdog(app, loop, stall_seconds=STALL_SECONDS).start()
+    worker = StageWorker(app, stop_seconds=_STOP_SECONDS, loop=loop)
     worker.execute_from_commandline()
 
 

@@ -1,7 +1,7 @@
 """Wiring of the sink: an agent for each table gathers its topic and writes it to ClickHouse."""
 
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from analytics_sql.client import ClickHouseClient
 from common.records.topics import RECOGNITIONS, SINK_DEAD_LETTERS, Topic
@@ -15,6 +15,10 @@ from streams.sink.store import RowStore
 from streams.sink.tables import SINK_TABLES, SinkTable
 
 STAGE = "sink"
+BATCH_ROWS: Final = 5_000
+_BATCH_WAIT_SECONDS: Final = 0.25
+# Until then, new rows are counted on each call of analytics.
+_ROLLUP_SECONDS: Final = 30.0
 R = TypeVar("R")
 
 
@@ -30,17 +34,17 @@ def sink(guard: Guard, store: RowStore, table: SinkTable[R]) -> BatchAgent[R]:
 def build_sink(settings: SinkSettings) -> StageApp:
     """Return the sink's app, not yet started."""
     # Of each table two batches in memory: one that is written, one that gathers meanwhile.
-    app = build_app(settings, STAGE, stream_buffer_maxsize=settings.sink_batch_rows)
+    app = build_app(settings, STAGE, stream_buffer_maxsize=BATCH_ROWS)
     dead_letters = raw_topic(app, SINK_DEAD_LETTERS)
     guard = build_guard(app, stage=STAGE, dead_letters=dead_letters, gives_up=False)
     client = ClickHouseClient(settings)
     store = RowStore(client)
     for table in SINK_TABLES:
-        _add_agent(app, settings, table.topic, sink(guard, store, table).take)
+        _add_agent(app, table.topic, sink(guard, store, table).take)
     for names in NAME_TABLES:
-        _add_agent(app, settings, names.topic, NameSink(guard, client, names).write)
+        _add_agent(app, names.topic, NameSink(guard, client, names).write)
     patient = ClickHouseClient(settings, query_seconds=STATEMENT_SECONDS)
-    keeper = RollupKeeper(patient, every_seconds=settings.sink_rollup_seconds)
+    keeper = RollupKeeper(patient, every_seconds=_ROLLUP_SECONDS)
     recognitions = raw_topic(app, RECOGNITIONS)
 
     def has_first_partition() -> bool:
@@ -60,12 +64,12 @@ def build_sink(settings: SinkSettings) -> StageApp:
     return app
 
 
-def _add_agent(app: StageApp, settings: SinkSettings, topic: Topic, take: HandleBatch) -> None:
+def _add_agent(app: StageApp, topic: Topic, take: HandleBatch) -> None:
     add_batch_agent(
         app,
         topic,
         take,
         stage=STAGE,
-        max_batch=settings.sink_batch_rows,
-        within_seconds=settings.sink_batch_wait_seconds,
+        max_batch=BATCH_ROWS,
+        within_seconds=_BATCH_WAIT_SECONDS,
     )

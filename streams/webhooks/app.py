@@ -5,7 +5,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import faust
 from mode import Service
@@ -64,6 +64,19 @@ from streams.webhooks.settings import WebhooksSettings
 
 STAGE = "webhooks"
 
+ATTEMPTS_AT_ONCE: Final = 512
+"""Concurrent delivery attempts of a worker."""
+# Concurrent deliveries to an endpoint that has fallen behind. Others get one at a time, in order.
+_ATTEMPTS_PER_ENDPOINT: Final = 16
+# Pending deliveries of a worker (about 2 kB each): a limit on memory.
+_PENDING_IN_ALL: Final = 200_000
+_PENDING_PER_ENDPOINT: Final = 100_000
+SWITCH_OFF_FAILURES: Final = 20
+"""A webhook is disabled after so many failed attempts in a row over at least a day."""
+_SWITCH_OFF_MS: Final = 86_400_000
+# Notifications of an account, per worker: guards the providers' quotas.
+_MESSAGES_PER_OWNER_PER_HOUR: Final = 500
+
 _BATCH = 500
 _BATCH_WAIT_SECONDS = 0.01
 _STATUS_WAIT_SECONDS = 0.25
@@ -118,7 +131,7 @@ def build_webhooks_app(settings: WebhooksSettings) -> StageApp:
     _add_fan_out(app, settings, guard, subscriptions, alerts, box)
     _add_camera_watch(app, settings, guard, subscriptions)
     _add_delivery(app, settings, guard, subscriptions, alerts, box)
-    _add_status(app, settings, guard, subscriptions)
+    _add_status(app, guard, subscriptions)
     return app
 
 
@@ -260,13 +273,11 @@ def _add_dispatcher(
     return dispatcher
 
 
-def _add_status(
-    app: StageApp, settings: WebhooksSettings, guard: Guard, subscriptions: SubscriptionCache
-) -> None:
+def _add_status(app: StageApp, guard: Guard, subscriptions: SubscriptionCache) -> None:
     """Attempts -> the status of each webhook."""
     rules = SwitchOffRules(
-        failures=settings.webhook_switch_off_failures,
-        over_ms=round(settings.webhook_switch_off_seconds * 1000),
+        failures=SWITCH_OFF_FAILURES,
+        over_ms=_SWITCH_OFF_MS,
     )
     topic = raw_topic(app, WEBHOOK_STATUS)
     updater = WebhookStatusUpdater(guard, subscriptions, topic, rules)
@@ -282,13 +293,13 @@ def _services(settings: WebhooksSettings, http: HttpSender, images: CropReader) 
         images.fetch,
         HourlyLimits(
             per_address=settings.service_messages_per_address_per_hour,
-            per_owner=settings.service_messages_per_owner_per_hour,
+            per_owner=_MESSAGES_PER_OWNER_PER_HOUR,
             messages="messages",
             clock=time.monotonic,
         ),
         public_url=public_url,
         timeout_seconds=settings.webhook_timeout_seconds,
-        threads=settings.webhook_attempts_at_once,
+        threads=ATTEMPTS_AT_ONCE,
         now_ms=now_ms,
     )
 
@@ -309,12 +320,12 @@ def _readers(
 def _dispatch_rules(settings: WebhooksSettings) -> DispatchRules:
     return DispatchRules(
         queues=QueueRules(
-            max_attempts=settings.webhook_attempts_at_once,
-            max_per_endpoint=settings.webhook_attempts_per_endpoint,
+            max_attempts=ATTEMPTS_AT_ONCE,
+            max_per_endpoint=_ATTEMPTS_PER_ENDPOINT,
         ),
         pending=PendingLimits(
-            max_total=settings.webhook_pending_in_all,
-            max_per_endpoint=settings.webhook_pending_per_endpoint,
+            max_total=_PENDING_IN_ALL,
+            max_per_endpoint=_PENDING_PER_ENDPOINT,
         ),
         pauses_seconds=settings.webhook_retry_seconds,
     )

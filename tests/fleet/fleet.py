@@ -84,8 +84,6 @@ def running_fleet(folder: Path, receivers: Receivers) -> Iterator[Fleet]:
             "KAFKA_TOPIC_PREFIX": PREFIX,
             "WEBHOOK_ALLOWED_NETWORKS": network.range,
             "RECOGNITION_WORKERS": "1",
-            # On two cores everything else is busy: recognisers are not to stand back, too.
-            "RECOGNITION_NICE": "0",
         }
         stack = RunningStack(
             folder,

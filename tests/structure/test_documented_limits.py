@@ -11,15 +11,20 @@ from api.cameras.funnel import MAX_HOURS
 from api.cameras.schemas import MAX_POINTS, MAX_ZONES
 from api.deliveries.service import MAX_REPLAYED
 from api.exports.routes import MAX_ROWS as MAX_EXPORTED
+from api.limits.body_budget import BODY_MEBIBYTES
+from api.limits.limiter import IMAGES_PER_REQUEST, LOG_IN_PER_MINUTE
 from api.limits.owner_limits import OwnerLimit, installation_limits
 from api.middleware.bodies import JSON_BODY_SECONDS
 from api.middleware.connections import WRITE_SECONDS
+from api.people.invitations import INVITATION_HOURS
 from api.pictures.service import MAX_WIDTH_PX, MIN_WIDTH_PX
 from api.security.credentials import MAX_PASSWORD_CHARACTERS, MIN_PASSWORD_CHARACTERS
 from api.settings import ApiSettings, OwnerLimitSettings
+from api.validation.fields import PLATES_PER_ALERT
 from common.records.webhooks import MAX_HEADERS
 from common.settings import load_settings
 from ingest.probe import PROBE_SECONDS
+from streams.webhooks.app import SWITCH_OFF_FAILURES
 from streams.webhooks.settings import WebhooksSettings
 from tools.scripts.settings_docs import CLONE, settings_classes
 
@@ -28,6 +33,10 @@ DOCS = CLONE / "docs"
 
 def _default(name: str, settings: type[ApiSettings | WebhooksSettings] = ApiSettings) -> str:
     return f"{settings.model_fields[name].default:,}"
+
+
+def _number(name: str) -> int:
+    return int(ApiSettings.model_fields[name].default)
 
 
 def _size(name: str) -> str:
@@ -39,7 +48,10 @@ _SIZES = installation_limits(load_settings(OwnerLimitSettings))
 LIMITS = [
     ("api/errors.md", f"{_default('rate_limit_per_minute')} calls a minute for each key"),
     ("api/errors.md", f"{_default('rate_limit_recognize_per_minute')} of them `POST /api/recog"),
-    ("api/errors.md", f"{_default('rate_limit_pictures_per_minute')} a minute. Beyond"),
+    (
+        "api/errors.md",
+        f"{IMAGES_PER_REQUEST * _number('rate_limit_per_minute'):,} a minute. Beyond",
+    ),
     (
         "api/errors.md",
         f"{_default('requests_per_minute_per_owner')} calls per minute, "
@@ -57,15 +69,15 @@ LIMITS = [
     ("api/errors.md", f"its alerts {_size('alert_destinations')} for one"),
     ("api/errors.md", f"at most {_size('image_calls_at_once')} image calls"),
     ("api/errors.md", f"at most {_size('body_mebibytes')} MiB"),
-    ("api/errors.md", f"{_default('api_body_mebibytes')} MiB, of calls"),
-    ("api/errors.md", f"{_default('rate_limit_log_in_per_minute')} a minute for each address"),
+    ("api/errors.md", f"{BODY_MEBIBYTES} MiB, of calls"),
+    ("api/errors.md", f"{LOG_IN_PER_MINUTE} a minute for each address"),
     ("api/errors.md", f"{_default('api_max_connections')} connections"),
-    ("api/errors.md", f"{_default('api_max_connections_per_address')} of them from one address"),
+    ("api/errors.md", f"{_number('api_max_connections') // 4} of them from one address"),
     ("api/errors.md", f"takes nothing of an answer for {WRITE_SECONDS:g} s"),
     ("api/cameras.md", f"for at most {PROBE_SECONDS:g} s"),
     ("api/cameras.md", f"at most {MAX_ZONES}, of 3 to {MAX_POINTS} points"),
     ("api/cameras.md", f"touch, {MAX_HOURS} at most"),
-    ("api/alerts.md", f"at most {ApiSettings.model_fields['plates_per_alert'].default} (more"),
+    ("api/alerts.md", f"at most {PLATES_PER_ALERT} (more"),
     (
         "api/alerts.md",
         f"at most {MAX_NOTIFICATIONS}, with at most {MAX_ADDRESSES} addresses in each and "
@@ -84,12 +96,12 @@ LIMITS = [
         "webhooks.md",
         f"within {WebhooksSettings.model_fields['webhook_timeout_seconds'].default:g} s",
     ),
-    ("webhooks.md", f"{_default('webhook_switch_off_failures', WebhooksSettings)} failed attempts"),
+    ("webhooks.md", f"{SWITCH_OFF_FAILURES} failed attempts"),
     ("api/recognitions.md", f"1 to {MAX_EXPORTED:,} rows"),
     ("api/recognitions.md", f"({MIN_WIDTH_PX} to {MAX_WIDTH_PX})"),
     ("api/recognitions.md", f"{_size('exports_per_minute')} exports in a minute"),
     ("api/recognitions.md", f"have {_size('exports_at_once')} at once"),
-    ("api/people.md", f"for {_default('invitation_hours')} hours"),
+    ("api/people.md", f"for {INVITATION_HOURS} hours"),
     ("api/people.md", f"({MIN_PASSWORD_CHARACTERS} to {MAX_PASSWORD_CHARACTERS:,} characters"),
     ("api/authentication.md", f"and {JSON_BODY_SECONDS:g} s to come"),
     ("api/authentication.md", f"at most {_size('api_keys')} keys"),

@@ -15,6 +15,9 @@ from streams.recognition.settings import RecognitionSettings
 from streams.recognition.tracking.tracks import TextReading, TextTally, Track
 from streams.recognition.tracking.votes import voted_options, voted_probabilities, voted_text
 
+LONGEST_TRACK_MS = 15_000
+"""A track that lasts longer is reported although the vehicle is still in view."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class TrackingRules:
@@ -24,7 +27,7 @@ class TrackingRules:
     """
 
     end_ms: int = 2_000
-    max_track_ms: int = 15_000
+    max_track_ms: int = LONGEST_TRACK_MS
     suppress_ms: int = 45_000
     fixture_suppress_ms: int = 86_400_000
     agreeing_readings: int = 2
@@ -37,11 +40,8 @@ def tracking_rules(settings: RecognitionSettings) -> TrackingRules:
     """Return the rules that the settings ask for."""
     return TrackingRules(
         end_ms=round(settings.tracking_end_seconds * 1000),
-        max_track_ms=round(settings.tracking_longest_seconds * 1000),
+        max_track_ms=LONGEST_TRACK_MS,
         suppress_ms=round(settings.tracking_silence_seconds * 1000),
-        fixture_suppress_ms=round(settings.tracking_fixture_silence_seconds * 1000),
-        agreeing_readings=settings.tracking_agreeing_readings,
-        single_confidence=settings.tracking_single_confidence,
         min_confidence=settings.tracking_min_confidence,
         reports_early=settings.early_alerts,
     )

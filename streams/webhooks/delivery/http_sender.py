@@ -30,7 +30,7 @@ from streams.webhooks.delivery.schedule import SendKind, SendResult, kind_of_sta
 
 _MAX_RESPONSE_BYTES = 64 * 1024
 _READ_SECONDS = 1.0
-# More than may fail at once, at the usual settings: half of webhook_attempts_at_once.
+# More than may fail at once, at the usual settings: half of ATTEMPTS_AT_ONCE.
 _RESOLVER_THREADS = 512
 _REFUSED = "is in a network that is not allowed (see PLATESTREAM_WEBHOOK_ALLOWED_NETWORKS)"
 # The dispatcher limits the concurrency, for each endpoint.

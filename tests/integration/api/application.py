@@ -3,7 +3,7 @@
 import uuid
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
@@ -81,17 +81,12 @@ _SETTINGS = {
     "database_url": "postgresql://nobody@127.0.0.1:1/nothing",
     "clickhouse_password": "nobody connects by it",
     "s3_secret_key": "nobody connects by it",
-    "camera_status_stale_seconds": 30,
     "cameras_per_owner": PER_OWNER,
     "frames_per_second_per_owner": 100,
     "smtp_encryption": "none",
     "smtp_from": "Gate <gate@platestream.example>",
     "public_url": "https://plates.example.com",
     "session_hours": 1,
-    "recognition_timeout_seconds": 2.5,
-    "stream_heart_beat_seconds": 15,
-    "streams_per_key": 3,
-    "streams_per_process": 20,
 }
 _SIZES = {
     **dict.fromkeys((OwnerLimit.ALERTS, OwnerLimit.WEBHOOKS, OwnerLimit.API_KEYS), PER_OWNER),
@@ -332,6 +327,19 @@ class Options:
     """Limits without a setting, of one test's own."""
     now_ms: Callable[[], int] = lambda: NOW_MS
 
+    def constants(self) -> dict[str, object]:
+        """Return what is other than in the service, by its full name."""
+        return {
+            "api.container.limit_rules": lambda _: self.limits,
+            "api.container.attempt_rules": lambda _: self.attempts,
+            "api.container.FAILED_AUTHENTICATIONS_PER_MINUTE": self.failed_authentications,
+            "api.container.CAMERA_TAKE_SECONDS": self.take_seconds,
+            "api.container.STREAMS_PER_KEY": 3,
+            "api.container.STREAMS_PER_PROCESS": 20,
+            "api.recognize.readers.TIMEOUT_SECONDS": 2.5,
+            "api.recognize.service.TIMEOUT_SECONDS": 2.5,
+        }
+
     def settings(self, secret_keys: str) -> ApiSettings:
         """Return the settings of the service."""
         given = {
@@ -340,21 +348,13 @@ class Options:
             "smtp_host": self.smtp_host,
             "smtp_port": self.smtp_port,
             "trusted_proxies": self.trusted_proxies,
-            "camera_take_seconds": self.take_seconds,
             "camera_subscription_credits": self.subscription_credits,
             "demo_enabled": self.demo_enabled,
             "rate_limit_per_minute": self.limits.per_minute,
             "rate_limit_recognize_per_minute": self.limits.recognize_per_minute,
-            "rate_limit_demo_per_minute": self.limits.demo_per_minute,
-            "rate_limit_log_in_per_minute": self.limits.log_in_per_minute,
-            "rate_limit_pictures_per_minute": self.limits.pictures_per_minute,
             "image_retention_days": self.image_retention_days,
             "camera_files_folder": self.camera_files,
-            "rate_limit_block_seconds": self.limits.block_seconds,
-            "rate_limit_failed_authentications_per_minute": self.failed_authentications,
             "login_attempts_per_minute": self.attempts.per_minute,
-            "login_attempts_per_address_per_minute": self.attempts.per_address_per_minute,
-            "login_attempts_per_account_per_hour": self.attempts.per_account_per_hour,
         }
         return ApiSettings.model_validate({**_SETTINGS, **given, **self.more})
 
@@ -386,7 +386,10 @@ async def running_application(
         health=Health({"postgres": database.ping}, None, options.installation),
         now_ms=options.now_ms,
     )
-    with patch("api.container.installation_limits", return_value=sizes):
+    with ExitStack() as changed:
+        for name, value in options.constants().items():
+            changed.enter_context(patch(name, value))
+        changed.enter_context(patch("api.container.installation_limits", return_value=sizes))
         services = Services(settings, outside)
     async with _started(services, images) as app:
         yield Application(

@@ -24,9 +24,8 @@ PASSWORD = "hunter2"
 
 
 def _crashing(world: World, **settings: str) -> IngestWorker:
-    command = python_module(
-        "tests.integration.ingest.crashing_worker", str(world.directory / "corrupt-now")
-    )
+    module, corrupt = "tests.integration.ingest.crashing_worker", world.directory / "corrupt-now"
+    command = python_module("tests.services.tuned", module, str(corrupt))
     return IngestWorker(world, "one", command, **settings)
 
 
@@ -112,7 +111,7 @@ def test_so_many_cameras_share_a_process_and_all_end_with_their_worker(
     world: World, configs: CameraConfigs, outbox: Outbox, moving_clip: Path
 ) -> None:
     cameras = [configs.add(f"file://{moving_clip}").camera_id for _ in range(3)]
-    worker = IngestWorker(world, ingest_cameras_per_process="2")
+    worker = IngestWorker(world, **{"ingest.app.CAMERAS_PER_PROCESS": "2"})
     worker.start()
     outbox.until(lambda: all(len(outbox.frames_of(camera)) >= 3 for camera in cameras))
     pids = running_below(worker.pid, PROGRAM_MODULE)

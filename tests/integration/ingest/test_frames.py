@@ -129,7 +129,7 @@ def test_the_gate_can_be_switched_off(
     world: World, configs: CameraConfigs, outbox: Outbox, still_clip: Path
 ) -> None:
     camera = configs.add(f"file://{still_clip}")
-    with IngestWorker(world, ingest_motion_gate="false", ingest_max_frame_width_px="320"):
+    with IngestWorker(world, ingest_motion_gate="off", ingest_max_frame_width_px="320"):
         outbox.until(lambda: len(outbox.frames_of(camera.camera_id)) >= 30)
 
     first = outbox.frames_of(camera.camera_id)[0]

@@ -73,8 +73,8 @@ def test_a_frozen_broker_costs_frames_not_memory(
 ) -> None:
     # Some 70 kB a frame and 100 frames a second fill the smallest buffer within two seconds.
     settings = {
-        "ingest_buffer_bytes": "8388608",
-        "ingest_jpeg_quality": "100",
+        "ingest.frames.producer.BUFFER_BYTES": "8388608",
+        "ingest.app.JPEG_QUALITY": "100",
         "ingest_sample_fps": "25",
     }
     with IngestWorker(world, **settings) as worker:

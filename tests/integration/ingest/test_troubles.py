@@ -108,7 +108,7 @@ def test_a_camera_that_is_killed_and_started_again_recovers(
 def test_a_worker_stops_in_time_while_a_camera_hangs(
     world: World, configs: CameraConfigs, outbox: Outbox, moving_clip: Path
 ) -> None:
-    settings = {"ingest_open_timeout_seconds": "60", "ingest_read_timeout_seconds": "60"}
+    settings = {"ingest.app.OPEN_TIMEOUT_SECONDS": "60", "ingest.app.READ_TIMEOUT_SECONDS": "60"}
     with RtspCamera(moving_clip) as source, SilentCamera() as silent:
         worker = IngestWorker(world, **settings)
         worker.start()

@@ -20,19 +20,20 @@ from common.settings import KafkaSettings, S3Settings
 from deploy.local.servers.base import Program, python_module
 from tests.records import camera_id_on
 from tests.services.process import ChildProcess
+from tests.services.tuned import VARIABLE
 
 SECRET_KEY = Fernet.generate_key().decode()
 OWNER_ID = UUID(int=77)
 
 # Short, so that tests need not wait; their proportions are those of the defaults.
 _TIMES = {
-    "PLATESTREAM_INGEST_OPEN_TIMEOUT_SECONDS": "3",
-    "PLATESTREAM_INGEST_READ_TIMEOUT_SECONDS": "1",
-    "PLATESTREAM_INGEST_RECONNECT_MIN_SECONDS": "0.2",
-    "PLATESTREAM_INGEST_RECONNECT_MAX_SECONDS": "1",
-    "PLATESTREAM_INGEST_OFFLINE_AFTER_SECONDS": "4",
-    "PLATESTREAM_INGEST_SNAPSHOT_INTERVAL_SECONDS": "1",
-    "PLATESTREAM_KAFKA_SESSION_TIMEOUT_SECONDS": "6",
+    "ingest.app.OPEN_TIMEOUT_SECONDS": "3",
+    "ingest.app.READ_TIMEOUT_SECONDS": "1",
+    "ingest.app.RECONNECT_MIN_SECONDS": "0.2",
+    "ingest.app.RECONNECT_MAX_SECONDS": "1",
+    "ingest.app.SNAPSHOT_SECONDS": "1",
+    "camera_offline_seconds": "4",
+    "kafka_session_timeout_seconds": "6",
 }
 
 
@@ -52,11 +53,14 @@ class IngestWorker(ChildProcess):
         self,
         world: World,
         name: str = "one",
-        command: tuple[str, ...] = python_module("ingest"),
+        command: tuple[str, ...] = python_module("tests.services.tuned", "ingest"),
         /,
         **settings: str,
     ) -> None:
-        """Take the settings on top of those of the test; nothing is started."""
+        """Take settings, and constants by their full names, on top of those of the test."""
+        changes = _TIMES | {"ingest.app.WORKER": name} | settings
+        constants = [f"{key}={value}" for key, value in changes.items() if "." in key]
+        given = {key: value for key, value in changes.items() if "." not in key}
         environment = {
             "PLATESTREAM_KAFKA_BOOTSTRAP_SERVERS": world.kafka.kafka_bootstrap_servers,
             "PLATESTREAM_KAFKA_TOPIC_PREFIX": world.kafka.kafka_topic_prefix,
@@ -67,10 +71,9 @@ class IngestWorker(ChildProcess):
             "PLATESTREAM_SECRET_KEY": SECRET_KEY,
             "PLATESTREAM_CAMERA_ALLOW_LOOPBACK": "true",
             "PLATESTREAM_CAMERA_FILES_FOLDER": gettempdir(),
-            "PLATESTREAM_INGEST_WORKER_ID": name,
             "PLATESTREAM_LOG_LEVEL": "debug",
-            **_TIMES,
-            **{f"PLATESTREAM_{key.upper()}": value for key, value in settings.items()},
+            VARIABLE: " ".join(constants),
+            **{f"PLATESTREAM_{key.upper()}": value for key, value in given.items()},
         }
         program = Program(
             name=f"ingest-{name}",

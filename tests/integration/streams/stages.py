@@ -24,19 +24,27 @@ from common.records.topics import Topic
 from common.settings import KafkaSettings
 from deploy.local.servers.base import Program
 from tests.services.process import ChildProcess
+from tests.services.tuned import VARIABLE
 
 
 def environment_of(kafka: KafkaSettings, folder: Path, **more: str) -> dict[str, str]:
-    """Return the environment of a stage on that Kafka; ``more`` are settings without prefix."""
+    """Return the environment of a stage on that Kafka.
+
+    ``more`` are settings without prefix, and constants by their full names.
+    """
+    constants = " ".join(f"{name}={value}" for name, value in more.items() if "." in name)
+    settings = {name: value for name, value in more.items() if "." not in name}
     fields = kafka.model_dump(mode="json", exclude_none=True)
     fields["kafka_sasl_password"] = kafka.kafka_sasl_password.get_secret_value()
-    fields |= {"stream_data_directory": str(folder)} | more
-    return {f"PLATESTREAM_{name.upper()}": str(value) for name, value in fields.items()}
+    fields |= {"stream_data_directory": str(folder)} | settings
+    environment = {f"PLATESTREAM_{name.upper()}": str(value) for name, value in fields.items()}
+    return environment | {VARIABLE: constants}
 
 
 def stage(module: str, name: str, log: Path, environment: Mapping[str, str]) -> ChildProcess:
     """Return a stage that is not started yet."""
-    program = Program(name=name, command=(sys.executable, "-m", module), environment=environment)
+    command = (sys.executable, "-m", "tests.services.tuned", module)
+    program = Program(name=name, command=command, environment=environment)
     return ChildProcess(program, log)
 
 

@@ -111,7 +111,9 @@ def test_retries_that_run_out_end_the_process_and_lose_nothing(
 ) -> None:
     outage.touch()
     feeder.send(b"1", b"2", b"3")
-    worker = start_copying("first", agent, stream_retry_seconds="1", **_SESSION)
+    worker = start_copying(
+        "first", agent, **_SESSION, **{"streams.runtime.guard.RETRY_SECONDS": "1"}
+    )
     wait_until("the process ends", lambda: not worker.is_running())
     assert worker.exit_status == 75
     outage.unlink()
@@ -152,7 +154,7 @@ def test_a_stage_that_hangs_is_ended(
     start_copying: StartCopying, feeder: Feeder, copies: Reader
 ) -> None:
     feeder.send(b"1", b"hanging", key=b"one key")
-    worker = start_copying("first", "events", stream_stall_seconds="10")
+    worker = start_copying("first", "events", **{"streams.runtime.worker.STALL_SECONDS": "10"})
     wait_until("the process ends", lambda: not worker.is_running())
     assert worker.exit_status == 75
     assert "stage_stalled" in worker.tail()
@@ -160,7 +162,9 @@ def test_a_stage_that_hangs_is_ended(
 
 def test_many_dead_letters_end_the_process(start_copying: StartCopying, feeder: Feeder) -> None:
     feeder.send(*[b"refused"] * 50)
-    worker = start_copying("first", "batches", stream_dead_letters_per_minute="20")
+    worker = start_copying(
+        "first", "batches", **{"streams.runtime.guard.DEAD_LETTERS_PER_MINUTE": "20"}
+    )
     wait_until("the process ends", lambda: not worker.is_running())
     assert worker.exit_status == 75
     assert "too_many_dead_letters" in worker.tail()

@@ -152,7 +152,7 @@ def test_what_retention_took_unread_is_no_standstill(
     _copy_old(source, copies, start_copying)
     source.send(_LOST)
     source.expire(source.end())
-    worker = start_copying("second", "events", stream_stall_seconds="10")
+    worker = start_copying("second", "events", **{"streams.runtime.worker.STALL_SECONDS": "10"})
     wait_until("it says so", lambda: "unread_records_gone" in worker.log.read_text())
     time.sleep(15)
     assert worker.is_running(), worker.tail()

@@ -313,7 +313,7 @@ def test_an_outage_of_clickhouse_is_waited_for(
 ) -> None:
     with ClickHouseService(tmp_path) as clickhouse:
         with migrated(clickhouse.address) as client:
-            sink = start_sink(clickhouse.address, stream_retry_seconds="1")
+            sink = start_sink(clickhouse.address, **{"streams.runtime.guard.RETRY_SECONDS": "1"})
             ids = _send(feeder, recognitions(range(1000)))
             wait_until("rows before", _has_all(client, ids))
             wait_until("committed", lambda: lag(kafka_topics, "sink", RECOGNITIONS) == 0)
@@ -398,7 +398,7 @@ def test_killed_again_and_again_under_load_every_row_is_there_once(
     thread = threading.Thread(target=feed)
     thread.start()
     while not done.is_set():
-        sink = start_sink(clickhouse_address, sink_batch_rows="200")
+        sink = start_sink(clickhouse_address, **{"streams.sink.app.BATCH_ROWS": "200"})
         stored = len(stored_ids(database))
         wait_until("it writes", _has_more(database, stored + 400, done))
         sink.kill()

@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 
 from api.cameras.probe import CONCURRENT_PROBES
-from api.settings import ApiSettings
+from api.limits.body_budget import BODY_MEBIBYTES
 from deploy.local.servers.base import CLONE
 from ingest.probe import MEMORY_BYTES
 from recognition.settings import RecognizerPoolSettings
@@ -24,7 +24,7 @@ def _in_bytes(text: str) -> int:
 
 
 def test_each_limit_has_room_for_probes_bodies_and_recognisers() -> None:
-    bodies = int(ApiSettings.model_fields["api_body_mebibytes"].default) << 20
+    bodies = BODY_MEBIBYTES << 20
     recogniser = RecognizerPoolSettings.model_validate({}).worker_memory_bytes
     needed = PROCESS_BYTES + bodies + RECOGNISERS * recogniser + CONCURRENT_PROBES * MEMORY_BYTES
     compose = msgspec.yaml.decode((DEPLOY / "compose" / "compose.yaml").read_bytes())

@@ -92,8 +92,8 @@ def test_what_is_too_short_is_left_out(text: str) -> None:
 
 
 def test_settings_decide_what_is_a_plate() -> None:
-    assert not recognizer("ABC", min_characters=4).recognize(IMAGE)
-    assert not recognizer("AB123CD", reading_threshold=0.95).recognize(IMAGE)
+    assert not recognizer("A").recognize(IMAGE)
+    assert not recognizer("AB123CD", probability=0.25).recognize(IMAGE)
 
 
 @pytest.mark.parametrize(
@@ -141,8 +141,9 @@ def test_what_is_no_image_is_refused(image: BgrImage) -> None:
         assert refused.value.code == "unsupported_image"
 
 
-def test_no_more_plates_than_the_settings_allow() -> None:
-    few = recognizer("AB123CD", "XY987ZW", max_plates=1)
+def test_no_more_plates_than_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("recognition.detection.detector.MAX_PLATES", 1)
+    few = recognizer("AB123CD", "XY987ZW")
     assert [one.text for one in few.recognize(IMAGE)] == ["AB123CD"]
     assert len(few.detect(IMAGE)) == 1
 

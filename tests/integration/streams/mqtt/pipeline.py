@@ -42,9 +42,10 @@ class Pipeline:
             "mqtt_port": str(port_of(self.broker)),
             "mqtt_user": USER,
             "mqtt_password": PASSWORD,
-            "mqtt_timeout_seconds": "3",
+            "streams.mqtt.broker.TIMEOUT_SECONDS": "3",
             "kafka_session_timeout_seconds": "6",
-            "stream_retry_pause_seconds": "1",
+            "streams.runtime.guard.RETRY_PAUSE_SECONDS": "1",
+            "streams.mqtt.app.RETRY_PAUSE_SECONDS": "1",
         } | settings
         number = len(self._stages)
         environment = environment_of(self.kafka, self._folder / f"worker-{number}", **given)

@@ -39,13 +39,17 @@ def strict(tmp_path: Path) -> Iterator[ServerProcess]:
         yield process
 
 
+@pytest.fixture(autouse=True)
+def short_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("streams.mqtt.broker.TIMEOUT_SECONDS", 3.0)
+
+
 def _broker(process: ServerProcess, **changed: Any) -> Broker:
     given = {
         "mqtt_host": "127.0.0.1",
         "mqtt_port": port_of(process),
         "mqtt_user": USER,
         "mqtt_password": PASSWORD,
-        "mqtt_timeout_seconds": 3,
     } | changed
     settings = MqttBrokerSettings.model_validate(given)
     return Broker(settings, THERE, tls_context(settings))
@@ -62,10 +66,13 @@ def _event(topic: str, payload: bytes = b"{}") -> Message:
 
 
 @pytest.mark.parametrize("protocol", ["5", "3.1.1"])
-async def test_all_are_acknowledged_in_order(mosquitto: ServerProcess, protocol: str) -> None:
+async def test_all_are_acknowledged_in_order(
+    mosquitto: ServerProcess, protocol: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("streams.mqtt.broker.IN_FLIGHT", 7)
     sent = [_event("platestream/a", str(number).encode()) for number in range(200)]
     with Listener(port_of(mosquitto)) as listener:
-        connection = await _broker(mosquitto, mqtt_protocol=protocol, mqtt_in_flight=7).open()
+        connection = await _broker(mosquitto, mqtt_protocol=protocol).open()
         assert await _send(connection, *sent) == sent
         assert await _send(connection) == []
         await connection.leave()
@@ -74,11 +81,14 @@ async def test_all_are_acknowledged_in_order(mosquitto: ServerProcess, protocol:
         wait_until("it said good-bye", lambda: listener.latest(THERE) == b"offline")
 
 
-async def test_the_last_will_is_published_and_corrected(mosquitto: ServerProcess) -> None:
+async def test_the_last_will_is_published_and_corrected(
+    mosquitto: ServerProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with Listener(port_of(mosquitto)) as listener:
-        first = await _broker(mosquitto, mqtt_client_id="first").open()
+        first = await _broker(mosquitto).open()
         await first.report_online()
-        second = await _broker(mosquitto, mqtt_client_id="second").open()
+        monkeypatch.setattr("streams.mqtt.broker._OWN_NUMBER", "second")
+        second = await _broker(mosquitto).open()
         await second.report_online()
         # Closed without a word, as by a crash: the broker publishes the will.
         await first.close()
@@ -134,8 +144,11 @@ async def test_tls_needs_a_certificate_that_is_trusted(
         _broker(encrypted, mqtt_tls=True, mqtt_ca_file=str(tmp_path / "none.pem"))
 
 
-async def test_a_frozen_broker_is_left(mosquitto: ServerProcess) -> None:
-    broker = _broker(mosquitto, mqtt_timeout_seconds=0.5)
+async def test_a_frozen_broker_is_left(
+    mosquitto: ServerProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("streams.mqtt.broker.TIMEOUT_SECONDS", 0.5)
+    broker = _broker(mosquitto)
     connection = await broker.open()
     mosquitto.pause()
     with pytest.raises(TransientError, match="does not acknowledge"):

@@ -52,9 +52,8 @@ def test_events_and_cameras_come_and_go(pipeline: Pipeline) -> None:
 
 def test_two_workers_share_the_publishing(pipeline: Pipeline) -> None:
     with Listener(port_of(pipeline.broker)) as listener:
-        # One setting for both, as an operator gives it.
-        first = pipeline.start(mqtt_client_id="gate")
-        pipeline.start(mqtt_client_id="gate")
+        first = pipeline.start()
+        pipeline.start()
         for number in range(len(CAMERAS)):
             pipeline.camera(number)
             pipeline.status(CameraState.ONLINE, number)

@@ -200,7 +200,8 @@ def test_fresh_frames_go_first_and_what_a_kill_cuts_off_is_read_late(
     other, camera = (camera_id_on(n, range(kafka_topics.kafka_partitions)) for n in (0, 1))
     settings = {
         "reading_deadline_seconds": "20",
-        "tracking_longest_seconds": "4",
+        "streams.recognition.tracking.passes.LONGEST_TRACK_MS": "4000",
+        "streams.recognition.app.LONGEST_TRACK_MS": "4000",
         "tracking_silence_seconds": "5",
     }
     first = start_stage(**settings)
@@ -327,7 +328,7 @@ def test_while_s3_is_away_plates_go_on_and_their_images_come_later(
 def test_a_frame_that_is_not_in_memory_is_fetched_again(
     start_stage: StartStage, cameras: Cameras, outcome: Outcome, s3_settings: S3Settings
 ) -> None:
-    start_stage(reading_cache_bytes="0")
+    start_stage(**{"streams.recognition.app.CACHE_BYTES": "0"})
     start_ms = now_ms()
     camera = cameras.drive_past(PLATES[1], start_ms=start_ms)
     cameras.tick(camera, start_ms + 3000)

@@ -11,9 +11,8 @@ from common.kafka.replication import Replication, replication, replication_at
 from common.settings import KafkaSettings
 
 
-def _settings(replicas: int | None = None, in_sync: int | None = None) -> KafkaSettings:
-    given = {"kafka_replication_factor": replicas, "kafka_min_insync_replicas": in_sync}
-    return KafkaSettings.model_validate(given)
+def _settings(replicas: int | None = None) -> KafkaSettings:
+    return KafkaSettings.model_validate({"kafka_replication_factor": replicas})
 
 
 @pytest.mark.parametrize(
@@ -23,19 +22,9 @@ def test_it_follows_the_number_of_brokers(brokers: int, expected: tuple[int, int
     assert replication(_settings(), brokers) == Replication(*expected)
 
 
-@pytest.mark.parametrize(
-    ("replicas", "in_sync", "expected"),
-    [(1, None, (1, 1)), (2, 2, (2, 2)), (None, 1, (3, 1)), (5, None, (5, 2)), (5, 3, (5, 3))],
-)
-def test_what_is_set_wins(
-    replicas: int | None, in_sync: int | None, expected: tuple[int, int]
-) -> None:
-    assert replication(_settings(replicas, in_sync), 5) == Replication(*expected)
-
-
-def test_what_could_not_be_written_is_refused() -> None:
-    with pytest.raises(MisconfiguredError, match="MIN_INSYNC_REPLICAS is 2, but .* 1 replicas"):
-        replication(_settings(1, 2), 2)
+@pytest.mark.parametrize(("replicas", "expected"), [(1, (1, 1)), (2, (2, 1)), (5, (5, 2))])
+def test_what_is_set_wins(replicas: int, expected: tuple[int, int]) -> None:
+    assert replication(_settings(replicas), 5) == Replication(*expected)
 
 
 def _admin(brokers: int, *topics: str) -> SimpleNamespace:

@@ -97,9 +97,8 @@ class Kafka:
             return made[0]
 
         monkeypatch.setattr(producer, "open_producer", make)
-        settings = IngestSettings.model_validate(
-            {"s3_secret_key": "x", "secret_key": "x", "ingest_buffer_bytes": 8_388_608}
-        )
+        monkeypatch.setattr(producer, "BUFFER_BYTES", 8_388_608)
+        settings = IngestSettings.model_validate({"s3_secret_key": "x", "secret_key": "x"})
         self.producer = FrameProducer(settings, self.metrics)
         self.client = made[0]
         self.client.knows_topics.set()

@@ -79,9 +79,10 @@ def test_an_image_too_small_for_a_plate_is_not_searched() -> None:
     assert [len(one) for one in found] == [1, 0, 0, 0, 1]
 
 
-def test_no_more_plates_are_returned_than_allowed() -> None:
+def test_no_more_plates_are_returned_than_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("recognition.detection.detector.MAX_PLATES", 2)
     model = says(centre_rows(*((30 + 60 * n, 150, 40, 10, 0.9) for n in range(5))))
-    assert len(detector(model, max_plates=2).detect(IMAGE)) == 2
+    assert len(detector(model).detect(IMAGE)) == 2
 
 
 def test_reads_rows_of_an_end_to_end_model() -> None:

@@ -89,7 +89,7 @@ def test_another_processor_release_setting_or_bound_is_another_key(
         choice_key(settings_of(runtime="onnxruntime"), AVX2),
         choice_key(settings_of(input_size=416), AVX2),
     ]
-    assert choice_key(settings_of(workers=3, timeout_seconds=3), AVX2) == keys[0]
+    assert choice_key(settings_of(workers=3), AVX2) == keys[0]
     monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", "SSE41")
     keys.append(choice_key(settings, AVX2))
     monkeypatch.delenv("ONEDNN_MAX_CPU_ISA")

@@ -14,12 +14,15 @@ import pytest
 from common.errors import InvalidInputError, MisconfiguredError, TransientError
 from recognition.settings import RecognizerPoolSettings
 from recognition.workers.pool import (
+    QUEUE_LIMIT,
+    TIMEOUT_SECONDS,
     ImageReadings,
     RecognizerBusyError,
     RecognizerCrashedError,
     RecognizerPool,
     RecognizerTimeoutError,
 )
+from recognition.workers.worker import NICE
 
 NOTHING_OPEN = {"recognition_detector": "int8", "recognition_reader_precision": "f32"}
 """Nothing is to be measured before the processes start."""
@@ -27,13 +30,21 @@ NOTHING_OPEN = {"recognition_detector": "int8", "recognition_reader_precision": 
 WORKER = "tests.unit.recognition.workers.scripted_worker"
 
 
-def pool_of(workers: int = 1, **settings: Any) -> RecognizerPool:
+def pool_of(
+    workers: int = 1,
+    *,
+    queue_limit: int = QUEUE_LIMIT,
+    timeout_seconds: float = TIMEOUT_SECONDS,
+    **settings: Any,
+) -> RecognizerPool:
     fields = {f"recognition_{name}": value for name, value in settings.items()}
     return RecognizerPool(
         RecognizerPoolSettings.model_validate(
             {"recognition_workers": workers, **NOTHING_OPEN, **fields}
         ),
         worker_module=WORKER,
+        queue_limit=queue_limit,
+        timeout_seconds=timeout_seconds,
     )
 
 
@@ -69,12 +80,12 @@ async def test_answers_with_size_and_passes_the_least_width_on(pool: RecognizerP
     assert {found.width_px} == pool.pids
 
 
-async def test_processes_stand_back_as_far_as_is_set() -> None:
-    async with pool_of(nice=3) as pool:
+async def test_processes_stand_back() -> None:
+    async with pool_of() as pool:
         await pool.read_image(b"do")
         (pid,) = pool.pids
         own = os.getpriority(os.PRIO_PROCESS, 0)
-        assert os.getpriority(os.PRIO_PROCESS, pid) == min(19, own + 3)
+        assert os.getpriority(os.PRIO_PROCESS, pid) == min(19, own + NICE)
 
 
 async def test_a_bad_image_is_refused_and_the_process_stays(pool: RecognizerPool) -> None:
@@ -318,7 +329,7 @@ async def test_stop_ends_the_processes_and_whoever_waits() -> None:
 
 _PARENT = f"""
 import asyncio, sys
-from recognition.workers.pool import RecognizerPool
+from recognition.workers.pool import RecognizerPool, QUEUE_LIMIT, TIMEOUT_SECONDS
 from recognition.settings import RecognizerPoolSettings
 
 async def main():
