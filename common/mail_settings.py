@@ -38,11 +38,11 @@ class EmailSettings(Fragment):
         "",
         description="File of certificates (PEM) to trust at the SMTP server; empty: the system's.",
     )
-    mail_per_address_per_hour: int = Field(
-        20,
-        ge=1,
-        description="E-mails that one address gets in an hour; further alerts are recorded as not "
-        "sent, invitations say so.",
+    messages_per_address_per_hour: int = Field(
+        60,
+        ge=0,
+        description="Maximum number of emails per address, and of notifications (push, chat, SMS) "
+        "per Apprise URL, in an hour. Further alerts are recorded as not sent. 0: unlimited.",
     )
     mail_per_owner_per_hour: int = Field(
         500,

@@ -111,10 +111,9 @@ class KafkaSecuritySettings(Fragment):
         description="File of certificates (PEM) to trust at Kafka's brokers; empty: the system's.",
     )
     kafka_client_certificate_file: str = Field(
-        "", description="Certificate (PEM) with which clients identify themselves to Kafka, if any."
-    )
-    kafka_client_key_file: str = Field(
-        "", description="Key (PEM, no password) of that certificate; empty: it is in the same file."
+        "",
+        description="PEM file with the client certificate for Kafka and its key, without a "
+        "passphrase.",
     )
     kafka_sasl_mechanism: SaslMechanism | None = Field(
         None, description="How clients log in at Kafka: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512."
@@ -149,11 +148,10 @@ class KafkaSecuritySettings(Fragment):
         ]
 
     def _tls_faults(self) -> list[str]:
-        protocol, key_file = self.kafka_security_protocol, self.kafka_client_key_file
+        protocol = self.kafka_security_protocol
         given = {
             "PLATESTREAM_KAFKA_CA_FILE": self.kafka_ca_file,
             "PLATESTREAM_KAFKA_CLIENT_CERTIFICATE_FILE": self.kafka_client_certificate_file,
-            "PLATESTREAM_KAFKA_CLIENT_KEY_FILE": key_file,
         }
         if not protocol.is_encrypted:
             return [
@@ -161,8 +159,6 @@ class KafkaSecuritySettings(Fragment):
                 for name, file in given.items()
                 if file
             ]
-        if key_file and not self.kafka_client_certificate_file:
-            return ["PLATESTREAM_KAFKA_CLIENT_KEY_FILE: is of no use without its certificate"]
         try:
             self.kafka_tls()
         except MisconfiguredError as error:
@@ -177,9 +173,7 @@ class KafkaSecuritySettings(Fragment):
         """
         if not self.kafka_security_protocol.is_encrypted:
             return None
-        return tls_context(
-            self.kafka_ca_file, self.kafka_client_certificate_file, self.kafka_client_key_file
-        )
+        return tls_context(self.kafka_ca_file, self.kafka_client_certificate_file)
 
 
 class KafkaSettings(KafkaSecuritySettings):
@@ -240,14 +234,19 @@ class S3Settings(Fragment):
     s3_secret_key: SecretStr = Field(description="Secret access key.")
 
 
-class ClickHouseSettings(Fragment):
+class ClickHouseLoginSettings(Fragment):
+    """The service's user at ClickHouse."""
+
+    clickhouse_user: str = Field("platestream", min_length=1, description="ClickHouse user name.")
+    clickhouse_password: SecretStr = Field(description="ClickHouse password.")
+
+
+class ClickHouseSettings(ClickHouseLoginSettings):
     """The ClickHouse in which recognitions are searched."""
 
     clickhouse_url: HttpUrlText = Field(
         "http://127.0.0.1:18123", description="HTTP address of the ClickHouse server."
     )
-    clickhouse_user: str = Field("platestream", description="ClickHouse user.")
-    clickhouse_password: SecretStr = Field(description="ClickHouse password.")
     clickhouse_database: str = Field(
         "platestream", pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", description="ClickHouse database."
     )

@@ -7,19 +7,18 @@ from common.errors import MisconfiguredError
 
 _CA = "PLATESTREAM_KAFKA_CA_FILE"
 _CERTIFICATE = "PLATESTREAM_KAFKA_CLIENT_CERTIFICATE_FILE"
-_KEY = "PLATESTREAM_KAFKA_CLIENT_KEY_FILE"
 
 
-def tls_context(ca_file: str, certificate_file: str, key_file: str) -> ssl.SSLContext:
+def tls_context(ca_file: str, certificate_file: str) -> ssl.SSLContext:
     """Return a client's context: the chain and the host name of every broker are checked.
 
     Files are PEM. An empty ``ca_file`` means the system's certificates, an empty
-    ``certificate_file`` none of one's own, an empty ``key_file`` that the key is with it.
+    ``certificate_file`` none of one's own. The key is in the same file.
 
     Raises:
         MisconfiguredError: a file cannot be used; the sentence begins with its setting.
     """
-    for setting, file in ((_CA, ca_file), (_CERTIFICATE, certificate_file), (_KEY, key_file)):
+    for setting, file in ((_CA, ca_file), (_CERTIFICATE, certificate_file)):
         if file:
             _require_readable(setting, file)
     try:
@@ -30,7 +29,7 @@ def tls_context(ca_file: str, certificate_file: str, key_file: str) -> ssl.SSLCo
         try:
             # With a password, wrong as it is, a key that has one is refused: without, OpenSSL asks
             # for it on the terminal.
-            context.load_cert_chain(certificate_file, key_file or None, password="-")  # noqa: S106
+            context.load_cert_chain(certificate_file, password="-")  # noqa: S106
         except ssl.SSLError as error:
             raise MisconfiguredError(
                 f"{_CERTIFICATE}: it and its key are not PEM without a password, or not a pair"

@@ -54,7 +54,7 @@ class MailServer:
         self._settings = settings
         self._timeout_seconds = timeout_seconds
         self._limits = HourlyLimits(
-            per_address=settings.mail_per_address_per_hour,
+            per_address=settings.messages_per_address_per_hour,
             per_owner=settings.mail_per_owner_per_hour,
             messages="e-mails",
             clock=clock,

@@ -1,9 +1,10 @@
-"""``python -m deploy.clickhouse``: the embedded ClickHouse server as a process."""
+"""``python -m deploy.clickhouse PORT FOLDER``: the embedded ClickHouse server as a process."""
 
 import asyncio
 import signal
 import socket
 import sys
+from pathlib import Path
 
 import structlog
 import uvicorn
@@ -30,10 +31,8 @@ def main() -> None:
     for name in (signal.SIGTERM, signal.SIGINT):
         signal.signal(name, lambda number, _frame: stops.append(number))
     try:
-        listener = _listen(settings.clickhouse_server_port)
-        engine = Engine(
-            settings.clickhouse_server_data_path, settings.clickhouse_server_memory_bytes
-        )
+        listener = _listen(int(sys.argv[1]))
+        engine = Engine(Path(sys.argv[2]))
     except MisconfiguredError as error:
         sys.stderr.write(f"{error}\n")
         raise SystemExit(EXIT_MISCONFIGURED) from error

@@ -26,6 +26,12 @@ _log = structlog.get_logger(__name__)
 _R = TypeVar("_R")
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 
+CONCURRENT_QUERIES = 16
+READER_QUERIES = 2
+"""Concurrent queries of the analyst."""
+QUEUE_SECONDS = 10.0
+"""A query that waits longer for its turn is rejected."""
+
 
 class Answer:
     """Sends one answer, whole or block by block."""
@@ -96,16 +102,15 @@ class ClickHouseApp:
         self._settings = settings
         self._passwords = {
             ANALYST: settings.clickhouse_server_reader_password,
-            settings.clickhouse_server_user: settings.clickhouse_server_password,
+            settings.clickhouse_user: settings.clickhouse_password,
         }
         self._server = {
             "x-clickhouse-server-display-name": socket.gethostname(),
             "x-clickhouse-timezone": engine.time_zone,
         }
-        count = settings.clickhouse_server_concurrent_queries
-        self._slots = asyncio.Semaphore(count)
-        self._reader_slots = asyncio.Semaphore(settings.clickhouse_server_reader_queries)
-        self._threads = ThreadPoolExecutor(count, thread_name_prefix="query")
+        self._slots = asyncio.Semaphore(CONCURRENT_QUERIES)
+        self._reader_slots = asyncio.Semaphore(READER_QUERIES)
+        self._threads = ThreadPoolExecutor(CONCURRENT_QUERIES, thread_name_prefix="query")
         self._killers = ThreadPoolExecutor(1, thread_name_prefix="kill")
 
     async def __call__(self, scope: Mapping[str, Any], receive: Receive, send: Send) -> None:
@@ -158,8 +163,8 @@ class ClickHouseApp:
                 ErrorCode.AUTHENTICATION_FAILED,
                 f"{user}: Authentication failed: password is incorrect, or there is no such user",
             )
-        is_service = user == self._settings.clickhouse_server_user
-        return request if is_service else as_reader(request, self._settings)
+        is_service = user == self._settings.clickhouse_user
+        return request if is_service else as_reader(request)
 
     async def _send(self, result: Result, answer: Answer) -> None:
         try:
@@ -176,7 +181,7 @@ class ClickHouseApp:
         needed = (self._reader_slots, self._slots) if request.only_reads else (self._slots,)
         async with AsyncExitStack() as held:
             try:
-                async with asyncio.timeout(self._settings.clickhouse_server_queue_seconds):
+                async with asyncio.timeout(QUEUE_SECONDS):
                     for slots in needed:
                         await held.enter_async_context(slots)
             except TimeoutError as error:

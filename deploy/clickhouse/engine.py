@@ -16,6 +16,8 @@ from deploy.clickhouse.statement import InsertHead
 if TYPE_CHECKING:
     from chdb.state.sqlitelike import Connection
 
+MEMORY_BYTES = 1 << 30
+"""Memory limit for all queries and merges together."""
 KEEP_FREE_BYTES: Final = 256 << 20
 """Free space on the disk below which nothing is inserted or merged (``server.xml``)."""
 
@@ -37,15 +39,15 @@ class Engine:
         MisconfiguredError: the folder cannot be opened, for example as another process has it.
     """
 
-    def __init__(self, data_path: Path, memory_bytes: int) -> None:
-        """``memory_bytes`` is the limit for all queries and merges together."""
+    def __init__(self, data_path: Path) -> None:
+        """Open the folder. Only one process may use it."""
         self.data_path = data_path.resolve()
         self.data_path.mkdir(parents=True, exist_ok=True)
         config = self.data_path / "server.xml"
         config.write_text(
             Template(_CONFIG.read_text()).substitute(
                 users=_CONFIG.with_name("users.xml"),
-                memory_bytes=memory_bytes,
+                memory_bytes=MEMORY_BYTES,
                 keep_free_bytes=KEEP_FREE_BYTES,
                 backups=self.data_path / "backups",
             )

@@ -12,7 +12,6 @@ from dataclasses import replace
 
 from deploy.clickhouse.errors import ClickHouseError, ErrorCode
 from deploy.clickhouse.request import QueryRequest
-from deploy.clickhouse.settings import ClickHouseServerSettings
 from recognition.processors import available_processors
 
 # Settings that shape an answer. JDBC sends async_insert with every query; here it changes nothing.
@@ -46,8 +45,13 @@ _TOKEN = re.compile(
     r"""'(?:[^'\\]|\\.|'')*'|`(?:[^`\\]|\\.|``)*`|"(?:[^"\\]|\\.|"")*"|\w+|\S""", re.DOTALL
 )
 
+QUERY_SECONDS = 60
+"""Maximum duration of a query of the analyst."""
+MEMORY_BYTES = 256 << 20
+"""Memory limit for each query of the analyst."""
 
-def as_reader(request: QueryRequest, settings: ClickHouseServerSettings) -> QueryRequest:
+
+def as_reader(request: QueryRequest) -> QueryRequest:
     """Return a request of the analyst as one that only reads, within its limits.
 
     Raises:
@@ -60,8 +64,8 @@ def as_reader(request: QueryRequest, settings: ClickHouseServerSettings) -> Quer
             message = f"Cannot modify '{name}' setting in readonly mode"
             raise ClickHouseError.of(ErrorCode.READONLY, message)
     limits = {
-        "max_execution_time": str(settings.clickhouse_server_reader_query_seconds),
-        "max_memory_usage": str(settings.clickhouse_server_reader_memory_bytes),
+        "max_execution_time": str(QUERY_SECONDS),
+        "max_memory_usage": str(MEMORY_BYTES),
         "max_threads": str(max(1, available_processors() // 2)),
     }
     return replace(request, settings={**request.settings, **limits}, only_reads=True)

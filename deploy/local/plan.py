@@ -251,7 +251,7 @@ def _servers(
     kafka = KafkaServer(
         directory=layout.data("kafka"),
         port=settings.kafka_port,
-        controller_port=settings.kafka_controller_port,
+        controller_port=settings.kafka_port + 1,
         max_message_bytes=settings.kafka_max_message_bytes,
         login=KafkaLogin(
             given("KAFKA_SASL_USERNAME", "platestream"),

@@ -22,9 +22,6 @@ class LocalStackSettings(Fragment):
         18000, description="Port of the API's /metrics, /healthz and /readyz; 0: none."
     )
     kafka_port: Port = Field(19092, description="Port of the embedded Kafka broker.")
-    kafka_controller_port: Port = Field(
-        19093, description="Port of the embedded Kafka broker's controller."
-    )
     s3_port: Port = Field(19000, description="Port of the embedded S3 server.")
     postgres_port: Port = Field(15432, description="Port of the embedded PostgreSQL server.")
     clickhouse_port: Port = Field(18123, description="Port of the embedded ClickHouse server.")

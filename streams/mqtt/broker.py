@@ -89,9 +89,7 @@ def tls_context(settings: MqttBrokerSettings) -> ssl.SSLContext | None:
         context = ssl.create_default_context(cafile=settings.mqtt_ca_file or None)
         context.sslsocket_class = _ClosedOnFailure
         if settings.mqtt_client_certificate_file:
-            context.load_cert_chain(
-                settings.mqtt_client_certificate_file, settings.mqtt_client_key_file or None
-            )
+            context.load_cert_chain(settings.mqtt_client_certificate_file)
     except OSError as error:
         raise MisconfiguredError(f"certificates for the MQTT broker: {error}") from error
     return context

@@ -44,10 +44,7 @@ class MqttBrokerSettings(MqttLoginSettings):
         description="File of certificates (PEM) to trust at the MQTT broker; empty: the system's.",
     )
     mqtt_client_certificate_file: str = Field(
-        "", description="Certificate (PEM) with which the MQTT stage identifies itself, if any."
-    )
-    mqtt_client_key_file: str = Field(
-        "", description="Key (PEM) of that certificate; empty: it is in the same file."
+        "", description="PEM file with the client certificate for the MQTT broker and its key."
     )
     mqtt_protocol: MqttProtocol = Field(
         MqttProtocol.V5,

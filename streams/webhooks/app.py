@@ -292,7 +292,7 @@ def _services(settings: WebhooksSettings, http: HttpSender, images: CropReader) 
         http,
         images.fetch,
         HourlyLimits(
-            per_address=settings.service_messages_per_address_per_hour,
+            per_address=settings.messages_per_address_per_hour,
             per_owner=_MESSAGES_PER_OWNER_PER_HOUR,
             messages="messages",
             clock=time.monotonic,

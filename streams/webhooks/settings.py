@@ -44,12 +44,6 @@ class WebhooksSettings(
         description="Comma-separated pauses in seconds between the attempts of a delivery, each "
         "taken with 20 % jitter; after the last one it is given up.",
     )
-    service_messages_per_address_per_hour: int = Field(
-        60,
-        ge=0,
-        description="Messages (push, chat, SMS) that one Apprise address gets in an hour; further "
-        "alerts are recorded as not sent, and told with the next message. 0: any number.",
-    )
     webhooks_metrics_port: Port = Field(
         0, description="Port of the webhooks stage's /metrics and /healthz; 0: none."
     )

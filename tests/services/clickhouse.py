@@ -2,7 +2,7 @@
 
 import uuid
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -13,9 +13,11 @@ from pydantic import SecretStr
 
 from common.settings import ClickHouseSettings, load_settings
 from deploy.local.ports import free_ports
+from deploy.local.servers.base import Program, python_module
 from deploy.local.servers.clickhouse import ClickHouseServer
 from tests.services.addresses import GivenServers
 from tests.services.process import ServerProcess
+from tests.services.tuned import VARIABLE
 
 _PASSWORD = "for-tests-only"
 _ANALYST_PASSWORD = "for-tests-that-read"
@@ -58,29 +60,37 @@ class ClickHouseAddress:
         )
 
 
+class _TunedServer(ClickHouseServer):
+    def program(self) -> Program:
+        """Return the process, in which tests may change constants."""
+        program = super().program()
+        module = program.command.index("-m") + 1
+        command = python_module("tests.services.tuned", *program.command[module:])
+        return replace(program, command=command)
+
+
 class ClickHouseService(ServerProcess):
     """An embedded server that a test owns; port and data outlive :meth:`kill` and :meth:`stop`."""
 
-    def __init__(self, directory: Path, **settings: str) -> None:
-        """Take the server's settings without prefix, as ``memory_bytes="300000000"``."""
+    def __init__(self, directory: Path, **constants: str) -> None:
+        """Take constants by their full names (``deploy.clickhouse.app.QUEUE_SECONDS``)."""
         (port,) = free_ports(1)
-        server = ClickHouseServer(
+        server = _TunedServer(
             directory=directory / "clickhouse",
             port=port,
             password=_PASSWORD,
             user="tester",
             analyst_password=_ANALYST_PASSWORD,
         )
-        prefix = "PLATESTREAM_CLICKHOUSE_SERVER_"
-        environment = {f"{prefix}{name.upper()}": value for name, value in settings.items()}
-        super().__init__(server, directory / "logs", environment)
+        tuned = " ".join(f"{name}={value}" for name, value in constants.items())
+        super().__init__(server, directory / "logs", {VARIABLE: tuned})
         self.address = ClickHouseAddress("127.0.0.1", port, "tester", _PASSWORD)
         self.analyst = ClickHouseAddress("127.0.0.1", port, "analyst", _ANALYST_PASSWORD)
 
 
-def start_clickhouse(directory: Path, **settings: str) -> ClickHouseService:
+def start_clickhouse(directory: Path, **constants: str) -> ClickHouseService:
     """Start an embedded server with its data in ``directory``. Stop or kill it after."""
-    service = ClickHouseService(directory, **settings)
+    service = ClickHouseService(directory, **constants)
     service.start()
     return service
 

@@ -88,7 +88,7 @@ LIMITS = [
     ("api/alerts.md", f"first {MAX_SHOWN} are listed"),
     (
         "api/alerts.md",
-        f"at most {_default('service_messages_per_address_per_hour', WebhooksSettings)} messages",
+        f"at most {_default('messages_per_address_per_hour')} messages",
     ),
     ("api/webhooks.md", f"at most {MAX_HEADERS}, visible ASCII"),
     ("api/webhooks.md", f"at most {MAX_REPLAYED:,}."),

@@ -26,12 +26,12 @@ class ClickHouseServer(Server):
         """Return the server's process."""
         return Program(
             name=self.name,
-            command=python_module("deploy.clickhouse"),
+            command=python_module(
+                "deploy.clickhouse", str(self.port), str(self.directory / "data")
+            ),
             environment={
-                "PLATESTREAM_CLICKHOUSE_SERVER_PORT": str(self.port),
-                "PLATESTREAM_CLICKHOUSE_SERVER_DATA_PATH": str(self.directory / "data"),
-                "PLATESTREAM_CLICKHOUSE_SERVER_USER": self.user,
-                "PLATESTREAM_CLICKHOUSE_SERVER_PASSWORD": self.password,
+                "PLATESTREAM_CLICKHOUSE_USER": self.user,
+                "PLATESTREAM_CLICKHOUSE_PASSWORD": self.password,
                 "PLATESTREAM_CLICKHOUSE_SERVER_READER_PASSWORD": self.analyst_password,
             },
             settings=(ClickHouseServerSettings,),

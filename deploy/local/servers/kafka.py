@@ -51,7 +51,7 @@ class KafkaServer(Server):
         """Return the broker's and the controller's port."""
         return (
             *super().ports(),
-            PortUse(self.controller_port, "PLATESTREAM_KAFKA_CONTROLLER_PORT"),
+            PortUse(self.controller_port, "PLATESTREAM_KAFKA_PORT"),
         )
 
     def prepare(self) -> None:

@@ -15,6 +15,7 @@ from tests.waiting import wait_until
 
 pytestmark = pytest.mark.integration
 
+APP = "deploy.clickhouse.app."
 _MIB = 1 << 20
 _DEADLINE_SECONDS = 30.0
 _LONG_INSERT_BLOCKS = 2048
@@ -206,18 +207,20 @@ class TestStart:
         assert "another process" in second.stderr
 
     def test_busy_port_is_named(self, lasting_service: ClickHouseService, tmp_path: Path) -> None:
-        second = _run_second(lasting_service, data_path=str(tmp_path / "other"))
+        second = _run_second(lasting_service, folder=str(tmp_path / "other"))
 
         assert second.returncode == 78
         assert str(lasting_service.address.port) in second.stderr
 
 
-def _run_second(service: ClickHouseService, **settings: str) -> "subprocess.CompletedProcess[str]":
+def _run_second(
+    service: ClickHouseService, *, port: str = "", folder: str = ""
+) -> "subprocess.CompletedProcess[str]":
     program = service.server.program()
-    changed = {f"PLATESTREAM_CLICKHOUSE_SERVER_{k.upper()}": v for k, v in settings.items()}
+    *command, first_port, first_folder = program.command
     return subprocess.run(
-        program.command,
-        env={**program.environment, **changed},
+        (*command, port or first_port, folder or first_folder),
+        env=program.environment,
         capture_output=True,
         text=True,
         timeout=60,
@@ -231,7 +234,9 @@ class TestLimits:
         _wait_for_memory_below(lasting_service, 400 * _MIB)
 
     def test_too_many_queries_at_once_are_refused(self, tmp_path: Path) -> None:
-        service = start_clickhouse(tmp_path, concurrent_queries="1", queue_seconds="0.2")
+        service = start_clickhouse(
+            tmp_path, **{APP + "CONCURRENT_QUERIES": "1", APP + "QUEUE_SECONDS": "0.2"}
+        )
         client, second = service.address.client(), service.address.client()
         try:
             with ThreadPoolExecutor(1) as threads:
@@ -247,7 +252,9 @@ class TestLimits:
             service.kill()
 
     def test_a_query_beyond_the_memory_fails_alone(self, tmp_path: Path) -> None:
-        service = start_clickhouse(tmp_path, memory_bytes=str(600 * _MIB))
+        service = start_clickhouse(
+            tmp_path, **{"deploy.clickhouse.engine.MEMORY_BYTES": str(600 * _MIB)}
+        )
         client = service.address.client()
         try:
             sql = "SELECT length(groupArray(number)) FROM numbers(1000000000)"

@@ -93,7 +93,7 @@ def views(admin: Client, place: Place) -> Iterator[None]:
 @pytest.fixture(scope="module")
 def folder(service: ClickHouseService, database: ClickHouseAddress, place: Place) -> Iterator[Path]:
     """The data folder with the analyst's views, while the server is stopped."""
-    folder = Path(service.server.program().environment[_DATA_PATH])
+    folder = Path(service.server.program().command[-1])
     service.stop()
     statements = _statements(place, "definer", of_users=False)
     answers = _run(folder, ["GRANT ALL ON *.*"], "", statements)
@@ -282,9 +282,6 @@ class TestGrants:
         )
 
         assert {each.get("code") for each in answers} <= {"164", "497"}
-
-
-_DATA_PATH = "PLATESTREAM_CLICKHOUSE_SERVER_DATA_PATH"
 
 
 def _as_analyst(folder: Path, statements: Sequence[str]) -> list[dict[str, str]]:

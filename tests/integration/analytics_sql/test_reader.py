@@ -36,9 +36,11 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClickHouseServ
     """A server that lets its analyst run one query at a time, for two seconds."""
     service = start_clickhouse(
         tmp_path_factory.mktemp("clickhouse"),
-        reader_queries="1",
-        reader_query_seconds="2",
-        reader_memory_bytes=str(64 << 20),
+        **{
+            "deploy.clickhouse.app.READER_QUERIES": "1",
+            "deploy.clickhouse.reader.QUERY_SECONDS": "2",
+            "deploy.clickhouse.reader.MEMORY_BYTES": str(64 << 20),
+        },
     )
     yield service
     service.stop()

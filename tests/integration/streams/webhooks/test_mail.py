@@ -129,7 +129,7 @@ async def test_each_refusal_has_its_outcome(
 
 
 async def test_a_busy_rule_cannot_flood_an_address(server: MailServer) -> None:
-    sender = _sender(server, mail_per_address_per_hour=2)
+    sender = _sender(server, messages_per_address_per_hour=2)
     server.refuse(GUARD, "450 try later")
     put_off = [(await sender.send(_delivery(number), GUARD)).kind for number in range(4)]
     server.accept(GUARD)

@@ -72,10 +72,6 @@ def test_without_any_of_it_kafka_is_spoken_to_in_the_clear(monkeypatch: pytest.M
         ({"CA_FILE": "{none}", "SECURITY_PROTOCOL": "SSL"}, ["CA_FILE: {none}: No such file"]),
         ({"CA_FILE": "{text}", "SECURITY_PROTOCOL": "SSL"}, ["CA_FILE: holds no certificates"]),
         (
-            {"CLIENT_KEY_FILE": "{pair}", "SECURITY_PROTOCOL": "SSL"},
-            ["CLIENT_KEY_FILE: is of no use without its certificate"],
-        ),
-        (
             {"CLIENT_CERTIFICATE_FILE": "{none}", "SECURITY_PROTOCOL": "SSL"},
             ["CLIENT_CERTIFICATE_FILE: {none}: No such file"],
         ),
@@ -84,11 +80,7 @@ def test_without_any_of_it_kafka_is_spoken_to_in_the_clear(monkeypatch: pytest.M
             ["CLIENT_CERTIFICATE_FILE: it and its key are not PEM without a password"],
         ),
         (
-            {
-                "CLIENT_CERTIFICATE_FILE": "{ca}",
-                "CLIENT_KEY_FILE": "{locked}",
-                "SECURITY_PROTOCOL": "SSL",
-            },
+            {"CLIENT_CERTIFICATE_FILE": "{locked}", "SECURITY_PROTOCOL": "SSL"},
             ["CLIENT_CERTIFICATE_FILE: it and its key are not PEM without a password"],
         ),
     ],

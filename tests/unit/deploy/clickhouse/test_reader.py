@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from deploy.clickhouse.errors import ClickHouseError, ErrorCode
 from deploy.clickhouse.reader import as_reader, check_reads
 from deploy.clickhouse.request import parse_request
-from deploy.clickhouse.settings import ClickHouseServerSettings
 
 FUNCTIONS = frozenset({"file", "url", "merge", "numbers", "view", "python", "of_tomorrow"})
 
@@ -94,15 +93,11 @@ def test_whatever_stands_in_quotes_hides_nothing_behind_it(text: str) -> None:
     assert _refusal(f"SELECT '{escaped}', file('x')") == ErrorCode.ACCESS_DENIED
 
 
-_LIMITS = {"max_execution_time": "60", "max_memory_usage": "16777216"}
+_LIMITS = {"max_execution_time": "60", "max_memory_usage": "268435456"}
 
 
 def _settings(query_string: bytes) -> dict[str, str]:
-    settings = ClickHouseServerSettings.model_construct(
-        clickhouse_server_reader_query_seconds=60,
-        clickhouse_server_reader_memory_bytes=16 << 20,
-    )
-    request = as_reader(parse_request("POST", query_string, {}), settings)
+    request = as_reader(parse_request("POST", query_string, {}))
     assert request.only_reads
     return {name: text for name, text in request.settings.items() if name != "max_threads"}
 

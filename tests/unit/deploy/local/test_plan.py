@@ -83,8 +83,7 @@ def test_what_is_no_setting_reaches_the_services_own_processes(tmp_path: Path) -
         ("PLATESTREAM_SECRET_KEY", {"api", "ingest", "webhooks"}),
         ("PLATESTREAM_DATABASE_URL", {"api", "relay"}),
         ("PLATESTREAM_S3_SECRET_KEY", {"api", "ingest", "recognition", "webhooks"}),
-        ("PLATESTREAM_CLICKHOUSE_PASSWORD", {"api", "sink"}),
-        ("PLATESTREAM_CLICKHOUSE_SERVER_PASSWORD", {"clickhouse"}),
+        ("PLATESTREAM_CLICKHOUSE_PASSWORD", {"api", "clickhouse", "sink"}),
         ("PLATESTREAM_CLICKHOUSE_SERVER_READER_PASSWORD", {"clickhouse"}),
         ("PLATESTREAM_SMTP_PASSWORD", {"api", "webhooks"}),
         ("PLATESTREAM_MQTT_PASSWORD", {"mqtt"}),
@@ -156,7 +155,7 @@ def test_a_kafka_elsewhere_is_not_given_our_login(tmp_path: Path) -> None:
 
 
 def test_every_port_is_listed_with_the_setting_that_moves_it(tmp_path: Path) -> None:
-    ports = {use.setting: use.port for use in _plan(tmp_path, api_port=81).ports()}
+    ports = sorted((use.setting, use.port) for use in _plan(tmp_path, api_port=81).ports())
 
     assert ports == {
         "PLATESTREAM_API_PORT": 81,

@@ -47,7 +47,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Server:
 @pytest.fixture
 def sender(server: Server) -> EmailSender:
     """A sender of two emails an hour, at a moment that does not pass."""
-    return _sender(mail_per_address_per_hour=2)
+    return _sender(messages_per_address_per_hour=2)
 
 
 def _sender(clock: Callable[[], float] = lambda: 1.0, **bounds: int) -> EmailSender:
@@ -115,7 +115,7 @@ async def test_an_account_with_many_addresses_is_bounded_until_the_hour_is_over(
 @pytest.mark.usefixtures("server")
 async def test_what_the_account_may_not_send_does_not_use_up_the_address() -> None:
     now = 1.0
-    sender = _sender(lambda: now, mail_per_owner_per_hour=1, mail_per_address_per_hour=1)
+    sender = _sender(lambda: now, mail_per_owner_per_hour=1, messages_per_address_per_hour=1)
     await sender.send(_delivery(1), GUARD)
     refused = await sender.send(_delivery(2), "other@example.com")
     now += 3600
