@@ -36,7 +36,7 @@ def main() -> None:
     app = create_app(partial(open_services, settings), settings.api_cors_origins)
     start_tracing(settings, "api", app.state.metrics.registry)
     with _ended_if_misconfigured():
-        app.state.pages.serve(settings, settings.api_metrics_port)
+        app.state.pages.serve(settings, settings.metrics_port)
     log.info("api_starting", host=settings.api_host, port=settings.api_port)
     allow_descriptors(settings.api_max_connections)
     _Server(_server_config(settings, app), partial(_end_streams, app)).run()

@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, Field
 from pydantic_settings import NoDecode
 
 from common.metrics import HealthPageSettings
-from common.settings import Fragment, Port
+from common.settings import Fragment
 
 
 def _folders(value: object) -> object:
@@ -58,7 +58,3 @@ class OperatorSettings(Fragment):
 
 class InstallationSettings(DiskSettings, HealthPageSettings, OperatorSettings):
     """The health pages of the API, and the accounts that operate the installation."""
-
-    api_metrics_port: Port = Field(
-        0, description="Port of the API's /metrics, /healthz and /readyz; 0: none."
-    )

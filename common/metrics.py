@@ -24,7 +24,7 @@ from pydantic import Field
 
 from common.errors import MisconfiguredError
 from common.metric_catalogue import Metric, MetricKind, described
-from common.settings import Fragment
+from common.settings import Fragment, Port
 
 
 def counter(name: str, registry: CollectorRegistry) -> Counter:
@@ -54,6 +54,11 @@ def _described(name: str, kind: MetricKind) -> Metric:
 class HealthPageSettings(Fragment):
     """The address of the health pages of processes."""
 
+    metrics_port: Port = Field(
+        0,
+        description="Port for /metrics, /healthz and /readyz; 0: disabled. In the local stack each "
+        "process adds a number of its own.",
+    )
     metrics_host: str = Field(
         "127.0.0.1",
         min_length=1,

@@ -109,7 +109,7 @@ class IngestWorker:
         self.exit_status = 0
         """The exit status of the process after :meth:`run`."""
         self._health = serve_health(
-            settings, settings.ingest_metrics_port, self._metrics.registry, self.is_alive
+            settings, settings.metrics_port, self._metrics.registry, self.is_alive
         )
 
     def is_alive(self) -> bool:

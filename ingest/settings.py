@@ -9,7 +9,6 @@ from common.settings import (
     CameraOfflineSettings,
     EncryptionSettings,
     KafkaSettings,
-    Port,
     ProcessSettings,
     S3Settings,
     SampleRateSettings,
@@ -58,4 +57,3 @@ class IngestSettings(
         "colon if it is not the first (`cuda:1`). Without a device that opens, and for streams "
         "that it cannot decode, the processor does.",
     )
-    ingest_metrics_port: Port = Field(0, description="Port of /metrics and /healthz; 0: none.")

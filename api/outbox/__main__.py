@@ -65,7 +65,7 @@ def _relay(settings: RelaySettings) -> None:
         registry=registry,
     )
     start_tracing(settings, "relay", registry)
-    serve_health(settings, settings.relay_metrics_port, registry, relay.is_alive)
+    serve_health(settings, settings.metrics_port, registry, relay.is_alive)
 
     def stop(_signal: int, _frame: FrameType | None) -> None:
         relay.stop()

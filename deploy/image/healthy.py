@@ -1,7 +1,6 @@
 """The image's health check: asks the page of the process that runs in this container.
 
-Standard library only, and little of it: it is started every few seconds. One of the ports in the
-environment is that process's; nobody listens on the others.
+Standard library only, and little of it: it is started every few seconds.
 """
 
 import os
@@ -13,10 +12,9 @@ SECONDS = 4.0
 
 
 def pages(environment: Mapping[str, str]) -> Iterator[tuple[int, str]]:
-    """Yield where each process answers, the API last."""
-    for name, value in environment.items():
-        if name.startswith("PLATESTREAM_") and name.endswith("_METRICS_PORT") and value != "0":
-            yield int(value), "/healthz"
+    """Yield where the process may answer, the API's own port last."""
+    if (port := int(environment.get("PLATESTREAM_METRICS_PORT", "0"))) != 0:
+        yield port, "/healthz"
     yield int(environment.get("PLATESTREAM_API_PORT", "8000")), "/healthz"
 
 

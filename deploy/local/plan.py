@@ -69,6 +69,14 @@ MQTT: Final = replace(MQTT_WITHOUT_IMAGES, settings=(MqttStageSettings, S3Settin
 MQTT_SETTING: Final = "PLATESTREAM_MQTT_HOST"
 _MQTT_PICTURE_SETTING: Final = "PLATESTREAM_MQTT_PICTURE"
 _IMAGE_RETENTION_DAYS: Final = 30
+METRICS_SETTING: Final = "PLATESTREAM_METRICS_PORT"
+METRICS_OFFSETS: Final = {
+    name: number
+    for number, name in enumerate(
+        (API, "ingest", "recognition", "alerts", "webhooks", "sink", "mqtt", "relay")
+    )
+}
+"""What each process adds to the setting."""
 CAMERA_FILES_SETTING: Final = "PLATESTREAM_CAMERA_FILES_FOLDER"
 
 
@@ -123,7 +131,7 @@ class StackPlan:
 
     layout: Layout
     api_port: int
-    api_metrics_port: int
+    metrics_port: int
     servers: tuple[Server, ...]
     environment: Mapping[str, str]
     secrets: LocalSecrets
@@ -142,15 +150,19 @@ class StackPlan:
     @property
     def ready_url(self) -> str:
         """Address that answers 200 once the API is ready; without a metrics port, once it runs."""
-        if not self.api_metrics_port:
+        if not self.metrics_port:
             return f"{self.base_url}/healthz"
-        return f"http://127.0.0.1:{self.api_metrics_port}/readyz"
+        return f"http://127.0.0.1:{self.metrics_port}/readyz"
 
     def ports(self) -> tuple[PortUse, ...]:
         """Return every port of the stack."""
         api = (
             PortUse(self.api_port, "PLATESTREAM_API_PORT"),
-            PortUse(self.api_metrics_port, "PLATESTREAM_API_METRICS_PORT"),
+            *(
+                PortUse(self.metrics_port + METRICS_OFFSETS[program.name], METRICS_SETTING)
+                for program in self.application
+                if self.metrics_port
+            ),
         )
         servers = (use for server in self.servers for use in server.ports())
         return tuple(use for use in (*servers, *api) if use.port)
@@ -202,13 +214,25 @@ def make_plan(settings: LocalStackSettings, environment: Mapping[str, str]) -> S
     return StackPlan(
         layout=layout,
         api_port=settings.api_port,
-        api_metrics_port=settings.api_metrics_port,
+        metrics_port=settings.metrics_port,
         servers=tuple(server for server, wanted in embedded if wanted),
         environment={**_defaults(settings, layout, secrets), **addresses, **environment},
         secrets=secrets,
-        application=(*APPLICATION, *_mqtt(environment)),
+        application=tuple(
+            _with_metrics(program, settings.metrics_port)
+            for program in (*APPLICATION, *_mqtt(environment))
+        ),
         analyst=_analyst(clickhouse) if settings.clickhouse_url is None else None,
     )
+
+
+def _with_metrics(program: Program, port: int) -> Program:
+    """Return a program with a metrics port of its own; the API has ``port`` itself."""
+    offset = METRICS_OFFSETS[program.name]
+    if not (port and offset):
+        return program
+    given = f"{METRICS_SETTING}={port + offset}"
+    return replace(program, command=("/usr/bin/env", given, *program.command))
 
 
 def _mqtt(environment: Mapping[str, str]) -> tuple[Program, ...]:
@@ -229,7 +253,7 @@ def _defaults(
         "PLATESTREAM_RECOGNITION_CACHE_FOLDER": str(layout.root / "recognition"),
         "PLATESTREAM_SECRET_KEY": secrets.secret_key,
         "PLATESTREAM_API_PORT": str(settings.api_port),
-        "PLATESTREAM_API_METRICS_PORT": str(settings.api_metrics_port),
+        METRICS_SETTING: str(settings.metrics_port),
         # The demo camera is a file, and a camera simulator runs on the same machine.
         "PLATESTREAM_CAMERA_ALLOW_LOOPBACK": "true",
         CAMERA_FILES_SETTING: str(layout.camera_files),

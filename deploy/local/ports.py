@@ -36,6 +36,14 @@ def is_free(port: int) -> bool:
         return True
 
 
+def free_range(count: int) -> int:
+    """Return the first of several consecutive ports that nobody listens on."""
+    while True:
+        first = _CHOICE.choice(_SERVER_PORTS)
+        if all(is_free(first + number) for number in range(count)):
+            return first
+
+
 def free_ports(count: int) -> tuple[int, ...]:
     """Return ports that nobody listens on, all different."""
     found: list[int] = []

@@ -18,8 +18,10 @@ class LocalStackSettings(Fragment):
         CLONE / ".local", description="Folder of all data, logs and secrets of the local stack."
     )
     api_port: Port = Field(8000, description="Port on which the API listens.")
-    api_metrics_port: Port = Field(
-        18000, description="Port of the API's /metrics, /healthz and /readyz; 0: none."
+    metrics_port: Port = Field(
+        18000,
+        description="Port for /metrics, /healthz and /readyz; 0: disabled. In the local stack each "
+        "process adds a number of its own.",
     )
     kafka_port: Port = Field(19092, description="Port of the embedded Kafka broker.")
     s3_port: Port = Field(19000, description="Port of the embedded S3 server.")

@@ -9,4 +9,4 @@ from streams.runtime.worker import run
 if __name__ == "__main__":
     settings = load_settings(AlertSettings)
     configure_logging(settings)
-    run(build_alerts(settings), metrics_port=settings.alerts_metrics_port)
+    run(build_alerts(settings))

@@ -12,4 +12,4 @@ if __name__ == "__main__":
     # A stage that publishes no images needs no key to them.
     has_images = settings.mqtt_picture is not MqttPicture.OFF
     images = load_settings(S3Settings) if has_images else None
-    run(build_mqtt_app(settings, images), metrics_port=settings.mqtt_metrics_port)
+    run(build_mqtt_app(settings, images))

@@ -7,7 +7,7 @@ from uuid import UUID
 from pydantic import BeforeValidator, Field
 from pydantic_settings import NoDecode
 
-from common.settings import CameraOfflineSettings, Fragment, MqttLoginSettings, Port
+from common.settings import CameraOfflineSettings, Fragment, MqttLoginSettings
 from streams.runtime.settings import StreamSettings
 
 _TOPIC_PREFIX = r"^[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)*$"
@@ -90,7 +90,3 @@ class MqttStageSettings(
     StreamSettings, CameraOfflineSettings, MqttBrokerSettings, MqttTopicSettings
 ):
     """Settings of one worker of the MQTT stage."""
-
-    mqtt_metrics_port: Port = Field(
-        0, description="Port of the MQTT stage's /metrics and /healthz; 0: none."
-    )

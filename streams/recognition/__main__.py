@@ -9,4 +9,4 @@ from streams.runtime.worker import run
 if __name__ == "__main__":
     settings = load_settings(RecognitionSettings)
     configure_logging(settings)
-    run(build_recognition_app(settings), metrics_port=settings.recognition_metrics_port)
+    run(build_recognition_app(settings))

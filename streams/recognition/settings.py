@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from common.settings import Fragment, Port, S3Settings
+from common.settings import Fragment, S3Settings
 from recognition.settings import RecognizerPoolSettings
 from streams.runtime.settings import EarlyAlertSettings, StreamSettings
 
@@ -46,7 +46,3 @@ class RecognitionSettings(
     EarlyAlertSettings,
 ):
     """All settings of the recognition stage."""
-
-    recognition_metrics_port: Port = Field(
-        0, description="Port of the recognition stage's /metrics and /healthz; 0: none."
-    )

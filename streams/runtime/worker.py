@@ -139,17 +139,19 @@ def _end_late() -> NoReturn:
 def run(
     app: StageApp,
     *,
-    metrics_port: int = 0,
     new_loop: Callable[[], asyncio.AbstractEventLoop] = asyncio.new_event_loop,
 ) -> NoReturn:
     """Run the stage until a signal stops it; the last line of a stage's ``__main__``.
 
-    Its health page is on ``metrics_port``, unless it is 0: who answers there is alive, as a stage
+    Its health page is on the metrics port, unless that is 0: who answers there is alive, as a stage
     that stands still ends itself. ``new_loop`` makes the event loop that it runs on.
     """
     try:
         serve_health(
-            app.settings, metrics_port, app.metrics.registry, details=lambda: app.details()
+            app.settings,
+            app.settings.metrics_port,
+            app.metrics.registry,
+            details=lambda: app.details(),
         )
         start_tracing(app.settings, app.stage, app.metrics.registry)
     except MisconfiguredError as error:

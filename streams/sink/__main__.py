@@ -9,4 +9,4 @@ from streams.sink.settings import SinkSettings
 if __name__ == "__main__":
     settings = load_settings(SinkSettings)
     configure_logging(settings)
-    run(build_sink(settings), metrics_port=settings.sink_metrics_port)
+    run(build_sink(settings))

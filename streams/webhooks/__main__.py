@@ -13,7 +13,6 @@ if __name__ == "__main__":
     configure_logging(settings)
     run(
         build_webhooks_app(settings),
-        metrics_port=settings.webhooks_metrics_port,
         # Thousands of short exchanges: a fifth less CPU for each than on asyncio's own.
         new_loop=uvloop.new_event_loop,
     )

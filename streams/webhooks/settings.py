@@ -10,7 +10,6 @@ from common.owner_limits import DeliveryLimitSettings
 from common.settings import (
     CameraOfflineSettings,
     EncryptionSettings,
-    Port,
     S3Settings,
     WebhookAddressSettings,
 )
@@ -43,7 +42,4 @@ class WebhooksSettings(
         (5, 30, 120, 600, 3600, 10_800, 28_800, 86_400),
         description="Comma-separated pauses in seconds between the attempts of a delivery, each "
         "taken with 20 % jitter; after the last one it is given up.",
-    )
-    webhooks_metrics_port: Port = Field(
-        0, description="Port of the webhooks stage's /metrics and /healthz; 0: none."
     )

@@ -103,7 +103,7 @@ def test_metrics_and_readiness_are_on_no_service(tmp_path: Path) -> None:
         if "kind: Deployment" in each and "command: [python, -m, api]" in each
     )
 
-    assert "{name: metrics, containerPort: 9108}" in api
+    assert "{name: metrics, containerPort: 9100}" in api
     assert "readinessProbe:\n            httpGet: {path: /readyz, port: metrics}" in api
     assert "livenessProbe:\n            httpGet: {path: /healthz, port: http}" in api
     assert "targetPort: metrics" not in rendered

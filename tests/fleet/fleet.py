@@ -7,12 +7,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from deploy.local.plan import API
+from deploy.local.plan import API, METRICS_OFFSETS
 from tests.fault.faults import APPLICATION
 from tests.fault.receivers import Receivers
 from tests.fault.scenery import SETTINGS
 from tests.fleet.machines import Machine, Network, laid_network
-from tests.fleet.plan import METRICS_PORTS, PREFIX, fleet_plan
+from tests.fleet.plan import PREFIX, fleet_plan
 from tests.services.stack import RunningStack, second_name
 from tests.waiting import wait_until
 
@@ -40,7 +40,8 @@ class Fleet:
         """Return whether a process says so itself, on the page that is bound to its machine."""
         stage, host = process.removesuffix("-2"), self.machine_of(process).address
         path = "/readyz" if stage == API else "/healthz"
-        connection = http.client.HTTPConnection(host, METRICS_PORTS[stage], timeout=_ASK_SECONDS)
+        port = self.stack.plan.metrics_port + METRICS_OFFSETS[stage]
+        connection = http.client.HTTPConnection(host, port, timeout=_ASK_SECONDS)
         try:
             connection.request("GET", path)
             return connection.getresponse().status == http.client.OK

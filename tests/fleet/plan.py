@@ -17,15 +17,6 @@ from tests.services.stack import second_name
 PREFIX: Final = "plates."
 """Of all topics and groups: what the service has rights for."""
 API_PORT: Final = 8000
-METRICS_PORTS: Final = {
-    "ingest": 9101,
-    "recognition": 9102,
-    "webhooks": 9103,
-    "alerts": 9104,
-    "sink": 9105,
-    "relay": 9106,
-    "api": 9107,
-}
 _HERE: Final = "127.0.0.1"
 _SETTING: Final = "PLATESTREAM_"
 # What leads to a server on 127.0.0.1, and on a machine to the same port over the network.
@@ -95,7 +86,6 @@ def _settings(machine: Machine, plan: StackPlan, network: Network) -> Mapping[st
         "API_HOST": machine.address,
         "API_PORT": str(API_PORT),
         "METRICS_HOST": machine.address,
-        **{f"{name.upper()}_METRICS_PORT": str(port) for name, port in METRICS_PORTS.items()},
     }
     reached = {
         _SETTING + name: plan.environment[_SETTING + name].replace(_HERE, network.address)

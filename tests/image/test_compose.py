@@ -91,7 +91,7 @@ class Composed:
         moved |= {name: self._local[name] for name in users}
         moved |= {n: self._local[n] for n in (f"PLATESTREAM_KAFKA_{end}" for end in _KAFKA)}
         if service in self._pages:
-            moved[f"PLATESTREAM_{service.upper()}_METRICS_PORT"] = str(self._pages[service])
+            moved["PLATESTREAM_METRICS_PORT"] = str(self._pages[service])
         moved |= {"PLATESTREAM_API_PORT": self._local["PLATESTREAM_API_PORT"]}
         moved |= dict.fromkeys(("PLATESTREAM_API_HOST", "PLATESTREAM_METRICS_HOST"), "127.0.0.1")
         return {**given, **moved}

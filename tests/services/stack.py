@@ -14,7 +14,7 @@ from pydantic_settings import BaseSettings
 
 from deploy.local.access import Access, ensure_access
 from deploy.local.plan import API, StackPlan, make_plan
-from deploy.local.ports import free_ports
+from deploy.local.ports import free_ports, free_range
 from deploy.local.servers.base import Program
 from deploy.local.settings import LocalStackSettings
 from deploy.local.stack import LocalStack
@@ -28,9 +28,6 @@ from tests.services.kafka_cluster import link_ports, over_the_cable, with_broker
 _PREFIX = "PLATESTREAM_"
 _PORT_SETTINGS = (
     "api_port",
-    "api_metrics_port",
-    "kafka_port",
-    "kafka_controller_port",
     "s3_port",
     "postgres_port",
     "clickhouse_port",
@@ -73,6 +70,8 @@ class RunningStack:
         ``patience`` all is given so many times as long to start.
         """
         ports = dict(zip(_PORT_SETTINGS, free_ports(len(_PORT_SETTINGS)), strict=True))
+        # The broker has a second port, and each process adds a number to that of the metrics.
+        ports |= {"kafka_port": free_range(2), "metrics_port": free_range(8)}
         given = {_PREFIX + name: value for name, value in (_DEFAULTS | (settings or {})).items()}
         own = {
             name: given[variable]
@@ -238,8 +237,9 @@ def _second(worker: Program, folder: Path, api_port: int) -> Program:
     data = f"{_PREFIX}STREAM_DATA_DIRECTORY={folder / second_name('streams')}"
     port = f"{_PREFIX}API_PORT={api_port}"
     # Two processes cannot share the port of the metrics.
-    pages = f"{_PREFIX}API_METRICS_PORT=0"
-    command = ("/usr/bin/env", data, port, pages, *worker.command)
+    pages = f"{_PREFIX}METRICS_PORT="
+    words = (f"{pages}0" if word.startswith(pages) else word for word in worker.command)
+    command = ("/usr/bin/env", data, port, f"{pages}0", *words)
     return replace(worker, name=second_name(worker.name), command=command)
 
 

@@ -11,6 +11,7 @@ import pytest
 from api.app import create_app
 from api.middleware.request_context import MetricName as ApiMetricName
 from common.metric_catalogue import METRICS
+from deploy.local.plan import METRICS_OFFSETS
 from tools.scripts import client_types, scopes_docs, settings_docs
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -131,9 +132,10 @@ def test_what_prometheus_scrapes_are_the_ports_that_the_page_sets() -> None:
         for one in _yaml("prometheus.yml")["scrape_configs"][0]["static_configs"]
         for address, labels in [(one["targets"][0], one["labels"])]
     }
-    ports = re.findall(r"^PLATESTREAM_(\w+)_METRICS_PORT=(\d+)$", _text(FOR_OPERATORS[1]), re.M)
-    # The API's port is its own; MQTT is off unless a broker is named.
-    assert scraped - {("api", "8000")} == {(p.lower(), n) for p, n in ports if p != "MQTT"}
+    (first,) = re.findall(r"^PLATESTREAM_METRICS_PORT=(\d+)$", _text(FOR_OPERATORS[1]), re.M)
+    ports = {name: str(int(first) + offset) for name, offset in METRICS_OFFSETS.items()}
+    # MQTT is off unless a broker is named.
+    assert scraped == {(name, port) for name, port in ports.items() if name != "mqtt"}
 
 
 def _alert_rules() -> Iterator[Mapping[str, Any]]:

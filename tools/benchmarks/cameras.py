@@ -25,7 +25,6 @@ import numpy as np
 import psutil
 
 from deploy.local.camera import DEMO_CLIP
-from deploy.local.ports import free_ports
 from tools.benchmarks.demo_clip import FRAMES_PER_SECOND, demo_scene
 from tools.benchmarks.http_camera import running_camera
 from tools.benchmarks.stack import (
@@ -135,20 +134,16 @@ def write_quiet_clip(path: Path) -> None:
 
 def measure(name: str, clip: Path | None, count: int, seconds: float) -> None:
     """Play a clip on a fresh stack, and print what was measured."""
-    ports = free_ports(2)
-    settings = {
-        "INGEST_METRICS_PORT": str(ports[0]),
-        "RECOGNITION_METRICS_PORT": str(ports[1]),
-    }
     print(
         f"\n{name}, {count} cameras, {seconds:g} s, load {psutil.getloadavg()[0]:.1f}", flush=True
     )
     with ExitStack() as exits:
-        stack = exits.enter_context(running_stack(**settings))
+        stack = exits.enter_context(running_stack())
         watch = exits.enter_context(watching(stack))
         urls = [exits.enter_context(running_camera(clip)) for _ in range(count) if clip is not None]
         cameras = [stack.create_camera(url, f"{name} {n}") for n, url in enumerate(urls)]
         time.sleep(_WARM_UP_SECONDS)
+        ports = (stack.metrics_port("ingest"), stack.metrics_port("recognition"))
         print_costs(stack, ports, len(cameras), seconds)
         time.sleep(_END_SECONDS)
         print_stages(watch, ingested(stack))

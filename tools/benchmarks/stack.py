@@ -24,8 +24,8 @@ from common.records.codec import Record, encode
 from common.records.topics import Topic
 from common.settings import KafkaSettings
 from deploy.local.access import ensure_access
-from deploy.local.plan import make_plan
-from deploy.local.ports import free_ports
+from deploy.local.plan import METRICS_OFFSETS, make_plan
+from deploy.local.ports import free_ports, free_range
 from deploy.local.settings import LocalStackSettings
 from deploy.local.stack import LocalStack
 from deploy.local.waiting import Progress
@@ -33,9 +33,6 @@ from deploy.local.waiting import Progress
 _PREFIX: Final = "PLATESTREAM_"
 _PORT_SETTINGS: Final = (
     "api_port",
-    "api_metrics_port",
-    "kafka_port",
-    "kafka_controller_port",
     "s3_port",
     "postgres_port",
     "clickhouse_port",
@@ -73,6 +70,10 @@ class BenchmarkStack:
     def api_port(self) -> int:
         """Port of the API on 127.0.0.1."""
         return self._stack.plan.api_port
+
+    def metrics_port(self, process: str) -> int:
+        """Return the port of a process's metrics on 127.0.0.1."""
+        return self._stack.plan.metrics_port + METRICS_OFFSETS[process]
 
     def settings(self, settings_type: type[_Settings]) -> _Settings:
         """Return settings as a process of the stack reads them."""
@@ -140,6 +141,8 @@ class BenchmarkStack:
 def running_stack(**settings: str) -> Iterator[BenchmarkStack]:
     """Run a stack in a temporary folder; ``settings`` are named without their prefix."""
     ports = dict(zip(_PORT_SETTINGS, free_ports(len(_PORT_SETTINGS)), strict=True))
+    # The broker has a second port, and each process adds a number to that of the metrics.
+    ports |= {"kafka_port": free_range(2), "metrics_port": free_range(8)}
     outside = {name: value for name, value in os.environ.items() if not name.startswith(_PREFIX)}
     given = {_PREFIX + name: value for name, value in (_SETTINGS | settings).items()}
     with TemporaryDirectory(prefix="platestream-bench-", ignore_cleanup_errors=True) as folder:

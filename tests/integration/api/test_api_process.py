@@ -61,7 +61,7 @@ class ApiProcess:
             "PLATESTREAM_CLICKHOUSE_PASSWORD": "none",
             "PLATESTREAM_KAFKA_BOOTSTRAP_SERVERS": NOWHERE,
             "PLATESTREAM_API_PORT": str(self.port),
-            "PLATESTREAM_API_METRICS_PORT": str(self.metrics_port),
+            "PLATESTREAM_METRICS_PORT": str(self.metrics_port),
             "PLATESTREAM_RECOGNITION_WORKERS": "1",
             "PLATESTREAM_RATE_LIMIT_PER_MINUTE": "0",
             "PLATESTREAM_RATE_LIMIT_RECOGNIZE_PER_MINUTE": "0",

@@ -44,8 +44,8 @@ def _nobody() -> str:
 def test_the_health_check_asks_whoever_listens(answer: bytes, expected: bool) -> None:
     with _page(answer) as port:
         environment = {
-            "PLATESTREAM_INGEST_METRICS_PORT": _nobody(),
-            "PLATESTREAM_SINK_METRICS_PORT": str(port),
+            "PLATESTREAM_METRICS_PORT": _nobody(),
+            "PLATESTREAM_API_PORT": str(port),
         }
         assert is_healthy(environment) is expected
 

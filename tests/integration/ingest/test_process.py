@@ -19,7 +19,7 @@ def test_metrics_and_health_are_served_on_a_local_port(
 ) -> None:
     (port,) = free_ports(1)
     camera = configs.add(f"file://{moving_clip}").camera_id
-    with IngestWorker(world, ingest_metrics_port=str(port)):
+    with IngestWorker(world, metrics_port=str(port)):
         outbox.until(lambda: len(outbox.frames_of(camera)) >= 10)
         metrics = _get(port, "/metrics")
         health = _get(port, "/healthz")

@@ -35,7 +35,7 @@ def test_a_process_has_its_module_its_port_and_its_secrets(name: str) -> None:
     assert set(made["optionalSecrets"]) == secrets(program) - needed
     assert made["port"] == 8000 or name != "api"
     pages = made.get("metricsPort", made["port"])
-    assert f"PLATESTREAM_{name.upper()}_METRICS_PORT={pages} " in dockerfile
+    assert f"PLATESTREAM_METRICS_PORT={pages} " in dockerfile
 
 
 def test_values_and_their_schema_know_the_same_processes() -> None:

@@ -15,7 +15,7 @@ from dotenv import dotenv_values
 
 from common.records.object_keys import RECOGNITION_FOLDER, SNAPSHOT_FOLDER
 from common.settings import S3Settings
-from deploy.local.plan import MIGRATIONS
+from deploy.local.plan import METRICS_OFFSETS, MIGRATIONS
 from deploy.local.servers.base import CLONE
 from tests.image.composed import interpolated, services
 from tests.unit.deploy.programs import DEPLOY, PROGRAMS, known_settings, required, used, variables
@@ -278,9 +278,9 @@ def test_the_example_has_all_that_is_read() -> None:
 def test_prometheus_asks_every_process() -> None:
     text = (FOLDER / "prometheus.yml").read_text()
     dockerfile = (DEPLOY / "Dockerfile").read_text()
-    ports = re.findall(r"PLATESTREAM_([A-Z]+)_METRICS_PORT=(\d+)", dockerfile)
+    (port,) = re.findall(r"PLATESTREAM_METRICS_PORT=(\d+)", dockerfile)
 
-    targets = {f"{name.lower()}:{port}" for name, port in ports}
+    targets = {f"{name}:{port}" for name in METRICS_OFFSETS}
     assert set(re.findall(r'targets: \["([^"]+)"\]', text)) == targets
 
 

@@ -28,7 +28,7 @@ def test_it_shows_how_many_rows_are_set_aside(monkeypatch: pytest.MonkeyPatch) -
 
     process._relay(
         RelaySettings.model_validate(
-            {"database_url": "postgresql://a:b@127.0.0.1/c", "relay_metrics_port": 9107}
+            {"database_url": "postgresql://a:b@127.0.0.1/c", "metrics_port": 9107}
         )
     )
 
