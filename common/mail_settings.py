@@ -44,13 +44,6 @@ class EmailSettings(Fragment):
         description="Maximum number of emails per address, and of notifications (push, chat, SMS) "
         "per Apprise URL, in an hour. Further alerts are recorded as not sent. 0: unlimited.",
     )
-    mail_per_owner_per_hour: int = Field(
-        500,
-        ge=0,
-        description="E-mails that one process sends for one owner in an hour, to all addresses "
-        "together; further alerts are recorded as not sent and can be sent again. Counted are "
-        "those that the server took, until the process starts again. 0: any number.",
-    )
     public_url: str = Field(
         "http://127.0.0.1:8000",
         description="Address of the API as people reach it, for links in e-mail and, where it is "

@@ -209,12 +209,6 @@ class KafkaSettings(KafkaSecuritySettings):
         description="Largest record on any topic, set alike at producers, topics and consumers; "
         "the local stack sets it at its broker, too.",
     )
-    kafka_session_timeout_seconds: float = Field(
-        10.0,
-        ge=6,
-        le=300,
-        description="After this long without a sign of life a dead worker's share moves to others.",
-    )
 
 
 class S3Settings(Fragment):

@@ -39,6 +39,8 @@ back)."""
 # The default of 30 s would keep a client waiting that long after the broker is back.
 _RECONNECT_BACK_OFF_MAX_MS = 1_000
 _RETENTION_BYTES = "retention.bytes"
+SESSION_TIMEOUT_SECONDS = 10.0
+"""A worker without a heartbeat for so long loses its partitions to others."""
 METADATA_MAX_AGE_MS = 5_000
 """The maximum age of a client's metadata. A broker that has just come back may name a topic
 only later: a group that shares out its work then gives nobody that topic's partitions, and looks

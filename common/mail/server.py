@@ -16,6 +16,9 @@ _PERMANENT = 500
 # They ask to log in, or to do it otherwise: the settings lack something. **Source:** RFC 4954.
 _LOGIN_CODES = frozenset({530, 534, 535, 538})
 
+PER_OWNER_PER_HOUR = 500
+"""Emails of an account, per process: guards the mail provider's quota. 0: unlimited."""
+
 
 class MailOutcome(StrEnum):
     """What became of a message."""
@@ -55,7 +58,7 @@ class MailServer:
         self._timeout_seconds = timeout_seconds
         self._limits = HourlyLimits(
             per_address=settings.messages_per_address_per_hour,
-            per_owner=settings.mail_per_owner_per_hour,
+            per_owner=PER_OWNER_PER_HOUR,
             messages="e-mails",
             clock=clock,
         )

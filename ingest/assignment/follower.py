@@ -10,6 +10,7 @@ import structlog
 
 from common.errors import InvalidInputError
 from common.kafka.clients import (
+    SESSION_TIMEOUT_SECONDS,
     ConsumerRebalanceListener,
     KafkaError,
     TopicPartition,
@@ -64,7 +65,7 @@ class AssignmentFollower:
         self._assignor = LatestClaimAssignor()
         options = _options(settings, self._assignor)
         self._consumer = open_consumer(settings, "ingest", kind=IdlePollConsumer, **options)
-        RejoinPatch(self._consumer._coordinator, settings.kafka_session_timeout_seconds / 2)
+        RejoinPatch(self._consumer._coordinator, SESSION_TIMEOUT_SECONDS / 2)
         self.polled_seconds = now().seconds
         """Monotonic time of the last turn of the loop: the worker's sign of life."""
 
@@ -203,7 +204,7 @@ def _change(partition: int, key: bytes | None, value: bytes | None) -> ConfigCha
 
 
 def _options(settings: IngestSettings, assignor: LatestClaimAssignor) -> dict[str, Any]:
-    session_ms = round(settings.kafka_session_timeout_seconds * 1000)
+    session_ms = round(SESSION_TIMEOUT_SECONDS * 1000)
     return {
         "group_id": group_name(settings, "ingest"),
         "session_timeout_ms": session_ms,

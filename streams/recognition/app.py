@@ -46,6 +46,9 @@ from streams.runtime.tables import DurableTable, faust_table
 STAGE = "recognition"
 
 _POLLED_RECORDS = 16
+# Older frames are deferred and read later, at a reduced rate. Longer than the failover of a worker:
+# its session timeout and a rebalance.
+DEADLINE_MS = 20_000
 # Frames of current passes in memory. Evicted ones are fetched from Kafka again.
 CACHE_BYTES = 134_217_728
 # Frames in flight per inference worker; a few keep it busy.
@@ -91,7 +94,7 @@ def _add_reading(
     table = faust_table(app, "gaps")
     gaps = Gaps(DurableTable(table))
     app.on_recovery(table, frames, gaps.restore)
-    deadline_ms = round(settings.reading_deadline_seconds * 1000)
+    deadline_ms = DEADLINE_MS
     app.gaps = GapRule(app, gaps, frames.get_topic_name(), after_ms=deadline_ms, now_ms=now_ms)
 
     async def publish(key: bytes, record: FrameReadings) -> None:

@@ -27,15 +27,6 @@ class TrackingSettings(Fragment):
 class ReadingSettings(Fragment):
     """The reading of frames from Kafka."""
 
-    reading_deadline_seconds: float = Field(
-        20.0,
-        gt=0,
-        le=3600,
-        description="Frames older than this are left to be read late, in the time that fresh ones "
-        "leave, one in 0.4 s of each camera; from half of it on fresh ones are thinned out as "
-        "much. It should outlast the fail-over of a dead worker (session time-out and rebalance).",
-    )
-
 
 class RecognitionSettings(
     StreamSettings,

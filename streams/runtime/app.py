@@ -22,6 +22,7 @@ from common.errors import EXIT_MISCONFIGURED, MisconfiguredError, TransientError
 from common.kafka.checked_releases import require_checked_release
 from common.kafka.clients import (
     METADATA_MAX_AGE_MS,
+    SESSION_TIMEOUT_SECONDS,
     group_name,
     table_replication,
     topic_name,
@@ -289,7 +290,7 @@ def build_app(
 def _broker_options(
     settings: StreamSettings, stage: str, max_poll_records: int | None
 ) -> dict[str, Any]:
-    session_seconds = settings.kafka_session_timeout_seconds
+    session_seconds = SESSION_TIMEOUT_SECONDS
     return {
         "broker_client_id": f"platestream-{stage}",
         "broker_session_timeout": session_seconds,

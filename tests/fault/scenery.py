@@ -34,15 +34,16 @@ SETTINGS = {
     # The test looks often, and the backlog of a slow machine must not be let go as stale.
     "RATE_LIMIT_PER_MINUTE": "0",
     "RATE_LIMIT_RECOGNIZE_PER_MINUTE": "0",
-    "READING_DEADLINE_SECONDS": "1800",
-    "KAFKA_SESSION_TIMEOUT_SECONDS": "6",
+    "streams.recognition.app.DEADLINE_MS": "1800000",
+    "streams.runtime.app.SESSION_TIMEOUT_SECONDS": "6",
+    "ingest.assignment.follower.SESSION_TIMEOUT_SECONDS": "6",
     # The receivers are on this machine, and pauses of hours would outlast the test.
     "WEBHOOK_ALLOWED_NETWORKS": "127.0.0.0/8",
     "WEBHOOK_RETRY_SECONDS": ",".join(["1", "2", "4", "8", *["10"] * 90]),
     "SMTP_HOST": "127.0.0.1",
     "SMTP_ENCRYPTION": "none",
     "MESSAGES_PER_ADDRESS_PER_HOUR": "1000000",
-    "MAIL_PER_OWNER_PER_HOUR": "0",
+    "common.mail.server.PER_OWNER_PER_HOUR": "0",
 }
 _DRAIN_SECONDS = 600
 _POLL_SECONDS = 1.0

@@ -24,6 +24,7 @@ from recognition.workers.process import WORKER_MODULE
 from tests.services.cable import Cable
 from tests.services.families import running_below, signal_family
 from tests.services.kafka_cluster import link_ports, over_the_cable, with_brokers
+from tests.services.tuned import VARIABLE
 
 _PREFIX = "PLATESTREAM_"
 _PORT_SETTINGS = (
@@ -62,7 +63,7 @@ class RunningStack:
         elsewhere: Callable[[StackPlan], StackPlan] | None = None,
         patience: float = 1.0,
     ) -> None:
-        """Take the folder and settings; nothing is started.
+        """Take the folder and settings, and constants by their full names; nothing is started.
 
         Of the stages in ``second_workers`` there are two workers, the other one named as in
         :func:`second_name`. They reach Kafka, of so many brokers, over ``cable`` if there is one.
@@ -72,7 +73,9 @@ class RunningStack:
         ports = dict(zip(_PORT_SETTINGS, free_ports(len(_PORT_SETTINGS)), strict=True))
         # The broker has a second port, and each process adds a number to that of the metrics.
         ports |= {"kafka_port": free_range(2), "metrics_port": free_range(8)}
-        given = {_PREFIX + name: value for name, value in (_DEFAULTS | (settings or {})).items()}
+        changed = _DEFAULTS | (settings or {})
+        given = {_PREFIX + name: value for name, value in changed.items() if "." not in name}
+        tuned = [f"{name}={value}" for name, value in changed.items() if "." in name]
         own = {
             name: given[variable]
             for variable, name in LocalStackSettings.environment_names().items()
@@ -84,6 +87,8 @@ class RunningStack:
         self.cable = cable
         self._out = StringIO()
         plan = make_plan(local, {**outside, **given})
+        if tuned:
+            plan = replace(plan, application=tuple(_tuned(p, tuned) for p in plan.application))
         if brokers > 1 or cable is not None:
             plan = with_brokers(plan, brokers, cable)
         if elsewhere is not None:
@@ -241,6 +246,13 @@ def _second(worker: Program, folder: Path, api_port: int) -> Program:
     words = (f"{pages}0" if word.startswith(pages) else word for word in worker.command)
     command = ("/usr/bin/env", data, port, f"{pages}0", *words)
     return replace(worker, name=second_name(worker.name), command=command)
+
+
+def _tuned(program: Program, changes: Sequence[str]) -> Program:
+    *before, module = program.command
+    given = f"{VARIABLE}={' '.join(changes)}"
+    command = ("/usr/bin/env", given, *before, "tests.services.tuned", module)
+    return replace(program, command=command)
 
 
 def _over(cable: Cable, worker: Program, plan: StackPlan) -> Program:

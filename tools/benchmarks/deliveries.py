@@ -33,7 +33,6 @@ _SETTINGS = {
     # The rate is that of the worker, not of what one account may have.
     "DELIVERIES_PER_MINUTE_PER_OWNER": "10000000",
     # Longer than the worker is stopped while its topic is filled.
-    "KAFKA_SESSION_TIMEOUT_SECONDS": "240",
 }
 
 

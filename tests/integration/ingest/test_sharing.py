@@ -136,7 +136,7 @@ def test_a_worker_that_joins_takes_a_share_and_the_rest_goes_on(
 ) -> None:
     cameras = configs.add_on_all_partitions(f"file://{moving_clip}", 8)
     # So that neither what it gets nor what it leaves can be a time-out's doing.
-    slow = {"kafka_session_timeout_seconds": "20"}
+    slow = {"ingest.assignment.follower.SESSION_TIMEOUT_SECONDS": "20"}
     with IngestWorker(world, "first") as first:
         outbox.until(lambda: all(outbox.frames_of(c) for c in cameras))
         with IngestWorker(world, "second", **slow) as second:

@@ -33,7 +33,7 @@ _TIMES = {
     "ingest.app.RECONNECT_MAX_SECONDS": "1",
     "ingest.app.SNAPSHOT_SECONDS": "1",
     "camera_offline_seconds": "4",
-    "kafka_session_timeout_seconds": "6",
+    "ingest.assignment.follower.SESSION_TIMEOUT_SECONDS": "6",
 }
 
 

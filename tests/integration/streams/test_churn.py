@@ -81,7 +81,9 @@ def test_workers_come_and_go_and_all_comes_out_in_order_with_its_state(
     feed.start()
 
     def start(worker: str) -> ChildProcess:
-        process = start_copying(worker, "events", kafka_session_timeout_seconds="6")
+        process = start_copying(
+            worker, "events", **{"streams.runtime.app.SESSION_TIMEOUT_SECONDS": "6"}
+        )
         wait_until(f"{worker} copies", lambda: _has_copied(reader, worker))
         return process
 

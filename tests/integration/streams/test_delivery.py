@@ -17,7 +17,7 @@ from tests.waiting import wait_until
 pytestmark = pytest.mark.integration
 
 AGENTS = pytest.mark.parametrize("agent", ["events", "batches"])
-_SESSION = {"kafka_session_timeout_seconds": "6"}
+_SESSION = {"streams.runtime.app.SESSION_TIMEOUT_SECONDS": "6"}
 
 
 @pytest.fixture(scope="module")

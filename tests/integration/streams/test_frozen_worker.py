@@ -34,12 +34,12 @@ def test_a_worker_that_was_frozen_sends_nothing_of_what_others_have_by_now(
     start_copying: StartCopying, kafka_topics: KafkaSettings
 ) -> None:
     feeder, reader = Feeder(kafka_topics, RECOGNITIONS), Reader(kafka_topics, READINGS)
-    first = start_copying("first", "events", kafka_session_timeout_seconds="6")
+    first = start_copying("first", "events", **{"streams.runtime.app.SESSION_TIMEOUT_SECONDS": "6"})
     numbers = [b"%d" % number for number in range(_MESSAGES)]
     feeder.send(*numbers)
     wait_until("first is at it, with more in hand", lambda: len(reader.poll()) > 20)
     first.pause()
-    start_copying("second", "events", kafka_session_timeout_seconds="6")
+    start_copying("second", "events", **{"streams.runtime.app.SESSION_TIMEOUT_SECONDS": "6"})
     wait_until("second did the rest", lambda: lag(kafka_topics, "copying", RECOGNITIONS) == 0, 120)
     first.resume()
     wait_until("first works again", lambda: _copies_of_new(feeder, reader, b"first"), 120)

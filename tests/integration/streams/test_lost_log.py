@@ -136,13 +136,15 @@ def test_what_comes_after_a_lost_end_is_read_by_the_start_after_next(
     _copy_old(source, copies, start_copying)
     source.commit(source.end() + 100)
     outage.touch()
-    second = start_copying("second", "events", kafka_session_timeout_seconds="6")
+    second = start_copying(
+        "second", "events", **{"streams.runtime.app.SESSION_TIMEOUT_SECONDS": "6"}
+    )
     wait_until("it rewound", lambda: source.committed() == len(_OLD))
     source.send({b"old-enough"}, age_ms=_HOUR_MS)
     wait_until("it waits", lambda: "transient_failure" in second.tail())
     second.kill()
     outage.unlink()
-    start_copying("third", "events", kafka_session_timeout_seconds="6")
+    start_copying("third", "events", **{"streams.runtime.app.SESSION_TIMEOUT_SECONDS": "6"})
     wait_until("it is copied", lambda: b"old-enough" in _texts(copies.poll()))
 
 

@@ -97,8 +97,7 @@ def _environment(
         clickhouse_user=given.clickhouse_user,
         clickhouse_password=given.clickhouse_password.get_secret_value(),
         clickhouse_database=given.clickhouse_database,
-        kafka_session_timeout_seconds="6",
-        **settings,
+        **{"streams.runtime.app.SESSION_TIMEOUT_SECONDS": "6", **settings},
     )
 
 

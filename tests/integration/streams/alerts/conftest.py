@@ -42,7 +42,7 @@ def start_alerts(kafka_topics: KafkaSettings, tmp_path: Path) -> Iterator[StartA
 
     def start(**settings: str) -> ChildProcess:
         number = len(started)
-        options = {"kafka_session_timeout_seconds": "6", **settings}
+        options = {"streams.runtime.app.SESSION_TIMEOUT_SECONDS": "6", **settings}
         environment = environment_of(kafka_topics, tmp_path / f"alerts-{number}", **options)
         process = stage("streams.alerts", "alerts", tmp_path / f"alerts-{number}.log", environment)
         process.start()

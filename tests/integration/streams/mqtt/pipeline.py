@@ -43,7 +43,7 @@ class Pipeline:
             "mqtt_user": USER,
             "mqtt_password": PASSWORD,
             "streams.mqtt.broker.TIMEOUT_SECONDS": "3",
-            "kafka_session_timeout_seconds": "6",
+            "streams.runtime.app.SESSION_TIMEOUT_SECONDS": "6",
             "streams.runtime.guard.RETRY_PAUSE_SECONDS": "1",
             "streams.mqtt.app.RETRY_PAUSE_SECONDS": "1",
         } | settings

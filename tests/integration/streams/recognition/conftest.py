@@ -28,8 +28,8 @@ StartStage = Callable[..., ChildProcess]
 # Frames wait for workers that are killed and started again, on a machine that may be busy.
 _SETTINGS = {
     "recognition_workers": "1",
-    "kafka_session_timeout_seconds": "6",
-    "reading_deadline_seconds": "1800",
+    "streams.runtime.app.SESSION_TIMEOUT_SECONDS": "6",
+    "streams.recognition.app.DEADLINE_MS": "1800000",
 }
 
 

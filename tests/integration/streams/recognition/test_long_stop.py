@@ -84,7 +84,7 @@ def test_after_minutes_each_pass_comes_out_once(
         for camera in both:
             send_frame(cameras, camera, begin_ms, number)
     with going_on(cameras, both, begin_ms, first):
-        start_stage(reading_deadline_seconds="20", recognition_workers="2")
+        start_stage(recognition_workers="2", **{"streams.recognition.app.DEADLINE_MS": "20000"})
         outcome.until("late readings", lambda: any(r.late for r in outcome.readings), 120)
         started = time.monotonic()
 

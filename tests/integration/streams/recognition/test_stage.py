@@ -199,7 +199,7 @@ def test_fresh_frames_go_first_and_what_a_kill_cuts_off_is_read_late(
 ) -> None:
     other, camera = (camera_id_on(n, range(kafka_topics.kafka_partitions)) for n in (0, 1))
     settings = {
-        "reading_deadline_seconds": "20",
+        "streams.recognition.app.DEADLINE_MS": "20000",
         "streams.recognition.tracking.passes.LONGEST_TRACK_MS": "4000",
         "streams.recognition.app.LONGEST_TRACK_MS": "4000",
         "tracking_silence_seconds": "5",

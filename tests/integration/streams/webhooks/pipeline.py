@@ -46,7 +46,7 @@ class Pipeline:
             "secret_key": _KEY,
             "s3_secret_key": "unused",
             "webhook_allowed_networks": "127.0.0.0/8",
-            "kafka_session_timeout_seconds": "6",
+            "streams.runtime.app.SESSION_TIMEOUT_SECONDS": "6",
         } | settings
         number = len(self._stages)
         environment = environment_of(self.kafka, self._folder / f"worker-{number}", **given)

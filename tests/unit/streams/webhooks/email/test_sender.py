@@ -97,9 +97,12 @@ async def test_emails_in_flight_at_once_neither_exceed_the_limit_nor_are_lost(
 
 
 @pytest.mark.usefixtures("server")
-async def test_an_account_with_many_addresses_is_bounded_until_the_hour_is_over() -> None:
+async def test_an_account_with_many_addresses_is_bounded_until_the_hour_is_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("common.mail.server.PER_OWNER_PER_HOUR", 3)
     now = 1.0
-    sender = _sender(lambda: now, mail_per_owner_per_hour=3)
+    sender = _sender(lambda: now)
     results = [await sender.send(_delivery(n), f"guard-{n}@example.com") for n in range(5)]
     other = await sender.send(_delivery(9, owner_id=uuid4()), GUARD)
     now += 3600
@@ -113,9 +116,12 @@ async def test_an_account_with_many_addresses_is_bounded_until_the_hour_is_over(
 
 
 @pytest.mark.usefixtures("server")
-async def test_what_the_account_may_not_send_does_not_use_up_the_address() -> None:
+async def test_what_the_account_may_not_send_does_not_use_up_the_address(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("common.mail.server.PER_OWNER_PER_HOUR", 1)
     now = 1.0
-    sender = _sender(lambda: now, mail_per_owner_per_hour=1, messages_per_address_per_hour=1)
+    sender = _sender(lambda: now, messages_per_address_per_hour=1)
     await sender.send(_delivery(1), GUARD)
     refused = await sender.send(_delivery(2), "other@example.com")
     now += 3600
@@ -125,8 +131,9 @@ async def test_what_the_account_may_not_send_does_not_use_up_the_address() -> No
 
 
 @pytest.mark.usefixtures("server")
-async def test_an_account_may_be_without_a_limit() -> None:
-    sender = _sender(mail_per_owner_per_hour=0)
+async def test_an_account_may_be_without_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("common.mail.server.PER_OWNER_PER_HOUR", 0)
+    sender = _sender()
     kinds = {(await sender.send(_delivery(n), f"g{n}@example.com")).kind for n in range(600)}
 
     assert kinds == {SendKind.ACCEPTED}
