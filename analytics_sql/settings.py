@@ -12,10 +12,9 @@ class RecognitionRetentionSettings(Fragment):
         400,
         ge=1,
         le=36_500,
-        description="Recognitions are kept at least so many days, and at most a month longer, as "
-        "they are deleted a month at once; of alerts that fired the plates, and of deliveries what "
-        "they carried, are emptied then; corrections go after that month. A change takes effect at "
-        "the next start.",
+        description="Days to keep recognitions. Data is deleted by whole months, so up to a "
+        "month later, together with corrections and the plates in triggers and "
+        "deliveries. Takes effect at the next start.",
     )
 
 

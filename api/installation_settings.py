@@ -23,8 +23,9 @@ class DiskSettings(Fragment):
 
     disk_folders: Annotated[tuple[Path, ...], NoDecode, BeforeValidator(_folders)] = Field(
         (),
-        description="Comma-separated folders: /readyz and `platestream stack check` warn where a "
-        "disk of one is 80 % full. The local stack names those of its servers.",
+        description="Comma-separated folders whose disks are monitored: /readyz and "
+        "`platestream stack check` warn at 80 % usage. Set automatically in the "
+        "local stack.",
     )
 
 

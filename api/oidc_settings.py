@@ -35,48 +35,50 @@ class OidcSettings(Fragment):
 
     oidc_issuer: str = Field(
         "",
-        description="OpenID Connect provider by which people log in, as it names itself "
-        "(https://login.example.com/realms/office); http only on this machine; empty: none. There "
-        "PLATESTREAM_PUBLIC_URL/log-in/oidc is registered as the address to return to.",
+        description="Issuer URL of the OpenID Connect provider, for example "
+        "https://login.example.com/realms/office; empty: disabled. Register "
+        "PLATESTREAM_PUBLIC_URL/log-in/oidc as the redirect URI.",
     )
-    oidc_client_id: str = Field("", description="Id of this installation at the provider.")
+    oidc_client_id: str = Field("", description="Client ID at the OpenID Connect provider.")
     oidc_client_secret: SecretStr = Field(
         SecretStr(""),
-        description="Secret of this installation at the provider; empty: a public client.",
+        description="Client secret at the OpenID Connect provider; empty: public client.",
     )
     oidc_scopes: str = Field(
         "openid email profile",
-        description="Scopes that are asked of the provider, with spaces between them; openid is "
-        "one of them.",
+        description="Space-separated scopes to request from the provider; must include openid.",
     )
     oidc_label: str = Field(
         "OpenID Connect",
         min_length=1,
         max_length=60,
-        description="Name of the provider on the button of the log-in page: Log in with ….",
+        description='Name of the provider on the login button ("Log in with …").',
     )
     oidc_trusts_email: bool = Field(
         False,
-        description="Whether e-mail addresses of the provider count as verified where it does not "
-        "say so (Microsoft Entra). Only for a provider whose people cannot choose their address.",
+        description="Treat email addresses from the provider as verified even if it does not "
+        "say so (Microsoft Entra). Only for providers whose users cannot choose "
+        "their own address.",
     )
     oidc_email_domains: DomainList = Field(
         (),
-        description="Comma-separated domains of the e-mail addresses with which people log in by "
-        "the provider (example.com; not those below it), asked at each log-in; empty: any.",
+        description="Comma-separated email domains allowed to log in through the provider, "
+        "without subdomains (example.com); empty: any.",
     )
     oidc_join_account: str = Field(
         "",
-        description="E-mail address of the account that people join by themselves whom the "
-        "provider knows and no account does; empty: only those who were invited log in.",
+        description="Email address of the account that unknown people join at their first login "
+        "through the provider. Empty: an invitation is required.",
     )
     oidc_join_role: Literal["viewer", "operator", "administrator"] = Field(
-        "viewer", description="Role of who joins so: viewer, operator or administrator."
+        "viewer",
+        description="Role of people who join through the provider: viewer, operator or "
+        "administrator.",
     )
     password_log_in: bool = Field(
         True,
-        description="Whether people log in by e-mail address and password, and accept invitations "
-        "with one; off, the provider is the only way.",
+        description="Allow login, and accepting invitations, with a password. If false, only "
+        "the identity provider can be used.",
     )
 
     @model_validator(mode="after")

@@ -44,24 +44,24 @@ def _origins(value: object) -> object:
 class OwnerLimitSettings(DeliveryLimitSettings):
     """Limits of accounts that have none of their own (``platestream owner limits``)."""
 
-    cameras_per_owner: int = Field(1000, ge=1, description="Cameras that one owner may have.")
+    cameras_per_owner: int = Field(1000, ge=1, description="Maximum number of cameras per account.")
     frames_per_second_per_owner: int = Field(
         5000,
         ge=1,
-        description="Frames a second that one owner's enabled cameras may ask for in all: the sum "
-        "of their sampleFps.",
+        description="Maximum total sampling rate of an account's enabled cameras, in frames per "
+        "second (sum of sampleFps).",
     )
     requests_per_minute_per_owner: int = Field(
         1000,
         ge=1,
-        description="Requests that one owner may make in a minute, with all keys and sessions "
-        "together, unless keys have no limit.",
+        description="Requests per account and minute, over all API keys and sessions. Not "
+        "applied if rate limits for keys are disabled.",
     )
     image_calls_per_minute_per_owner: int = Field(
         300,
         ge=1,
-        description="Image calls that one owner may make in a minute, with all keys and sessions "
-        "together, unless keys have no limit.",
+        description="Maximum number of image calls per account and minute, over all API keys and "
+        "sessions. Not applied if rate limits for keys are disabled.",
     )
 
 
@@ -90,71 +90,79 @@ class ApiSettings(
     api_port: Port = Field(8000, description="Port on which the API listens.")
     api_cors_origins: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_origins)] = Field(
         (),
-        description="Comma-separated origins (https://app.example.com) whose pages may call the "
-        "API with a key, or * for all; sessions stay with the API's own pages.",
+        description="Comma-separated origins whose pages may call the API with an API key, for "
+        "example https://app.example.com; * allows all. Sessions are limited to the "
+        "API's own pages.",
     )
     api_max_connections: int = Field(
         2000,
         ge=0,
-        description="Connections of callers that one API process has at once, streams included; "
-        "what is beyond is answered with 503 and closed; 0: any number.",
+        description="Maximum number of open client connections per API process, including event "
+        "streams. Further ones get 503. One address may have a quarter of it. 0: "
+        "unlimited.",
     )
     api_database_connections: int = Field(
-        8, ge=2, le=200, description="PostgreSQL connections of one API process, at most."
+        8, ge=2, le=200, description="Maximum number of PostgreSQL connections per API process."
     )
     api_recognition_workers: int | None = Field(
         None,
         ge=0,
         le=256,
-        description="Recogniser processes of one API process, for image calls; unset: as "
-        "PLATESTREAM_RECOGNITION_WORKERS says; 0: one less than there are processors.",
+        description="Number of inference workers per API process, for image calls. Unset: same as "
+        "PLATESTREAM_RECOGNITION_WORKERS. 0: number of CPUs minus one.",
     )
     camera_subscription_credits: int = Field(
-        0, ge=0, description="Credits that each camera costs for 30 days; 0: nothing."
+        0, ge=0, description="Credits charged per camera for 30 days; 0: free."
     )
     image_retention_days: int = Field(
         0,
         ge=0,
-        description="Days after which images are no longer linked; they are deleted from S3 at the "
-        "end of the day (UTC) on which the last of their day is so old. 0: never.",
+        description="Days to keep images. After this, they are no longer linked and are deleted "
+        "from S3 by whole days (UTC). 0: keep forever.",
     )
     audit_retention_days: int = Field(
         365,
         ge=30,
         le=36_500,
-        description="Days for which the audit log is kept; older entries are deleted within an "
-        "hour.",
+        description="Days to keep audit log entries. Older ones are deleted within an hour.",
     )
     session_hours: int = Field(
-        168, ge=1, le=8760, description="How long a session lasts after logging in."
+        168, ge=1, le=8760, description="Hours after which a session expires."
     )
     login_attempts_per_minute: int = Field(
         5,
         ge=0,
-        description="Attempts by one address for one account that may fail; 0: any number.",
+        description="Failed logins per IP address, account and minute; 0: unlimited. An address "
+        "may fail six times as often over all accounts, an account 20 times as "
+        "often per hour.",
     )
     trusted_proxies: NetworkList = Field(
         (),
-        description="Comma-separated CIDR ranges of the proxies whose X-Forwarded-For and "
-        "X-Forwarded-Proto are used.",
+        description="Comma-separated CIDR ranges of reverse proxies whose X-Forwarded-For and "
+        "X-Forwarded-Proto headers are trusted.",
     )
     rate_limit_per_minute: int = Field(
-        100, ge=0, description="Requests that one key may make in a minute; 0: any number."
+        100,
+        ge=0,
+        description="Requests per API key and minute; 0: unlimited. Image downloads are counted "
+        "separately, with 30 times as many.",
     )
     rate_limit_recognize_per_minute: int = Field(
         30,
         ge=0,
-        description="Image calls that one key may make in a minute; they count in the limit of "
-        "all requests as well; 0: any number.",
+        description="Image calls per API key and minute; they also count as requests. 0: "
+        "unlimited.",
     )
     rate_limit_store_url: SecretStr | None = Field(
         None,
-        description="Redis-compatible store (redis:// or rediss://, with user and password) in "
-        "which several API processes count together, failed attempts to log in and refused keys "
-        "included; without it each counts in its memory.",
+        description="Redis-compatible store (redis:// or rediss://, with user and password) for "
+        "shared rate limits across several API processes. Empty: each process "
+        "counts separately.",
     )
     demo_enabled: bool = Field(
-        True, description="Whether /api/demo reads images for anybody; off, it answers 404."
+        True,
+        description="Enable /api/demo, which reads images without an API key, five per minute "
+        "and address. If false, it returns 404.",
     )
 
     @property

@@ -20,23 +20,23 @@ class EmailSettings(Fragment):
 
     smtp_host: str = Field(
         "",
-        description="SMTP server for e-mail of alerts and invitations; empty: none is sent, which "
-        "the console says at an alert's e-mail addresses.",
+        description="SMTP server for alert and invitation emails. Empty: no emails are sent, "
+        "and the console says so.",
     )
     smtp_port: Port = Field(587, description="Port of the SMTP server.")
     smtp_encryption: SmtpEncryption = Field(
         SmtpEncryption.STARTTLS,
-        description="starttls, tls (from the first byte, usually port 465) or none.",
+        description="SMTP encryption: `starttls`, `tls` (usually port 465) or `none`.",
     )
-    smtp_user: str = Field("", description="User at the SMTP server; empty: without logging in.")
-    smtp_password: SecretStr = Field(SecretStr(""), description="Password at the SMTP server.")
+    smtp_user: str = Field("", description="SMTP user name; empty: no authentication.")
+    smtp_password: SecretStr = Field(SecretStr(""), description="SMTP password.")
     smtp_from: str = Field(
         "Platestream <platestream@localhost>",
-        description="Sender of e-mail of alerts and invitations.",
+        description="Sender of alert and invitation emails.",
     )
     smtp_ca_file: str = Field(
         "",
-        description="File of certificates (PEM) to trust at the SMTP server; empty: the system's.",
+        description="PEM file with CA certificates for the SMTP server; empty: the system's.",
     )
     messages_per_address_per_hour: int = Field(
         60,
@@ -46,7 +46,7 @@ class EmailSettings(Fragment):
     )
     public_url: str = Field(
         "http://127.0.0.1:8000",
-        description="Address of the API as people reach it, for links in e-mail and, where it is "
-        "set, in messages by services. With https:// session cookies are always Secure, and people "
-        "on other machines cannot log in over plain HTTP.",
+        description="Public URL of the API, used for links in emails and notifications. With "
+        "https://, session cookies are always Secure, and login over plain HTTP "
+        "works on the same machine only.",
     )

@@ -56,14 +56,13 @@ class HealthPageSettings(Fragment):
 
     metrics_port: Port = Field(
         0,
-        description="Port for /metrics, /healthz and /readyz; 0: disabled. In the local stack each "
-        "process adds a number of its own.",
+        description="Port for /metrics, /healthz and /readyz; 0: disabled.",
     )
     metrics_host: str = Field(
         "127.0.0.1",
         min_length=1,
-        description="Address on which processes serve /metrics, /healthz and /readyz, each on its "
-        "own port; 0.0.0.0 or :: is every address. The pages need no key.",
+        description="Address on which processes serve /metrics, /healthz and /readyz. No "
+        "authentication. Use 0.0.0.0 or :: for all addresses.",
     )
 
 

@@ -29,8 +29,8 @@ class DeliveryLimitSettings(Fragment):
     deliveries_per_minute_per_owner: int = Field(
         3000,
         ge=1,
-        description="Deliveries that one owner's events of one minute give, at each worker of the "
-        "webhooks stage; further ones are recorded as not sent.",
+        description="Maximum number of deliveries per account for the events of one minute, per "
+        "webhooks worker. The rest are recorded as not sent.",
     )
 
 

@@ -63,11 +63,9 @@ class ProcessSettings(Fragment):
     log_level: str = Field(
         "info",
         pattern="^(debug|info|warning|error)$",
-        description="Lowest level that is logged; plates appear unmasked at debug only.",
+        description="Minimum log level. Plates are masked except at `debug`.",
     )
-    log_format: LogFormat = Field(
-        LogFormat.JSON, description="json for machines, console for a person."
-    )
+    log_format: LogFormat = Field(LogFormat.JSON, description="Log format: `json` or `console`.")
 
 
 class KafkaProtocol(StrEnum):
@@ -102,13 +100,13 @@ class KafkaSecuritySettings(Fragment):
 
     kafka_security_protocol: KafkaProtocol = Field(
         KafkaProtocol.PLAINTEXT,
-        description="Protocol of the connections to Kafka: PLAINTEXT, SSL (over TLS), "
-        "SASL_PLAINTEXT (with a login) or SASL_SSL (both). Whoever can write to Kafka can open "
-        "gates: PLAINTEXT is for a Kafka that nobody else reaches.",
+        description="Security protocol: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL. Anyone who "
+        "can write to Kafka can open gates: use PLAINTEXT only on a network that "
+        "nobody else can reach.",
     )
     kafka_ca_file: str = Field(
         "",
-        description="File of certificates (PEM) to trust at Kafka's brokers; empty: the system's.",
+        description="PEM file with CA certificates for Kafka; empty: the system's.",
     )
     kafka_client_certificate_file: str = Field(
         "",
@@ -116,12 +114,10 @@ class KafkaSecuritySettings(Fragment):
         "passphrase.",
     )
     kafka_sasl_mechanism: SaslMechanism | None = Field(
-        None, description="How clients log in at Kafka: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512."
+        None, description="SASL mechanism: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512."
     )
-    kafka_sasl_username: str = Field("", description="User at Kafka, with SASL_….")
-    kafka_sasl_password: SecretStr = Field(
-        SecretStr(""), description="Password at Kafka, with SASL_…."
-    )
+    kafka_sasl_username: str = Field("", description="SASL user name.")
+    kafka_sasl_password: SecretStr = Field(SecretStr(""), description="SASL password.")
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
@@ -187,27 +183,27 @@ class KafkaSettings(KafkaSecuritySettings):
     kafka_topic_prefix: str = Field(
         "",
         pattern=r"^[A-Za-z0-9._-]*$",
-        description="Put before every topic and consumer group name, so that several "
-        "installations can share a cluster.",
+        description="Prefix of all topic and consumer group names, for sharing a cluster between "
+        "installations.",
     )
     kafka_partitions: int = Field(
         8,
         ge=1,
         le=512,
-        description="Partitions of each topic when it is created; the maximum number of workers of "
-        "one stage.",
+        description="Number of partitions of each topic at creation. Limits the number of "
+        "workers per stage.",
     )
     kafka_replication_factor: int | None = Field(
         None,
         ge=1,
         le=7,
-        description="Replicas of each new topic; unset: one for each broker, at most three.",
+        description="Replication factor of new topics. Unset: the number of brokers, up to three.",
     )
     kafka_max_message_bytes: int = Field(
         8_388_608,
         ge=1_048_576,
-        description="Largest record on any topic, set alike at producers, topics and consumers; "
-        "the local stack sets it at its broker, too.",
+        description="Maximum record size, applied to producers, topics and consumers. External "
+        "brokers must allow it.",
     )
 
 
@@ -215,17 +211,17 @@ class S3Settings(Fragment):
     """The S3 service that keeps images."""
 
     s3_endpoint: HttpUrlText = Field(
-        "http://127.0.0.1:19000", description="Address of the S3 service as the processes see it."
+        "http://127.0.0.1:19000", description="S3 endpoint URL, as seen by the processes."
     )
     s3_public_endpoint: HttpUrlText | None = Field(
         None,
-        description="Address of the S3 service as API clients see it; presigned URLs are signed "
-        "for it. Unset: the same as s3_endpoint.",
+        description="S3 endpoint URL, as seen by API clients; presigned URLs use it. Unset: "
+        "same as PLATESTREAM_S3_ENDPOINT.",
     )
-    s3_region: str = Field("us-east-1", description="Region name used in signatures.")
-    s3_bucket: str = Field("platestream", min_length=3, description="Bucket of all images.")
-    s3_access_key: str = Field("platestream", description="Access key id.")
-    s3_secret_key: SecretStr = Field(description="Secret access key.")
+    s3_region: str = Field("us-east-1", description="S3 region.")
+    s3_bucket: str = Field("platestream", min_length=3, description="S3 bucket for images.")
+    s3_access_key: str = Field("platestream", description="S3 access key ID.")
+    s3_secret_key: SecretStr = Field(description="S3 secret access key.")
 
 
 class ClickHouseLoginSettings(Fragment):
@@ -239,17 +235,16 @@ class ClickHouseSettings(ClickHouseLoginSettings):
     """The ClickHouse in which recognitions are searched."""
 
     clickhouse_url: HttpUrlText = Field(
-        "http://127.0.0.1:18123", description="HTTP address of the ClickHouse server."
+        "http://127.0.0.1:18123", description="HTTP URL of the ClickHouse server."
     )
     clickhouse_database: str = Field(
-        "platestream", pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", description="ClickHouse database."
+        "platestream", pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", description="ClickHouse database name."
     )
     clickhouse_cluster: str = Field(
         "",
         pattern=r"^([A-Za-z_][A-Za-z0-9_-]*)?$",
-        description="Name of the ClickHouse cluster, as its servers' configuration has it, on "
-        "whose shards and replicas the schema is made; empty: one server. Chosen before the first "
-        "start.",
+        description="Name of the ClickHouse cluster, as in the server configuration, on which "
+        "the schema is created. Empty: single server. Cannot be changed later.",
     )
 
 
@@ -257,25 +252,28 @@ class DatabaseSettings(Fragment):
     """The database that keeps configuration."""
 
     database_url: SecretStr = Field(
-        description="PostgreSQL address, postgresql://user:password@host:port/database."
+        description="PostgreSQL URL, postgresql://user:password@host:port/database."
     )
 
 
 class MqttLoginSettings(Fragment):
     """Port and login of the MQTT broker."""
 
-    mqtt_port: Port = Field(1883, description="Port of the MQTT broker; 8883 is usual with TLS.")
-    mqtt_tls: bool = Field(False, description="Whether connections to the MQTT broker use TLS.")
-    mqtt_user: str = Field("", description="User at the MQTT broker; empty: without logging in.")
-    mqtt_password: SecretStr = Field(SecretStr(""), description="Password at the MQTT broker.")
+    mqtt_port: Port = Field(1883, description="Port of the MQTT broker; usually 8883 with TLS.")
+    mqtt_tls: bool = Field(False, description="Use TLS for the MQTT connection.")
+    mqtt_user: str = Field(
+        "", description="User name for the MQTT broker; empty: no authentication."
+    )
+    mqtt_password: SecretStr = Field(SecretStr(""), description="Password for the MQTT broker.")
 
 
 class EncryptionSettings(Fragment):
     """The keys for camera addresses and signing secrets at rest and on topics."""
 
     secret_key: SecretStr = Field(
-        description="Fernet key (32 bytes, URL-safe base64); several, comma-separated, for "
-        "rotation: the first encrypts, all decrypt."
+        description="Fernet key (32 bytes, URL-safe base64) that encrypts stored secrets. For "
+        "rotation, give several, separated by commas: the first encrypts, all "
+        "decrypt."
     )
 
 
@@ -286,7 +284,7 @@ class SampleRateSettings(Fragment):
         5.0,
         gt=0,
         le=60,
-        description="Frames a second that are looked at, for cameras without a value of their own.",
+        description="Default sampling rate of cameras, in frames per second.",
     )
 
 
@@ -303,8 +301,8 @@ class WebhookAddressSettings(Fragment):
 
     webhook_allowed_networks: NetworkList = Field(
         (),
-        description="Comma-separated CIDR ranges to which webhooks may be sent although they are "
-        "not of the public internet, for example 10.0.0.0/8.",
+        description="Comma-separated CIDR ranges of private networks to which webhooks may be "
+        "sent, for example 10.0.0.0/8.",
     )
 
 

@@ -47,13 +47,13 @@ class IngestSettings(
         0,
         ge=0,
         le=16_384,
-        description="Wider frames are scaled down to this width before they are sent; 0: as is.",
+        description="Maximum frame width in pixels; wider frames are scaled down before "
+        "sending. 0: no scaling.",
     )
     ingest_hardware: str = Field(
         "off",
         pattern=r"^(off|auto|(cuda|vaapi|qsv|drm|amf)(:\S{1,100})?)$",
-        description="What decodes video: `off` for the processor, `auto` for the first video "
-        "device that opens, or `cuda`, `qsv`, `drm`, `amf`, `vaapi`, each with the device behind a "
-        "colon if it is not the first (`cuda:1`). Without a device that opens, and for streams "
-        "that it cannot decode, the processor does.",
+        description="Video decoding device: `off` (CPU), `auto` (first available device), or "
+        "`cuda`, `qsv`, `drm`, `amf`, `vaapi`, optionally with a device, for "
+        "example `cuda:1`. Falls back to the CPU.",
     )

@@ -93,11 +93,11 @@ class RecognizerSettings(Fragment):
     )
     recognition_plate_formats: bool = Field(
         True,
-        description="Let what plates of a country look like settle 8 or B, 2 or Z, 0 or O where "
-        "the picture leaves it open; a sure reading is never changed.",
+        description="Use national plate formats to resolve ambiguous characters (8/B, 2/Z, 0/O). "
+        "Confident characters are never changed.",
     )
     recognition_runtime: RuntimeName = Field(
-        RuntimeName.OPENVINO, description="What runs the models: onnxruntime or openvino."
+        RuntimeName.OPENVINO, description="Inference runtime: `onnxruntime` or `openvino`."
     )
     recognition_detector_precision: Precision = Field(
         Precision.AUTO,
@@ -114,8 +114,8 @@ class RecognizerSettings(Fragment):
     )
     recognition_providers: str = Field(
         CPU_PROVIDER,
-        description="Comma-separated onnxruntime providers in order of preference, or the "
-        "OpenVINO device (CPU, GPU); CPUExecutionProvider means CPU there.",
+        description="Comma-separated ONNX Runtime providers in order of preference, or the "
+        "OpenVINO device (CPU, GPU).",
     )
     recognition_threads: int = Field(
         1, ge=1, le=64, description="Threads of one worker; several workers use cores better."
@@ -124,7 +124,7 @@ class RecognizerSettings(Fragment):
         None,
         ge=0,
         le=1,
-        description="Lowest detector score of a plate; unset: as the model card says.",
+        description="Minimum detector score; unset: as in the model card.",
     )
     recognition_input_size: int | None = Field(
         None,
@@ -176,8 +176,8 @@ class RecognizerPoolSettings(RecognizerSettings):
         0,
         ge=0,
         le=256,
-        description="Recogniser processes of this process; 0: one less than the processors that it "
-        "may use, by its affinity mask and the CPU quota of its cgroup.",
+        description="Number of inference workers of the recognition stage; 0: number of CPUs "
+        "minus one.",
     )
     recognition_batch: int = Field(
         0,
@@ -189,8 +189,8 @@ class RecognizerPoolSettings(RecognizerSettings):
     recognition_worker_memory_bytes: int = Field(
         0,
         ge=0,
-        description="Memory ceiling of one recogniser process, 268435456 or more; above it the "
-        "process is replaced. 0: 1.5 GiB, on a GPU, whose libraries take much of it, 4 GiB.",
+        description="Memory limit of an inference worker, at least 268435456; above it, the "
+        "worker is replaced. 0: 1.5 GiB, or 4 GiB on a GPU.",
     )
     recognition_cache_folder: Path = Field(
         Path(".local/recognition"),

@@ -12,17 +12,16 @@ class TraceSettings(Fragment):
 
     traces_endpoint: str = Field(
         "",
-        description="Address that takes OpenTelemetry traces by OTLP over HTTP, whole: "
-        "`http://collector:4318/v1/traces`. Empty: no traces are made. One that is away stops and "
-        "slows nothing; its spans are lost.",
+        description="OTLP/HTTP endpoint for OpenTelemetry traces, including the path: "
+        "`http://collector:4318/v1/traces`. Empty: tracing is disabled. If it is unavailable, "
+        "spans are dropped without affecting the service.",
     )
     traces_sample_ratio: float = Field(
         0.01,
         ge=0,
         le=1,
-        description="Share of frames and of API requests of which a trace is made; all that "
-        "follows from one of them is in its trace. At 1 a camera of five frames a second gives "
-        "some thirty spans a second.",
+        description="Fraction of frames and API requests to trace, 0 to 1. At 1, a camera at "
+        "five frames per second produces about 30 spans per second.",
     )
 
     @field_validator("traces_endpoint")

@@ -14,7 +14,7 @@ class CameraAddressSettings(Fragment):
     """Stream addresses that cameras may have beyond the usual (see common.urls.streams)."""
 
     camera_allow_loopback: bool = Field(
-        False, description="Lets cameras be on this machine's own addresses (127.0.0.1)."
+        False, description="Allow cameras on loopback addresses (127.0.0.1)."
     )
     camera_denied_networks: NetworkList = Field(
         (),
@@ -24,13 +24,13 @@ class CameraAddressSettings(Fragment):
     )
     camera_files_folder: Path | None = Field(
         None,
-        description="Folder whose video files cameras may play in a loop, by file:/// addresses; "
-        "without it no file is a camera.",
+        description="Folder with video files that cameras may play in a loop through file:/// "
+        "URLs. Empty: not allowed.",
     )
     camera_ca_file: Annotated[str, AfterValidator(file_of_certificates)] = Field(
         "",
-        description="File of certificates (PEM): those of https and rtsps cameras must be signed "
-        "by one of them and name the host of their address; empty: not verified.",
+        description="PEM file with CA certificates for https and rtsps cameras. If set, camera "
+        "certificates are verified against it, including the host name. Empty: not verified.",
     )
 
     @field_validator("camera_files_folder", mode="before")

@@ -15,25 +15,24 @@ class LocalStackSettings(Fragment):
     """
 
     local_dir: Path = Field(
-        CLONE / ".local", description="Folder of all data, logs and secrets of the local stack."
+        CLONE / ".local", description="Folder for the local stack's data, logs and secrets."
     )
     api_port: Port = Field(8000, description="Port on which the API listens.")
     metrics_port: Port = Field(
         18000,
-        description="Port for /metrics, /healthz and /readyz; 0: disabled. In the local stack each "
-        "process adds a number of its own.",
+        description="the API's; each process adds a number of its own.",
     )
-    kafka_port: Port = Field(19092, description="Port of the embedded Kafka broker.")
-    s3_port: Port = Field(19000, description="Port of the embedded S3 server.")
-    postgres_port: Port = Field(15432, description="Port of the embedded PostgreSQL server.")
-    clickhouse_port: Port = Field(18123, description="Port of the embedded ClickHouse server.")
+    kafka_port: Port = Field(19092, description="Port of the local stack's Kafka broker.")
+    s3_port: Port = Field(19000, description="Port of the local stack's S3 server.")
+    postgres_port: Port = Field(15432, description="Port of the local stack's PostgreSQL server.")
+    clickhouse_port: Port = Field(18123, description="Port of the local stack's ClickHouse server.")
     kafka_max_message_bytes: int = Field(
         8_388_608,
         ge=1_048_576,
-        description="Largest record on any topic, set alike at producers, topics and consumers; "
-        "the local stack sets it at its broker, too.",
+        description="Maximum record size, applied to producers, topics and consumers. External "
+        "brokers must allow it.",
     )
-    s3_bucket: str = Field("platestream", min_length=3, description="Bucket of all images.")
+    s3_bucket: str = Field("platestream", min_length=3, description="S3 bucket for images.")
 
     kafka_bootstrap_servers: str | None = Field(
         None, description="Kafka brokers to use instead of the embedded one."

@@ -36,20 +36,20 @@ class MqttBrokerSettings(MqttLoginSettings):
 
     mqtt_host: str = Field(
         min_length=1,
-        description="MQTT broker that events go to; the local stack starts the MQTT stage only "
-        "where this is set.",
+        description="Host name of the MQTT broker. The local stack starts the MQTT stage only "
+        "if this is set.",
     )
     mqtt_ca_file: str = Field(
         "",
-        description="File of certificates (PEM) to trust at the MQTT broker; empty: the system's.",
+        description="PEM file with CA certificates for the MQTT broker; empty: the system's.",
     )
     mqtt_client_certificate_file: str = Field(
         "", description="PEM file with the client certificate for the MQTT broker and its key."
     )
     mqtt_protocol: MqttProtocol = Field(
         MqttProtocol.V5,
-        description="5 or 3.1.1; with 3.1.1 a broker cannot say that it refused a message, which "
-        "is then lost.",
+        description="MQTT version: 5 or 3.1.1. With 3.1.1, rejected messages are lost because "
+        "the broker cannot report them.",
     )
 
 
@@ -67,16 +67,17 @@ class MqttTopicSettings(Fragment):
     mqtt_topic_prefix: str = Field(
         "platestream",
         pattern=_TOPIC_PREFIX,
-        description="Start of every MQTT topic; each installation at a broker needs its own.",
+        description="Prefix of all MQTT topics. Must be unique per installation on a broker.",
     )
     mqtt_discovery_prefix: str = Field(
         "homeassistant",
         pattern=_DISCOVERY_PREFIX,
-        description="Start of Home Assistant's discovery topics; {owner} in it stands for the "
-        "owner's id; empty: no discovery.",
+        description="Topic prefix of Home Assistant discovery. `{owner}` is replaced by the "
+        "account ID. Empty: disabled.",
     )
     mqtt_owners: OwnerList = Field(
-        (), description="Comma-separated ids of the owners whose events are sent; empty: all."
+        (),
+        description="Comma-separated IDs of the accounts whose events are published; empty: all.",
     )
     mqtt_picture: MqttPicture = Field(
         MqttPicture.OFF,

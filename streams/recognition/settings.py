@@ -11,16 +11,17 @@ class TrackingSettings(Fragment):
     """The rules by which readings are one pass, and a pass is a recognition."""
 
     tracking_end_seconds: float = Field(
-        2.0, gt=0, le=60, description="A vehicle's track ends after being unseen for so long."
+        2.0, gt=0, le=60, description="Time without a reading after which a vehicle's pass ends."
     )
     tracking_silence_seconds: float = Field(
         45.0,
         ge=0,
         le=86_400,
-        description="The same plate on the same camera stays suppressed until unseen for so long.",
+        description="Time without a reading after which the same plate on the same camera is "
+        "reported again.",
     )
     tracking_min_confidence: float = Field(
-        0.5, ge=0, le=1, description="Passes whose voted text is less sure are not recognitions."
+        0.5, ge=0, le=1, description="Minimum confidence of a recognition."
     )
 
 

@@ -24,5 +24,5 @@ class StreamSettings(ProcessSettings, TraceSettings, HealthPageSettings, KafkaSe
 
     stream_data_directory: Path = Field(
         Path(".local/streams"),
-        description="Folder for what a stage keeps on disk (little, with tables in memory).",
+        description="Folder for local files of a stage (small; tables are in memory).",
     )

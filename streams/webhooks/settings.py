@@ -36,10 +36,10 @@ class WebhooksSettings(
     """Settings of one worker of the webhooks stage."""
 
     webhook_timeout_seconds: float = Field(
-        10.0, gt=0, le=60, description="How long a receiver may take for one delivery, all in all."
+        10.0, gt=0, le=60, description="Timeout of a delivery attempt, including the response."
     )
     webhook_retry_seconds: PauseList = Field(
         (5, 30, 120, 600, 3600, 10_800, 28_800, 86_400),
-        description="Comma-separated pauses in seconds between the attempts of a delivery, each "
-        "taken with 20 % jitter; after the last one it is given up.",
+        description="Comma-separated pauses between delivery attempts, in seconds, with 20 % "
+        "jitter. After the last attempt, the delivery has failed.",
     )
