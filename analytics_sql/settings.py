@@ -14,7 +14,7 @@ class RecognitionRetentionSettings(Fragment):
         le=36_500,
         description="Days to keep recognitions. Data is deleted by whole months, so up to a "
         "month later, together with corrections and the plates in triggers and "
-        "deliveries. Takes effect at the next start.",
+        "deliveries. Takes effect at the next migration.",
     )
 
 

@@ -29,8 +29,7 @@ from streams.alerts.rules import RuleStore
 
 EARLY_WITHIN_MS = 15_000
 """A provisional recognition that lay on its topic for longer triggers nothing, as it would not be
-early: by default no track is longer, and its recognition triggers, or has. Where tracks may be
-longer (``PLATESTREAM_TRACKING_LONGEST_SECONDS``) the recognition still triggers, only later."""
+early: no track is longer, and its recognition triggers, or has."""
 
 Publish = Callable[[Iterable[AlertCandidate]], Awaitable[None]]
 """Publishes candidates in order; returns once Kafka has them."""

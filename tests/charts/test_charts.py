@@ -85,12 +85,15 @@ def test_kubernetes_knows_every_field(values: object, kubernetes: str, tmp_path:
 
 
 def test_numbers_are_written_as_the_settings_take_them(tmp_path: Path) -> None:
-    numbers = {"PLATESTREAM_S3_MAX_BYTES": 67108864, "PLATESTREAM_INGEST_SAMPLE_FPS": 2.5}
+    numbers = {
+        "PLATESTREAM_KAFKA_MAX_MESSAGE_BYTES": 67108864,
+        "PLATESTREAM_INGEST_SAMPLE_FPS": 2.5,
+    }
     values = {"settings": {**SERVERS, **numbers, "PLATESTREAM_MQTT_TLS": True}}
 
     rendered = _helm("template plates", values, tmp_path, "--kube-version", KUBERNETES[0])
 
-    assert '{name: PLATESTREAM_S3_MAX_BYTES, value: "67108864"}' in rendered
+    assert '{name: PLATESTREAM_KAFKA_MAX_MESSAGE_BYTES, value: "67108864"}' in rendered
     assert '{name: PLATESTREAM_INGEST_SAMPLE_FPS, value: "2.5"}' in rendered
     assert '{name: PLATESTREAM_MQTT_TLS, value: "true"}' in rendered
 
