@@ -167,7 +167,7 @@ async def test_no_more_former_rules_are_remembered_than_an_owner_may_have(world:
 
 
 def test_a_provisional_recognition_of_another_time_is_refused() -> None:
-    provisional = _published_provisional().report
+    provisional, _ = _published_provisional()
     assert read_provisional(encode(provisional)) == provisional
     seen = msgspec.structs.replace(provisional.recognition, captured_ms=0)
     with pytest.raises(InvalidInputError):
