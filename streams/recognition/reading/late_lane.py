@@ -17,7 +17,6 @@ from uuid import UUID
 import faust
 import msgspec
 import structlog
-from cachetools import LRUCache
 from faust.types import TP
 from opentelemetry.trace import SpanKind
 
@@ -45,9 +44,7 @@ log = structlog.get_logger()
 _PAUSE_SECONDS = 0.5
 _ROOM_SECONDS = 0.02
 _SHOW_MS = 1_000
-_MAX_CAMERAS = 10_000
 _NOBODY = UUID(int=0)
-_IN_VIEW_MS = 2_500
 _NOTHING_FOLLOWED: Final = LookPlan()
 """Many late frames are left out, so all plates in the others are read."""
 
@@ -94,7 +91,6 @@ class LateLane:
         self._generation = 0
         self._pace = LatePace(0)
         self._begun: set[tuple[int, FrameGap]] = set()
-        self._plates_ms: LRUCache[UUID, int] = LRUCache(_MAX_CAMERAS)
         self._shown_ms = 0
 
     async def run(self) -> None:
@@ -170,11 +166,7 @@ class LateLane:
         records = list(
             takewhile(lambda r: r.reference.offset < end or r.written_ms <= until_ms, piece.records)
         )
-        in_gap = [record for record in records if record.reference.offset < end]
-        await self._read(gap, in_gap)
-        for record in records[len(in_gap) :]:
-            # Whether the next one is read depends on what this one shows.
-            await self._read(gap, [record])
+        await self._read(gap, records)
         if len(records) < len(piece.records) or is_all:
             await self._close(gap)
         else:
@@ -215,7 +207,8 @@ class LateLane:
         self, gap: OpenGap, record: FrameRecord, meta: FrameMeta
     ) -> asyncio.Future[FrameLook]:
         is_frame = meta.kind is FrameKind.FRAME
-        if not is_frame or not self._is_wanted(gap, record, meta):
+        age_ms = self._now_ms() - meta.captured_ms
+        if not is_frame or not self._pace.admits(meta.camera_id, meta.captured_ms, age_ms=age_ms):
             done: asyncio.Future[FrameLook] = asyncio.get_running_loop().create_future()
             done.set_result(FrameLook(left_out=FrameOutcome.STALE if is_frame else None))
             return done
@@ -230,24 +223,10 @@ class LateLane:
         await asyncio.sleep(0)
         return task
 
-    def _is_wanted(self, gap: OpenGap, record: FrameRecord, meta: FrameMeta) -> bool:
-        """Return whether a frame is read: in the gap some of each camera, after its end all of
-        cameras with a vehicle in view, as the fresh lane reads them all.
-        """
-        if record.reference.offset >= gap.gap.end:
-            seen_ms = self._plates_ms.get(meta.camera_id, meta.captured_ms)
-            return meta.captured_ms - seen_ms <= _IN_VIEW_MS
-        age_ms = self._now_ms() - meta.captured_ms
-        return self._pace.admits(meta.camera_id, meta.captured_ms, age_ms=age_ms)
-
     async def _publish_look(
         self, gap: OpenGap, record: FrameRecord, meta: FrameMeta, look: FrameLook
     ) -> None:
         self._require_ours()
-        if look.found is not None:
-            before = self._plates_ms.get(meta.camera_id, 0)
-            has_plates = bool(look.found.readings)
-            self._plates_ms[meta.camera_id] = meta.captured_ms if has_plates else before
         readings = readings_of(record, meta, look, self._gaps.since(gap), is_late=True)
         trace = parse_traceparent(record.headers.get(TRACEPARENT))
         with traced(f"process {self._tp(gap).topic}", SpanKind.CONSUMER, parent=trace):

@@ -46,10 +46,10 @@ class Gap:
         return FrameGap(begin=self.begin, end=self.end, end_ms=START_MS + self.end * STEP_MS)
 
     def of_late_lane(self, films: Sequence[FrameReadings]) -> list[FrameReadings]:
-        """Return what is read late of it: every other frame, and all past its end."""
+        """Return what is read late of it: every other frame, also for a while past its end."""
         last = min(len(films), self.end + PAST_END_MS // STEP_MS)
         thinned = [
-            each if each.frame.offset >= self.end or number % 2 == 0 else as_stale(each)
+            each if number % 2 == 0 else as_stale(each)
             for number, each in enumerate(films[self.begin : last])
         ]
         return [as_late(each, self) for each in thinned]
