@@ -113,7 +113,7 @@ class FrameLog:
         self._lock = threading.Lock()
         self._position: tuple[int, int] | None = None
 
-    async def read(self, partition: int, offset: int) -> FramePiece:
+    async def fetch(self, partition: int, offset: int) -> FramePiece:
         """Return the records from an offset on, or from the first one there is; few, or none yet.
 
         Raises:
@@ -223,7 +223,7 @@ class FrameStore:
     async def _fetch(self, reference: FrameReference) -> bytes | None:
         offset = reference.offset
         try:
-            piece = await self._log.read(reference.partition, offset)
+            piece = await self._log.fetch(reference.partition, offset)
         finally:
             # Fetches are rare: the frame fell out of the cache, or the worker is new.
             await self._log.close()

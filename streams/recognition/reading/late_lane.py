@@ -155,7 +155,7 @@ class LateLane:
         return True
 
     async def _read_on(self, gap: OpenGap) -> bool:
-        piece = await self._frames.read(gap.partition, gap.next_offset)
+        piece = await self._frames.fetch(gap.partition, gap.next_offset)
         self._require_ours()
         until_ms = gap.gap.end_ms + self._past_end_ms
         is_at_end = max(gap.next_offset, piece.first) >= piece.end

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import TypeVar
 from uuid import UUID
 
 import msgspec
@@ -15,11 +16,13 @@ import msgspec
 from common.errors import MisconfiguredError
 from common.kafka.compacted import Update
 from common.records.cameras import CameraConfig
+from common.records.codec import Record
 from common.records.deliveries import WebhookStatus
 from common.records.owners import OwnerConfig
 from common.records.webhooks import EventName, WebhookConfig
 from common.secrets import SecretBox
 
+V = TypeVar("V", bound=Record)
 _DECRYPTED_SECRETS = 1024
 _headers_decoder = msgspec.json.Decoder(dict[str, str])
 
@@ -65,11 +68,7 @@ class SubscriptionCache:
 
     def apply_cameras(self, updates: Iterable[Update[CameraConfig]]) -> None:
         """Apply updates of cameras, in the order of their topic."""
-        for key, camera in updates:
-            if camera is None:
-                self._cameras.pop(key, None)
-            else:
-                self._cameras[key] = camera
+        _apply(self._cameras, updates)
         self._notify()
 
     def apply_statuses(self, updates: Iterable[Update[WebhookStatus]]) -> None:
@@ -82,11 +81,7 @@ class SubscriptionCache:
 
     def apply_owners(self, updates: Iterable[Update[OwnerConfig]]) -> None:
         """Apply updates of accounts, in the order of their topic."""
-        for key, owner in updates:
-            if owner is None:
-                self._owners.pop(key, None)
-            else:
-                self._owners[key] = owner
+        _apply(self._owners, updates)
 
     def own_limits(self, owner_id: UUID) -> Mapping[str, int]:
         """Return the limits of an owner's own, by name."""
@@ -206,6 +201,14 @@ class SubscriptionCache:
                     await self._changed.wait()
         except TimeoutError:
             return
+
+
+def _apply(known: dict[UUID, V], updates: Iterable[Update[V]]) -> None:
+    for key, value in updates:
+        if value is None:
+            known.pop(key, None)
+        else:
+            known[key] = value
 
 
 def _headers(text: str) -> dict[str, str]:

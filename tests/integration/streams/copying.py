@@ -57,7 +57,7 @@ async def copy_and_note(event: Event) -> None:
     guard.require_next(event)
     key, value = event.message.key or b"", event.message.value or b""
     await copy(event, last_copied.get(key) or b"none")
-    await last_copied.write(key, value)
+    await last_copied.put(key, value)
 
 
 async def copy_all(events: Sequence[Event]) -> None:

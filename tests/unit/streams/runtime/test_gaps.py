@@ -251,7 +251,7 @@ async def test_what_is_written_while_partitions_move_is_not_in_the_next_book() -
     gap = OpenGap(partition=FRAMES.partition, gap=place, next_offset=2, next_ms=0)
     put = world.put
 
-    async def move(key: bytes, value: bytes | None, /, *, partition: int) -> None:
+    async def move(key: bytes, value: bytes | None, /, *, partition: int | None = None) -> None:
         await put(key, value, partition=partition)
         gaps.restore({FRAMES.partition + 1})
 

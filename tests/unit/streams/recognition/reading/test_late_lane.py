@@ -100,7 +100,7 @@ class World(DurableTable):
         name = "platestream_stream_messages_gone_total"
         return self.metrics.registry.get_sample_value(name, labels)
 
-    async def read(self, partition: int, offset: int) -> FramePiece:
+    async def fetch(self, partition: int, offset: int) -> FramePiece:
         begin = max(offset, self.first)
         found = [self.record(n) for n in range(begin, min(begin + PIECE, self.end))]
         return FramePiece(tuple(found), self.first, self.end)

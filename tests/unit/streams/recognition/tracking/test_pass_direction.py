@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from common.records.recognitions import Direction
+from streams.recognition.tracking.agent import recognition_of
 from streams.recognition.tracking.passes import Pass
-from streams.recognition.tracking.records import recognition_of
 from streams.recognition.tracking.state import TrackerState
 from tests.unit.streams.recognition.builders import RULES, frame, reading
 

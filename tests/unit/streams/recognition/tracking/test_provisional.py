@@ -11,9 +11,9 @@ from common.records.alerts import ProvisionalKind
 from common.records.frames import Box
 from common.records.ids import recognition_id
 from common.records.recognitions import FrameReadings
+from streams.recognition.tracking.agent import provisional_of, recognition_of, retraction_of
 from streams.recognition.tracking.passes import Pass, TrackingRules
 from streams.recognition.tracking.provisional import Retracted
-from streams.recognition.tracking.records import provisional_of, recognition_of, retraction_of
 from streams.recognition.tracking.state import TrackerState, with_published
 from streams.recognition.tracking.suppression import (
     SuppressedPlate,

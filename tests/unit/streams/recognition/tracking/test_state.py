@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from common.records.codec import decode, encode
 from common.records.frames import FrameKind
 from common.records.recognitions import FrameReadings
-from streams.recognition.tracking.records import pass_id
+from streams.recognition.tracking.agent import pass_id
 from streams.recognition.tracking.state import TrackerState
 from tests.unit.streams.recognition.builders import (
     CAMERA,
