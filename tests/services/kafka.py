@@ -22,7 +22,7 @@ def kafka_process(directory: Path) -> ServerProcess:
     return ServerProcess(server, directory / "logs")
 
 
-def fresh_kafka_settings(bootstrap_servers: str, partitions: int = 1) -> KafkaSettings:
+def fresh_kafka_settings(bootstrap_servers: str, partitions: int = 4) -> KafkaSettings:
     """Return settings whose topics and groups no other test has."""
     return KafkaSettings.model_validate(
         {

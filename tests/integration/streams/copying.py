@@ -19,7 +19,7 @@ from streams.runtime.app import Event, build_app, raw_topic
 from streams.runtime.batch_agent import event_batches
 from streams.runtime.guard import build_guard
 from streams.runtime.settings import StreamSettings
-from streams.runtime.tables import DurableTable
+from streams.runtime.tables import DurableTable, faust_table
 from streams.runtime.worker import run
 
 settings = load_settings(StreamSettings)
@@ -27,7 +27,7 @@ app = build_app(settings, "copying", linger_ms=2)
 source = raw_topic(app, RECOGNITIONS)
 target = raw_topic(app, READINGS)
 guard = build_guard(app, stage="copying", dead_letters=raw_topic(app, SINK_DEAD_LETTERS))
-last_copied = DurableTable(app.Table("last-copied", key_type=bytes, value_type=bytes, partitions=4))
+last_copied = DurableTable(faust_table(app, "last-copied"))
 
 worker = os.environ["COPYING_WORKER"].encode()
 outage = Path(os.environ["COPYING_OUTAGE"])
