@@ -21,7 +21,7 @@ from common.timestamps import now_ms
 from recognition.workers.pool import QUEUE_LIMIT, RecognizerPool
 from streams.recognition.frame_store import FrameCache, FrameLog, FrameRecord, FrameStore
 from streams.recognition.metrics import RecognitionMetrics
-from streams.recognition.reading.agent import ReadingAgent
+from streams.recognition.reading.agent import Publish, ReadingAgent
 from streams.recognition.reading.fair_share import FairShare
 from streams.recognition.reading.late_lane import LateLane
 from streams.recognition.reading.late_pace import LatePace
@@ -91,11 +91,7 @@ def _add_reading(
     app.add_dependency(RecognizerService(pool, tasks))
     metrics.replaced.set_function(lambda: pool.replaced)
     app.details = lambda: _details(pool)
-    table = faust_table(app, "gaps")
-    gaps = Gaps(DurableTable(table))
-    app.on_recovery(table, frames, gaps.restore)
-    deadline_ms = DEADLINE_MS
-    app.gaps = GapRule(app, gaps, frames.get_topic_name(), after_ms=deadline_ms, now_ms=now_ms)
+    gaps = _open_gaps(app, settings)
 
     async def publish(key: bytes, record: FrameReadings) -> None:
         await publisher.publish(key, record, record.frame.partition)
@@ -111,7 +107,7 @@ def _add_reading(
         ),
         track_end_ms=round(settings.tracking_end_seconds * 1000),
         # Half-way to where frames are left for later they are thinned out, not to get there.
-        late_pace=LatePace(deadline_ms // 2, lambda: gaps.oldest_age_ms(now_ms())),
+        late_pace=LatePace(DEADLINE_MS // 2, lambda: gaps.oldest_age_ms(now_ms())),
         now_ms=now_ms,
         open_gaps=lambda frame: gaps.before(frame.partition, frame.offset),
     )
@@ -122,6 +118,37 @@ def _add_reading(
         async for event in stream.events():
             await worker.submit(event)
 
+    _add_late_lane(app, settings, guard, metrics, pool, gaps, reading, publish)
+
+
+def _open_gaps(app: StageApp, settings: RecognitionSettings) -> Gaps:
+    """Return the gaps of the frames topic, restored after each rebalance."""
+    frames, table = raw_topic(app, FRAMES), faust_table(app, "gaps")
+    gaps = Gaps(DurableTable(table))
+    app.on_recovery(table, frames, gaps.restore)
+    app.gaps = GapRule(
+        gaps,
+        frames.get_topic_name(),
+        after_ms=DEADLINE_MS,
+        offset_since=app.offset_since,
+        end_offset=app.end_offset,
+        now_ms=now_ms,
+    )
+    return gaps
+
+
+def _add_late_lane(
+    app: StageApp,
+    settings: RecognitionSettings,
+    guard: Guard,
+    metrics: RecognitionMetrics,
+    pool: RecognizerPool,
+    gaps: Gaps,
+    reading: ReadingAgent,
+    publish: Publish,
+) -> None:
+    """Frames of gaps -> readings."""
+    frames = raw_topic(app, FRAMES)
     lane = LateLane(
         app=app,
         topic=frames,

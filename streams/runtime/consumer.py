@@ -20,7 +20,7 @@ import asyncio
 import time
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import structlog
 from aiokafka.errors import IllegalStateError, KafkaTimeoutError
@@ -36,9 +36,6 @@ from streams.runtime.gaps import GapPassage
 from streams.runtime.process_exit import end_process
 from streams.runtime.progress import PartitionProgress, Position
 from streams.runtime.sending import StageProducer
-
-if TYPE_CHECKING:
-    from streams.runtime.app import StageApp
 
 log = structlog.get_logger()
 heed_errors_of_offset_fetches()
@@ -103,7 +100,8 @@ class StageConsumerThread(driver.AIOKafkaConsumerThread):
 class StageConsumer(driver.Consumer):
     """Commits what the stage released, and nothing past it."""
 
-    app: "StageApp"
+    # A StageApp, which imports this module.
+    app: Any
     _thread: StageConsumerThread
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

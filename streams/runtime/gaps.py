@@ -6,8 +6,8 @@ the consumer never delivers one of them. Gaps of a partition do not overlap, and
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from typing import Any
 
 import structlog
 from faust.types import TP
@@ -17,9 +17,6 @@ from common.records.codec import encode
 from common.records.frames import FrameGap, OpenGap
 from streams.runtime.progress import PartitionProgress
 from streams.runtime.tables import DurableTable
-
-if TYPE_CHECKING:
-    from streams.runtime.app import StageApp
 
 log = structlog.get_logger()
 
@@ -121,15 +118,20 @@ class GapRule:
 
     def __init__(
         self,
-        app: "StageApp",
         gaps: Gaps,
         topic: str,
         *,
         after_ms: int,
+        offset_since: Callable[[TP, int], Awaitable[int | None]],
+        end_offset: Callable[[TP], Awaitable[int]],
         now_ms: Callable[[], int],
     ) -> None:
-        """A record is too old if the log has records that are ``after_ms`` newer."""
-        self._app = app
+        """A record is too old if the log has records that are ``after_ms`` newer.
+
+        ``offset_since`` and ``end_offset`` are those of the stage's app.
+        """
+        self._offset_since = offset_since
+        self._end_offset = end_offset
         self.gaps = gaps
         self.topic = topic
         self._after_ms = after_ms
@@ -162,13 +164,13 @@ class GapRule:
     async def _gap_at(self, tp: TP, offset: int, written_ms: int, now_ms: int) -> FrameGap | None:
         # By the log's own times: if this host's clock is ahead all records look old, and none is.
         # Newer records before this one come from hosts whose clocks differ.
-        newer = await self._app.offset_since(tp, written_ms + self._after_ms)
+        newer = await self._offset_since(tp, written_ms + self._after_ms)
         if newer is None or newer <= offset:
             return None
         end_ms = now_ms - _LEAD_MS
-        end = await self._app.offset_since(tp, end_ms)
+        end = await self._offset_since(tp, end_ms)
         if end is None:
-            end, end_ms = await self._app.end_offset(tp), now_ms
+            end, end_ms = await self._end_offset(tp), now_ms
         following = self.gaps.after(tp.partition, offset)
         if following is not None:
             # Stored by a worker that was further. It comes later by time, too.
@@ -182,7 +184,8 @@ class GapRule:
 class GapPassage:
     """Takes a consumer past gaps: a record in one is never delivered, before or after a crash."""
 
-    def __init__(self, app: "StageApp", progress: Mapping[TP, PartitionProgress]) -> None:
+    def __init__(self, app: Any, progress: Mapping[TP, PartitionProgress]) -> None:
+        """``app`` is a :class:`streams.runtime.app.StageApp`, which imports this module."""
         self._app = app
         self._progress = progress
         self._noting = asyncio.Lock()
@@ -199,7 +202,8 @@ class GapPassage:
 
     def ends(self, wanted: Collection[TP]) -> dict[TP, int]:
         """Return the ends of the gaps that begin where partitions are."""
-        rule, found = self._app.gaps, dict[TP, int]()
+        rule: GapRule | None = self._app.gaps
+        found: dict[TP, int] = {}
         for tp in wanted:
             expected = self.expected(tp)
             if rule is not None and tp.topic == rule.topic and expected is not None:
@@ -230,7 +234,7 @@ class GapPassage:
 
         Nothing of these partitions is delivered until they were taken past their gaps.
         """
-        rule = self._app.gaps
+        rule: GapRule | None = self._app.gaps
         left: dict[TP, list[Any]] = {}
         in_gaps: set[TP] = set()
         for tp, found in records.items():

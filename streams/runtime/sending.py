@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import faust
 import structlog
@@ -29,9 +29,6 @@ from common.errors import TransientError
 from common.records.codec import Record, encode
 from common.telemetry.messaging import Headers, headers_of, send_span, sending
 from common.telemetry.tracing import TraceContext, fail
-
-if TYPE_CHECKING:
-    from streams.runtime.app import StageApp
 
 log = structlog.get_logger()
 
@@ -222,7 +219,8 @@ class StageProducer(driver.Producer):
     its connection was closed, unless it is closed by a reset.
     """
 
-    app: "StageApp"
+    # A StageApp, which imports this module.
+    app: Any
 
     def _new_producer(self, transactional_id: str | None = None) -> AIOKafkaProducer:
         producer = super()._new_producer(transactional_id)

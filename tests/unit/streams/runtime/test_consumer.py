@@ -305,7 +305,14 @@ def _leave_gap(app: StageApp) -> None:
     kept = encode(OpenGap(partition=_TP.partition, gap=gap, next_offset=90, next_ms=0))
     gaps = Gaps(DurableTable(SimpleNamespace(data={b"gap": kept})))
     gaps.restore({_TP.partition})
-    app.gaps = GapRule(app, gaps, _TP.topic, after_ms=20_000, now_ms=lambda: 0)
+    app.gaps = GapRule(
+        gaps,
+        _TP.topic,
+        after_ms=20_000,
+        offset_since=app.offset_since,
+        end_offset=app.end_offset,
+        now_ms=lambda: 0,
+    )
 
 
 async def test_a_gap_that_ends_past_a_log_that_lost_its_end_is_passed_as_far_as_the_log_goes(

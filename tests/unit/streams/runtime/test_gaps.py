@@ -3,7 +3,7 @@
 from collections import deque
 from itertools import pairwise
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from faust.types import TP
@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from common.errors import TransientError
 from common.records.codec import encode
 from common.records.frames import FrameGap, OpenGap
-from streams.runtime.app import StageApp
 from streams.runtime.gaps import GapPassage, GapRule, Gaps
 from streams.runtime.progress import PartitionProgress
 from streams.runtime.tables import DurableTable
@@ -70,16 +69,17 @@ class Worker:
         self.gaps = Gaps(world)
         self.gaps.restore({FRAMES.partition})
         self.rule = GapRule(
-            cast(StageApp, world),
             self.gaps,
             FRAMES.topic,
             after_ms=AFTER_MS,
+            offset_since=lambda tp, unix_ms: world.offset_since(tp, unix_ms),
+            end_offset=world.end_offset,
             now_ms=lambda: world.now_ms + world.clock_is_ahead_ms,
         )
         self.progress = PartitionProgress()
         self.progress.rewind(world.committed)
         app = SimpleNamespace(gaps=self.rule, rebalancing=False)
-        self.passage = GapPassage(cast(StageApp, app), {FRAMES: self.progress})
+        self.passage = GapPassage(app, {FRAMES: self.progress})
         self.delivered: deque[int] = deque()
 
     async def fetch(self, count: int) -> None:
