@@ -259,6 +259,8 @@ def _defaults(
         CAMERA_FILES_SETTING: str(layout.camera_files),
         "PLATESTREAM_DISK_FOLDERS": ",".join(map(str, folders)),
         "PLATESTREAM_IMAGE_RETENTION_DAYS": str(_IMAGE_RETENTION_DAYS),
+        # By default, glibc uses up to eight heaps for each core, each of which stays large.
+        "MALLOC_ARENA_MAX": "2",
         "PATH": os.defpath,
     }
 

@@ -25,7 +25,8 @@ from deploy.local.servers.kafka_login import LISTENER, KafkaLogin
 
 _HERE = Path(__file__).parents[1] / "kafka"
 # The optimising compiler would cost more at the start of a broker than it ever gives back here.
-_JVM = ("-Xmx384m", "-XX:TieredStopAtLevel=1")
+# A small heap at the start: by default it is a 64th of the machine's memory, most of it garbage.
+_JVM = ("-Xms64m", "-Xmx384m", "-XX:TieredStopAtLevel=1")
 _ANSWER_SECONDS = 3
 # A second or two of a free processor; a busy machine has started others before.
 _FORMAT_SECONDS = 300

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _HERE = Path(__file__).parents[1] / "s3"
 # It stores a few pictures a second: a quick start is worth more than the last bit of speed.
-_JVM = ("-Xmx192m", "-XX:TieredStopAtLevel=1")
+_JVM = ("-Xms32m", "-Xmx192m", "-XX:TieredStopAtLevel=1")
 
 
 @dataclass(frozen=True, kw_only=True)
