@@ -91,7 +91,7 @@ def _add_reading(
     app.add_dependency(RecognizerService(pool, tasks))
     metrics.replaced.set_function(lambda: pool.replaced)
     app.details = lambda: _details(pool)
-    gaps = _open_gaps(app, settings)
+    gaps = _open_gaps(app)
 
     async def publish(key: bytes, record: FrameReadings) -> None:
         await publisher.publish(key, record, record.frame.partition)
@@ -121,7 +121,7 @@ def _add_reading(
     _add_late_lane(app, settings, guard, metrics, pool, gaps, reading, publish)
 
 
-def _open_gaps(app: StageApp, settings: RecognitionSettings) -> Gaps:
+def _open_gaps(app: StageApp) -> Gaps:
     """Return the gaps of the frames topic, restored after each rebalance."""
     frames, table = raw_topic(app, FRAMES), faust_table(app, "gaps")
     gaps = Gaps(DurableTable(table))
