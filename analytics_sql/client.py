@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import clickhouse_connect
@@ -249,24 +249,11 @@ class MutationAtWorkError(TransientError):
     """A column, projection or index cannot go before an unfinished mutation has ended."""
 
 
-class SchemaClient(Protocol):
-    """A blocking client as migrations use it: clickhouse-connect's, whose errors it raises."""
-
-    database: str | None
-
-    def command(self, cmd: str, parameters: dict[str, Any] | None = None) -> Any:
-        """Run a statement; return the first value of its answer."""
-
-    def query(self, query: str) -> Any:
-        """Return what a query answers."""
-
-    def insert(
-        self, table: str, data: Sequence[Sequence[Any]], column_names: Sequence[str]
-    ) -> object:
-        """Write rows."""
+SchemaClient = Client
+"""The blocking client of clickhouse-connect, as migrations and analysts' accounts use it."""
 
 
-def connect_for_schema(settings: ClickHouseSettings) -> Client:
+def connect_for_schema(settings: ClickHouseSettings) -> SchemaClient:
     """Open a blocking client to the server's own database, as ours may not exist yet.
 
     Raises:

@@ -1,7 +1,11 @@
-"""Attempts to deliver events, one row each, and the deliveries that they belong to."""
+"""Attempts to deliver events, one row each, and the deliveries that they belong to.
+
+All functions raise TransientError if ClickHouse is unavailable or busy. Rows that were not stored
+then can be written again.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from operator import attrgetter
 from typing import Any, Final
@@ -130,24 +134,16 @@ def check_attempt(attempt: DeliveryAttempt) -> DeliveryAttempt:
 
 
 async def insert_attempts(client: ClickHouseClient, attempts: Sequence[DeliveryAttempt]) -> None:
-    """Write attempts; when this returns they are stored. One written before is the same row.
-
-    Raises:
-        TransientError: ClickHouse is unavailable or busy: the same rows may be written again.
-    """
+    """Write attempts; when this returns they are stored. One written before is the same row."""
     await client.insert(_ATTEMPTS, attempts)
 
 
 async def list_deliveries(
     client: ClickHouseClient, wanted: DeliveryFilter, limit: int
 ) -> tuple[DeliverySummary, ...]:
-    """Return at most ``limit`` deliveries, the latest tried first.
-
-    Raises:
-        TransientError: ClickHouse is unavailable or busy.
-    """
+    """Return at most ``limit`` deliveries, the latest tried first."""
     conditions = {
-        **_place(wanted.place),
+        **asdict(wanted.place),
         "from_ms": wanted.from_ms,
         "outcomes": [outcome.value for outcome in wanted.outcomes],
         "before_ms": LAST_STORABLE_MS if wanted.before_ms is None else wanted.before_ms,
@@ -159,16 +155,10 @@ async def list_deliveries(
 async def list_deliveries_of(
     client: ClickHouseClient, wanted: EventFilter, limit: int
 ) -> tuple[AddressedDelivery, ...]:
-    """Return at most ``limit`` deliveries of events, the latest tried first.
-
-    Raises:
-        TransientError: ClickHouse is unavailable or busy.
-    """
+    """Return at most ``limit`` deliveries of events, the latest tried first."""
     conditions = {
-        "user_id": wanted.user_id,
+        **asdict(wanted),
         "event_ids": sorted(wanted.event_ids),
-        "from_ms": wanted.from_ms,
-        "to_ms": wanted.to_ms,
         "outcomes": [],
         "before_ms": LAST_STORABLE_MS,
     }
@@ -186,19 +176,11 @@ async def list_deliveries_of(
 async def delivery_content(
     client: ClickHouseClient, place: DeliveryPlace, delivery_id: UUID
 ) -> bytes | None:
-    """Return the encoded record of a delivery: empty past retention, None for an unknown one.
-
-    Raises:
-        TransientError: ClickHouse is unavailable or busy.
-    """
+    """Return the encoded record of a delivery: empty past retention, None for an unknown one."""
     occurred_ms = uuid_unix_ms(delivery_id)
     if occurred_ms >= LAST_STORABLE_MS:
         return None
-    parameters = {
-        **_place(place),
-        "delivery_id": delivery_id,
-        "occurred_ms": occurred_ms,
-    }
+    parameters = {**asdict(place), "delivery_id": delivery_id, "occurred_ms": occurred_ms}
     rows = await client.rows("delivery_content", parameters)
     return str(rows[0][0]).encode() if rows else None
 
@@ -206,30 +188,11 @@ async def delivery_content(
 async def deliveries_between(
     client: ClickHouseClient, span: WebhookSpan, limit: int
 ) -> tuple[bytes, ...]:
-    """Return the encoded records of at most ``limit`` events of a span, in order.
-
-    Raises:
-        TransientError: ClickHouse is unavailable or busy.
-    """
-    parameters = {
-        "user_id": span.user_id,
-        "webhook_id": span.webhook_id,
-        "events": [event.value for event in span.events],
-        "from_ms": span.from_ms,
-        "to_ms": span.to_ms,
-        "limit": limit,
-    }
-    return tuple(
-        str(row[0]).encode() for row in await client.rows("deliveries_between", parameters)
-    )
-
-
-def _place(place: DeliveryPlace) -> dict[str, object]:
-    return {
-        "user_id": place.user_id,
-        "webhook_id": place.webhook_id,
-        "alert_id": place.alert_id,
-    }
+    """Return the encoded records of at most ``limit`` events of a span, in order."""
+    events = [event.value for event in span.events]
+    parameters = {**asdict(span), "events": events, "limit": limit}
+    rows = await client.rows("deliveries_between", parameters)
+    return tuple(str(row[0]).encode() for row in rows)
 
 
 def _alert_id(attempt: DeliveryAttempt) -> UUID:

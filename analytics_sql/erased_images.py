@@ -3,6 +3,8 @@
 The photo of an image call is shared by the recognitions of its plates. Where one of these was
 erased, the photo goes, and the others are not to name it: neither a row that is stored, nor one
 that comes late or again.
+
+All functions raise TransientError if ClickHouse is unavailable or busy.
 """
 
 from collections.abc import Sequence
@@ -74,20 +76,12 @@ def images_of(row: RecognitionRow, noted_ms: int) -> tuple[ErasedImages, ErasedI
 
 
 async def note_images(client: ClickHouseClient, images: Sequence[ErasedImages]) -> None:
-    """Note images that are to be removed.
-
-    Raises:
-        TransientError: ClickHouse is unavailable or busy.
-    """
+    """Note images that are to be removed."""
     await client.insert(_TO_REMOVE, [each for each in images if each.keys])
 
 
 async def note_removed(client: ClickHouseClient, images: Sequence[ErasedImages]) -> None:
-    """Note that images are removed.
-
-    Raises:
-        TransientError: ClickHouse is unavailable or busy.
-    """
+    """Note that images are removed."""
     await client.insert(_REMOVED, images)
 
 
@@ -100,9 +94,6 @@ async def images_to_remove(
     """Return the images of at most ``limit`` recognitions that are still to be removed.
 
     Those of one owner, or of all; the first noted first, from behind ``after``.
-
-    Raises:
-        TransientError: ClickHouse is unavailable or busy.
     """
     given: dict[str, object] = {} if owner_id is None else {"user_id": owner_id}
     if after is not None:
@@ -133,11 +124,7 @@ def has_shared_photo(row: RecognitionRow) -> bool:
 async def without_noted_photos(
     client: ClickHouseClient, rows: Sequence[RecognitionRow]
 ) -> list[RecognitionRow]:
-    """Return the rows, without the key of a photo that is noted as erased.
-
-    Raises:
-        TransientError: ClickHouse is unavailable or busy.
-    """
+    """Return the rows, without the key of a photo that is noted as erased."""
     noted: set[str] = set()
     for first in range(0, len(rows), _MAX_ROWS):
         noted |= await _noted(client, rows[first : first + _MAX_ROWS])
@@ -145,12 +132,8 @@ async def without_noted_photos(
 
 
 async def erase_noted_photos(client: ClickHouseClient, span: OwnerSpan) -> int:
-    """Remove photos that are noted as erased from stored rows of a span; return how many rows.
-
-    Raises:
-        TransientError: ClickHouse is unavailable or busy, or takes too long and goes on by itself.
-    """
-    parameters = {"user_id": span.user_id, "from_ms": span.from_ms, "to_ms": span.to_ms}
+    """Remove photos that are noted as erased from stored rows of a span; return how many rows."""
+    parameters = span.parameters()
     found = await client.count("rows_with_noted_photos", parameters)
     if found:
         await client.command("erase_noted_photos", parameters)

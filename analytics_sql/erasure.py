@@ -1,6 +1,9 @@
 """Erases rows for good, and notes each erasure: no such row is written again, however late.
 
 Each call that erases returns once the rows are gone, and may be repeated.
+
+All functions raise TransientError if ClickHouse is unavailable or busy; those that erase also if a
+statement takes too long, which the server then continues.
 """
 
 import hashlib
@@ -115,11 +118,7 @@ class Erasures:
 
 
 async def note_erasure(client: ClickHouseClient, erasure: Erasure) -> None:
-    """Remember an erasure for thirty days; from then on the sink writes nothing that it covers.
-
-    Raises:
-        TransientError: ClickHouse is unavailable or busy.
-    """
+    """Remember an erasure for thirty days; from then on the sink writes nothing that it covers."""
     await note_again(client, [noted(erasure)])
 
 
@@ -129,40 +128,24 @@ def noted(erasure: Erasure) -> NotedErasure:
 
 
 async def note_again(client: ClickHouseClient, erasures: Sequence[NotedErasure]) -> None:
-    """Remember erasures for thirty days from now, also after a restore has removed their notes.
-
-    Raises:
-        TransientError: ClickHouse is unavailable or busy.
-    """
+    """Remember erasures for thirty days from now, also after a restore has removed their notes."""
     await client.insert(_ERASURES, erasures)
 
 
 async def noted_erasures(client: ClickHouseClient) -> list[NotedErasure]:
-    """Return the erasures of thirty days.
-
-    Raises:
-        TransientError: ClickHouse is unavailable or busy.
-    """
+    """Return the erasures of thirty days."""
     rows = await client.rows("erasures")
     return [NotedErasure(user_id, str(text), before_ms) for user_id, text, before_ms in rows]
 
 
 async def plates_of_owner(client: ClickHouseClient, user_id: UUID) -> set[str]:
-    """Return the plates of an owner's recognitions and triggers.
-
-    Raises:
-        TransientError: ClickHouse is unavailable or busy.
-    """
+    """Return the plates of an owner's recognitions and triggers."""
     rows = await client.rows("plates_of_owner", {"user_id": user_id})
     return {str(plate) for (plate,) in rows}
 
 
 async def list_erasures(client: ClickHouseClient) -> Erasures:
-    """Return what was erased within thirty days.
-
-    Raises:
-        TransientError: ClickHouse is unavailable or busy.
-    """
+    """Return what was erased within thirty days."""
     found = await noted_erasures(client)
     return Erasures((each.user_id, each.plate_hash, each.before_ms) for each in found)
 
@@ -171,20 +154,14 @@ def _plate_hash(user_id: UUID, plate: str) -> str:
     return hashlib.sha256(f"{user_id} {plate}".encode()).hexdigest()
 
 
-@dataclass(frozen=True)
-class _Statements:
-    """The query that counts rows of a plate, and the statement after which there are none."""
+_Statements = tuple[str, str]
+"""The query that counts rows of a plate, and the statement after which there are none."""
 
-    count: str
-    erase: str
-
-
-_TRIGGERS = _Statements("plate_triggers", "erase_plate_triggers")
-_DELIVERIES = _Statements("plate_deliveries", "erase_plate_deliveries")
-_RECOGNITIONS = _Statements("plate_recognitions", "erase_plate_recognitions")
-_PIECES = _Statements("plate_in_pieces", "erase_plate_pieces")
-_RANK = _Statements("plate_in_rank", "erase_plate_rank")
-_SHARED_PHOTOS = _Statements("plate_shared_photos", "erase_shared_photos")
+_TRIGGERS = ("plate_triggers", "erase_plate_triggers")
+_DELIVERIES = ("plate_deliveries", "erase_plate_deliveries")
+_PIECES = ("plate_in_pieces", "erase_plate_pieces")
+_RANK = ("plate_in_rank", "erase_plate_rank")
+_SHARED_PHOTOS = ("plate_shared_photos", "erase_shared_photos")
 
 
 async def erase_recognitions(
@@ -194,9 +171,6 @@ async def erase_recognitions(
 
     Without ``noting_images`` those of an owner are noted only for what may be stored of them later.
     An image call's photo goes although it shows other plates too: their rows lose its key.
-
-    Raises:
-        TransientError: ClickHouse is unavailable or busy, or takes too long and goes on by itself.
     """
     if erasure.plate is None:
         parameters = {**_parameters("note_owner_images", erasure), "now_too": int(noting_images)}
@@ -204,13 +178,13 @@ async def erase_recognitions(
         erased = await _erase_owner(client, "recognitions", erasure.user_id)
         await erase_derived(client, erasure.user_id)
         return erased
-    found = await client.count(_RECOGNITIONS.count, _parameters(_RECOGNITIONS.count, erasure))
+    found = await client.count("plate_recognitions", _parameters("plate_recognitions", erasure))
     if found:
         # Counted row by row until it is over: no rollup may tell of rows that are gone.
         await _run(client, "reopen_plate_quarters", erasure)
         await _run(client, "note_plate_images", erasure)
         await _erase(client, _SHARED_PHOTOS, erasure)
-        await _run(client, _RECOGNITIONS.erase, erasure)
+        await _run(client, "erase_plate_recognitions", erasure)
         await _run(client, "plate_quarters_erased", erasure)
     if await _erase(client, _PIECES, erasure):
         await _run(client, "restore_plate_pieces", erasure)
@@ -219,21 +193,13 @@ async def erase_recognitions(
 
 
 async def erase_derived(client: ClickHouseClient, user_id: UUID) -> None:
-    """Delete what is made of an owner's recognitions and outcomes.
-
-    Raises:
-        TransientError: ClickHouse is unavailable or busy, or takes too long and goes on by itself.
-    """
+    """Delete what is made of an owner's recognitions and outcomes."""
     for table in DERIVED:
         await _erase_owner(client, table, user_id)
 
 
 async def erase_triggers(client: ClickHouseClient, erasure: Erasure) -> int:
-    """Empty the plate of triggers, or delete all of an owner; return how many.
-
-    Raises:
-        TransientError: ClickHouse is unavailable or busy, or takes too long and goes on by itself.
-    """
+    """Empty the plate of triggers, or delete all of an owner; return how many."""
     if erasure.plate is None:
         return await _erase_owner(client, "alert_triggers", erasure.user_id)
     return await _erase(client, _TRIGGERS, erasure)
@@ -243,9 +209,6 @@ async def erase_deliveries(client: ClickHouseClient, erasure: Erasure) -> int:
     """Empty the content of deliveries that name the plate, and return how many.
 
     Of an owner all attempts to deliver are deleted and counted.
-
-    Raises:
-        TransientError: ClickHouse is unavailable or busy, or takes too long and goes on by itself.
     """
     if erasure.plate is None:
         return await _erase_owner(client, "delivery_attempts", erasure.user_id)
@@ -261,22 +224,14 @@ async def erase_deliveries(client: ClickHouseClient, erasure: Erasure) -> int:
 
 
 async def erase_outcomes(client: ClickHouseClient, erasure: Erasure) -> int:
-    """Delete what is counted of an owner's passes and image calls; it names no plates.
-
-    Raises:
-        TransientError: ClickHouse is unavailable or busy, or takes too long and goes on by itself.
-    """
+    """Delete what is counted of an owner's passes and image calls; it names no plates."""
     if erasure.plate is None:
         return await _erase_owner(client, "pass_outcomes", erasure.user_id)
     return 0
 
 
 async def erase_camera_counts(client: ClickHouseClient, erasure: Erasure) -> int:
-    """Delete what is counted of an owner's cameras; it names no plates.
-
-    Raises:
-        TransientError: ClickHouse is unavailable or busy, or takes too long and goes on by itself.
-    """
+    """Delete what is counted of an owner's cameras; it names no plates."""
     if erasure.plate is None:
         return await _erase_owner(client, "camera_counts", erasure.user_id)
     return 0
@@ -290,9 +245,10 @@ async def _erase(
     client: ClickHouseClient, statements: _Statements, erasure: Erasure, **more: object
 ) -> int:
     # Counted first: a statement that changes nothing still looks through every part of the table.
-    found = await client.count(statements.count, _parameters(statements.count, erasure) | more)
+    count, erase = statements
+    found = await client.count(count, _parameters(count, erasure) | more)
     if found:
-        await client.command(statements.erase, _parameters(statements.erase, erasure) | more)
+        await client.command(erase, _parameters(erase, erasure) | more)
     return found
 
 

@@ -8,8 +8,7 @@ from enum import StrEnum
 from typing import Final
 
 from analytics_sql.client import ClickHouseClient, query_with
-from analytics_sql.plate_search import plate_question
-from analytics_sql.recognitions import RecognitionCursor, RecognitionFilter
+from analytics_sql.recognitions import RecognitionCursor, RecognitionFilter, page_parameters
 from analytics_sql.rows import LAST_STORABLE_MS
 from common.records.regions import COUNTRY_CODES
 
@@ -83,7 +82,7 @@ async def export_part(
         TransientError: ClickHouse is unavailable or busy.
     """
     limit = rows + 1 + _EXPECTED_COPIES
-    given = _question(wanted, after, limit)
+    given = page_parameters(wanted, after, limit)
     answer = await client.run(_around_page("export_end", given), {**given, "rows": rows})
     (found,) = answer.named()
     if not found["found_rows"]:
@@ -110,7 +109,7 @@ async def exported(
     last = part.last or RecognitionCursor(LAST_STORABLE_MS, wanted.user_id)
     # No row before the last one's time is read, so the page needs no other end.
     first_ms = max(wanted.from_ms or 0, last.captured_ms)
-    given = _question(replace(wanted, from_ms=first_ms), after, _ALL_ROWS)
+    given = page_parameters(replace(wanted, from_ms=first_ms), after, _ALL_ROWS)
     zone = form.excel_timezone
     statement = _around_page("export_rows", given, "plain" if zone is None else "excel")
     parameters = {
@@ -132,22 +131,6 @@ async def _with_byte_order_mark(pieces: AsyncIterator[bytes]) -> AsyncIterator[b
     yield codecs.BOM_UTF8
     async for piece in pieces:
         yield piece
-
-
-def _question(
-    wanted: RecognitionFilter, after: RecognitionCursor | None, limit: int
-) -> dict[str, object]:
-    asked: dict[str, object | None] = {
-        "from_ms": wanted.from_ms,
-        "to_ms": wanted.to_ms,
-        "after_ms": None if after is None else after.captured_ms,
-        "after_id": None if after is None else after.id,
-        "camera_id": wanted.camera_id,
-        "min_confidence": wanted.min_confidence or None,
-        **plate_question(wanted.plate, wanted.match).parameters,
-    }
-    given = {name: value for name, value in asked.items() if value is not None}
-    return {"user_id": wanted.user_id, "limit": limit, **given}
 
 
 def _around_page(name: str, given: dict[str, object], kind: str = "") -> str:

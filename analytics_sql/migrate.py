@@ -54,13 +54,8 @@ class Migration:
     down: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class AppliedMigration:
-    """A migration as the database remembers it."""
-
-    version: int
-    name: str
-    checksum: str
+AppliedMigration = tuple[int, str, str]
+"""A migration as the database remembers it: version, name, checksum."""
 
 
 @cache
@@ -150,7 +145,7 @@ def roll_back(
 ) -> tuple[Migration, ...]:
     """Undo every applied migration above ``version``, the newest first; data in them is lost."""
     with clickhouse_errors():
-        applied = {row.version for row in _applied(client)}
+        applied = {version for version, *_ in _applied(client)}
         undone = [m for m in reversed(migrations()) if m.version in applied and m.version > version]
         for migration in undone:
             for statement in migration.down:
@@ -169,27 +164,26 @@ def pending(
         MisconfiguredError: what was applied is not what this release knows.
     """
     by_version = {migration.version: migration for migration in known}
-    for row in applied:
-        migration = by_version.get(row.version)
+    for version, name, checksum in applied:
+        migration = by_version.pop(version, None)
         if migration is None:
             raise MisconfiguredError(
-                f"the database has migration {row.version:04} {row.name}, "
+                f"the database has migration {version:04} {name}, "
                 "which this release does not know: a newer release made it"
             )
-        if migration.checksum != row.checksum:
+        if migration.checksum != checksum:
             raise MisconfiguredError(
-                f"migration {row.version:04} {row.name} was changed after it was applied; "
+                f"migration {version:04} {name} was changed after it was applied; "
                 "write a new one instead"
             )
-    done = {row.version for row in applied}
-    return tuple(migration for migration in known if migration.version not in done)
+    return tuple(by_version.values())
 
 
-def _applied(client: SchemaClient) -> tuple[AppliedMigration, ...]:
+def _applied(client: SchemaClient) -> list[AppliedMigration]:
     if not client.command("EXISTS TABLE schema_migrations"):
-        return ()
+        return []
     rows = client.query(query_text("migrations_applied")).result_rows
-    return tuple(AppliedMigration(*row) for row in rows)
+    return [(version, name, checksum) for version, name, checksum in rows]
 
 
 def _run(

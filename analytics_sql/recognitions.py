@@ -1,4 +1,8 @@
-"""Recognitions in ClickHouse: written in batches, listed in pages, read by id."""
+"""Recognitions in ClickHouse: written in batches, listed in pages, read by id.
+
+All functions raise TransientError if ClickHouse is unavailable or busy. Rows that were not stored
+then can be written again.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,6 +36,7 @@ __all__ = [
     "get_recognition",
     "insert_recognitions",
     "list_recognitions",
+    "page_parameters",
     "recognitions_at",
     "recognition_row",
 ]
@@ -94,31 +99,19 @@ class RecognitionPage:
 
 
 async def insert_recognitions(client: ClickHouseClient, rows: Sequence[RecognitionRow]) -> None:
-    """Write rows; when this returns they are stored. A row written before is the same row.
-
-    Raises:
-        TransientError: ClickHouse is unavailable or busy: the same rows may be written again.
-    """
+    """Write rows; when this returns they are stored. A row written before is the same row."""
     await client.insert(RECOGNITIONS, rows)
 
 
 async def correct_recognitions(client: ClickHouseClient, rows: Sequence[RecognitionRow]) -> None:
-    """Write rows that stand for the ones of their ids, also where these are written afterwards.
-
-    Raises:
-        TransientError: ClickHouse is unavailable or busy: the same rows may be written again.
-    """
+    """Write rows that stand for the ones of their ids, also where these are written afterwards."""
     await client.insert(_CORRECTIONS, rows)
 
 
 async def get_recognition(
     client: ClickHouseClient, owner_id: UUID, recognition_id: UUID
 ) -> RecognitionRow | None:
-    """Return an owner's recognition, or None if the owner has none of this id.
-
-    Raises:
-        TransientError: ClickHouse is unavailable or busy.
-    """
+    """Return an owner's recognition, or None if the owner has none of this id."""
     id_ms = uuid_unix_ms(recognition_id)
     if id_ms >= LAST_STORABLE_MS:
         return None
@@ -142,9 +135,6 @@ async def list_recognitions(
 
     Rows of the same millisecond come in the order of their ids as ClickHouse compares them. Rows
     that arrive between two pages never make one repeat or skip.
-
-    Raises:
-        TransientError: ClickHouse is unavailable or busy.
     """
     if newest := _newest_rows(wanted):
         rows = _without_copies(await _newest(client, wanted, after, limit, newest))
@@ -162,11 +152,7 @@ async def list_recognitions(
 async def recognitions_at(
     client: ClickHouseClient, owner_id: UUID, places: Sequence[RecognitionCursor]
 ) -> tuple[RecognitionRow, ...]:
-    """Return those of an owner's recognitions at these places that there are, in no order.
-
-    Raises:
-        TransientError: ClickHouse is unavailable or busy.
-    """
+    """Return those of an owner's recognitions at these places that there are, in no order."""
     if not places:
         return ()
     parameters = {
@@ -228,24 +214,19 @@ def _page(rows: list[RecognitionRow], limit: int) -> RecognitionPage:
     return RecognitionPage(tuple(rows[:limit]), RecognitionCursor(last.captured_ms, last.id))
 
 
-def _conditions(
-    wanted: RecognitionFilter, after: RecognitionCursor | None
-) -> dict[str, object | None]:
-    return {
+def page_parameters(
+    wanted: RecognitionFilter, after: RecognitionCursor | None, limit: int
+) -> dict[str, object]:
+    """Return the parameters of ``recognitions_page.sql``."""
+    asked: dict[str, object | None] = {
         "from_ms": wanted.from_ms,
         "to_ms": wanted.to_ms,
         "after_ms": None if after is None else after.captured_ms,
         "after_id": None if after is None else after.id,
         "camera_id": wanted.camera_id,
         "min_confidence": wanted.min_confidence or None,
+        **plate_question(wanted.plate, wanted.match).parameters,
     }
-
-
-def _question(
-    wanted: RecognitionFilter, after: RecognitionCursor | None, limit: int
-) -> dict[str, object]:
-    plates = plate_question(wanted.plate, wanted.match)
-    asked = {**_conditions(wanted, after), **plates.parameters}
     given = {name: value for name, value in asked.items() if value is not None}
     return {"user_id": wanted.user_id, "limit": limit, **given}
 
@@ -258,7 +239,7 @@ async def _newest(
     newest: int,
 ) -> list[RecognitionRow]:
     """Return what matches among so many of the newest rows of the owner behind ``after``."""
-    question = _question(wanted, after, limit + 1 + _EXPECTED_COPIES)
+    question = page_parameters(wanted, after, limit + 1 + _EXPECTED_COPIES)
     result = await client.query("recognitions_page", {**question, "newest": newest})
     return [read_recognition(found) for found in result.named()]
 
@@ -267,13 +248,11 @@ async def _listed(
     client: ClickHouseClient, wanted: RecognitionFilter, after: RecognitionCursor | None, limit: int
 ) -> list[RecognitionRow]:
     """Return what matches, however old."""
-    question = _question(wanted, after, limit)
+    question = page_parameters(wanted, after, limit)
     if not (wanted.plate or wanted.camera_id is not None):
         result = await client.query("recognitions_page", question)
     else:
         pieces = plate_question(wanted.plate, wanted.match).pieces
-        if not _is_in_few(wanted):
-            pieces = {}
-        rest = {} if wanted.camera_id is None or _is_in_few(wanted) else {"by_camera": True}
-        result = await client.query("recognitions_page_by_index", {**question, **pieces, **rest})
+        where = pieces if _is_in_few(wanted) else {"by_camera": True}
+        result = await client.query("recognitions_page_by_index", {**question, **where})
     return [read_recognition(found) for found in result.named()]

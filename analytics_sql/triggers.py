@@ -1,7 +1,11 @@
-"""Triggers of alerts, one row each, and the questions of alerts about the past."""
+"""Triggers of alerts, one row each, and the questions of alerts about the past.
+
+All functions raise TransientError if ClickHouse is unavailable or busy. Rows that were not stored
+then can be written again.
+"""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Annotated, Final
 from uuid import UUID
 
@@ -101,11 +105,7 @@ def _plate(record: AlertTrigger) -> str:
 
 
 async def insert_triggers(client: ClickHouseClient, rows: Sequence[TriggerRow]) -> None:
-    """Write rows; when this returns they are stored. A row written before is the same row.
-
-    Raises:
-        TransientError: ClickHouse is unavailable or busy: the same rows may be written again.
-    """
+    """Write rows; when this returns they are stored. A row written before is the same row."""
     await client.insert(_TRIGGERS, rows)
 
 
@@ -186,11 +186,7 @@ class SpanRow:
 
 
 async def count_triggers(client: ClickHouseClient, owner_id: UUID) -> dict[UUID, TriggerCount]:
-    """Return the counts of an owner's alerts; those that never triggered are left out.
-
-    Raises:
-        TransientError: ClickHouse is unavailable or busy.
-    """
+    """Return the counts of an owner's alerts; those that never triggered are left out."""
     rows = await client.rows("trigger_counts", {"user_id": owner_id})
     return {alert_id: TriggerCount(count, last_ms) for alert_id, count, last_ms in rows}
 
@@ -198,20 +194,10 @@ async def count_triggers(client: ClickHouseClient, owner_id: UUID) -> dict[UUID,
 async def triggers_of(
     client: ClickHouseClient, owner_id: UUID, recognition_id: UUID, captured_ms: int
 ) -> tuple[RecognitionTrigger, ...]:
-    """Return the triggers of alerts by a recognition.
-
-    Raises:
-        TransientError: ClickHouse is unavailable or busy.
-    """
+    """Return the triggers of alerts by a recognition."""
     where = {"user_id": owner_id, "recognition_id": recognition_id, "captured_ms": captured_ms}
-    return tuple(
-        RecognitionTrigger(
-            alert_id, trigger_id, triggered_ms, decided_ms, is_late, TriggerPhase(phase)
-        )
-        for alert_id, trigger_id, triggered_ms, decided_ms, is_late, phase in await client.rows(
-            "triggers_of_recognition", where
-        )
-    )
+    rows = await client.rows("triggers_of_recognition", where)
+    return tuple(replace(RecognitionTrigger(*row), phase=TriggerPhase(row[-1])) for row in rows)
 
 
 async def fired_for(
@@ -225,9 +211,6 @@ async def fired_for(
 
     It costs as much as that many rows, however often the alert fired; where it was withdrawn again
     and again there are fewer of them than ``limit``, and yet an ``end``.
-
-    Raises:
-        TransientError: ClickHouse is unavailable or busy.
     """
     before = after or _NEWEST
     of_alert = {"user_id": owner_id, "alert_id": alert_id, "before_ms": before.captured_ms}
@@ -246,19 +229,8 @@ async def fired_for(
 async def suppressing_trigger(
     client: ClickHouseClient, question: CooldownQuestion
 ) -> SuppressingTrigger | None:
-    """Return the trigger whose cooldown suppresses a recognition, or None.
-
-    Raises:
-        TransientError: ClickHouse is unavailable or busy.
-    """
-    where = {
-        "user_id": question.user_id,
-        "alert_id": question.alert_id,
-        "captured_ms": question.captured_ms,
-        "cooldown_ms": question.cooldown_ms,
-        "plate": question.plate or "",
-        "camera_id": question.camera_id,
-    }
+    """Return the trigger whose cooldown suppresses a recognition, or None."""
+    where = {**asdict(question), "plate": question.plate or ""}
     rows = await client.rows("nearest_trigger", where)
     return SuppressingTrigger(*rows[0]) if rows else None
 
@@ -273,9 +245,6 @@ async def span_rows(
     """Return an owner's recognitions of a span, oldest first, from behind ``after``.
 
     ``span_ms`` is from (inclusive) and to (exclusive), Unix ms, UTC.
-
-    Raises:
-        TransientError: ClickHouse is unavailable or busy.
     """
     where = {
         "user_id": owner_id,

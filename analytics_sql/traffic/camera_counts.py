@@ -1,21 +1,17 @@
-"""How far each camera's frames and vehicles came: a row a minute, asked for by the hour."""
+"""How far each camera's frames and vehicles came: a row a minute, asked for by the hour.
+
+All functions raise TransientError if ClickHouse is unavailable or busy. Rows that were not stored
+then can be written again.
+"""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from operator import attrgetter
 from typing import Annotated, Final
 from uuid import UUID
 
 from analytics_sql.client import ClickHouseClient
-from analytics_sql.rows import (
-    LAST_STORABLE_MS,
-    TIME,
-    UUIDS,
-    Column,
-    Columns,
-    Table,
-    columns_of,
-)
+from analytics_sql.rows import LAST_STORABLE_MS, TIME, UUIDS, Column, Columns, Table, columns_of
 from common.errors import InvalidInputError
 from common.records.counts import COUNT_NAMES, CameraCounts, FrameCounts
 
@@ -89,27 +85,13 @@ def camera_minute(record: CameraCounts) -> CameraMinute:
 
 
 async def insert_camera_minutes(client: ClickHouseClient, rows: Sequence[CameraMinute]) -> None:
-    """Write rows; when this returns they are stored.
-
-    Raises:
-        TransientError: ClickHouse is unavailable or busy: the same rows may be written again.
-    """
+    """Write rows; when this returns they are stored."""
     await client.insert(_CAMERA_COUNTS, rows)
 
 
 async def camera_hours(client: ClickHouseClient, span: CameraSpan) -> tuple[CameraHour, ...]:
-    """Return a camera's hours, oldest first, but for those in which nothing was counted.
-
-    Raises:
-        TransientError: ClickHouse is unavailable or busy.
-    """
-    parameters = {
-        "user_id": span.user_id,
-        "camera_id": span.camera_id,
-        "from_ms": span.from_ms,
-        "to_ms": span.to_ms,
-    }
-    found = (await client.query("camera_hours", parameters)).named()
+    """Return a camera's hours, oldest first, but for those in which nothing was counted."""
+    found = (await client.query("camera_hours", asdict(span))).named()
     return tuple(
         CameraHour(row["hour_ms"], FrameCounts(**{name: row[name] for name in COUNT_NAMES}))
         for row in found
@@ -119,10 +101,6 @@ async def camera_hours(client: ClickHouseClient, span: CameraSpan) -> tuple[Came
 async def reported_hours(
     client: ClickHouseClient, hours_ms: Sequence[int]
 ) -> tuple[ReportedHour, ...]:
-    """Return what the cameras of all owners reported in hours that begin at these times.
-
-    Raises:
-        TransientError: ClickHouse is unavailable or busy.
-    """
+    """Return what the cameras of all owners reported in hours that begin at these times."""
     found = (await client.query("reported_hours", {"hours": list(hours_ms)})).named()
     return tuple(ReportedHour(row["camera_id"], row["hour_ms"], row["reported"]) for row in found)

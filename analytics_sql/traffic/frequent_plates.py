@@ -8,7 +8,7 @@ alone is counted again.
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 from uuid import UUID
 
@@ -33,7 +33,7 @@ class OwnerSpan:
 
     def parameters(self) -> dict[str, object]:
         """Return the span as queries take it."""
-        return {"user_id": self.user_id, "from_ms": self.from_ms, "to_ms": self.to_ms}
+        return asdict(self)
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,8 @@
 The sink does so every now and then. A bucket is replaced as a whole by a newer count, and an
 owner's ``as_of`` moves on only when all that was written before it is in buckets; so a crash, a
 second worker and a repeated run leave nothing wrong, only something to be counted again.
+
+All functions raise TransientError if ClickHouse is unavailable or busy; what is done is done.
 """
 
 from collections.abc import Mapping, Sequence
@@ -51,11 +53,7 @@ _BOUNDS: Final = RollupBounds()
 
 
 async def owners_written_since(client: ClickHouseClient, since_ms: int) -> tuple[UUID, ...]:
-    """Return the owners of whom anything was written since a moment (Unix ms), by their ids.
-
-    Raises:
-        TransientError: ClickHouse is unavailable or busy.
-    """
+    """Return the owners of whom anything was written since a moment (Unix ms), by their ids."""
     return tuple(row[0] for row in await client.rows("traffic_owners", {"since_ms": since_ms}))
 
 
@@ -65,11 +63,7 @@ async def server_time_ms(client: ClickHouseClient) -> int:
 
 
 async def roll_up(client: ClickHouseClient, owner_id: UUID, bounds: RollupBounds = _BOUNDS) -> bool:
-    """Count what is open of an owner's traffic; return whether nothing is left for the next run.
-
-    Raises:
-        TransientError: ClickHouse is unavailable or busy; what is done is done.
-    """
+    """Count what is open of an owner's traffic; return whether nothing is left for the next run."""
     # Before anything is read: what is written from now on is not in these counts.
     now_ms = await server_time_ms(client)
     settled_ms = now_ms - bounds.settle_ms
@@ -158,11 +152,7 @@ async def _add_days(
 async def rank_plates(
     client: ClickHouseClient, owner_id: UUID, bounds: RollupBounds = _BOUNDS
 ) -> None:
-    """Count an owner's most frequent plates of thirty days, where that was not done lately.
-
-    Raises:
-        TransientError: ClickHouse is unavailable or busy.
-    """
+    """Count an owner's most frequent plates of thirty days, where that was not done lately."""
     now_ms = await server_time_ms(client)
     rank = await client.rows("plate_rank", {"user_id": owner_id})
     if rank and now_ms - rank[0][0] < bounds.rank_age_ms:

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 from importlib.resources import files
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from clickhouse_connect.driver.client import Client
 
-from analytics_sql.client import query_text
+from analytics_sql.client import SchemaClient, query_text
 from analytics_sql.cluster import CLUSTER_SETTINGS, Cluster, cluster_statements
 from analytics_sql.migrate import create_database, migrate, migrations
 from common.errors import MisconfiguredError
@@ -91,8 +91,9 @@ class _Recorder:
 def test_a_new_database_is_made_on_all_servers(client: Client) -> None:
     server = _Recorder()
 
-    create_database(server, "plates", MAIN)
-    done = migrate(server, retention_days=400, cluster=MAIN)
+    schema = cast("SchemaClient", server)
+    create_database(schema, "plates", MAIN)
+    done = migrate(schema, retention_days=400, cluster=MAIN)
 
     assert done == migrations()
     changes = [each for each in server.statements if not each.lstrip().startswith(("EXISTS", "--"))]

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 import pytest
@@ -18,6 +18,7 @@ from analytics_sql.analysts.accounts import (
     list_analysts,
     removed_by,
 )
+from analytics_sql.client import SchemaClient
 from common.errors import InvalidInputError, TransientError
 
 _OWNER, _OTHER = UUID(int=1), UUID(int=2)
@@ -52,7 +53,7 @@ class _Server:
 def test_an_analyst_is_created_by_its_statements() -> None:
     server = _Server()
 
-    password = create_analyst(server, _PLACE, _ANALYST)
+    password = create_analyst(cast("SchemaClient", server), _PLACE, _ANALYST)
 
     created = server.commands[2:]
     assert created[-1].startswith("GRANT SELECT ON")
@@ -68,7 +69,7 @@ def test_a_creation_that_fails_leaves_nothing(fails: str) -> None:
     server = _Server(fails=fails)
 
     with pytest.raises(TransientError):
-        create_analyst(server, _PLACE, _ANALYST)
+        create_analyst(cast("SchemaClient", server), _PLACE, _ANALYST)
 
     assert tuple(server.commands[-4:]) == removed_by(_PLACE, _ANALYST)
 
@@ -77,7 +78,7 @@ def test_an_analyst_that_exists_is_left_alone() -> None:
     server = _Server(names=[_ANALYST.name])
 
     with pytest.raises(InvalidInputError, match="remove it first"):
-        create_analyst(server, _PLACE, _ANALYST)
+        create_analyst(cast("SchemaClient", server), _PLACE, _ANALYST)
 
     assert not [each for each in server.commands if not each.startswith("SELECT")]
 
@@ -86,5 +87,5 @@ def test_what_was_created_in_part_is_listed() -> None:
     names = [_ANALYST.name, analyst_name(_OTHER), "analyst_of_all", "analyst_" + "z" * 32]
     server = _Server(names=names)
 
-    assert list_analysts(server, [_OWNER]) == (_ANALYST,)
-    assert len(list_analysts(server, [_OWNER, _OTHER])) == 2
+    assert list_analysts(cast("SchemaClient", server), [_OWNER]) == (_ANALYST,)
+    assert len(list_analysts(cast("SchemaClient", server), [_OWNER, _OTHER])) == 2

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from analytics_sql.migrate import AppliedMigration, Migration, migrations, pending
+from analytics_sql.migrate import Migration, migrations, pending
 from common.errors import MisconfiguredError
 
 # Statements that may run twice: two runners at once, or one that died half-way, do no harm.
@@ -50,21 +50,21 @@ def test_every_migration_can_be_rolled_back(migration: Migration) -> None:
 def test_pending_is_what_was_not_applied() -> None:
     known = [_migration(1), _migration(2), _migration(3)]
 
-    assert pending(known, [AppliedMigration(1, "m1", "a")]) == (known[1], known[2])
+    assert pending(known, [(1, "m1", "a")]) == (known[1], known[2])
     assert pending(known, []) == tuple(known)
 
 
 def test_a_gap_is_filled() -> None:
     known = [_migration(1), _migration(2)]
 
-    assert pending(known, [AppliedMigration(2, "m2", "a")]) == (known[0],)
+    assert pending(known, [(2, "m2", "a")]) == (known[0],)
 
 
 def test_an_edited_migration_is_refused() -> None:
     with pytest.raises(MisconfiguredError, match="0001 m1 was changed"):
-        pending([_migration(1)], [AppliedMigration(1, "m1", "b")])
+        pending([_migration(1)], [(1, "m1", "b")])
 
 
 def test_a_newer_database_is_refused() -> None:
     with pytest.raises(MisconfiguredError, match="newer release"):
-        pending([_migration(1)], [AppliedMigration(2, "m2", "a")])
+        pending([_migration(1)], [(2, "m2", "a")])
