@@ -1,4 +1,4 @@
-"""Processors that this process may use."""
+"""Processors that this process may use, and what they compute."""
 
 import math
 import os
@@ -8,6 +8,18 @@ from pathlib import Path
 from typing import Final
 
 _ROOT: Final = Path("/")
+_BF16_FLAGS: Final = frozenset({"avx512_bf16", "amx_bf16", "bf16"})
+"""Instructions for bf16 on x86 and, the last, on ARM. **Source:** proc_cpuinfo(5)."""
+
+
+def computes_bf16(root: Path = _ROOT) -> bool:
+    """Return whether the processor has instructions for bf16. ``root`` contains ``proc``."""
+    try:
+        lines = (root / "proc" / "cpuinfo").read_text().splitlines()
+    except OSError:
+        return False
+    flags = next((line for line in lines if line.startswith(("flags", "Features"))), "")
+    return not _BF16_FLAGS.isdisjoint(flags.split())
 
 
 def available_processors(root: Path = _ROOT) -> int:

@@ -42,8 +42,6 @@ def stack_check(
 ) -> None:
     """Ask PostgreSQL, ClickHouse, Kafka and S3 whether they are well; 1 if not.
 
-    Also say which variants of the models were measured to be the best on this processor.
-
     Warnings, of passwords that are not encrypted on their way and of disks that are nearly full,
     change nothing about that.
     """
@@ -55,8 +53,6 @@ def stack_check(
         pooler_warnings,
         stack_warnings,
     )
-    from recognition.settings import RecognizerPoolSettings
-    from recognition.variants.choice import choice_here
 
     leave_standard_output_to_answers()
     settings = load_command_settings(StackSettings)
@@ -68,9 +64,6 @@ def stack_check(
     lines = [f"{name}\t{said}" for name, said in checks.items()]
     lines += [f"warning\t{sentence}" for sentence in warnings]
     fields: dict[str, object] = {"status": status, "checks": checks, "warnings": warnings}
-    if (chosen := choice_here(load_command_settings(RecognizerPoolSettings))) is not None:
-        lines.append(f"models\t{chosen.sentence()}")
-        fields["models"] = chosen.summary()
     answer(fields, as_json, "\n".join(lines))
     if not found.is_ready:
         raise typer.Exit(1)

@@ -250,7 +250,6 @@ def _defaults(
     return {
         "PLATESTREAM_LOCAL_DIR": str(layout.root),
         "PLATESTREAM_STREAM_DATA_DIRECTORY": str(layout.root / "streams"),
-        "PLATESTREAM_RECOGNITION_CACHE_FOLDER": str(layout.root / "recognition"),
         "PLATESTREAM_SECRET_KEY": secrets.secret_key,
         "PLATESTREAM_API_PORT": str(settings.api_port),
         METRICS_SETTING: str(settings.metrics_port),

@@ -71,7 +71,7 @@ class Detector:
         card = detector_card(path)
         usual_px = InputSizing(card.input, settings).size_px(*USUAL_IMAGE_PX)
         usual = tensor_shape(*usual_px, card.input)
-        model = load_model(path, settings, settings.detector_precision, usual)
+        model = load_model(path, settings, settings.precision, usual)
         check_detector(card, model, usual_px)
         return cls(card, model, settings)
 

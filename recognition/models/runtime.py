@@ -7,9 +7,8 @@ import math
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -36,7 +35,7 @@ _OWN_COPIES = 4
 COMES_AGAIN = 200
 """A large size that came so often gets a copy of its own, as the usual one has, if there are not so
 many already. To prepare it takes 0.9 s of processor time where there is AVX2 only, and saves 3 to
-7 ms a look. Those that come again are the canvases of the zoom detector."""
+7 ms a run. Sizes that come again are those of cameras."""
 
 _MAX_COUNTED = 1_000
 """Sizes; photos of callers may have any."""
@@ -205,28 +204,6 @@ class _OpenVinoModel:
         return self._came[shape] >= COMES_AGAIN
 
 
-class _OneSizeModel:
-    """A model in OpenVINO for tensors of one shape: loaded in half the time, to be measured."""
-
-    def __init__(
-        self, path: Path, settings: RecognizerSettings, precision: Precision, shape: Shape
-    ) -> None:
-        _silence_runtimes()
-        import openvino
-
-        core = openvino.Core()
-        model = core.read_model(str(path))
-        model.reshape(list(shape))
-        options = _openvino_options(settings, precision)
-        compiled = core.compile_model(model, _openvino_device(settings), options)
-        self._request = compiled.create_infer_request()
-        self._outputs = [output.get_any_name() for output in compiled.outputs]
-
-    def run(self, tensor: Tensor) -> dict[str, Tensor]:
-        values = self._request.infer([tensor], share_inputs=True).values()
-        return {n: np.array(value) for n, value in zip(self._outputs, values, strict=True)}
-
-
 def _openvino_device(settings: RecognizerSettings) -> str:
     return settings.recognition_providers.replace(CPU_PROVIDER, "CPU")
 
@@ -235,10 +212,7 @@ def _openvino_options(settings: RecognizerSettings, precision: Precision) -> dic
     options: dict[str, Any] = {
         "INFERENCE_NUM_THREADS": settings.recognition_threads,
         "NUM_STREAMS": 1,
-        # A processor without bf16 computes in f32 all the same.
-        "INFERENCE_PRECISION_HINT": (
-            Precision.BF16 if precision is Precision.AUTO else precision
-        ).value,
+        "INFERENCE_PRECISION_HINT": "bf16" if precision is Precision.BF16 else "f32",
         # Each process pins its thread to the first core by default: two workers would share
         # one core (26 images/s together in place of 49).
         "ENABLE_CPU_PINNING": False,
@@ -298,30 +272,10 @@ def load_model(
     Raises:
         MisconfiguredError: the runtime does not take the file or the providers.
     """
-    with _faults_named(path, settings):
+    try:
         if settings.recognition_runtime is RuntimeName.OPENVINO:
             return _OpenVinoModel(path, settings, precision, usual_shape)
         return _OnnxRuntimeModel(path, settings)
-
-
-def load_for_one_size(
-    path: Path, settings: RecognizerSettings, precision: Precision, shape: Shape
-) -> Model:
-    """Load an ONNX file for tensors of one shape only, as it is quickest.
-
-    Raises:
-        MisconfiguredError: the runtime does not take the file, the shape or the providers.
-    """
-    with _faults_named(path, settings):
-        if settings.recognition_runtime is RuntimeName.OPENVINO:
-            return _OneSizeModel(path, settings, precision, shape)
-        return _OnnxRuntimeModel(path, settings)
-
-
-@contextmanager
-def _faults_named(path: Path, settings: RecognizerSettings) -> Iterator[None]:
-    try:
-        yield
     # Both runtimes raise classes of their own that share nothing but Exception.
     except Exception as error:
         name = settings.recognition_runtime

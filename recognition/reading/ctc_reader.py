@@ -178,9 +178,7 @@ class CtcReader:
     def _model(self) -> Model:
         # On the CPU always: runtimes of GPUs prepare again for each width of a line.
         settings = self._settings.model_copy(update={"recognition_providers": CPU_PROVIDER})
-        return load_model(
-            settings.second_reader_path, settings, settings.recognition_reader_precision
-        )
+        return load_model(settings.second_reader_path, settings, settings.precision)
 
     @cached_property
     def _groups(self) -> Texts:

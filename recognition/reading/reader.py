@@ -80,7 +80,7 @@ class Reader:
         hub = settings.recognition_reader_hub_model
         path = settings.reader_path if hub is None else fetch_hub_reader(hub)
         card = reader_card(path)
-        model = load_model(path, settings, settings.recognition_reader_precision)
+        model = load_model(path, settings, settings.precision)
         check_reader(card, model)
         # The CTC reader that comes with the service was fitted to the reader that does.
         own = hub is None and settings.recognition_reader_model is None

@@ -17,10 +17,8 @@ from common.records.counts import PlatesLeft
 from common.records.recognitions import PlateReading
 from recognition.look import NOTHING_KNOWN, KnownPlate, Look
 from recognition.settings import RecognizerPoolSettings
-from recognition.variants.choice import VariantChoice
 from recognition.workers.process import WORKER_MODULE, WorkerProcess
 from recognition.workers.protocol import Job, JobOutcome
-from recognition.workers.variants import with_variants
 
 log = structlog.get_logger()
 
@@ -125,7 +123,6 @@ class RecognizerPool:
         self._idle = 0
         self._working = 0
         self._replaced = 0
-        self.choice: VariantChoice | None = None  # once it is started
 
     @property
     def working(self) -> int:
@@ -173,7 +170,6 @@ class RecognizerPool:
             MisconfiguredError: the models or settings cannot work.
             TransientError: a process died or hung while starting.
         """
-        self._settings, self.choice = await with_variants(self._settings)
         starts = [self._start_worker() for _ in range(self.size)]
         results = await asyncio.gather(*starts, return_exceptions=True)
         workers = [result for result in results if isinstance(result, WorkerProcess)]

@@ -90,7 +90,7 @@ def _add_reading(
     tasks = OrderedTaskPool(_max_frames(settings))
     app.add_dependency(RecognizerService(pool, tasks))
     metrics.replaced.set_function(lambda: pool.replaced)
-    app.details = lambda: _details(pool)
+    app.details = lambda: _details(pool, settings)
     gaps = _open_gaps(app)
 
     async def publish(key: bytes, record: FrameReadings) -> None:
@@ -236,7 +236,6 @@ def _max_frames(settings: RecognitionSettings) -> int:
     return each * settings.worker_count
 
 
-def _details(pool: RecognizerPool) -> dict[str, object]:
-    """Return what ``/readyz`` says: the processes that read, and what they read with."""
-    choice = pool.choice
-    return {"recognisers": len(pool.pids), "models": None if choice is None else choice.summary()}
+def _details(pool: RecognizerPool, settings: RecognitionSettings) -> dict[str, object]:
+    """Return what ``/readyz`` reports: inference workers, and the precision of their models."""
+    return {"recognisers": len(pool.pids), "precision": settings.precision}

@@ -37,8 +37,6 @@ _DEFAULTS = {
     "RATE_LIMIT_PER_MINUTE": "0",
     "RATE_LIMIT_RECOGNIZE_PER_MINUTE": "0",
     "CAMERA_FILES_FOLDER": gettempdir(),
-    # The models' variants are measured by the first stack of all, not by each.
-    "RECOGNITION_CACHE_FOLDER": str(Path(__file__).parents[2] / ".local" / "recognition"),
 }
 _Settings = TypeVar("_Settings", bound=BaseSettings)
 

@@ -33,10 +33,8 @@ from common.records.codec import decode
 from common.records.owners import OwnerConfig
 from common.records.topics import CONFIG_OWNERS
 from common.settings import DatabaseSettings, KafkaSettings, S3Settings
-from recognition.variants.choice import choice_key, remember_choice, this_processor
 from tests.integration.api.cameras import values as camera_values
 from tests.services.clickhouse import ClickHouseAddress
-from tests.unit.recognition.variants.test_choice import choice_of, settings_of
 
 pytestmark = pytest.mark.integration
 
@@ -396,7 +394,6 @@ def test_the_stack_check_passes_a_good_stack_and_fails_another(
         "S3_ACCESS_KEY": s3_settings.s3_access_key,
         "S3_SECRET_KEY": s3_settings.s3_secret_key.get_secret_value(),
         "S3_BUCKET": s3_settings.s3_bucket,
-        "RECOGNITION_CACHE_FOLDER": tmp_path,
     }
     for name, value in values.items():
         monkeypatch.setenv(f"PLATESTREAM_{name}", str(value))
@@ -405,10 +402,6 @@ def test_the_stack_check_passes_a_good_stack_and_fails_another(
         "checks": dict.fromkeys(("postgres", "clickhouse", "s3", "kafka"), "ok"),
         "warnings": [],
     }
-    settings = settings_of(cache_folder=tmp_path)
-    choice = choice_of(choice_key(settings, this_processor()))
-    remember_choice(tmp_path, choice)
-    assert _run("stack", "check")["models"]["detectorMs"] == {"int8": 40.0, "float": 30.0}
     bucket = s3_settings.s3_bucket
     assert _run("stack", "make-bucket") == {"bucket": bucket, "made": False}
     monkeypatch.setenv("PLATESTREAM_S3_BUCKET", f"{bucket}-2")

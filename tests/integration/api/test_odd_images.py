@@ -16,8 +16,7 @@ pytestmark = pytest.mark.integration
 
 SETTINGS = {
     "recognition_workers": 1,
-    "recognition_detector": "int8",
-    "recognition_reader_precision": "f32",
+    "recognition_precision": "int8",
 }
 
 

@@ -25,7 +25,7 @@ FULL_HD_INPUT_PX = 640 * 384
 
 @pytest.fixture(scope="module")
 def engine() -> Recognizer:
-    return Recognizer(RecognizerSettings.model_validate({"recognition_detector": "int8"}))
+    return Recognizer(RecognizerSettings.model_validate({"recognition_precision": "int8"}))
 
 
 @pytest.mark.parametrize("size", [*TINY_SIZES, *STRIP_SIZES])

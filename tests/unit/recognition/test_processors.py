@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from recognition.processors import available_processors
+from recognition.processors import available_processors, computes_bf16
 from recognition.settings import RecognizerPoolSettings
+from tests.unit.recognition.cards import recognizer_settings
 
 V2 = "sys/fs/cgroup"
 V1 = "sys/fs/cgroup/cpu,cpuacct"
@@ -80,3 +81,44 @@ def test_recogniser_processes_follow_the_quota(
     monkeypatch.setattr("recognition.settings.available_processors", lambda: processors)
 
     assert RecognizerPoolSettings.model_validate({}).worker_count == workers
+
+
+_CPUINFO = "processor\t: 0\nmodel name\t: a\nflags\t\t: fpu avx2 {flags}\n"
+
+
+@pytest.mark.parametrize(
+    ("flags", "precision"),
+    [
+        ("", "int8"),
+        ("avx512f avx512_vnni", "int8"),
+        ("avx512f avx512_vnni avx512_bf16", "bf16"),
+        ("amx_bf16 amx_int8", "bf16"),
+    ],
+)
+def test_precision_follows_the_flags_of_the_processor(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flags: str, precision: str
+) -> None:
+    (tmp_path / "proc").mkdir()
+    (tmp_path / "proc" / "cpuinfo").write_text(_CPUINFO.format(flags=flags))
+    monkeypatch.setattr("recognition.settings.computes_bf16", lambda: computes_bf16(tmp_path))
+
+    assert recognizer_settings().precision == precision
+    detector = "plate-detector.onnx" if precision == "int8" else "plate-detector-float.onnx"
+    assert recognizer_settings().detector_path.name == detector
+
+
+def test_a_processor_that_says_nothing_of_itself_computes_no_bf16(tmp_path: Path) -> None:
+    assert not computes_bf16(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("settings", "precision"),
+    [
+        ({"runtime": "onnxruntime"}, "float"),
+        ({"providers": "CUDAExecutionProvider"}, "float"),
+        ({"runtime": "onnxruntime", "precision": "int8"}, "int8"),
+        ({"precision": "bf16"}, "bf16"),
+    ],
+)
+def test_precision_follows_the_settings(settings: dict[str, str], precision: str) -> None:
+    assert recognizer_settings(**settings).precision == precision

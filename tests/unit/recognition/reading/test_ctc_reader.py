@@ -176,6 +176,6 @@ def test_it_runs_on_the_processor_whatever_the_others_run_on_in_the_numbers_of_t
         return SaidModel(lambda _: {"logs": said("AB12CD")})
 
     monkeypatch.setattr("recognition.reading.ctc_reader.load_model", load)
-    settings = recognizer_settings(providers="TensorrtExecutionProvider", reader_precision="f32")
+    settings = recognizer_settings(providers="TensorrtExecutionProvider", precision="bf16")
     CtcReader(line_card(), settings).log_probs(SCENE)
-    assert loaded == [(CPU_PROVIDER, Precision.F32)]
+    assert loaded == [(CPU_PROVIDER, Precision.BF16)]

@@ -24,9 +24,6 @@ from recognition.workers.pool import (
 )
 from recognition.workers.worker import NICE
 
-NOTHING_OPEN = {"recognition_detector": "int8", "recognition_reader_precision": "f32"}
-"""Nothing is to be measured before the processes start."""
-
 WORKER = "tests.unit.recognition.workers.scripted_worker"
 
 
@@ -39,9 +36,7 @@ def pool_of(
 ) -> RecognizerPool:
     fields = {f"recognition_{name}": value for name, value in settings.items()}
     return RecognizerPool(
-        RecognizerPoolSettings.model_validate(
-            {"recognition_workers": workers, **NOTHING_OPEN, **fields}
-        ),
+        RecognizerPoolSettings.model_validate({"recognition_workers": workers, **fields}),
         worker_module=WORKER,
         queue_limit=queue_limit,
         timeout_seconds=timeout_seconds,
@@ -333,7 +328,7 @@ from recognition.workers.pool import RecognizerPool, QUEUE_LIMIT, TIMEOUT_SECOND
 from recognition.settings import RecognizerPoolSettings
 
 async def main():
-    settings = RecognizerPoolSettings(recognition_workers=2, **{NOTHING_OPEN})
+    settings = RecognizerPoolSettings(recognition_workers=2)
     pool = RecognizerPool(settings, worker_module="{WORKER}")
     await pool.start()
     asking = asyncio.create_task(pool.read_image(b"sleep 600"))
