@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import chain
 
 import numpy as np
 
@@ -85,17 +85,7 @@ class Recognizer:
         Raises:
             InvalidInputError: it is no H×W×3, H×W or H×W×4 uint8.
         """
-        return self.recognize_all([image], [min_plate_width_px])[0]
-
-    def recognize_all(
-        self, images: list[BgrImage], min_plate_widths_px: list[int]
-    ) -> list[list[PlateReading]]:
-        """Return the readings of each image (:meth:`recognize`); on a GPU faster than one by one.
-
-        Raises:
-            InvalidInputError: one is no H×W×3, H×W or H×W×4 uint8.
-        """
-        return [found.readings for found in self.find_all(images, min_plate_widths_px)]
+        return self.find_all([image], [min_plate_width_px])[0].readings
 
     def find_all(
         self,
@@ -103,9 +93,9 @@ class Recognizer:
         min_plate_widths_px: list[int],
         looks: Sequence[Look] | None = None,
     ) -> list[FoundPlates]:
-        """Return the readings of each image (:meth:`recognize_all`), and what is left out.
+        """Return the readings of each image (:meth:`recognize`), and what is left out.
 
-        ``looks`` says of each image how it is looked at; None: all plates are read.
+        ``looks`` are the expected plates of each image; None: all plates are read.
 
         Raises:
             InvalidInputError: one is no H×W×3, H×W or H×W×4 uint8.
@@ -116,7 +106,7 @@ class Recognizer:
             [plate for plate in found if plate.found.width_px >= min_width_px]
             for found, min_width_px in zip(detected, min_plate_widths_px, strict=True)
         ]
-        readings = self._deduplicate(self._score(plates, self._read(plates)))
+        readings = self._readings(plates)
         return [
             self._found(plates, min_width_px, of_image, known)
             for plates, min_width_px, of_image, known in zip(
@@ -126,8 +116,8 @@ class Recognizer:
 
     def detect_and_read(self, image: BgrImage) -> list[PlateReading]:
         """Return the readings of the image, also those too short or too unsure to be reported."""
-        plates = self._detect([image])
-        return self._deduplicate(self._score(plates, self._read(plates)))[0]
+        plates, _ = self._detect_unknown([image], [NOTHING_KNOWN])
+        return self._readings(plates)[0]
 
     def detect(self, image: BgrImage) -> list[Detection]:
         """Return the plates in the image unread, a box a plate, best first, in its pixels."""
@@ -138,10 +128,6 @@ class Recognizer:
         """Run a batch of so many blank images and crops: runtimes of GPUs prepare for its size."""
         self._detector.detect_all([_BLANK] * images)
         self._reader.read([_BLANK] * images)
-
-    def _detect(self, images: list[BgrImage]) -> list[list[Plate]]:
-        """Return the plates, a list an image; of a large plate several boxes."""
-        return self._detect_unknown(images, [NOTHING_KNOWN] * len(images))[0]
 
     def _detect_unknown(
         self, images: list[BgrImage], looks: Sequence[Look]
@@ -156,19 +142,14 @@ class Recognizer:
         ]
         return plates, [known for _, known in sorted_out]
 
-    def _read(self, plates: list[list[Plate]]) -> list[list[CropText]]:
-        """Read the plates of all images together."""
+    def _readings(self, plates: list[list[Plate]]) -> list[list[PlateReading]]:
+        """Read the plates of all images together; return one reading a plate, a list an image."""
         texts = iter(self._reader.read_all([*chain.from_iterable(plates)]))
-        return [list(islice(texts, len(of_image))) for of_image in plates]
-
-    def _score(
-        self, plates: list[list[Plate]], texts: list[list[CropText]]
-    ) -> list[list[PlateReading]]:
-        """Return readings whose confidence is calibrated."""
-        return [list(map(self._reading, *of_image)) for of_image in zip(plates, texts, strict=True)]
-
-    def _deduplicate(self, readings: list[list[PlateReading]]) -> list[list[PlateReading]]:
-        return list(map(self._one_a_plate, readings))
+        # Each image takes as many of the texts as it has plates.
+        return [
+            self._one_a_plate([self._reading(*one) for one in zip(of_image, texts, strict=False)])
+            for of_image in plates
+        ]
 
     def _found(
         self,

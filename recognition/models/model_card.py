@@ -55,13 +55,6 @@ END2END_ROW_VALUES = 7
 """Numbers in a row of :attr:`DetectorDecoder.END2END_ROWS`."""
 
 
-class ReaderDecoder(StrEnum):
-    """The layout of a reader's output."""
-
-    SLOTS = "slots"
-    """N x slots x alphabet: probabilities of each character in each slot."""
-
-
 class _Part(msgspec.Struct, frozen=True, kw_only=True):
     pass
 
@@ -99,9 +92,12 @@ class DetectorOutputCard(_Part, frozen=True, kw_only=True):
 
 
 class ReaderOutputCard(_Part, frozen=True, kw_only=True):
-    """The output of a reader: characters in order of the last axis, slots, padding, regions."""
+    """The output of a reader: characters in order of the last axis, slots, padding, regions.
 
-    decoder: ReaderDecoder
+    ``slots``: N x slots x alphabet, probabilities of each character in each slot.
+    """
+
+    decoder: Literal["slots"]
     name: str
     alphabet: str
     slots: int

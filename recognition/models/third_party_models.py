@@ -26,7 +26,6 @@ from recognition.models.model_card import (
     DetectorOutputCard,
     InputCard,
     ReaderCard,
-    ReaderDecoder,
     ReaderOutputCard,
     Resize,
     TensorLayout,
@@ -74,9 +73,12 @@ def detector_card(path: Path) -> DetectorCard:
         return load_card(DetectorCard, path)
     facts = inspect_onnx(path)
     if "names" in facts.metadata and facts.metadata.get("task") == "detect":
-        return _ultralytics_card(path, facts)
+        names = _class_names(path, facts.metadata["names"])
+        stride = int(facts.metadata.get("stride", DEFAULT_STRIDE_PX))
+        return _detector_card(path, facts, DetectorDecoder.ULTRALYTICS, names, stride)
     if len(facts.output_shape) == 2 and facts.output_shape[1] == END2END_ROW_VALUES:
-        return _end_to_end_card(path, facts)
+        rows = DetectorDecoder.END2END_ROWS
+        return _detector_card(path, facts, rows, ("plate",), DEFAULT_STRIDE_PX)
     raise MisconfiguredError(
         f"detector {path} has no card {path.with_suffix('.json').name} beside it, and is neither "
         "an ultralytics export nor one of open-image-models (recognition/models/README.md)"
@@ -168,73 +170,43 @@ def _with_config_beside(model: Path, config: Path) -> Path:
     return model
 
 
-def _ultralytics_card(path: Path, facts: OnnxInfo) -> DetectorCard:
-    height, width, fixed = _input_size(facts)
-    return _detector_card(
-        path,
-        _input_card(
-            facts, height, width, int(facts.metadata.get("stride", DEFAULT_STRIDE_PX)), fixed
-        ),
-        DetectorDecoder.ULTRALYTICS,
-        facts.outputs[0],
-        _class_names(path, facts.metadata["names"]),
-    )
-
-
-def _end_to_end_card(path: Path, facts: OnnxInfo) -> DetectorCard:
-    height, width, fixed = _input_size(facts)
-    image = _input_card(facts, height, width, DEFAULT_STRIDE_PX, fixed)
-    rows = DetectorDecoder.END2END_ROWS
-    return _detector_card(path, image, rows, facts.outputs[0], ("plate",))
-
-
 def _detector_card(
     path: Path,
-    image: InputCard,
+    facts: OnnxInfo,
     decoder: DetectorDecoder,
-    output: str,
     classes: tuple[str, ...],
+    stride: int,
 ) -> DetectorCard:
+    height, width = facts.input_shape[2:4]
+    is_fixed = isinstance(height, int) and isinstance(width, int)
     return DetectorCard(
         schema=1,
         name=path.stem,
         version="",
         file=path.name,
         sha256=_sha256(path),
-        input=image,
+        input=InputCard(
+            name=facts.input,
+            dtype=_TYPES.get(facts.input_type, TensorType.FLOAT32),
+            layout=TensorLayout.NCHW,
+            colour=ColourOrder.RGB,
+            scale=1 / 255,
+            resize=Resize.LETTERBOX,
+            pad_value=DEFAULT_GREY,
+            height=height if isinstance(height, int) and is_fixed else DEFAULT_SIDE_PX,
+            width=width if isinstance(width, int) and is_fixed else DEFAULT_SIDE_PX,
+            dynamic_batch=not isinstance(facts.input_shape[0], int),
+            dynamic_size=not is_fixed,
+            stride=stride,
+        ),
         output=DetectorOutputCard(
             decoder=decoder,
-            name=output,
+            name=facts.outputs[0],
             classes=classes,
             score_threshold=DEFAULT_SCORE_THRESHOLD,
             iou_threshold=DEFAULT_IOU_THRESHOLD,
         ),
     )
-
-
-def _input_card(facts: OnnxInfo, height: int, width: int, stride: int, fixed: bool) -> InputCard:
-    return InputCard(
-        name=facts.input,
-        dtype=_TYPES.get(facts.input_type, TensorType.FLOAT32),
-        layout=TensorLayout.NCHW,
-        colour=ColourOrder.RGB,
-        scale=1 / 255,
-        resize=Resize.LETTERBOX,
-        pad_value=DEFAULT_GREY,
-        height=height,
-        width=width,
-        dynamic_batch=not isinstance(facts.input_shape[0], int),
-        dynamic_size=not fixed,
-        stride=stride,
-    )
-
-
-def _input_size(facts: OnnxInfo) -> tuple[int, int, bool]:
-    """Return height, width, and whether the file takes no other."""
-    height, width = facts.input_shape[2:4]
-    if isinstance(height, int) and isinstance(width, int):
-        return height, width, True
-    return DEFAULT_SIDE_PX, DEFAULT_SIDE_PX, False
 
 
 def _class_names(path: Path, text: str) -> tuple[str, ...]:
@@ -278,7 +250,7 @@ def _fast_plate_ocr_card(path: Path, config: PlateConfig, facts: OnnxInfo) -> Re
             dynamic_batch=not isinstance(facts.input_shape[0], int),
         ),
         output=ReaderOutputCard(
-            decoder=ReaderDecoder.SLOTS,
+            decoder="slots",
             name=facts.outputs[0],
             alphabet=config.alphabet,
             slots=config.max_plate_slots,

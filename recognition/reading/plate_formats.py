@@ -6,12 +6,14 @@ diplomats, of a country that was guessed wrong) stay possible. Of 2,597 plates t
 not trained on, 2,262 are read right with it and 2,246 without (tools/training/HISTORY.md).
 """
 
+import json
 import re
 from itertools import accumulate, product
 from typing import NamedTuple
 
 import numpy as np
 
+from recognition.settings import MODELS
 from recognition.types import FloatArray, Slots
 
 
@@ -40,75 +42,11 @@ MISMATCH_WHEN_MATCHING, MISMATCH_IN_ANSWER = 0.03, 0.05
 LEADING_ZERO_WEIGHT = 0.2
 """The weight of a zero where a number begins that is written without leading zeros."""
 
-_NORTH_AMERICA = (
-    "L3D4 D1L3D3 L3D3 D3L3 L2D5 D6-7 D4L2 D3L2D1 D1L2D4 L2D1L1D3 L2D1L1D1L1 L1D2L3 L3D2L1 L2D4 "
-    "D2L1D3 L4D2 L1D3L2 L1D4L1 L1D6 D5L1D1 D1L1D5 D1L2D3 L4D3 L2D3L1 D1L3D2 D2L2D2 L2D2L2 D3L1D2 "
-    "D2L2D3 D2L1D4"
-)
-"""The series of American states and Canadian provinces, which readers confuse."""
-
-_FORMATS = {
-    "Albania": "L2D3L2",
-    "Andorra": "L1D4",
-    "Argentina": "L3D3 L2D3L2",
-    "Armenia": "D2L2D3 D3L2D2",
-    "Austria": "L1-2N1-5L1-3",
-    "Azerbaijan": "D2L2D3",
-    "Belarus": "D4L2D1",
-    "Belgium": "D1L3D3 L3D3 D3L3",
-    "Bosnia and Herzegovina": "L1D2L1D3",
-    "Brazil": "L3D4 L3D1L1D2",
-    "Bulgaria": "L1-2D4L2",
-    "Canada": _NORTH_AMERICA,
-    "Croatia": "L2D3-4L1-2",
-    "Cyprus": "L3D3",
-    "Czech Republic": "D1L1D5 D1L2D4",
-    "Denmark": "L2D5",
-    "Estonia": "D3L3",
-    "Finland": "L3D2-3",
-    "France": "L2D3L2 D3-4L2D2 D2-3L3D2",
-    "Georgia": "L2D3L2 L3D3",
-    "Germany": "L2-5N1-4 L2-4N1-4L1",
-    "Gibraltar": "L1D4L1",
-    "Greece": "L3D4",
-    "Hungary": "L3-4D3",
-    "Iceland": "L3D2 L2D3",
-    "Indonesia": "L1-2N1-4L1-3",
-    "Ireland": "D2-3L1-2D1-6",
-    "Israel": "D7-8",
-    "Italy": "L2D3L2",
-    "Latvia": "L2N1-4",
-    "Liechtenstein": "L2D3-5",
-    "Lithuania": "L3D3",
-    "Luxembourg": "L2D4",
-    "Malaysia": "L1-3N1-4",
-    "Malta": "L3D3",
-    "Moldova": "L3D3",
-    "Montenegro": "L4D3",
-    "Netherlands": "L2D4 D4L2 D2L2D2 L2D2L2 L4D2 D2L4 D2L3D1 D1L3D2 L2D3L1 L1D3L2 L3D2L1 L1D2L3 "
-    "D1L2D3 D3L2D1",
-    "New Zealand": "L3D3 L2D4",
-    "North Macedonia": "L2D4L2",
-    "Norway": "L2D5",
-    "Portugal": "L2D4 D4L2 D2L2D2 L2D2L2",
-    "Qatar": "D4-6",
-    "Romania": "L2D2L3 L1D2-3L3",
-    "San Marino": "L1D4",
-    "Serbia": "L2D3-5L2",
-    "Singapore": "L2-3N1-4L1",
-    "Slovakia": "L2D3L2",
-    "Spain": "D4L3 L1-2D4L1-2",
-    "Sweden": "L3D3 L3D2L1",
-    "Switzerland": "L2N1-6",
-    "Turkey": "D2L1D4-5 D2L2D3-4 D2L3D2-3",
-    "Ukraine": "L2D4L2",
-    "United Kingdom": "L2D2L3 L1N1-3L3 L3N1-3L1 L3N4",
-    "United States": _NORTH_AMERICA,
-    "Vietnam": "D2L1D4-5",
-}
+_FORMATS: dict[str, str] = json.loads((MODELS / "plate-formats.json").read_text())
 """Letters and digits of the common series, by the names of fast-plate-ocr's regions: ``L1-2D4`` is
 one or two letters, then four digits; ``N1-4`` is a number of one to four digits without a leading
-zero. Countries whose plates have no common order are not here.
+zero. Countries whose plates have no common order are not here. The United States and Canada have
+those of their states and provinces, which readers confuse.
 
 **Source:** the countries' own rules, as Wikipedia's "Vehicle registration plates of ..." sums them
 up (2026-11).

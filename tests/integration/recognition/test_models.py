@@ -56,7 +56,7 @@ def test_images_together_say_what_each_says_alone() -> None:
     images.append(np.ascontiguousarray(images[2][:, 300:]))
 
     alone = [engine.recognize(image) for image in images]
-    together = engine.recognize_all(images, [0] * len(images))
+    together = [found.readings for found in engine.find_all(images, [0] * len(images))]
 
     assert [len(one) for one in alone] == [2, 0, 1, 1]
     for said, expected in zip(together, alone, strict=True):

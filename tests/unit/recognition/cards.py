@@ -15,7 +15,6 @@ from recognition.models.model_card import (
     InputCard,
     PlateProbabilityCard,
     ReaderCard,
-    ReaderDecoder,
     ReaderOutputCard,
     Resize,
     TensorLayout,
@@ -102,7 +101,7 @@ def reader_card(
             dynamic_batch=dynamic_batch,
         ),
         output=ReaderOutputCard(
-            decoder=ReaderDecoder.SLOTS,
+            decoder="slots",
             name="plate",
             alphabet=ALPHABET,
             slots=SLOTS,
