@@ -1,13 +1,15 @@
 """A fresh Kafka and bucket for each test, and clips to play."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from common.settings import KafkaSettings, S3Settings
 from tests.integration.ingest.clips import write_clip
-from tests.integration.ingest.worker import CameraConfigs, Outbox, World
+from tests.integration.ingest.worker import CameraConfigs, IngestWorker, Outbox, Shared, World
+from tests.services.s3 import fresh_bucket
 
 
 @pytest.fixture(scope="module")
@@ -36,6 +38,23 @@ def outbox(world: World) -> Iterator[Outbox]:
     outbox = Outbox(world)
     yield outbox
     outbox.close()
+
+
+@pytest.fixture(scope="module")
+def shared(
+    module_kafka_topics: KafkaSettings,
+    s3_server: S3Settings,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Shared]:
+    """A running worker with its servers."""
+    directory = tmp_path_factory.mktemp("worker")
+    world = World(module_kafka_topics, fresh_bucket(s3_server), directory)
+    with (
+        closing(CameraConfigs(world.kafka)) as configs,
+        closing(Outbox(world)) as outbox,
+        IngestWorker(world) as worker,
+    ):
+        yield Shared(world, configs, outbox, worker)
 
 
 @pytest.fixture(scope="session")

@@ -14,6 +14,7 @@ from tests.integration.ingest.worker import (
     CameraConfigs,
     IngestWorker,
     Outbox,
+    Shared,
     World,
     changed,
 )
@@ -25,8 +26,9 @@ PASSWORD = "hunter2"
 
 
 def test_each_trouble_is_reported_in_a_sentence_without_the_password(
-    world: World, configs: CameraConfigs, outbox: Outbox, moving_clip: Path, tmp_path: Path
+    shared: Shared, moving_clip: Path, tmp_path: Path
 ) -> None:
+    configs, outbox = shared.configs, shared.outbox
     login = f"user:{PASSWORD}"
     # FFmpeg would play it: a run of JPEG pictures, as there is one in each of Kafka's segments.
     pictures = tmp_path / "segment.log"
@@ -57,9 +59,8 @@ def test_each_trouble_is_reported_in_a_sentence_without_the_password(
             is_offline = outbox.state(camera) is CameraState.OFFLINE
             return is_offline and outbox.statuses(camera)[-1].last_error == fault.value
 
-        with IngestWorker(world) as worker:
-            outbox.until(lambda: all(is_told(*each) for each in cameras.items()), seconds=30)
-            log = worker.log.read_text()
+        outbox.until(lambda: all(is_told(*each) for each in cameras.items()), seconds=30)
+        log = shared.worker.log.read_text()
 
     assert outbox.state(good.camera_id) is CameraState.ONLINE
     assert PASSWORD not in log
@@ -67,11 +68,10 @@ def test_each_trouble_is_reported_in_a_sentence_without_the_password(
     assert all(len(outbox.ticks(camera)) >= 3 for camera in cameras)
 
 
-def test_a_camera_that_freezes_goes_offline_and_recovers(
-    world: World, configs: CameraConfigs, outbox: Outbox, moving_clip: Path
-) -> None:
-    with RtspCamera(moving_clip) as source, IngestWorker(world):
-        camera = configs.add(source.url).camera_id
+def test_a_camera_that_freezes_goes_offline_and_recovers(shared: Shared, moving_clip: Path) -> None:
+    outbox = shared.outbox
+    with RtspCamera(moving_clip) as source:
+        camera = shared.configs.add(source.url).camera_id
         outbox.until(lambda: len(outbox.frames_of(camera)) >= 10)
 
         source.pause()
@@ -91,10 +91,11 @@ def test_a_camera_that_freezes_goes_offline_and_recovers(
 
 
 def test_a_camera_that_is_killed_and_started_again_recovers(
-    world: World, configs: CameraConfigs, outbox: Outbox, moving_clip: Path
+    shared: Shared, moving_clip: Path
 ) -> None:
-    with RtspCamera(moving_clip) as source, IngestWorker(world):
-        camera = configs.add(source.url).camera_id
+    outbox = shared.outbox
+    with RtspCamera(moving_clip) as source:
+        camera = shared.configs.add(source.url).camera_id
         outbox.until(lambda: len(outbox.frames_of(camera)) >= 5)
 
         source.kill()
@@ -138,21 +139,25 @@ def test_frames_flow_while_s3_is_unavailable(
 
 
 def test_records_that_cannot_be_read_hurt_no_other_camera(
-    world: World, configs: CameraConfigs, outbox: Outbox, moving_clip: Path
+    shared: Shared, moving_clip: Path
 ) -> None:
+    configs, outbox = shared.configs, shared.outbox
     bad_secret = configs.add("rtsp://x/y")
     sealed_elsewhere = bad_secret.stream_url_encrypted[:-4] + "AAA="
     configs.write_bytes(b"not-a-uuid", b"{}")
     configs.write_bytes(str(UUID(int=3)).encode(), b'{"version": 99}')
     configs.write_bytes(str(UUID(int=4)).encode(), b"\xff")
-    with IngestWorker(world) as worker:
-        configs.write(changed(bad_secret, stream_url_encrypted=sealed_elsewhere))
-        camera = configs.add(f"file://{moving_clip}").camera_id
-        outbox.until(lambda: len(outbox.frames_of(camera)) >= 5)
-        outbox.until(lambda: outbox.state(bad_secret.camera_id) is CameraState.OFFLINE)
+    configs.write(changed(bad_secret, stream_url_encrypted=sealed_elsewhere))
+    camera = configs.add(f"file://{moving_clip}").camera_id
+    secret_fault = CaptureErrorCode.SECRET_KEY.value
+    outbox.until(lambda: len(outbox.frames_of(camera)) >= 5)
+    outbox.until(lambda: _last_error(outbox, bad_secret.camera_id) == secret_fault)
 
-    assert outbox.statuses(bad_secret.camera_id)[-1].last_error == CaptureErrorCode.SECRET_KEY.value
-    assert worker.log.read_text().count("config_record_unreadable") == 3
+    assert shared.worker.log.read_text().count("config_record_unreadable") == 3
+
+
+def _last_error(outbox: Outbox, camera: UUID) -> str | None:
+    return outbox.statuses(camera)[-1].last_error if outbox.statuses(camera) else None
 
 
 def _assert_times_rise(outbox: Outbox, camera: UUID) -> None:

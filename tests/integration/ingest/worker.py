@@ -255,6 +255,16 @@ class Outbox:
         return f"not in time; {len(self.frames)} frames and ticks; last statuses: {states}\n{logs}"
 
 
+@dataclass(frozen=True)
+class Shared:
+    """A worker that all tests of a module share; each test has cameras of its own."""
+
+    world: World
+    configs: CameraConfigs
+    outbox: Outbox
+    worker: IngestWorker
+
+
 def changed(config: CameraConfig, **changes: object) -> CameraConfig:
     """Return the next revision of a configuration."""
     values = {f: getattr(config, f) for f in config.__struct_fields__}
