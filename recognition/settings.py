@@ -41,9 +41,8 @@ class RecognizerSettings(Fragment):
     recognition_detector_model: Path | None = Field(
         None,
         description="ONNX file that finds plates, with its model card (.json) beside it; exports "
-        "of ultralytics and files of open-image-models need no card, and a .pt of ultralytics is "
-        "brought into ONNX beside it where the extra `train` is installed; unset: the one that "
-        "comes with the service.",
+        "of ultralytics and files of open-image-models need no card; unset: the one that comes "
+        "with the service.",
     )
     recognition_reader_model: Path | None = Field(
         None,

@@ -13,12 +13,9 @@ from recognition.models.model_card import DetectorCard, DetectorDecoder
 from recognition.models.model_check import check_detector
 from recognition.models.runtime import Model, Tensor, load_model
 from recognition.models.tensors import tensor_shape, to_tensor
-from recognition.models.third_party_models import convert_checkpoint, detector_card
+from recognition.models.third_party_models import detector_card
 from recognition.settings import RecognizerSettings
 from recognition.types import BgrImage, Box, Boxes, Detection, ious
-
-CHECKPOINT_SUFFIX = ".pt"
-"""An ultralytics checkpoint: brought into ONNX before it is loaded."""
 
 USUAL_IMAGE_PX = (1920, 1080)
 """The size that most cameras send: images with the same input size as this one cost less."""
@@ -67,7 +64,6 @@ class Detector:
             MisconfiguredError: a file is missing or does not fit.
         """
         path = settings.detector_path
-        path = convert_checkpoint(path) if path.suffix == CHECKPOINT_SUFFIX else path
         card = detector_card(path)
         usual_px = InputSizing(card.input, settings).size_px(*USUAL_IMAGE_PX)
         usual = tensor_shape(*usual_px, card.input)

@@ -1,16 +1,13 @@
 """Models of other makers: their own metadata takes the place of a model card.
 
-Three kinds are known: detectors that ultralytics exported (or can export, from a ``.pt``),
-detectors of open-image-models with suppression inside, and readers of fast-plate-ocr with their
-plate configuration beside them.
+Three kinds are known: detectors that ultralytics exported, detectors of open-image-models with
+suppression inside, and readers of fast-plate-ocr with their plate configuration next to them.
 """
 
 import ast
 import hashlib
 import os
 import socket
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -34,10 +31,6 @@ from recognition.models.model_card import (
 )
 from recognition.models.runtime import OnnxInfo, inspect_onnx
 from recognition.settings import PIN_MARK
-
-CONVERTER_MODULE = "tools.training.convert"
-CONVERT_TIMEOUT_SECONDS = 100
-"""Below what a recogniser process may take to start."""
 
 FETCH_TIMEOUT_SECONDS = 20.0
 
@@ -95,32 +88,6 @@ def reader_card(path: Path) -> ReaderCard:
     if path.with_suffix(".json").exists() or not config.exists():
         return load_card(ReaderCard, path)
     return _fast_plate_ocr_card(path, _plate_config(config), inspect_onnx(path))
-
-
-def convert_checkpoint(path: Path) -> Path:
-    """Return the ONNX file of an ultralytics ``.pt``, made beside it unless a newer one is there.
-
-    Conversion runs in a process of its own: this one never loads torch.
-
-    Raises:
-        MisconfiguredError: the training libraries are not installed, or the file is no detector.
-    """
-    out = path.with_suffix(".onnx")
-    if not path.exists():
-        raise MisconfiguredError(f"detector {path} does not exist")
-    if out.exists() and out.stat().st_mtime >= path.stat().st_mtime:
-        return out
-    command = [sys.executable, "-m", CONVERTER_MODULE, str(path), str(out)]
-    try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=CONVERT_TIMEOUT_SECONDS, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise MisconfiguredError(f"detector {path} cannot be converted: {error}") from error
-    if done.returncode != 0:
-        reason = (done.stderr.strip() or "no reason given").splitlines()[-1]
-        raise MisconfiguredError(f"detector {path} cannot be converted: {reason}")
-    return out
 
 
 def fetch_hub_reader(pinned_name: str) -> Path:

@@ -1,7 +1,4 @@
-"""Brings an ultralytics detector into ONNX: ``python -m tools.training.convert PT ONNX``.
-
-The engine runs this in a process of its own where its settings name a ``.pt`` file.
-"""
+"""Brings an ultralytics detector into ONNX: ``python -m tools.training.convert PT ONNX``."""
 
 import os
 import shutil

@@ -1,7 +1,6 @@
 """Files of other makers: what they say of themselves, and clear words where they say nothing."""
 
 import hashlib
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,6 @@ from recognition.models import third_party_models
 from recognition.models.model_card import DetectorDecoder
 from recognition.models.runtime import OnnxInfo
 from recognition.models.third_party_models import (
-    convert_checkpoint,
     detector_card,
     fetch_hub_reader,
     reader_card,
@@ -182,32 +180,3 @@ def test_another_file_than_the_pinned_one_is_refused(
 def test_a_pin_that_pins_nothing_is_refused(pin: str) -> None:
     with pytest.raises(ValidationError):
         RecognizerSettings.model_validate({"recognition_reader_hub_model": f"cct-s-v2{pin}"})
-
-
-def test_a_checkpoint_is_converted_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    checkpoint = tmp_path / "mine.pt"
-    checkpoint.write_bytes(b"weights")
-    (tmp_path / "copier.py").write_text(
-        "import shutil, sys\nshutil.copy(sys.argv[1], sys.argv[2])\n"
-    )
-    monkeypatch.setattr(third_party_models, "CONVERTER_MODULE", "copier")
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    assert convert_checkpoint(checkpoint).read_bytes() == b"weights"
-    monkeypatch.setattr(third_party_models, "CONVERTER_MODULE", "no_such_module")
-    assert convert_checkpoint(checkpoint) == tmp_path / "mine.onnx"
-
-
-def test_a_checkpoint_that_cannot_be_converted_says_why(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with pytest.raises(MisconfiguredError, match="does not exist"):
-        convert_checkpoint(tmp_path / "mine.pt")
-    (tmp_path / "mine.pt").write_bytes(b"weights")
-    (tmp_path / "refuser.py").write_text("raise SystemExit('no detector in there')\n")
-    monkeypatch.setattr(third_party_models, "CONVERTER_MODULE", "refuser")
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    with pytest.raises(MisconfiguredError, match="no detector in there"):
-        convert_checkpoint(tmp_path / "mine.pt")
-    monkeypatch.setattr(sys, "executable", str(tmp_path / "no-python"))
-    with pytest.raises(MisconfiguredError, match="cannot be converted"):
-        convert_checkpoint(tmp_path / "mine.pt")
