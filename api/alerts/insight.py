@@ -3,7 +3,7 @@
 import asyncio
 import math
 import time
-from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from uuid import UUID
@@ -109,11 +109,16 @@ class AlertInsight:
         by_alert = {each.alert_id: each for each in triggers}
         unmet: list[tuple[Condition, ...]] = []
         await self._work(owner_id, _unmet(listing.alerts, recognition, unmet))
-        room = asyncio.Semaphore(_MAX_QUESTIONS)
-        return await _in_order(
-            self._explain(alert, recognition, why, by_alert.get(alert.id), room)
-            for alert, why in zip(listing.alerts, unmet, strict=True)
-        )
+        found: list[Explanation] = []
+        pairs = list(zip(listing.alerts, unmet, strict=True))
+        for start in range(0, len(pairs), _MAX_QUESTIONS):
+            found += await asyncio.gather(
+                *(
+                    self._explain(alert, recognition, why, by_alert.get(alert.id))
+                    for alert, why in pairs[start : start + _MAX_QUESTIONS]
+                )
+            )
+        return tuple(found)
 
     async def fired_for(
         self, owner_id: UUID, alert_id: UUID, after: TriggerPlace | None, limit: int
@@ -201,7 +206,6 @@ class AlertInsight:
         seen: RecognitionRow,
         unmet: tuple[Condition, ...],
         trigger: RecognitionTrigger | None,
-        room: asyncio.Semaphore,
     ) -> Explanation:
         if trigger is not None:
             is_withdrawn = trigger.phase is TriggerPhase.WITHDRAWN
@@ -209,8 +213,7 @@ class AlertInsight:
             return Explanation(alert, outcome, unmet, trigger=trigger)
         if unmet:
             return Explanation(alert, Outcome.NO_MATCH, unmet)
-        async with room:
-            holding = await self._holding(alert.config, seen)
+        holding = await self._holding(alert.config, seen)
         if holding is not None:
             return Explanation(alert, Outcome.SUPPRESSED_BY_COOLDOWN, (), suppressed_by=holding)
         return Explanation(alert, Outcome.NOT_THEN, ())
@@ -229,22 +232,6 @@ class AlertInsight:
             camera_id=seen.camera_id if scope is CooldownScope.PLATE_CAMERA else None,
         )
         return await self._store.holding(question)
-
-
-async def _in_order(
-    explained: Iterable[Coroutine[None, None, Explanation]],
-) -> tuple[Explanation, ...]:
-    """Await them together; the first that fails ends the others and is raised as it is."""
-    fault: Exception | None = None
-    try:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(each) for each in explained]
-    except ExceptionGroup as faults:
-        fault = faults.exceptions[0]
-    # Outside of the handler, so that what caused it stays its cause.
-    if fault is not None:
-        raise fault
-    return tuple(task.result() for task in tasks)
 
 
 def _unmet(

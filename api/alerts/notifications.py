@@ -27,6 +27,12 @@ MAX_DESTINATIONS = 100
 _KINDS = ("email", "webhook", "apprise")
 _ID_BYTES = 4
 
+_UNCLEAR = (
+    "names scheme and host of a stored URL, and it is not clear which one: send the whole URL, with"
+    " at least / as its path"
+)
+_UNKNOWN = "*** stands for a stored address, and none is stored for this notification: send it"
+
 
 def _kind(notification: Any) -> str | None:
     kind = notification.get("type") if isinstance(notification, dict) else None
@@ -241,17 +247,8 @@ def refuse_reduced_urls(sent: Sequence[Notification], stored: Iterable[Notificat
     )
 
 
-_UNCLEAR = (
-    "names scheme and host of a stored URL, and it is not clear which one: send the whole URL, with"
-    " at least / as its path"
-)
-
-
 def _is_reduced(one: Notification) -> TypeGuard[WebhookNotification]:
     return isinstance(one, WebhookNotification) and one.masked().url == one.url.lower()
-
-
-_UNKNOWN = "*** stands for a stored address, and none is stored for this notification: send it"
 
 
 def _known(

@@ -23,6 +23,9 @@ from common.records.ids import NIL_UUID
 from common.records.topics import CONFIG_ALERTS
 from common.secrets import SecretBox
 
+_NOTIFICATIONS = "notifications"
+_COSTLY = frozenset({"plates", "match_tolerance", "plate_match_mode", "enabled"})
+
 
 @dataclass(frozen=True, repr=False)
 class AlertRow:
@@ -57,10 +60,6 @@ class AlertListing:
     previous_secret_until: datetime | None = None
     counted_at: datetime | None = None
     sends_email: bool = False
-
-
-_NOTIFICATIONS = "notifications"
-_COSTLY = frozenset({"plates", "match_tolerance", "plate_match_mode", "enabled"})
 
 
 class AlertRepository:

@@ -39,41 +39,8 @@ MAX_PLATE_NAME = 100
 _MAX_CAMERAS = 1000
 _MINUTES_OF_A_YEAR = 366 * 24 * 60
 
-
-def _plate(text: str) -> str:
-    """Return an entry of the list as it was written, if a plate can match it."""
-    list_entry(text)
-    return text.strip()
-
-
-def _no_more_than_allowed(plates: Any) -> Any:
-    limit = PLATES_PER_ALERT
-    if isinstance(plates, list) and len(plates) > limit:
-        fault = FieldFault("plates", f"may have at most {limit} entries")
-        raise ApiError(
-            ErrorCode.LIMIT_REACHED, f"An alert has at most {limit} plates.", fields=(fault,)
-        )
-    return plates
-
-
 Name = Annotated[NameText, Field(min_length=1, max_length=200, examples=["Stolen cars"])]
 Description = Annotated[FreeText, Field(max_length=2000)]
-Plates = Annotated[
-    list[
-        Annotated[
-            CleanText,
-            Field(min_length=1, max_length=MAX_WRITTEN_PLATE),
-            AfterValidator(field_check(_plate)),
-        ]
-    ],
-    BeforeValidator(_no_more_than_allowed),
-    Field(
-        description="Plates; * stands for any characters, ? for one. Case, spaces, dots and dashes"
-        " do not matter, and letters fold to what cameras read (Ä is A). A character that cannot be"
-        " folded is refused with its position.",
-        examples=[["AB12CDE", "XY*"]],
-    ),
-]
 PlateNames = Annotated[
     dict[
         CleanText,
@@ -105,6 +72,40 @@ Tolerance = Annotated[
     int,
     Field(ge=0, le=2, description="Look-alike and edit errors that are allowed."),
     BeforeValidator(json_number),
+]
+
+
+def _plate(text: str) -> str:
+    """Return an entry of the list as it was written, if a plate can match it."""
+    list_entry(text)
+    return text.strip()
+
+
+def _no_more_than_allowed(plates: Any) -> Any:
+    limit = PLATES_PER_ALERT
+    if isinstance(plates, list) and len(plates) > limit:
+        fault = FieldFault("plates", f"may have at most {limit} entries")
+        raise ApiError(
+            ErrorCode.LIMIT_REACHED, f"An alert has at most {limit} plates.", fields=(fault,)
+        )
+    return plates
+
+
+Plates = Annotated[
+    list[
+        Annotated[
+            CleanText,
+            Field(min_length=1, max_length=MAX_WRITTEN_PLATE),
+            AfterValidator(field_check(_plate)),
+        ]
+    ],
+    BeforeValidator(_no_more_than_allowed),
+    Field(
+        description="Plates; * stands for any characters, ? for one. Case, spaces, dots and dashes"
+        " do not matter, and letters fold to what cameras read (Ä is A). A character that cannot be"
+        " folded is refused with its position.",
+        examples=[["AB12CDE", "XY*"]],
+    ),
 ]
 
 

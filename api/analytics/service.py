@@ -30,6 +30,15 @@ from api.validation.fields import from_unix_ms
 from common.records.ids import NIL_UUID
 from common.timestamps import format_timestamp
 
+SPAN_MS = 30 * 24 * 3_600_000
+"""Thirty times 24 hours, whatever the clocks did meanwhile."""
+_MAX_DAYS = 31
+_DAY = timedelta(days=1)
+WallHours = Mapping[tuple[date, int], int]
+"""Counts by day and hour, as a clock on the wall shows them."""
+_TOP_PLATES = 10
+_RECENT = 10
+
 
 @dataclass(frozen=True)
 class Inventory:
@@ -64,17 +73,6 @@ def inventory(session: Session, owner_id: UUID, now: datetime) -> Inventory:
         active_cameras=sum(camera.enabled for camera in cameras),
         active_api_keys=session.scalar(keys) or 0,
     )
-
-
-SPAN_MS = 30 * 24 * 3_600_000
-"""Thirty times 24 hours, whatever the clocks did meanwhile."""
-
-_MAX_DAYS = 31
-_DAY = timedelta(days=1)
-
-
-WallHours = Mapping[tuple[date, int], int]
-"""Counts by day and hour, as a clock on the wall shows them."""
 
 
 def wall_hours(quarters: Sequence[QuarterCount], zone: ZoneInfo) -> WallHours:
@@ -141,10 +139,6 @@ def success_percent(accepted: int, seen: int) -> float:
 
 def _local(at_ms: int, zone: ZoneInfo) -> datetime:
     return datetime.fromtimestamp(at_ms // 1000, zone)
-
-
-_TOP_PLATES = 10
-_RECENT = 10
 
 
 class Analytics:

@@ -26,6 +26,10 @@ _LEAST_USUAL: Final = 20
 DEFAULT_HOURS: Final = 24
 MAX_HOURS: Final = 7 * 24
 
+_LATE_MS: Final = 5 * 60_000
+"""The last minutes of an hour are stored by then."""
+_QUIET_RATIO: Final = 0.5
+
 
 @dataclass(frozen=True)
 class FunnelHour:
@@ -80,11 +84,6 @@ def usual(counts: Mapping[int, FrameCounts], start_ms: int) -> int | None:
         return None
     mean = round(sum(reported) / len(reported))
     return mean if mean >= _LEAST_USUAL else None
-
-
-_LATE_MS: Final = 5 * 60_000
-"""The last minutes of an hour are stored by then."""
-_QUIET_RATIO: Final = 0.5
 
 
 class QuietCameras(Collector):

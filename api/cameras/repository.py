@@ -26,6 +26,9 @@ from common.records.topics import CONFIG_CAMERAS
 PERIOD = timedelta(days=30)
 _MICROSECOND = timedelta(microseconds=1)
 
+_REASON = "camera subscription"
+_BATCH_SIZE = 100
+
 
 @dataclass(frozen=True)
 class Subscription:
@@ -54,10 +57,6 @@ def renewed(subscription: Subscription, price: int, now: datetime) -> Subscripti
     since = subscription.paid_until
     start = since if since is not None and since + PERIOD > now else now
     return Subscription(price, start + PERIOD)
-
-
-_REASON = "camera subscription"
-_BATCH_SIZE = 100
 
 
 def reserve_first(

@@ -32,11 +32,37 @@ from api.schemas import (
 from api.validation.fields import QueryInstant, from_unix_ms, uuid_text, validation_rules
 from common.errors import InvalidInputError
 from common.records.cameras import CameraState
-from common.records.frames import Point, Zone, ZoneKind
+from common.records.frames import Zone, ZoneKind
 from common.urls.streams import MAX_STREAM_URL_LENGTH, parse_stream_url
 
 MAX_ZONES = 32
 MAX_POINTS = 64
+
+Name = Annotated[NameText, Field(min_length=1, max_length=200, examples=["Gate north"])]
+Location = Annotated[FreeText, Field(max_length=500, examples=["Yard, east side"])]
+Identifier = Annotated[NameText, Field(min_length=1, max_length=200, examples=["gate-north"])]
+SampleFps = Annotated[
+    float,
+    Field(ge=0.1, le=60, description="Frames a second that are looked at."),
+    BeforeValidator(json_number),
+]
+MinPlateWidth = Annotated[
+    int,
+    Field(ge=0, le=10_000, description="Narrower plates, in pixels, are not read."),
+    BeforeValidator(json_number),
+]
+_SHOWN_ONLY = frozenset(
+    {
+        "id",
+        "status",
+        "lastSeenAt",
+        "lastError",
+        "frameWidth",
+        "frameHeight",
+        "decoder",
+        "createdAt",
+    }
+)
 
 
 def _stream_address(text: str) -> str:
@@ -66,14 +92,7 @@ class ZoneBody(RequestModel):
         description="Corners of the polygon."
     )
 
-    def zone(self) -> Zone:
-        """Return the zone as the stages know it."""
-        points = tuple(Point(x=point.x, y=point.y) for point in self.points)
-        return Zone(kind=self.kind, points=points)
 
-
-Name = Annotated[NameText, Field(min_length=1, max_length=200, examples=["Gate north"])]
-Location = Annotated[FreeText, Field(max_length=500, examples=["Yard, east side"])]
 StreamAddress = Annotated[
     str,
     Field(
@@ -84,32 +103,7 @@ StreamAddress = Annotated[
     ),
     AfterValidator(_stream_address),
 ]
-Identifier = Annotated[NameText, Field(min_length=1, max_length=200, examples=["gate-north"])]
-SampleFps = Annotated[
-    float,
-    Field(ge=0.1, le=60, description="Frames a second that are looked at."),
-    BeforeValidator(json_number),
-]
-MinPlateWidth = Annotated[
-    int,
-    Field(ge=0, le=10_000, description="Narrower plates, in pixels, are not read."),
-    BeforeValidator(json_number),
-]
 Zones = Annotated[list[ZoneBody], Field(max_length=MAX_ZONES)]
-
-
-_SHOWN_ONLY = frozenset(
-    {
-        "id",
-        "status",
-        "lastSeenAt",
-        "lastError",
-        "frameWidth",
-        "frameHeight",
-        "decoder",
-        "createdAt",
-    }
-)
 
 
 class CameraUpdate(RequestModel):
@@ -332,7 +326,10 @@ def camera_body(view: CameraView) -> CameraBody:
         frame_height=condition.frame_height_px,
         decoder=condition.decoder,
         sample_fps=values.sample_fps,
-        zones=[_zone_view(zone) for zone in values.zones],
+        zones=[
+            ZoneView(kind=zone.kind, points=msgspec.to_builtins(zone.points))
+            for zone in values.zones
+        ],
         min_plate_width=values.min_plate_width_px,
         timezone=values.timezone,
         created_at=row.created_at,
@@ -371,9 +368,4 @@ def funnel_body(hours: tuple[FunnelHour, ...]) -> CameraFunnel:
 
 def zones_of(bodies: list[ZoneBody]) -> tuple[Zone, ...]:
     """Return the zones as the stages know them."""
-    return tuple(body.zone() for body in bodies)
-
-
-def _zone_view(zone: Zone) -> ZoneView:
-    points = [{"x": point.x, "y": point.y} for point in zone.points]
-    return ZoneView(kind=zone.kind, points=points)
+    return msgspec.convert([body.model_dump() for body in bodies], tuple[Zone, ...])

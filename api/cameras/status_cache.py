@@ -12,6 +12,8 @@ from api.cameras.repository import CameraCondition, CameraRow
 from api.validation.fields import from_unix_ms_if_any
 from common.records.cameras import CameraState, CameraStatus
 
+_SILENT = "No ingest worker has reported on this camera for a while."
+
 
 class CameraStatusCache:
     """The latest status of each camera."""
@@ -59,9 +61,6 @@ class CameraStatusCache:
             self._waiters[camera_id].discard(waiter)
             if not self._waiters[camera_id]:
                 del self._waiters[camera_id]
-
-
-_SILENT = "No ingest worker has reported on this camera for a while."
 
 
 def condition_of(

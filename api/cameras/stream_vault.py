@@ -24,6 +24,15 @@ from common.urls.streams import (
 FIELD = "rtspUrl"
 _IDENTIFIER_DIGITS = 20
 
+_PLAIN = {
+    "name": "name",
+    "location": "location",
+    "enabled": "enabled",
+    "sample_fps": "sample_fps",
+    "min_plate_width": "min_plate_width_px",
+    "timezone": "timezone",
+}
+
 
 @dataclass(frozen=True)
 class StoredStream:
@@ -159,13 +168,3 @@ def _with_identity(values: CameraValues, body: CameraUpdate, vault: StreamVault)
         identifier=vault.derived_identifier(stream) if derived else identifier,
         identifier_derived=derived,
     )
-
-
-_PLAIN = {
-    "name": "name",
-    "location": "location",
-    "enabled": "enabled",
-    "sample_fps": "sample_fps",
-    "min_plate_width": "min_plate_width_px",
-    "timezone": "timezone",
-}

@@ -27,6 +27,10 @@ from common.records.object_keys import (
 _BATCH_SIZE = 500
 _AGAIN_SECONDS = 600.0
 
+_EVERY = timedelta(hours=1)
+_MAX_PER_SWEEP = 5000
+"""Images; other things wait for their turn to be swept. The next sweep goes on."""
+
 
 @dataclass(frozen=True)
 class RemovedImages:
@@ -130,11 +134,6 @@ class ErasedImageRemoval:
             last=noted[-1] if noted else None,
             is_full=len(noted) == self._batch_size,
         )
-
-
-_EVERY = timedelta(hours=1)
-_MAX_PER_SWEEP = 5000
-"""Images; other things wait for their turn to be swept. The next sweep goes on."""
 
 
 class ImageRetention:

@@ -34,6 +34,18 @@ DONE: Final = "done"
 
 _MAX_OPEN: Final = 20
 
+log = structlog.get_logger()
+_LEASE: Final = timedelta(seconds=60)
+_RENEW_SECONDS: Final = 15.0
+_PAUSE: Final = timedelta(seconds=30)
+_DROP_EVERY_MS: Final = 3_600_000
+_KEPT: Final = timedelta(days=90)
+"""A job that is done tells for so long who erased what, and when."""
+_AWAY: Final = "A server does not answer, or is busy. It is tried again."
+_FAILED: Final = "It failed; the log of the API says why. It is tried again."
+ErasePlate = Callable[[UUID, str, Sequence[Misreading], int], Awaitable[ErasedPlate]]
+""":func:`api.erasure.service.erase_stored_plate` with its settings."""
+
 
 def ask_for_job(session: Session, caller: Principal, plate: str, before_ms: int) -> ErasureJob:
     """Write that a plate (normalised) is to be erased, unless that waits already; return the job.
@@ -147,23 +159,6 @@ def _change(session: Session, job: ErasureJob, values: Mapping[str, object]) -> 
         .values(**values)
     )
     return bool(session.scalars(changed.returning(ErasureJob.id)).all())
-
-
-log = structlog.get_logger()
-
-_LEASE: Final = timedelta(seconds=60)
-_RENEW_SECONDS: Final = 15.0
-_PAUSE: Final = timedelta(seconds=30)
-_DROP_EVERY_MS: Final = 3_600_000
-_KEPT: Final = timedelta(days=90)
-"""A job that is done tells for so long who erased what, and when."""
-
-_AWAY: Final = "A server does not answer, or is busy. It is tried again."
-_FAILED: Final = "It failed; the log of the API says why. It is tried again."
-
-
-ErasePlate = Callable[[UUID, str, Sequence[Misreading], int], Awaitable[ErasedPlate]]
-""":func:`api.erasure.service.erase_stored_plate` with its settings."""
 
 
 class ErasureJobs:

@@ -26,6 +26,39 @@ MAX_ROWS = 100_000
 
 Rows = Annotated[int, Field(ge=1, le=MAX_ROWS), BeforeValidator(whole_number)]
 
+NEXT_KEY: Final = "X-Next-Key"
+_SEND_SECONDS = 60.0
+"""A reader that takes nothing for so long is left."""
+_MEDIA_TYPES: Final[Mapping[ExportFormat, str]] = {
+    ExportFormat.CSV: "text/csv; charset=utf-8",
+    ExportFormat.PARQUET: "application/vnd.apache.parquet",
+    ExportFormat.ARROW: "application/vnd.apache.arrow.stream",
+}
+_BINARY: dict[str, Any] = {"schema": {"type": "string", "format": "binary"}}
+_FILE: dict[str, Any] = {
+    "description": "A file, newest first, with the fields of a recognition; those of"
+    " `plateCoordinates` and `region` have a column each. Image fields are storage keys. With"
+    " `excel=true`, `localTime` follows `timestamp`.",
+    "headers": {
+        NEXT_KEY: {
+            "description": "Send it as `lastKey` for the next part; absent: nothing follows.",
+            "schema": {"type": "string"},
+        }
+    },
+    "content": {
+        "text/csv": {
+            "schema": {"type": "string"},
+            "example": '"id","userId","cameraId","cameraName","plate","confidence","timestamp",'
+            '"photoUrl","cropUrl","plateCoordinates.x","plateCoordinates.y",'
+            '"plateCoordinates.width","plateCoordinates.height","region.code","region.confidence",'
+            '"plateType","characterConfidences","firstSeenAt","lastSeenAt","readingsCount","source",'
+            '"direction"\n',
+        },
+        _MEDIA_TYPES[ExportFormat.PARQUET]: _BINARY,
+        _MEDIA_TYPES[ExportFormat.ARROW]: _BINARY,
+    },
+}
+
 
 class ExportQuery(RecognitionQuery):
     """The filters of the list, and the format of the file; other parameters are refused."""
@@ -69,40 +102,6 @@ class ExportQuery(RecognitionQuery):
 router = APIRouter(route_class=GuardedRoute, tags=["Recognitions"])
 
 ExportsDep = Annotated[Exports, Depends(service(Exports))]
-
-NEXT_KEY: Final = "X-Next-Key"
-_SEND_SECONDS = 60.0
-"""A reader that takes nothing for so long is left."""
-
-_MEDIA_TYPES: Final[Mapping[ExportFormat, str]] = {
-    ExportFormat.CSV: "text/csv; charset=utf-8",
-    ExportFormat.PARQUET: "application/vnd.apache.parquet",
-    ExportFormat.ARROW: "application/vnd.apache.arrow.stream",
-}
-_BINARY: dict[str, Any] = {"schema": {"type": "string", "format": "binary"}}
-_FILE: dict[str, Any] = {
-    "description": "A file, newest first, with the fields of a recognition; those of"
-    " `plateCoordinates` and `region` have a column each. Image fields are storage keys. With"
-    " `excel=true`, `localTime` follows `timestamp`.",
-    "headers": {
-        NEXT_KEY: {
-            "description": "Send it as `lastKey` for the next part; absent: nothing follows.",
-            "schema": {"type": "string"},
-        }
-    },
-    "content": {
-        "text/csv": {
-            "schema": {"type": "string"},
-            "example": '"id","userId","cameraId","cameraName","plate","confidence","timestamp",'
-            '"photoUrl","cropUrl","plateCoordinates.x","plateCoordinates.y",'
-            '"plateCoordinates.width","plateCoordinates.height","region.code","region.confidence",'
-            '"plateType","characterConfidences","firstSeenAt","lastSeenAt","readingsCount","source",'
-            '"direction"\n',
-        },
-        _MEDIA_TYPES[ExportFormat.PARQUET]: _BINARY,
-        _MEDIA_TYPES[ExportFormat.ARROW]: _BINARY,
-    },
-}
 
 
 class FileAnswer(Response):

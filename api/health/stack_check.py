@@ -49,6 +49,8 @@ _API_SECONDS = 5.0
 _CHECK_SECONDS = 10.0
 _POLL_MS = 200
 
+_STEPS: Final = 'docs/deployment.md, "More partitions", has the steps'
+
 
 class StackSettings(
     DatabaseSettings, KafkaSettings, S3Settings, ClickHouseSettings, MqttLoginSettings, DiskSettings
@@ -225,9 +227,6 @@ def _check_api(url: str) -> None:
         raise TransientError("the API does not answer") from error
     if answer.status != 200:
         raise TransientError(f"the API answers {answer.status} at /healthz")
-
-
-_STEPS: Final = 'docs/deployment.md, "More partitions", has the steps'
 
 
 class PartitionSettings(KafkaSettings, DatabaseSettings):

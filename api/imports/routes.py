@@ -36,6 +36,14 @@ _USED_UP = (
 )
 _T = TypeVar("_T")
 
+_ERRORS = error_responses(
+    ErrorCode.INVALID_REQUEST,
+    ErrorCode.UNREADABLE_FILE,
+    ErrorCode.INCOMPLETE_BODY,
+    ErrorCode.BODY_TOO_LARGE,
+    ErrorCode.UNSUPPORTED_MEDIA_TYPE,
+)
+
 
 class TableImports:
     """Reads CSV files; stores nothing."""
@@ -83,14 +91,6 @@ class TableImports:
 router = APIRouter(route_class=GuardedRoute)
 
 ImportsDep = Annotated[TableImports, Depends(service(TableImports))]
-
-_ERRORS = error_responses(
-    ErrorCode.INVALID_REQUEST,
-    ErrorCode.UNREADABLE_FILE,
-    ErrorCode.INCOMPLETE_BODY,
-    ErrorCode.BODY_TOO_LARGE,
-    ErrorCode.UNSUPPORTED_MEDIA_TYPE,
-)
 
 
 @router.post(

@@ -22,6 +22,10 @@ from common.secrets import SecretBox
 _REMEMBERED_IDS = 4
 """Ids are remembered for this many times as many records, to drop what a replay says again."""
 
+_KIND = "recognition-stream"
+_LAG_MS = 60_000
+"""By more than this no process reads behind another; a place further ahead is of another topic."""
+
 
 @dataclass(frozen=True)
 class LiveRecord:
@@ -186,9 +190,6 @@ def _subject(recognition: RecognitionRow) -> Subject:
     return Subject(recognition.user_id, recognition.captured_ms, plates)
 
 
-_KIND = "recognition-stream"
-
-
 @dataclass(frozen=True)
 class StreamPosition:
     """Everything before ``offsets`` (partition to next offset) was seen at ``at_ms`` (Unix ms)."""
@@ -219,10 +220,6 @@ class ResumeTokens:
             return None
         _, at_ms, pairs = content
         return StreamPosition(dict(pairs), at_ms)
-
-
-_LAG_MS = 60_000
-"""By more than this no process reads behind another; a place further ahead is of another topic."""
 
 
 class LostPlaceError(Exception):

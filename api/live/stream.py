@@ -36,6 +36,11 @@ _BATCH_SIZE = 100
 _PUBLISHED_WITHIN_MS = 5 * 60_000
 """A recognition is published so long after its capture at most, unless the service was behind."""
 
+RETRY_MS = 3_000
+"""So long a client waits before it comes back."""
+_SEND_SECONDS = 20.0
+"""A reader that takes nothing for so long is left; its connection and its slot are free again."""
+
 
 class StreamReset(ResponseModel):
     """Some recognitions were not sent; those captured from ``since`` on stand in the list."""
@@ -48,10 +53,6 @@ class StreamEnd(ResponseModel):
 
     error: str
     code: ErrorCode
-
-
-RETRY_MS = 3_000
-"""So long a client waits before it comes back."""
 
 
 def opening(event_id: str) -> bytes:
@@ -176,10 +177,6 @@ def _body(recognition: RecognitionRow) -> RecognitionBody:
     return recognition_body(
         recognition, photo_url=recognition.photo_key, crop_url=recognition.crop_key
     )
-
-
-_SEND_SECONDS = 20.0
-"""A reader that takes nothing for so long is left; its connection and its slot are free again."""
 
 
 class EventStream(Response):

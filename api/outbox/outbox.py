@@ -26,6 +26,10 @@ CHANNEL = "platestream_config_outbox"
 
 _OUTBOX = cast(Table, ConfigOutbox.__table__)
 
+# Within a text of the record the first quotation mark would have a backslash before it; in one of
+# its objects a second brace would follow.
+_FIELD: Final = re.compile(rb',"' + TRACEPARENT.encode() + rb'":"(00-[0-9a-f-]{52})"\}\Z')
+
 
 def _enqueue_statement() -> Select[Any]:
     """Return the statement that adds one row and notifies the relay: image calls wait for it."""
@@ -185,11 +189,6 @@ def _webhooks(session: Session) -> int:
     for webhook in found:
         enqueue(session, CONFIG_WEBHOOKS, str(webhook.id), webhook_config(webhook))
     return len(found)
-
-
-# Within a text of the record the first quotation mark would have a backslash before it; in one of
-# its objects a second brace would follow.
-_FIELD: Final = re.compile(rb',"' + TRACEPARENT.encode() + rb'":"(00-[0-9a-f-]{52})"\}\Z')
 
 
 def with_trace(value: bytes, trace: TraceContext | None) -> bytes:

@@ -38,6 +38,20 @@ _CONTENT_RANGE = {
     "Content-Range": {"schema": {"type": "string"}, "description": "Which bytes, of how many."}
 }
 
+Width = Annotated[
+    int | None,
+    Query(
+        description="A thumbnail of this width in pixels (JPEG), never wider than the picture.",
+        examples=[160],
+    ),
+    Field(ge=MIN_WIDTH_PX, le=MAX_WIDTH_PX),
+    BeforeValidator(whole_number),
+]
+_FOR_AN_HOUR = f"private, max-age={MAX_AGE.seconds}"
+_ASK_AGAIN = "private, no-cache"
+_ERRORS = error_responses(ErrorCode.INVALID_REQUEST, ErrorCode.NOT_FOUND)
+_PIXELS = {"schema": {"type": "integer", "minimum": 1}}
+
 
 def picture_responses(description: str, *media_types: str, **headers: Any) -> dict[int | str, Any]:
     """Return FastAPI's ``responses`` of a call that answers with an image."""
@@ -52,17 +66,6 @@ def picture_responses(description: str, *media_types: str, **headers: Any) -> di
         },
         304: {"description": "The caller has this picture: If-None-Match.", "headers": _TAG},
     }
-
-
-Width = Annotated[
-    int | None,
-    Query(
-        description="A thumbnail of this width in pixels (JPEG), never wider than the picture.",
-        examples=[160],
-    ),
-    Field(ge=MIN_WIDTH_PX, le=MAX_WIDTH_PX),
-    BeforeValidator(whole_number),
-]
 
 
 @dataclass(frozen=True)
@@ -145,11 +148,6 @@ router = APIRouter(route_class=GuardedRoute)
 
 PicturesDep = Annotated[Pictures, Depends(service(Pictures))]
 CamerasDep = Annotated[Cameras, Depends(service(Cameras))]
-
-_FOR_AN_HOUR = f"private, max-age={MAX_AGE.seconds}"
-_ASK_AGAIN = "private, no-cache"
-_ERRORS = error_responses(ErrorCode.INVALID_REQUEST, ErrorCode.NOT_FOUND)
-_PIXELS = {"schema": {"type": "integer", "minimum": 1}}
 
 
 @router.get(

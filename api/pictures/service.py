@@ -31,6 +31,11 @@ _TOO_MANY: Final = "Too many pictures are being made smaller; wait, then try aga
 # One at a time: the largest image takes a quarter of a gigabyte while it is decoded.
 _LIMITS: Final = TurnLimits(at_once=1, waiting=200)
 
+JPEG: Final = "image/jpeg"
+_TAG_CHARACTERS: Final = 32
+MAX_AGE: Final = timedelta(hours=1)
+"""An image of a recognition never changes; as long as a link to it is valid, browsers keep it."""
+
 
 class Thumbnails:
     """Makes images smaller, each once as long as it is remembered. Owners take turns."""
@@ -79,12 +84,6 @@ def shrunk(data: bytes, width_px: int) -> bytes:
     if not coded:
         raise InvalidInputError("The image cannot be coded.", code="unreadable_image")
     return made.tobytes()
-
-
-JPEG: Final = "image/jpeg"
-_TAG_CHARACTERS: Final = 32
-MAX_AGE: Final = timedelta(hours=1)
-"""An image of a recognition never changes; as long as a link to it is valid, browsers keep it."""
 
 
 class Part(StrEnum):

@@ -32,6 +32,12 @@ _LOOKED_FOR = timedelta(days=1)
 """Images of recognitions of so long may be missing; the rows of others name what is there."""
 _LOOK_SECONDS = 1.0
 
+_AT_ONCE: Final = 1_000
+"""Corrections that are looked at together; more of one account take another question each."""
+_HALF: Final = 64
+_LOW: Final = (1 << _HALF) - 1
+Place = tuple[int, int, int]
+
 
 def storable(wanted: RecognitionFilter) -> RecognitionFilter | None:
     """Return ``wanted`` with its span cut to what can be stored; None where nothing can match.
@@ -172,15 +178,6 @@ class Recognitions:
 
 def _age(recognition: Pictured) -> timedelta:
     return datetime.now(UTC) - from_unix_ms(recognition.captured_ms)
-
-
-_AT_ONCE: Final = 1_000
-"""Corrections that are looked at together; more of one account take another question each."""
-
-_HALF: Final = 64
-_LOW: Final = (1 << _HALF) - 1
-
-Place = tuple[int, int, int]
 
 
 async def with_corrected(

@@ -28,6 +28,10 @@ from recognition.workers.pool import ImageReadings
 
 _DECIMALS = 10
 
+CAMERA_NAME = "API"
+_PNG_MAGIC = b"\x89PNG"
+log = structlog.get_logger()
+
 
 class PlateResult(ResponseModel):
     """One plate of the image. Coordinates are pixels of the picture as a person sees it."""
@@ -127,10 +131,6 @@ def _within(edge: float, limit: int) -> int:
     return min(max(round(edge), 0), limit)
 
 
-CAMERA_NAME = "API"
-_PNG_MAGIC = b"\x89PNG"
-
-
 @dataclass(frozen=True)
 class StoredCall:
     """The recognitions of one call, and where its one photo is kept for all of them."""
@@ -212,9 +212,6 @@ def _recognition(
 
 def _is_storable(reading: PlateReading) -> bool:
     return 0 < len(normalise_plate(reading.text)) <= MAX_PLATE_LENGTH
-
-
-log = structlog.get_logger()
 
 
 class CallPhoto:

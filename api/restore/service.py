@@ -62,6 +62,12 @@ _ENCRYPTED: Final = (
     Owner.notification_secret_encrypted,
 )
 
+_T = TypeVar("_T")
+InDatabase = Callable[[Callable[[Session], _T]], _T]
+"""Runs work in a transaction and returns its result."""
+_ALL: Final = ""
+_MODE: Final = 0o600
+
 
 class RestoreSettings(ErasureSettings, EncryptionSettings):
     """The settings of every store, and of the key that opens what is encrypted in them."""
@@ -168,14 +174,6 @@ def people_to_review(session: Session) -> Iterable[tuple[Person, str]]:
         .order_by(Owner.email, Person.created_at)
     )
     return session.execute(people).tuples()
-
-
-_T = TypeVar("_T")
-InDatabase = Callable[[Callable[[Session], _T]], _T]
-"""Runs work in a transaction and returns its result."""
-
-_ALL: Final = ""
-_MODE: Final = 0o600
 
 
 class _Noted(msgspec.Struct, frozen=True, rename="camel"):

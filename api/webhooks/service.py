@@ -35,6 +35,12 @@ from common.records.deliveries import WebhookStatus
 from common.urls.outbound import outbound_endpoint, scheme_and_host
 from common.urls.streams import MASK
 
+log = structlog.get_logger()
+_STEP_SECONDS = 5.0
+_WHOLE_SECONDS = 10.0
+"""Other webhooks to disable wait for it."""
+_URL, _HEADERS = "url", "headers"
+
 
 class WebhookStatusCache:
     """The latest status of each webhook."""
@@ -84,13 +90,6 @@ def _without_switch_off(status: WebhookStatus) -> WebhookStatus:
     return msgspec.structs.replace(
         status, disabled_revision=None, disabled_reason=None, disabled_ms=None
     )
-
-
-log = structlog.get_logger()
-
-_STEP_SECONDS = 5.0
-_WHOLE_SECONDS = 10.0
-"""Other webhooks to disable wait for it."""
 
 
 class DisabledWebhookEmail:
@@ -145,9 +144,6 @@ class DisabledWebhookEmail:
 
 def _log_failure(webhook_id: UUID, error: str) -> None:
     log.warning("webhook_email_failed", webhook_id=str(webhook_id), error=error)
-
-
-_URL, _HEADERS = "url", "headers"
 
 
 def all_fields(body: WebhookCreate) -> dict[str, Any]:

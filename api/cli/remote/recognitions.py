@@ -22,7 +22,6 @@ from api.cli.remote.shown import (
 
 _MAX_PAGE: Final = 200
 
-PlateArgument = Annotated[str | None, typer.Argument(help="The plate, or what match makes of it.")]
 CameraOption = Annotated[str | None, typer.Option("--camera", help="Id of a camera.")]
 SureOption = Annotated[float | None, typer.Option("--min-confidence", min=0, max=1)]
 

@@ -104,7 +104,6 @@ POOLS: Sequence[Pool] = (
     Pool("api/adapters/outbound.py", "FairThreads", "addresses of services to notify", "owner"),
     Pool("api/imports/routes.py", "FairThreads", "CSV files", "owner; seconds a minute for each"),
     # The API: a bound for each owner or network.
-    Pool("api/alerts/insight.py", "Semaphore", "one explanation", "that call alone"),
     Pool("api/__main__.py", "ConnectionLimits", "connections", "address: four can fill all"),
     Pool("api/middleware/http_protocol.py", "ConnectionLimits", "connections in tests", "likewise"),
     Pool("api/cameras/probe.py", "Semaphore", "camera tests", "owner: one for each"),
