@@ -51,7 +51,7 @@ from api.live.recent import RecentRecognitions
 from api.live.service import ErasureWatch, LiveRecognitions, StreamSlots
 from api.oidc.service import OidcLogIn
 from api.paging.cursor import CursorSealer
-from api.people.invitations import Invitations, invitation_rules
+from api.people.invitations import Invitations
 from api.people.service import People
 from api.pictures.service import Pictures, Thumbnails
 from api.recognitions.corrections import Corrections
@@ -154,9 +154,7 @@ class Services:
         self.oidc_log_in = OidcLogIn(settings, self.sessions, box, failures, limits, notes)
         self.own_account = OwnAccount(self.sessions)
         self.people = People(database, self.authenticator)
-        self.invitations = Invitations(
-            database, self.sessions, failures, limits, invitation_rules(settings)
-        )
+        self.invitations = Invitations(database, self.sessions, failures, limits, settings)
         self.api_keys = ApiKeys(database, self.authenticator, limits)
         self.operators = Operators(database, settings.operator_accounts)
         self.audit_log = AuditLog(

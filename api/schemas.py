@@ -73,6 +73,7 @@ class ResponseModel(BaseModel):
     model_config = ConfigDict(
         alias_generator=to_camel,
         frozen=True,
+        from_attributes=True,
         validate_by_name=True,
         validate_by_alias=True,
         serialize_by_alias=True,

@@ -6,11 +6,11 @@ from fastapi import APIRouter, Depends, Query, Response
 
 from api.api_keys.schemas import (
     ApiKeyAnswer,
+    ApiKeyBody,
     ApiKeyCreate,
     ApiKeyList,
     ApiKeyUpdate,
     NewApiKeyAnswer,
-    api_key_body,
 )
 from api.api_keys.service import ApiKeys
 from api.deps import Caller, ResourceId, service
@@ -38,7 +38,7 @@ async def list_api_keys(
     records = await api_keys.all_of(caller.owner_id)
     wanted = ListFilter("api-keys", caller.owner_id)
     page, next_key = page_of(records, query, wanted, cursors, lambda record: record)
-    return ApiKeyList(api_keys=[api_key_body(record) for record in page], next_key=next_key)
+    return ApiKeyList(api_keys=list(map(ApiKeyBody.model_validate, page)), next_key=next_key)
 
 
 @router.post(
@@ -56,7 +56,7 @@ async def create_api_key(
     The answer alone shows it whole.
     """
     made = await api_keys.create(caller, body)
-    return NewApiKeyAnswer(api_key=api_key_body(made.record), plain_key=made.plain_key)
+    return NewApiKeyAnswer(api_key=ApiKeyBody.model_validate(made.record), plain_key=made.plain_key)
 
 
 @router.get(
@@ -65,7 +65,7 @@ async def create_api_key(
 @requires(Scope.API_KEYS_READ)
 async def get_api_key(api_keys: ApiKeysDep, caller: Caller, id: ResourceId) -> ApiKeyAnswer:
     """Return one of the caller's keys."""
-    return ApiKeyAnswer(api_key=api_key_body(await api_keys.one(caller.owner_id, id)))
+    return ApiKeyAnswer(api_key=ApiKeyBody.model_validate(await api_keys.one(caller.owner_id, id)))
 
 
 @router.put(
@@ -79,7 +79,7 @@ async def update_api_key(
 ) -> ApiKeyAnswer:
     """Change the fields that are sent; the others stay. In effect everywhere within a second."""
     record = await api_keys.update(caller, id, body)
-    return ApiKeyAnswer(api_key=api_key_body(record))
+    return ApiKeyAnswer(api_key=ApiKeyBody.model_validate(record))
 
 
 @router.delete(

@@ -3,7 +3,7 @@
 from typing import Annotated
 from uuid import UUID
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from api.accounts.service import MAX_KEY_NAME_CHARACTERS
 from api.paging.lists import next_key_field
@@ -16,7 +16,6 @@ from api.schemas import (
     without_repeats,
 )
 from api.security.permissions import Scope
-from api.security.repository import KeyRecord
 from api.validation.fields import BodyInstant
 
 Name = Annotated[
@@ -72,7 +71,7 @@ class ApiKeyBody(ResponseModel):
     id: UUID = Field(description="Id of the key.")
     name: str = Field(description="The key's name.", examples=["Gate north"])
     prefix: str = Field(description="The first characters of the key.", examples=["pk_4fzXq1Lm"])
-    scopes: list[Scope] = Field(description="What it may do.")
+    scopes: Annotated[list[Scope], BeforeValidator(sorted)] = Field(description="What it may do.")
     enabled: bool = Field(description="False: the key is refused.")
     created_at: Timestamp = Field(description="When it was made; UTC.")
     last_used_at: Timestamp | None = Field(description="Within a minute.")
@@ -106,18 +105,3 @@ class ApiKeyList(ResponseModel):
 
     api_keys: list[ApiKeyBody] = Field(description="The keys, newest first.")
     next_key: str | None = next_key_field()
-
-
-def api_key_body(record: KeyRecord) -> ApiKeyBody:
-    """Return the JSON form of a key."""
-    return ApiKeyBody(
-        id=record.id,
-        name=record.name,
-        prefix=record.prefix,
-        scopes=sorted(record.scopes),
-        enabled=record.enabled,
-        created_at=record.created_at,
-        last_used_at=record.last_used_at,
-        expires_at=record.expires_at,
-        ancestors=list(record.ancestors),
-    )

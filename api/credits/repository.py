@@ -4,6 +4,7 @@
 still take. Both follow from one row lock for each owner, so no concurrency overspends.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -23,18 +24,6 @@ class EntryKind(StrEnum):
     GRANT = "grant"
     DEBIT = "debit"
     REFUND = "refund"
-
-
-@dataclass(frozen=True)
-class LedgerEntry:
-    """One change of a balance, in credits."""
-
-    id: int
-    delta: int
-    balance_after: int
-    kind: EntryKind
-    reason: str
-    created_at: datetime
 
 
 @dataclass(frozen=True)
@@ -114,25 +103,10 @@ def balance(session: Session, owner_id: UUID) -> int:
     return found or 0
 
 
-def latest_entries(session: Session, owner_id: UUID, limit: int) -> list[LedgerEntry]:
+def latest_entries(session: Session, owner_id: UUID, limit: int) -> Sequence[CreditEntry]:
     """Return the newest rows of the ledger, newest first."""
-    rows = session.scalars(
-        select(CreditEntry)
-        .where(CreditEntry.owner_id == owner_id)
-        .order_by(CreditEntry.id.desc())
-        .limit(limit)
-    )
-    return [
-        LedgerEntry(
-            id=row.id,
-            delta=row.delta,
-            balance_after=row.balance_after,
-            kind=EntryKind(row.kind),
-            reason=row.reason,
-            created_at=row.created_at,
-        )
-        for row in rows
-    ]
+    entries = select(CreditEntry).where(CreditEntry.owner_id == owner_id)
+    return session.scalars(entries.order_by(CreditEntry.id.desc()).limit(limit)).all()
 
 
 def count_entries(session: Session, owner_id: UUID) -> int:

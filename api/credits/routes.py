@@ -6,7 +6,7 @@ from fastapi import APIRouter, Depends
 from pydantic import Field
 
 from api.credits.repository import EntryKind
-from api.credits.service import Credits, Statement
+from api.credits.service import Credits
 from api.deps import Caller, service
 from api.middleware.guard import GuardedRoute
 from api.openapi import error_responses
@@ -18,7 +18,9 @@ class LedgerEntryBody(ResponseModel):
     """One change of the balance."""
 
     delta: int = Field(description="Credits that came (positive) or went.", examples=[-1])
-    balance: int = Field(ge=0, description="Credits after it.", examples=[9999])
+    balance: int = Field(
+        validation_alias="balance_after", ge=0, description="Credits after it.", examples=[9999]
+    )
     kind: EntryKind = Field(description="Granted, taken or given back.")
     reason: str = Field(description="The cause, in words.", examples=["image call"])
     created_at: Timestamp = Field(description="When it was booked; UTC.")
@@ -31,23 +33,6 @@ class CreditsBody(ResponseModel):
     ledger: list[LedgerEntryBody] = Field(description="The latest changes, newest first.")
 
 
-def credits_body(statement: Statement) -> CreditsBody:
-    """Return the JSON form of a balance."""
-    return CreditsBody(
-        credits=statement.balance,
-        ledger=[
-            LedgerEntryBody(
-                delta=entry.delta,
-                balance=entry.balance_after,
-                kind=entry.kind,
-                reason=entry.reason,
-                created_at=entry.created_at,
-            )
-            for entry in statement.entries
-        ],
-    )
-
-
 router = APIRouter(route_class=GuardedRoute, tags=["Credits"])
 
 CreditsDep = Annotated[Credits, Depends(service(Credits))]
@@ -57,4 +42,5 @@ CreditsDep = Annotated[Credits, Depends(service(Credits))]
 @requires(Scope.CREDITS_READ)
 async def get_credits(credits: CreditsDep, caller: Caller) -> CreditsBody:
     """Return the caller's balance and the newest rows of the ledger."""
-    return credits_body(await credits.statement(caller.owner_id))
+    balance, entries = await credits.statement(caller.owner_id)
+    return CreditsBody(credits=balance, ledger=list(map(LedgerEntryBody.model_validate, entries)))

@@ -1,23 +1,15 @@
 """Shows the balance and the ledger."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from uuid import UUID
 
 from sqlalchemy.orm import Session
 
 from api.credits import repository
-from api.credits.repository import LedgerEntry
 from api.db.database import Database
+from api.db.tables import CreditEntry
 
 _LEDGER_ROWS = 20
-
-
-@dataclass(frozen=True)
-class Statement:
-    """A balance with the newest rows of its ledger."""
-
-    balance: int
-    entries: tuple[LedgerEntry, ...]
 
 
 class Credits:
@@ -26,11 +18,11 @@ class Credits:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def statement(self, owner_id: UUID) -> Statement:
+    async def statement(self, owner_id: UUID) -> tuple[int, Sequence[CreditEntry]]:
         """Return the owner's balance and newest ledger rows."""
 
-        def work(session: Session) -> Statement:
+        def work(session: Session) -> tuple[int, Sequence[CreditEntry]]:
             entries = repository.latest_entries(session, owner_id, _LEDGER_ROWS)
-            return Statement(repository.balance(session, owner_id), tuple(entries))
+            return repository.balance(session, owner_id), entries
 
         return await self._database.run(work)

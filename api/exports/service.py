@@ -12,8 +12,9 @@ from api.accounts.repository import require_owner
 from api.adapters.clickhouse import ClickHouseStore
 from api.db.database import Database
 from api.limits.limiter import RateLimiter
-from api.limits.owner_limits import LimitedCaller, OwnerLimit, OwnerLimits
+from api.limits.owner_limits import OwnerLimit, OwnerLimits
 from api.recognitions.service import Recognitions, storable
+from api.security.permissions import Principal
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class Exports:
         return await self._database.run(lambda session: require_owner(session, owner_id).timezone)
 
     @contextmanager
-    def slot(self, caller: LimitedCaller) -> Iterator[None]:
+    def slot(self, caller: Principal) -> Iterator[None]:
         """Count an export of an owner until the block ends.
 
         Raises:
@@ -68,7 +69,7 @@ class Exports:
 
     async def open(
         self,
-        caller: LimitedCaller,
+        caller: Principal,
         wanted: RecognitionFilter,
         last_key: str | None,
         rows: int,

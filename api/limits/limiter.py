@@ -12,8 +12,9 @@ from limits import RateLimitItem, RateLimitItemPerMinute
 
 from api.errors import ApiError, ErrorCode
 from api.limits.networks import counted_networks
-from api.limits.owner_limits import LimitedCaller, OwnerLimit, OwnerLimits, refusal_sentence
+from api.limits.owner_limits import OwnerLimit, OwnerLimits, refusal_sentence
 from api.limits.storage import Counted, LimitStore, LimitWindow, SharedOrOwn
+from api.security.permissions import Principal
 from api.settings import ApiSettings
 
 _TOO_MANY_FAILURES = "Too many keys or sessions that are not valid came from this address; wait."
@@ -106,11 +107,18 @@ class RateLimiter:
             OwnerLimit.IMAGE_CALLS_PER_MINUTE: rules.recognize_per_minute,
             OwnerLimit.PICTURES_PER_MINUTE: rules.pictures_per_minute,
         }
-        own = _Counter(rules, LimitStore())
-        self._counters = SharedOrOwn(own, None if shared is None else _Counter(rules, shared))
+        self._block_seconds = rules.block_seconds
+        self._limits = {
+            LimitKind.GENERAL: _limit(LimitKind.GENERAL, rules.per_minute),
+            LimitKind.RECOGNIZE: _limit(LimitKind.RECOGNIZE, rules.recognize_per_minute),
+            LimitKind.PICTURES: _limit(LimitKind.PICTURES, rules.pictures_per_minute),
+            LimitKind.DEMO: _limit(LimitKind.DEMO, rules.demo_per_minute),
+            LimitKind.LOG_IN: _limit(LimitKind.LOG_IN, rules.log_in_per_minute),
+        }
+        self._stores = SharedOrOwn(LimitStore(), shared)
 
     async def admit(
-        self, caller: LimitedCaller, *, recognizes: bool, shows_picture: bool = False
+        self, caller: Principal, *, recognizes: bool, shows_picture: bool = False
     ) -> Mapping[str, str]:
         """Count a request and return headers that tell what is left to the credential.
 
@@ -119,11 +127,13 @@ class RateLimiter:
         """
         kinds, limits = _PICTURE if shows_picture else _IMAGE_CALL if recognizes else _REQUEST
         credential = str(caller.credential_id)
-        left = await self._counters.ask(lambda counter: counter.admit(credential, kinds))
+        counted = [(limit, credential) for kind in kinds if (limit := self._limits[kind])]
+        # The last one is the tightest and the one to report.
+        left = await self._admit(credential, counted, len(counted) - 1)
         await self._count_for_owner(caller, limits)
         return left
 
-    async def admit_export(self, caller: LimitedCaller) -> None:
+    async def admit_export(self, caller: Principal) -> None:
         """Count an export for the owner, with what its other credentials began.
 
         Raises:
@@ -139,74 +149,6 @@ class RateLimiter:
         Raises:
             ApiError: 429, with the same headers and ``Retry-After``.
         """
-        return await self._counters.ask(lambda counter: counter.admit_address(address, kind))
-
-    async def admit_person(self, person_id: UUID, kind: LimitKind) -> Mapping[str, str]:
-        """Count a request from a device on which a person logged in before, for that person alone.
-
-        Raises:
-            ApiError: 429, with the same headers and ``Retry-After``.
-        """
-        return await self._counters.ask(lambda counter: counter.admit_person(person_id, kind))
-
-    async def _count_for_owner(self, caller: LimitedCaller, wanted: Sequence[OwnerLimit]) -> None:
-        """Count the request for the owner, with what its other credentials made.
-
-        Raises:
-            ApiError: 429.
-        """
-        if limits := self._limits_of_owner(caller, wanted):
-            await self._count_in(caller, limits)
-
-    async def _count_in(self, caller: LimitedCaller, limits: Sequence[OwnerLimit]) -> None:
-        """Count in an owner's windows, up to the first that is full.
-
-        Raises:
-            ApiError: 429.
-        """
-        sizes = [self._owner_limits.size(limit, caller.limits) for limit in limits]
-        owner = str(caller.owner_id)
-        windows = [
-            LimitWindow(RateLimitItemPerMinute(size, namespace=f"owner-{limit}"), (owner,))
-            for limit, size in zip(limits, sizes, strict=True)
-        ]
-        counted = await self._counters.ask(lambda counter: counter.count(owner, windows))
-        number = len(limits) - 1 if counted.refused is None else counted.refused
-        limit, size = limits[number], sizes[number]
-        self._owner_limits.note(limit, caller.owner_id, size - counted.remaining, size)
-        if counted.refused is not None:
-            raise rate_limited(size, counted.reset_at, refusal_sentence(limit, size))
-
-    def _limits_of_owner(
-        self, caller: LimitedCaller, wanted: Sequence[OwnerLimit]
-    ) -> list[OwnerLimit]:
-        """Return those of ``wanted`` that are in force.
-
-        Where keys have no limit, only owners have one who were given it.
-        """
-        return [limit for limit in wanted if self._rates[limit] or limit in caller.limits]
-
-
-class _Counter:
-    """Counts in one store."""
-
-    def __init__(self, rules: LimitRules, store: LimitStore) -> None:
-        self._block_seconds = rules.block_seconds
-        self._limits = {
-            LimitKind.GENERAL: _limit(LimitKind.GENERAL, rules.per_minute),
-            LimitKind.RECOGNIZE: _limit(LimitKind.RECOGNIZE, rules.recognize_per_minute),
-            LimitKind.PICTURES: _limit(LimitKind.PICTURES, rules.pictures_per_minute),
-            LimitKind.DEMO: _limit(LimitKind.DEMO, rules.demo_per_minute),
-            LimitKind.LOG_IN: _limit(LimitKind.LOG_IN, rules.log_in_per_minute),
-        }
-        self._store = store
-
-    async def admit(self, caller: str, kinds: Sequence[LimitKind]) -> Mapping[str, str]:
-        limits = [limit for kind in kinds if (limit := self._limits[kind]) is not None]
-        # The last one is the tightest and the one to report.
-        return await self._admit(caller, [(limit, caller) for limit in limits], len(limits) - 1)
-
-    async def admit_address(self, address: str, kind: LimitKind) -> Mapping[str, str]:
         limit = self._limits[kind]
         if limit is None:
             return {}
@@ -218,41 +160,92 @@ class _Counter:
         return await self._admit(f"{kind}/{address}", counted, 0)
 
     async def admit_person(self, person_id: UUID, kind: LimitKind) -> Mapping[str, str]:
+        """Count a request from a device on which a person logged in before, for that person alone.
+
+        Raises:
+            ApiError: 429, with the same headers and ``Retry-After``.
+        """
         limit, name = self._limits[kind], f"{kind}/person/{person_id}"
         return {} if limit is None else await self._admit(name, [(limit, name)], 0)
 
-    async def count(self, caller: str, windows: Sequence[LimitWindow]) -> Counted:
-        return await self._store.count(caller, windows, len(windows) - 1)
+    async def _count_for_owner(self, caller: Principal, wanted: Sequence[OwnerLimit]) -> None:
+        """Count the request for the owner, with what its other credentials made.
+
+        Raises:
+            ApiError: 429.
+        """
+        if limits := self._limits_of_owner(caller, wanted):
+            await self._count_in(caller, limits)
+
+    async def _count_in(self, caller: Principal, limits: Sequence[OwnerLimit]) -> None:
+        """Count in an owner's windows, up to the first that is full.
+
+        Raises:
+            ApiError: 429.
+        """
+        sizes = [self._owner_limits.size(limit, caller.limits) for limit in limits]
+        owner = str(caller.owner_id)
+        windows = [
+            LimitWindow(RateLimitItemPerMinute(size, namespace=f"owner-{limit}"), (owner,))
+            for limit, size in zip(limits, sizes, strict=True)
+        ]
+        counted = await self._stores.ask(
+            lambda store: store.count(owner, windows, len(windows) - 1)
+        )
+        number = len(limits) - 1 if counted.refused is None else counted.refused
+        limit, size = limits[number], sizes[number]
+        self._owner_limits.note(limit, caller.owner_id, size - counted.remaining, size)
+        if counted.refused is not None:
+            raise rate_limited(size, counted.reset_at, refusal_sentence(limit, size))
+
+    def _limits_of_owner(self, caller: Principal, wanted: Sequence[OwnerLimit]) -> list[OwnerLimit]:
+        """Return those of ``wanted`` that are in force.
+
+        Where keys have no limit, only owners have one who were given it.
+        """
+        return [limit for limit in wanted if self._rates[limit] or limit in caller.limits]
 
     async def _admit(
         self, caller: str, counted_by: Sequence[tuple[_Limit, str]], reported: int
     ) -> Mapping[str, str]:
+        return await self._stores.ask(
+            lambda store: self._admit_in(store, caller, counted_by, reported)
+        )
+
+    async def _admit_in(
+        self,
+        store: LimitStore,
+        caller: str,
+        counted_by: Sequence[tuple[_Limit, str]],
+        reported: int,
+    ) -> Mapping[str, str]:
         limits = [limit for limit, _ in counted_by]
         windows = [LimitWindow(limit.usual, (name,)) for limit, name in counted_by]
-        counted = await self._store.count(caller, windows, reported)
+        counted = await store.count(caller, windows, reported)
         if counted.blocked_until is not None:
             raise _blocked(counted.blocked_until, limits[0].usual.amount if limits else 0)
         if counted.refused is not None:
             # What one limit refuses is abuse of those behind it as well.
             for refusing in limits[counted.refused :]:
                 if refusing.may_block:
-                    await self._note_refusal(refusing, caller)
+                    await self._note_refusal(store, refusing, caller)
             raise rate_limited(limits[counted.refused].usual.amount, counted.reset_at)
         return _left(limits[reported], counted) if limits else {}
 
-    async def _note_refusal(self, limit: _Limit, caller: str) -> None:
+    async def _note_refusal(self, store: LimitStore, limit: _Limit, caller: str) -> None:
         """Block a caller whose requests, those that passed and those refused, are far too many."""
-        await self._store.windows.hit(limit.refused, caller)
-        passed = await self._used(limit.usual, caller)
-        refused = await self._used(limit.refused, caller)
+        await store.windows.hit(limit.refused, caller)
+        passed = await _used(store, limit.usual, caller)
+        refused = await _used(store, limit.refused, caller)
         if passed + refused > ABUSE_FACTOR * limit.usual.amount:
-            await self._store.block(caller, self._block_seconds)
-            until = await self._store.blocked_until(caller)
+            await store.block(caller, self._block_seconds)
+            until = await store.blocked_until(caller)
             raise _blocked(until or time.time(), limit.usual.amount)
 
-    async def _used(self, window: RateLimitItem, caller: str) -> int:
-        found = await self._store.windows.get_window_stats(window, caller)
-        return window.amount - found.remaining
+
+async def _used(store: LimitStore, window: RateLimitItem, caller: str) -> int:
+    found = await store.windows.get_window_stats(window, caller)
+    return window.amount - found.remaining
 
 
 def rate_limited(limit: int, reset_at: float, sentence: str | None = None) -> ApiError:

@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
 from uuid import UUID
 
 from prometheus_client.core import GaugeMetricFamily
@@ -13,22 +12,6 @@ from prometheus_client.registry import Collector
 from api.errors import ApiError, ErrorCode
 from api.settings import OwnerLimitSettings
 from common.owner_limits import ALERT_DESTINATIONS, NearLimits
-
-
-class LimitedCaller(Protocol):
-    """A caller whose requests are counted; ``limits`` are those of the owner's own."""
-
-    @property
-    def owner_id(self) -> UUID:
-        """Names the owner."""
-
-    @property
-    def credential_id(self) -> UUID:
-        """Names the key or the session."""
-
-    @property
-    def limits(self) -> Mapping[str, int]:
-        """Sizes by name."""
 
 
 class OwnerLimit(StrEnum):

@@ -35,29 +35,7 @@ class NewInvitation:
     emailed: EmailedLink
 
 
-@dataclass(frozen=True, repr=False)
-class Acceptance:
-    """What the invited send: the token of their link, their name and a password."""
-
-    token: str
-    name: str
-    password: str
-
-
 INVITATION_HOURS = 72
-
-
-@dataclass(frozen=True)
-class InvitationRules:
-    """How long a link is good, and what brings it to whom it invites."""
-
-    lifetime: timedelta
-    email: InvitationEmail
-
-
-def invitation_rules(settings: ApiSettings) -> InvitationRules:
-    """Return the operator's rules."""
-    return InvitationRules(timedelta(hours=INVITATION_HOURS), InvitationEmail(settings))
 
 
 class Invitations:
@@ -69,14 +47,15 @@ class Invitations:
         sessions: Sessions,
         failures: FailedAuthentications,
         limits: OwnerLimits,
-        rules: InvitationRules,
+        settings: ApiSettings,
     ) -> None:
         """``failures`` are counted with those of log-ins by the provider."""
         self._database = database
         self._sessions = sessions
         self._failures = failures
         self._limits = limits
-        self._rules = rules
+        self._lifetime = timedelta(hours=INVITATION_HOURS)
+        self._email = InvitationEmail(settings)
 
     async def all_of(self, owner_id: UUID) -> Sequence[Invitation]:
         """Return the account's open invitations, newest first."""
@@ -98,12 +77,12 @@ class Invitations:
             email=email.lower(),
             role=role.value,
             token_hash=credentials.token_hash(token),
-            emailed_token_hash=credentials.token_hash(emailed) if self._rules.email.is_on else None,
+            emailed_token_hash=credentials.token_hash(emailed) if self._email.is_on else None,
             invited_by=caller.require_person().email,
-            expires_at=datetime.now(UTC) + self._rules.lifetime,
+            expires_at=datetime.now(UTC) + self._lifetime,
         )
         timezone = await self._database.run(lambda session: self._insert(session, caller, row))
-        return NewInvitation(row, token, await self._rules.email.send(row, emailed, timezone))
+        return NewInvitation(row, token, await self._email.send(row, emailed, timezone))
 
     async def revoke(self, caller: Principal, invitation_id: UUID) -> None:
         """Take an invitation back.
@@ -135,7 +114,7 @@ class Invitations:
             raise ApiError(ErrorCode.INVITATION_OVER)
         return known
 
-    async def accept(self, acceptance: Acceptance, address: str) -> Person:
+    async def accept(self, token: str, name: str, password: str, address: str) -> Person:
         """Create a person of the account, once. The emailed token proves the address.
 
         The answer does not depend on other accounts that use the address.
@@ -145,12 +124,14 @@ class Invitations:
                 address; 429; 403, nobody logs in with a password.
         """
         self._sessions.ways.require_password()
-        email = (await self.find(acceptance.token, address)).email
+        email = (await self.find(token, address)).email
         like = await self._database.run(lambda session: password_like(session, email))
         password_hash = await self._sessions.in_thread(
-            lambda password: credentials.hash_password(password, like), acceptance.password
+            lambda text: credentials.hash_password(text, like), password
         )
-        return await self._database.run(lambda session: _accept(session, acceptance, password_hash))
+        return await self._database.run(
+            lambda session: _accept(session, token, name, password_hash)
+        )
 
     async def sweep(self) -> int:
         """Forget invitations that have expired; return how many there were."""
@@ -215,10 +196,10 @@ def accept_invitation(
     return person
 
 
-def _accept(session: Session, acceptance: Acceptance, password_hash: str) -> Person:
-    open_one = require_invitation(session, acceptance.token)
-    is_emailed = open_one.emailed_token_hash == credentials.token_hash(acceptance.token)
-    person = accept_invitation(session, open_one, acceptance.name, password_hash)
+def _accept(session: Session, token: str, name: str, password_hash: str) -> Person:
+    open_one = require_invitation(session, token)
+    is_emailed = open_one.emailed_token_hash == credentials.token_hash(token)
+    person = accept_invitation(session, open_one, name, password_hash)
     if is_emailed:
         prove_email(session, person)
     return person

@@ -13,6 +13,7 @@ from api.people.invitations import Invitations
 from api.people.schemas import (
     AcceptedAnswer,
     InvitationAcceptance,
+    InvitationBody,
     InvitationCreate,
     InvitationList,
     InvitationToken,
@@ -22,12 +23,11 @@ from api.people.schemas import (
     PersonAnswer,
     PersonList,
     PersonUpdate,
-    invitation_body,
     new_invitation_answer,
     person_body,
 )
 from api.people.service import People
-from api.security.permissions import AddressLimit, Administrator, BodyKind, Public, Role, requires
+from api.security.permissions import AddressLimit, Administrator, BodyKind, Public, requires
 
 router = APIRouter(route_class=GuardedRoute, tags=["People"])
 
@@ -54,7 +54,7 @@ async def update_person(
     people: PeopleDep, caller: Caller, id: ResourceId, body: PersonUpdate
 ) -> PersonAnswer:
     """Give a person another role, or switch them off; open sessions go by it within a second."""
-    person = await people.change(caller, id, body.change())
+    person = await people.change(caller, id, body.model_dump(exclude_unset=True))
     return PersonAnswer(person=person_body(person, caller.require_person().id))
 
 
@@ -92,7 +92,7 @@ async def unbind_person(people: PeopleDep, caller: Caller, id: ResourceId) -> No
 async def list_invitations(invitations: InvitationsDep, caller: Caller) -> InvitationList:
     """Return the invitations that nobody has accepted yet, newest first."""
     found = await invitations.all_of(caller.owner_id)
-    return InvitationList(invitations=[invitation_body(row) for row in found])
+    return InvitationList(invitations=list(map(InvitationBody.model_validate, found)))
 
 
 @router.post(
@@ -139,14 +139,7 @@ async def find_invitation(
     """Return whom a link invites, and to what."""
     check_origin(request, required=False)
     row = await invitations.find(body.token, counted_address(request))
-    return OpenInvitationAnswer(
-        invitation=OpenInvitation(
-            email=row.email,
-            role=Role(row.role),
-            invited_by=row.invited_by,
-            expires_at=row.expires_at,
-        )
-    )
+    return OpenInvitationAnswer(invitation=OpenInvitation.model_validate(row))
 
 
 @router.post(
@@ -166,5 +159,7 @@ async def accept_invitation(
 ) -> AcceptedAnswer:
     """Become a person of the account by a link, with a name and a password of one's own; once."""
     check_origin(request, required=False)
-    person = await invitations.accept(body.acceptance(), counted_address(request))
+    person = await invitations.accept(
+        body.token, body.name, body.password, counted_address(request)
+    )
     return AcceptedAnswer(email=person.email)

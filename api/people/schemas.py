@@ -5,9 +5,8 @@ from uuid import UUID
 
 from pydantic import AfterValidator, Field
 
-from api.db.people_tables import Invitation, Person
-from api.people.invitations import Acceptance, NewInvitation
-from api.people.service import PersonChange
+from api.db.people_tables import Person
+from api.people.invitations import NewInvitation
 from api.schemas import (
     JsonBoolean,
     NameText,
@@ -44,10 +43,6 @@ class PersonUpdate(RequestModel):
     enabled: JsonBoolean = Field(
         default=True, description="False: cannot log in; open sessions end."
     )
-
-    def change(self) -> PersonChange:
-        """Return what is to change."""
-        return PersonChange(**{name: getattr(self, name) for name in self.model_fields_set})
 
 
 class ProviderIdentity(ResponseModel):
@@ -174,10 +169,6 @@ class InvitationAcceptance(RequestModel):
         description="The password.", examples=["correct horse battery staple"]
     )
 
-    def acceptance(self) -> Acceptance:
-        """Return what was sent."""
-        return Acceptance(self.token, self.name, self.password)
-
 
 class OpenInvitation(ResponseModel):
     """An invitation as the invited see it."""
@@ -202,22 +193,10 @@ class AcceptedAnswer(ResponseModel):
     email: str = Field(description="The address to log in with.", examples=["ana@example.com"])
 
 
-def invitation_body(row: Invitation) -> InvitationBody:
-    """Return the JSON form of an invitation."""
-    return InvitationBody(
-        id=row.id,
-        email=row.email,
-        role=Role(row.role),
-        invited_by=row.invited_by,
-        created_at=row.created_at,
-        expires_at=row.expires_at,
-    )
-
-
 def new_invitation_answer(made: NewInvitation) -> NewInvitationAnswer:
     """Return the answer to the administrator who made it."""
     return NewInvitationAnswer(
-        invitation=invitation_body(made.invitation),
+        invitation=InvitationBody.model_validate(made.invitation),
         token=made.token,
         email_sent=made.emailed.is_sent,
         email_error=made.emailed.error,

@@ -1,7 +1,7 @@
 """The people of an account: listed, given another role, switched off, removed."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy.orm import Session
@@ -14,14 +14,6 @@ from api.people import repository
 from api.security.authentication import Authenticator
 from api.security.permissions import Principal, Role
 from api.security.repository import delete_sessions, get_session, session_ids
-
-
-@dataclass(frozen=True)
-class PersonChange:
-    """The wanted change; None stays."""
-
-    role: Role | None = None
-    enabled: bool | None = None
 
 
 def lock_as_administrator(session: Session, caller: Principal) -> None:
@@ -49,17 +41,15 @@ class People:
         """Return the account's people, newest first."""
         return await self._database.run(lambda session: repository.list_people(session, owner_id))
 
-    async def change(self, caller: Principal, person_id: UUID, change: PersonChange) -> Person:
-        """Change the role, or switch a person off or on.
+    async def change(self, caller: Principal, person_id: UUID, change: Mapping[str, Any]) -> Person:
+        """Change the ``role`` of a person, or whether they are ``enabled``.
 
         Their sessions have the scopes of the new role at once; switched off, they end.
 
         Raises:
             ApiError: 404; 409, nobody else would administer the account.
         """
-        return await self._ending(
-            lambda session: _change(session, caller, person_id, change),
-        )
+        return await self._ending(lambda session: _change(session, caller, person_id, change))
 
     async def remove(self, caller: Principal, person_id: UUID) -> None:
         """Remove a person; their sessions end at once. Keys are the account's and stay.
@@ -87,12 +77,12 @@ class People:
 
 
 def _change(
-    session: Session, caller: Principal, person_id: UUID, change: PersonChange
+    session: Session, caller: Principal, person_id: UUID, change: Mapping[str, Any]
 ) -> tuple[Person, list[UUID]]:
     lock_as_administrator(session, caller)
     person = found(repository.get_person(session, caller.owner_id, person_id))
-    role = Role(person.role) if change.role is None else change.role
-    enabled = person.enabled if change.enabled is None else change.enabled
+    role = Role(change.get("role", person.role))
+    enabled = bool(change.get("enabled", person.enabled))
     if role is not Role.ADMINISTRATOR or not enabled:
         _require_other_administrator(session, person)
     person.role, person.enabled = role.value, enabled

@@ -19,7 +19,7 @@ from api.credits import repository as credits_repository
 from api.credits.repository import Reservation
 from api.db.database import Database
 from api.errors import ApiError, ErrorCode
-from api.limits.owner_limits import LimitedCaller, OwnerLimit, OwnerLimits
+from api.limits.owner_limits import OwnerLimit, OwnerLimits
 from api.outbox.outbox import enqueue
 from api.recognize import repository
 from api.recognize.answers import (
@@ -33,6 +33,7 @@ from api.recognize.answers import (
 )
 from api.recognize.readers import FairReader
 from api.recognize.repository import Claim, EarlierCall, IdempotentCall
+from api.security.permissions import Principal
 from common.errors import InvalidInputError, TransientError
 from common.records.topics import OUTCOMES, RECOGNITIONS
 from common.timestamps import now_ms
@@ -109,7 +110,7 @@ class ImageRecognition:
             raise ApiError(ErrorCode.NOT_FOUND)
 
     @contextmanager
-    def under_way(self, caller: LimitedCaller) -> Iterator[None]:
+    def under_way(self, caller: Principal) -> Iterator[None]:
         """Count a call of an owner until the block ends, its body included.
 
         Raises:

@@ -14,7 +14,7 @@ from api.db.database import Database
 from api.errors import ApiError, ErrorCode
 from api.limits.limiter import FailedAuthentications
 from api.security import credentials, repository
-from api.security.lookup import CredentialLookup, Identified, UnknownCredentialQueue
+from api.security.lookup import CredentialLookup, UnknownCredentialQueue
 from api.security.permissions import ROLE_SCOPES, KeyIdentity, Principal
 from api.security.repository import KeyRecord, SessionRecord
 from common.errors import TransientError
@@ -24,7 +24,7 @@ log = structlog.get_logger()
 _SESSION_ENDED = "The session has ended; log in again."
 _NOTED_KEYS = 10_000
 _UNKNOWN_CONCURRENCY = 2
-_R = TypeVar("_R", bound=Identified)
+_R = TypeVar("_R", KeyRecord, SessionRecord)
 
 
 class Authenticator:

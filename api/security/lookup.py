@@ -3,7 +3,7 @@
 import hmac
 from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 from uuid import UUID
 
 from cachetools import LRUCache
@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 from api.db.database import Database
 from api.errors import ApiError, ErrorCode
 from api.limits.fair_turns import FairTurns, TurnLimits, TurnRefusedError, current_caller
+from api.security.repository import KeyRecord, SessionRecord
 
 CACHE_SECONDS = 0.8
 """The time that a credential is cached: a revoked one dies within a second."""
@@ -27,15 +28,7 @@ _MAX_WAITING = 500
 _RETRY_AFTER_SECONDS = 1
 
 
-class Identified(Protocol):
-    """A record with an id."""
-
-    @property
-    def id(self) -> UUID:
-        """Names the record."""
-
-
-_R = TypeVar("_R", bound=Identified)
+_R = TypeVar("_R", KeyRecord, SessionRecord)
 _T = TypeVar("_T")
 
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from enum import Enum, StrEnum
 from typing import TypeVar
 from uuid import UUID
@@ -114,6 +114,10 @@ class AddressLimit(StrEnum):
     LOG_IN = "log-in"
 
 
+_DECLARED = "declared_access"
+_Endpoint = TypeVar("_Endpoint", bound=Callable[..., object])
+
+
 @dataclass(frozen=True)
 class Access:
     """The demands of a route on its caller. Of a key it asks ``scope`` and all of ``also``.
@@ -124,6 +128,7 @@ class Access:
 
     scope: Scope | Public | OwnSession | Administrator | AnyCaller
     body: BodyKind = BodyKind.NONE
+    _: KW_ONLY
     body_optional: bool = False
     recognizes: bool = False
     shows_picture: bool = False
@@ -132,46 +137,19 @@ class Access:
     also: frozenset[Scope] = frozenset()
     notes: Action | None = None
 
+    def __call__(self, endpoint: _Endpoint) -> _Endpoint:
+        """Return an endpoint that declares this."""
+        setattr(endpoint, _DECLARED, self)
+        return endpoint
+
     @property
     def scopes(self) -> frozenset[Scope]:
         """All scopes that a key needs."""
         return self.also | {self.scope} if isinstance(self.scope, Scope) else frozenset()
 
 
-_DECLARED = "declared_access"
-_Endpoint = TypeVar("_Endpoint", bound=Callable[..., object])
-
-
-def requires(
-    scope: Scope | Public | OwnSession | Administrator | AnyCaller,
-    body: BodyKind = BodyKind.NONE,
-    *,
-    body_optional: bool = False,
-    recognizes: bool = False,
-    shows_picture: bool = False,
-    limited_by_address: AddressLimit | None = None,
-    is_endless: bool = False,
-    also: frozenset[Scope] = frozenset(),
-    notes: Action | None = None,
-) -> Callable[[_Endpoint], _Endpoint]:
-    """Declare what a route asks of its caller; stands below the router's decorator."""
-    access = Access(
-        scope,
-        body,
-        body_optional,
-        recognizes,
-        shows_picture,
-        limited_by_address,
-        is_endless,
-        also,
-        notes,
-    )
-
-    def declare(endpoint: _Endpoint) -> _Endpoint:
-        setattr(endpoint, _DECLARED, access)
-        return endpoint
-
-    return declare
+requires = Access
+"""Declare what a route asks of its caller; stands below the router's decorator."""
 
 
 def declared_access(endpoint: Callable[..., object]) -> Access:

@@ -67,11 +67,8 @@ class LoginAttempts:
 
     def __init__(self, rules: AttemptRules, shared: LimitStore | None = None) -> None:
         """Without ``shared`` this process counts alone."""
-        limits = _Limits(rules)
-        own = _AttemptCounter(limits, LimitStore())
-        self._counters = SharedOrOwn(
-            own, None if shared is None else _AttemptCounter(limits, shared)
-        )
+        self._rules = rules
+        self._stores = SharedOrOwn(LimitStore(), shared)
 
     @asynccontextmanager
     async def attempt(self, email: str, origin: Origin) -> AsyncIterator[bool]:
@@ -82,13 +79,13 @@ class LoginAttempts:
         Raises:
             ApiError: 429, before anything is known of the account.
         """
-        begun = await self._counters.ask(lambda asked: asked.begin(email, origin))
+        begun = await self._stores.ask(lambda store: self._begin(store, email, origin))
         try:
             yield begun.is_known
             await self.remember((email,), origin.address)
         except ApiError as error:
             if error.code is ErrorCode.INVALID_CREDENTIALS:
-                await self._counters.ask(lambda asked: asked.note_failure(begun.windows))
+                await self._stores.ask(lambda store: _note_failure(store, begun.windows))
             raise
         finally:
             # Where the store has gone meanwhile, what is under way there is forgotten by itself.
@@ -97,64 +94,73 @@ class LoginAttempts:
 
     async def remember(self, names: Sequence[str], address: str) -> None:
         """Remember an address from which somebody logged in, for each of the names."""
-        await self._counters.ask(lambda asked: asked.remember(names, address))
+        await self._stores.ask(lambda store: _remember(store, names, address))
 
     async def remembers(self, name: str, address: str) -> bool:
         """Tell whether an address is remembered for a name."""
-        return await self._counters.ask(lambda asked: asked.remembers(name, address))
+        return await self._stores.ask(lambda store: _remembers(store, name, address))
+
+    async def _begin(self, store: LimitStore, email: str, origin: Origin) -> "_Attempt":
+        """Note an attempt under way, or refuse it."""
+        is_known = origin.device is not None or await _remembers(store, email, origin.address)
+        attempt = _Attempt(store, self._windows(email, origin, is_known=is_known), is_known)
+        try:
+            for window in attempt.windows:
+                await attempt.begin(window)
+        except ApiError:
+            await attempt.end()
+            raise
+        return attempt
+
+    def _windows(self, email: str, origin: Origin, *, is_known: bool) -> Sequence[LimitWindow]:
+        """Return the windows that count an attempt, without those that are switched off."""
+        minute, hour = self._rules.per_minute, self._rules.per_account_per_hour
+        address, device = origin.address, origin.device
+        if device is not None:
+            windows = [
+                _per_minute(minute, "login-device", device),
+                _per_hour(hour, "login-device-hour", device),
+            ]
+        else:
+            # Wider networks of a known address do not count.
+            counted = counted_networks(address)[: 1 if is_known else None]
+            per_address = self._rules.per_address_per_minute
+            windows = [
+                *(
+                    _per_minute(per_address * one.factor, "login-address", one.name)
+                    for one in counted
+                ),
+                _per_minute(minute, "login", address, email),
+                _per_hour(hour, "login-known-address", address, email)
+                if is_known
+                else _per_hour(hour, "login-account", email),
+            ]
+        return [window for window in windows if window.limit.amount]
 
 
-class _Limits:
-    """The limits that count an attempt."""
-
-    def __init__(self, rules: AttemptRules) -> None:
-        minute, hour = rules.per_minute, rules.per_account_per_hour
-        self._pair = RateLimitItemPerMinute(minute, namespace="login")
-        self._per_address = rules.per_address_per_minute
-        self._account = RateLimitItemPerHour(hour, namespace="login-account")
-        self._known_address = RateLimitItemPerHour(hour, namespace="login-known-address")
-        self._device = RateLimitItemPerMinute(minute, namespace="login-device")
-        self._device_hour = RateLimitItemPerHour(hour, namespace="login-device-hour")
-
-    def of_device(self, device: str) -> Sequence[LimitWindow]:
-        """Return those of a device that logged in to the account before."""
-        return _in_force(
-            LimitWindow(self._device, (device,)), LimitWindow(self._device_hour, (device,))
-        )
-
-    def of_address(self, email: str, address: str, *, is_known: bool) -> Sequence[LimitWindow]:
-        """Return those of an address at which somebody logged in to the account before, or not."""
-        pair = LimitWindow(self._pair, (address, email))
-        if is_known:
-            known = LimitWindow(self._known_address, (address, email))
-            return _in_force(self._of_network(address, 1), pair, known)
-        networks = (self._of_network(each.name, each.factor) for each in counted_networks(address))
-        return _in_force(*networks, pair, LimitWindow(self._account, (email,)))
-
-    def _of_network(self, name: str, factor: int) -> LimitWindow:
-        amount = self._per_address * factor
-        return LimitWindow(RateLimitItemPerMinute(amount, namespace="login-address"), (name,))
+def _per_minute(amount: int, namespace: str, *names: str) -> LimitWindow:
+    return LimitWindow(RateLimitItemPerMinute(amount, namespace=namespace), names)
 
 
-def _in_force(*windows: LimitWindow) -> Sequence[LimitWindow]:
-    return [window for window in windows if window.limit.amount]
+def _per_hour(amount: int, namespace: str, *names: str) -> LimitWindow:
+    return LimitWindow(RateLimitItemPerHour(amount, namespace=namespace), names)
 
 
 class _Attempt:
-    """An attempt under way, in the store where it began, with what counts it."""
+    """An attempt under way, in the store where it began, with the windows that count it."""
 
-    def __init__(
-        self, store: LimitStore, windows: Sequence[LimitWindow], *, is_known: bool
-    ) -> None:
+    def __init__(self, store: LimitStore, windows: Sequence[LimitWindow], is_known: bool) -> None:
         self.windows = windows
         self.is_known = is_known
         self._store = store
         self._begun: list[UnderWay] = []
 
-    async def begin(self, window: LimitWindow) -> int:
-        """Note it in a window; return how many are under way there."""
+    async def begin(self, window: LimitWindow) -> None:
+        """Note it in a window, or refuse it."""
         self._begun.append(await self._store.begin(window.key, _UNDER_WAY_SECONDS))
-        return self._begun[-1].number
+        found = await self._store.windows.get_window_stats(window.limit, *window.names)
+        if self._begun[-1].number > found.remaining:
+            raise rate_limited(window.limit.amount, found.reset_time, _SENTENCE)
 
     async def end(self) -> None:
         """Note that it is over."""
@@ -162,50 +168,18 @@ class _Attempt:
             await self._store.end(each)
 
 
-class _AttemptCounter:
-    """Counts in one store."""
+async def _note_failure(store: LimitStore, windows: Sequence[LimitWindow]) -> None:
+    for window in windows:
+        await store.windows.hit(window.limit, *window.names)
 
-    def __init__(self, limits: _Limits, store: LimitStore) -> None:
-        self._limits = limits
-        self._store = store
 
-    async def begin(self, email: str, origin: Origin) -> _Attempt:
-        """Note an attempt under way, or refuse it."""
-        is_known = origin.device is not None or await self.remembers(email, origin.address)
-        windows = self._windows(email, origin, is_known=is_known)
-        attempt = _Attempt(self._store, windows, is_known=is_known)
-        try:
-            for window in attempt.windows:
-                await self._check(window, await attempt.begin(window))
-        except ApiError:
-            await attempt.end()
-            raise
-        return attempt
+async def _remember(store: LimitStore, names: Sequence[str], address: str) -> None:
+    for name in names:
+        await store.remember(_place(name, address), KNOWN_ADDRESS_SECONDS)
 
-    async def note_failure(self, windows: Sequence[LimitWindow]) -> None:
-        """Count an attempt that has failed."""
-        for window in windows:
-            await self._store.windows.hit(window.limit, *window.names)
 
-    async def remember(self, names: Sequence[str], address: str) -> None:
-        """Remember an address for each of the names."""
-        for name in names:
-            await self._store.remember(_place(name, address), KNOWN_ADDRESS_SECONDS)
-
-    async def remembers(self, name: str, address: str) -> bool:
-        """Tell whether an address is remembered for a name."""
-        return await self._store.remembers(_place(name, address), KNOWN_ADDRESS_SECONDS)
-
-    def _windows(self, email: str, origin: Origin, *, is_known: bool) -> Sequence[LimitWindow]:
-        if origin.device is not None:
-            return self._limits.of_device(origin.device)
-        return self._limits.of_address(email, origin.address, is_known=is_known)
-
-    async def _check(self, window: LimitWindow, under_way: int) -> None:
-        found = await self._store.windows.get_window_stats(window.limit, *window.names)
-        if under_way <= found.remaining:
-            return
-        raise rate_limited(window.limit.amount, found.reset_time, _SENTENCE)
+async def _remembers(store: LimitStore, name: str, address: str) -> bool:
+    return await store.remembers(_place(name, address), KNOWN_ADDRESS_SECONDS)
 
 
 def _place(name: str, address: str) -> str:
