@@ -24,6 +24,7 @@ from api.accounts.service import create_key
 from api.app import create_app
 from api.db.database import Database
 from api.db.tables import Base
+from api.docs.routes import FOLDER
 from api.live.recent import LiveRecord
 from api.security.permissions import ROLE_SCOPES, Access, BodyKind, Role, Scope
 from common.records.deliveries import AttemptOutcome, DeliveryCause
@@ -311,7 +312,8 @@ async def test_no_get_route_shows_a_secret_to_who_may_not_read_it(account: Accou
                 answered.add(path)
 
     # Each has shown somebody what it has to show.
-    assert routes - answered == IMAGES | {"/console/{release}/{file:path}"}
+    files = {"/console/{release}/{file:path}", f"{FOLDER}/{{file}}"}
+    assert routes - answered == IMAGES | files
 
 
 async def test_who_may_read_them_is_shown_them(account: Account) -> None:
