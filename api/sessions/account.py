@@ -1,6 +1,5 @@
 """The caller's own account: its time zone, the person's password and open sessions."""
 
-from dataclasses import dataclass
 from uuid import UUID
 
 from sqlalchemy.orm import Session
@@ -22,15 +21,6 @@ _NONE_THERE = (
 )
 
 
-@dataclass(frozen=True, repr=False)
-class AccountChange:
-    """The wanted change; None stays. ``current_password`` comes with a new one."""
-
-    timezone: str | None = None
-    current_password: str | None = None
-    new_password: str | None = None
-
-
 def change_timezone(session: Session, owner_id: UUID, timezone: str) -> int:
     """Set an owner's time zone, and publish the alerts that have none of their own; how many."""
     owner = lock_owner(session, owner_id)
@@ -47,7 +37,14 @@ class OwnAccount:
         self._sessions = sessions
 
     async def change(
-        self, caller: Principal, change: AccountChange, address: str, device_cookie: str | None
+        self,
+        caller: Principal,
+        address: str,
+        device_cookie: str | None,
+        *,
+        timezone: str | None = None,
+        current_password: str = "",
+        new_password: str | None = None,
     ) -> Credential:
         """Change what is given. With a new password all other sessions end; keys stay.
 
@@ -56,19 +53,17 @@ class OwnAccount:
                 current password is not right; 429, too many attempts with a wrong one; 401, the
                 session has ended meanwhile.
         """
-        if change.timezone is not None:
+        if timezone is not None:
             caller.require_administrator()
         password_hash = None
-        if change.new_password is not None:
-            current = await self._check(
-                caller, change.current_password or "", address, device_cookie
-            )
+        if new_password is not None:
+            current = await self._check(caller, current_password, address, device_cookie)
             password_hash = await self._sessions.in_thread(
                 lambda password: credentials.hash_password(password, current.password_hash),
-                change.new_password,
+                new_password,
             )
         ended = await self._sessions.database.run(
-            lambda session: _change(session, caller, change.timezone, password_hash)
+            lambda session: _change(session, caller, timezone, password_hash)
         )
         self._sessions.forget(ended)
         return await self._sessions.credential(caller)

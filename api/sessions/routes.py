@@ -34,7 +34,7 @@ from api.security.permissions import (
     Scope,
     requires,
 )
-from api.sessions.account import AccountChange, OwnAccount
+from api.sessions.account import OwnAccount
 from api.sessions.cookies import SESSION_PATH, delete_session, set_session
 from api.sessions.credential import Credential
 from api.sessions.service import Sessions
@@ -147,11 +147,6 @@ class AccountUpdate(RequestModel):
         if "new_password" in sent and "current_password" not in sent:
             raise ValueError("currentPassword is required with newPassword")
         return self
-
-    def change(self) -> AccountChange:
-        """Return what is to change."""
-        sent = {name: getattr(self, name) for name in self.model_fields_set}
-        return AccountChange(**sent)
 
 
 class OpenSession(ResponseModel):
@@ -290,6 +285,9 @@ async def update_account(
     Schedules of alerts without a time zone of their own are read in the new one within a second.
     """
     changed = await account.change(
-        caller, body.change(), counted_address(request), request.cookies.get(DEVICE_COOKIE)
+        caller,
+        counted_address(request),
+        request.cookies.get(DEVICE_COOKIE),
+        **body.model_dump(exclude_unset=True),
     )
     return session_answer(changed)

@@ -9,6 +9,7 @@ from api.app import create_app
 from api.openapi import describe
 from common.records.webhooks import EventName
 
+DESCRIPTION = describe(create_app())
 # **Source:** JSON Schema 2020-12, the part of it that we use.
 KEYWORDS = {
     "$ref",
@@ -52,20 +53,20 @@ def _schemas(schema: dict[str, Any], path: str) -> Iterator[tuple[str, dict[str,
 
 
 def test_every_keyword_is_one_of_json_schema() -> None:
-    for name, schema in describe(create_app())["components"]["schemas"].items():
+    for name, schema in DESCRIPTION["components"]["schemas"].items():
         for path, inner in _schemas(schema, name):
             assert set(inner) <= KEYWORDS, path
 
 
 def test_bounds_of_numbers_are_described() -> None:
-    schemas = describe(create_app())["components"]["schemas"]
+    schemas = DESCRIPTION["components"]["schemas"]
     fraction = schemas["AlertCreate"]["properties"]["minConfidence"]
 
     assert (fraction["minimum"], fraction["maximum"], fraction["default"]) == (0, 1, 0.5)
 
 
 def test_a_change_has_no_defaults() -> None:
-    schemas = describe(create_app())["components"]["schemas"]
+    schemas = DESCRIPTION["components"]["schemas"]
     updates = [schema for name, schema in schemas.items() if name.endswith("Update")]
 
     assert len(updates) == 6
@@ -77,38 +78,36 @@ def test_a_change_has_no_defaults() -> None:
 
 
 def test_timestamps_are_described_as_such() -> None:
-    schemas = describe(create_app())["components"]["schemas"]
+    schemas = DESCRIPTION["components"]["schemas"]
     shown = schemas["AlertBody"]["properties"]["createdAt"]
 
     assert (shown["type"], shown["format"]) == ("string", "date-time")
 
 
 def test_the_events_of_webhooks_are_described() -> None:
-    description = describe(create_app())
-    events = description["webhooks"]
+    events = DESCRIPTION["webhooks"]
 
     assert set(events) == set(EventName)
     for name, item in events.items():
         schema = item["post"]["requestBody"]["content"]["application/json"]["schema"]
         assert schema["properties"]["event"]["const"] == name
         data = schema["properties"]["data"]["$ref"].rpartition("/")[2]
-        assert data in description["components"]["schemas"]
+        assert data in DESCRIPTION["components"]["schemas"]
 
 
 def test_every_reference_leads_somewhere() -> None:
-    description = describe(create_app())
-    for reference in set(re.findall(r'"\$ref": "#/([^"]+)"', json.dumps(description))):
-        found: Any = description
+    for reference in set(re.findall(r'"\$ref": "#/([^"]+)"', json.dumps(DESCRIPTION))):
+        found: Any = DESCRIPTION
         for name in reference.split("/"):
             found = found[name]
 
 
 def test_the_document_is_small_enough_for_one_page() -> None:
-    assert len(json.dumps(describe(create_app()), separators=(",", ":"))) < 400_000
+    assert len(json.dumps(DESCRIPTION, separators=(",", ":"))) < 400_000
 
 
 def test_nothing_of_the_libraries_is_described() -> None:
-    schemas = describe(create_app())["components"]["schemas"]
+    schemas = DESCRIPTION["components"]["schemas"]
 
     assert not {"Struct", "HTTPValidationError"} & set(schemas)
     assert not any("Struct" in json.dumps(schema) for schema in schemas.values())

@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 from fastapi import APIRouter
-from fastapi.routing import APIRoute
 
 from api.app import ROUTERS, create_app
 from api.console.assets import ASSETS
@@ -15,7 +14,9 @@ from api.openapi import describe
 from api.security.permissions import Access, AnyCaller, BodyKind, Public, Scope, permissions_of
 from common.errors import MisconfiguredError
 
-TABLE = permissions_of(create_app())
+APP = create_app()
+DESCRIPTION = describe(APP)
+TABLE = permissions_of(APP)
 ACCESS = TABLE.access
 OPERATIONS = {"/healthz", "/api/openapi.json", "/api/docs", f"{FOLDER}/{{file}}"}
 PUBLIC = {
@@ -30,19 +31,11 @@ PUBLIC = {
 CONSOLE = {*VIEWS, f"{ASSETS}/{{release}}/{{file:path}}"}
 
 
-def _routes() -> list[APIRoute]:
-    routes = create_app().routes
-    assert all(isinstance(route, APIRoute) for route in routes)
-    return [route for route in routes if isinstance(route, APIRoute)]
-
-
-def test_every_route_stands_behind_the_gate() -> None:
-    for route in _routes():
-        assert isinstance(route, GuardedRoute), route.path
-
-
-def test_every_route_is_in_the_table() -> None:
-    served = {(method, route.path) for route in _routes() for method in route.methods or ()}
+def test_every_route_stands_behind_the_gate_and_in_the_table() -> None:
+    served = set()
+    for route in APP.routes:
+        assert isinstance(route, GuardedRoute), route
+        served |= {(method, route.path) for method in route.methods or ()}
 
     assert served == set(ACCESS)
 
@@ -57,13 +50,22 @@ _READS_WITH_A_BODY = {("POST", "/api/alertas/test")}
 _READ_BY_WHO_WRITES = {("GET", "/api/erasures"): "what was erased is for who may erase"}
 
 
-def test_reading_needs_a_read_scope_and_writing_a_write_scope() -> None:
+def test_every_route_has_the_scope_the_body_and_the_description_of_its_method() -> None:
+    described = set()
     for (method, path), access in ACCESS.items():
         if isinstance(access.scope, Scope):
             reads = method == "GET" or (method, path) in _READS_WITH_A_BODY
             reads = reads and (method, path) not in _READ_BY_WHO_WRITES
-            wanted = ":read" if reads else ":write"
-            assert access.scope.endswith(wanted), (method, path)
+            assert access.scope.endswith(":read" if reads else ":write"), (method, path)
+        assert (access.body is BodyKind.NONE) == (method in ("GET", "DELETE")), path
+        if path not in OPERATIONS | CONSOLE | {"/api/health"}:
+            described.add((method, path))
+            operation = DESCRIPTION["paths"][path][method.lower()]
+            _check(operation, access, has_id="{id}" in path)
+
+    assert described == {
+        (method.upper(), path) for path, item in DESCRIPTION["paths"].items() for method in item
+    }
 
 
 def test_a_route_that_declares_nothing_does_not_start() -> None:
@@ -88,32 +90,12 @@ def test_a_route_beside_the_gate_does_not_start(monkeypatch: pytest.MonkeyPatch)
         create_app()
 
 
-def test_methods_with_a_body_say_which() -> None:
-    for (method, path), access in ACCESS.items():
-        assert (access.body is BodyKind.NONE) == (method in ("GET", "DELETE")), path
-
-
 def test_allowed_methods_of_a_path() -> None:
     assert TABLE.allowed_methods("/api/cameras") == ("GET", "HEAD", "POST")
     assert TABLE.allowed_methods("/api/cameras/1") == ("DELETE", "GET", "HEAD", "PUT")
     assert TABLE.allowed_methods("/api/nothing") == ()
     # A HEAD of what never ends would have to begin it.
     assert TABLE.allowed_methods("/api/recognitions/stream") == ("GET",)
-
-
-def test_the_description_names_scope_and_errors_of_every_call() -> None:
-    description = describe(create_app())
-    described = {
-        (method.upper(), path)
-        for path, operations in description["paths"].items()
-        for method in operations
-    }
-    assert described == {
-        key for key in ACCESS if key[1] not in OPERATIONS | CONSOLE | {"/api/health"}
-    }
-    for path, operations in description["paths"].items():
-        for method, operation in operations.items():
-            _check(operation, ACCESS[method.upper(), path], has_id="{id}" in path)
 
 
 _NAMES_ANOTHER = {
@@ -141,8 +123,7 @@ def _check(operation: dict[str, Any], access: Access, *, has_id: bool) -> None:
 
 
 def test_the_description_of_the_list_names_modes_and_bounds() -> None:
-    description = describe(create_app())
-    operation = description["paths"]["/api/recognitions"]["get"]
+    operation = DESCRIPTION["paths"]["/api/recognitions"]["get"]
     listed = operation["parameters"]
     schemas = {parameter["name"]: parameter["schema"] for parameter in listed}
 
@@ -151,7 +132,7 @@ def test_the_description_of_the_list_names_modes_and_bounds() -> None:
         "corrected",
     }
     assert not any(parameter.get("required", False) for parameter in listed)
-    modes = description["components"]["schemas"]["MatchMode"]["enum"]
+    modes = DESCRIPTION["components"]["schemas"]["MatchMode"]["enum"]
     assert modes == ["exact", "prefix", "substring", "wildcard", "fuzzy"]
     assert schemas["match"]["default"] == "substring"
     assert (schemas["minConfidence"]["minimum"], schemas["minConfidence"]["maximum"]) == (0, 1)
