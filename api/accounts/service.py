@@ -13,6 +13,7 @@ from api.accounts.repository import OwnerAccount
 from api.credits import repository as credits_repository
 from api.credits.repository import EntryKind
 from api.db.people_tables import Person
+from api.db.tables import ApiKey
 from api.security import credentials
 from api.security import repository as key_repository
 from api.security.permissions import Scope
@@ -134,18 +135,17 @@ def create_key(
     if not 0 < len(name.strip()) <= MAX_KEY_NAME_CHARACTERS:
         raise InvalidInputError(f"a key's name has 1 to {MAX_KEY_NAME_CHARACTERS} characters")
     plain = credentials.new_api_key()
-    record = key_repository.add_key(
-        session,
-        owner_id,
+    key = ApiKey(
+        owner_id=owner_id,
         name=name.strip(),
         key_hash=credentials.key_hash(plain),
         prefix=credentials.shown_prefix(plain),
-        scopes=scopes,
+        scopes=sorted(scopes),
         enabled=enabled,
         expires_at=expires_at,
-        ancestors=ancestors,
+        ancestors=list(ancestors),
     )
-    return NewKey(record, plain)
+    return NewKey(key_repository.add_key(session, key), plain)
 
 
 def normalised_email(email: str) -> str:

@@ -210,11 +210,6 @@ def _change(session: Session, caller: Principal, key_id: UUID, body: ApiKeyUpdat
         sent["scopes"] = frozenset(body.scopes)
     wanted = replace(current, **sent)
     granter.check(wanted, current)
-    return repository.change_key(
-        session,
-        key_id,
-        name=wanted.name,
-        scopes=wanted.scopes,
-        enabled=wanted.enabled,
-        expires_at=wanted.expires_at,
-    )
+    if "scopes" in sent:
+        sent["scopes"] = sorted(wanted.scopes)
+    return repository.change_key(session, key_id, sent)

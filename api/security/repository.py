@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy import delete, func, or_, select, update
@@ -54,29 +55,8 @@ class SessionRecord:
     limits: Mapping[str, int] = field(default_factory=dict)
 
 
-def add_key(
-    session: Session,
-    owner_id: UUID,
-    *,
-    name: str,
-    key_hash: bytes,
-    prefix: str,
-    scopes: frozenset[Scope],
-    enabled: bool,
-    expires_at: datetime | None,
-    ancestors: tuple[UUID, ...] = (),
-) -> KeyRecord:
+def add_key(session: Session, key: ApiKey) -> KeyRecord:
     """Insert a key and return its record."""
-    key = ApiKey(
-        owner_id=owner_id,
-        name=name,
-        key_hash=key_hash,
-        prefix=prefix,
-        scopes=sorted(scopes),
-        enabled=enabled,
-        expires_at=expires_at,
-        ancestors=list(ancestors),
-    )
     session.add(key)
     session.flush()
     session.refresh(key)
@@ -112,19 +92,11 @@ def lock_key(session: Session, owner_id: UUID, key_id: UUID) -> KeyRecord | None
     return None if key is None else _key(key)
 
 
-def change_key(
-    session: Session,
-    key_id: UUID,
-    *,
-    name: str,
-    scopes: frozenset[Scope],
-    enabled: bool,
-    expires_at: datetime | None,
-) -> KeyRecord:
-    """Write the values to a locked key and return its record."""
+def change_key(session: Session, key_id: UUID, values: Mapping[str, Any]) -> KeyRecord:
+    """Write values of columns to a locked key and return its record."""
     key = session.get_one(ApiKey, key_id)
-    key.name, key.enabled, key.expires_at = name, enabled, expires_at
-    key.scopes = sorted(scopes)
+    for name, value in values.items():
+        setattr(key, name, value)
     session.flush()
     return _key(key)
 
