@@ -115,7 +115,7 @@ class RateLimiter:
             LimitKind.DEMO: _limit(LimitKind.DEMO, rules.demo_per_minute),
             LimitKind.LOG_IN: _limit(LimitKind.LOG_IN, rules.log_in_per_minute),
         }
-        self._stores = SharedOrOwn(LimitStore(), shared)
+        self._stores = SharedOrOwn(shared)
 
     async def admit(
         self, caller: Principal, *, recognizes: bool, shows_picture: bool = False
@@ -302,7 +302,7 @@ class FailedAuthentications:
         """Without ``shared`` this process counts alone."""
         self._per_minute = per_minute
         self._namespace = "failed-authentication"
-        self._stores = SharedOrOwn(LimitStore(), shared)
+        self._stores = SharedOrOwn(shared)
 
     def apart(self, namespace: str) -> "FailedAuthentications":
         """Return the same limit for failures of another kind, which count by themselves."""

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 import structlog
 from limits import RateLimitItem
@@ -29,7 +29,6 @@ _RETRY_SECONDS = 2.0
 _CONNECTIONS = 50
 _PREFIX = "platestream-limits"
 _COUNT_REQUEST = files(__package__).joinpath("count_request.lua").read_text(encoding="utf-8")
-_Counters = TypeVar("_Counters")
 _Answer = TypeVar("_Answer")
 
 
@@ -298,57 +297,37 @@ class SharedLimitStore(LimitStore):
         await self._pool.disconnect()
 
 
-class Outage:
-    """An outage of the shared store: asked again every few seconds, logged once each time."""
+class SharedOrOwn:
+    """Two stores: one that processes share, and the memory of this process.
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        """Begin with a store that is there."""
-        self._clock = clock
+    While the shared store is unavailable each process counts by itself: limits are looser then, by
+    as many processes as there are, but nobody is refused for it and none goes unlimited. It is
+    asked again every few seconds.
+    """
+
+    def __init__(self, shared: LimitStore | None) -> None:
+        """Without ``shared`` this process counts alone."""
+        self._own = LimitStore()
+        self._shared = shared
         self._is_unavailable = False
         self._ask_again_at = 0.0
 
-    def is_on(self) -> bool:
-        """Tell whether the store need not be asked now."""
-        return self._is_unavailable and self._clock() < self._ask_again_at
-
-    def begin(self, error: Exception) -> None:
-        """Note that the store did not answer."""
-        if not self._is_unavailable:
-            log.warning("limit_store_away", error=repr(error.__cause__ or error))
-        self._is_unavailable = True
-        self._ask_again_at = self._clock() + _RETRY_SECONDS
-
-    def end(self) -> None:
-        """Note that it did."""
-        if self._is_unavailable:
-            log.info("limit_store_back")
-        self._is_unavailable = False
-
-
-class SharedOrOwn(Generic[_Counters]):
-    """Two counters of the same kind: in a store that processes share, and in this process.
-
-    While the shared store is unavailable each process counts by itself: limits are looser then, by
-    as many processes as there are, but nobody is refused for it and none goes unlimited.
-    """
-
-    def __init__(self, own: _Counters, shared: _Counters | None) -> None:
-        """Without ``shared`` this process counts alone."""
-        self._own = own
-        self._shared = shared
-        self._outage = Outage()
-
-    async def ask(self, question: Callable[[_Counters], Awaitable[_Answer]]) -> _Answer:
-        """Return the shared counter's answer, or the own one's where the store does not answer."""
-        if self._shared is None or self._outage.is_on():
+    async def ask(self, question: Callable[[LimitStore], Awaitable[_Answer]]) -> _Answer:
+        """Return the shared store's answer, or the own one's where the store does not answer."""
+        is_out = self._is_unavailable and time.monotonic() < self._ask_again_at
+        if self._shared is None or is_out:
             return await question(self._own)
         try:
             async with asyncio.timeout(STORE_SECONDS):
                 answer = await question(self._shared)
         except (StorageError, TimeoutError) as error:
-            self._outage.begin(error)
+            if not self._is_unavailable:
+                log.warning("limit_store_away", error=repr(error.__cause__ or error))
+            self._is_unavailable, self._ask_again_at = True, time.monotonic() + _RETRY_SECONDS
             return await question(self._own)
-        self._outage.end()
+        if self._is_unavailable:
+            log.info("limit_store_back")
+            self._is_unavailable = False
         return answer
 
 

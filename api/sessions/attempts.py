@@ -68,7 +68,7 @@ class LoginAttempts:
     def __init__(self, rules: AttemptRules, shared: LimitStore | None = None) -> None:
         """Without ``shared`` this process counts alone."""
         self._rules = rules
-        self._stores = SharedOrOwn(LimitStore(), shared)
+        self._stores = SharedOrOwn(shared)
 
     @asynccontextmanager
     async def attempt(self, email: str, origin: Origin) -> AsyncIterator[bool]:
