@@ -10,7 +10,7 @@ from typing import Final
 
 import structlog
 from opentelemetry.trace import SpanKind
-from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Histogram
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -71,10 +71,6 @@ class ApiMetrics:
         known = method if method in _METHODS else "OTHER"
         self._requests.labels(known, route, str(status)).inc()
         self._seconds.labels(known, route).observe(seconds)
-
-    def exposition(self) -> bytes:
-        """Return all values in Prometheus's text format."""
-        return generate_latest(self.registry)
 
 
 class _OnLoop(Collector):

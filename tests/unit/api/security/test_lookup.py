@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, cast
 from uuid import UUID
 
@@ -17,16 +17,14 @@ from api.security.lookup import (
     CredentialLookup,
     UnknownCredentialQueue,
 )
+from api.security.repository import KeyRecord
 
 DIGEST, OTHER = b"d" * 32, b"o" * 32
 
 
-@dataclass(frozen=True)
-class _Record:
-    id: UUID
-
-
-RECORD = _Record(UUID(int=1))
+RECORD = KeyRecord(
+    UUID(int=1), UUID(int=2), "gate", "pk_", frozenset(), True, None, None, datetime.now(UTC)
+)
 
 
 class _Clock:
@@ -40,7 +38,7 @@ class _Rows:
     """In the place of the database: it counts questions, which wait while it is held."""
 
     def __init__(self) -> None:
-        self.found: _Record | None = None
+        self.found: KeyRecord | None = None
         self.questions = 0
         self.goes_on = asyncio.Event()
         self.goes_on.set()
@@ -53,14 +51,14 @@ class _Rows:
 
 def _lookup(
     rows: _Rows, clock: _Clock, line: UnknownCredentialQueue | None = None
-) -> CredentialLookup[_Record]:
-    found: Callable[[Any, bytes], _Record | None] = lambda session, digest: rows.found  # noqa: E731
+) -> CredentialLookup[KeyRecord]:
+    found: Callable[[Any, bytes], KeyRecord | None] = lambda session, digest: rows.found  # noqa: E731
     return CredentialLookup(cast(Database, rows), found, line or UnknownCredentialQueue(2), clock)
 
 
 def test_a_credential_is_believed_from_the_question_on() -> None:
     clock = _Clock()
-    cache = CredentialCache[_Record](clock)
+    cache = CredentialCache[KeyRecord](clock)
     asked_at, clock.seconds = clock.seconds, clock.seconds + 0.5
     cache.put(DIGEST, RECORD, asked_at)
     assert cache.get(DIGEST) == RECORD
@@ -71,7 +69,7 @@ def test_a_credential_is_believed_from_the_question_on() -> None:
 
 
 def test_what_was_changed_here_is_forgotten_at_once() -> None:
-    cache = CredentialCache[_Record](_Clock())
+    cache = CredentialCache[KeyRecord](_Clock())
     cache.put(DIGEST, RECORD, 100.0)
     cache.forget(RECORD.id)
     assert cache.get(DIGEST) is None
