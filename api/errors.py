@@ -55,10 +55,11 @@ VARIANT = "\x00"
 
 
 class ErrorCode(StrEnum):
-    """The stable words for programs, with the HTTP status and the default sentence of each."""
+    """The stable words for programs; the only list of them."""
 
     status: HTTPStatus
     sentence: str
+    """The sentence where none says more."""
 
     def __new__(cls, word: str, status: int, sentence: str) -> Self:
         """Return the member of a word."""

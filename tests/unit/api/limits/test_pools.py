@@ -367,15 +367,16 @@ def _provider_calls(work: Work, monkeypatch: pytest.MonkeyPatch) -> Call:
     class NoFailures:
         async def check(self, address: str) -> None: ...
 
-    monkeypatch.setattr(oidc, "_provider", lambda settings: Provider())
-    settings = cast(Any, SimpleNamespace(oidc_issuer="https://provider.example"))
+    monkeypatch.setattr(oidc, "IdentityProvider", lambda settings, redirect_url: Provider())
+    settings = cast(
+        Any, SimpleNamespace(oidc_issuer="https://provider.example", public_url="http://localhost")
+    )
     box, failures = SecretBox(Fernet.generate_key().decode()), cast(Any, NoFailures())
     made = OidcLogIn(settings, cast(Any, None), box, failures, endless_limits(), cast(Any, None))
 
     async def log_in(name: str) -> None:
-        begun = await made.begin(None, "192.0.2.1")
-        answer = ProviderAnswer(name, begun.url, None)
-        await made.finish(answer, begun.cookie, "192.0.2.1", None)
+        url, cookie = await made.begin(None, "192.0.2.1")
+        await made.finish(ProviderAnswer(name, url, None), cookie, "192.0.2.1", None)
 
     return log_in
 
