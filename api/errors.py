@@ -261,6 +261,11 @@ class BodyRefusedError(HTTPException):
         self.answer = answer
 
 
+def known_code(word: str) -> ErrorCode | None:
+    """Return the error code of that word."""
+    return next((code for code in ErrorCode if code == word), None)
+
+
 def found(thing: _T | None) -> _T:
     """Return what was looked for.
 

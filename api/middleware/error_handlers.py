@@ -10,7 +10,15 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
-from api.errors import VARIANT, ApiError, BodyRefusedError, ErrorCode, FieldFault, unavailable
+from api.errors import (
+    VARIANT,
+    ApiError,
+    BodyRefusedError,
+    ErrorCode,
+    FieldFault,
+    known_code,
+    unavailable,
+)
 from api.middleware.request_state import request_id_of
 from api.security.permissions import permissions_in
 from common.errors import InvalidInputError, TransientError
@@ -107,8 +115,7 @@ def _is_other_word(request: Request) -> bool:
 
 async def _on_invalid_input(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, InvalidInputError)
-    known = error.code in set(ErrorCode)
-    code = ErrorCode(error.code) if known else ErrorCode.INVALID_REQUEST
+    code = known_code(error.code) or ErrorCode.INVALID_REQUEST
     return error_response(ApiError(code, str(error)), request_id_of(request))
 
 

@@ -18,7 +18,7 @@ from api.adapters.image_store import ImageStore, ImageStoreFullError
 from api.credits import repository as credits_repository
 from api.credits.repository import Reservation
 from api.db.database import Database
-from api.errors import ApiError, ErrorCode
+from api.errors import ApiError, ErrorCode, known_code
 from api.limits.owner_limits import OwnerLimit, OwnerLimits
 from api.outbox.outbox import enqueue
 from api.recognize import repository
@@ -291,5 +291,4 @@ def _release(session: Session, paid: _Paid) -> bool:
 
 
 def _refused(error: InvalidInputError) -> ApiError:
-    known = error.code in set(ErrorCode)
-    return ApiError(ErrorCode(error.code) if known else ErrorCode.UNREADABLE_IMAGE, str(error))
+    return ApiError(known_code(error.code) or ErrorCode.UNREADABLE_IMAGE, str(error))

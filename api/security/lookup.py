@@ -117,7 +117,7 @@ class CredentialLookup(Generic[_R]):
     ) -> None:
         """``find`` asks the database; ``clock`` counts seconds."""
         self._database = database
-        self._find = find
+        self._find: Callable[[Session, bytes], _R | None] = find
         self._queue = queue
         self._clock = clock
         self._cache: CredentialCache[_R] = CredentialCache(clock)

@@ -31,7 +31,7 @@ def test_its_pages_are_where_the_setting_says(host: str, reached_at: str) -> Non
     registry = CollectorRegistry()
     gauge("platestream_webhooks_pending_deliveries", registry).set(3)
     (port,) = free_ports(1)
-    server = serve_health(HealthPageSettings(metrics_host=host), port, registry)
+    server = serve_health(HealthPageSettings(metrics_host=host, metrics_port=port), port, registry)
     assert server is not None
     try:
         status, page = _answer(f"http://{reached_at}:{port}/metrics")
