@@ -39,7 +39,7 @@ from ingest.frames.producer import FrameProducer
 from ingest.frames.snapshots import SnapshotUploader
 from ingest.metrics import CameraGauges, IngestMetrics
 from ingest.processes.pool import CapturePool
-from ingest.settings import IngestSettings, MotionGate
+from ingest.settings import IngestSettings, MotionGateMode
 from ingest.status import StatusRules
 
 log = structlog.get_logger(__name__)
@@ -216,11 +216,11 @@ def capture_settings(settings: IngestSettings) -> Configure:
             hardware=settings.ingest_hardware,
         ),
         look=LookSettings(
-            motion=None if settings.ingest_motion_gate is MotionGate.OFF else motion,
+            motion=None if settings.ingest_motion_gate is MotionGateMode.OFF else motion,
             jpeg_quality=JPEG_QUALITY,
             max_width_px=settings.ingest_max_frame_width_px,
             snapshot_interval_seconds=SNAPSHOT_SECONDS,
-            rests=settings.ingest_motion_gate is MotionGate.DECODING,
+            rests=settings.ingest_motion_gate is MotionGateMode.DECODING,
         ),
         memory_bytes=_PROCESS_MEMORY_BYTES,
         max_captures=CAMERAS_PER_PROCESS,

@@ -17,7 +17,7 @@ from common.telemetry.settings import TraceSettings
 from common.urls.camera_settings import CameraAddressSettings
 
 
-class MotionGate(StrEnum):
+class MotionGateMode(StrEnum):
     """What stops while nothing moves."""
 
     OFF = "off"
@@ -38,8 +38,8 @@ class IngestSettings(
 ):
     """Settings of one ingest worker."""
 
-    ingest_motion_gate: MotionGate = Field(
-        MotionGate.DECODING,
+    ingest_motion_gate: MotionGateMode = Field(
+        MotionGateMode.DECODING,
         description="What stops while nothing moves: `off` (nothing), `frames` (sending frames) "
         "or `decoding` (also decoding, except for key frames of live streams).",
     )
