@@ -140,7 +140,7 @@ MODELS := recognition/models
 TRAINER = $(INSTALLED); set -e; mkdir -p $(WORK); test -e $(PHOTOS)/scenes.jsonl || { echo "PHOTOS=: no scenes.jsonl there"; exit 1; }; t="$(TRAIN) -m tools.training"; \
 	export PLATESTREAM_RECOGNITION_DETECTOR_MODEL=$(MODELS)/plate-detector.onnx; \
 	export PLATESTREAM_RECOGNITION_READER_MODEL=$(MODELS)/plate-reader.onnx; \
-	export PLATESTREAM_RECOGNITION_SECOND_READER_MODEL=$(MODELS)/plate-second-reader.onnx
+	export PLATESTREAM_RECOGNITION_SECOND_READER=$(MODELS)/plate-second-reader.onnx
 PAIR := --detector $(MODELS)/plate-detector.onnx --reader $(MODELS)/plate-reader.onnx
 MISSES = $(PYTHON) -m api.cli evaluate $(PHOTOS)/scenes.jsonl --split val --report $(WORK)/misses.html
 # What the commands of the training take besides: the numbers of epochs, crops, steps ...

@@ -1,5 +1,6 @@
 """Settings of the recognition engine and of the pool that runs it."""
 
+import re
 from enum import StrEnum
 from pathlib import Path
 
@@ -15,8 +16,11 @@ CPU_PROVIDER = "CPUExecutionProvider"
 GPU_BATCH = 8
 _MIN_WORKER_BYTES, _CPU_WORKER_BYTES, _GPU_WORKER_BYTES = 2**28, 3 * 2**29, 2**32
 
+HUB = "hub:"
+"""Begins the name of a reader of fast-plate-ocr's hub."""
 PIN_MARK = "#sha256="
 """Stands between the name of a reader of the hub and the sums of its files."""
+_HUB_MODEL = re.compile(rf"{HUB}[^#]+({PIN_MARK}[0-9a-f]{{64}},[0-9a-f]{{64}})?")
 
 
 class RuntimeName(StrEnum):
@@ -44,29 +48,19 @@ class RecognizerSettings(Fragment):
         "of ultralytics and files of open-image-models need no card; unset: the one that comes "
         "with the service.",
     )
-    recognition_reader_model: Path | None = Field(
-        None,
-        description="ONNX file that reads plate crops, with its model card (.json) beside it, or "
-        "fast-plate-ocr's plate configuration (NAME_plate_config.yaml); unset: the one that comes "
-        "with the service.",
+    recognition_reader_model: str = Field(
+        "",
+        description="ONNX file of the plate reader, with its model card (.json) or fast-plate-ocr "
+        "configuration (NAME_plate_config.yaml) next to it, or `hub:NAME` for a fast-plate-ocr hub "
+        f"model, downloaded at the first start; `hub:NAME{PIN_MARK}SUM,SUM` pins the model and its "
+        "configuration. Unset: built-in.",
     )
-    recognition_reader_hub_model: str | None = Field(
-        None,
-        pattern=rf"^[^#]+({PIN_MARK}[0-9a-f]{{64}},[0-9a-f]{{64}})?$",
-        description="Name of a reader of fast-plate-ocr's hub (cct-s-v2-global-model, ...), "
-        "fetched from GitHub at the first start; takes the place of the reader's file. "
-        f"NAME{PIN_MARK}SUM,SUM takes no other files than those with these sha256: the model's and "
-        "its configuration's.",
-    )
-    recognition_second_reader: bool = Field(
+    recognition_second_reader: bool | Path = Field(
         True,
-        description="Ask a second model, which reads plates as lines of text, where the reader is "
-        "unsure.",
-    )
-    recognition_second_reader_model: Path | None = Field(
-        None,
-        description="ONNX file of the second model, with its model card (.json) beside it; unset: "
-        "the one that comes with the service.",
+        union_mode="left_to_right",
+        description="Ask a second model, which reads plates as text lines, when the reader is "
+        "uncertain: true, false, or an ONNX file of another second reader, with its model card "
+        "(.json) next to it.",
     )
     recognition_plate_formats: bool = Field(
         True,
@@ -88,9 +82,6 @@ class RecognizerSettings(Fragment):
         description="Comma-separated ONNX Runtime providers in order of preference, or the "
         "OpenVINO device (CPU, GPU).",
     )
-    recognition_threads: int = Field(
-        1, ge=1, le=64, description="Threads of one worker; several workers use cores better."
-    )
     recognition_detection_threshold: float | None = Field(
         None,
         ge=0,
@@ -104,6 +95,13 @@ class RecognizerSettings(Fragment):
         description="Side in pixels to which images are brought for a detector that takes any "
         "size; unset: as the model card says.",
     )
+
+    @field_validator("recognition_reader_model")
+    @classmethod
+    def _is_pinned_rightly(cls, value: str) -> str:
+        if value.startswith(HUB) and not _HUB_MODEL.fullmatch(value):
+            raise ValueError(f"must be {HUB}NAME or {HUB}NAME{PIN_MARK}SUM,SUM")
+        return value
 
     @property
     def runs_on_cpu(self) -> bool:
@@ -134,12 +132,19 @@ class RecognizerSettings(Fragment):
     @property
     def reader_path(self) -> Path:
         """The reader's ONNX file."""
-        return self.recognition_reader_model or MODELS / "plate-reader.onnx"
+        return Path(self.recognition_reader_model or MODELS / "plate-reader.onnx")
+
+    @property
+    def reader_hub_model(self) -> str | None:
+        """The name of a reader of fast-plate-ocr's hub, with its pin if there is one."""
+        given = self.recognition_reader_model
+        return given.removeprefix(HUB) if given.startswith(HUB) else None
 
     @property
     def second_reader_path(self) -> Path:
         """The second reader's ONNX file."""
-        return self.recognition_second_reader_model or MODELS / "plate-second-reader.onnx"
+        given = self.recognition_second_reader
+        return given if isinstance(given, Path) else MODELS / "plate-second-reader.onnx"
 
 
 class RecognizerPoolSettings(RecognizerSettings):

@@ -60,11 +60,10 @@ def _evaluate(
     from recognition.types import BgrImage
 
     named = {"recognition_detector_model": detector, "recognition_reader_model": reader}
-    given: dict[str, object] = {k: v for k, v in named.items() if v is not None}
-    if reader is not None:
-        # A reader of the hub would come before the file.
-        given["recognition_reader_hub_model"] = None
-    settings = load_settings(RecognizerSettings).model_copy(update=given)
+    given = {name: str(file) for name, file in named.items() if file is not None}
+    settings = RecognizerSettings.model_validate(
+        load_settings(RecognizerSettings).model_dump() | given
+    )
     found = load_photo_file(path, split)
     if not found:
         raise InvalidInputError(f"{path} has no photos of this split", code="no_photos")

@@ -50,6 +50,9 @@ a new size takes half as long again."""
 Tensor = npt.NDArray[Any]
 Shape = tuple[int, ...]
 
+THREADS = 1
+"""Threads of an inference worker. More workers use the processor better than more threads."""
+
 
 class Model(Protocol):
     """A loaded ONNX file with one input tensor."""
@@ -88,7 +91,7 @@ class _OnnxRuntimeModel:
         import onnxruntime
 
         options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = settings.recognition_threads
+        options.intra_op_num_threads = THREADS
         options.inter_op_num_threads = 1
         # Idle pool threads spin by default and eat the cores of the workers beside this one.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
@@ -210,7 +213,7 @@ def _openvino_device(settings: RecognizerSettings) -> str:
 
 def _openvino_options(settings: RecognizerSettings, precision: Precision) -> dict[str, Any]:
     options: dict[str, Any] = {
-        "INFERENCE_NUM_THREADS": settings.recognition_threads,
+        "INFERENCE_NUM_THREADS": THREADS,
         "NUM_STREAMS": 1,
         "INFERENCE_PRECISION_HINT": "bf16" if precision is Precision.BF16 else "f32",
         # Each process pins its thread to the first core by default: two workers would share

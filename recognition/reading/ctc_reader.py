@@ -5,6 +5,7 @@ alike (see :data:`recognition.types.Slots` and :data:`recognition.types.CtcLogPr
 """
 
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 
@@ -141,7 +142,7 @@ class CtcReader:
         if not settings.recognition_second_reader:
             return None
         reader = cls(load_card(CtcReaderCard, settings.second_reader_path), settings)
-        if settings.recognition_second_reader_model is not None:
+        if isinstance(settings.recognition_second_reader, Path):
             reader.log_probs(
                 np.zeros((reader.card.input.height, reader.card.least_width, 3), np.uint8)
             )

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -77,14 +78,14 @@ class Reader:
         Raises:
             MisconfiguredError: a file is missing or does not fit.
         """
-        hub = settings.recognition_reader_hub_model
+        hub = settings.reader_hub_model
         path = settings.reader_path if hub is None else fetch_hub_reader(hub)
         card = reader_card(path)
         model = load_model(path, settings, settings.precision)
         check_reader(card, model)
         # The CTC reader that comes with the service was fitted to the reader that does.
-        own = hub is None and settings.recognition_reader_model is None
-        wanted = own or settings.recognition_second_reader_model is not None
+        own = not settings.recognition_reader_model
+        wanted = own or isinstance(settings.recognition_second_reader, Path)
         ctc = CtcReader.load(settings) if wanted else None
         if ctc is not None:
             check_same_characters(card, ctc.card)

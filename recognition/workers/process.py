@@ -11,6 +11,7 @@ import structlog
 
 from common.environment import bare_environment, proxies_without_login
 from common.errors import MisconfiguredError
+from recognition.models.runtime import THREADS
 from recognition.settings import RecognizerPoolSettings
 from recognition.workers.protocol import (
     LENGTH_BYTES,
@@ -124,7 +125,7 @@ def _spawn(
         pass_fds=(theirs.fileno(),),
         stdin=subprocess.DEVNULL,
         start_new_session=True,
-        env=worker_environment(settings.recognition_threads, os.environ),
+        env=worker_environment(THREADS, os.environ),
     )
 
 

@@ -132,8 +132,7 @@ def main() -> None:
     parser.add_argument("--reader", type=Path, required=True, help="ONNX with a card beside it")
     args = parser.parse_args()
     given = {
-        "recognition_reader_model": args.reader,
-        "recognition_reader_hub_model": None,  # it would come before the file
+        "recognition_reader_model": str(args.reader),
         "recognition_second_reader": False,
     }
     reader = Reader.load(RecognizerSettings.model_validate(given))

@@ -67,7 +67,6 @@ def load_teacher(args: argparse.Namespace) -> Detector:
         "recognition_detector_model": args.teacher,
         "recognition_input_size": args.teacher_size,
         "recognition_runtime": RuntimeName.ONNXRUNTIME,
-        "recognition_threads": args.threads,
     }
     return Detector.load(RecognizerSettings.model_validate(given))
 
@@ -84,7 +83,6 @@ def main() -> None:
     parser.add_argument("--teacher", type=Path, help="ONNX detector (recognition/models)")
     parser.add_argument("--teacher-size", type=int, default=416)
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--threads", type=int, default=1)
     args = parser.parse_args()
     teacher = None if args.teacher is None else load_teacher(args)
     name = None if args.teacher is None else args.teacher.name

@@ -82,8 +82,7 @@ def pair_settings(detector: Path, reader: Path) -> RecognizerSettings:
     given = {
         "recognition_detector_model": detector,
         "recognition_detection_threshold": THRESHOLDS[0],
-        "recognition_reader_model": reader,
-        "recognition_reader_hub_model": None,  # it would come before the file
+        "recognition_reader_model": str(reader),
         "recognition_second_reader": False,
     }
     return RecognizerSettings.model_validate(given)

@@ -17,7 +17,7 @@ _GREY = 120
 
 def test_images_of_ever_new_sizes_take_no_more_memory() -> None:
     chance = random.Random(1)
-    recognizer = Recognizer(RecognizerSettings.model_validate({"recognition_threads": 1}))
+    recognizer = Recognizer(RecognizerSettings.model_validate({}))
 
     def read(count: int) -> float:
         for _ in range(count):

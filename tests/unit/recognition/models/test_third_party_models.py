@@ -163,7 +163,7 @@ def test_a_pinned_hub_model_is_taken(hub_files: tuple[Path, Path]) -> None:
     model, config = hub_files
     for name in (_pinned(model, config), _pinned(config, model)):
         assert fetch_hub_reader(name) == model
-        assert RecognizerSettings.model_validate({"recognition_reader_hub_model": name})
+        assert RecognizerSettings.model_validate({"recognition_reader_model": f"hub:{name}"})
 
 
 @pytest.mark.parametrize("which", [0, 1], ids=["model", "configuration"])
@@ -179,4 +179,4 @@ def test_another_file_than_the_pinned_one_is_refused(
 @pytest.mark.parametrize("pin", ["#sha256=", "#sha256=ab,cd", "#md5=ab", f"#sha256={'a' * 64}"])
 def test_a_pin_that_pins_nothing_is_refused(pin: str) -> None:
     with pytest.raises(ValidationError):
-        RecognizerSettings.model_validate({"recognition_reader_hub_model": f"cct-s-v2{pin}"})
+        RecognizerSettings.model_validate({"recognition_reader_model": f"hub:cct-s-v2{pin}"})

@@ -160,7 +160,7 @@ def test_a_file_of_ones_own_is_tried_at_start(tmp_path: Path) -> None:
     card = msgspec.to_builtins(line_card())
     card["sha256"] = "f3cb0ad42a1bf84e8b9c4e9b7a4bd2dbd3ee1ae15bc47bd3b1f2b9a2b5cf5df5"
     model.with_suffix(".json").write_text(json.dumps(card))
-    settings = recognizer_settings(second_reader_model=model)
+    settings = recognizer_settings(second_reader=model)
     with pytest.raises(MisconfiguredError, match="sha256"):
         CtcReader.load(settings)
     assert card["crop"] == msgspec.to_builtins(MarginsCard(margin_x=0.02, margin_y=0.04))

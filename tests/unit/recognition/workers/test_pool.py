@@ -301,12 +301,12 @@ async def test_stop_ends_those_that_wait_for_being_read_alone() -> None:
 
 async def test_what_cannot_start_says_so() -> None:
     with pytest.raises(MisconfiguredError, match="the reader is missing"):
-        await pool_of(workers=2, reader_model=Path("missing.onnx")).start()
+        await pool_of(workers=2, reader_model="missing.onnx").start()
 
 
 async def test_what_dies_while_starting_says_so() -> None:
     with pytest.raises(TransientError):
-        await pool_of(reader_model=Path("dies.onnx")).start()
+        await pool_of(reader_model="dies.onnx").start()
 
 
 async def test_stop_ends_the_processes_and_whoever_waits() -> None:

@@ -66,8 +66,9 @@ async def test_it_is_given_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (secrets | of_libraries).items():
         monkeypatch.setenv(name, value)
 
+    monkeypatch.setattr("recognition.workers.process.THREADS", 3)
     worker = await WorkerProcess.start(
-        RecognizerPoolSettings.model_validate({"recognition_threads": 3}),
+        RecognizerPoolSettings.model_validate({}),
         "tests.unit.recognition.workers.scripted_worker",
     )
     try:

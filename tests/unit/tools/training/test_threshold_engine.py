@@ -47,12 +47,11 @@ def recognizer() -> Recognizer:
 
 
 def test_the_pair_is_served_without_a_second_reader(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PLATESTREAM_RECOGNITION_READER_HUB_MODEL", "another")
+    monkeypatch.setenv("PLATESTREAM_RECOGNITION_READER_MODEL", "hub:another")
 
     settings = pair_settings(Path("d.onnx"), Path("r.onnx"))
 
     assert (settings.detector_path, settings.reader_path) == (Path("d.onnx"), Path("r.onnx"))
-    assert settings.recognition_reader_hub_model is None
     assert not settings.recognition_second_reader
     assert settings.recognition_detection_threshold == THRESHOLDS[0]
 
