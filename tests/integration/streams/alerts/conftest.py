@@ -25,14 +25,7 @@ StartAlerts = Callable[..., ChildProcess]
 @pytest.fixture(scope="module")
 def needed_topics() -> tuple[Topic, ...]:
     """The topics that the stage uses."""
-    return (
-        RECOGNITIONS,
-        SIGHTINGS,
-        ALERT_CANDIDATES,
-        CONFIG_ALERTS,
-        ALERTS,
-        ALERT_DEAD_LETTERS,
-    )
+    return (RECOGNITIONS, SIGHTINGS, ALERT_CANDIDATES, CONFIG_ALERTS, ALERTS, ALERT_DEAD_LETTERS)
 
 
 @pytest.fixture
