@@ -31,13 +31,13 @@ _PASS_EVERY_MS, _PASS_FRAMES = 10_000, 11
 _FRESH_MS = 10_000
 
 
-@cache
 @pytest.fixture(scope="module")
 def partition_count() -> int:
     """Workers share the partitions."""
     return 4
 
 
+@cache
 def picture(plate: str | None, number: int) -> bytes:
     cars = [] if plate is None else [Parked(plate, x_px=340 + 60 * number)]
     return jpeg(car_scene(cars, seed=number))
