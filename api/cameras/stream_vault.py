@@ -1,19 +1,20 @@
 """A camera's stream address on its way in: checked, encrypted, masked, turned to an identifier."""
 
 import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
 from api.cameras.repository import CameraValues
 from api.cameras.schemas import CameraCreate, CameraUpdate, zones_of
-from api.errors import ApiError, invalid_field
+from api.errors import invalid_field
 from common.errors import InvalidInputError
 from common.secrets import SecretBox
 from common.urls.files import video_file
 from common.urls.streams import (
     MASK,
     StreamScheme,
-    StreamUrl,
     StreamUrlRules,
     mask_password,
     parse_stream_url,
@@ -71,10 +72,8 @@ class StreamVault:
             ApiError: 400 on ``rtspUrl``.
         """
         before = self._box.decrypt(kept.encrypted)
-        try:
+        with _faults_as_answers():
             after = restore_password(text, before)
-        except InvalidInputError as error:
-            raise _refused(error) from error
         return kept if after == before else self._stored(after)
 
     def address(self, text: str, kept: StoredStream | None) -> str:
@@ -91,27 +90,25 @@ class StreamVault:
 
         A hash, since an address may be long and is nobody's business in a log.
         """
-        identifier = stream_identifier(self._parsed(stream))
+        with _faults_as_answers():
+            url = parse_stream_url(self._box.decrypt(stream.encrypted), self._rules)
+        identifier = stream_identifier(url)
         return "stream-" + hashlib.sha256(identifier.encode()).hexdigest()[:_IDENTIFIER_DIGITS]
 
     def _stored(self, text: str) -> StoredStream:
-        try:
+        with _faults_as_answers():
             url = parse_stream_url(text, self._rules)
             if url.scheme is StreamScheme.FILE:
                 video_file(url.path, self._rules.files_folder)
-        except InvalidInputError as error:
-            raise _refused(error) from error
         return StoredStream(self._box.encrypt(text), mask_password(text))
 
-    def _parsed(self, stream: StoredStream) -> StreamUrl:
-        try:
-            return parse_stream_url(self._box.decrypt(stream.encrypted), self._rules)
-        except InvalidInputError as error:
-            raise _refused(error) from error
 
-
-def _refused(error: InvalidInputError) -> ApiError:
-    return invalid_field(FIELD, str(error))
+@contextmanager
+def _faults_as_answers() -> Iterator[None]:
+    try:
+        yield
+    except InvalidInputError as error:
+        raise invalid_field(FIELD, str(error)) from error
 
 
 def new_values(body: CameraCreate, vault: StreamVault) -> CameraValues:

@@ -148,17 +148,12 @@ def _log_failure(webhook_id: UUID, error: str) -> None:
 
 def all_fields(body: WebhookCreate) -> dict[str, Any]:
     """Return all fields of a webhook, with a new secret where none was given."""
-    fields = _fields(body, WebhookCreate.model_fields)
-    return {**fields, "secret": body.secret or new_signing_secret()}
+    return {**dict(body), "secret": body.secret or new_signing_secret()}
 
 
 def sent_fields(body: WebhookUpdate) -> dict[str, Any]:
     """Return the fields of a webhook that were sent."""
-    return _fields(body, body.model_fields_set)
-
-
-def _fields(body: WebhookCreate | WebhookUpdate, names: Iterable[str]) -> dict[str, Any]:
-    return {name: getattr(body, name) for name in names}
+    return {name: getattr(body, name) for name in body.model_fields_set}
 
 
 def with_stored(
