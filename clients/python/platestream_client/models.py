@@ -1,4 +1,4 @@
-# Made by `make client-types` from the API's schemas: sha256 bd8fb6e5b3bec298dfe7efd52146f943448dfe9e64186259d6c9de0aefec5bb9
+# Made by `make client-types` from the API's schemas: sha256 1705adcf1431e6a85afa53ddbd0b2fa383ebd6750281aceef2d58252117737a5
 
 from __future__ import annotations
 
@@ -1105,7 +1105,7 @@ class AlertBody(TypedDict):
     plateMatchMode: PlateMatchMode
     """Any plate, those of `plates`, or all but those."""
     plates: list[str]
-    """The plates."""
+    """Plates; * stands for any characters, ? for one. Case, spaces, dots and dashes do not matter, and letters fold to what cameras read (Ä is A). A character that cannot be folded is refused with its position."""
     cameraScope: CameraScope
     """All cameras, or those of `cameraIds`."""
     cameraIds: list[str]
@@ -1124,8 +1124,8 @@ class AlertBody(TypedDict):
     """What the cooldown holds back: the whole alert, its plate, or that plate at that camera."""
     matchTolerance: int
     """Look-alike and edit errors that are allowed."""
-    early: bool | None
-    """Triggers as soon as two readings agree, before the vehicle is gone; null: as PLATESTREAM_EARLY_ALERTS says, in an alert from before the field."""
+    early: bool
+    """Triggers as soon as two readings agree, before the vehicle has left."""
     plateNames: dict[str, str]
     """Names of entries of `plates`, by entry."""
     notifications: list[Notifications]
@@ -1376,8 +1376,6 @@ class CameraBody(TypedDict):
     """Where it is, for people."""
     rtspUrl: str
     """Address of the stream; a password is shown as `***`."""
-    motionUrl: str | None
-    """Address of the small stream by which motion is judged; null: there is none."""
     enabled: bool
     """False: switched off."""
     status: CameraState
@@ -1411,8 +1409,6 @@ class CameraCreate(TypedDict):
     """Its name."""
     rtspUrl: str
     """rtsp, rtsps, http or https address of the stream."""
-    motionUrl: NotRequired[str | None]
-    """Address of the small stream by which motion is judged, as `rtspUrl`; null: none."""
     location: NotRequired[str]
     """Where it is, for people."""
     enabled: NotRequired[bool]
@@ -1472,8 +1468,6 @@ class CameraUpdate(TypedDict):
     """Its name."""
     rtspUrl: NotRequired[str]
     """rtsp, rtsps, http or https address of the stream."""
-    motionUrl: NotRequired[str | None]
-    """Address of the small stream by which motion is judged, as `rtspUrl`; null: none."""
     location: NotRequired[str]
     """Where it is, for people."""
     enabled: NotRequired[bool]
@@ -1502,7 +1496,7 @@ class CorrectedBody(TypedDict):
     reading: str
     """What was read."""
     correction: CorrectionBody
-    """What a person wrote beside the reading."""
+    """The correction."""
     photoUrl: NotRequired[str | None]
     """Link to the full frame, for an hour."""
     cropUrl: NotRequired[str | None]
@@ -1863,13 +1857,13 @@ class RecognitionCreatedEvent(TypedDict):
 
 class CameraPayload(TypedDict):
     """
-    A camera at the moment of the event; passwords in its addresses are masked.
+    A camera at the moment of the event; the password in its address is masked.
 
-    The addresses are left out of MQTT messages.
+    The address is left out of MQTT messages.
     """
 
     id: str
-    """Its id."""
+    """Id of the camera."""
     identifier: str
     """Unique in the account; made of the address where none is given."""
     name: str
@@ -1878,8 +1872,6 @@ class CameraPayload(TypedDict):
     """Where it is, for people."""
     rtspUrl: NotRequired[str]
     """Address of the stream; a password is shown as `***`."""
-    motionUrl: NotRequired[str | None]
-    """Address of the small stream by which motion is judged; null: there is none."""
     enabled: bool
     """False: switched off."""
     status: CameraState
@@ -1910,7 +1902,7 @@ class AlertPayload(TypedDict):
     """An alert as reads show it."""
 
     id: str
-    """Its id."""
+    """Id of the alert."""
     name: str
     """Its name."""
     description: str
@@ -1920,7 +1912,7 @@ class AlertPayload(TypedDict):
     plateMatchMode: PlateMatchMode
     """Any plate, those of `plates`, or all but those."""
     plates: list[str]
-    """The plates."""
+    """Plates; * stands for any characters, ? for one. Case, spaces, dots and dashes do not matter, and letters fold to what cameras read (Ä is A). A character that cannot be folded is refused with its position."""
     cameraScope: CameraScope
     """All cameras, or those of `cameraIds`."""
     cameraIds: list[str]
@@ -1939,8 +1931,8 @@ class AlertPayload(TypedDict):
     """What the cooldown holds back: the whole alert, its plate, or that plate at that camera."""
     matchTolerance: int
     """Look-alike and edit errors that are allowed."""
-    early: bool | None
-    """Triggers as soon as two readings agree, before the vehicle is gone; null: as PLATESTREAM_EARLY_ALERTS says, in an alert from before the field."""
+    early: bool
+    """Triggers as soon as two readings agree, before the vehicle has left."""
     lastTriggeredAt: str
     """When it last fired, capture time; UTC. Null: never."""
     createdAt: str
