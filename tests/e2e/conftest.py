@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from platestream_client import Client
 
-from tests.e2e.api_client import ApiClient
 from tests.road import FOUR_BY_DAY, TWO_AT_DUSK, RoadClip, cut_clip
 from tests.services.stack import RunningStack, whole_stack
 
@@ -24,9 +24,7 @@ def running_stack() -> Iterator[RunningStack]:
 
 
 @pytest.fixture
-def client(running_stack: RunningStack) -> Iterator[ApiClient]:
+def client(running_stack: RunningStack) -> Iterator[Client]:
     """The API with the owner's key of all scopes."""
-    access = running_stack.access
-    api = ApiClient(access.base_url, access.api_key)
-    yield api
-    api.close()
+    with running_stack.access.client() as client:
+        yield client

@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from platestream_client import Client
 
 from deploy.local.ports import free_ports
-from tests.e2e.api_client import ApiClient
 from tests.road import RoadClip
 from tests.services.stack import RunningStack
 
@@ -20,7 +20,7 @@ _EXAMPLE = re.compile(r"^```(bash|python)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
 def test_the_walk_ends_with_a_plate_at_the_receiver(
-    running_stack: RunningStack, client: ApiClient, road_clip: RoadClip, tmp_path: Path
+    running_stack: RunningStack, client: Client, road_clip: RoadClip, tmp_path: Path
 ) -> None:
     (port,) = free_ports(1)
     text = (
@@ -30,7 +30,9 @@ def test_the_walk_ends_with_a_plate_at_the_receiver(
     (receiver,) = (script for language, script in examples if language == "python")
     (tmp_path / "receiver.py").write_text(receiver, encoding="utf-8")
     walk = "".join(script for language, script in examples if language == "bash")
-    camera = client.create_camera(road_clip.path.as_uri(), identifier="first")
+    camera = client.cameras.create(
+        {"name": "Gate", "rtspUrl": road_clip.path.as_uri(), "identifier": "first"}
+    )
     walked = subprocess.run(
         # Job control, as in a shell that somebody types into: `kill %1`.
         ["bash", "-mec", walk],
@@ -45,7 +47,7 @@ def test_the_walk_ends_with_a_plate_at_the_receiver(
         text=True,
         timeout=200,
     )
-    client.call("DELETE", f"/api/cameras/{camera}")
+    client.cameras.delete(camera["id"])
 
     assert walked.returncode == 0, walked.stdout
     plates = re.findall(r"^alert\.triggered (\w+)$", walked.stdout, re.MULTILINE)

@@ -2,8 +2,9 @@
 
 import httpx
 import pytest
+from platestream_client import ApiError, Client
+from platestream_client.calls import Call, whole
 
-from tests.e2e.api_client import ApiClient
 from tests.services.stack import RunningStack
 from tests.waiting import wait_until
 
@@ -14,10 +15,11 @@ _SECONDS = 120.0
 
 
 def test_each_stage_has_a_worker_and_each_disk_its_room(
-    client: ApiClient, running_stack: RunningStack
+    client: Client, running_stack: RunningStack
 ) -> None:
     access = running_stack.access
-    client.call("GET", "/api/health", expect=403)
+    with pytest.raises(ApiError, match="^403"):
+        client.perform(Call("GET", "/api/health", whole))
     with httpx.Client(base_url=access.base_url, headers={"Origin": access.base_url}) as browser:
         answer = browser.post(
             "/api/session", json={"email": access.email, "password": access.password}

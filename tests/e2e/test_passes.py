@@ -6,10 +6,12 @@ import cv2
 import httpx
 import numpy as np
 import pytest
+from platestream_client import ApiError, Client
+from platestream_client.calls import Call
 
-from tests.e2e.api_client import ApiClient
 from tests.road import RoadClip, score_passes
 from tests.services.rtsp import RtspCamera
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]
 
@@ -17,39 +19,44 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]
 _RESULT_SECONDS = 30
 
 
-def _plates(client: ApiClient, camera: str) -> list[str]:
-    return [str(r["plate"]) for r in client.recognitions(camera)]
+def _created(client: Client, clip: RoadClip, identifier: str) -> str:
+    url = clip.path.as_uri()
+    return client.cameras.create({"name": "Gate", "rtspUrl": url, "identifier": identifier})["id"]
 
 
-def test_every_pass_through_rtsp_is_one_recognition(client: ApiClient, road_clip: RoadClip) -> None:
+def _plates(client: Client, camera: str) -> list[str]:
+    return [r["plate"] for r in client.recognitions.search(camera_id=camera)]
+
+
+def test_every_pass_through_rtsp_is_one_recognition(client: Client, road_clip: RoadClip) -> None:
     with RtspCamera(road_clip.path, once=True, user="operator", password="s3cret") as source:
-        camera = client.create_camera(source.url, location="North gate")
+        camera = client.cameras.create(
+            {"name": "Gate", "rtspUrl": source.url, "location": "North gate"}
+        )["id"]
         source.wait_until_ended(seconds=road_clip.duration_s + 60)
-        client.wait_until(
+        wait_until(
             "all passes",
-            lambda: len(client.recognitions(camera)) >= len(road_clip.plates),
-            seconds=_RESULT_SECONDS,
+            lambda: len(_plates(client, camera)) >= len(road_clip.plates),
+            _RESULT_SECONDS,
         )
         # The camera's clock goes on by ticks, so whatever is still open ends within seconds.
-        client.wait_until(
-            "it is over", lambda: client.camera(camera)["status"] != "online", seconds=60
-        )
+        wait_until("it is over", lambda: client.cameras.get(camera)["status"] != "online")
 
     score = score_passes(road_clip.plates, _plates(client, camera))
     assert score.right_share == 1.0, str(score)
     assert score.invented == (), str(score)
-    assert "s3cret" not in str(client.camera(camera))
-    client.call("DELETE", f"/api/cameras/{camera}")
+    assert "s3cret" not in str(client.cameras.get(camera))
+    client.cameras.delete(camera)
 
 
 def test_a_recognition_shows_the_very_frame_that_it_was_read_from(
-    client: ApiClient, road_clip: RoadClip
+    client: Client, road_clip: RoadClip
 ) -> None:
-    camera = client.create_camera(road_clip.path.as_uri(), identifier="file-once-seen")
-    client.wait_until("a pass", lambda: client.recognitions(camera), seconds=120)
-    listed = client.recognitions(camera)[-1]
+    camera = _created(client, road_clip, "file-once-seen")
+    wait_until("a pass", lambda: _plates(client, camera), 120)
+    listed = list(client.recognitions.search(camera_id=camera))[-1]
 
-    shown = client.call("GET", f"/api/recognitions/{listed['id']}").json()["recognition"]
+    shown = client.recognitions.get(listed["id"])
 
     photo, crop = _image(shown["photoUrl"]), _image(shown["cropUrl"])
     box = shown["plateCoordinates"]
@@ -63,40 +70,36 @@ def test_a_recognition_shows_the_very_frame_that_it_was_read_from(
     assert {k: v for k, v in shown.items() if not k.endswith("Url")} == {
         k: v for k, v in listed.items() if not k.endswith("Url")
     }
-    client.call("DELETE", f"/api/cameras/{camera}")
+    client.cameras.delete(camera)
 
 
-def test_a_still_image_costs_one_credit(client: ApiClient, road_clip: RoadClip) -> None:
+def test_a_still_image_costs_one_credit(client: Client, road_clip: RoadClip) -> None:
     one = road_clip.passes[-1]
     image = _frame_at(road_clip.path, one.readable_to_s - 0.2)
-    before = client.call("GET", "/api/credits").json()["credits"]
+    before = client.account.credits()["credits"]
 
-    answer = client.call(
-        "POST",
-        "/api/recognize",
-        content=image,
-        headers={"Content-Type": "application/octet-stream"},
-    ).json()
+    answer = client.recognitions.recognize(image)
 
     assert one.plate in [plate["plate"] for plate in answer["plates"]]
     assert (answer["imageWidth"], answer["imageHeight"]) == (1920, 1080)
     assert answer["creditsRemaining"] == before - 1
 
 
-def test_a_change_of_a_camera_takes_effect_at_once(client: ApiClient, road_clip: RoadClip) -> None:
-    camera = client.create_camera(road_clip.path.as_uri(), identifier="switched")
-    client.wait_until("it is on", lambda: client.camera(camera)["status"] == "online", seconds=30)
+def test_a_change_of_a_camera_takes_effect_at_once(client: Client, road_clip: RoadClip) -> None:
+    camera = _created(client, road_clip, "switched")
+    wait_until("it is on", lambda: client.cameras.get(camera)["status"] == "online", 30)
 
-    client.call("PUT", f"/api/cameras/{camera}", json={"enabled": False})
+    client.cameras.update(camera, {"enabled": False})
 
-    client.wait_until("it is off", lambda: client.camera(camera)["status"] == "disabled", seconds=5)
-    client.call("PUT", f"/api/cameras/{camera}", json={"enabled": True})
-    client.wait_until("it is on", lambda: client.camera(camera)["status"] == "online", seconds=30)
-    snapshot = client.call("GET", f"/api/cameras/{camera}/snapshot")
-    assert snapshot.headers["X-Frame-Width"] == "1920"
-    assert snapshot.headers["X-Frame-Height"] == "1080"
-    client.call("DELETE", f"/api/cameras/{camera}")
-    client.call("GET", f"/api/cameras/{camera}/snapshot", expect=404)
+    wait_until("it is off", lambda: client.cameras.get(camera)["status"] == "disabled", 5)
+    client.cameras.update(camera, {"enabled": True})
+    wait_until("it is on", lambda: client.cameras.get(camera)["status"] == "online", 30)
+    snapshot = Call("GET", f"/api/cameras/{camera}/snapshot", lambda answer: answer.headers)
+    size = client.perform(snapshot)
+    assert (size["X-Frame-Width"], size["X-Frame-Height"]) == ("1920", "1080")
+    client.cameras.delete(camera)
+    with pytest.raises(ApiError, match="^404"):
+        client.cameras.snapshot(camera)
 
 
 def _image(url: str) -> "np.ndarray[tuple[int, ...], np.dtype[np.uint8]]":

@@ -7,17 +7,17 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from urllib.request import urlopen
 
+import httpx
 import pytest
 
 from common.telemetry.tracing import TRACEPARENT, parse_traceparent
-from tests.e2e.api_client import ApiClient
 from tests.recorded_spans import SOME_TRACE
 from tests.road import RoadClip
 from tests.services.receiver import Received, Receiver
 from tests.services.stack import RunningStack
 from tests.services.traces import ReceivedSpan, TraceCollector
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.long, pytest.mark.timeout(900)]
 
@@ -80,23 +80,23 @@ def traced_stack(collector: TraceCollector) -> Iterator[RunningStack]:
 def test_one_trace_leads_from_the_frame_to_the_webhook(
     traced_stack: RunningStack, collector: TraceCollector, road_clip: RoadClip
 ) -> None:
-    client = ApiClient(traced_stack.access.base_url, traced_stack.access.api_key)
-    with Receiver() as receiver:
-        hook = {"name": "Gate", "url": receiver.url(), "events": ["alert.triggered"]}
-        client.call("POST", "/api/webhooks", expect=201, json=hook)
-        alert = {"name": "All", "plateMatchMode": "any", "cooldownMinutes": 0, "early": False}
-        client.call("POST", "/api/alertas", expect=201, json=alert)
-        camera = client.create_camera(road_clip.path.as_uri())
-        request = client.wait_until(
-            "an alert at its receiver", lambda: receiver.received[:1], seconds=240
-        )[0]
+    access = traced_stack.access
+    with Receiver() as receiver, access.client() as client:
+        client.webhooks.create(
+            {"name": "Gate", "url": receiver.url(), "events": ["alert.triggered"]}
+        )
+        client.alerts.create(
+            {"name": "All", "plateMatchMode": "any", "cooldownMinutes": 0, "early": False}
+        )
+        camera = client.cameras.create({"name": "Gate", "rtspUrl": road_clip.path.as_uri()})
+        request = wait_until("an alert at its receiver", lambda: receiver.received[:1], 240)[0]
         trace_id = _trace_id(request)
         assert trace_id is not None, request.headers
-        _wait_for(client, collector, trace_id, _OF_A_FRAME)
-        client.wait_until(
+        _wait_for(collector, trace_id, _OF_A_FRAME)
+        wait_until(
             "the parents of all spans",
             lambda: _roots(collector.trace(trace_id)) == ["capture frame"],
-            seconds=30,
+            30,
         )
         _tells_of_nobody(collector.trace(trace_id), road_clip)
         inserted = {span.name for span in collector.spans if span.process == "platestream-sink"}
@@ -104,27 +104,25 @@ def test_one_trace_leads_from_the_frame_to_the_webhook(
         recognition = request.json["data"]["recognition"]
         _is_in_the_log(traced_stack, recognition["id"], trace_id)
 
-        client.call("DELETE", f"/api/cameras/{camera}")
-        shown = client.call("GET", f"/api/recognitions/{recognition['id']}").json()
-        with urlopen(shown["recognition"]["photoUrl"], timeout=30) as answer:
-            photo = answer.read()
-        client.call(
-            "POST",
-            "/api/recognize?store=true",
-            content=photo,
+        client.cameras.delete(camera["id"])
+        photo = client.recognitions.photo(recognition["id"])
+        httpx.post(
+            f"{access.base_url}/api/recognize?store=true",
+            content=photo.content,
             headers={
+                "Authorization": f"Bearer {access.api_key}",
                 "Content-Type": "application/octet-stream",
                 TRACEPARENT: SOME_TRACE.traceparent,
             },
-        )
-        _wait_for(client, collector, SOME_TRACE.trace_id, _OF_A_CALL)
+            timeout=30,
+        ).raise_for_status()
+        _wait_for(collector, SOME_TRACE.trace_id, _OF_A_CALL)
         told = [each for each in receiver.received if _trace_id(each) == SOME_TRACE.trace_id]
         assert told
     calls = collector.trace(SOME_TRACE.trace_id)
     assert [span.name for span in calls if span.parent_id == SOME_TRACE.span_id] == [
         "POST /api/recognize"
     ]
-    client.close()
 
 
 def _trace_id(request: Received) -> str | None:
@@ -132,14 +130,12 @@ def _trace_id(request: Received) -> str | None:
     return None if found is None else found.trace_id
 
 
-def _wait_for(
-    client: ApiClient, collector: TraceCollector, trace_id: str, wanted: set[tuple[str, str]]
-) -> None:
+def _wait_for(collector: TraceCollector, trace_id: str, wanted: set[tuple[str, str]]) -> None:
     def missing() -> set[tuple[str, str]]:
         return wanted - {(span.process, span.name) for span in collector.trace(trace_id)}
 
     try:
-        client.wait_until("all spans of a trace", lambda: not missing(), seconds=120)
+        wait_until("all spans of a trace", lambda: not missing(), 120)
     finally:
         assert not missing()
 

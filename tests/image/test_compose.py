@@ -18,10 +18,10 @@ import pytest
 from deploy.local.plan import Migration, StackPlan
 from deploy.local.ports import free_ports
 from deploy.local.servers.base import Program
-from tests.e2e.api_client import ApiClient
 from tests.image.built import CLIPS, CLIPS_OF_THE_CLONE, USER, BuiltImage
 from tests.image.composed import services
 from tests.services.stack import RunningStack
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.image, pytest.mark.timeout(3600)]
 
@@ -114,11 +114,10 @@ def test_everything_of_compose_runs_from_the_image(
         # S3Proxy has no policies.
         _run(composed.command("bucket", "platestream", "stack", "make-bucket"))
         _run(composed.command("account"))
-        client = ApiClient(stack.access.base_url, stack.access.api_key)
-        camera = client.create_camera(f"file://{CLIPS}/road.mp4")
-        seen = client.wait_until("a plate", lambda: client.recognitions(camera), seconds=600)
+        with stack.access.client() as client:
+            client.cameras.create({"name": "Gate", "rtspUrl": f"file://{CLIPS}/road.mp4"})
+            seen = wait_until("a plate", lambda: list(client.recognitions.search()), 600)
         seconds = time.monotonic() - began
-        client.close()
 
         record_property("seconds_to_the_first_plate", round(seconds))
         assert seen[0]["photoUrl"]
