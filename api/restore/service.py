@@ -5,7 +5,7 @@ servers does not bring it back.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeVar
 from uuid import UUID
@@ -148,7 +148,7 @@ def publish(session: Session, erased: Mapping[UUID, int]) -> int:
     return republish_all(session)
 
 
-def keys_to_review(session: Session) -> Iterable[tuple[ApiKey, str]]:
+def keys_to_review(session: Session) -> list[tuple[ApiKey, str]]:
     """Return the API keys that can be used, each with its account's address.
 
     One may have been revoked after the backup.
@@ -159,10 +159,10 @@ def keys_to_review(session: Session) -> Iterable[tuple[ApiKey, str]]:
         .where(ApiKey.enabled, or_(ApiKey.expires_at.is_(None), ApiKey.expires_at > func.now()))
         .order_by(Owner.email, ApiKey.created_at)
     )
-    return session.execute(keys).tuples()
+    return [(key, account) for key, account in session.execute(keys)]
 
 
-def people_to_review(session: Session) -> Iterable[tuple[Person, str]]:
+def people_to_review(session: Session) -> list[tuple[Person, str]]:
     """Return the people who can log in, each with their account's address.
 
     One may have been removed or demoted, or had another password, after the backup.
@@ -173,7 +173,7 @@ def people_to_review(session: Session) -> Iterable[tuple[Person, str]]:
         .where(Person.enabled)
         .order_by(Owner.email, Person.created_at)
     )
-    return session.execute(people).tuples()
+    return [(person, account) for person, account in session.execute(people)]
 
 
 class _Noted(msgspec.Struct, frozen=True, rename="camel"):
