@@ -61,7 +61,7 @@ class ErrorCode(StrEnum):
     sentence: str
     """The sentence where none says more."""
 
-    def __new__(cls, word: str, status: int, sentence: str) -> Self:
+    def __new__(cls, word: str, status: int = 500, sentence: str = "") -> Self:
         """Return the member of a word."""
         code = str.__new__(cls, word)
         code._value_, code.status, code.sentence = word, HTTPStatus(status), sentence

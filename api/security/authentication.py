@@ -24,7 +24,7 @@ log = structlog.get_logger()
 _SESSION_ENDED = "The session has ended; log in again."
 _NOTED_KEYS = 10_000
 _UNKNOWN_CONCURRENCY = 2
-_R = TypeVar("_R", KeyRecord, SessionRecord)
+_R = TypeVar("_R", bound=KeyRecord | SessionRecord)
 
 
 class Authenticator:

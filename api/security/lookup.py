@@ -28,7 +28,7 @@ _MAX_WAITING = 500
 _RETRY_AFTER_SECONDS = 1
 
 
-_R = TypeVar("_R", KeyRecord, SessionRecord)
+_R = TypeVar("_R", bound=KeyRecord | SessionRecord)
 _T = TypeVar("_T")
 
 
