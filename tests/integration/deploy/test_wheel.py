@@ -17,6 +17,9 @@ from tools.benchmarks.demo_clip import CLEAR_PASS, demo_frame, demo_scene
 pytestmark = pytest.mark.integration
 
 SERVED = {"common", "recognition", "analytics_sql", "ingest", "streams", "api", "deploy"}
+BARE = {"PATH": "/usr/bin:/bin"}
+"""An environment that leads to nothing of the clone."""
+
 PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet")
 
 
@@ -61,8 +64,7 @@ def test_photos_are_evaluated_without_the_clone(installed: Path, tmp_path: Path)
     plate = {"text": demo_scene().passes[CLEAR_PASS].plate, "box": [0, 0, 1920, 1080]}
     (tmp_path / "photos.jsonl").write_text(json.dumps({"image": "road.jpg", "plates": [plate]}))
     command = (str(installed / "platestream"), "evaluate", "photos.jsonl", "--json")
-    environment = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    done = subprocess.run(command, cwd=tmp_path, env=BARE, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     figures = json.loads(done.stdout)
     assert (figures["photos"], figures["exact"]["value"]) == (1, 1)
@@ -71,5 +73,5 @@ def test_photos_are_evaluated_without_the_clone(installed: Path, tmp_path: Path)
 def test_what_developers_run_is_not_there(installed: Path, tmp_path: Path) -> None:
     for name in ("tools", "tests"):
         command = (str(installed / "python"), "-c", f"import {name}")
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+        done = subprocess.run(command, cwd=tmp_path, env=BARE, capture_output=True, text=True)
         assert f"No module named '{name}'" in done.stderr
