@@ -19,6 +19,7 @@ from deploy.local.plan import METRICS_OFFSETS, MIGRATIONS
 from deploy.local.servers.base import CLONE
 from tests.image.composed import interpolated, services
 from tests.unit.deploy.programs import DEPLOY, PROGRAMS, known_settings, required, used, variables
+from tools.release.versions import project_version
 
 FOLDER = DEPLOY / "compose"
 TEXT = (FOLDER / "compose.yaml").read_text()
@@ -80,11 +81,13 @@ def test_images_are_of_one_release() -> None:
 
 
 def test_ours_is_the_image_that_is_made_in_the_clone() -> None:
-    image = "platestream:0.1.0"
+    version = project_version(CLONE)
+    image = f"platestream:{version}"
 
     assert {SERVICES[name]["image"] for name in OURS} == {f"${{IMAGE:-{image}}}"}
     assert f"\nIMAGE={image}\n" in (FOLDER / ".env.example").read_text()
-    assert f"\nIMAGE ?= {image}\n" in (CLONE / "Makefile").read_text()
+    made = subprocess.check_output(("make", "--dry-run", "image"), cwd=CLONE, text=True)
+    assert f" --tag {image} " in made
 
 
 def test_every_image_can_be_pinned_by_its_digest(tmp_path: Path) -> None:

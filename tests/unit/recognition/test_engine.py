@@ -91,9 +91,12 @@ def test_what_is_too_short_is_left_out(text: str) -> None:
     assert recognizer(text).recognize(IMAGE) == []
 
 
-def test_settings_decide_what_is_a_plate() -> None:
-    assert not recognizer("A").recognize(IMAGE)
-    assert not recognizer("AB123CD", probability=0.25).recognize(IMAGE)
+def test_length_and_confidence_decide_what_is_a_plate(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("recognition.engine.MIN_CHARACTERS", 4)
+    monkeypatch.setattr("recognition.engine.READING_THRESHOLD", 0.95)
+    assert not recognizer("ABC", probability=0.99).recognize(IMAGE)
+    assert not recognizer("AB123CD").recognize(IMAGE)
+    assert recognizer("AB123CD", probability=0.99).recognize(IMAGE)
 
 
 @pytest.mark.parametrize(
