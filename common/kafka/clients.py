@@ -185,8 +185,7 @@ def table_replication(settings: KafkaSettings, name: str) -> Replication | None:
     ``name`` is its full name. It asks Kafka, so not for an event loop.
 
     Raises:
-        MisconfiguredError: Kafka does not let us in, or the settings do not fit together and the
-            topic is missing.
+        MisconfiguredError: Kafka does not let us in.
         TransientError: Kafka does not answer.
     """
     try:
