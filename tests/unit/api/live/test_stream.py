@@ -208,14 +208,3 @@ def test_owners_who_take_all_that_they_can_leave_room_for_another() -> None:
             number.append(slots.open - before)
 
     assert number == [100, 100, 100, 100, 50, 25]
-
-
-def test_an_owner_may_have_a_limit_of_its_own() -> None:
-    slots = _slots(per_owner=1)
-    larger = caller("key", limits={"streams": 2})
-    with (
-        slots.taken(larger),
-        slots.taken(larger),
-        pytest.raises(ApiError, match="limit of 2 open streams"),
-    ):
-        slots.taken(larger).__enter__()
