@@ -87,9 +87,6 @@ class Camera(Base):
     __table_args__ = (
         UniqueConstraint("owner_id", "identifier"),
         CheckConstraint("revision >= 1", name="revision_positive"),
-        CheckConstraint(
-            "(motion_url_encrypted IS NULL) = (motion_url_shown IS NULL)", name="motion_url_whole"
-        ),
         Index(
             "ix_cameras_unconfirmed_created_at",
             "created_at",
@@ -105,8 +102,6 @@ class Camera(Base):
     location: Mapped[str] = mapped_column(server_default="")
     stream_url_encrypted: Mapped[str]
     stream_url_shown: Mapped[str]
-    motion_url_encrypted: Mapped[str | None]
-    motion_url_shown: Mapped[str | None]
     enabled: Mapped[bool] = mapped_column(server_default=text("true"))
     revision: Mapped[int] = mapped_column(server_default=text("1"))
     sample_fps: Mapped[float | None]

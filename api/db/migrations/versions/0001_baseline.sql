@@ -111,12 +111,9 @@ CREATE TABLE cameras (
     updated_at timestamptz DEFAULT now() NOT NULL,
     subscription_credits bigint DEFAULT 0 NOT NULL,
     paid_until timestamptz,
-    motion_url_encrypted text,
-    motion_url_shown text,
     CONSTRAINT pk_cameras PRIMARY KEY (id),
     CONSTRAINT uq_cameras_owner_id_identifier UNIQUE (owner_id, identifier),
     CONSTRAINT fk_cameras_owner_id FOREIGN KEY (owner_id) REFERENCES owners (id) ON DELETE CASCADE,
-    CONSTRAINT ck_cameras_motion_url_whole CHECK ((motion_url_encrypted IS NULL) = (motion_url_shown IS NULL)),
     CONSTRAINT ck_cameras_revision_positive CHECK (revision >= 1)
 );
 CREATE INDEX ix_cameras_unconfirmed_created_at ON cameras (created_at) WHERE NOT confirmed;
