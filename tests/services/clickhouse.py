@@ -1,4 +1,4 @@
-"""ClickHouse for tests: one server a test run, a database of its own for each test."""
+"""ClickHouse for tests: one server a test run, an empty database for each test, a migrated one."""
 
 import uuid
 from collections.abc import Iterator
@@ -11,6 +11,7 @@ import pytest
 from clickhouse_connect.driver.client import Client
 from pydantic import SecretStr
 
+from analytics_sql.migrate import migrate
 from common.settings import ClickHouseSettings, load_settings
 from deploy.local.ports import free_ports
 from deploy.local.servers.base import Program, python_module
@@ -131,3 +132,28 @@ def clickhouse_server(services_directory: Path) -> Iterator[ClickHouseAddress]:
 def clickhouse_address(clickhouse_server: ClickHouseAddress) -> ClickHouseAddress:
     """Address of a fresh, empty database."""
     return create_database(clickhouse_server)
+
+
+@pytest.fixture(scope="session")
+def _shared_database(clickhouse_server: ClickHouseAddress) -> ClickHouseAddress:
+    address = create_database(clickhouse_server)
+    client = address.client()
+    migrate(client, retention_days=36_500)
+    client.close()
+    return address
+
+
+@pytest.fixture
+def migrated_clickhouse(_shared_database: ClickHouseAddress) -> Iterator[ClickHouseAddress]:
+    """Address of a migrated, empty database, which is emptied after the test.
+
+    A new one would take seconds of processor time, and more for as long as its tables exist.
+    """
+    yield _shared_database
+    client = _shared_database.client()
+    filled = "engine LIKE '%MergeTree' AND total_rows > 0 AND name != 'schema_migrations'"
+    query = f"SELECT name FROM system.tables WHERE database = currentDatabase() AND {filled}"
+    for (name,) in client.query(query).result_rows:
+        client.command(f"SYSTEM START MERGES {name}")
+        client.command(f"TRUNCATE TABLE {name} SYNC")
+    client.close()

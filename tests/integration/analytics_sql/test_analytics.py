@@ -9,7 +9,6 @@ from uuid import UUID
 import pytest
 
 from analytics_sql.client import ClickHouseClient
-from analytics_sql.migrate import migrate
 from analytics_sql.outcomes import OutcomeRow, insert_outcomes
 from analytics_sql.recognitions import RecognitionRow, insert_recognitions
 from analytics_sql.traffic.analytics import (
@@ -47,12 +46,9 @@ SPAN = OwnerSpan(OWNER, START_MS - DAY_MS, START_MS + DAY_MS)
 
 
 @pytest.fixture
-async def client(clickhouse_address: ClickHouseAddress) -> AsyncIterator[ClickHouseClient]:
+async def client(migrated_clickhouse: ClickHouseAddress) -> AsyncIterator[ClickHouseClient]:
     """A client on a database with this release's schema."""
-    schema = clickhouse_address.client()
-    migrate(schema, retention_days=36_500)
-    schema.close()
-    client = ClickHouseClient(clickhouse_address.settings())
+    client = ClickHouseClient(migrated_clickhouse.settings())
     yield client
     await client.close()
 

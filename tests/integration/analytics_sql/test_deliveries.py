@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 from clickhouse_connect.driver import Client
 
-from analytics_sql.client import ClickHouseClient, connect_for_schema
+from analytics_sql.client import ClickHouseClient
 from analytics_sql.deliveries import (
     DeliveryChannel,
     DeliveryFilter,
@@ -20,7 +20,6 @@ from analytics_sql.deliveries import (
     list_deliveries,
     list_deliveries_of,
 )
-from analytics_sql.migrate import migrate
 from common.records.alerts import AlertTrigger
 from common.records.codec import decode
 from common.records.deliveries import (
@@ -48,14 +47,12 @@ START_MS = 1_793_491_200_000
 
 
 @pytest.fixture
-async def client(clickhouse_address: ClickHouseAddress) -> AsyncIterator[ClickHouseClient]:
+async def client(migrated_clickhouse: ClickHouseAddress) -> AsyncIterator[ClickHouseClient]:
     """A client on a database with this release's schema."""
-    schema = connect_for_schema(clickhouse_address.settings())
-    schema.database = clickhouse_address.database
-    migrate(schema, retention_days=36_500)
+    schema = migrated_clickhouse.client()
     _keep_old_rows(schema)
     schema.close()
-    client = ClickHouseClient(clickhouse_address.settings())
+    client = ClickHouseClient(migrated_clickhouse.settings())
     yield client
     await client.close()
 

@@ -24,7 +24,6 @@ from analytics_sql.erasure import (
     list_erasures,
     note_erasure,
 )
-from analytics_sql.migrate import migrate
 from analytics_sql.outcomes import insert_outcomes, outcome_row
 from analytics_sql.recognitions import (
     RecognitionFilter,
@@ -73,12 +72,9 @@ ERASURE = Erasure(OWNER, PLATE, BEFORE_MS)
 
 
 @pytest.fixture
-async def client(clickhouse_address: ClickHouseAddress) -> AsyncIterator[ClickHouseClient]:
+async def client(migrated_clickhouse: ClickHouseAddress) -> AsyncIterator[ClickHouseClient]:
     """A client on a database with this release's schema."""
-    schema = clickhouse_address.client()
-    migrate(schema, retention_days=36_500)
-    schema.close()
-    client = ClickHouseClient(clickhouse_address.settings())
+    client = ClickHouseClient(migrated_clickhouse.settings())
     yield client
     await client.close()
 
@@ -212,9 +208,9 @@ async def test_a_photo_of_several_plates_goes_and_no_row_names_it(client: ClickH
 
 
 @pytest.fixture
-async def sink(clickhouse_address: ClickHouseAddress) -> AsyncIterator[RowStore]:
+async def sink(migrated_clickhouse: ClickHouseAddress) -> AsyncIterator[RowStore]:
     """What the sink writes with, over connections of its own."""
-    own = ClickHouseClient(clickhouse_address.settings())
+    own = ClickHouseClient(migrated_clickhouse.settings())
     yield RowStore(own)
     await own.close()
 

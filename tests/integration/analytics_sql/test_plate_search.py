@@ -10,8 +10,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from analytics_sql.client import ClickHouseClient, connect_for_schema
-from analytics_sql.migrate import migrate
+from analytics_sql.client import ClickHouseClient
 from analytics_sql.plate_search import SEARCH_TOLERANCE
 from analytics_sql.recognitions import (
     RecognitionFilter,
@@ -76,19 +75,11 @@ def _searches(draw: st.DrawFn) -> tuple[list[str], list[_Question]]:
 
 
 @pytest.fixture
-async def client(clickhouse_address: ClickHouseAddress) -> AsyncIterator[ClickHouseClient]:
+async def client(migrated_clickhouse: ClickHouseAddress) -> AsyncIterator[ClickHouseClient]:
     """A client on a database with this release's schema."""
-    client = await _migrated(clickhouse_address)
+    client = ClickHouseClient(migrated_clickhouse.settings())
     yield client
     await client.close()
-
-
-async def _migrated(address: ClickHouseAddress) -> ClickHouseClient:
-    schema = connect_for_schema(address.settings())
-    schema.database = address.database
-    migrate(schema, retention_days=36_500)
-    schema.close()
-    return ClickHouseClient(address.settings())
 
 
 def _row(user_id: UUID, number: int, plate: str, confidence: float = 0.9) -> RecognitionRow:
@@ -127,11 +118,11 @@ async def _compare(
         assert found == [plate for plate in reversed(plates) if matcher.matches(plate)], asked
 
 
-def test_the_engine_answers_as_the_matcher(clickhouse_address: ClickHouseAddress) -> None:
+def test_the_engine_answers_as_the_matcher(migrated_clickhouse: ClickHouseAddress) -> None:
     owners = map(UUID, (f"{number:032x}" for number in count(1)))
 
     with asyncio.Runner() as runner:
-        client = runner.run(_migrated(clickhouse_address))
+        client = ClickHouseClient(migrated_clickhouse.settings())
 
         # Nothing is shrunk: each try is an insert, and the question names itself.
         @settings(

@@ -11,8 +11,7 @@ import msgspec
 import pytest
 
 from analytics_sql import recognitions as recognitions_module
-from analytics_sql.client import ClickHouseClient, connect_for_schema
-from analytics_sql.migrate import migrate
+from analytics_sql.client import ClickHouseClient
 from analytics_sql.recognitions import (
     RecognitionCursor,
     RecognitionFilter,
@@ -43,13 +42,9 @@ DAY_MS = 86_400_000
 
 
 @pytest.fixture
-async def client(clickhouse_address: ClickHouseAddress) -> AsyncIterator[ClickHouseClient]:
+async def client(migrated_clickhouse: ClickHouseAddress) -> AsyncIterator[ClickHouseClient]:
     """A client on a database with this release's schema."""
-    schema = connect_for_schema(clickhouse_address.settings())
-    schema.database = clickhouse_address.database
-    migrate(schema, retention_days=36_500)
-    schema.close()
-    client = ClickHouseClient(clickhouse_address.settings())
+    client = ClickHouseClient(migrated_clickhouse.settings())
     yield client
     await client.close()
 

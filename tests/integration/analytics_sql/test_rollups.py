@@ -12,9 +12,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from analytics_sql.client import ClickHouseClient, Rows, connect_for_schema
+from analytics_sql.client import ClickHouseClient, Rows
 from analytics_sql.erasure import Erasure, erase_recognitions, note_erasure
-from analytics_sql.migrate import migrate
 from analytics_sql.outcomes import OutcomeRow, insert_outcomes
 from analytics_sql.recognitions import (
     RecognitionFilter,
@@ -235,27 +234,19 @@ async def _run(
         }
 
 
-async def _migrated(address: ClickHouseAddress) -> ClickHouseClient:
-    schema = connect_for_schema(address.settings())
-    schema.database = address.database
-    migrate(schema, retention_days=36_500)
-    schema.close()
-    return ClickHouseClient(address.settings())
-
-
 @pytest.fixture
-async def client(clickhouse_address: ClickHouseAddress) -> AsyncIterator[ClickHouseClient]:
+async def client(migrated_clickhouse: ClickHouseAddress) -> AsyncIterator[ClickHouseClient]:
     """A client on a database with this release's schema."""
-    client = await _migrated(clickhouse_address)
+    client = ClickHouseClient(migrated_clickhouse.settings())
     yield client
     await client.close()
 
 
-def test_the_answer_is_that_of_counting_every_row(clickhouse_address: ClickHouseAddress) -> None:
+def test_the_answer_is_that_of_counting_every_row(migrated_clickhouse: ClickHouseAddress) -> None:
     owners = map(UUID, (f"{number:032x}" for number in count(1)))
 
     with asyncio.Runner() as runner:
-        client = runner.run(_migrated(clickhouse_address))
+        client = ClickHouseClient(migrated_clickhouse.settings())
 
         # Nothing is shrunk: each try takes the time of its inserts.
         @settings(
@@ -267,7 +258,7 @@ def test_the_answer_is_that_of_counting_every_row(clickhouse_address: ClickHouse
         )
         @given(st.lists(_steps, min_size=4, max_size=10))
         def holds(steps: list[tuple[str, object]]) -> None:
-            runner.run(_run(client, clickhouse_address, next(owners), steps))
+            runner.run(_run(client, migrated_clickhouse, next(owners), steps))
 
         try:
             holds()
@@ -276,14 +267,14 @@ def test_the_answer_is_that_of_counting_every_row(clickhouse_address: ClickHouse
 
 
 async def test_what_is_rolled_up_while_it_is_counted_is_counted_once(
-    client: ClickHouseClient, clickhouse_address: ClickHouseAddress
+    client: ClickHouseClient, migrated_clickhouse: ClickHouseAddress
 ) -> None:
     owner = UUID(int=1)
     late_ms = _now_ms() - DAY_MS
     await insert_recognitions(client, [recognition_row(owner, late_ms, "AA1", CAMERAS[0])])
     await roll_up(client, owner, BOUNDS)
     await insert_recognitions(client, [recognition_row(owner, late_ms + 1, "BB2", CAMERAS[0])])
-    meanwhile = RolledUpMeanwhile(clickhouse_address, owner)
+    meanwhile = RolledUpMeanwhile(migrated_clickhouse, owner)
 
     span = OwnerSpan(owner, _now_ms() - SPAN_MS, _now_ms())
     traffic = await count_traffic(meanwhile, span, plates=TOP, settle_ms=1)

@@ -8,7 +8,6 @@ import pytest
 from clickhouse_connect.driver.client import Client
 
 from analytics_sql.analysts.saved_queries import saved_parameters, saved_queries
-from analytics_sql.migrate import migrate
 from tests.integration.analytics_sql.saved_rows import ANSWERS, PARAMETERS, write_saved_rows
 from tests.services.clickhouse import ClickHouseAddress
 
@@ -16,10 +15,9 @@ pytestmark = pytest.mark.integration
 
 
 @pytest.fixture
-def client(clickhouse_address: ClickHouseAddress) -> Iterator[Client]:
+def client(migrated_clickhouse: ClickHouseAddress) -> Iterator[Client]:
     """A client on a database with this release's schema and the known rows."""
-    client = clickhouse_address.client()
-    migrate(client, retention_days=36_500)
+    client = migrated_clickhouse.client()
     write_saved_rows(client)
     yield client
     client.close()

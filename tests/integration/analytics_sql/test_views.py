@@ -9,7 +9,6 @@ from uuid import UUID, uuid4
 import pytest
 from clickhouse_connect.driver.client import Client
 
-from analytics_sql.migrate import migrate
 from common.records.ids import NIL_UUID, recognition_id
 from common.records.object_keys import crop_key, photo_key
 from tests.services.clickhouse import ClickHouseAddress
@@ -37,10 +36,9 @@ PAGE = Path(__file__).resolve().parents[3] / "docs" / "analytics-sql.md"
 
 
 @pytest.fixture
-def client(clickhouse_address: ClickHouseAddress) -> Iterator[Client]:
+def client(migrated_clickhouse: ClickHouseAddress) -> Iterator[Client]:
     """A client on a database with this release's schema."""
-    client = clickhouse_address.client()
-    migrate(client, retention_days=36_500)
+    client = migrated_clickhouse.client()
     yield client
     client.close()
 

@@ -10,7 +10,6 @@ import pytest
 from psycopg import sql
 
 from analytics_sql.client import ClickHouseClient
-from analytics_sql.migrate import migrate as migrate_clickhouse
 from api.db.database import Database
 from api.db.engine import open_engine
 from api.db.migrate import migrate
@@ -95,11 +94,8 @@ async def client(application: Application) -> AsyncIterator[httpx.AsyncClient]:
 
 
 @pytest.fixture
-async def clickhouse(clickhouse_address: ClickHouseAddress) -> AsyncIterator[ClickHouseClient]:
-    """A client of a fresh, migrated database of ClickHouse."""
-    schema = clickhouse_address.client()
-    migrate_clickhouse(schema, retention_days=36_500)
-    schema.close()
-    opened = ClickHouseClient(clickhouse_address.settings())
+async def clickhouse(migrated_clickhouse: ClickHouseAddress) -> AsyncIterator[ClickHouseClient]:
+    """A client of a migrated, empty database of ClickHouse."""
+    opened = ClickHouseClient(migrated_clickhouse.settings())
     yield opened
     await opened.close()

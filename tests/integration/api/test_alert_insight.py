@@ -125,9 +125,9 @@ class Place:
 
 @pytest.fixture
 async def place(
-    database: Database, clickhouse: ClickHouseClient, clickhouse_address: ClickHouseAddress
+    database: Database, clickhouse: ClickHouseClient, migrated_clickhouse: ClickHouseAddress
 ) -> AsyncIterator[Place]:
-    store = ClickHouseStore(clickhouse_address.settings())
+    store = ClickHouseStore(migrated_clickhouse.settings())
     async with running_application(database, Options(store=store)) as application:
         owner = await application.new_owner()
         async with application.client(owner) as client:

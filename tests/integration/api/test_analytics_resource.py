@@ -46,9 +46,9 @@ PATH = "/api/analytics"
 
 @pytest.fixture
 async def store(
-    clickhouse: ClickHouseClient, clickhouse_address: ClickHouseAddress
+    clickhouse: ClickHouseClient, migrated_clickhouse: ClickHouseAddress
 ) -> AsyncIterator[ClickHouseStore]:
-    opened = ClickHouseStore(clickhouse_address.settings())
+    opened = ClickHouseStore(migrated_clickhouse.settings())
     yield opened
     await opened.close()
 

@@ -30,9 +30,9 @@ CAMERA = UUID(int=1)
 
 @pytest.fixture
 async def application(
-    database: Database, clickhouse: ClickHouseClient, clickhouse_address: ClickHouseAddress
+    database: Database, clickhouse: ClickHouseClient, migrated_clickhouse: ClickHouseAddress
 ) -> AsyncIterator[Application]:
-    store = ClickHouseStore(clickhouse_address.settings())
+    store = ClickHouseStore(migrated_clickhouse.settings())
     async with running_application(database, Options(store=store)) as app:
         yield app
     await store.close()
@@ -233,10 +233,10 @@ async def test_erasing_a_plate_reaches_what_was_corrected_from_it_and_to_it(
 async def test_they_go_once_their_recognitions_are_gone_by_age(
     database: Database,
     clickhouse: ClickHouseClient,
-    clickhouse_address: ClickHouseAddress,
+    migrated_clickhouse: ClickHouseAddress,
     owner: Caller,
 ) -> None:
-    store, now_ms = ClickHouseStore(clickhouse_address.settings()), START_MS
+    store, now_ms = ClickHouseStore(migrated_clickhouse.settings()), START_MS
     kept = timedelta(days=400 + 31) // timedelta(milliseconds=1)
     options = Options(store=store, now_ms=lambda: now_ms)
     async with running_application(database, options) as app, app.client(owner) as client:

@@ -108,12 +108,12 @@ class World:
 async def world(
     database: Database,
     clickhouse: ClickHouseClient,
-    clickhouse_address: ClickHouseAddress,
+    migrated_clickhouse: ClickHouseAddress,
     s3_settings: S3Settings,
     api_database: DatabaseSettings,
     monkeypatch: pytest.MonkeyPatch,
 ) -> AsyncIterator[World]:
-    settings = clickhouse_address.settings()
+    settings = migrated_clickhouse.settings()
     environment = {
         "DATABASE_URL": api_database.database_url.get_secret_value(),
         "CLICKHOUSE_URL": settings.clickhouse_url,

@@ -78,9 +78,9 @@ NAMES = [
 
 @pytest.fixture
 async def application(
-    database: Database, clickhouse: ClickHouseClient, clickhouse_address: ClickHouseAddress
+    database: Database, clickhouse: ClickHouseClient, migrated_clickhouse: ClickHouseAddress
 ) -> AsyncIterator[Application]:
-    store = ClickHouseStore(clickhouse_address.settings())
+    store = ClickHouseStore(migrated_clickhouse.settings())
     async with running_application(database, Options(store=store)) as app:
         yield app
     await store.close()
@@ -174,7 +174,7 @@ class TestFile:
         self,
         client: httpx.AsyncClient,
         clickhouse: ClickHouseClient,
-        clickhouse_address: ClickHouseAddress,
+        migrated_clickhouse: ClickHouseAddress,
         owner: Caller,
         name: str,
         magic: bytes,
@@ -186,7 +186,7 @@ class TestFile:
 
         assert answer.headers["content-type"] == media_type
         assert answer.content.startswith(magic)
-        written = await asyncio.to_thread(_read_back, clickhouse_address, name, answer.content)
+        written = await asyncio.to_thread(_read_back, migrated_clickhouse, name, answer.content)
         shown = _rows(await client.get(PATH))
         assert [row["id"] for row in shown] == [row[0] for row in written]
         assert [row["plate"] for row in shown] == [row[1] for row in written]
@@ -445,7 +445,7 @@ class TestSending:
         self,
         application: Application,
         clickhouse: ClickHouseClient,
-        clickhouse_address: ClickHouseAddress,
+        migrated_clickhouse: ClickHouseAddress,
         owner: Caller,
     ) -> None:
         await clickhouse.run(

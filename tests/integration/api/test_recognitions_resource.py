@@ -30,9 +30,9 @@ CAMERAS = [UUID(int=number) for number in range(1, 4)]
 
 @pytest.fixture
 async def application(
-    database: Database, clickhouse: ClickHouseClient, clickhouse_address: ClickHouseAddress
+    database: Database, clickhouse: ClickHouseClient, migrated_clickhouse: ClickHouseAddress
 ) -> AsyncIterator[Application]:
-    store = ClickHouseStore(clickhouse_address.settings())
+    store = ClickHouseStore(migrated_clickhouse.settings())
     async with running_application(database, Options(store=store)) as app:
         yield app
     await store.close()
@@ -335,7 +335,7 @@ async def test_one_by_id_has_links_of_the_public_endpoint(
 
 
 async def test_an_outage_of_the_search_is_a_500_that_ends(
-    database: Database, clickhouse_address: ClickHouseAddress
+    database: Database, migrated_clickhouse: ClickHouseAddress
 ) -> None:
     nowhere = ClickHouseAddress("127.0.0.1", 1, "nobody", "none")
     store = ClickHouseStore(nowhere.settings())

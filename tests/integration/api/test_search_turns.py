@@ -19,9 +19,9 @@ AT_ONCE = 2
 
 @pytest.fixture
 async def store(
-    clickhouse: ClickHouseClient, clickhouse_address: ClickHouseAddress
+    clickhouse: ClickHouseClient, migrated_clickhouse: ClickHouseAddress
 ) -> AsyncIterator[ClickHouseStore]:
-    opened = ClickHouseStore(clickhouse_address.settings(), searches_at_once=AT_ONCE)
+    opened = ClickHouseStore(migrated_clickhouse.settings(), searches_at_once=AT_ONCE)
     yield opened
     await opened.close()
 
