@@ -11,7 +11,7 @@ from starlette.middleware.cors import CORSMiddleware
 from api.alerts import routes as alerts_routes
 from api.analytics import routes as analytics_routes
 from api.api_keys import routes as api_keys_routes
-from api.audit import routes as audit_routes
+from api.audit_log import routes as audit_routes
 from api.cameras import routes as cameras_routes
 from api.console import routes as console_routes
 from api.container import Services

@@ -18,7 +18,7 @@ from api.analytics.service import Analytics
 from api.api_keys.service import ApiKeys
 from api.audit.notes import AuditNotes
 from api.audit.plates import PlateHashes
-from api.audit.service import AuditLog
+from api.audit_log.service import AuditLog
 from api.cameras.funnel import CameraFunnels, QuietCameras
 from api.cameras.probe import CameraProbe
 from api.cameras.service import Cameras

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Response
 
+from api.actors import Action
 from api.alerts.insight import AlertInsight
 from api.alerts.insight_schemas import (
     AlertTest,
@@ -28,7 +29,6 @@ from api.alerts.schemas import (
     alert_list,
 )
 from api.alerts.service import Alerts
-from api.audit.acts import Action
 from api.deps import Caller, ResourceId, service
 from api.errors import ErrorCode
 from api.middleware.guard import GuardedRoute

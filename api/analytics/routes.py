@@ -4,9 +4,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends
 
+from api.actors import Action
 from api.analytics.schemas import AnalyticsBody
 from api.analytics.service import Analytics
-from api.audit.acts import Action
 from api.deps import Caller, service
 from api.middleware.guard import GuardedRoute
 from api.openapi import error_responses

@@ -15,8 +15,8 @@ from cachetools import LRUCache
 from prometheus_client.core import CounterMetricFamily
 from prometheus_client.registry import Collector
 
-from api.audit.actors import SERVICE
-from api.audit.acts import Act, Action
+from api.actors import SERVICE, Action
+from api.audit.acts import Act
 from api.audit.plates import PlateHashes
 from api.audit.repository import write_acts
 from api.db.database import Database

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query
 
-from api.audit.acts import Action
+from api.actors import Action
 from api.cameras.funnel import CameraFunnels
 from api.cameras.probe import CameraProbe
 from api.cameras.schemas import (

@@ -46,7 +46,8 @@ def plate_erase(
     as_json: JsonOption = False,
 ) -> None:
     """Erase what was captured of a plate up to now, for good. May be repeated."""
-    from api.audit.acts import Action, act_in_hand
+    from api.actors import Action
+    from api.audit.acts import act_in_hand
     from api.audit.repository import write_acts
     from api.erasure.service import (
         ErasureSettings,

@@ -13,7 +13,7 @@ import typer
 from sqlalchemy.exc import ProgrammingError
 from sqlalchemy.orm import Session
 
-from api.audit.actors import Actor, ActorKind, acting, announce
+from api.actors import Actor, ActorKind, acting, announce
 from api.cli.commands import fail
 from api.db.engine import in_transaction, open_engine
 from common.errors import EXIT_MISCONFIGURED, PlatestreamError

@@ -10,8 +10,8 @@ import psycopg
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
+from api.actors import acting, announce, current_actor
 from api.adapters.circuit_breaker import CircuitBreaker, HealthCheck
-from api.audit.actors import acting, announce, current_actor
 from api.db.engine import in_transaction, open_engine, plain_database_url
 from api.errors import Dependency, DependencyUnavailableError
 from api.limits.fair_threads import FairThreads

@@ -9,7 +9,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, Operationa
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.orm import Session
 
-from api.audit.actors import SERVICE, SETTING, encoded
+from api.actors import SERVICE, SETTING, encoded
 from api.db.pooler import hold_behind_pooler
 from api.errors import Dependency, DependencyUnavailableError
 from common.errors import MisconfiguredError, PlatestreamError

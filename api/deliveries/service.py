@@ -16,9 +16,10 @@ from analytics_sql.deliveries import (
 )
 from analytics_sql.recognitions import RecognitionCursor, RecognitionFilter, RecognitionRow
 from api.accounts.repository import lock_owner
+from api.actors import Action
 from api.adapters.clickhouse import ClickHouseStore
 from api.alerts.repository import AlertRepository
-from api.audit.acts import Act, Action, ActSubject, act_in_hand
+from api.audit.acts import Act, ActSubject, act_in_hand
 from api.audit.repository import write_acts
 from api.db.database import Database
 from api.deliveries.samples import SampleMaker

@@ -16,7 +16,8 @@ from sqlalchemy import delete, exists, func, select, update
 from sqlalchemy.orm import Session, aliased
 
 from api.accounts.repository import lock_owner
-from api.audit.acts import Action, ActSubject, act_in_hand
+from api.actors import Action
+from api.audit.acts import ActSubject, act_in_hand
 from api.audit.repository import write_acts
 from api.db.database import Database
 from api.db.tables import ErasureJob

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from analytics_sql.exports import ExportFormat, FileForm, Separator
-from api.audit.acts import Action
+from api.actors import Action
 from api.deps import Caller, service
 from api.errors import ErrorCode
 from api.exports.service import Exports

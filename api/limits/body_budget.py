@@ -7,8 +7,7 @@ from typing import Self
 
 from api.errors import ApiError, ErrorCode
 from api.limits.networks import counted_networks
-from api.limits.owner_limits import OwnerLimit, OwnerLimits
-from api.security.permissions import Principal
+from api.limits.owner_limits import LimitedCaller, OwnerLimit, OwnerLimits
 
 _MIB = 1 << 20
 _ONE_IMAGE = 16 * _MIB
@@ -58,7 +57,7 @@ class BodyBudget:
         """The bytes that are held now."""
         return self._in_all
 
-    def of_caller(self, caller: Principal, count: int) -> "BodyShare":
+    def of_caller(self, caller: LimitedCaller, count: int) -> "BodyShare":
         """Reserve ``count`` bytes for a body that comes with a credential.
 
         Raises:

@@ -12,9 +12,8 @@ from limits import RateLimitItem, RateLimitItemPerMinute
 
 from api.errors import ApiError, ErrorCode
 from api.limits.networks import counted_networks
-from api.limits.owner_limits import OwnerLimit, OwnerLimits, refusal_sentence
+from api.limits.owner_limits import LimitedCaller, OwnerLimit, OwnerLimits, refusal_sentence
 from api.limits.storage import Counted, LimitStore, LimitWindow, SharedOrOwn
-from api.security.permissions import Principal
 from api.settings import ApiSettings
 
 _TOO_MANY_FAILURES = "Too many keys or sessions that are not valid came from this address; wait."
@@ -118,7 +117,7 @@ class RateLimiter:
         self._stores = SharedOrOwn(shared)
 
     async def admit(
-        self, caller: Principal, *, recognizes: bool, shows_picture: bool = False
+        self, caller: LimitedCaller, *, recognizes: bool, shows_picture: bool = False
     ) -> Mapping[str, str]:
         """Count a request and return headers that tell what is left to the credential.
 
@@ -133,7 +132,7 @@ class RateLimiter:
         await self._count_for_owner(caller, limits)
         return left
 
-    async def admit_export(self, caller: Principal) -> None:
+    async def admit_export(self, caller: LimitedCaller) -> None:
         """Count an export for the owner, with what its other credentials began.
 
         Raises:
@@ -168,7 +167,7 @@ class RateLimiter:
         limit, name = self._limits[kind], f"{kind}/person/{person_id}"
         return {} if limit is None else await self._admit(name, [(limit, name)], 0)
 
-    async def _count_for_owner(self, caller: Principal, wanted: Sequence[OwnerLimit]) -> None:
+    async def _count_for_owner(self, caller: LimitedCaller, wanted: Sequence[OwnerLimit]) -> None:
         """Count the request for the owner, with what its other credentials made.
 
         Raises:
@@ -177,7 +176,7 @@ class RateLimiter:
         if limits := self._limits_of_owner(caller, wanted):
             await self._count_in(caller, limits)
 
-    async def _count_in(self, caller: Principal, limits: Sequence[OwnerLimit]) -> None:
+    async def _count_in(self, caller: LimitedCaller, limits: Sequence[OwnerLimit]) -> None:
         """Count in an owner's windows, up to the first that is full.
 
         Raises:
@@ -198,7 +197,9 @@ class RateLimiter:
         if counted.refused is not None:
             raise rate_limited(size, counted.reset_at, refusal_sentence(limit, size))
 
-    def _limits_of_owner(self, caller: Principal, wanted: Sequence[OwnerLimit]) -> list[OwnerLimit]:
+    def _limits_of_owner(
+        self, caller: LimitedCaller, wanted: Sequence[OwnerLimit]
+    ) -> list[OwnerLimit]:
         """Return those of ``wanted`` that are in force.
 
         Where keys have no limit, only owners have one who were given it.

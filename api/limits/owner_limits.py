@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Protocol
 from uuid import UUID
 
 from prometheus_client.core import GaugeMetricFamily
@@ -12,6 +13,22 @@ from prometheus_client.registry import Collector
 from api.errors import ApiError, ErrorCode
 from api.settings import OwnerLimitSettings
 from common.owner_limits import ALERT_DESTINATIONS, NearLimits
+
+
+class LimitedCaller(Protocol):
+    """A caller whose requests are counted. Callers themselves are of a layer above."""
+
+    @property
+    def owner_id(self) -> UUID:
+        """ID of the account."""
+
+    @property
+    def credential_id(self) -> UUID:
+        """ID of the key or the session."""
+
+    @property
+    def limits(self) -> Mapping[str, int]:
+        """The account's own sizes, by name."""
 
 
 class OwnerLimit(StrEnum):

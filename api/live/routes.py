@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Header, Query, Request
 
 from analytics_sql.plate_search import SEARCH_TOLERANCE
 from analytics_sql.recognitions import RecognitionRow
-from api.audit.acts import Action
+from api.actors import Action
 from api.deps import Caller, service
 from api.errors import ErrorCode
 from api.live.service import LiveRecognitions

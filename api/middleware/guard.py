@@ -16,7 +16,7 @@ from pydantic import BaseModel
 from starlette.routing import BaseRoute, Match
 from starlette.types import Scope
 
-from api.audit.actors import Actor, ActorKind, acting
+from api.actors import Actor, ActorKind, acting
 from api.audit.acts import Act, ActSubject
 from api.audit.notes import AuditNotes, told_parameters
 from api.deps import service_of

@@ -6,7 +6,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from api.accounts.repository import NO_PASSWORD, lock_owner, prove_email, set_password
-from api.audit.actors import announce_person
+from api.actors import announce_person
 from api.db.people_tables import Person
 from api.errors import ApiError, ErrorCode
 from api.oidc.flow import Identity

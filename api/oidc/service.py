@@ -15,8 +15,8 @@ from api.accounts.repository import (
     find_proven,
     lock_owner,
 )
-from api.audit.actors import announce_person
-from api.audit.acts import Action, ActSubject, act_in_hand
+from api.actors import Action, announce_person
+from api.audit.acts import ActSubject, act_in_hand
 from api.audit.notes import AuditNotes
 from api.db.people_tables import Person
 from api.errors import ApiError, Dependency, DependencyUnavailableError, ErrorCode

@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 from sqlalchemy.orm import Session
 
 from api.accounts.repository import lock_owner, password_like, prove_email, require_owner
-from api.audit.actors import announce_person
+from api.actors import announce_person
 from api.db.database import Database
 from api.db.people_tables import Invitation, Person
 from api.errors import ApiError, ErrorCode

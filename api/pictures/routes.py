@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Header, Query, Response
 from pydantic import BeforeValidator, Field
 
-from api.audit.acts import Action
+from api.actors import Action
 from api.cameras.service import Cameras
 from api.deps import Caller, ResourceId, service
 from api.errors import ErrorCode

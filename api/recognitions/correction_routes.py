@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query, Response
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from api.audit.acts import Action
+from api.actors import Action
 from api.deps import Caller, ResourceId, service
 from api.errors import ErrorCode
 from api.middleware.guard import GuardedRoute

@@ -26,7 +26,8 @@ from analytics_sql.erasure import (
 )
 from analytics_sql.migrate import check_schema
 from api.accounts.repository import list_owners
-from api.audit.acts import Action, act_in_hand
+from api.actors import Action
+from api.audit.acts import act_in_hand
 from api.audit.repository import write_acts
 from api.db.engine import check_nobody_works, in_transaction, open_engine
 from api.db.migrate import current_revision, head_revision

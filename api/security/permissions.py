@@ -11,7 +11,7 @@ from starlette.applications import Starlette
 from starlette.routing import compile_path
 from starlette.types import Scope as AsgiScope
 
-from api.audit.acts import Action
+from api.actors import Action
 from api.errors import ApiError, ErrorCode
 from common.errors import MisconfiguredError
 

@@ -17,8 +17,8 @@ from api.accounts.repository import (
     lock_owner,
     log_in_record,
 )
-from api.audit.actors import announce_person
-from api.audit.acts import Action, ActSubject, act_in_hand
+from api.actors import Action, announce_person
+from api.audit.acts import ActSubject, act_in_hand
 from api.audit.notes import AuditNotes
 from api.db.database import Database
 from api.db.people_tables import Person

@@ -33,7 +33,8 @@ COMMON_LAYERS: Final[Mapping[str, frozenset[str]]] = {
 SMALL: Final[Mapping[str, str]] = {
     "analytics_sql/settings.py": "docs/settings.md is made from modules of this name",
     "api/analytics/routes.py": "the paths of a resource are its routes",
-    "api/audit/routes.py": "the paths of a resource are its routes",
+    "api/audit_log/routes.py": "the paths of a resource are its routes",
+    "api/credits/routes.py": "the paths of a resource are its routes",
     "api/oidc/repository.py": "the SQL of a resource is its repository",
     "api/outbox/settings.py": "docs/settings.md is made from modules of this name",
     "common/kafka/workarounds/decoder_lock.py": "one file a fault of a library",

@@ -15,9 +15,9 @@ from sqlalchemy.exc import ProgrammingError
 from sqlalchemy.orm import Session
 
 from analytics_sql.recognitions import RecognitionRow, recognition_row
+from api.actors import Action, Actor, ActorKind
 from api.app import create_app
-from api.audit.actors import Actor, ActorKind
-from api.audit.acts import Act, Action, ActSubject
+from api.audit.acts import Act, ActSubject
 from api.audit.notes import AuditNotes
 from api.audit.plates import PlateHashes
 from api.audit.repository import drop_entries, write_acts

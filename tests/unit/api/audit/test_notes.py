@@ -8,9 +8,9 @@ from uuid import UUID
 import pytest
 from sqlalchemy.orm import Session
 
+from api.actors import Action, Actor, ActorKind
 from api.audit import notes as notes_module
-from api.audit.actors import Actor, ActorKind
-from api.audit.acts import Act, Action
+from api.audit.acts import Act
 from api.audit.notes import AGAIN_SECONDS, AuditNotes, told_parameters
 from api.audit.plates import PlateHashes
 from api.db.database import Database

@@ -1,6 +1,6 @@
 """Changes of columns under the names that fields have in the API."""
 
-from api.audit.schemas import AuditChange, field_changes
+from api.audit_log.schemas import AuditChange, field_changes
 
 
 def test_fields_have_the_names_of_the_api_and_secrets_no_values() -> None:

@@ -7,7 +7,7 @@ from uuid import UUID
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from api.audit.actors import ActorKind
+from api.actors import ActorKind
 from api.audit.repository import AuditFilter
 from api.audit.tables import AuditEntry
 from api.recognitions.schemas import DEFAULT_LIMIT, Limit

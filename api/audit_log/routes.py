@@ -4,9 +4,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query
 
-from api.audit.acts import Action
-from api.audit.schemas import AuditEntryList, AuditQuery, entry_body
-from api.audit.service import AuditLog
+from api.actors import Action
+from api.audit_log.schemas import AuditEntryList, AuditQuery, entry_body
+from api.audit_log.service import AuditLog
 from api.deps import Caller, service
 from api.errors import ErrorCode
 from api.middleware.guard import GuardedRoute
