@@ -104,7 +104,7 @@ site: ## Make a site of docs/ in .local/site
 
 schemathesis: ## Hold the API to its description; EXAMPLES=200: calls of each operation
 	$(BOOTSTRAP) test
-	PLATESTREAM_TEST_EXAMPLES=$(or $(EXAMPLES),200) $(PYTHON) -m pytest --timeout=3600 tests/integration/api/test_description_holds.py
+	PLATESTREAM_TEST_EXAMPLES=$(or $(EXAMPLES),200) $(PYTHON) -m pytest -m integration --timeout=3600 tests/integration/api/test_description_holds.py
 
 mutations: ## Send spoilt images and bodies; COUNT=10000 of each
 	$(BOOTSTRAP) test

@@ -34,7 +34,7 @@ from tests.services.s3 import fresh_bucket
 
 pytestmark = pytest.mark.integration
 
-EXAMPLES = int(os.environ.get("PLATESTREAM_TEST_EXAMPLES", "4"))
+EXAMPLES = int(os.environ.get("PLATESTREAM_TEST_EXAMPLES", "2"))
 CHECKS = (
     not_a_server_error,
     status_code_conformance,
@@ -87,6 +87,7 @@ def test_an_operation_answers_as_described(operation: Operation, api: ThreadedAp
     answers()
 
 
+@pytest.mark.long
 def test_every_phase_and_check_of_the_command(api: ThreadedApi, tmp_path: Path) -> None:
     command = (
         *(str(Path(sys.executable).with_name("st")), "run", f"{api.address}/api/openapi.json"),

@@ -102,6 +102,7 @@ async def test_the_search_database_freezes_dies_and_recovers(
     server.stop()
 
 
+@pytest.mark.long
 async def test_the_configuration_database_freezes(tmp_path: Path) -> None:
     with postgres_process(tmp_path) as server:
         assert isinstance(server.server, PostgresServer)
@@ -162,6 +163,7 @@ async def _a_long_transaction_ends(database: Database) -> None:
     assert slept is not None
 
 
+@pytest.mark.long
 async def test_the_image_store_freezes(tmp_path: Path) -> None:
     with s3_process(tmp_path) as server:
         assert isinstance(server.server, S3Server)

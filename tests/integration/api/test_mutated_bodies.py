@@ -19,7 +19,7 @@ from tests.integration.api.application import Application
 pytestmark = pytest.mark.integration
 
 JSON = {"Content-Type": "application/json"}
-ROUNDS = int(os.environ.get("PLATESTREAM_TEST_MUTATIONS", "1600")) // 4
+ROUNDS = int(os.environ.get("PLATESTREAM_TEST_MUTATIONS", "400")) // 4
 BODIES: dict[str, dict[str, Any]] = {
     "/api/alertas": {
         "name": "Night",

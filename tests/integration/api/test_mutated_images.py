@@ -19,7 +19,7 @@ from tests.integration.api.application import Options, running_application
 pytestmark = pytest.mark.integration
 
 OCTETS = {"Content-Type": "application/octet-stream"}
-IMAGES = int(os.environ.get("PLATESTREAM_TEST_MUTATIONS", "40"))
+IMAGES = int(os.environ.get("PLATESTREAM_TEST_MUTATIONS", "20"))
 _MAX_GROWTH_MIB = 300
 _SIZES = ((64, 48), (640, 480), (33, 500))
 

@@ -68,6 +68,7 @@ def test_frames_of_an_outage_that_the_buffer_holds_arrive_late_and_whole(
     assert max(gaps) < 1000
 
 
+@pytest.mark.long
 def test_a_frozen_broker_costs_frames_not_memory(
     broker: ServerProcess, world: World, moving_clip: Path
 ) -> None:

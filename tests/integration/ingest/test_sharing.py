@@ -190,6 +190,7 @@ def test_a_killed_workers_cameras_move_to_another(
     assert taken - killed < 12
 
 
+@pytest.mark.long
 def test_a_worker_that_was_frozen_gives_up_what_another_has_taken(
     world: World, configs: CameraConfigs, outbox: Outbox, moving_clip: Path
 ) -> None:

@@ -15,6 +15,7 @@ _MIB = 1 << 20
 _GREY = 120
 
 
+@pytest.mark.long
 def test_images_of_ever_new_sizes_take_no_more_memory() -> None:
     chance = random.Random(1)
     recognizer = Recognizer(RecognizerSettings.model_validate({}))

@@ -62,9 +62,9 @@ def test_drawn_plates_are_read(by_default: list[Read]) -> None:
     ("precision", "runtime"),
     [
         ("int8", "openvino"),
-        ("bf16", "openvino"),
+        pytest.param("bf16", "openvino", marks=pytest.mark.long),
         ("float", "openvino"),
-        ("int8", "onnxruntime"),
+        pytest.param("int8", "onnxruntime", marks=pytest.mark.long),
         ("float", "onnxruntime"),
     ],
 )

@@ -69,6 +69,7 @@ def _is_in_order(copies: list[_Copy]) -> bool:
     return True
 
 
+@pytest.mark.long
 def test_workers_come_and_go_and_all_comes_out_in_order_with_its_state(
     start_copying: StartCopying, outage: Path, kafka_topics: KafkaSettings
 ) -> None:

@@ -24,7 +24,10 @@ pytestmark = [pytest.mark.integration, pytest.mark.fault]
 
 
 # One by one is slower: the broker dies with most of them still to come.
-@pytest.mark.parametrize(("agent", "count"), [("events", 600), ("batches", 3000)])
+@pytest.mark.parametrize(
+    ("agent", "count"),
+    [pytest.param("events", 600, marks=pytest.mark.long), ("batches", 3000)],
+)
 def test_kafka_killed_under_load_loses_nothing(agent: str, count: int, tmp_path: Path) -> None:
     with kafka_process(tmp_path) as kafka:
         assert isinstance(kafka.server, KafkaServer)

@@ -193,7 +193,7 @@ def test_a_process_with_a_wrong_password_ends_and_says_why(
 
 
 @pytest.mark.fault
-@pytest.mark.parametrize("listener", ["MUTUAL", "SASL_SSL"])
+@pytest.mark.parametrize("listener", [pytest.param("MUTUAL", marks=pytest.mark.long), "SASL_SSL"])
 def test_a_stage_with_a_table_works_and_outlives_the_broker(
     kafka: SecureKafka, tmp_path: Path, listener: str
 ) -> None:

@@ -163,6 +163,7 @@ def test_what_retention_took_unread_is_no_standstill(
     wait_until("all is committed", lambda: source.committed() == source.end())
 
 
+@pytest.mark.long
 def test_a_log_that_loses_its_end_under_a_running_stage_is_read_on_by_the_next(
     tmp_path: Path,
 ) -> None:

@@ -66,7 +66,10 @@ def test_npm_client(analyst: ClickHouseAddress, folder: Path) -> None:
     assert len(long) == 300_000
 
 
-@pytest.mark.parametrize("version", JDBC)
+@pytest.mark.parametrize(
+    "version",
+    [*(pytest.param(each, marks=pytest.mark.long) for each in JDBC[:-1]), JDBC[-1]],
+)
 def test_jdbc(analyst: ClickHouseAddress, folder: Path, version: str) -> None:
     program = programs.ready("java", folder)
     jars = programs.jdbc_jars(program, version)

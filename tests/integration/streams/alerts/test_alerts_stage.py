@@ -124,6 +124,7 @@ def test_changes_of_a_rule_take_effect_within_a_second(
     assert statistics.median(seconds) < _PROMISED_SECONDS
 
 
+@pytest.mark.long
 @pytest.mark.fault
 def test_killed_again_and_again_nothing_is_lost_and_no_cooldown_is_broken(
     start_alerts: StartAlerts, world: World

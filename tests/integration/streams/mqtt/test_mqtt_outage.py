@@ -24,6 +24,7 @@ def partition_count() -> int:
     return 4
 
 
+@pytest.mark.long
 def test_a_broker_that_dies_and_freezes_and_a_killed_stage_lose_nothing(pipeline: Pipeline) -> None:
     pipeline.camera(0)
     pipeline.camera(1)
