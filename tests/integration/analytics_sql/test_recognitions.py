@@ -142,11 +142,6 @@ class TestStoring:
         page = await list_recognitions(client, RecognitionFilter(OWNER), None, 50)
         assert page == RecognitionPage((elsewhere, full, bare), None)
 
-    async def test_writing_nothing_changes_nothing(self, client: ClickHouseClient) -> None:
-        await insert_recognitions(client, [])
-
-        assert await plates(client) == []
-
     async def test_rows_written_twice_are_read_once(self, client: ClickHouseClient) -> None:
         rows = [row(START_MS + n, f"P{n}") for n in range(20)]
 

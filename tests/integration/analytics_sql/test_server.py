@@ -16,13 +16,6 @@ pytestmark = pytest.mark.integration
 
 
 class TestQueries:
-    def test_ping_is_answered(self, client: Client) -> None:
-        assert client.ping()
-
-    def test_server_says_version_and_utc(self, client: Client) -> None:
-        assert int(str(client.server_version).split(".")[0]) >= 26
-        assert client.query("SELECT toTypeName(now())").result_rows == [("DateTime",)]
-
     @pytest.mark.parametrize("text", ODD_TEXTS, ids=repr)
     def test_text_parameter_arrives_as_it_is(self, client: Client, text: str) -> None:
         rows = client.query("SELECT {text:String}", parameters={"text": text}).result_rows
@@ -58,24 +51,12 @@ class TestQueries:
 
         assert rows == [(text, 7)]
 
-    def test_settings_of_a_query_take_effect(self, client: Client) -> None:
-        rows = client.query("SELECT getSetting('max_threads')", settings={"max_threads": 1})
-
-        assert rows.result_rows == [(1,)]
-
     def test_settings_do_not_leak_into_the_next_query(self, client: Client) -> None:
         before = client.query("SELECT getSetting('max_block_size')").result_rows
 
         client.query("SELECT 1", settings={"max_block_size": 77})
 
         assert client.query("SELECT getSetting('max_block_size')").result_rows == before
-
-    def test_queries_run_in_the_database_of_the_client(
-        self, client: Client, clickhouse_address: ClickHouseAddress
-    ) -> None:
-        rows = client.query("SELECT currentDatabase()").result_rows
-
-        assert rows == [(clickhouse_address.database,)]
 
     @pytest.mark.parametrize("compress", [False, "lz4", "zstd", "gzip", "deflate", True], ids=str)
     def test_an_answer_is_the_same_in_every_coding(
@@ -94,12 +75,6 @@ class TestQueries:
 
         assert rows == [(n, str(n)) for n in range(300_000)]
         client.close()
-
-    def test_empty_result_keeps_its_columns(self, client: Client) -> None:
-        result = client.query("SELECT 1 AS a, 'x' AS b LIMIT 0")
-
-        assert result.column_names == ("a", "b")
-        assert result.result_rows == []
 
     @pytest.mark.parametrize(
         ("answer_format", "expected"),
@@ -122,25 +97,6 @@ class TestQueries:
 
         assert text.count(b"number") == 1
         assert text.endswith(b"199999\n")
-
-    def test_rows_come_as_a_stream(self, client: Client) -> None:
-        seen = 0
-        with client.query_row_block_stream("SELECT number FROM numbers(3000000)") as blocks:
-            for block in blocks:
-                assert block[0][0] == seen
-                seen += len(block)
-
-        assert seen == 3_000_000
-
-    def test_command_returns_a_value(self, client: Client) -> None:
-        assert client.command("SELECT count() FROM numbers(5)") == 5
-        assert client.command("SELECT ''") == ""
-
-    def test_show_and_describe(self, client: Client) -> None:
-        client.command("CREATE TABLE t (a UInt8) ENGINE = Memory")
-
-        assert client.query("SHOW TABLES").result_rows == [("t",)]
-        assert client.query("DESCRIBE TABLE t").result_rows[0][:2] == ("a", "UInt8")
 
     async def test_async_queries_run_at_once(self, async_client: AsyncClient) -> None:
         results = await asyncio.gather(
@@ -176,18 +132,6 @@ class TestErrors:
 
         assert caught.value.code == code
 
-    def test_an_unreadable_parameter_is_refused(self, client: Client) -> None:
-        with pytest.raises(DatabaseError) as caught:
-            client.query("SELECT {x:UInt8}", parameters={"x": "many"})
-
-        assert caught.value.code == 457
-
-    async def test_async_client_gets_the_code_too(self, async_client: AsyncClient) -> None:
-        with pytest.raises(DatabaseError) as caught:
-            await async_client.query("SELECT * FROM nowhere")
-
-        assert caught.value.code == 60
-
     def test_an_unknown_database_is_refused(
         self, clickhouse_address: ClickHouseAddress, client: Client
     ) -> None:
@@ -210,15 +154,6 @@ class TestErrors:
                 pass
 
         assert caught.value.code == 395
-
-    def test_a_wrong_password_is_refused(self, clickhouse_address: ClickHouseAddress) -> None:
-        address = clickhouse_address
-        with pytest.raises(DatabaseError) as caught:
-            clickhouse_connect.get_client(
-                host=address.host, port=address.port, username=address.user, password="guess"
-            )
-
-        assert caught.value.code == 516
 
     def test_the_time_limit_ends_a_query(self, client: Client) -> None:
         sql = "SELECT count() FROM numbers(1000000000000) WHERE NOT ignore(sipHash64(number))"

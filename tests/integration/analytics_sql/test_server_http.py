@@ -71,15 +71,6 @@ class TestHttp:
         assert answer.headers["X-ClickHouse-Exception-Code"] == "164"
         assert http("GET", "/?query=SELECT%201").data == b"1\n"
 
-    def test_an_unknown_setting_is_refused(self, http: Http) -> None:
-        answer = http("POST", "/?no_such_setting=1", body="SELECT 1")
-
-        assert answer.status == 404
-        assert answer.headers["X-ClickHouse-Exception-Code"] == "115"
-
-    def test_a_parameter_may_stand_in_the_address(self, http: Http) -> None:
-        assert http("POST", "/?param_x=5", body="SELECT {x:UInt8} + 1").data == b"6\n"
-
     def test_connection_is_kept_after_an_error(self, http: Http) -> None:
         answer = http("POST", "/", body="SELEC 1")
 

@@ -111,20 +111,6 @@ class TestInserts:
             (sum(range(100_000)), 100_000)
         ]
 
-    def test_columns_are_stored_as_the_sink_writes_them(self, client: Client) -> None:
-        _create(client, {"n": "UInt64", "at": "DateTime64(3, 'UTC')"})
-
-        client.insert(
-            "t",
-            [[1, 2], [1_700_000_000_123, 1_700_000_000_124]],
-            column_names=["n", "at"],
-            column_type_names=["UInt64", "DateTime64(3, 'UTC')"],
-            column_oriented=True,
-        )
-
-        rows = client.query("SELECT n, toUnixTimestamp64Milli(at) FROM t ORDER BY n").result_rows
-        assert rows == [(1, 1_700_000_000_123), (2, 1_700_000_000_124)]
-
     @pytest.mark.parametrize(
         "block",
         ["1\n2\n3\n", b"1\n2\n3\n", iter((b"1\n2", b"\n3\n"))],
@@ -169,20 +155,6 @@ class TestInserts:
 
         rows = client.query("SELECT n, text FROM t ORDER BY n").result_rows
         assert rows == [(1, "FORMAT"), (2, "it's; a value"), (10, "q"), (11, "q"), (12, "q")]
-
-    def test_column_names_may_look_like_keywords(self, client: Client) -> None:
-        client.command("CREATE TABLE t (`FORMAT x` UInt8, `values` UInt8) ENGINE = Memory")
-
-        client.insert("t", [[1, 2]], column_names=["FORMAT x", "values"])
-
-        assert client.query("SELECT * FROM t").result_rows == [(1, 2)]
-
-    def test_stored_rows_are_seen_by_the_next_query(self, client: Client) -> None:
-        _create(client, {"n": "UInt64"})
-
-        for n in range(50):
-            client.insert("t", [[n]], column_names=["n"])
-            assert _count(client) == n + 1
 
     def test_missing_table_is_reported_while_data_is_still_coming(self, client: Client) -> None:
         def endless() -> Iterator[bytes]:
