@@ -9,7 +9,6 @@ import cv2
 import numpy as np
 import pytest
 
-from common.records.cameras import CameraState
 from common.records.frames import FrameKind
 from common.records.object_keys import snapshot_key
 from tests.integration.ingest.clips import HEIGHT_PX, WIDTH_PX
@@ -76,23 +75,6 @@ def test_frames_carry_a_jpeg_and_what_recognition_needs(captured: Captured) -> N
     assert (frame.meta.width_px, frame.meta.height_px) == (WIDTH_PX, HEIGHT_PX)
     assert frame.meta.camera_name == "north gate"
     assert frame.meta.owner_id == OWNER_ID
-
-
-def test_status_goes_from_connecting_to_online(captured: Captured) -> None:
-    outbox, camera = captured.outbox, captured.file
-    outbox.until(lambda: len(outbox.statuses(camera)) >= 3)
-
-    states = outbox.statuses(camera)[:3]
-    assert [status.state for status in states] == [
-        CameraState.CONNECTING,
-        CameraState.ONLINE,
-        CameraState.ONLINE,
-    ]
-    assert {status.worker for status in states} == {"one"}
-    assert {status.revision for status in states} == {1}
-    assert states[1].frame_width_px == WIDTH_PX
-    assert states[1].decoder == "software"
-    assert 4000 <= states[2].at_ms - states[1].at_ms <= 6000
 
 
 def test_the_latest_snapshot_is_in_s3(captured: Captured) -> None:

@@ -90,6 +90,7 @@ def test_a_camera_that_freezes_goes_offline_and_recovers(shared: Shared, moving_
     _assert_times_rise(outbox, camera)
 
 
+@pytest.mark.long
 def test_a_camera_that_is_killed_and_started_again_recovers(
     shared: Shared, moving_clip: Path
 ) -> None:

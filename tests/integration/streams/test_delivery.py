@@ -146,6 +146,7 @@ def test_a_rebalance_in_the_middle_of_an_outage_goes_through(
     assert _workers(copies.values) == {b"first", b"second"}
 
 
+@pytest.mark.long
 def test_a_stage_that_hangs_is_ended(
     start_copying: StartCopying, feeder: Feeder, copies: Reader
 ) -> None:
@@ -154,16 +155,6 @@ def test_a_stage_that_hangs_is_ended(
     wait_until("the process ends", lambda: not worker.is_running())
     assert worker.exit_status == 75
     assert "stage_stalled" in worker.tail()
-
-
-def test_many_dead_letters_end_the_process(start_copying: StartCopying, feeder: Feeder) -> None:
-    feeder.send(*[b"refused"] * 50)
-    worker = start_copying(
-        "first", "batches", **{"streams.runtime.guard.DEAD_LETTERS_PER_MINUTE": "20"}
-    )
-    wait_until("the process ends", lambda: not worker.is_running())
-    assert worker.exit_status == 75
-    assert "too_many_dead_letters" in worker.tail()
 
 
 def test_a_topic_that_the_broker_knew_only_later_is_read_soon(

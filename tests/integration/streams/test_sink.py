@@ -14,8 +14,7 @@ from clickhouse_connect.driver.client import Client
 from analytics_sql.client import ClickHouseClient
 from analytics_sql.erasure import Erasure, erase_recognitions, note_erasure
 from common.records.alerts import AlertConfig, AlertTrigger
-from common.records.cameras import CameraConfig
-from common.records.codec import DeadLetter, decode, encode
+from common.records.codec import encode
 from common.records.ids import trigger_id
 from common.records.recognitions import Recognition
 from common.records.topics import (
@@ -34,7 +33,6 @@ from common.settings import KafkaSettings
 from tests.integration.streams.recognitions import migrated, stored_ids
 from tests.integration.streams.stages import (
     Feeder,
-    Reader,
     environment_of,
     lag,
     running,
@@ -223,34 +221,6 @@ def _trigger(rule: AlertConfig, seen: Recognition) -> AlertTrigger:
     )
 
 
-def test_names_of_cameras_follow_their_configuration(running_sink: RunningSink) -> None:
-    database = running_sink.client
-
-    def named() -> list[tuple[str, str]]:
-        sql = "SELECT name, location FROM analysis_cameras ORDER BY name"
-        return [(str(name), str(place)) for name, place in database.query(sql).result_rows]
-
-    cameras = Feeder(running_sink.kafka, CONFIG_CAMERAS)
-    cameras.send_pairs([_camera(1, "Gate"), _camera(2, "Yard"), _camera(1, "South gate")])
-    wait_until("two cameras", lambda: named() == [("South gate", "North"), ("Yard", "North")])
-    cameras.send_pairs([(str(UUID(int=2)).encode(), b"")])
-    wait_until("one of them is gone", lambda: named() == [("South gate", "North")])
-    cameras.close()
-
-
-def _camera(number: int, name: str) -> tuple[bytes, bytes]:
-    camera = CameraConfig(
-        camera_id=UUID(int=number),
-        owner_id=UUID(int=9),
-        name=name,
-        stream_url_encrypted="",
-        enabled=True,
-        revision=len(name),
-        location="North",
-    )
-    return str(camera.camera_id).encode(), encode(camera)
-
-
 def test_what_was_erased_stays_erased(running_sink: RunningSink) -> None:
     feeder, database = running_sink.feeder, running_sink.client
     records = recognitions(range(1000, 1040))
@@ -277,34 +247,6 @@ def test_what_was_erased_stays_erased(running_sink: RunningSink) -> None:
     # Once by the erasure, once as the replay brought its images again.
     noted = database.query("SELECT id, photo_key FROM erased_images").result_rows
     assert noted == [(records[7].id, records[7].photo_key)] * 2
-
-
-def test_what_cannot_be_read_becomes_a_dead_letter_and_the_rest_is_stored(
-    running_sink: RunningSink,
-) -> None:
-    feeder, database = running_sink.feeder, running_sink.client
-    newer = encode(recognition(1)).replace(b'"version":1', b'"version":2')
-    strange = [newer, b"\xff\xfe", b"", b'{"version":1,"id":"x"}']
-    feeder.send(*strange, key=b"one key")
-    ids = _send(feeder, recognitions(range(700, 720)))
-    wait_until("the readable ones", _has_all(database, ids))
-    reader = Reader(running_sink.kafka, SINK_DEAD_LETTERS)
-    wait_until("dead letters", lambda: len(reader.poll()) == len(strange))
-    letters = [decode(DeadLetter, value) for value in reader.values]
-    reader.close()
-    first = letters[0].offset
-    assert [letter.offset - first for letter in letters] == [0, 1, 2, 3]
-    assert [letter.code for letter in letters] == [
-        "unknown_record_version",
-        "unreadable_record",
-        "unreadable_record",
-        "unreadable_record",
-    ]
-    assert letters[0].reason == "Recognition version 2, this release reads 1"
-    assert letters[0].topic.endswith("recognitions")
-    assert len({letter.partition for letter in letters}) == 1
-    assert [letter.value or b"" for letter in letters] == strange
-    running_sink.wait_until_committed()
 
 
 def test_an_outage_of_clickhouse_is_waited_for(
@@ -339,23 +281,7 @@ def test_rows_wait_for_a_schema_that_is_late(
         wait_until("rows", _has_all(client, ids))
 
 
-def test_rows_wait_for_a_column_that_is_late(
-    start_sink: StartSink,
-    feeder: Feeder,
-    database: Client,
-    clickhouse_address: ClickHouseAddress,
-    kafka_topics: KafkaSettings,
-) -> None:
-    database.command("ALTER TABLE recognitions RENAME COLUMN region TO region_of_before")
-    sink = start_sink(clickhouse_address)
-    ids = _send(feeder, recognitions(range(10)))
-    wait_until("the sink waits", lambda: "clickhouse_misconfigured" in sink.log.read_text())
-    database.command("ALTER TABLE recognitions RENAME COLUMN region_of_before TO region")
-    wait_until("rows", _has_all(database, ids))
-    wait_until("all is committed", lambda: lag(kafka_topics, "sink", RECOGNITIONS) == 0)
-    assert "message_dead_lettered" not in sink.log.read_text()
-
-
+@pytest.mark.long
 def test_a_stop_is_quick_also_in_an_outage(
     start_sink: StartSink, feeder: Feeder, database: Client, clickhouse_address: ClickHouseAddress
 ) -> None:

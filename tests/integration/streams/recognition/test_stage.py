@@ -78,23 +78,6 @@ def test_a_pass_becomes_one_recognition_with_its_images(
     assert {minute.camera_id for minute in own_outcome.minutes} == {camera}
 
 
-def test_readings_keep_the_order_of_the_frames_and_name_their_place(
-    own_cameras: Cameras, own_outcome: Outcome
-) -> None:
-    start_ms = now_ms()
-    camera = own_cameras.drive_past(PLATES[1], frames=12, start_ms=start_ms)
-    own_cameras.tick(camera, start_ms + 3000)
-    own_outcome.until("all readings", lambda: len(own_outcome.readings) == 13)
-    offsets = [r.frame.offset for r in own_outcome.readings]
-    assert offsets == sorted(offsets)
-    assert [r.captured_ms for r in own_outcome.readings] == [
-        *(start_ms + 200 * n for n in range(12)),
-        start_ms + 3000,
-    ]
-    assert own_outcome.readings[-1].kind is FrameKind.TICK
-    assert (own_outcome.readings[0].width_px, own_outcome.readings[0].height_px) == (1280, 720)
-
-
 def test_a_pass_that_is_in_view_when_its_camera_goes_comes_out_at_once(
     own_cameras: Cameras, own_outcome: Outcome
 ) -> None:
@@ -323,19 +306,6 @@ def test_while_s3_is_away_plates_go_on_and_their_images_come_later(
             return {one.object_name for one in found}
 
         wait_until("the images", lambda: stored_keys() == keys, 90)
-
-
-def test_a_frame_that_is_not_in_memory_is_fetched_again(
-    start_stage: StartStage, cameras: Cameras, outcome: Outcome, s3_settings: S3Settings
-) -> None:
-    start_stage(**{"streams.recognition.app.CACHE_BYTES": "0"})
-    start_ms = now_ms()
-    camera = cameras.drive_past(PLATES[1], start_ms=start_ms)
-    cameras.tick(camera, start_ms + 3000)
-    outcome.until("the recognition", lambda: bool(outcome.recognitions))
-    key = outcome.recognitions[0].photo_key
-    assert key is not None
-    assert stored(s3_client(s3_settings), s3_settings, key).startswith(b"\xff\xd8")
 
 
 def test_cameras_move_to_another_worker_and_every_pass_comes_out_once(

@@ -178,25 +178,6 @@ def test_one_endpoint_that_never_answers_delays_no_other(pipeline: Pipeline) -> 
     assert 1 <= len(hanging.received) <= 16
 
 
-def test_a_receiver_that_answers_404_for_a_while_gets_the_event(
-    pipeline: Pipeline, receiver: Receiver
-) -> None:
-    receiver.answer("/ok", "/status/404")
-    pipeline.webhook(receiver.url())
-    pipeline.start(webhook_retry_seconds="1,1,1,1,1,1,1,1")
-    pipeline.recognized(recognition(7))
-    wait_until("the first attempt", lambda: len(pipeline.attempts()) >= 1)
-    receiver.answer("/ok", "/ok")
-    wait_until(
-        "the delivery",
-        lambda: pipeline.attempts()[-1].outcome is AttemptOutcome.DELIVERED,
-    )
-
-    first = pipeline.attempts()[0]
-    assert (first.outcome, first.status) == (AttemptOutcome.RETRYING, 404)
-    assert len({body["id"] for body in receiver.bodies()}) == 1
-
-
 def test_410_is_final_and_disables_the_webhook(pipeline: Pipeline, receiver: Receiver) -> None:
     receiver.answer("/gone", "/status/410")
     webhook_id = pipeline.webhook(receiver.url("/gone"))
@@ -214,20 +195,6 @@ def test_410_is_final_and_disables_the_webhook(pipeline: Pipeline, receiver: Rec
     pipeline.recognized(recognition(8))
     wait_until("the next event", lambda: len(receiver.received) > 1)
     assert [request.path for request in receiver.received] == ["/gone", "/ok"]
-
-
-def test_a_redirect_is_final_and_says_where_it_leads(
-    pipeline: Pipeline, receiver: Receiver
-) -> None:
-    pipeline.webhook(receiver.url("/redirect"))
-    pipeline.start()
-    pipeline.recognized(recognition(7))
-    wait_until("the attempt", lambda: len(pipeline.attempts()) == 1)
-
-    (attempt,) = pipeline.attempts()
-    assert attempt.outcome is AttemptOutcome.DEAD
-    assert attempt.error == f"Answered 302, a redirect to {receiver.url('')}."
-    assert len(receiver.received) == 1
 
 
 def test_a_rotation_of_the_notification_secret_reaches_a_running_worker(
