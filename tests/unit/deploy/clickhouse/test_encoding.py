@@ -92,23 +92,6 @@ async def test_long_bodies_leave_space_on_the_disk(
     assert caught.value.code == ErrorCode.NOT_ENOUGH_SPACE
 
 
-@pytest.mark.parametrize("coding", _ENCODINGS)
-def test_a_frame_for_each_block_as_the_client_sends(coding: str) -> None:
-    blocks = [bytes([n]) * 70_000 for n in range(5)]
-
-    assert _decoded(coding, _encoded(coding, blocks)) == b"".join(blocks)
-
-
-@pytest.mark.parametrize("coding", ["", "identity"])
-def test_a_body_without_encoding_is_left_as_it_is(coding: str) -> None:
-    assert _decoded(coding, b"ab") == b"ab"
-
-
-@pytest.mark.parametrize("coding", _ENCODINGS)
-def test_an_empty_body_stays_empty(coding: str) -> None:
-    assert _decoded(coding, b"") == b""
-
-
 def test_an_unknown_encoding_is_rejected() -> None:
     with pytest.raises(ClickHouseError) as caught:
         decoded(io.BytesIO(b"x"), "br")

@@ -1,34 +1,6 @@
 """ClickHouse's error codes and their HTTP statuses."""
 
-import pytest
-
-from deploy.clickhouse.errors import ClickHouseError, ErrorCode, http_status
-
-
-@pytest.mark.parametrize(
-    ("code", "status"),
-    [
-        (ErrorCode.SYNTAX_ERROR, 400),
-        (72, 400),
-        (37, 400),
-        (123, 400),
-        (60, 404),
-        (ErrorCode.UNKNOWN_SETTING, 404),
-        (78, 404),
-        (ErrorCode.AUTHENTICATION_FAILED, 403),
-        (192, 403),
-        (159, 408),
-        (ErrorCode.QUERY_IS_TOO_LARGE, 413),
-        (ErrorCode.NOT_IMPLEMENTED, 501),
-        (439, 503),
-        (ErrorCode.UNKNOWN_EXCEPTION, 500),
-        (ErrorCode.TOO_MANY_SIMULTANEOUS_QUERIES, 500),
-        (241, 500),
-        (99_999, 500),
-    ],
-)
-def test_status_of_a_code(code: int, status: int) -> None:
-    assert http_status(code) == status
+from deploy.clickhouse.errors import ClickHouseError, ErrorCode
 
 
 def test_engine_error_is_read_whatever_stands_before_it() -> None:

@@ -25,19 +25,6 @@ def test_settings_parameters_and_the_interface_are_distinguished() -> None:
     assert not request.is_read_only
 
 
-def test_a_query_without_an_id_gets_one() -> None:
-    assert parse_request("POST", b"", {}).query_id != parse_request("POST", b"", {}).query_id
-
-
-def test_get_is_read_only() -> None:
-    assert parse_request("GET", b"query=SELECT+1", {}).is_read_only
-
-
-def test_frames_of_an_answer_are_asked_for() -> None:
-    assert parse_request("POST", b"compress=1", {}).is_framed
-    assert not parse_request("POST", b"compress=0", {}).is_framed
-
-
 @pytest.mark.parametrize(
     "query_string", [b"client_protocol_version=54483", b"decompress=1", b"decompress=true"]
 )
@@ -66,13 +53,6 @@ def test_form_carries_statement_and_parameters() -> None:
 
     assert query == "SELECT {x:String} -- Grüße\r\nFORMAT TSV"
     assert parameters == {"x": "a\\\n\r\nb--xy "}
-
-
-def test_form_with_a_file_is_refused() -> None:
-    with pytest.raises(ClickHouseError) as caught:
-        parse_form(*_form(('name="t"; filename="t.tsv"', b"1")))
-
-    assert caught.value.code == ErrorCode.NOT_IMPLEMENTED
 
 
 def test_damaged_form_is_refused() -> None:

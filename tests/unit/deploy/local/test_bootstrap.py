@@ -1,5 +1,4 @@
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -170,82 +169,12 @@ def test_the_listed_jars_are_right_and_others_are_named(
     assert "added.JAR, broker-1.jar, codec-2.jar\n" in capsys.readouterr().out
 
 
-def test_a_list_of_another_pom_is_reported_as_such(clone: Path) -> None:
-    jars = _list_jars("kafka", "broker-1.jar")
-    bootstrap.pom_of("kafka").write_text("<project>newer</project>")
-
-    with pytest.raises(bootstrap.BootstrapError, match="make jar-sums"):
-        _CHECK_JARS("kafka", jars, "")
-
-
-def test_a_list_that_is_made_again_names_what_was_fetched(
-    clone: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    stores: set[str] = set()
-
-    def copy_jars(_: str, folder: Path, store: str) -> None:
-        folder.mkdir()
-        (folder / "newer-3.jar").touch()
-        stores.add(store)
-
-    monkeypatch.setattr(bootstrap, "install_java", lambda: None)
-    monkeypatch.setattr(bootstrap, "copy_jars", copy_jars)
-    bootstrap.main("jar-sums")
-
-    assert bootstrap.list_of("s3").read_text().endswith("  newer-3.jar\n")
-    (store,) = stores
-    assert not Path(store.partition("=")[2]).parent.exists()
-
-
 @pytest.mark.parametrize("server", ["kafka", "s3"])
 def test_the_lists_are_of_the_present_poms(server: str) -> None:
     head, *lines = bootstrap.list_of(server).read_text().splitlines()
 
     assert head.endswith(bootstrap.digest(bootstrap.pom_of(server))), "run: make jar-sums"
     assert all(re.fullmatch(r"[0-9a-f]{64}  .+\.jar", line) for line in lines)
-
-
-@pytest.mark.parametrize(
-    ("printed", "version"),
-    [
-        ('openjdk version "17.0.15" 2025-04-15\n', 17),
-        ('openjdk version "21" 2023-09-19\n', 21),
-        ('java version "1.8.0_292"\n', 1),
-        ("", 0),
-    ],
-)
-def test_javas_version_is_understood(
-    printed: str, version: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(bootstrap, "java_build", lambda: printed)
-
-    assert bootstrap.java_version() == version
-
-
-def test_what_cannot_be_installed_is_said_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bootstrap, "administrator_prefix", lambda: None)
-
-    with pytest.raises(bootstrap.BootstrapError) as caught:
-        bootstrap.apt_install(("default-jre-headless", "maven"), "Java 17 or newer and Maven")
-
-    assert str(caught.value) == (
-        "Java 17 or newer and Maven missing, install with: "
-        "sudo apt-get install default-jre-headless maven"
-    )
-
-
-def test_pips_own_settings_are_kept_for_uv(monkeypatch: pytest.MonkeyPatch) -> None:
-    listing = "global.cert='/etc/ca.pem'\n:env:.index-url='https://mirror.example/simple'\n"
-    monkeypatch.setattr(
-        subprocess, "run", lambda *_, **__: subprocess.CompletedProcess((), 0, listing, "")
-    )
-    for name in bootstrap.UV_NAMES.values():
-        monkeypatch.delenv(name, raising=False)
-
-    environment = bootstrap.uv_environment()
-
-    assert environment["UV_DEFAULT_INDEX"] == "https://mirror.example/simple"
-    assert environment["SSL_CERT_FILE"] == "/etc/ca.pem"
 
 
 def test_the_lock_files_name_no_address() -> None:
@@ -293,30 +222,9 @@ def test_a_whole_environment_stays_whole_with_newer_packages(environment: Enviro
     assert environment.installed == ["dev.txt", "dev.txt"]
 
 
-def test_an_environment_of_before_is_taken_for_a_whole_one(environment: Environment) -> None:
-    environment.stamp.parent.mkdir(parents=True)
-    environment.stamp.write_text("772bbfe0")
-    environment.ask_for("run")
-
-    assert (environment.installed, environment.made) == (["dev.txt"], 0)
-
-
 def test_an_environment_that_was_cut_off_is_made_again(environment: Environment) -> None:
     environment.ask_for("run")
     environment.stamp.unlink()
     environment.ask_for("run")
 
     assert environment.made == 2
-
-
-def test_what_the_tests_start_is_installed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    present = {"mosquitto", "redis-server", "chromium", "haproxy", "cc"}
-    wanted: list[tuple[tuple[str, ...], str]] = []
-    monkeypatch.setattr(shutil, "which", lambda name, path: name if name in present else None)
-    monkeypatch.setattr(subprocess, "call", lambda *_, **__: 0)
-    monkeypatch.setattr(bootstrap, "apt_install", lambda *given: wanted.append(given))
-    bootstrap.install_test_programs()
-    present |= {"php", "pgbouncer"}
-    bootstrap.install_test_programs()
-
-    assert wanted == [(("pgbouncer", "php-cli"), "pgbouncer, PHP for the tests")]

@@ -19,10 +19,6 @@ def _names(plan: StackPlan) -> list[str]:
     return [server.name for server in plan.servers]
 
 
-def test_all_four_servers_are_embedded_by_default(tmp_path: Path) -> None:
-    assert _names(_plan(tmp_path)) == ["kafka", "s3", "postgres", "clickhouse"]
-
-
 @pytest.mark.parametrize(
     ("setting", "address", "left_out"),
     [
@@ -123,15 +119,6 @@ def test_the_mqtt_stage_runs_only_where_a_broker_is_named(
     assert ("mqtt" in {program.name for program in plan.application}) is is_started
 
 
-def test_all_servers_addresses_are_in_the_environment(tmp_path: Path) -> None:
-    environment = _plan(tmp_path, kafka_port=1, s3_port=2, clickhouse_port=3).environment
-
-    assert environment["PLATESTREAM_KAFKA_BOOTSTRAP_SERVERS"] == "127.0.0.1:1"
-    assert environment["PLATESTREAM_S3_ENDPOINT"] == "http://127.0.0.1:2"
-    assert environment["PLATESTREAM_CLICKHOUSE_URL"] == "http://127.0.0.1:3"
-    assert environment["PLATESTREAM_DATABASE_URL"].endswith("@127.0.0.1:15432/platestream")
-
-
 def test_the_embedded_kafka_lets_in_who_has_its_password(tmp_path: Path) -> None:
     plan = _plan(tmp_path)
     settings = KafkaSettings.model_validate(
@@ -152,20 +139,6 @@ def test_a_kafka_elsewhere_is_not_given_our_login(tmp_path: Path) -> None:
     plan = _plan(tmp_path, given, kafka_bootstrap_servers="kafka.example:9092")
 
     assert not [name for name in plan.environment if "_SASL_" in name or "KAFKA_SEC" in name]
-
-
-def test_every_port_is_listed_with_the_setting_that_moves_it(tmp_path: Path) -> None:
-    plan = _plan(tmp_path, api_port=81)
-
-    assert sorted((use.setting, use.port) for use in plan.ports()) == [
-        ("PLATESTREAM_API_PORT", 81),
-        ("PLATESTREAM_CLICKHOUSE_PORT", 18123),
-        ("PLATESTREAM_KAFKA_PORT", 19092),
-        ("PLATESTREAM_KAFKA_PORT", 19093),
-        *(("PLATESTREAM_METRICS_PORT", port) for port in (*range(18000, 18006), 18007)),
-        ("PLATESTREAM_POSTGRES_PORT", 15432),
-        ("PLATESTREAM_S3_PORT", 19000),
-    ]
 
 
 def test_secrets_are_made_once_and_are_the_users_alone(tmp_path: Path) -> None:
@@ -190,10 +163,3 @@ def test_secrets_are_not_shown(tmp_path: Path) -> None:
     assert plan.secrets.postgres_password not in repr(plan.servers)
     assert plan.secrets.s3_secret_key not in repr(plan.servers)
     assert plan.secrets.clickhouse_password not in repr(plan.servers)
-
-
-def test_the_api_says_at_its_metrics_port_that_it_is_ready(tmp_path: Path) -> None:
-    assert _plan(tmp_path, metrics_port=82).ready_url == "http://127.0.0.1:82/readyz"
-    without = _plan(tmp_path, api_port=81, metrics_port=0)
-    assert without.ready_url == "http://127.0.0.1:81/healthz"
-    assert "PLATESTREAM_METRICS_PORT" not in {use.setting for use in without.ports()}

@@ -1,6 +1,5 @@
 import configparser
 from pathlib import Path
-from signal import Signals
 
 import pytest
 
@@ -22,30 +21,6 @@ def _rendered(*programs: Program, root: Path = Path("/somewhere")) -> configpars
 
 def _program(name: str, *command: str) -> Program:
     return Program(name=name, command=command or ("true",))
-
-
-def test_groups_start_in_the_order_given_and_so_stop_in_the_opposite_one() -> None:
-    rendered = _rendered(_program("kafka"), _program("api"), _program("sink"))
-
-    assert rendered["group:servers"]["priority"] == "1"
-    assert rendered["group:application"]["priority"] == "2"
-    assert rendered["group:application"]["programs"] == "api,sink"
-
-
-def test_a_process_is_restarted_for_ever_but_started_only_on_request() -> None:
-    program = _rendered(_program("kafka"), _program("api"))["program:api"]
-
-    assert program["autorestart"] == "true"
-    assert int(program["startretries"]) > 1_000_000
-    assert program["autostart"] == "false"
-
-
-def test_the_stop_is_the_programs_own() -> None:
-    database = Program(name="db", command=("true",), stop_signal=Signals.SIGINT, stop_seconds=33)
-
-    program = _rendered(database)["program:db"]
-
-    assert (program["stopsignal"], program["stopwaitsecs"]) == ("INT", "33")
 
 
 def test_nothing_in_a_command_or_path_is_expanded_or_split() -> None:
@@ -72,12 +47,6 @@ def test_a_process_first_drops_what_is_not_its_part() -> None:
     drop_both = "env -u PLATESTREAM_DATABASE_URL -u PLATESTREAM_S3_REGION run"
     assert rendered["program:a"]["command"] == drop_both
     assert rendered["program:b"]["command"] == "env -u PLATESTREAM_S3_REGION run"
-
-
-def test_the_socket_is_in_the_stacks_folder() -> None:
-    assert socket_path(Layout(Path("/srv/platestream/.local"))) == Path(
-        "/srv/platestream/.local/supervisor.sock"
-    )
 
 
 def test_a_deep_folders_socket_is_elsewhere_and_always_the_same(
