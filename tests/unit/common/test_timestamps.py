@@ -1,13 +1,12 @@
 """How timestamps are written: the same for a date-time of any offset and for Unix milliseconds."""
 
-import time
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.timestamps import format_timestamp, iso_utc, now_ms
+from common.timestamps import format_timestamp, iso_utc
 
 
 @given(st.integers(min_value=0, max_value=4_102_444_800_000))
@@ -25,7 +24,3 @@ def test_a_timestamp_is_written_in_utc_whatever_its_offset(offset_hours: float) 
     there = at.astimezone(timezone(timedelta(hours=offset_hours)))
 
     assert iso_utc(there) == "2026-11-21T08:00:00.123Z"
-
-
-def test_now_is_in_milliseconds() -> None:
-    assert abs(now_ms() - time.time() * 1000) < 1000

@@ -1,6 +1,5 @@
 """Releases of Kafka's libraries: guarded, and each private name that is used is still there."""
 
-import inspect
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -9,12 +8,10 @@ import pytest
 from kafka import KafkaConsumer, KafkaProducer
 from kafka.cluster import ClusterMetadata
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
-from kafka.coordinator.base import Generation
 from kafka.coordinator.consumer import ConsumerCoordinator
 from kafka.net.compat import KafkaNetClient
 from kafka.producer.sender import Sender
 from kafka.protocol.schemas.fields.struct import StructField
-from kafka.structs import MemberState
 
 from common.errors import MisconfiguredError
 from common.kafka import checked_releases
@@ -60,21 +57,6 @@ def test_what_is_replaced_in_kafka_python_is_there(owner: type, name: str) -> No
 )
 def test_kafka_python_goes_through_what_is_replaced(owner: type, name: str) -> None:
     assert calls(owner, name)
-
-
-def test_a_round_of_a_poll_is_told_when_its_time_is_up() -> None:
-    assert "timer.expired" in inspect.getsource(KafkaConsumer.poll)
-
-
-def test_a_membership_has_the_states_that_are_told_apart() -> None:
-    assert MemberState.REBALANCING is not MemberState.STABLE
-    assert Generation.NO_GENERATION is not None
-
-
-def test_a_claim_can_say_since_when() -> None:
-    subscription = CooperativeStickyAssignor().metadata({"topic"})
-    assert hasattr(subscription, "generation_id")
-    assert hasattr(subscription, "owned_partitions")
 
 
 def test_no_other_private_name_of_kafka_python_is_used() -> None:

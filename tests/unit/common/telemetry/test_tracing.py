@@ -200,7 +200,3 @@ def _logged() -> Any:
 def test_an_address_that_is_none_is_refused(endpoint: str) -> None:
     with pytest.raises(ValidationError):
         TraceSettings.model_validate({"traces_endpoint": endpoint})
-
-
-def test_it_is_off_by_default() -> None:
-    assert not TraceSettings.model_validate({}).traces_endpoint

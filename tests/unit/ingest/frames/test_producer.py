@@ -290,12 +290,6 @@ def test_status_is_bounded_too(kafka: Kafka) -> None:
     assert len(kafka.client.sent) < 25_000
 
 
-def test_closing_does_not_fail_where_kafka_does(kafka: Kafka) -> None:
-    kafka.producer.close(0.1)
-
-    assert kafka.client.closed_within == [pytest.approx(0.1, abs=0.1)]
-
-
 def test_a_frame_that_is_too_large_is_not_taken(kafka: Kafka) -> None:
     assert not kafka.producer.send_frame(META, b"j" * 8_388_608)
 
@@ -337,11 +331,6 @@ def test_frames_that_waited_too_long_give_way_to_later_ones(
 
     assert [record["value"] for _, record, _ in kafka.client.sent] == [b"", b"later"]
     assert kafka.dropped("kafka") == 1
-
-
-def test_records_never_expire_and_sends_never_wait_long(kafka: Kafka) -> None:
-    assert kafka.client.options["delivery_timeout_ms"] > 10**9
-    assert kafka.client.options["max_block_ms"] == 500
 
 
 def test_records_are_handed_on_in_their_order_before_the_end() -> None:

@@ -60,11 +60,6 @@ def test_the_sender_is_told_milliseconds(client: Any, node: str, milliseconds: f
     assert client.connection_delay(node) == milliseconds
 
 
-def test_it_follows_the_time_until_the_next_attempt(client: Any, delays: dict[str, float]) -> None:
-    delays["away"] = 1.0
-    assert client.connection_delay("away") == 1000.0
-
-
 @pytest.mark.usefixtures("client")
 def test_metadata_are_asked_for_once_until_an_answer_comes(metadata: Any, wakeup: _Wakeup) -> None:
     first = metadata.request_update()
