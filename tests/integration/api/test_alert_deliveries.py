@@ -113,18 +113,6 @@ async def test_a_notification_is_sent_again_by_who_may_read_it(
         assert (answer.status_code, answer.json()["code"]) == (403, "missing_scope")
 
 
-async def test_notifications_of_another_owners_alert_do_not_exist(
-    application: Application, stored: StandInStore, path: str
-) -> None:
-    stored.contents[DEAD.id] = b"{}"
-    async with application.client(await application.new_owner()) as other:
-        listed = await other.get(path)
-        sent = await other.post(f"{path}/{DEAD.id}/redeliver", json={})
-
-    assert (listed.status_code, sent.status_code) == (404, 404)
-    assert await outbox_of(application.database, DELIVERIES) == []
-
-
 async def test_each_notification_can_be_tried(
     application: Application, client: httpx.AsyncClient
 ) -> None:
@@ -159,16 +147,6 @@ async def test_an_alert_without_notifications_has_none_to_try(
     client: httpx.AsyncClient, path: str
 ) -> None:
     assert (await client.post(path.replace("deliveries", "notifications/test"))).status_code == 400
-
-
-async def test_another_owners_notification_is_not_tried(
-    application: Application, path: str
-) -> None:
-    async with application.client(await application.new_owner()) as other:
-        sent = await other.post(path.replace("deliveries", "notifications/test"))
-
-    assert sent.status_code == 404
-    assert await outbox_of(application.database, DELIVERIES) == []
 
 
 async def test_the_list_of_alerts_says_whether_email_is_sent(database: Database) -> None:

@@ -14,7 +14,6 @@ from analytics_sql.recognitions import insert_recognitions, recognition_row
 from analytics_sql.triggers import TriggerCount, insert_triggers, trigger_row
 from api.adapters.clickhouse import ClickHouseStore
 from api.db.database import Database
-from api.security.permissions import Scope
 from common.records.alerts import AlertTrigger, EarlyTrigger, TriggerPhase
 from common.records.ids import recognition_id, trigger_id
 from common.records.recognitions import Recognition
@@ -389,22 +388,3 @@ async def test_a_list_that_is_too_slow_to_be_saved_is_not_tried(place: Place) ->
     assert refused.json()["error"] == saved.json()["error"]
     alert_body["plates"] = slow[:3]
     assert (await place.client.post(f"{PATH}/test", json=body)).status_code == 200
-
-
-@pytest.mark.parametrize(
-    ("method", "scope", "status"),
-    [
-        ("GET", Scope.ALERTS_READ, 404),
-        ("GET", Scope.RECOGNITIONS_READ, 403),
-        ("POST", Scope.RECOGNITIONS_READ, 400),
-        ("POST", Scope.ALERTS_WRITE, 403),
-    ],
-)
-async def test_insight_needs_its_scope(
-    place: Place, method: str, scope: Scope, status: int
-) -> None:
-    caller = await place.application.new_owner(scopes=frozenset({scope}))
-    path = f"/api/recognitions/{UUID(int=9)}/alerts" if method == "GET" else f"{PATH}/test"
-    async with place.application.client(caller) as client:
-        answer = await client.request(method, path, json={} if method == "POST" else None)
-    assert answer.status_code == status, answer.text

@@ -1,8 +1,6 @@
 """Alerts through the API, in a real database."""
 
 import json
-import uuid
-from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
@@ -40,36 +38,6 @@ NOTIFICATIONS: list[dict[str, Any]] = [
 @pytest.fixture
 async def alerts(application: Application, owner: Caller) -> httpx.AsyncClient:
     return application.client(owner)
-
-
-async def test_an_alert_has_the_defaults(alerts: httpx.AsyncClient) -> None:
-    answer = await alerts.post(PATH, json=BODY)
-
-    assert answer.status_code == 201
-    alert = answer.json()["alert"]
-    assert UUID(alert.pop("id"))
-    assert datetime.fromisoformat(alert.pop("createdAt")).tzinfo == UTC
-    assert alert == {
-        "name": "Stolen cars",
-        "description": "",
-        "enabled": True,
-        "plateMatchMode": "specific",
-        "plates": [],
-        "plateNames": {},
-        "cameraScope": "all",
-        "cameraIds": [],
-        "scheduleEnabled": False,
-        "schedule": {"startTime": "00:00", "endTime": "23:59", "daysOfWeek": []},
-        "timezone": "UTC",
-        "minConfidence": 0.5,
-        "cooldownMinutes": 5,
-        "cooldownScope": "alert",
-        "matchTolerance": 0,
-        "early": False,
-        "notifications": [],
-        "triggerCount": 0,
-        "lastTriggeredAt": None,
-    }
 
 
 async def test_every_field_is_kept_and_listed_newest_first(
@@ -223,15 +191,6 @@ async def test_the_owners_time_zone_is_the_default(
         if value is not None
     ]
     assert configs == zones
-
-
-async def test_delete_answers_204_once(alerts: httpx.AsyncClient) -> None:
-    path = f"{PATH}/{(await alerts.post(PATH, json=BODY)).json()['alert']['id']}"
-    first, second = await alerts.delete(path), await alerts.delete(path)
-
-    assert (first.status_code, first.content) == (204, b"")
-    assert (second.status_code, second.json()["code"]) == (404, "not_found")
-    assert (await alerts.get(PATH)).json()["alerts"] == []
 
 
 async def test_every_change_leaves_for_the_topic(
@@ -481,21 +440,13 @@ async def test_a_camera_of_the_alert_that_was_deleted_is_no_fault(
     assert (await alerts.post(PATH, json=body)).status_code == 400
 
 
-async def test_alerts_of_another_owner_do_not_exist(
-    application: Application, alerts: httpx.AsyncClient, owner: Caller
+async def test_a_camera_of_another_owner_is_a_fault(
+    application: Application, owner: Caller
 ) -> None:
     camera_id = await _new_camera(application, owner)
-    created = (await alerts.post(PATH, json=BODY)).json()["alert"]
     async with application.client(await application.new_owner()) as other:
-        assert (await other.get(PATH)).json()["alerts"] == []
-        for identifier in (created["id"], str(uuid.uuid4()), "1"):
-            path = f"{PATH}/{identifier}"
-            for answer in (await other.put(path, json={"name": "x"}), await other.delete(path)):
-                assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
-        foreign = await other.post(PATH, json=BODY | {"cameraIds": [str(camera_id)]})
-        assert foreign.status_code == 400
-        assert [fault["path"] for fault in foreign.json()["fields"]] == ["cameraIds.0"]
-    assert (await alerts.get(PATH)).json()["alerts"] == [created]
+        answer = await other.post(PATH, json=BODY | {"cameraIds": [str(camera_id)]})
+    assert [fault["path"] for fault in answer.json()["fields"]] == ["cameraIds.0"]
 
 
 async def _new_camera(application: Application, owner: Caller) -> UUID:

@@ -103,13 +103,18 @@ def test_alerts_keep_the_contract(client: httpx.Client) -> None:
         "enabled": True,
         "plateMatchMode": "specific",
         "plates": [],
+        "plateNames": {},
         "cameraScope": "all",
         "cameraIds": [],
         "scheduleEnabled": False,
         "schedule": {"startTime": "00:00", "endTime": "23:59", "daysOfWeek": []},
         "minConfidence": 0.5,
         "cooldownMinutes": 5,
+        "cooldownScope": "alert",
+        "matchTolerance": 0,
+        "early": False,
         "notifications": [],
+        "lastTriggeredAt": None,
     }
     assert {name: made[name] for name in defaults} == defaults
     assert made["triggerCount"] == 0

@@ -148,6 +148,15 @@ async def test_ids_of_another_owner_are_404_on_every_route(application: Applicat
     assert walked == 6 * (sum("{" in path for (_, path), _ in GATED) - alone)
 
 
+async def test_no_list_has_anything_of_another_owner(application: Application) -> None:
+    foreign = await _one_of_each(application, await application.new_owner())
+    async with application.client(await application.new_owner()) as client:
+        for method, path in ACCESS:
+            if method == "GET" and "{" not in path and not path.endswith("/stream"):
+                answer = await client.get(path)
+                assert not [each for each in foreign if each in answer.text], path
+
+
 async def test_credentials_come_before_everything_else(application: Application) -> None:
     async with application.client() as client:
         answer = await client.post("/api/cameras", content=b"{" * 10, headers={"X-Request-Id": "r"})

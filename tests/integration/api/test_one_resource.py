@@ -6,8 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from api.security.permissions import Scope
-from tests.integration.api.application import Application, Caller
+from tests.integration.api.application import Application
 from tests.integration.api.camera_worker import taking_cameras
 
 pytestmark = pytest.mark.integration
@@ -25,12 +24,6 @@ BODIES: dict[str, dict[str, Any]] = {
     "api-keys": {"name": "narrow", "scopes": ["alerts:read"]},
 }
 WRAPPERS = {"cameras": "camera", "alertas": "alert", "webhooks": "webhook", "api-keys": "apiKey"}
-READ = {
-    "cameras": Scope.CAMERAS_READ,
-    "alertas": Scope.ALERTS_READ,
-    "webhooks": Scope.WEBHOOKS_READ,
-    "api-keys": Scope.API_KEYS_READ,
-}
 
 
 @pytest.fixture
@@ -59,32 +52,3 @@ async def test_one_is_read_by_its_id(client: httpx.AsyncClient, resource: str) -
     for unknown in (UNKNOWN, "nonsense"):
         missing = await client.get(f"/api/{resource}/{unknown}")
         assert (missing.status_code, missing.json()["code"]) == (404, "not_found")
-
-
-@pytest.mark.usefixtures("worker")
-@pytest.mark.parametrize("resource", BODIES)
-async def test_anothers_is_404(
-    application: Application, client: httpx.AsyncClient, resource: str
-) -> None:
-    path = f"/api/{resource}/{(await _made(client, resource))['id']}"
-    stranger: Caller = await application.new_owner()
-
-    async with application.client(stranger) as other:
-        answer, unknown = await other.get(path), await other.get(f"/api/{resource}/{UNKNOWN}")
-
-    assert answer.status_code == 404
-    assert {**answer.json(), "requestId": ""} == {**unknown.json(), "requestId": ""}
-
-
-@pytest.mark.parametrize("resource", BODIES)
-async def test_reading_one_needs_the_scope_of_the_list(
-    application: Application, resource: str
-) -> None:
-    with_it = await application.new_owner(scopes=frozenset({READ[resource]}))
-    without = await application.new_owner(scopes=frozenset(Scope) - {READ[resource]})
-    statuses = []
-    for caller in (with_it, without):
-        async with application.client(caller) as client:
-            statuses.append((await client.get(f"/api/{resource}/{UNKNOWN}")).status_code)
-
-    assert statuses == [404, 403]

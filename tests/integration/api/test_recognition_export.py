@@ -27,7 +27,6 @@ from analytics_sql.recognitions import (
 from api.adapters.clickhouse import ClickHouseStore
 from api.db.database import Database
 from api.errors import Dependency, DependencyUnavailableError
-from api.security.permissions import Scope
 from common.records.frames import Box
 from common.records.ids import recognition_id
 from common.records.object_keys import crop_key, photo_key
@@ -321,37 +320,6 @@ class TestParts:
 
 
 class TestRefusals:
-    @pytest.mark.parametrize(
-        ("wrong", "path"),
-        [
-            ({"formt": "csv"}, "formt"),
-            ({"format": "xlsx"}, "format"),
-            ({"limit": "0"}, "limit"),
-            ({"limit": "100001"}, "limit"),
-            ({"cameraId": "x"}, "cameraId"),
-            ({"from": "yesterday"}, "from"),
-            ({"match": "fuzzy"}, "plate"),
-        ],
-    )
-    async def test_a_wrong_parameter_is_named(
-        self, client: httpx.AsyncClient, wrong: dict[str, str], path: str
-    ) -> None:
-        answer = await client.get(PATH, params=wrong)
-
-        assert answer.status_code == 400
-        assert path in [fault["path"] for fault in answer.json()["fields"]]
-
-    async def test_a_made_up_cursor_is_refused(self, client: httpx.AsyncClient) -> None:
-        answer = await client.get(PATH, params={"lastKey": "AAAA"})
-
-        assert (answer.status_code, answer.json()["code"]) == (400, "invalid_cursor")
-
-    async def test_it_needs_a_key_with_the_scope(self, application: Application) -> None:
-        other = await application.new_owner(scopes=frozenset({Scope.CAMERAS_READ}))
-        async with application.client() as nobody, application.client(other) as unscoped:
-            assert (await nobody.get(PATH)).status_code == 401
-            assert (await unscoped.get(PATH)).status_code == 403
-
     async def test_exports_a_minute_are_bounded_for_the_owner(
         self, client: httpx.AsyncClient
     ) -> None:

@@ -219,15 +219,6 @@ async def test_a_made_up_event_id_is_400(streaming: Application) -> None:
             assert answer.json()["fields"][0]["path"] == "Last-Event-ID"
 
 
-async def test_wrong_filters_are_reported_all_at_once(streaming: Application) -> None:
-    query = {"match": "near", "cameraId": "1", "minConfidence": "2"}
-    async with streaming.client(await streaming.new_owner()) as client:
-        answer = await client.get("/api/recognitions/stream", params=query)
-
-    assert answer.status_code == 400
-    assert {fault["path"] for fault in answer.json()["fields"]} == set(query)
-
-
 async def test_without_the_scope_it_is_403_and_without_kafka_500(database: Database) -> None:
     async with running_application(database) as application:
         other = await application.new_owner(scopes=frozenset({Scope.CAMERAS_READ}))
@@ -278,23 +269,6 @@ async def test_a_session_may_follow_too(streaming: Application) -> None:
         async with _opened(client) as events:
             _publish(streaming, caller.owner_id, [7])
             assert (await events.next()).data["plate"] == "AB00007"
-
-
-async def test_open_streams_are_bounded_and_closed_ones_do_not_count(
-    streaming: Application,
-) -> None:
-    caller = await streaming.new_owner()
-    async with served(streaming) as address, _client(address, caller.key) as client:
-        async with _opened(client), _opened(client), _opened(client):
-            answer = await client.get("/api/recognitions/stream")
-            assert (answer.status_code, answer.json()["code"]) == (429, "too_many_streams")
-            assert answer.headers["retry-after"] == str(answer.json()["retryAfter"])
-
-        async def free() -> bool:
-            async with client.stream("GET", "/api/recognitions/stream") as answer:
-                return answer.status_code == 200
-
-        await until(free, seconds=5)
 
 
 async def test_an_accounts_streams_are_bounded_over_all_its_keys_and_sessions(

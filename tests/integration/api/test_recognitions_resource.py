@@ -1,8 +1,5 @@
 """Recognitions through the API, from a real ClickHouse."""
 
-import asyncio
-import random
-import uuid
 from collections.abc import AsyncIterator
 from typing import Any
 from uuid import UUID
@@ -171,37 +168,6 @@ async def test_filters_select_their_rows(
     assert await found(limit=1) == ["third"]
 
 
-async def test_pages_neither_repeat_nor_skip_while_rows_arrive(
-    clickhouse: ClickHouseClient, client: httpx.AsyncClient, owner: Caller
-) -> None:
-    chance = random.Random(5)
-    # Many rows of one millisecond, so that pages end among equals.
-    records = [
-        _recognition(owner.owner_id, START_MS + chance.randrange(20), track=str(number))
-        for number in range(120)
-    ]
-    await _insert(clickhouse, *records)
-    stop = asyncio.Event()
-
-    async def arrive() -> None:
-        number = 0
-        while not stop.is_set():
-            number += 1
-            later = START_MS + 1000 + number
-            replayed = chance.choice(records)
-            await _insert(clickhouse, _recognition(owner.owner_id, later), replayed)
-
-    arriving = asyncio.create_task(arrive())
-    try:
-        for limit in (3, 7, 50, 200):
-            ids = await _walk(client, limit=limit)
-            assert len(ids) == len(set(ids)), "a row came twice"
-            assert {str(record.id) for record in records} <= set(ids), "a row was skipped"
-    finally:
-        stop.set()
-        await arriving
-
-
 @pytest.mark.parametrize(
     ("parameters", "found"),
     [
@@ -249,29 +215,6 @@ async def test_a_search_that_makes_no_sense_is_refused_with_what_is_wrong(
     assert paths == {"plate", "minConfidence", "limit"}
 
 
-@pytest.mark.parametrize("path", ["/api/recognitions", "/api/recognitions/export"])
-@pytest.mark.parametrize(
-    ("match", "plate", "position"),
-    [
-        ("substring", "A\u0416", 2),
-        ("substring", "%", 1),
-        ("exact", "AB*", 3),
-        ("prefix", "AB\u4eac", 3),
-        ("wildcard", "*A_", 3),
-        ("fuzzy", "AB/12", 3),
-    ],
-)
-async def test_a_search_for_what_no_reader_writes_is_refused(
-    client: httpx.AsyncClient, path: str, match: str, plate: str, position: int
-) -> None:
-    answer = await client.get(path, params={"plate": plate, "match": match})
-
-    assert answer.status_code == 400
-    (fault,) = answer.json()["fields"]
-    assert fault["path"] == "plate"
-    assert f"at position {position};" in fault["message"]
-
-
 async def test_a_cursor_is_good_for_its_own_list_only(
     clickhouse: ClickHouseClient, client: httpx.AsyncClient, owner: Caller, application: Application
 ) -> None:
@@ -302,21 +245,6 @@ async def test_a_cursor_is_good_for_its_own_list_only(
         assert answer.status_code == 400
 
 
-async def test_other_owners_see_nothing(
-    clickhouse: ClickHouseClient, client: httpx.AsyncClient, owner: Caller, application: Application
-) -> None:
-    record = _recognition(owner.owner_id, START_MS)
-    await _insert(clickhouse, record)
-    async with application.client(await application.new_owner()) as stranger:
-        assert (await _list(stranger))["recognitions"] == []
-        theirs = await stranger.get(f"/api/recognitions/{record.id}")
-        nobodys = await stranger.get(f"/api/recognitions/{uuid.uuid4()}")
-        malformed = await stranger.get("/api/recognitions/not-an-id")
-
-    assert theirs.status_code == nobodys.status_code == malformed.status_code == 404
-    assert theirs.json()["error"] == nobodys.json()["error"] == malformed.json()["error"]
-
-
 async def test_one_by_id_has_links_of_the_public_endpoint(
     clickhouse: ClickHouseClient, client: httpx.AsyncClient, owner: Caller
 ) -> None:
@@ -332,18 +260,3 @@ async def test_one_by_id_has_links_of_the_public_endpoint(
         assert link.host == "images.example"
         assert link.path.endswith(f"/{key}")
         assert link.params["X-Amz-Expires"] == "3600"
-
-
-async def test_an_outage_of_the_search_is_a_500_that_ends(
-    database: Database, migrated_clickhouse: ClickHouseAddress
-) -> None:
-    nowhere = ClickHouseAddress("127.0.0.1", 1, "nobody", "none")
-    store = ClickHouseStore(nowhere.settings())
-    async with (
-        running_application(database, Options(store=store)) as application,
-        application.client(await application.new_owner()) as client,
-    ):
-        answer = await client.get("/api/recognitions")
-
-    assert (answer.status_code, answer.json()["code"]) == (500, "dependency_unavailable")
-    assert answer.json()["error"] == "The search database does not answer; try again later."

@@ -282,24 +282,6 @@ async def test_switching_on_before_the_row_says_off(
     assert decode(WebhookConfig, rows[-1][1] or b"").revision == 2
 
 
-async def test_webhooks_of_another_owner_do_not_exist(
-    application: Application, webhook: dict[str, Any]
-) -> None:
-    path = f"{PATH}/{webhook['id']}"
-    period = {"from": "2026-09-01T00:00:00Z", "to": "2026-10-01T00:00:00Z"}
-    async with application.client(await application.new_owner()) as other:
-        answers = [
-            await other.get(f"{path}/deliveries"),
-            await other.post(f"{path}/test", json={}),
-            await other.post(f"{path}/replay", json=period),
-            await other.post(f"{path}/rotate-secret", json={}),
-            await other.post(f"{path}/deliveries/{uuid.uuid4()}/redeliver", json={}),
-        ]
-
-    assert [answer.status_code for answer in answers] == [404] * 5
-    assert await _queued(application) == []
-
-
 class OneRecognition(StandInStore):
     """Has one recognition, for which an alert fired early."""
 

@@ -58,13 +58,6 @@ def test_every_keyword_is_one_of_json_schema() -> None:
             assert set(inner) <= KEYWORDS, path
 
 
-def test_bounds_of_numbers_are_described() -> None:
-    schemas = DESCRIPTION["components"]["schemas"]
-    fraction = schemas["AlertCreate"]["properties"]["minConfidence"]
-
-    assert (fraction["minimum"], fraction["maximum"], fraction["default"]) == (0, 1, 0.5)
-
-
 def test_a_change_has_no_defaults() -> None:
     schemas = DESCRIPTION["components"]["schemas"]
     updates = [schema for name, schema in schemas.items() if name.endswith("Update")]
@@ -75,13 +68,6 @@ def test_a_change_has_no_defaults() -> None:
         assert not any("default" in field for field in schema["properties"].values())
     times = schemas["ScheduleBody"]["properties"]
     assert not any("default" in field for field in times.values())
-
-
-def test_timestamps_are_described_as_such() -> None:
-    schemas = DESCRIPTION["components"]["schemas"]
-    shown = schemas["AlertBody"]["properties"]["createdAt"]
-
-    assert (shown["type"], shown["format"]) == ("string", "date-time")
 
 
 def test_the_events_of_webhooks_are_described() -> None:
@@ -100,10 +86,6 @@ def test_every_reference_leads_somewhere() -> None:
         found: Any = DESCRIPTION
         for name in reference.split("/"):
             found = found[name]
-
-
-def test_the_document_is_small_enough_for_one_page() -> None:
-    assert len(json.dumps(DESCRIPTION, separators=(",", ":"))) < 400_000
 
 
 def test_nothing_of_the_libraries_is_described() -> None:

@@ -1,21 +1,10 @@
 """The command ``platestream`` as it is installed, and what its commands say without settings."""
 
-import tomllib
-from pathlib import Path
-from pkgutil import resolve_name
-
 import pytest
 from typer.testing import CliRunner
 
 from api.cli.app import app
 from common.errors import EXIT_MISCONFIGURED
-
-ROOT = Path(__file__).resolve().parents[4]
-
-
-def test_the_installed_command_is_this_one() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert resolve_name(project["scripts"]["platestream"]) is app
 
 
 def test_without_settings_the_sentence_says_how_to_run_it_and_no_password(

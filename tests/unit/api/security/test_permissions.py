@@ -120,19 +120,3 @@ def _check(operation: dict[str, Any], access: Access, *, has_id: bool) -> None:
     assert ({"413", "415"} <= statuses) == (access.body is not BodyKind.NONE)
     for status, response in operation["responses"].items():
         assert ("RateLimit-Remaining" in response.get("headers", {})) == (status == "429")
-
-
-def test_the_description_of_the_list_names_modes_and_bounds() -> None:
-    operation = DESCRIPTION["paths"]["/api/recognitions"]["get"]
-    listed = operation["parameters"]
-    schemas = {parameter["name"]: parameter["schema"] for parameter in listed}
-
-    assert set(schemas) == {
-        *("match", "plate", "cameraId", "from", "to", "minConfidence", "limit", "lastKey"),
-        "corrected",
-    }
-    assert not any(parameter.get("required", False) for parameter in listed)
-    modes = DESCRIPTION["components"]["schemas"]["MatchMode"]["enum"]
-    assert modes == ["exact", "prefix", "substring", "wildcard", "fuzzy"]
-    assert schemas["match"]["default"] == "substring"
-    assert (schemas["minConfidence"]["minimum"], schemas["minConfidence"]["maximum"]) == (0, 1)
