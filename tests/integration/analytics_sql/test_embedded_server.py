@@ -104,12 +104,6 @@ class TestCrash:
             assert acknowledged <= set(stored)
             assert len(stored) == len(set(stored))
 
-    def test_the_folder_is_free_again_at_once(self, service: ClickHouseService) -> None:
-        service.kill()
-        service.start()
-
-        assert service.address.client().ping()
-
     def test_half_an_insert_leaves_nothing(self, service: ClickHouseService) -> None:
         client = service.address.client()
         client.command("CREATE TABLE t (n UInt64) ENGINE = MergeTree ORDER BY n")
@@ -137,11 +131,6 @@ class TestCrash:
 
 
 class TestFullDisk:
-    def test_space_is_left_for_merges(self, lasting_service: ClickHouseService) -> None:
-        client = lasting_service.address.client()
-        statement = "SELECT keep_free_space FROM system.disks WHERE name = 'default'"
-        assert client.command(statement) == 256 * _MIB
-
     def test_an_insert_without_space_is_refused(self, service: ClickHouseService) -> None:
         client = service.address.client()
         client.command(
@@ -184,17 +173,6 @@ class TestStop:
 
             assert slow.result().result_rows == [(0, "done")]
         assert service.process.exit_status == 0
-
-    def test_data_is_there_after_a_stop(self, service: ClickHouseService) -> None:
-        client = service.address.client()
-        client.command("CREATE TABLE t (n UInt64) ENGINE = MergeTree ORDER BY n")
-        client.insert("t", [[1], [2]], column_names=["n"])
-
-        service.stop()
-        service.start()
-
-        rows = service.address.client().query("SELECT n FROM t ORDER BY n").result_rows
-        assert rows == [(1,), (2,)]
 
 
 class TestStart:
@@ -263,6 +241,7 @@ class TestLimits:
         finally:
             service.kill()
 
+    @pytest.mark.long
     def test_long_answers_are_not_held_in_memory(self, lasting_service: ClickHouseService) -> None:
         client = lasting_service.address.client()
         client.query("SELECT 1")
@@ -293,6 +272,7 @@ class TestLimits:
         assert _resident_bytes(lasting_service) - before < 1536 * _MIB
         _wait_for_memory_below(lasting_service, before + 256 * _MIB)
 
+    @pytest.mark.long
     def test_long_inserts_are_not_held_in_memory(self, lasting_service: ClickHouseService) -> None:
         client = lasting_service.address.client()
         client.command("CREATE TABLE t (text String) ENGINE = Null")

@@ -104,14 +104,6 @@ def _refusal(answer: urllib3.BaseHTTPResponse) -> str | None:
 
 
 class TestReading:
-    def test_clickhouse_connect_reads_rows(self, client: Client) -> None:
-        rows = client.query(
-            "SELECT plate, confidence FROM analysis_recognitions WHERE user_id = {owner:UUID}",
-            parameters={"owner": UUID(int=1)},
-        ).result_rows
-
-        assert rows == [("AB12CD", 0.0)]
-
     def test_tables_can_be_listed(self, client: Client) -> None:
         sql = "SELECT name FROM system.tables WHERE database = currentDatabase()"
 
@@ -119,9 +111,6 @@ class TestReading:
 
         assert "analysis_recognitions" in names
         assert client.query("SHOW TABLES").result_rows
-
-    def test_clickhouse_connect_sends_no_settings(self, client: Client) -> None:
-        assert client.server_settings["max_threads"].readonly == 1
 
     @pytest.mark.parametrize("method", ["GET", "POST"])
     def test_answers_come_as_csv_and_parquet(self, analyst: ClickHouseAddress, method: str) -> None:
@@ -133,11 +122,6 @@ class TestReading:
         assert list(csv.DictReader(io.StringIO(lines)))[0]["plate"] == "AB12CD"
         assert parquet.startswith(b"PAR1")
         assert parquet.endswith(b"PAR1")
-
-    def test_a_long_answer_comes_in_blocks(self, analyst: ClickHouseAddress) -> None:
-        answer = _ask(analyst, "SELECT number FROM numbers(1000000) FORMAT CSV")
-
-        assert answer.data.count(b"\n") == 1_000_000
 
     def test_settings_that_shape_the_answer(self, analyst: ClickHouseAddress) -> None:
         fields = {"session_timezone": "Asia/Tokyo", "readonly": "0", "default_format": "JSON"}

@@ -325,6 +325,7 @@ async def test_what_is_erased_is_in_nothing_that_was_made_of_it(client: ClickHou
         assert (await client.run(f"SELECT count() FROM {table}")).rows == [(0,)]
 
 
+@pytest.mark.long
 async def test_a_thousand_cameras_and_one_plate(client: ClickHouseClient) -> None:
     now_ms = _now_ms()
     model = Model(UUID(int=1))

@@ -244,7 +244,6 @@ async def test_a_masked_password_keeps_the_stored_one(
 
 
 @pytest.mark.usefixtures("worker")
-@pytest.mark.usefixtures("worker")
 async def test_a_masked_password_goes_to_no_other_host(
     application: Application, client: httpx.AsyncClient
 ) -> None:

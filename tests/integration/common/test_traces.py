@@ -13,13 +13,10 @@ from structlog.testing import capture_logs
 
 from common.metrics import counter
 from common.telemetry.otlp import otlp_provider
-from common.telemetry.settings import TraceSettings
-from common.telemetry.setup import start_tracing, stop_tracing
 from common.telemetry.tracing import (
     TraceContext,
     begin_trace,
     fail,
-    is_tracing,
     trace_of,
     traced,
     use_tracer,
@@ -87,18 +84,6 @@ def test_spans_come_as_they_were_made(registry: CollectorRegistry) -> None:
     assert (_count(registry, "made"), _count(registry, "sent")) == (2, 2)
 
 
-def test_a_span_of_a_client_is_a_child_of_its_own(registry: CollectorRegistry) -> None:
-    with TraceCollector() as collector, _closing(collector.endpoint, registry) as provider:
-        span = begin_trace("GET", SpanKind.SERVER, given=SOME_TRACE.traceparent)
-        assert span is not None
-        span.end()
-        span.end()
-        provider.force_flush()
-        (came,) = collector.spans
-
-    assert (came.trace_id, came.parent_id) == (SOME_TRACE.trace_id, SOME_TRACE.span_id)
-
-
 def test_an_endpoint_that_is_away_is_told_once_and_again_when_it_is_back(
     registry: CollectorRegistry,
 ) -> None:
@@ -136,29 +121,3 @@ def test_nobody_waits_for_an_endpoint_that_says_nothing(registry: CollectorRegis
     # It holds the exporter for five seconds; what makes spans is not held, nor is the end.
     assert made < 60
     assert closed < 4
-
-
-def test_it_begins_where_the_settings_say_so(registry: CollectorRegistry) -> None:
-    start_tracing(TraceSettings.model_validate({}), "testing", registry)
-    assert not is_tracing()
-    (port,) = free_ports(1)
-    settings = TraceSettings.model_validate(
-        {"traces_endpoint": f"http://127.0.0.1:{port}/v1/traces"}
-    )
-    start_tracing(settings, "testing", registry)
-    assert is_tracing()
-    stop_tracing()
-    assert not is_tracing()
-    stop_tracing()
-
-
-def test_the_standard_variables_have_their_effect(
-    registry: CollectorRegistry, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Bearer%20secret")
-    with TraceCollector() as collector, _closing(collector.endpoint, registry) as provider:
-        with traced("frame", parent=SOME_TRACE):
-            pass
-        provider.force_flush()
-
-    assert collector.headers[0]["authorization"] == "Bearer secret"

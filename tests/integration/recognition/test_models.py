@@ -242,38 +242,7 @@ def is_for_one_size(model: Model, image: Tensor) -> bool:
     return not request.get_compiled_model().input().partial_shape.is_dynamic
 
 
-def test_copies_for_the_usual_image_and_for_small_ones_are_made_at_start() -> None:
-    settings = RecognizerSettings.model_validate({"recognition_runtime": RuntimeName.OPENVINO})
-    detector, reader = Detector.load(settings), Reader.load(settings)
-    made = dict(detector._model._of_any_size)  # type: ignore[attr-defined]
-    for height, width in ((1080, 1920), (1512, 2688)):
-        detector.detect(np.zeros((height, width, 3), np.uint8))
-    assert made == detector._model._of_any_size  # type: ignore[attr-defined]
-    assert len(made) == 1
-    detector.detect(np.zeros((1200, 1600, 3), np.uint8))
-    assert len(detector._model._of_any_size) == 2  # type: ignore[attr-defined]
-    reader.read([np.zeros((30, 90, 3), np.uint8)] * 9)
-    assert len(reader._model._of_any_size) == 1  # type: ignore[attr-defined]
-
-
 def an_input(width: int, height: int) -> Tensor:
     """Of noise, as the detector takes it."""
     pixels = np.random.default_rng(3).integers(0, 256, (1, height, width, 3))
     return pixels.astype(np.uint8)
-
-
-def test_openvino_pins_no_process_to_a_core() -> None:
-    """Each process pins itself to the same first core by default: workers would share it."""
-    settings = RecognizerSettings.model_validate({"recognition_runtime": RuntimeName.OPENVINO})
-
-    detector = Detector.load(settings)
-
-    model = detector._model
-    kept = (model._of_one_size, model._of_any_size)  # type: ignore[attr-defined]
-    requests = [request for of_shape in kept for request in of_shape.values()]
-    copies = [request.get_compiled_model() for request in requests]
-    assert [copy.get_property("ENABLE_CPU_PINNING") for copy in copies] == [False, False]
-    assert [copy.get_property("INFERENCE_NUM_THREADS") for copy in copies] == [1, 1]
-    assert [copy.get_property("NUM_STREAMS") for copy in copies] == [1, 1]
-    hints = [copy.get_property("INFERENCE_PRECISION_HINT").to_string() for copy in copies]
-    assert hints[0] == hints[1]
