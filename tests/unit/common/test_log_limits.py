@@ -6,16 +6,7 @@ import structlog
 
 from common.logs import SUPPRESSED, RepeatLimit, configure_logging
 from common.settings import LogFormat, ProcessSettings
-
-
-class Clock:
-    """A clock that stands until it is moved."""
-
-    def __init__(self) -> None:
-        self.now_seconds = 100.0
-
-    def __call__(self) -> float:
-        return self.now_seconds
+from tests.clock import Clock
 
 
 @pytest.fixture
@@ -43,13 +34,13 @@ def test_one_of_a_kind_is_logged_in_a_while_and_the_next_one_counts_the_rest(
     limit: RepeatLimit, clock: Clock
 ) -> None:
     assert [limit.filter(record("no broker %s", n)) for n in range(4)] == [True, *[False] * 3]
-    clock.now_seconds += 9.9
+    clock.seconds += 9.9
     assert not limit.filter(record())
-    clock.now_seconds += 0.1
+    clock.seconds += 0.1
     later = record()
     assert limit.filter(later)
     assert getattr(later, SUPPRESSED) == 4
-    clock.now_seconds += 10
+    clock.seconds += 10
     last = record()
     assert limit.filter(last)
     assert not hasattr(last, SUPPRESSED)
@@ -110,7 +101,7 @@ def test_a_configured_process_limits_libraries_and_not_itself(
     for _ in range(3):
         logging.getLogger("aiokafka").warning("no broker %s", 1)
         logging.getLogger("streams.sink").warning("ours")
-    clock.now_seconds += 60
+    clock.seconds += 60
     logging.getLogger("aiokafka").warning("no broker %s", 2)
     lines = capsys.readouterr().err.splitlines()
     assert sum("ours" in line for line in lines) == 3

@@ -10,6 +10,7 @@ from analytics_sql.erased_images import ErasedImages
 from api.adapters.image_store import ImageStore
 from api.erasure.images import ErasedImageRemoval, RemovedImages
 from api.errors import Dependency, DependencyUnavailableError
+from tests.clock import Clock
 
 OWNER, STRANGER = UUID(int=1), UUID(int=2)
 
@@ -56,13 +57,6 @@ class Images:
         return self.refused & set(keys)
 
 
-class Clock:
-    seconds = 0.0
-
-    def __call__(self) -> float:
-        return self.seconds
-
-
 def removal(notes: Notes, images: Images, clock: Clock | None = None) -> ErasedImageRemoval:
     store = cast(ImageStore, images)
     return ErasedImageRemoval(notes, store, batch_size=2, clock=clock or Clock())
@@ -78,7 +72,7 @@ async def test_sweeps_pass_over_what_is_refused() -> None:
 
 
 async def test_new_notes_are_removed_at_once_and_refused_ones_tried_again_later() -> None:
-    notes, images, clock = Notes(1), Images("0/crop"), Clock()
+    notes, images, clock = Notes(1), Images("0/crop"), Clock(0.0)
     sweeper = removal(notes, images, clock)
     assert await sweeper.sweep() == 1
     notes.left.append(noted(7))

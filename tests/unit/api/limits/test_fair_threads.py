@@ -9,6 +9,7 @@ import pytest
 from api.errors import ApiError, ErrorCode
 from api.limits.fair_threads import FairThreads, TimeBudget
 from api.limits.fair_turns import TurnLimits, TurnRefusedError
+from tests.clock import Clock
 
 
 async def test_work_runs_in_no_more_threads_than_allowed() -> None:
@@ -70,13 +71,6 @@ async def test_an_error_ends_the_turn() -> None:
             await threads.run("a", divmod, 1, 0)
 
 
-class _Clock:
-    now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 def _left(budget: TimeBudget) -> Callable[[str], bool]:
     def has_time(caller: str) -> bool:
         try:
@@ -90,17 +84,17 @@ def _left(budget: TimeBudget) -> Callable[[str], bool]:
 
 
 def test_each_caller_has_its_time_of_a_minute() -> None:
-    clock = _Clock()
+    clock = Clock()
     budget = TimeBudget(10, "Used up.", clock)
     has_time = _left(budget)
     budget.spend("a", 9.9)
     assert has_time("a")
-    clock.now += 20
+    clock.seconds += 20
     budget.spend("a", 0.1)
     assert not has_time("a")
     assert has_time("b")
     with pytest.raises(ApiError, match="Used up") as refused:
         budget.require("a")
     assert refused.value.retry_after_seconds == 40
-    clock.now += 40
+    clock.seconds += 40
     assert has_time("a")

@@ -146,13 +146,6 @@ async def test_nothing_else_of_the_caller_makes_a_trace(headers: list[tuple[byte
     assert application.trace is None
 
 
-async def test_an_odd_method_is_told_as_such() -> None:
-    with recorded_spans() as tracer:
-        await _call(Application(), method="BREW")
-
-    assert _only(tracer).name == "_OTHER /api/plates/{plate}"
-
-
 async def test_its_log_line_has_the_ids() -> None:
     with (
         recorded_spans() as tracer,

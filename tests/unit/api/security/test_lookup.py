@@ -18,20 +18,13 @@ from api.security.lookup import (
     UnknownCredentialQueue,
 )
 from api.security.repository import KeyRecord
+from tests.clock import Clock
 
 DIGEST, OTHER = b"d" * 32, b"o" * 32
-
 
 RECORD = KeyRecord(
     UUID(int=1), UUID(int=2), "gate", "pk_", frozenset(), True, None, None, datetime.now(UTC)
 )
-
-
-class _Clock:
-    seconds = 100.0
-
-    def __call__(self) -> float:
-        return self.seconds
 
 
 class _Rows:
@@ -50,14 +43,14 @@ class _Rows:
 
 
 def _lookup(
-    rows: _Rows, clock: _Clock, line: UnknownCredentialQueue | None = None
+    rows: _Rows, clock: Clock, line: UnknownCredentialQueue | None = None
 ) -> CredentialLookup[KeyRecord]:
     found: Callable[[Any, bytes], KeyRecord | None] = lambda session, digest: rows.found  # noqa: E731
     return CredentialLookup(cast(Database, rows), found, line or UnknownCredentialQueue(2), clock)
 
 
 def test_a_credential_is_believed_from_the_question_on() -> None:
-    clock = _Clock()
+    clock = Clock()
     cache = CredentialCache[KeyRecord](clock)
     asked_at, clock.seconds = clock.seconds, clock.seconds + 0.5
     cache.put(DIGEST, RECORD, asked_at)
@@ -69,7 +62,7 @@ def test_a_credential_is_believed_from_the_question_on() -> None:
 
 
 def test_what_was_changed_here_is_forgotten_at_once() -> None:
-    cache = CredentialCache[KeyRecord](_Clock())
+    cache = CredentialCache[KeyRecord](Clock())
     cache.put(DIGEST, RECORD, 100.0)
     cache.forget(RECORD.id)
     assert cache.get(DIGEST) is None
@@ -79,7 +72,7 @@ def test_what_was_changed_here_is_forgotten_at_once() -> None:
 
 
 async def test_an_unknown_credential_is_looked_up_every_two_seconds() -> None:
-    clock, rows = _Clock(), _Rows()
+    clock, rows = Clock(), _Rows()
     lookup = _lookup(rows, clock)
     assert [await lookup.find(DIGEST) for _ in range(50)] == [None] * 50
     assert rows.questions == 1
@@ -91,7 +84,7 @@ async def test_an_unknown_credential_is_looked_up_every_two_seconds() -> None:
 
 async def test_a_credential_that_was_just_made_is_looked_up_at_once() -> None:
     rows = _Rows()
-    lookup = _lookup(rows, _Clock())
+    lookup = _lookup(rows, Clock())
     assert await lookup.find(DIGEST) is None
     rows.found = RECORD
     lookup.trust(DIGEST)
@@ -101,7 +94,7 @@ async def test_a_credential_that_was_just_made_is_looked_up_at_once() -> None:
 
 async def test_made_up_credentials_drive_out_no_good_one() -> None:
     rows = _Rows()
-    lookup = _lookup(rows, _Clock())
+    lookup = _lookup(rows, Clock())
     rows.found = RECORD
     await lookup.find(DIGEST)
     rows.found = None
@@ -113,7 +106,7 @@ async def test_made_up_credentials_drive_out_no_good_one() -> None:
 
 async def test_unknown_credentials_wait_in_a_queue_of_their_own() -> None:
     rows = _Rows()
-    lookup = _lookup(rows, _Clock(), UnknownCredentialQueue(2, max_waiting=5))
+    lookup = _lookup(rows, Clock(), UnknownCredentialQueue(2, max_waiting=5))
     lookup.trust(DIGEST)
     rows.goes_on.clear()
     strangers = [asyncio.create_task(lookup.find(bytes([n]) * 32)) for n in range(7)]
@@ -136,7 +129,7 @@ async def test_unknown_credentials_wait_in_a_queue_of_their_own() -> None:
 
 async def test_a_caller_who_goes_away_leaves_the_line() -> None:
     rows = _Rows()
-    lookup = _lookup(rows, _Clock(), UnknownCredentialQueue(1, max_waiting=1))
+    lookup = _lookup(rows, Clock(), UnknownCredentialQueue(1, max_waiting=1))
     rows.goes_on.clear()
     first = asyncio.create_task(lookup.find(DIGEST))
     await _turn_the_loop()

@@ -1,16 +1,7 @@
 """What people are told in an hour, and how they hear of what was held back."""
 
 from common.mail.rate_limit import HourlyLimits
-
-
-class Clock:
-    """Seconds that the test moves."""
-
-    def __init__(self) -> None:
-        self.seconds = 1.0
-
-    def __call__(self) -> float:
-        return self.seconds
+from tests.clock import Clock
 
 
 def _limits(clock: Clock, *, per_address: int = 2, per_owner: int = 0) -> HourlyLimits:

@@ -18,7 +18,7 @@ from common.telemetry.messaging import (
     sending,
     trace_about,
 )
-from common.telemetry.tracing import TraceContext, current_trace, traced
+from common.telemetry.tracing import TraceContext, current_trace
 from tests.recorded_spans import SOME_TRACE, recorded_spans
 
 ONE, TWO, THREE = (UUID(int=number) for number in (1, 2, 3))
@@ -74,13 +74,6 @@ def test_what_has_no_trace_is_handled_without_a_span(header: bytes | None) -> No
     assert tracer.spans == []
 
 
-def test_a_header_means_nothing_where_no_traces_are_made() -> None:
-    with processing(message(SOME_TRACE.traceparent.encode()), "stage") as span:
-        assert span is None
-    with processing_all([(message(SOME_TRACE.traceparent.encode()), ONE)], "stage"):
-        assert trace_about(ONE) is None
-
-
 def test_messages_together_keep_their_own_traces() -> None:
     batch = [
         (message(trace(1).traceparent.encode(), 1), ONE),
@@ -120,13 +113,3 @@ def test_a_batch_that_fails_fails_all_its_spans() -> None:
         raise KeyError("ABC1234")
 
     assert [(span.error, span.ends) for span in tracer.spans] == [("KeyError", 1)] * 2
-
-
-def test_what_is_asked_outside_of_a_trace_makes_no_span() -> None:
-    with recorded_spans() as tracer:
-        with query_span("clickhouse", "recognitions_page"):
-            pass
-        with traced("request", parent=SOME_TRACE), query_span("clickhouse", "recognitions_page"):
-            pass
-
-    assert tracer.names == ["request", "recognitions_page"]

@@ -3,7 +3,6 @@
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 import pytest
 
@@ -14,14 +13,7 @@ from ingest.capture.deadline import (
     ConnectionDeadline,
 )
 from ingest.errors import CaptureError, CaptureErrorCode
-
-
-@dataclass
-class Clock:
-    seconds: float = 100.0
-
-    def __call__(self) -> float:
-        return self.seconds
+from tests.clock import Clock
 
 
 @pytest.fixture

@@ -28,8 +28,6 @@ from streams.mqtt.messages import (
     camera_message,
     image_message,
     recognition_message,
-    removals,
-    retained,
 )
 from streams.mqtt.settings import MqttStageSettings
 from tests.records import CAMERAS, OWNER, alert, recognition
@@ -162,13 +160,6 @@ def test_home_assistant_gets_a_device_with_its_entities() -> None:
     assert "suggested_area" not in bare["device"]
     # So Home Assistant removes the entity that was there before.
     assert bare["components"]["image"] == {"platform": "image"}
-
-
-def test_an_empty_payload_that_is_retained_deletes() -> None:
-    (removal,) = removals(["a/topic"])
-
-    assert removal == retained("a/topic", b"")
-    assert removal.retain
 
 
 @pytest.mark.parametrize("prefix", ["", "/a", "a/", "a/#", "+", "a b", "$SYS"])

@@ -10,7 +10,9 @@ from typing import Any, cast
 import faust
 from aiokafka.producer.message_accumulator import BatchBuilder
 
+from common.retry import RetryPolicy
 from streams.runtime.app import Event, StageApp, StageMetrics
+from streams.runtime.guard import DeadLetterSender, Guard
 from streams.runtime.progress import PartitionProgress
 
 
@@ -42,6 +44,23 @@ class FakeApp:
     def as_app(self) -> StageApp:
         """Pose as the real one."""
         return cast(StageApp, self)
+
+
+async def no_letter(key: bytes | None, value: bytes) -> None:
+    """Fail: nothing is to be dead-lettered."""
+    raise AssertionError(f"a dead letter: {value!r}")
+
+
+def guard_of(app: FakeApp, send: DeadLetterSender = no_letter) -> Guard:
+    """Return a guard that tries again at once; without ``send`` nothing may be dead-lettered."""
+    return Guard(
+        app.as_app(),
+        stage="testing",
+        send_dead_letter=send,
+        retry=RetryPolicy(first_pause_seconds=0.001, longest_pause_seconds=0.001),
+        dead_letters_per_minute=100,
+        max_dead_letter_bytes=100_000,
+    )
 
 
 @dataclass(eq=False)

@@ -4,11 +4,9 @@ from collections.abc import Sequence
 
 from common.errors import InvalidInputError
 from common.records.codec import DeadLetter, decode
-from common.retry import RetryPolicy
 from streams.runtime.app import Event
 from streams.runtime.batch_agent import BatchAgent
-from streams.runtime.guard import Guard
-from tests.unit.streams.runtime.fakes import FakeApp, event
+from tests.unit.streams.runtime.fakes import FakeApp, event, guard_of
 
 
 def _number(value: bytes) -> int:
@@ -27,15 +25,7 @@ async def test_the_readable_ones_are_handled_together_and_the_rest_is_dead_lette
         assert all(int(each.message.value or b"") == number for each, number in part)
         handled.append([number for _, number in part])
 
-    guard = Guard(
-        app.as_app(),
-        stage="testing",
-        send_dead_letter=send,
-        retry=RetryPolicy(),
-        dead_letters_per_minute=100,
-        max_dead_letter_bytes=10_000,
-    )
-    agent = BatchAgent(guard, _number, handle)
+    agent = BatchAgent(guard_of(app, send), _number, handle)
     await agent.take([event(1, b"1"), event(2, b"x"), event(3, b"3")])
     assert handled == [[1, 3]]
     assert [(letter.offset, letter.code) for letter in letters] == [(2, "no_number")]

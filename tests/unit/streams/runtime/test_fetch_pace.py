@@ -7,6 +7,7 @@ import pytest
 from faust.types import TP
 
 from streams.runtime.fetch_pace import LONG_MS, SHORT_MS, FetchPace
+from tests.clock import Clock
 
 ONE, TWO = TP("a", 0), TP("b", 0)
 
@@ -34,16 +35,6 @@ class Assignment:
     def state_value(self, tp: TP) -> Any:
         """Return the state of a partition."""
         return self.states[tp]
-
-
-class Clock:
-    """Seconds that pass when told so."""
-
-    seconds = 100.0
-
-    def __call__(self) -> float:
-        """Return them."""
-        return self.seconds
 
 
 @pytest.fixture

@@ -59,13 +59,6 @@ async def test_a_short_standstill_does_not_end_the_stage() -> None:
     assert not ended
 
 
-async def test_lag_is_shown() -> None:
-    app = _App(_LAGGING)
-    await asyncio.to_thread(_watchdog(app, [], stall_seconds=100).check)
-    labels = {"topic": "things", "partition": "0"}
-    assert app.metrics.registry.get_sample_value("platestream_stream_lag_messages", labels) == 4
-
-
 @pytest.mark.parametrize("trouble", ["rebalancing for ever", "no answer from Kafka"])
 async def test_ends_a_stage_that_cannot_say_how_far_it_is(trouble: str) -> None:
     app, ended = _App({}), list[int]()

@@ -12,16 +12,14 @@ from analytics_sql.erasure import Erasure, Erasures
 from analytics_sql.recognitions import RecognitionRow
 from common.errors import MisconfiguredError, PlatestreamError, TransientError
 from common.records.codec import DeadLetter, decode, encode
-from common.retry import RetryPolicy
 from streams.runtime.app import Event
 from streams.runtime.batch_agent import BatchAgent
-from streams.runtime.guard import Guard
 from streams.sink import store as store_module
 from streams.sink.app import sink
 from streams.sink.store import RowStore
 from streams.sink.tables import RECOGNITION_TABLE, SINK_TABLES, SinkTable
 from tests.records import OWNER, recognition, recognitions
-from tests.unit.streams.runtime.fakes import FakeApp, event
+from tests.unit.streams.runtime.fakes import FakeApp, event, guard_of
 
 Fault = Callable[[Sequence[RecognitionRow]], PlatestreamError | None]
 
@@ -54,22 +52,12 @@ class _Stage:
         self.table: SinkTable[RecognitionRow] = replace(
             RECOGNITION_TABLE, insert=self.clickhouse.insert
         )
-        self._guard = self._made_guard()
+        self._guard = guard_of(self.app, self._send)
         self.sink = sink(self._guard, self.store, self.table)
 
     def with_table(self, **changed: Any) -> BatchAgent[RecognitionRow]:
         """Return an agent on the same ClickHouse, its table changed."""
         return sink(self._guard, self.store, replace(self.table, **changed))
-
-    def _made_guard(self) -> Guard:
-        return Guard(
-            self.app.as_app(),
-            stage="sink",
-            send_dead_letter=self._send,
-            retry=RetryPolicy(first_pause_seconds=0.001, longest_pause_seconds=0.001),
-            dead_letters_per_minute=100,
-            max_dead_letter_bytes=100_000,
-        )
 
     async def _send(self, key: bytes | None, value: bytes) -> None:
         self.letters.append(decode(DeadLetter, value))

@@ -11,12 +11,10 @@ from analytics_sql.client import ClickHouseClient
 from common.errors import MisconfiguredError, PlatestreamError, TransientError
 from common.records.cameras import CameraConfig
 from common.records.codec import DeadLetter, decode, encode
-from common.retry import RetryPolicy
 from streams.runtime.app import Event
-from streams.runtime.guard import Guard
 from streams.sink.names import NAME_TABLES, NameSink
 from tests.records import OWNER, alert
-from tests.unit.streams.runtime.fakes import FakeApp, event
+from tests.unit.streams.runtime.fakes import FakeApp, event, guard_of
 
 CAMERA = UUID(int=77)
 _CAMERAS, _ALERTS = NAME_TABLES
@@ -42,14 +40,7 @@ class _Stage:
     def __init__(self, clickhouse: _ClickHouse) -> None:
         self.app = FakeApp()
         self.letters: list[DeadLetter] = []
-        guard = Guard(
-            self.app.as_app(),
-            stage="sink",
-            send_dead_letter=self._send,
-            retry=RetryPolicy(first_pause_seconds=0.001, longest_pause_seconds=0.001),
-            dead_letters_per_minute=100,
-            max_dead_letter_bytes=100_000,
-        )
+        guard = guard_of(self.app, self._send)
         self.sink = NameSink(guard, cast(ClickHouseClient, clickhouse), _CAMERAS)
 
     async def _send(self, key: bytes | None, value: bytes) -> None:

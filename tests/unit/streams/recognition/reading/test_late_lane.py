@@ -265,38 +265,6 @@ async def test_while_kafka_is_away_nothing_is_noted() -> None:
     assert [g.next_offset for g in world.gaps.all()] == [10]
 
 
-async def test_what_is_left_is_shown_by_partition() -> None:
-    world = World()
-    lane = world.lane()
-    lane._show()
-    labels = {"partition": "3"}
-    registry = world.registry
-    assert registry.get_sample_value("platestream_recognition_gap_frames", labels) == 40
-    assert registry.get_sample_value("platestream_recognition_gap_age_seconds", labels) == 300
-    await world.read_all()
-    lane._show()
-    assert registry.get_sample_value("platestream_recognition_gap_frames", labels) is None
-
-
-async def test_what_is_left_is_shown_while_fresh_frames_keep_all_readers_busy() -> None:
-    world, has_room = World(), [False] * 3 + [True] * 40
-    lane = world.lane()
-
-    def look_for_room() -> bool:
-        world.now_ms += 1_000
-        return has_room.pop(0)
-
-    lane._has_room = look_for_room
-    shown: list[int] = []
-
-    def gap_left(partition: int, *, frames: int, age_ms: int) -> None:
-        shown.append(age_ms)
-
-    world.lane_metrics.gap_left = gap_left  # type: ignore[method-assign]
-    await lane.read_piece()
-    assert shown == [301_000, 302_000, 303_000]
-
-
 async def test_what_retention_took_is_counted_once_however_often_a_piece_is_cut_off() -> None:
     world = World()
     world.first, world.leave_at = 30, 34

@@ -9,7 +9,6 @@ from common.errors import TransientError
 from common.records.codec import encode
 from common.records.frames import FRAME_META_HEADER, FrameKind, FrameMeta
 from common.records.recognitions import FrameReadings, PlateReading
-from common.retry import RetryPolicy
 from recognition.look import NOTHING_KNOWN, Look
 from recognition.workers.pool import ImageReadings, RecognizerPool
 from streams.recognition.frame_store import FrameCache
@@ -19,11 +18,10 @@ from streams.recognition.reading.fair_share import FairShare
 from streams.recognition.reading.late_pace import LatePace
 from streams.recognition.reading.ordered_worker import OrderedFrameWorker, OrderedTaskPool, Turn
 from streams.runtime.app import Event
-from streams.runtime.guard import Guard
 from tests.unit.streams.recognition.builders import CAMERA, HEIGHT_PX, START_MS, WIDTH_PX, reading
 from tests.unit.streams.recognition.builders import plates as plates_of
 from tests.unit.streams.recognition.builders import play as play_tracking
-from tests.unit.streams.runtime.fakes import FakeApp, event
+from tests.unit.streams.runtime.fakes import FakeApp, event, guard_of
 
 # Two vehicles, each read once and for certain, then nothing until both are over.
 PLATES = {0: (reading("AB123CD", x=100),), 1: (reading("XY987ZW", x=1500),)}
@@ -93,14 +91,6 @@ class Worker:
     def __init__(self, topic: Topic) -> None:
         self.app = FakeApp()
         self.tasks = OrderedTaskPool(8)
-        guard = Guard(
-            self.app.as_app(),
-            stage="testing",
-            send_dead_letter=_no_dead_letter,
-            retry=RetryPolicy(first_pause_seconds=0.001, longest_pause_seconds=0.001),
-            dead_letters_per_minute=0,
-            max_dead_letter_bytes=1000,
-        )
         reading_rules = ReadingAgent(
             pool=Pool(),
             cache=FrameCache(1000),
@@ -112,7 +102,7 @@ class Worker:
             late_pace=LatePace(60_000),
             now_ms=lambda: START_MS,
         )
-        self.worker = OrderedFrameWorker(self.tasks, guard, reading_rules)
+        self.worker = OrderedFrameWorker(self.tasks, guard_of(self.app), reading_rules)
 
     async def submit(self, *events: Event) -> None:
         self.app.deliver(*events)
@@ -125,10 +115,6 @@ class Worker:
                 return
             await asyncio.sleep(0)
         raise AssertionError("work is still in flight")
-
-
-async def _no_dead_letter(key: bytes | None, value: bytes) -> None:
-    raise AssertionError("nothing here is a dead letter")
 
 
 async def _until_both_are_in_flight(topic: Topic) -> None:

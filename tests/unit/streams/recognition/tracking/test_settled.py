@@ -54,12 +54,6 @@ def test_a_settled_plate_is_read_once_a_second() -> None:
     assert settled(state, 1_400) == []
 
 
-def test_one_that_stands_is_read_as_often() -> None:
-    state = seen(*[[reading("AB123CD")]] * 3)
-    assert settled(state, 1_399) == ["AB123CD"]
-    assert settled(state, 1_400) == []
-
-
 @pytest.mark.parametrize(("width", "is_settled"), [(160.0, True), (170.0, False)])
 def test_a_plate_that_came_nearer_is_read_again(width: float, is_settled: bool) -> None:
     state = seen(*SURE)

@@ -102,27 +102,5 @@ async def test_without_one_of_the_winning_frame_there_is_none(
     assert published.traces == [None]
 
 
-async def test_links_are_bounded(tracking: TrackingAgent) -> None:
-    many = [frame(n, 200 * n, [reading("AB123CD", 0.9 + n / 1_000)]) for n in range(40)]
-    with recorded_spans() as tracer:
-        await _play(
-            tracking,
-            *zip(many, TRACES, strict=False),
-            (frame(99, 20_000, kind=FrameKind.TICK), None),
-        )
-
-    (span,) = _passes(tracer)
-    assert span.parent == TRACES[39]
-    assert span.links == tuple(TRACES[32:39])
-
-
-async def test_the_state_is_what_it_was_where_no_traces_are_made(
-    tracking: TrackingAgent, world: World
-) -> None:
-    await _play(tracking, *((each, None) for each in SEEN))
-
-    assert b"trace" not in b"".join(world.states.values())
-
-
 def _passes(tracer: RecordingTracer) -> list[Any]:
     return [span for span in tracer.spans if span.name == "recognize pass"]

@@ -6,9 +6,8 @@ import pytest
 
 from common.records.codec import DeadLetter, decode, encode
 from common.records.deliveries import Delivery
-from common.retry import RetryPolicy
 from streams.runtime.app import Event
-from streams.runtime.guard import UNEXPECTED, DeadLetterSender, Guard
+from streams.runtime.guard import UNEXPECTED
 from streams.webhooks.delivery.job import (
     TRANSITIONS,
     DeliveryIntake,
@@ -17,7 +16,7 @@ from streams.webhooks.delivery.job import (
     ForbiddenTransitionError,
 )
 from streams.webhooks.delivery.pending import pending_key
-from tests.unit.streams.runtime.fakes import FakeApp, event
+from tests.unit.streams.runtime.fakes import FakeApp, event, guard_of
 from tests.unit.streams.webhooks.builders import delivery
 
 
@@ -56,21 +55,6 @@ def test_what_is_recorded_is_not_attempted_again() -> None:
         job.enter(DeliveryState.ATTEMPTING)
 
 
-async def _none(key: bytes | None, value: bytes) -> None:
-    raise AssertionError("nothing is to be dead-lettered")
-
-
-def _guard(app: FakeApp, send: DeadLetterSender = _none) -> Guard:
-    return Guard(
-        app.as_app(),
-        stage="webhooks",
-        send_dead_letter=send,
-        retry=RetryPolicy(),
-        dead_letters_per_minute=2,
-        max_dead_letter_bytes=1_000,
-    )
-
-
 async def test_a_delivery_that_cannot_be_taken_is_put_aside_and_the_next_one_is_taken() -> None:
     app, offered = FakeApp(), list[Delivery]()
     letters: list[DeadLetter] = []
@@ -83,7 +67,7 @@ async def test_a_delivery_that_cannot_be_taken_is_put_aside_and_the_next_one_is_
             raise KeyError("a fault of ours")
         offered.append(taken)
 
-    intake = DeliveryIntake(_guard(app, send), offer)
+    intake = DeliveryIntake(guard_of(app, send), offer)
     for offset, value in enumerate([None, encode(delivery(2)), encode(delivery(3))]):
         await intake.take(event(offset, value))
 

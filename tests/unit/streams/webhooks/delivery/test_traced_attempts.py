@@ -5,22 +5,18 @@ from typing import Any, cast
 import msgspec
 import pytest
 from opentelemetry.trace import SpanKind
-from structlog.testing import capture_logs
 
-from common.records.codec import decode, encode
+from common.records.codec import encode
 from common.records.deliveries import (
-    AttemptOutcome,
     Delivery,
-    DeliveryAttempt,
     EmailTarget,
-    attempt_id,
 )
 from common.telemetry.tracing import current_trace
 from streams.runtime.alert_book import AlertBook
 from streams.runtime.guard import Guard
 from streams.webhooks.delivery.http_sender import HttpSender, SignedRequest
 from streams.webhooks.delivery.job import DeliveryIntake
-from streams.webhooks.delivery.schedule import SendKind, SendResult, log_attempt
+from streams.webhooks.delivery.schedule import SendKind, SendResult
 from streams.webhooks.delivery.sender import DeliverySender
 from streams.webhooks.events.subscription_cache import SubscriptionCache
 from tests.recorded_spans import SOME_TRACE, recorded_spans
@@ -77,13 +73,6 @@ async def test_each_attempt_is_a_span_of_that_trace() -> None:
     assert transport.traces == [span.context for span in tracer.spans]
 
 
-async def test_one_that_fails_says_so() -> None:
-    with recorded_spans() as tracer:
-        await _sender(Transport(SendKind.FAILED)).send(_traced(delivery(1)), 1)
-
-    assert tracer.spans[0].error == "failed"
-
-
 async def test_no_address_is_in_the_spans() -> None:
     target = EmailTarget(alert_id=WEBHOOK, address_encrypted=BOX.encrypt("a@example.com"))
     mail = msgspec.structs.replace(_traced(delivery(1)), target=target)
@@ -96,13 +85,6 @@ async def test_no_address_is_in_the_spans() -> None:
     for secret in ("example.com", plate, str(mail.owner_id)):
         assert secret
         assert secret not in repr(tracer.spans)
-
-
-async def test_without_a_trace_there_is_no_span() -> None:
-    with recorded_spans() as tracer:
-        await _sender(Transport()).send(delivery(1), 1)
-
-    assert tracer.spans == []
 
 
 @pytest.mark.parametrize(
@@ -132,20 +114,3 @@ async def test_a_delivery_is_taken_in_with_its_trace(
         await DeliveryIntake(cast(Guard, None), offer).take(event(1, encode(made), headers=headers))
 
     assert [one.trace for one in taken] == [wanted]
-
-
-def test_the_trace_is_kept_with_the_delivery_and_told_in_the_log() -> None:
-    made = _traced(delivery(1))
-    attempt = DeliveryAttempt(
-        id=attempt_id(made, 1),
-        delivery=made,
-        number=1,
-        started_ms=1,
-        duration_ms=1,
-        outcome=AttemptOutcome.RETRYING,
-    )
-    assert decode(DeliveryAttempt, encode(attempt)).delivery.trace == SOME_TRACE.traceparent
-    assert b"trace" not in encode(delivery(1))
-    with capture_logs() as logs:
-        log_attempt(attempt)
-    assert logs[0]["trace_id"] == SOME_TRACE.trace_id

@@ -10,32 +10,14 @@ from common.records.deliveries import (
     DeliveryAttempt,
     WebhookStatus,
 )
-from common.retry import RetryPolicy
-from streams.runtime.guard import DeadLetterSender, Guard
 from streams.webhooks.events.subscription_cache import SubscriptionCache
 from streams.webhooks.events.webhook_status import (
     SwitchOffRules,
     WebhookStatusUpdater,
     apply_attempt,
 )
-from tests.unit.streams.runtime.fakes import FakeApp, FakeTopic, event
+from tests.unit.streams.runtime.fakes import FakeApp, FakeTopic, event, guard_of
 from tests.unit.streams.webhooks.builders import BOX, WEBHOOK, delivery
-
-
-async def _none(key: bytes | None, value: bytes) -> None:
-    raise AssertionError("nothing is to be dead-lettered")
-
-
-def _guard(app: FakeApp, send: DeadLetterSender = _none) -> Guard:
-    return Guard(
-        app.as_app(),
-        stage="webhooks",
-        send_dead_letter=send,
-        retry=RetryPolicy(),
-        dead_letters_per_minute=2,
-        max_dead_letter_bytes=1_000,
-    )
-
 
 DAY = 86_400_000
 RULES = SwitchOffRules(failures=20, over_ms=DAY)
@@ -140,7 +122,7 @@ def test_no_other_answer_disables_it_at_once(code: int) -> None:
 @pytest.mark.parametrize("is_earlier_done", [False, True])
 async def test_an_attempt_does_not_overtake_one_that_was_given_up(is_earlier_done: bool) -> None:
     app, subscriptions = FakeApp(), SubscriptionCache(BOX)
-    guard = _guard(app)
+    guard = guard_of(app)
     rules = SwitchOffRules(failures=20, over_ms=86_400_000)
     updater = WebhookStatusUpdater(guard, subscriptions, FakeTopic().as_topic(), rules)
     earlier, later = event(7), event(8)

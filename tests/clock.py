@@ -1,0 +1,12 @@
+"""A clock that stands until a test moves it."""
+
+
+class Clock:
+    """Seconds, as ``time.monotonic`` gives them."""
+
+    def __init__(self, seconds: float = 100.0) -> None:
+        self.seconds = seconds
+
+    def __call__(self) -> float:
+        """Return them."""
+        return self.seconds
