@@ -75,32 +75,29 @@ async def test_an_update_changes_what_is_sent_and_nothing_else(client: httpx.Asy
         assert answer.json() == {"apiKey": current}
 
 
-@pytest.mark.parametrize(
-    ("change", "path"),
-    [
-        ({"name": ""}, "name"),
-        ({"name": "x" * 201}, "name"),
-        ({"scopes": []}, "scopes"),
-        ({"scopes": "all"}, "scopes"),
-        ({"scopes": ["cameras:read", "cameras:delete"]}, "scopes.1"),
-        ({"enabled": None}, "enabled"),
-        ({"expiresAt": "tomorrow"}, "expiresAt"),
-        ({"expiresAt": 1_900_000_000}, "expiresAt"),
-        ({"expiresAt": "9999-12-31T23:59:59-12:00"}, "expiresAt"),
-        ({"plainKey": "pk_x"}, "plainKey"),
-    ],
-    ids=str,
+FAULTS: tuple[tuple[dict[str, Any], str], ...] = (
+    ({"name": ""}, "name"),
+    ({"name": "x" * 201}, "name"),
+    ({"scopes": []}, "scopes"),
+    ({"scopes": "all"}, "scopes"),
+    ({"scopes": ["cameras:read", "cameras:delete"]}, "scopes.1"),
+    ({"enabled": None}, "enabled"),
+    ({"expiresAt": "tomorrow"}, "expiresAt"),
+    ({"expiresAt": 1_900_000_000}, "expiresAt"),
+    ({"expiresAt": "9999-12-31T23:59:59-12:00"}, "expiresAt"),
+    ({"plainKey": "pk_x"}, "plainKey"),
 )
-async def test_a_fault_is_named(
-    client: httpx.AsyncClient, change: dict[str, Any], path: str
-) -> None:
+
+
+async def test_a_fault_is_named(client: httpx.AsyncClient) -> None:
     created = (await client.post(PATH, json=BODY)).json()["apiKey"]
-    for answer in (
-        await client.post(PATH, json={**BODY, **change}),
-        await client.put(f"{PATH}/{created['id']}", json=change),
-    ):
-        assert (answer.status_code, answer.json()["code"]) == (400, "invalid_request")
-        assert [fault["path"] for fault in answer.json()["fields"]] == [path]
+    for change, path in FAULTS:
+        for answer in (
+            await client.post(PATH, json={**BODY, **change}),
+            await client.put(f"{PATH}/{created['id']}", json=change),
+        ):
+            assert (answer.status_code, answer.json()["code"]) == (400, "invalid_request"), change
+            assert [fault["path"] for fault in answer.json()["fields"]] == [path], change
 
 
 async def test_a_key_can_neither_make_nor_widen_beyond_itself(application: Application) -> None:

@@ -218,8 +218,3 @@ async def test_a_slow_answer_is_there_for_the_next_call() -> None:
     store.answers.clear()
     assert (await history.of(OWNER)).counts == store.counts
     await history.close()
-
-
-def test_an_alert_to_try_needs_no_name() -> None:
-    body = AlertTest.model_validate({"alert": {"plates": ["AB1"]}, "from": "2026-01-01T00:00:00Z"})
-    assert body.alert.plates == ["AB1"]

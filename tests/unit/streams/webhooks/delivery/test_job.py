@@ -47,14 +47,6 @@ def test_an_attempt_always_ends_in_a_record_and_what_is_over_stays_over() -> Non
     assert set(TRANSITIONS) == set(DeliveryState)
 
 
-def test_what_is_recorded_is_not_attempted_again() -> None:
-    job = _job(DeliveryState.QUEUED)
-    for state in (DeliveryState.ATTEMPTING, DeliveryState.RECORDING, DeliveryState.DONE):
-        job.enter(state)
-    with pytest.raises(ForbiddenTransitionError):
-        job.enter(DeliveryState.ATTEMPTING)
-
-
 async def test_a_delivery_that_cannot_be_taken_is_put_aside_and_the_next_one_is_taken() -> None:
     app, offered = FakeApp(), list[Delivery]()
     letters: list[DeadLetter] = []

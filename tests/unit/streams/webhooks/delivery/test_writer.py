@@ -83,18 +83,6 @@ async def test_the_table_is_not_touched_before_the_attempt_is_on_its_topic() -> 
     assert len(bench.published) == len(bench.table.kept) == 1
 
 
-async def test_an_attempt_is_published_once_however_often_the_table_fails() -> None:
-    bench = _Bench()
-    bench.table.is_unavailable = True
-    bench.writer.add(_attempted(1, is_delivered=False))
-    assert await bench.writer.write_next() == []
-    assert await bench.writer.write_next() == []
-
-    bench.table.is_unavailable = False
-    assert _stored(await bench.writer.write_next()) == [True]
-    assert len(bench.published) == 1
-
-
 @pytest.mark.parametrize("moves", [False, True])
 async def test_what_another_worker_may_own_is_not_stored_but_the_last_attempt_is_cleared(
     moves: bool,
