@@ -14,7 +14,7 @@ pytestmark = pytest.mark.integration
 UNKNOWN = "00000000-0000-4000-8000-000000000000"
 BODIES: dict[str, dict[str, Any]] = {
     "cameras": {"name": "Gate", "rtspUrl": "rtsp://viewer:hunter2@10.0.0.8/1"},
-    "alertas": {"name": "Stolen", "plates": ["AB12"]},
+    "alertas": {"name": "Stolen", "plates": ["AB12*"]},
     "webhooks": {
         "name": "Gate",
         "url": "https://receiver.example.com",
@@ -52,3 +52,18 @@ async def test_one_is_read_by_its_id(client: httpx.AsyncClient, resource: str) -
     for unknown in (UNKNOWN, "nonsense"):
         missing = await client.get(f"/api/{resource}/{unknown}")
         assert (missing.status_code, missing.json()["code"]) == (404, "not_found")
+
+
+@pytest.mark.usefixtures("worker")
+@pytest.mark.parametrize("resource", BODIES)
+async def test_what_was_read_can_be_sent_back(client: httpx.AsyncClient, resource: str) -> None:
+    made = await _made(client, resource)
+    path, wrapper = f"/api/{resource}", WRAPPERS[resource]
+
+    changed = await client.put(f"{path}/{made['id']}", json={**made, "name": "Yard"})
+
+    assert changed.status_code == 200, changed.text
+    assert changed.json()[wrapper] == {**made, "name": "Yard"}
+    # A stream belongs to one camera of an account.
+    copied = await client.post(path, json=made)
+    assert copied.status_code == (409 if resource == "cameras" else 201), copied.text

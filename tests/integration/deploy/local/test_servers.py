@@ -1,7 +1,6 @@
 """The embedded servers answer, keep what they acknowledged over a kill, and stop in good order."""
 
 import threading
-from io import BytesIO
 from pathlib import Path
 
 import psutil
@@ -11,10 +10,9 @@ from kafka import KafkaConsumer, KafkaProducer
 
 from common.kafka.clients import consumer_options, producer_options, topic_name
 from common.records.topics import FRAMES
-from common.settings import DatabaseSettings, KafkaSettings, S3Settings
+from common.settings import KafkaSettings
 from deploy.local.servers.postgres import PostgresServer
 from tests.services.postgres import postgres_process
-from tests.services.s3 import s3_client
 
 pytestmark = pytest.mark.integration
 
@@ -31,24 +29,6 @@ def test_kafka_carries_a_record_of_the_largest_size(kafka_topics: KafkaSettings)
     consumer.close()
 
     assert record.value == value
-
-
-def test_s3_returns_what_was_put(s3_settings: S3Settings) -> None:
-    client = s3_client(s3_settings)
-
-    client.put_object(s3_settings.s3_bucket, "a/b.jpg", BytesIO(b"jpeg"), 4)
-
-    assert client.get_object(s3_settings.s3_bucket, "a/b.jpg").data == b"jpeg"
-
-
-def test_each_test_has_an_empty_database(database_settings: DatabaseSettings) -> None:
-    url = database_settings.database_url.get_secret_value()
-    with psycopg.connect(url) as connection:
-        tables = connection.execute(
-            "SELECT count(*) FROM information_schema.tables WHERE table_schema = 'public'"
-        ).fetchone()
-
-    assert tables == (0,)
 
 
 def test_postgres_refuses_a_wrong_password(postgres_url: str) -> None:

@@ -180,17 +180,6 @@ def test_nothing_is_left_when_the_supervisor_is_killed(
     assert wait_for_end(process, seconds=_SECONDS)
 
 
-def test_a_folder_too_deep_for_a_sockets_address_is_fine(tmp_path: Path) -> None:
-    layout = Layout(tmp_path.joinpath(*["a-folder-with-a-long-name"] * 5))
-    layout.logs.mkdir(parents=True)
-    supervisor = Supervisor(layout)
-
-    supervisor.start({"servers": [_program("one")]}, dict(os.environ), tied_to_caller=True)
-
-    _until(lambda: supervisor.pid() is not None)
-    _shut_down(supervisor)
-
-
 def test_each_process_is_given_its_part_of_the_environment(layout: Layout) -> None:
     odd = {"BASH_FUNC_which%%": "() { a; }", "WITH ; COMMENT": "x"}
     secrets = {"PLATESTREAM_DATABASE_URL": "one", "PLATESTREAM_S3_SECRET_KEY": "other"}

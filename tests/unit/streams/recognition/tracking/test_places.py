@@ -6,13 +6,11 @@ from itertools import count
 import msgspec
 import pytest
 
-from common.records.codec import decode, encode
 from common.records.frames import Box, FrameKind
 from common.records.recognitions import FollowedPlate, FrameReadings
 from recognition.scene import scene_view
 from recognition.types import BgrImage
 from streams.recognition.tracking.places import is_empty
-from streams.recognition.tracking.state import TrackerState
 from tests.unit.streams.recognition.builders import RULES, frame, plates, play, reading
 from tests.unit.streams.recognition.tracking.drawn_street import (
     HEIGHT,
@@ -212,22 +210,6 @@ def test_a_car_that_is_parked_for_a_day_is_one_recognition(film: Film, street: S
     film.show(by_light(0.02, 1.1, 200), seconds=1600, every=8)
     film.stand()
     assert film.passes() == ["AB123CD"]
-
-
-def test_a_state_of_a_release_without_views_suppresses_as_before(film: Film) -> None:
-    film.stand()
-    film.wait(5, still=False)
-    blind = [msgspec.structs.replace(each, view=b"") for each in film.frames]
-    state, passes = play(blind)
-    assert plates(passes) == ["AB123CD"]
-    assert [plate.view for plate in state.suppressed] == [b""]
-    assert decode(TrackerState, encode(state)) == state
-
-    film.frames.clear()
-    film.show(lambda _: film.street.empty(), seconds=100)
-    film.stand()
-    film.wait(5, still=False)
-    assert play(film.frames, state)[1] == []
 
 
 def test_what_was_seen_of_a_place_is_noted_seldom(film: Film, street: Street) -> None:
