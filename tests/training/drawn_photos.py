@@ -9,9 +9,9 @@ import numpy as np
 
 from recognition.types import BgrImage
 from tests.integration.streams.recognition.scenes import Parked, car_scene, plate_image
-from tools.evaluation.photos import Image
 from tools.synthetic.layouts import BY_CODE
 from tools.synthetic.plates import random_plate
+from tools.training.photos import Image
 from tools.training.writing import screen
 
 _PHOTOS, _VAL_EVERY = 60, 4

@@ -19,7 +19,7 @@ from recognition.engine import Recognizer
 from recognition.images import decode_image
 from recognition.settings import RecognizerSettings
 from tests.waiting import wait_until
-from tools.evaluation.photos import load_photos
+from tools.training.photos import load_photos
 
 ROOT = Path(__file__).parents[2]
 COMMITTED = ROOT / "recognition" / "models"

@@ -18,8 +18,7 @@ import numpy.typing as npt
 from recognition.reading.reader import Reader
 from recognition.settings import RecognizerSettings
 from recognition.types import CropText, Detection
-from tools.evaluation.photos import Card
-from tools.training.cards import read_card, write_card
+from tools.training.cards import Card, read_card, write_card
 from tools.training.reader_data import Sample, load_held_out, moved
 
 Floats = npt.NDArray[np.float64]

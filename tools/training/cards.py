@@ -7,8 +7,10 @@ import argparse
 import hashlib
 import json
 from pathlib import Path
+from typing import Any
 
-from tools.evaluation.photos import Card
+Card = dict[str, Any]
+"""A model card as it is in its file."""
 
 
 def read_card(model: Path) -> Card:

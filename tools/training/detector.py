@@ -24,7 +24,6 @@ from ultralytics import YOLO
 from ultralytics.models.yolo.detect import DetectionTrainer
 from ultralytics.nn.tasks import DetectionModel
 
-from tools.evaluation.photos import load_photos, read_image
 from tools.training.detector_data import (
     Drawn,
     write_dataset,
@@ -33,6 +32,7 @@ from tools.training.detector_data import (
 )
 from tools.training.detector_net import PlateModel, load_exported
 from tools.training.labels import load_labels
+from tools.training.photos import load_photos, read_image
 from tools.training.quantise import halve, quantise
 
 Batch = dict[str, Any]

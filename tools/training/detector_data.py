@@ -9,10 +9,11 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
+from recognition.evaluation.photos import Photo
 from recognition.models.third_party_models import DEFAULT_GREY
 from recognition.types import Box, grown, overlaps
-from tools.evaluation.photos import Image, Photo, as_image, read_image
 from tools.training.labels import Labels
+from tools.training.photos import Image, as_image, read_image
 from tools.training.staging import exchange_plates, floating_plates
 from tools.training.writing import add_writing, screen
 

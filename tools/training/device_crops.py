@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from tools.evaluation.photos import Image, as_image
+from tools.training.photos import Image, as_image
 from tools.training.reader_data import (
     COARSE_PX,
     COARSE_SHARE,

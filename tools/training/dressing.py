@@ -8,8 +8,8 @@ learnt from plain rendered plates alone takes them for letters.
 import cv2
 import numpy as np
 
-from tools.evaluation.photos import Image, as_image
 from tools.synthetic.wear import cloud
+from tools.training.photos import Image, as_image
 
 FADED_SHARE, PICTURE_SHARE, MARK_SHARE, STICKER_SHARE, FRAME_SHARE = 0.5, 0.45, 0.45, 0.55, 0.4
 STACKED_SHARE = 0.35

@@ -12,10 +12,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from recognition.detection.detector import Detector
+from recognition.evaluation.photos import Photo
 from recognition.images import decode_image
 from recognition.settings import RecognizerSettings, RuntimeName
 from recognition.types import Box, Detection, iou
-from tools.evaluation.photos import Photo, load_photos
+from tools.training.photos import load_photos
 
 SURE, UNSURE = 0.5, 0.08
 """Teacher scores from which an unboxed find is a label, and from which it is masked."""

@@ -22,17 +22,18 @@ import numpy.typing as npt
 
 from recognition.detection.detector import Detector
 from recognition.engine import Recognizer
+from recognition.evaluation.photos import Photo
 from recognition.images import decode_image
 from recognition.models.model_card import PlateProbabilityCard
 from recognition.reading.confidence import PlateFeatures, feature_vector
 from recognition.reading.reader import Reader
 from recognition.settings import RecognizerSettings
 from recognition.types import BgrImage, Box, iou
-from tools.evaluation.photos import Photo, as_image, load_photos
 from tools.training.calibration import fit_logistic
 from tools.training.cards import change_cards
 from tools.training.labels import Labels, load_labels
 from tools.training.other_pictures import Half, half_of
+from tools.training.photos import as_image, load_photos
 from tools.training.reader_data import is_held_out
 
 MEETS_IOU, IS_IOU = 0.1, 0.3

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from recognition.evaluation.photos import Photo
 from recognition.images import decode_image
 from recognition.reading.row_classifier import (
     FEATURE_COUNT,
@@ -24,8 +25,8 @@ from recognition.reading.row_classifier import (
 )
 from recognition.settings import MODELS
 from recognition.types import BgrImage, Detection
-from tools.evaluation.photos import Photo, load_photos
 from tools.training.calibration import fit_logistic
+from tools.training.photos import load_photos
 
 LABELS = Path(__file__).with_suffix(".jsonl")
 WIDEST, LEAST_WIDTH_PX = 2.4, 30.0

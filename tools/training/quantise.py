@@ -28,11 +28,11 @@ from onnxruntime.quantization import (
 )
 
 from recognition.detection.input_sizing import letterbox
+from recognition.evaluation.photos import Photo
 from recognition.images import decode_image
 from recognition.models.model_card import InputCard
 from recognition.models.tensors import to_tensor
 from recognition.models.third_party_models import DEFAULT_GREY, detector_card
-from tools.evaluation.photos import Photo
 
 HALF = ".half"
 """The end of the name of a weight that is stored so."""

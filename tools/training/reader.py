@@ -27,10 +27,10 @@ from torch.nn import functional
 
 from recognition.reading.ctc_reader import CtcReader
 from recognition.settings import RecognizerSettings
-from tools.evaluation.photos import Card, Image, as_image
-from tools.training.cards import read_card
+from tools.training.cards import Card, read_card
 from tools.training.device_crops import Canvases, canvas
 from tools.training.layouts import BRAZIL
+from tools.training.photos import Image, as_image
 from tools.training.reader_data import (
     Sample,
     encode,

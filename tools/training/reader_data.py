@@ -15,9 +15,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from recognition.evaluation.photos import json_lines
 from recognition.reading.crops import cut
 from recognition.types import Box, grown
-from tools.evaluation.photos import Image, load_lone_crops, load_photos, read_image
+from tools.training.photos import Image, load_photos, read_image
 
 CONTEXT = 0.35
 """Photo kept around a plate, as a share of its width and height, so that boxes can be moved."""
@@ -79,8 +80,12 @@ def load_samples(folder: Path, split: str, slots: int, lone: bool) -> list[Sampl
         for plate in plates:
             samples.append(_with_context(image, plate.box, plate.text, photo.group))
     if lone:
-        for crop in load_lone_crops(folder, split):
-            samples.append(whole_crop(read_image(crop.path), crop.text, "lone"))
+        samples += [
+            whole_crop(read_image(folder / row["image"]), row["text"], "lone")
+            for row in json_lines(folder / "crops.jsonl")
+            if row["split"] == split and row["text"]
+            if not row.get("scene") and not row["uncertain"]
+        ]
     return samples
 
 

@@ -3,12 +3,12 @@
 import cv2
 import numpy as np
 
-from tools.evaluation.photos import Image, as_image
 from tools.synthetic.layouts import Band, Gap, Layout
 from tools.synthetic.plates import Plate, random_plate
 from tools.synthetic.wear import cloud
 from tools.training.dressing import dressed
 from tools.training.layouts import Country, random_layout
+from tools.training.photos import Image, as_image
 from tools.training.reader_data import CONTEXT, Sample
 
 PLATE_WIDTH_PX = (70, 260)

@@ -7,9 +7,9 @@ import numpy as np
 import numpy.typing as npt
 
 from recognition.types import Box
-from tools.evaluation.photos import Image, as_image
 from tools.synthetic.layouts import LAYOUTS, Band, Colour, Gap
 from tools.synthetic.plates import Plate, random_plate
+from tools.training.photos import Image, as_image
 from tools.training.writing import add_writing, triple, two_colours
 
 SMALLEST_PX = 24

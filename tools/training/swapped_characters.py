@@ -15,7 +15,7 @@ import numpy.typing as npt
 from recognition.reading.crops import cut
 from recognition.reading.ctc_reader import CtcReader
 from recognition.types import grown
-from tools.evaluation.photos import Image, as_image
+from tools.training.photos import Image, as_image
 from tools.training.reader_data import Sample
 
 MIN_CHARACTERS, MIN_CHANGED, LEFT_SHARE = 4, 2, 0.25

@@ -10,15 +10,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from recognition.engine import Recognizer
+from recognition.evaluation.evaluate import prediction_of
+from recognition.evaluation.outcomes import DETECTED_IOU, Prediction
+from recognition.evaluation.photos import Photo
 from recognition.images import decode_image
 from recognition.settings import RecognizerSettings
 from recognition.types import iou
-from tools.evaluation.photos import Photo, load_photos
-from tools.evaluation.run import said_of
-from tools.evaluation.scoring import DETECTED_IOU, Said
 from tools.training.cards import change_cards
 from tools.training.detector_data import kept_back
 from tools.training.labels import Labels, load_labels
+from tools.training.photos import load_photos
 
 THRESHOLDS = (0.03, *(round(0.05 * step, 2) for step in range(1, 14)))
 
@@ -46,7 +47,7 @@ class Mistakes:
         return Mistakes(self.missed + other.missed, self.invented + other.invented)
 
 
-def mistakes(photo: Photo, labels: Labels, said: list[Said]) -> Mistakes:
+def mistakes(photo: Photo, labels: Labels, said: list[Prediction]) -> Mistakes:
     """What is wrong in ``said`` of one photo."""
     missed = sum(all(iou(s.box, p.box) < DETECTED_IOU for s in said) for p in photo.plates)
     perhaps = labels.plates + labels.masked
@@ -72,7 +73,7 @@ def try_thresholds(
     for photo in photos:
         readings = recognizer.detect_and_read(decode_image(photo.path.read_bytes()))
         for threshold in THRESHOLDS:
-            said = [said_of(one) for one in readings if one.detection_confidence >= threshold]
+            said = [prediction_of(one) for one in readings if one.detection_confidence >= threshold]
             costs[threshold] += mistakes(photo, labels[photo.name], said)
     return costs
 

@@ -7,9 +7,9 @@ from PIL import Image as PillowImage
 from PIL import ImageDraw, ImageFont
 
 from recognition.types import Box, overlaps
-from tools.evaluation.photos import Image, as_image
 from tools.synthetic import lettering
 from tools.synthetic.lettering import Face
+from tools.training.photos import Image, as_image
 
 FONTS = Path(lettering.__file__).parent / "fonts"
 

@@ -14,7 +14,7 @@ import pytest
 from deploy.local.servers.base import CLONE
 from tools.benchmarks.demo_clip import CLEAR_PASS, demo_frame, demo_scene
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.long]
 
 SERVED = {"common", "recognition", "analytics_sql", "ingest", "streams", "api", "deploy"}
 BARE = {"PATH": "/usr/bin:/bin"}

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from recognition.evaluation.photos import LabelledPlate, Photo
 from recognition.settings import MODELS
 from recognition.types import Box, Detection
-from tools.evaluation.photos import Photo, Plate
 from tools.training import labels
 from tools.training.labels import complete
 
@@ -20,7 +20,7 @@ FAR = (10.0, 10.0, 30.0, 18.0)
 
 
 def photo(exhaustive: bool) -> Photo:
-    return Photo("a", Path("a"), 640, 480, (Plate("AB", False, OWN, None),), exhaustive)
+    return Photo("a", Path("a"), 640, 480, (LabelledPlate("AB", False, OWN, None),), exhaustive)
 
 
 def find(box: Box, score: float) -> Detection:

@@ -5,9 +5,9 @@ import cv2
 import numpy as np
 import pytest
 
+from recognition.evaluation.photos import LabelledPlate, Photo
 from recognition.reading.confidence import PlateFeatures, plate_probability
 from recognition.types import BgrImage, Box, iou
-from tools.evaluation.photos import Photo, Plate
 from tools.training.labels import Labels
 from tools.training.plate_chance import (
     FeatureFinder,
@@ -62,7 +62,7 @@ class FixedFinder(FeatureFinder):
             yield box, PLATE._replace(share=(box[2] - box[0]) / image.shape[1])
 
 
-def photo_with(folder: Path, *plates: Plate) -> Photo:
+def photo_with(folder: Path, *plates: LabelledPlate) -> Photo:
     cv2.imwrite(str(folder / "a.png"), np.zeros((200, 400, 3), np.uint8))
     return Photo("a.png", folder / "a.png", 400, 200, plates, exhaustive=False)
 
@@ -77,7 +77,7 @@ BOX = (100.0, 100.0, 200.0, 130.0)
 def test_finds_at_the_plates_of_a_photo_with_one_that_no_reader_knows_are_plates(
     tmp_path: Path,
 ) -> None:
-    photo = photo_with(tmp_path, Plate(held_out_text(), False, BOX, None))
+    photo = photo_with(tmp_path, LabelledPlate(held_out_text(), False, BOX, None))
     finder = FixedFinder((102.0, 101.0, 199.0, 131.0), (300.0, 20.0, 380.0, 40.0))
     as_it_is, *others = of_plates(photo, finder, np.random.default_rng(1))
     assert [signs.share for signs in as_it_is] == [97 / 400]
@@ -90,7 +90,9 @@ def test_photos_whose_plates_readers_know_or_nobody_does_are_left_out(
 ) -> None:
     known = next(text for text in map("AB{:03d}".format, range(999)) if not is_held_out(text))
     text = held_out_text() if uncertain else known
-    photo = photo_with(tmp_path, Plate(text, uncertain, BOX, None), Plate("", False, BOX, None))
+    photo = photo_with(
+        tmp_path, LabelledPlate(text, uncertain, BOX, None), LabelledPlate("", False, BOX, None)
+    )
     assert of_plates(photo, FixedFinder(BOX), np.random.default_rng(1)) == []
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from recognition.detection.detector import Detector
 from recognition.engine import Recognizer
+from recognition.evaluation.photos import LabelledPlate, Photo
 from recognition.reading.reader import Reader
 from tests.unit.recognition.cards import (
     SaidModel,
@@ -17,7 +18,6 @@ from tests.unit.recognition.cards import (
     recognizer_settings,
     slots_of,
 )
-from tools.evaluation.photos import Photo, Plate
 from tools.training.labels import Labels
 from tools.training.threshold import THRESHOLDS, Mistakes, pair_settings, try_thresholds
 
@@ -33,7 +33,7 @@ SIDE_PX = 640
 def photo(tmp_path: Path) -> Photo:
     path = tmp_path / "a.png"
     cv2.imwrite(str(path), np.full((SIDE_PX, SIDE_PX, 3), 90, np.uint8))
-    plate = Plate("AB123", False, PLATE, None)
+    plate = LabelledPlate("AB123", False, PLATE, None)
     return Photo("a.png", path, SIDE_PX, SIDE_PX, (plate,), True)
 
 

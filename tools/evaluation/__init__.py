@@ -1,1 +1,0 @@
-"""Labelled photos and figures as the training uses them."""

@@ -1,0 +1,35 @@
+"""Photos that the models learn from."""
+
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from recognition.evaluation.photos import Photo, load_photo_file
+
+Image = npt.NDArray[np.uint8]
+"""H×W×3, uint8, RGB."""
+
+
+def load_photos(folder: Path, split: str) -> list[Photo]:
+    """Return the photos of one split (``train`` or ``val``) of ``scenes.jsonl``, in its order."""
+    return load_photo_file(folder / "scenes.jsonl", split)
+
+
+def as_image(values: npt.NDArray[Any]) -> Image:
+    """Return values of 0 to 255 as uint8. The types of OpenCV do not say what it returns."""
+    return np.asarray(values, dtype=np.uint8)
+
+
+def read_image(path: Path) -> Image:
+    """Return an image file as H×W×3 uint8 RGB.
+
+    Raises:
+        OSError: it cannot be decoded.
+    """
+    image = cv2.imread(str(path), cv2.IMREAD_COLOR)
+    if image is None:
+        raise OSError(f"cannot decode {path}")
+    return as_image(cv2.cvtColor(image, cv2.COLOR_BGR2RGB))
