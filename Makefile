@@ -141,7 +141,6 @@ TRAINER = $(INSTALLED); set -e; mkdir -p $(WORK); test -e $(PHOTOS)/scenes.jsonl
 	export PLATESTREAM_RECOGNITION_DETECTOR_MODEL=$(MODELS)/plate-detector.onnx; \
 	export PLATESTREAM_RECOGNITION_READER_MODEL=$(MODELS)/plate-reader.onnx; \
 	export PLATESTREAM_RECOGNITION_SECOND_READER=$(MODELS)/plate-second-reader.onnx
-PAIR := --detector $(MODELS)/plate-detector.onnx --reader $(MODELS)/plate-reader.onnx
 MISSES = $(PYTHON) -m api.cli evaluate $(PHOTOS)/scenes.jsonl --split val --report $(WORK)/misses.html
 # What the commands of the training take besides: the numbers of epochs, crops, steps ...
 FIRST ?= --epochs 18
@@ -175,7 +174,6 @@ train-detector: $(TRAINING_READY) ## Train the plate detector; PHOTOS=, START=, 
 		--out $(MODELS)/plate-detector.onnx --float-out $(MODELS)/plate-detector-float.onnx; \
 	$$t.cards $(MODELS)/plate-detector.onnx $(MODELS)/plate-detector-float.onnx; \
 	$(PYTHON) -m tools.training.plate_chance --photos $(PHOTOS) --labels $(WORK)/labels.jsonl --others $(OTHERS); \
-	$$t.threshold --photos $(PHOTOS) --labels $(WORK)/labels.jsonl $(PAIR); \
 	$(MISSES)
 
 train-reader: $(TRAINING_READY) ## Train the plate reader; PHOTOS=, START=

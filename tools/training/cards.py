@@ -27,15 +27,10 @@ def write_card(model: Path, card: Card) -> None:
 
 
 def change_cards(model: Path, changes: Card) -> None:
-    """Write what changed into the card of an ONNX file, and into that of its twin for GPUs.
-
-    ``changes`` are whole fields, but for those of ``output``, which join what is there.
-    """
+    """Write fields into the card of an ONNX file, and into that of its twin for GPUs."""
     twin = model.with_name(f"{model.stem}-float{model.suffix}")
     for one in filter(Path.exists, (model, twin)):
-        card = read_card(one)
-        output = card["output"] | changes.get("output", {})
-        write_card(one, card | changes | {"output": output})
+        write_card(one, read_card(one) | changes)
 
 
 def main() -> None:

@@ -27,9 +27,9 @@ EXCHANGED_SHARE = 0.2
 """Of the photos, the share that comes once more with rendered plates in place of its own."""
 
 KEPT_BACK_PERCENT = 6
-"""Of the training photos (by plate text), those kept back to choose the score threshold.
+"""Of the training photos (by plate text), those kept back to fit what is no plate.
 
-A part of those that the reader's training keeps back, so that both serve the whole pair.
+A part of those that the reader's training keeps back, so that the whole engine has not seen them.
 """
 
 STEEP_SHARE = 0.2

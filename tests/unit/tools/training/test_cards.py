@@ -3,7 +3,7 @@ from pathlib import Path
 
 from tools.training.cards import change_cards
 
-CARD = {"name": "mine", "output": {"name": "output0", "score_threshold": 0.5}, "plate_chance": None}
+CARD = {"name": "mine", "output": {"name": "output0"}, "plate_chance": None}
 
 
 def model(folder: Path, name: str) -> Path:
@@ -21,10 +21,10 @@ def card_of(file: Path) -> dict[str, object]:
 def test_what_changes_is_written_into_the_cards_of_a_model_and_of_its_twin(tmp_path: Path) -> None:
     mine, twin = model(tmp_path, "mine"), model(tmp_path, "mine-float")
     other = model(tmp_path, "other")
-    change_cards(mine, {"output": {"score_threshold": 0.1}, "plate_chance": {"score": 1}})
+    change_cards(mine, {"plate_chance": {"score": 1}})
     for file, name in ((mine, "mine"), (twin, "mine-float")):
         card = card_of(file)
-        assert card["output"] == {"name": "output0", "score_threshold": 0.1}
+        assert card["output"] == CARD["output"]
         assert (card["name"], card["plate_chance"]) == (name, {"score": 1})
     assert card_of(mine)["sha256"] != card_of(twin)["sha256"]
     assert card_of(other) == CARD | {"name": "other"}
@@ -32,6 +32,6 @@ def test_what_changes_is_written_into_the_cards_of_a_model_and_of_its_twin(tmp_p
 
 def test_a_model_without_a_twin(tmp_path: Path) -> None:
     mine = model(tmp_path, "mine")
-    change_cards(mine, {"output": {"score_threshold": 0.2}})
-    assert card_of(mine)["output"] == {"name": "output0", "score_threshold": 0.2}
+    change_cards(mine, {"plate_chance": {"score": 2}})
+    assert card_of(mine)["plate_chance"] == {"score": 2}
     assert sorted(file.name for file in tmp_path.iterdir()) == ["mine.json", "mine.onnx"]
