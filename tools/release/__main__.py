@@ -8,14 +8,13 @@ import argparse
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
 from hashlib import file_digest
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
 from tools.release import parts
-from tools.release.versions import ReleaseError, notes, project_version, said_versions
+from tools.release.parts import ReleaseError, notes, project_version
 
 CLONE: Final = Path(__file__).resolve().parents[2]
 TARGET: Final = CLONE / ".local" / "release"
@@ -26,13 +25,13 @@ _BUILDERS: Final = {
 }
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
+def main() -> None:
     """Make all parts."""
     parser = argparse.ArgumentParser(prog="python -m tools.release", description=__doc__)
     parser.add_argument("--helm", type=Path, help="Helm's program; without it there is no chart")
     parser.add_argument("--builder", default="", help="what builds the image; none: no image")
     parser.add_argument("--base", default="", help="the image that ours is made on")
-    given = parser.parse_args(arguments)
+    given = parser.parse_args()
     if _git("status", "--porcelain"):
         raise ReleaseError("a release is of a commit, and this clone has changes: git status")
     shutil.rmtree(TARGET, ignore_errors=True)
@@ -83,17 +82,15 @@ def _make(source: parts.Source, helm: Path | None, builder: str, base: str) -> N
 
 
 def _check(source: parts.Source, installed: str) -> None:
-    """Check that every part has the version of pyproject.toml.
+    """Check the version in each part's name, and that of the installed service.
 
     Raises:
-        ReleaseError: one has another.
+        ReleaseError: one is not that of pyproject.toml.
     """
-    said = {**said_versions(TARGET), "platestream --version": installed.split()[-1]}
-    wrong = [
-        f"{name} says {version}" for name, version in said.items() if version != source.version
-    ]
+    names = (file.name for file in TARGET.iterdir() if file.name != "NOTES.md")
+    wrong = [text for text in (*names, installed) if source.version not in text]
     if wrong:
-        raise ReleaseError(f"this is {source.version}, but {'; '.join(wrong)}")
+        raise ReleaseError(f"this is {source.version}, but there is {', '.join(wrong)}")
 
 
 def _write_sums() -> None:

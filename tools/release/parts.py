@@ -2,18 +2,41 @@
 
 import gzip
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tarfile
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tools.release.versions import ReleaseError
-
 _BIN: Final = Path(sys.executable).parent
 _PIECE: Final = 1 << 20
+
+
+class ReleaseError(Exception):
+    """A release cannot be made; the message says why."""
+
+
+def project_version(folder: Path) -> str:
+    """Return the version in the ``pyproject.toml`` of a folder."""
+    project = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return str(project["version"])
+
+
+def notes(changelog: str, version: str) -> str:
+    """Return the section of the changelog for a version.
+
+    Raises:
+        ReleaseError: the changelog does not have it.
+    """
+    for section in re.split(r"^## ", changelog, flags=re.MULTILINE)[1:]:
+        heading, _, text = section.partition("\n")
+        if heading.split()[:1] == [version]:
+            return f"# Platestream {version}\n{text}"
+    raise ReleaseError(f'CHANGELOG.md has no "## {version}"')
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from common.metric_catalogue import METRICS, MetricKind
+from common.metric_catalogue import METRICS, Metric, MetricKind
 
 FOLDER: Final = Path(__file__).resolve().parents[2] / "deploy" / "monitoring" / "grafana"
 _SOURCE: Final = {"type": "prometheus", "uid": "${source}"}
@@ -22,38 +22,24 @@ _CAMERA: Final = 'camera=~"$camera"'
 _NOT_SHOWN: Final = frozenset({"partition", "camera"})
 
 
-@dataclass(frozen=True)
-class Shown:
-    """A metric as a panel shows it; ``rise`` says what it means when it goes up."""
-
-    name: str
-    kind: MetricKind
-    unit: str
-    rise: str
-    labels: tuple[str, ...] = ()
-
-
 _OF_THE_API: Final = (
-    Shown(
-        "platestream_api_requests_total",
+    Metric(
         MetricKind.COUNTER,
+        "platestream_api_requests_total",
         "requests",
         "Clients ask; status 5xx: a part of the service is away, or a fault.",
         ("status",),
     ),
-    Shown(
-        "platestream_api_request_seconds",
+    Metric(
         MetricKind.HISTOGRAM,
+        "platestream_api_request_seconds",
         "seconds",
         "Calls take longer: too little processor, or a server is slow.",
         ("route",),
     ),
 )
 """Its middleware gives them their names."""
-_SHOWN: Final = (
-    *(Shown(each.name, each.kind, each.unit, each.rise, each.labels) for each in METRICS),
-    *_OF_THE_API,
-)
+_SHOWN: Final = (*METRICS, *_OF_THE_API)
 _MACHINE: Final = {
     "Memory": ("process_resident_memory_bytes", "bytes"),
     "Processor": ("rate(process_cpu_seconds_total[$__rate_interval])", "short"),
@@ -97,7 +83,7 @@ DASHBOARDS: Final = (
 )
 
 
-def metrics_of(dashboard: Dashboard) -> Sequence[Shown]:
+def metrics_of(dashboard: Dashboard) -> Sequence[Metric]:
     """Return the metrics that a dashboard shows."""
     return [
         each
@@ -137,7 +123,7 @@ def render(dashboard: Dashboard) -> str:
     return json.dumps(described, indent=2) + "\n"
 
 
-def expressions(metric: Shown) -> Iterator[tuple[str, str]]:
+def expressions(metric: Metric) -> Iterator[tuple[str, str]]:
     """Yield the questions to Prometheus that show a metric, each with the name of its lines."""
     labels = [label for label in metric.labels if label not in _NOT_SHOWN]
     legend = " ".join(f"{{{{{label}}}}}" for label in labels) or "all"
@@ -163,7 +149,7 @@ def _by(labels: Sequence[str], asked: str, how: str = "sum") -> str:
     return f"{how} by ({', '.join(labels)}) ({asked})" if labels else f"{how}({asked})"
 
 
-def _panel_of(metric: Shown) -> dict[str, Any]:
+def _panel_of(metric: Metric) -> dict[str, Any]:
     unit = _UNITS.get(metric.unit, "short")
     title = metric.name.removeprefix("platestream_").removesuffix("_total").replace("_", " ")
     if metric.kind is MetricKind.COUNTER:

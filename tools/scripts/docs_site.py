@@ -4,7 +4,6 @@ Pages link to the README, the changelog and how to report a fault, which become 
 links to other files of the clone become their names. A link that leads nowhere fails the build.
 """
 
-import argparse
 import os
 import re
 import shutil
@@ -16,13 +15,13 @@ from typing import Final
 
 CLONE: Final = Path(__file__).resolve().parents[2]
 DOCS: Final = CLONE / "docs"
-_CONFIGURATION: Final = "zensical.toml"
-_TAKEN_ALONG: Final = {
-    "README.md": "readme.md",
-    "CHANGELOG.md": "changelog.md",
-    "SECURITY.md": "reporting.md",
-}
+OUT: Final = CLONE / ".local" / "site"
 _LINK: Final = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s#]+)(#[^)\s]*)?\)")
+_TAKEN_ALONG: Final = {
+    CLONE / "README.md": Path("readme.md"),
+    CLONE / "CHANGELOG.md": Path("changelog.md"),
+    CLONE / "SECURITY.md": Path("reporting.md"),
+}
 
 
 def build(out: Path) -> None:
@@ -34,17 +33,19 @@ def build(out: Path) -> None:
     """
     with TemporaryDirectory(prefix="platestream-site-") as folder:
         stage = Path(folder)
-        shutil.copytree(DOCS, stage / "pages", ignore=shutil.ignore_patterns(_CONFIGURATION))
-        shutil.copy(DOCS / _CONFIGURATION, stage)
-        for path in DOCS.rglob("*.md"):
-            target = stage / "pages" / path.relative_to(DOCS)
-            target.write_text(_rewritten(path, target.relative_to(stage / "pages")))
-        for name, page in _TAKEN_ALONG.items():
-            (stage / "pages" / page).write_text(_rewritten(CLONE / name, Path(page)))
+        shutil.copytree(DOCS, stage / "pages")
+        (stage / "pages" / "zensical.toml").rename(stage / "zensical.toml")
+        for path in (*DOCS.rglob("*.md"), *_TAKEN_ALONG):
+            page = _page(path)
+            (stage / "pages" / page).write_text(_rewritten(path, page), encoding="utf-8")
         zensical = Path(sys.executable).with_name("zensical")
         subprocess.run((zensical, "build", "--strict"), cwd=stage, check=True)
         shutil.rmtree(out, ignore_errors=True)
         shutil.copytree(stage / "site", out)
+
+
+def _page(path: Path) -> Path:
+    return _TAKEN_ALONG.get(path) or path.relative_to(DOCS)
 
 
 def _rewritten(path: Path, page: Path) -> str:
@@ -54,31 +55,16 @@ def _rewritten(path: Path, page: Path) -> str:
         is_picture, text, address, anchor = found.groups()
         if ":" in address:
             return found[0]
-        target = (path.parent / address).resolve().relative_to(CLONE)
-        place = _place(target)
-        if place is None:
-            return f"{text} (`{target}`)" if text != str(target) else f"`{target}`"
-        relative = os.path.relpath(place, page.parent)
-        return f"{is_picture}[{text}]({relative}{anchor or ''})"
+        target = (path.parent / address).resolve()
+        if target not in _TAKEN_ALONG and not target.is_relative_to(DOCS):
+            name = str(target.relative_to(CLONE))
+            return f"{text} (`{name}`)" if text != name else f"`{name}`"
+        place = os.path.relpath(_page(target), page.parent)
+        return f"{is_picture}[{text}]({place}{anchor or ''})"
 
     return _LINK.sub(link, path.read_text(encoding="utf-8"))
 
 
-def _place(target: Path) -> Path | None:
-    """Return where a file of the clone is in the site; None where it is not."""
-    if str(target) in _TAKEN_ALONG:
-        return Path(_TAKEN_ALONG[str(target)])
-    return target.relative_to("docs") if target.is_relative_to("docs") else None
-
-
-def main() -> None:
-    """Run the command line."""
-    parser = argparse.ArgumentParser(prog="python -m tools.scripts.docs_site")
-    parser.add_argument("--out", type=Path, default=CLONE / ".local" / "site")
-    out: Path = parser.parse_args().out
-    build(out)
-    print(f"the site is in {out}: python -m http.server --directory {out} shows it")
-
-
 if __name__ == "__main__":
-    main()
+    build(OUT)
+    print(f"the site is in {OUT}: python -m http.server --directory {OUT} shows it")
