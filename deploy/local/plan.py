@@ -161,7 +161,7 @@ class StackPlan:
             *(
                 PortUse(self.metrics_port + METRICS_OFFSETS[program.name], METRICS_SETTING)
                 for program in self.application
-                if self.metrics_port
+                if self.metrics_port and program.name in METRICS_OFFSETS
             ),
         )
         servers = (use for server in self.servers for use in server.ports())
