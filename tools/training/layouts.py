@@ -163,7 +163,7 @@ def random_layout(rng: np.random.Generator, country: Country | None = None) -> L
     ink = _LIGHT if sum(ground) / 3 < _DARK_BELOW else _pick(country.inks, rng)
     gap = _pick((Gap.SPACE, Gap.SPACE, Gap.DASH, Gap.NOTHING), rng)
     return Layout(
-        "training", "", *size, ground, ink, band,
+        "training", *size, ground, ink, band,
         _lettering(_pick(country.faces, rng), size, rows, band, rng),
         rows=rows, gaps=tuple((gap,) * (len(row) - 1) for row in rows),
         band_text=_pick(country.names, rng), slogan=_pick(country.slogans, rng),
