@@ -1,13 +1,19 @@
-"""Prometheus' objects of the metrics in the catalogue, and the pages by which a process is watched:
-``/metrics`` for Prometheus, ``/healthz`` for probes, ``/readyz`` for people.
+"""The metrics of all programs, and the pages by which a process is watched.
+
+``metrics.toml`` describes each metric. The pages are ``/metrics`` for Prometheus, ``/healthz`` for
+probes and ``/readyz`` for people.
 """
 
 import json
 import socket
 import threading
 import time
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from socketserver import TCPServer
 from typing import Final
 from uuid import UUID
@@ -23,8 +29,37 @@ from prometheus_client import (
 from pydantic import Field
 
 from common.errors import MisconfiguredError
-from common.metric_catalogue import Metric, MetricKind, described
 from common.settings import Fragment, Port
+
+
+class MetricKind(StrEnum):
+    """A metric's behaviour: only grows, goes up and down, or counts by size."""
+
+    COUNTER = "counter"
+    GAUGE = "gauge"
+    HISTOGRAM = "histogram"
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One metric. ``rise`` says what it means when it goes up."""
+
+    kind: MetricKind
+    name: str
+    unit: str
+    rise: str
+    labels: tuple[str, ...] = ()
+
+
+METRICS: Final = {
+    name: Metric(
+        MetricKind(row["kind"]), name, row["unit"], row["rise"], tuple(row.get("labels", ()))
+    )
+    for name, row in tomllib.loads(
+        Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
+    ).items()
+}
+"""The catalogue of metrics, by name."""
 
 
 def counter(name: str, registry: CollectorRegistry) -> Counter:
@@ -46,7 +81,7 @@ def histogram(name: str, registry: CollectorRegistry, *, buckets: Sequence[float
 
 
 def _described(name: str, kind: MetricKind) -> Metric:
-    metric = described(name)
+    metric = METRICS[name]
     assert metric.kind is kind, f"{name} is a {metric.kind}"
     return metric
 

@@ -10,7 +10,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 from pydantic import Field
 
-from common.metric_catalogue import described
+from common.metrics import METRICS
 from common.settings import Fragment
 
 NEAR_RATIO: Final = 0.8
@@ -61,7 +61,7 @@ class NearLimits(Collector):
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
         """Return the gauge of the owners who are near a limit."""
-        metric = described(self._name)
+        metric = METRICS[self._name]
         family = GaugeMetricFamily(metric.name, metric.rise, labels=metric.labels)
         for (owner_id, limit), ratio in list(self._near.items()):
             family.add_metric((str(owner_id), limit), ratio)

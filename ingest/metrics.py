@@ -12,8 +12,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from common.metric_catalogue import described
-from common.metrics import OTHER_CAMERAS, counter, gauge, histogram
+from common.metrics import METRICS, OTHER_CAMERAS, counter, gauge, histogram
 from common.records.cameras import CameraState
 from ingest.errors import CaptureErrorCode
 
@@ -63,7 +62,7 @@ class CameraGauges(Collector):
         """Return both gauges."""
         states, ages = (
             GaugeMetricFamily(metric.name, metric.rise, labels=metric.labels)
-            for metric in map(described, _BY_CAMERA)
+            for metric in map(METRICS.__getitem__, _BY_CAMERA)
         )
         # Ids begin with the time at which they were made.
         views = sorted(self._cameras(), key=attrgetter("camera_id"))

@@ -12,8 +12,7 @@ from prometheus_client.registry import Collector
 from analytics_sql.traffic.camera_counts import CameraSpan
 from api.adapters.clickhouse import ClickHouseStore
 from api.errors import invalid_field
-from common.metric_catalogue import described
-from common.metrics import OTHER_CAMERAS
+from common.metrics import METRICS, OTHER_CAMERAS
 from common.records.counts import FrameCounts
 
 HOUR_MS: Final = 3_600_000
@@ -115,7 +114,7 @@ class QuietCameras(Collector):
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
         """Return the gauge of the quietest cameras, each by its id, and of the others."""
-        metric = described("platestream_api_camera_usual_ratio")
+        metric = METRICS["platestream_api_camera_usual_ratio"]
         family = GaugeMetricFamily(metric.name, metric.rise, labels=metric.labels)
         own, others = self._ratios[: self._max_cameras], self._ratios[self._max_cameras :]
         for camera_id, ratio in own:

@@ -10,7 +10,7 @@ import pytest
 
 from api.app import create_app
 from api.middleware.request_context import MetricName as ApiMetricName
-from common.metric_catalogue import METRICS
+from common.metrics import METRICS
 from deploy.local.plan import METRICS_OFFSETS
 from tools.scripts import client_types, scopes_docs, settings_docs
 
@@ -69,7 +69,7 @@ LINKING = [
     *sorted((ROOT / "recognition").rglob("*.md")),
 ]
 NAMES_PATHS = [ROOT / "docs" / name for name in ("deployment.md", "operations.md", "runbook.md")]
-LABELS = {metric.name: metric.labels for metric in METRICS}
+LABELS = {metric.name: metric.labels for metric in METRICS.values()}
 LABELS_OF_THE_API = ("method", "route", "status")
 
 
@@ -84,7 +84,7 @@ def test_settings_that_a_page_names_are_there(page: Path) -> None:
 
 @pytest.mark.parametrize("page", [*FOR_OPERATORS, *MONITORING], ids=lambda p: str(p.name))
 def test_metrics_that_a_page_names_are_there(page: Path) -> None:
-    known = {metric.name for metric in METRICS} | {f"{name}_total" for name in ApiMetricName}
+    known = METRICS.keys() | {f"{name}_total" for name in ApiMetricName}
     for name in re.findall(r"platestream_[a-z_]+[a-z]", _text(page)):
         assert name.removesuffix("_bucket") in known, name
 

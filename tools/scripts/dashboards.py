@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from common.metric_catalogue import METRICS, Metric, MetricKind
+from common.metrics import METRICS, Metric, MetricKind
 
 FOLDER: Final = Path(__file__).resolve().parents[2] / "deploy" / "monitoring" / "grafana"
 _SOURCE: Final = {"type": "prometheus", "uid": "${source}"}
@@ -39,7 +39,7 @@ _OF_THE_API: Final = (
     ),
 )
 """Its middleware gives them their names."""
-_SHOWN: Final = (*METRICS, *_OF_THE_API)
+_SHOWN: Final = (*METRICS.values(), *_OF_THE_API)
 _MACHINE: Final = {
     "Memory": ("process_resident_memory_bytes", "bytes"),
     "Processor": ("rate(process_cpu_seconds_total[$__rate_interval])", "short"),
