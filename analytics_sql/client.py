@@ -38,7 +38,7 @@ from analytics_sql.cluster import (
 from analytics_sql.rows import Table
 from common.errors import MisconfiguredError, PlatestreamError, TransientError
 from common.settings import ClickHouseSettings
-from common.telemetry.databases import query_span
+from common.telemetry.messaging import query_span
 
 # Where pandas and pyarrow are installed, as beside the embedded server, clickhouse-connect imports
 # them at the first insert or answer: 90 MiB, and seconds in which the event loop stands still.

@@ -17,7 +17,7 @@ from api.errors import Dependency, DependencyUnavailableError
 from api.limits.fair_threads import FairThreads
 from api.limits.fair_turns import TurnLimits, current_caller
 from common.settings import DatabaseSettings
-from common.telemetry.databases import query_span
+from common.telemetry.messaging import query_span
 
 # For a whole call, its wait for a thread included. A server that stands still, and so enforces no
 # time-out of its own, is found out sooner (api/adapters/circuit_breaker.py).

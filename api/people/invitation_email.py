@@ -8,8 +8,7 @@ from zoneinfo import ZoneInfo
 import structlog
 
 from api.db.people_tables import Invitation
-from common.mail.message import new_message
-from common.mail.server import MailOutcome, MailServer
+from common.mail.server import MailOutcome, MailServer, new_message
 from common.mail_settings import EmailSettings
 
 log = structlog.get_logger()

@@ -28,8 +28,7 @@ from api.webhooks.repository import (
 )
 from api.webhooks.schemas import WebhookCreate, WebhookUpdate
 from common.kafka.compacted import Update
-from common.mail.message import new_message
-from common.mail.server import MailOutcome, MailServer
+from common.mail.server import MailOutcome, MailServer, new_message
 from common.mail_settings import EmailSettings
 from common.records.deliveries import WebhookStatus
 from common.urls.outbound import outbound_endpoint, scheme_and_host

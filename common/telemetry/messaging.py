@@ -1,6 +1,7 @@
-"""Traces across Kafka: ``traceparent`` in the headers of messages, and the spans of both ends.
+"""Spans of what is asked of Kafka and of databases.
 
-Names and attributes are those of OpenTelemetry's conventions for messaging and for Kafka.
+Traces cross Kafka by ``traceparent`` in the headers of messages. Names and attributes are those of
+OpenTelemetry's conventions. Those of databases never have a query's parameters.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -149,6 +150,24 @@ def other_traces() -> list[TraceContext]:
     """Return the traces of the messages that are handled together with the caller's own."""
     current = current_trace()
     return [trace for trace in _batch.get().traces if trace != current]
+
+
+def query_span(system: str, operation: str, table: str = "") -> AbstractContextManager[Span | None]:
+    """Return a block that asks a database something, in the caller's trace if it is in one.
+
+    ``operation`` is a command (``INSERT``, with its table) or the name of a statement of ours. What
+    is done for several messages together is linked to the traces of all.
+    """
+    if current_trace() is None:
+        return nullcontext()
+    summary = f"{operation} {table}".rstrip()
+    about: Attributes = {
+        "db.system.name": system,
+        "db.operation.name": operation,
+        "db.query.summary": summary,
+        **({"db.collection.name": table} if table else {}),
+    }
+    return traced(summary, SpanKind.CLIENT, about, links=other_traces())
 
 
 def about_topic(operation: str, topic: str) -> dict[str, str]:

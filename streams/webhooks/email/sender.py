@@ -8,8 +8,7 @@ from collections.abc import Callable
 from email.message import EmailMessage
 from html import escape
 
-from common.mail.message import new_message
-from common.mail.server import MailServer
+from common.mail.server import MailServer, new_message
 from common.mail_settings import EmailSettings
 from common.records.deliveries import Delivery
 from common.timestamps import now_ms

@@ -7,7 +7,7 @@ from kafka.errors import KafkaTimeoutError
 
 from common.errors import MisconfiguredError, TransientError
 from common.kafka import clients
-from common.kafka.replication import Replication, replication, replication_at
+from common.kafka.clients import Replication, replication, replication_at
 from common.settings import KafkaSettings
 
 

@@ -7,13 +7,13 @@ from uuid import UUID
 import pytest
 from opentelemetry.trace import SpanKind
 
-from common.telemetry.databases import query_span
 from common.telemetry.messaging import (
     headers_of,
     message_trace,
     other_traces,
     processing,
     processing_all,
+    query_span,
     send_span,
     sending,
     trace_about,

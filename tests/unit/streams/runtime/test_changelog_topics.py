@@ -8,7 +8,7 @@ import pytest
 from aiokafka.errors import InvalidReplicationFactorError
 
 from common.errors import EXIT_MISCONFIGURED, MisconfiguredError, TransientError
-from common.kafka.replication import Replication
+from common.kafka.clients import Replication
 from streams.runtime import app as app_module
 from streams.runtime.app import StageTopic, build_app
 from streams.runtime.settings import StreamSettings
