@@ -107,7 +107,9 @@ _GAP = re.compile(r"[ \-*.]")
 
 def _layout(row: dict[str, str]) -> Layout:
     """Return the layout of a row of the table. In its pattern, ``/`` begins the second row."""
-    numbers = map(float, (row[name] for name in ("letter_height", "letter_width", "pitch", "gap")))
+    height, width, pitch, gap = (
+        float(row[name]) for name in ("letter_height", "letter_width", "pitch", "gap")
+    )
     rows = row["pattern"].split("/")
     return Layout(
         row["code"],
@@ -116,7 +118,7 @@ def _layout(row: dict[str, str]) -> Layout:
         _colour(row["background"]),
         _colour(row["ink"]),
         Band(row["band"]),
-        Lettering(Face[row["face"]], *numbers, embossed=bool(row["embossed"])),
+        Lettering(Face[row["face"]], height, width, pitch, gap, embossed=bool(row["embossed"])),
         rows=tuple(tuple(map(_group, _GAP.split(part))) for part in rows),
         gaps=tuple(tuple(_GAPS[mark] for mark in _GAP.findall(part)) for part in rows),
         band_text=row["band_text"],

@@ -19,7 +19,7 @@ from deploy.local.plan import METRICS_OFFSETS, MIGRATIONS
 from deploy.local.servers.base import CLONE
 from tests.image.composed import interpolated, services
 from tests.unit.deploy.programs import DEPLOY, PROGRAMS, known_settings, required, used, variables
-from tools.release.versions import project_version
+from tools.release.parts import project_version
 
 FOLDER = DEPLOY / "compose"
 TEXT = (FOLDER / "compose.yaml").read_text()
