@@ -14,25 +14,25 @@ from tools.scripts.settings_docs import settings_classes
 ROOT: Final = Path(__file__).resolve().parents[2]
 
 LINES: Final[Mapping[str, int]] = {
-    "api": 23_500,
-    "streams": 13_000,
-    "common": 7_800,
-    "ingest": 6_200,
-    "recognition": 4_600,
-    "analytics_sql": 3_700,
-    "deploy": 4_200,
-    "tools": 7_000,
-    "tests": 65_000,
+    "api": 28_500,
+    "streams": 13_490,
+    "common": 8_730,
+    "ingest": 5_890,
+    "recognition": 4_920,
+    "analytics_sql": 3_670,
+    "deploy": 4_202,
+    "tools": 6_970,
+    "tests": 79_250,
 }
 """Lines of Python in each top-level folder."""
 
-PROTOCOLS: Final = 20
+PROTOCOLS: Final = 13
 """Protocols outside the tests. Each has two implementations, or one and a widely used fake."""
 
 SETTINGS: Final = 120
 
 LONG_MODULE_LINES: Final = 300
-LONG_MODULES: Final = 40
+LONG_MODULES: Final = 37
 """Modules of the service with more lines than that."""
 
 TEST_SECONDS: Final[Mapping[str, int]] = {}

@@ -57,9 +57,7 @@ def test_a_worker_whose_clock_is_set_back_by_an_hour_ends_to_begin_again(
     world: World, configs: CameraConfigs, outbox: Outbox, moving_clip: Path
 ) -> None:
     set_back = world.directory / "set-back"
-    command = python_module(
-        "tests.services.tuned", "tests.integration.ingest.set_back_worker", str(set_back)
-    )
+    command = python_module("tests.integration.ingest.set_back_worker", str(set_back))
     camera = configs.add(f"file://{moving_clip}").camera_id
     worker = IngestWorker(world, "one", command)
     worker.start()

@@ -193,7 +193,7 @@ def test_a_plate_configuration_takes_the_place_of_a_card(tmp_path: Path) -> None
 
 def _with_model(name: str, path: Path) -> Recognizer:
     field = name.replace("plate-", "recognition_") + "_model"
-    return Recognizer(RecognizerSettings.model_validate({field: path}))
+    return Recognizer(RecognizerSettings.model_validate({field: str(path)}))
 
 
 def _place(image: BgrImage, plate: Plate, left: int, top: int, width: int) -> None:
