@@ -9,6 +9,9 @@ from pydantic import Field, field_validator
 from common.settings import Fragment
 from recognition.processors import available_processors, computes_bf16
 
+THREADS = 1
+"""Threads of an inference worker. More workers use the processor better than more threads."""
+
 MODELS = Path(__file__).parent / "models"
 
 CPU_PROVIDER = "CPUExecutionProvider"

@@ -22,6 +22,7 @@ from common.errors import MisconfiguredError
 from recognition.settings import (
     CPU_PROVIDER,
     GPU_BATCH,
+    THREADS,
     Precision,
     RecognizerSettings,
     RuntimeName,
@@ -49,9 +50,6 @@ a new size takes half as long again."""
 
 Tensor = npt.NDArray[Any]
 Shape = tuple[int, ...]
-
-THREADS = 1
-"""Threads of an inference worker. More workers use the processor better than more threads."""
 
 
 class Model(Protocol):

@@ -11,8 +11,7 @@ import structlog
 
 from common.environment import bare_environment, proxies_without_login
 from common.errors import MisconfiguredError
-from recognition.models.runtime import THREADS
-from recognition.settings import RecognizerPoolSettings
+from recognition.settings import THREADS, RecognizerPoolSettings
 from recognition.workers.protocol import (
     LENGTH_BYTES,
     MISCONFIGURED,

@@ -35,6 +35,12 @@ _LOST = {b"lost-%d" % number for number in range(20)}
 _NEW = {b"new-%d" % number for number in range(5)}
 
 
+@pytest.fixture(scope="module")
+def partition_count() -> int:
+    """What is lost is not in the first partition."""
+    return 2
+
+
 @dataclass(frozen=True)
 class _Source:
     """One partition of the copying stage's source, written and looked at from outside."""

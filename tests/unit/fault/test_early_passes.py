@@ -111,6 +111,7 @@ def _config(number: int, rule: Rule) -> AlertConfig:
         min_confidence=0.0,
         cooldown_minutes=body["cooldownMinutes"],
         cooldown_scope=rule.scope,
+        early=body["early"],
     )
 
 

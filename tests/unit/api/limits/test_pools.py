@@ -128,7 +128,6 @@ POOLS: Sequence[Pool] = (
     # No caller: the operator's broker and commands, models at the start.
     Pool("streams/mqtt/broker.py", "Semaphore", "the broker", "one installation"),
     Pool("streams/mqtt/broker.py", "Semaphore", "the broker, after it reconnects", "likewise"),
-    Pool("recognition/engine.py", "ThreadPoolExecutor", "the start", "nobody else"),
     Pool("recognition/models/runtime.py", "ThreadPoolExecutor", "the start", "nobody else"),
     # The event loop's own threads, which take no turns: no caller of the API can fill them.
     Pool("api/alerts/insight.py", "to_thread", "the end of the process", "nobody else"),
@@ -140,7 +139,6 @@ POOLS: Sequence[Pool] = (
     Pool("api/health/service.py", "to_thread", "probes", "all probes of a moment share one"),
     *(Pool("api/health/stack_check.py", "to_thread", "a command", "one operator"),) * 3,
     Pool("recognition/workers/process.py", "to_thread", "ends of processes", "one for each"),
-    *(Pool("recognition/workers/variants.py", "to_thread", "the start", "nobody else"),) * 3,
     Pool("streams/alerts/state.py", "to_thread", "a timer", "one for each partition"),
     Pool("streams/mqtt/broker.py", "to_thread", "the start", "nobody else"),
     Pool("streams/mqtt/broker.py", "to_thread", "the end of the process", "nobody else"),
