@@ -22,7 +22,7 @@ LINES: Final[Mapping[str, int]] = {
     "analytics_sql": 3_670,
     "deploy": 4_202,
     "tools": 6_970,
-    "tests": 79_250,
+    "tests": 79_300,
 }
 """Lines of Python in each top-level folder."""
 
