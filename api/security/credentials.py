@@ -129,11 +129,6 @@ def matching_hashes(password: str, stored: Collection[str]) -> frozenset[str]:
     return frozenset(hash_password(password, like) for like in salts.values()).intersection(stored)
 
 
-def password_matches(password: str, stored: str) -> bool:
-    """Return whether ``stored`` is a hash of ``password``."""
-    return bool(matching_hashes(password, (stored,)))
-
-
 def password_fault(password: str) -> str | None:
     """Return why no person can have ``password``, to continue the field's name, or None."""
     if not MIN_PASSWORD_CHARACTERS <= len(password) <= MAX_PASSWORD_CHARACTERS:

@@ -27,7 +27,7 @@ from api.erasure.service import delete_account
 from api.outbox.outbox import republish_all
 from api.security import credentials
 from api.security import repository as key_rows
-from api.security.credentials import password_matches
+from api.security.credentials import matching_hashes
 from api.security.permissions import Scope
 from common.records.codec import decode
 from common.records.owners import OwnerConfig
@@ -158,8 +158,8 @@ def test_a_new_password_ends_the_sessions_of_the_old_one(api_database: DatabaseS
     assert changed["email"] == "owner@platestream.example"
     with Session(engine) as session:
         (record,) = accounts.find_log_ins(session, "owner@platestream.example")
-        assert password_matches("another one", record.password_hash)
-        assert not password_matches("long enough", record.password_hash)
+        assert matching_hashes("another one", (record.password_hash,))
+        assert not matching_hashes("long enough", (record.password_hash,))
         assert key_rows.find_session(session, b"token") is None
     engine.dispose()
 
