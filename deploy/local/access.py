@@ -12,6 +12,7 @@ from platestream_client import ApiError, Client, RetryPolicy
 
 from deploy.local.files import Layout, write_whole
 from deploy.local.plan import Analyst, StackPlan
+from deploy.local.servers.base import CLONE
 from deploy.local.waiting import StartError
 
 OWNER_EMAIL = "owner@platestream.example"
@@ -108,7 +109,7 @@ def _platestream(plan: StackPlan, *arguments: str, given: str = "") -> bytes:
             command,
             input=given.encode(),
             capture_output=True,
-            cwd=plan.code,
+            cwd=CLONE,
             env=dict(plan.environment),
             timeout=_COMMAND_SECONDS,
             check=False,

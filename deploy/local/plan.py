@@ -4,7 +4,6 @@ import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Final
 
 from analytics_sql.settings import AnalyticsSettings
@@ -20,7 +19,7 @@ from common.settings import (
 from deploy.clickhouse.settings import ANALYST
 from deploy.local.files import Layout
 from deploy.local.secrets import LocalSecrets, load_or_create_secrets
-from deploy.local.servers.base import CLONE, PortUse, Program, Server, python_module
+from deploy.local.servers.base import PortUse, Program, Server, python_module
 from deploy.local.servers.clickhouse import ClickHouseServer
 from deploy.local.servers.kafka import KafkaServer
 from deploy.local.servers.kafka_login import LISTENER, MECHANISM, KafkaLogin
@@ -137,8 +136,6 @@ class StackPlan:
     secrets: LocalSecrets
     application: tuple[Program, ...] = APPLICATION
     migrations: tuple[Migration, ...] = MIGRATIONS
-    code: Path = CLONE
-    """Where migrations and the command line run from."""
     analyst: Analyst | None = None
     """None where ClickHouse is not the embedded one, or has no such user."""
 

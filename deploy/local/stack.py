@@ -17,7 +17,7 @@ from common.settings import SETTING_PREFIX
 from deploy.local.files import Layout, write_whole
 from deploy.local.plan import API, Migration, StackPlan
 from deploy.local.ports import busy_ports
-from deploy.local.servers.base import NotReadyError, Server, check_port
+from deploy.local.servers.base import CLONE, NotReadyError, Server, check_port
 from deploy.local.supervisor import (
     ProcessState,
     ProcessStatus,
@@ -152,7 +152,7 @@ class LocalStack:
         try:
             subprocess.run(
                 migration.command,
-                cwd=self.plan.code,
+                cwd=CLONE,
                 env=own_environment(self.plan.environment, *migration.settings),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,

@@ -16,6 +16,7 @@ from common.errors import TransientError
 from common.records.recognitions import Recognition
 from common.records.webhooks import EventName
 from common.settings import ClickHouseSettings, KafkaSettings
+from deploy.local.servers.base import CLONE
 from tests.fault.api import Api
 from tests.fault.footage import Footage
 from tests.fault.image_calls import ImageCalls
@@ -186,7 +187,7 @@ def owner_of(stack: RunningStack) -> UUID:
     """Return the id of the stack's owner."""
     answer = subprocess.run(
         (sys.executable, "-m", "api.cli", "owner", "list", "--json"),
-        cwd=stack.plan.code,
+        cwd=CLONE,
         env=stack.environment,
         capture_output=True,
         check=True,
