@@ -25,9 +25,8 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from api.app import create_app
-from api.openapi import describe
 from common.settings import S3Settings
+from tests.described import api_description
 from tests.integration.api.conftest import copied_database
 from tests.integration.api.threaded import ThreadedApi, serving_in_thread
 from tests.services.s3 import fresh_bucket
@@ -49,7 +48,7 @@ Operation: TypeAlias = APIOperation[Any, Any, Any, Any]
 
 
 def _operations() -> Iterator[Operation]:
-    description = schemathesis.openapi.from_dict(describe(create_app()))
+    description = schemathesis.openapi.from_dict(api_description())
     # Not the end of the caller's own session: it has none.
     wanted = description.exclude(path="/api/session", method="DELETE")
     for found in wanted.get_all_operations():

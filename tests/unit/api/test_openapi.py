@@ -5,11 +5,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from api.app import create_app
-from api.openapi import describe
 from common.records.webhooks import EventName
+from tests.described import api_description
 
-DESCRIPTION = describe(create_app())
+DESCRIPTION = api_description()
 # **Source:** JSON Schema 2020-12, the part of it that we use.
 KEYWORDS = {
     "$ref",

@@ -6,11 +6,10 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from api.app import create_app
-from api.openapi import describe
+from tests.described import api_description
 from tests.unit.api.examples import NoExampleError, example_of
 
-DESCRIPTION = describe(create_app())
+DESCRIPTION = api_description()
 SCHEMAS: dict[str, Any] = DESCRIPTION["components"]["schemas"]
 FIELDS = {
     f"{name}.{field}": part

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from api.app import create_app
-from api.openapi import describe
+from tests.described import api_description
 
 CLIENTS = Path(__file__).resolve().parents[3] / "clients"
 SOURCES = {
@@ -18,7 +17,7 @@ SOURCES = {
 def _paths_for_keys() -> set[str]:
     return {
         re.sub(r"\{\w+\}", "{}", path)
-        for path, operations in describe(create_app())["paths"].items()
+        for path, operations in api_description()["paths"].items()
         if any("apiKey" in way for one in operations.values() for way in one["security"])
     }
 
@@ -26,7 +25,7 @@ def _paths_for_keys() -> set[str]:
 def _names_in_queries() -> set[str]:
     parameters = [
         parameter
-        for operations in describe(create_app())["paths"].values()
+        for operations in api_description()["paths"].values()
         for operation in operations.values()
         for parameter in operation.get("parameters", ())
     ]

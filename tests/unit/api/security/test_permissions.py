@@ -10,12 +10,12 @@ from api.console.assets import ASSETS
 from api.console.routes import VIEWS
 from api.docs.routes import FOLDER
 from api.middleware.guard import GuardedRoute
-from api.openapi import describe
 from api.security.permissions import Access, AnyCaller, BodyKind, Public, Scope, permissions_of
 from common.errors import MisconfiguredError
+from tests.described import api_description
 
 APP = create_app()
-DESCRIPTION = describe(APP)
+DESCRIPTION = api_description()
 TABLE = permissions_of(APP)
 ACCESS = TABLE.access
 OPERATIONS = {"/healthz", "/api/openapi.json", "/api/docs", f"{FOLDER}/{{file}}"}
