@@ -1,5 +1,6 @@
 """Fixtures of all tests: the real servers, started when the first test asks for one."""
 
+import gc
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +20,9 @@ _LIBRARY_WARNINGS = (
     "ignore:read_text is deprecated:DeprecationWarning",
     "ignore:open_text is deprecated:DeprecationWarning",
 )
+# Collecting makes hundreds of thousands of objects and no garbage worth the search.
+gc.disable()
+
 # Twice, because the fixtures below are imported before pytest reads its configuration again.
 for _line in _LIBRARY_WARNINGS:
     warnings.filterwarnings("ignore", _line.split(":")[1], DeprecationWarning)
@@ -54,6 +58,13 @@ def pytest_configure(config: pytest.Config) -> None:
     """Add what libraries may warn of."""
     for line in _LIBRARY_WARNINGS:
         config.addinivalue_line("filterwarnings", line)
+
+
+def pytest_collection_finish() -> None:
+    """Leave what was collected out of all later searches for garbage."""
+    gc.collect()
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(optionalhook=True)

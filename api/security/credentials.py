@@ -86,7 +86,7 @@ MIN_PASSWORD_CHARACTERS = 8
 MAX_PASSWORD_CHARACTERS = 1024
 
 # argon2-cffi's defaults are the low-memory profile of RFC 9106: argon2id, 64 MiB, 3 rounds.
-_hasher = PasswordHasher()
+PASSWORD_HASHER = PasswordHasher()
 
 
 def hash_password(password: str, like: str = "") -> str:
@@ -96,7 +96,7 @@ def hash_password(password: str, like: str = "") -> str:
     that a login computes one hash, whatever the number of accounts in which the address is used.
     """
     if not like:
-        return _hasher.hash(password)
+        return PASSWORD_HASHER.hash(password)
     cost, salt = extract_parameters(like), like.split("$")[-2]
     computed = hash_secret(
         password.encode(),

@@ -40,8 +40,8 @@ def test_two_at_once_leave_one_result(database_settings: DatabaseSettings) -> No
         engine.dispose()
 
 
-def test_the_migrations_make_what_the_mappings_say(api_database: DatabaseSettings) -> None:
-    engine = open_engine(api_database)
+def test_the_migrations_make_what_the_mappings_say(fresh_database: DatabaseSettings) -> None:
+    engine = open_engine(fresh_database)
     with engine.connect() as connection:
         context = MigrationContext.configure(connection, opts={"compare_type": True})
         assert compare_metadata(context, Base.metadata) == []

@@ -43,9 +43,9 @@ ignore_startup_parameters = options
 
 
 @pytest.fixture
-def pooled(api_database: DatabaseSettings, tmp_path: Path) -> Iterator[DatabaseSettings]:
+def pooled(fresh_database: DatabaseSettings, tmp_path: Path) -> Iterator[DatabaseSettings]:
     """A database's settings by way of pgbouncer, which has two connections for everybody."""
-    url = urlsplit(api_database.database_url.get_secret_value())
+    url = urlsplit(fresh_database.database_url.get_secret_value())
     (port,) = free_ports(1)
     file = tmp_path / "pgbouncer.ini"
     file.write_text(
