@@ -8,7 +8,7 @@ from platestream_client.calls import Call, whole
 from tests.services.stack import RunningStack
 from tests.waiting import wait_until
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.long]
 
 _STAGES = {"ingest", "recognition", "sink", "alerts", "webhooks"}
 _SECONDS = 120.0

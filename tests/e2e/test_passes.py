@@ -49,6 +49,7 @@ def test_every_pass_through_rtsp_is_one_recognition(client: Client, road_clip: R
     client.cameras.delete(camera)
 
 
+@pytest.mark.long
 def test_a_recognition_shows_the_very_frame_that_it_was_read_from(
     client: Client, road_clip: RoadClip
 ) -> None:

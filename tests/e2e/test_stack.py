@@ -19,7 +19,7 @@ from deploy.local.stack import LocalStack
 from deploy.local.waiting import Progress, StartError
 from tests.services.stack import RunningStack
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.e2e, pytest.mark.long, pytest.mark.timeout(400)]
 
 _SERVERS = ("kafka", "s3", "postgres", "clickhouse")
 _PROCESSES = (*_SERVERS, *(program.name for program in APPLICATION))

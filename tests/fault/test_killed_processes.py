@@ -114,6 +114,7 @@ def _cause_at_once(saboteur: Saboteur, chance: random.Random) -> Callable[[], bo
     return is_there
 
 
+@pytest.mark.long
 @pytest.mark.skipif(ROUNDS == 0, reason="a long measurement: ROUNDS=1 make fault")
 def test_each_fault_alone_is_over_within_a_minute(
     scenery: Scenery, has_quotas: bool, tmp_path: Path, say: Say

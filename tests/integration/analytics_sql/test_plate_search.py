@@ -126,7 +126,7 @@ def test_the_engine_answers_as_the_matcher(migrated_clickhouse: ClickHouseAddres
 
         # Nothing is shrunk: each try is an insert, and the question names itself.
         @settings(
-            max_examples=40,
+            max_examples=15,
             deadline=None,
             database=None,
             phases=[Phase.generate],

@@ -250,7 +250,7 @@ def test_the_answer_is_that_of_counting_every_row(migrated_clickhouse: ClickHous
 
         # Nothing is shrunk: each try takes the time of its inserts.
         @settings(
-            max_examples=10,
+            max_examples=4,
             deadline=None,
             database=None,
             phases=[Phase.generate],
@@ -283,6 +283,7 @@ async def test_what_is_rolled_up_while_it_is_counted_is_counted_once(
     await meanwhile.close()
 
 
+@pytest.mark.long
 async def test_a_sweep_counts_who_had_anything_written(client: ClickHouseClient) -> None:
     owner, stranger = UUID(int=1), UUID(int=2)
     old_ms = _now_ms() - 3 * DAY_MS

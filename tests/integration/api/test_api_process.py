@@ -174,6 +174,7 @@ async def test_it_names_what_is_down_and_stops_cleanly(
         assert (await working).status_code == 200
 
 
+@pytest.mark.long
 async def test_callers_that_do_not_read_keep_nobody_out(
     api_database: DatabaseSettings, caller: Caller, tmp_path: Path
 ) -> None:
@@ -198,6 +199,7 @@ async def test_callers_that_do_not_read_keep_nobody_out(
         assert (await client.get("/api/openapi.json", headers=known)).status_code == 304
 
 
+@pytest.mark.long
 async def test_people_log_in_while_strangers_of_one_network_guess(
     api_database: DatabaseSettings, database: Database, tmp_path: Path
 ) -> None:
@@ -262,6 +264,7 @@ async def _log_in(
     return await client.post("/api/session", json=body, headers=told)
 
 
+@pytest.mark.long
 async def test_an_idle_connection_is_kept_longer_than_by_common_proxies(
     api_database: DatabaseSettings, caller: Caller, tmp_path: Path
 ) -> None:
@@ -275,6 +278,7 @@ async def test_an_idle_connection_is_kept_longer_than_by_common_proxies(
         writer.close()
 
 
+@pytest.mark.long
 async def test_uploads_that_stall_take_little_memory_and_keep_nobody_out(
     api_database: DatabaseSettings, caller: Caller, database: Database, tmp_path: Path
 ) -> None:
@@ -306,6 +310,7 @@ async def test_uploads_that_stall_take_little_memory_and_keep_nobody_out(
         assert f'limit="body_mebibytes",owner="{greedy.owner_id}"' in near
 
 
+@pytest.mark.long
 async def test_two_processes_and_kill_9_of_one_spend_a_balance_exactly(
     api_database: DatabaseSettings, caller: Caller, database: Database, tmp_path: Path
 ) -> None:
@@ -335,6 +340,7 @@ async def test_two_processes_and_kill_9_of_one_spend_a_balance_exactly(
     assert await _count(database, "SELECT sum(delta) FROM credit_entries") == 0
 
 
+@pytest.mark.long
 async def test_kill_9_while_a_camera_waits_for_a_worker(
     api: ApiProcess, caller: Caller, database: Database
 ) -> None:

@@ -108,6 +108,7 @@ async def test_reads_from_the_start_and_follows(kafka_topics: KafkaSettings) -> 
     ingest.close()
 
 
+@pytest.mark.long
 # kafka-python 3.0.12 leaves the sockets of refused connections to the garbage collector; log
 # records, which pytest keeps, would hold on to them.
 @pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")

@@ -102,6 +102,7 @@ def test_a_second_relay_waits_until_the_first_is_gone(
     assert revisions == list(range(1, 53))
 
 
+@pytest.mark.long
 def test_a_lost_database_connection_loses_no_change(
     api_database: DatabaseSettings,
     kafka_topics: KafkaSettings,

@@ -66,6 +66,7 @@ def test_npm_client(analyst: ClickHouseAddress, folder: Path) -> None:
     assert len(long) == 300_000
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "version",
     [*(pytest.param(each, marks=pytest.mark.long) for each in JDBC[:-1]), JDBC[-1]],
