@@ -80,7 +80,7 @@ class EventFilter:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DeliveryPlace:
+class DeliveryCursor:
     """The target of deliveries: an owner's webhook, or an alert's own notifications."""
 
     user_id: UUID
@@ -95,7 +95,7 @@ class DeliveryFilter:
     Times are Unix ms, UTC.
     """
 
-    place: DeliveryPlace
+    place: DeliveryCursor
     from_ms: int
     outcomes: tuple[AttemptOutcome, ...] = ()
     before_ms: int | None = None
@@ -174,7 +174,7 @@ async def list_deliveries_of(
 
 
 async def delivery_content(
-    client: ClickHouseClient, place: DeliveryPlace, delivery_id: UUID
+    client: ClickHouseClient, place: DeliveryCursor, delivery_id: UUID
 ) -> bytes | None:
     """Return the encoded record of a delivery: empty past retention, None for an unknown one."""
     occurred_ms = uuid_unix_ms(delivery_id)

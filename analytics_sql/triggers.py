@@ -28,7 +28,7 @@ from common.records.ids import uuid_unix_ms
 
 
 @dataclass(frozen=True)
-class TriggerPlace:
+class TriggerCursor:
     """A trigger's place in the list of an alert's. ``captured_ms`` is Unix ms, UTC."""
 
     captured_ms: int
@@ -36,7 +36,7 @@ class TriggerPlace:
 
 
 _LAST_ID: Final = UUID(int=2**128 - 1)
-_NEWEST: Final = TriggerPlace(LAST_STORABLE_MS - 1, _LAST_ID)
+_NEWEST: Final = TriggerCursor(LAST_STORABLE_MS - 1, _LAST_ID)
 _ROWS_A_TRIGGER: Final = 3
 """It is stored early, settled, and again after a crash; merges leave one."""
 
@@ -150,7 +150,7 @@ class FiredPage:
     """Part of what an alert fired for, newest first. ``end``: where the next one begins, if any."""
 
     fired: tuple[FiredFor, ...]
-    end: TriggerPlace | None
+    end: TriggerCursor | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -204,7 +204,7 @@ async def fired_for(
     client: ClickHouseClient,
     owner_id: UUID,
     alert_id: UUID,
-    after: TriggerPlace | None,
+    after: TriggerCursor | None,
     limit: int,
 ) -> FiredPage:
     """Return what an alert fired for, newest first, from behind ``after``, at most ``limit``.
@@ -221,9 +221,9 @@ async def fired_for(
     found = await client.rows("newest_triggers", page)
     fired = tuple(replace(FiredFor(*row), phase=TriggerPhase(row[-1])) for row in found)
     if len(fired) == limit:
-        return FiredPage(fired, TriggerPlace(fired[-1].captured_ms, fired[-1].id))
+        return FiredPage(fired, TriggerCursor(fired[-1].captured_ms, fired[-1].id))
     # All of that millisecond was looked at.
-    return FiredPage(fired, TriggerPlace(since_ms - 1, _LAST_ID) if stored == rows else None)
+    return FiredPage(fired, TriggerCursor(since_ms - 1, _LAST_ID) if stored == rows else None)
 
 
 async def suppressing_trigger(

@@ -9,17 +9,17 @@ from functools import partial
 
 from api.adapters.clickhouse import ClickHouseStore
 from api.adapters.image_store import ImageStore
-from api.adapters.outbound import HostResolver, OutboundGate
-from api.adapters.sweeper import Sweeper
+from api.adapters.outbound import HostResolver, OutboundUrlChecker
+from api.adapters.periodic_tasks import PeriodicTasks
 from api.alerts.insight import AlertInsight
 from api.alerts.repository import AlertRepository
 from api.alerts.service import Alerts, TriggerHistory
 from api.analytics.service import Analytics
 from api.api_keys.service import ApiKeys
-from api.audit.notes import AuditNotes
+from api.audit.audit_buffer import AuditBuffer
 from api.audit.plates import PlateHashes
 from api.audit_log.service import AuditLog
-from api.cameras.funnel import CameraFunnels, QuietCameras
+from api.cameras.funnel import CameraFunnels, LowActivityCameras
 from api.cameras.probe import CameraProbe
 from api.cameras.service import Cameras
 from api.cameras.status_cache import CameraStatusCache
@@ -34,13 +34,7 @@ from api.erasure.jobs import ErasePlate, ErasureJobs
 from api.erasure.service import erase_stored_plate
 from api.exports.service import Exports
 from api.health.operators import Operators
-from api.health.service import (
-    Check,
-    Health,
-    InstallationWatch,
-    disk_rooms,
-    disk_warnings,
-)
+from api.health.service import Check, Health, InstallationStatus, disk_usage, disk_warnings
 from api.imports.routes import TableImports
 from api.limits.body_budget import BODY_BOUNDS, BodyBudget
 from api.limits.limiter import FailedAuthentications, RateLimiter, limit_rules
@@ -132,7 +126,7 @@ class Services:
         self.body_budget = BodyBudget(BODY_BOUNDS, limits)
 
         # Who calls
-        self.audit_notes = notes = AuditNotes(database, hashes)
+        self.audit_notes = notes = AuditBuffer(database, hashes)
         self.authenticator = Authenticator(
             database,
             FailedAuthentications(FAILED_AUTHENTICATIONS_PER_MINUTE, outside.shared_limits),
@@ -208,11 +202,11 @@ class Services:
         )
         self.camera_probe = CameraProbe(settings)
         self.camera_funnels = CameraFunnels(store, now)
-        self.quiet_cameras = QuietCameras(store, now, max_cameras=LABELLED_CAMERAS)
+        self.quiet_cameras = LowActivityCameras(store, now, max_cameras=LABELLED_CAMERAS)
 
         # Alerts, webhooks
         alerts, webhooks = AlertRepository(box, hashes), WebhookRepository(box)
-        gate = OutboundGate(outside.resolver, self.rules.outbound)
+        gate = OutboundUrlChecker(outside.resolver, self.rules.outbound)
         sends_email = bool(settings.smtp_host)
         self.alerts = Alerts(
             database, alerts, gate, TriggerHistory(store), limits, sends_email=sends_email
@@ -231,7 +225,7 @@ class Services:
         self.image_retention = ImageRetention(images, retention, now)
         self.snapshot_removal = SnapshotRemoval(database, images, now)
 
-    def sweepers(self) -> tuple[Sweeper, ...]:
+    def sweepers(self) -> tuple[PeriodicTasks, ...]:
         """Return the sweepers, which run concurrently."""
         one_after_the_other = (
             self.cameras.sweep,
@@ -247,7 +241,10 @@ class Services:
             self.audit_log.sweep,
         )
         alone = (self.erasure_watch, self.erasure_jobs, self.audit_notes, self.quiet_cameras)
-        return (Sweeper(one_after_the_other), *(Sweeper((each.sweep,)) for each in alone))
+        return (
+            PeriodicTasks(one_after_the_other),
+            *(PeriodicTasks((each.sweep,)) for each in alone),
+        )
 
     async def close(self) -> None:
         """Let what is under way in the background end."""
@@ -313,7 +310,7 @@ async def open_services(settings: ApiSettings) -> AsyncIterator[Services]:
         health = Health(
             checks,
             partial(disk_warnings, folders),
-            InstallationWatch(partial(stage_progress, settings), partial(disk_rooms, folders)),
+            InstallationStatus(partial(stage_progress, settings), partial(disk_usage, folders)),
         )
         services = Services(
             settings,

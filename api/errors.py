@@ -50,7 +50,7 @@ class DependencyUnavailableError(TransientError):
 
 _T = TypeVar("_T")
 
-VARIANT = "\x00"
+UNION_TAG_PREFIX = "\x00"
 """Begins the tags of the forms that a field may have: they are no part of its path in faults."""
 
 

@@ -34,7 +34,7 @@ class DeliveryLimitSettings(Fragment):
     )
 
 
-class NearLimits(Collector):
+class LimitUsageGauge(Collector):
     """Names an owner for ten minutes, with the share of the limit that was used."""
 
     def __init__(self, name: str, clock: Callable[[], float] = time.monotonic) -> None:

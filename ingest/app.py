@@ -29,7 +29,7 @@ from ingest.assignment.follower import AssignmentFollower
 from ingest.capture.messages import (
     CaptureLimits,
     Configure,
-    LookSettings,
+    FrameSettings,
     MotionRules,
     ReaderSettings,
 )
@@ -215,7 +215,7 @@ def capture_settings(settings: IngestSettings) -> Configure:
             reconnect_max_seconds=RECONNECT_MAX_SECONDS,
             hardware=settings.ingest_hardware,
         ),
-        look=LookSettings(
+        look=FrameSettings(
             motion=None if settings.ingest_motion_gate is MotionGateMode.OFF else motion,
             jpeg_quality=JPEG_QUALITY,
             max_width_px=settings.ingest_max_frame_width_px,

@@ -10,6 +10,7 @@ from common.plates.normalise import MAX_PLATE_LENGTH
 from common.records.counts import PlatesLeft
 from common.records.frames import Box as FrameBox
 from common.records.recognitions import CharacterOption, PlateReading
+from recognition.analysis_hints import NOTHING_KNOWN, AnalysisHints, KnownPlate
 from recognition.detection.close_up_detector import (
     SAME_PLATE_OVERLAP,
     CloseUpDetector,
@@ -19,19 +20,11 @@ from recognition.detection.detector import Detector
 from recognition.detection.known_places import take_known
 from recognition.detection.zoom_detector import ZoomDetector
 from recognition.images import as_bgr
-from recognition.look import NOTHING_KNOWN, KnownPlate, Look
 from recognition.reading.confidence import PlateFeatures, calibrate, plate_probability
 from recognition.reading.reader import Plate, Reader
 from recognition.reading.row_classifier import RowClassifier
 from recognition.settings import RecognizerSettings
-from recognition.types import (
-    BgrImage,
-    Box,
-    Character,
-    CropText,
-    Detection,
-    overlap_coefficient,
-)
+from recognition.types import BgrImage, Box, Character, CropText, Detection, overlap_coefficient
 
 TWO_ROW = "two-row"
 _PLATE_TYPES = (TWO_ROW, "motorcycle")
@@ -90,7 +83,7 @@ class Recognizer:
         self,
         images: list[BgrImage],
         min_plate_widths_px: list[int],
-        looks: Sequence[Look] | None = None,
+        looks: Sequence[AnalysisHints] | None = None,
     ) -> list[FoundPlates]:
         """Return the readings of each image (:meth:`recognize`), and what is left out.
 
@@ -129,7 +122,7 @@ class Recognizer:
         self._reader.read([_BLANK] * images)
 
     def _detect_unknown(
-        self, images: list[BgrImage], looks: Sequence[Look]
+        self, images: list[BgrImage], looks: Sequence[AnalysisHints]
     ) -> tuple[list[list[Plate]], list[tuple[KnownPlate, ...]]]:
         """Return the plates to read, a list an image, and those in known places."""
         images = list(map(as_bgr, images))

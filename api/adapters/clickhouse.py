@@ -34,7 +34,7 @@ from analytics_sql.triggers import (
 )
 from api.adapters.circuit_breaker import CircuitBreaker, http_health_check
 from api.errors import Dependency, DependencyUnavailableError
-from api.limits.fair_turns import FairTurns, TurnLimits, TurnRefusedError
+from api.limits.fair_queue import FairQueue, QueueFullError, QueueLimits
 from common.errors import TransientError
 from common.settings import ClickHouseSettings
 
@@ -90,7 +90,7 @@ class ClickHouseStore:
         self, settings: ClickHouseSettings, *, searches_at_once: int = SEARCHES_AT_ONCE
     ) -> None:
         self._client = ClickHouseClient(settings)
-        self._turns = FairTurns[UUID](TurnLimits(searches_at_once, _SEARCHES_WAITING))
+        self._turns = FairQueue[UUID](QueueLimits(searches_at_once, _SEARCHES_WAITING))
         # Not over the client, whose connections may all be at work.
         self._breaker = CircuitBreaker(
             Dependency.SEARCH, http_health_check(settings.clickhouse_url)
@@ -148,7 +148,7 @@ class ClickHouseStore:
         try:
             async with self._turns.turn(owner_id, _QUERY_SECONDS):
                 yield
-        except TurnRefusedError as error:
+        except QueueFullError as error:
             raise DependencyUnavailableError(Dependency.SEARCH, "has too much to do") from error
 
     async def run(self, query: Query[P, R], *args: P.args, **kwargs: P.kwargs) -> R:

@@ -11,8 +11,8 @@ import structlog
 
 from api.adapters.circuit_breaker import CircuitBreaker, http_health_check
 from api.errors import Dependency, DependencyUnavailableError
+from api.limits.fair_queue import QueueLimits, current_caller
 from api.limits.fair_threads import FairThreads
-from api.limits.fair_turns import TurnLimits, current_caller
 from common.s3 import S3Bucket, S3FullError, S3UnavailableError, StoredObject
 from common.settings import S3Settings
 
@@ -70,7 +70,7 @@ class ImageStore:
         self._bucket = S3Bucket(
             settings, read_seconds=_READ_SECONDS, connections=_THREADS, retries=1
         )
-        limits = TurnLimits(_THREADS, _MAX_WAITING, each=_THREADS // 2)
+        limits = QueueLimits(_THREADS, _MAX_WAITING, each=_THREADS // 2)
         self._threads = FairThreads("s3", limits)
         self._breaker = CircuitBreaker(Dependency.PICTURES, http_health_check(settings.s3_endpoint))
 

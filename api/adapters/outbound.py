@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import structlog
 
 from api.errors import ApiError, ErrorCode, FieldFault
+from api.limits.fair_queue import QueueFullError, QueueLimits, current_caller
 from api.limits.fair_threads import FairThreads
-from api.limits.fair_turns import TurnLimits, TurnRefusedError, current_caller
 from common.errors import InvalidInputError
 from common.networks import IpAddress, is_loopback_name
 from common.urls.outbound import (
@@ -22,8 +22,8 @@ log = structlog.get_logger()
 
 _LOOK_UP_SECONDS = 2.0
 # A name whose servers do not answer uses a thread for longer than its caller waits.
-_LOOK_UPS = TurnLimits(at_once=16, waiting=1_000, each=4)
-_SERVICE_ADDRESSES = TurnLimits(at_once=1, waiting=1_000)
+_LOOK_UPS = QueueLimits(at_once=16, waiting=1_000, each=4)
+_SERVICE_ADDRESSES = QueueLimits(at_once=1, waiting=1_000)
 _TOO_MANY = "Too many addresses of services are being checked; wait, then try again."
 
 
@@ -38,7 +38,7 @@ class HostResolver:
         try:
             async with asyncio.timeout(_LOOK_UP_SECONDS):
                 found = await self._threads.run(current_caller(), look_up, host, port)
-        except (OSError, UnicodeError, TimeoutError, TurnRefusedError) as error:
+        except (OSError, UnicodeError, TimeoutError, QueueFullError) as error:
             log.info("outbound_host_not_resolved", error=type(error).__name__)
             return ()
         return tuple({one.address for one in found})
@@ -48,7 +48,7 @@ class HostResolver:
         self._threads.close(wait=False, cancel_futures=True)
 
 
-class OutboundGate:
+class OutboundUrlChecker:
     """Refuses addresses that resolve to networks to which nothing is sent.
 
     A name that does not resolve now is taken: delivery asks again each time it connects.
@@ -102,6 +102,6 @@ class OutboundGate:
 
 def _first_address(text: str) -> str:
     # Apprise is slow to import, and large: an installation without such addresses goes without.
-    from common.apprise.plugins import first_address
+    from common.apprise.plugins import first_request_url
 
-    return first_address(text)
+    return first_request_url(text)

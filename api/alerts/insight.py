@@ -16,7 +16,7 @@ from analytics_sql.triggers import (
     FiredPage,
     RecognitionTrigger,
     SuppressingTrigger,
-    TriggerPlace,
+    TriggerCursor,
 )
 from api.accounts.repository import require_owner
 from api.adapters.clickhouse import ClickHouseStore
@@ -27,8 +27,8 @@ from api.alerts.service import all_fields, check_cameras
 from api.db.database import Database
 from api.db.records import alert_config
 from api.errors import found
+from api.limits.fair_queue import QueueLimits
 from api.limits.fair_threads import FairThreads, TimeBudget
-from api.limits.fair_turns import TurnLimits
 from api.limits.owner_limits import OwnerLimit, OwnerLimits
 from api.validation.fields import from_unix_ms
 from common.alerting.cooldown import cooldown_ms
@@ -37,7 +37,7 @@ from common.records.alerts import AlertConfig, CooldownScope, TriggerPhase
 from common.records.ids import NIL_UUID
 
 # One owner uses one thread at most. Calls that are waiting hold 5,000 recognitions each.
-_LIMITS = TurnLimits(at_once=2, waiting=20, each=1)
+_LIMITS = QueueLimits(at_once=2, waiting=20, each=1)
 _WAIT_SECONDS = 10.0
 # Questions of one call to ClickHouse at the same time: an owner can have 200 alerts.
 _MAX_QUESTIONS = 8
@@ -121,7 +121,7 @@ class AlertInsight:
         return tuple(found)
 
     async def fired_for(
-        self, owner_id: UUID, alert_id: UUID, after: TriggerPlace | None, limit: int
+        self, owner_id: UUID, alert_id: UUID, after: TriggerCursor | None, limit: int
     ) -> tuple[AlertConfig, FiredPage]:
         """Return an alert and what it triggered for, newest first, from behind ``after``.
 

@@ -8,7 +8,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from analytics_sql.recognitions import RecognitionCursor
 from analytics_sql.rows import LAST_STORABLE_MS
-from analytics_sql.triggers import FiredFor, FiredPage, SpanRow, TriggerPlace
+from analytics_sql.triggers import FiredFor, FiredPage, SpanRow, TriggerCursor
 from api.alerts.backtest import MAX_ROWS, MAX_SECONDS, MAX_SHOWN, Backtest, BacktestResult
 from api.alerts.insight import Explanation, Outcome
 from api.alerts.schemas import AlertUpdate
@@ -132,14 +132,14 @@ class TriggerQuery(BaseModel):
         default=None, alias="lastKey", description="nextKey of the page before."
     )
 
-    def after(self, wanted: ListFilter, cursors: CursorSealer) -> TriggerPlace | None:
+    def after(self, wanted: ListFilter, cursors: CursorSealer) -> TriggerCursor | None:
         """Return the place from behind which the page begins; None: the newest.
 
         Raises:
             ApiError: 400, the cursor is not one of this list.
         """
         place = cursors.position(wanted, self.last_key)
-        return None if place is None else TriggerPlace(place.captured_ms, place.id)
+        return None if place is None else TriggerCursor(place.captured_ms, place.id)
 
 
 class AlertTestResult(ResponseModel):

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, TypeGuard
 import msgspec
 from pydantic import AfterValidator, Discriminator, Field, Tag
 
-from api.errors import VARIANT, ApiError, ErrorCode, FieldFault
+from api.errors import UNION_TAG_PREFIX, ApiError, ErrorCode, FieldFault
 from api.schemas import CleanText, OutboundAddress, RequestModel, ResponseModel
 from api.validation.fields import check_email_address
 from common.apprise.services import is_masked, service_scheme
@@ -36,7 +36,7 @@ _UNKNOWN = "*** stands for a stored address, and none is stored for this notific
 
 def _kind(notification: Any) -> str | None:
     kind = notification.get("type") if isinstance(notification, dict) else None
-    return f"{VARIANT}{kind}" if kind in _KINDS else None
+    return f"{UNION_TAG_PREFIX}{kind}" if kind in _KINDS else None
 
 
 class EmailNotificationBody(RequestModel):
@@ -95,9 +95,9 @@ def _few_destinations(notifications: list[_AnyBody]) -> list[_AnyBody]:
 
 
 NotificationBody = Annotated[
-    Annotated[EmailNotificationBody, Tag(f"{VARIANT}email")]
-    | Annotated[WebhookNotificationBody, Tag(f"{VARIANT}webhook")]
-    | Annotated[AppriseNotificationBody, Tag(f"{VARIANT}apprise")],
+    Annotated[EmailNotificationBody, Tag(f"{UNION_TAG_PREFIX}email")]
+    | Annotated[WebhookNotificationBody, Tag(f"{UNION_TAG_PREFIX}webhook")]
+    | Annotated[AppriseNotificationBody, Tag(f"{UNION_TAG_PREFIX}apprise")],
     Discriminator(
         _kind,
         custom_error_type="notification_type",

@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 from analytics_sql.triggers import TriggerCount
 from api.accounts.repository import lock_owner
 from api.adapters.clickhouse import ClickHouseStore
-from api.adapters.outbound import OutboundGate
+from api.adapters.outbound import OutboundUrlChecker
 from api.alerts.notifications import (
     outbound_urls,
     refuse_reduced_urls,
@@ -138,7 +138,7 @@ class Alerts:
         self,
         database: Database,
         rows: AlertRepository,
-        gate: OutboundGate,
+        gate: OutboundUrlChecker,
         history: TriggerHistory,
         limits: OwnerLimits,
         *,

@@ -15,7 +15,7 @@ from sqlalchemy import ColumnElement, Select, delete, func, or_, select, tuple_
 from sqlalchemy.dialects.postgresql import array, insert
 from sqlalchemy.orm import Session
 
-from api.audit.acts import Act
+from api.audit.actions import AuditAction
 from api.audit.plates import HASHES
 from api.audit.tables import AuditEntry
 from api.db.tables import Owner
@@ -84,7 +84,7 @@ def _is_actor(text: str) -> ColumnElement[bool]:
         return func.lower(AuditEntry.actor_name) == text.lower()
 
 
-def write_acts(session: Session, acts: Collection[Act]) -> None:
+def write_actions(session: Session, acts: Collection[AuditAction]) -> None:
     """Write entries of acts of accounts that are there, each once however often it is tried."""
     owners = {act.owner_id for act in acts}
     there = set(
@@ -97,7 +97,7 @@ def write_acts(session: Session, acts: Collection[Act]) -> None:
         session.execute(insert(AuditEntry).on_conflict_do_nothing(), rows)
 
 
-def drop_entries(session: Session, before: datetime) -> int:
+def delete_expired_entries(session: Session, before: datetime) -> int:
     """Delete some thousands of the entries from before a moment; return how many."""
     old = select(AuditEntry.id).where(AuditEntry.at < before).order_by(AuditEntry.at).limit(_BATCH)
     with _way(session, "retention"):
@@ -105,7 +105,7 @@ def drop_entries(session: Session, before: datetime) -> int:
         return len(session.scalars(gone).all())
 
 
-def forget_account(session: Session, owner_id: UUID) -> None:
+def delete_account_entries(session: Session, owner_id: UUID) -> None:
     """Delete all entries of an account that is removed."""
     with _way(session, "account"):
         session.execute(delete(AuditEntry).where(AuditEntry.owner_id == owner_id))
@@ -119,7 +119,7 @@ def _way(session: Session, name: str) -> Iterator[None]:
     session.execute(select(func.set_config(_WAY, "", True)))
 
 
-def _row(act: Act) -> dict[str, Any]:
+def _row(act: AuditAction) -> dict[str, Any]:
     actor, subject = act.actor, act.subject
     return {
         "id": act.id,

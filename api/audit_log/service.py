@@ -8,7 +8,7 @@ from uuid import UUID
 
 from analytics_sql.recognitions import RecognitionCursor
 from api.audit.plates import PlateHashes
-from api.audit.repository import AuditFilter, drop_entries, list_entries
+from api.audit.repository import AuditFilter, delete_expired_entries, list_entries
 from api.audit.tables import AuditEntry
 from api.db.database import Database
 from api.errors import ApiError, ErrorCode, FieldFault
@@ -77,7 +77,7 @@ class AuditLog:
         if now_ms < self._next_ms:
             return 0
         before = from_unix_ms(now_ms) - self._retention
-        dropped = await self._database.run(lambda session: drop_entries(session, before))
+        dropped = await self._database.run(lambda session: delete_expired_entries(session, before))
         if not dropped:
             self._next_ms = now_ms + _EVERY_MS
         return dropped

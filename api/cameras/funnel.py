@@ -85,7 +85,7 @@ def usual(counts: Mapping[int, FrameCounts], start_ms: int) -> int | None:
     return mean if mean >= _LEAST_USUAL else None
 
 
-class QuietCameras(Collector):
+class LowActivityCameras(Collector):
     """Looks once an hour at the last whole one. A camera that is silent altogether is offline."""
 
     def __init__(

@@ -41,7 +41,7 @@ class ProbeResult(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 @dataclass(frozen=True)
-class CameraLook:
+class ProbedStream:
     """What came of a look, and the first picture (JPEG); empty where there is none."""
 
     result: ProbeResult
@@ -57,7 +57,7 @@ class CameraProbe:
         self._turns = asyncio.Semaphore(CONCURRENT_PROBES)
         self._owners: set[UUID] = set()
 
-    async def look(self, owner_id: UUID, address: str) -> CameraLook:
+    async def look(self, owner_id: UUID, address: str) -> ProbedStream:
         """Return what comes of a look at an address, which was judged by its spelling.
 
         Raises:
@@ -76,7 +76,7 @@ class CameraProbe:
         finally:
             self._owners.discard(owner_id)
 
-    async def _run(self, address: str) -> CameraLook:
+    async def _run(self, address: str) -> ProbedStream:
         process = await asyncio.create_subprocess_exec(
             *_COMMAND,
             stdin=asyncio.subprocess.PIPE,
@@ -96,13 +96,13 @@ class CameraProbe:
         return _look_of(told, process.returncode)
 
 
-def _look_of(told: bytes, status: int | None) -> CameraLook:
+def _look_of(told: bytes, status: int | None) -> ProbedStream:
     line, _, picture = told.partition(b"\n")
     try:
-        return CameraLook(msgspec.json.decode(line, type=ProbeResult), picture)
+        return ProbedStream(msgspec.json.decode(line, type=ProbeResult), picture)
     except msgspec.MsgspecError:
         log.warning("camera_probe_failed", status=status)
-        return CameraLook(ProbeResult(code="internal", error=_FAILED), b"")
+        return ProbedStream(ProbeResult(code="internal", error=_FAILED), b"")
 
 
 def _environment(settings: CameraAddressSettings) -> Mapping[str, str]:

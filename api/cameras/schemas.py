@@ -5,17 +5,10 @@ from typing import Annotated
 from uuid import UUID
 
 import msgspec
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    WithJsonSchema,
-)
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from api.cameras.funnel import FunnelHour
-from api.cameras.probe import CameraLook
+from api.cameras.probe import ProbedStream
 from api.cameras.repository import CameraView
 from api.paging.lists import next_key_field
 from api.schemas import (
@@ -336,7 +329,7 @@ def camera_body(view: CameraView) -> CameraBody:
     )
 
 
-def camera_test_answer(look: CameraLook) -> CameraTestAnswer:
+def camera_test_answer(look: ProbedStream) -> CameraTestAnswer:
     """Return the JSON form of a look at an address."""
     result, has_picture = look.result, bool(look.picture)
     return CameraTestAnswer(

@@ -25,8 +25,8 @@ from api.cli.erasure import owner_remove
 from api.cli.shared import (
     AccountOption,
     EmailOption,
+    exit_on_service_error,
     in_database,
-    in_family,
     load_command_settings,
     shown_time,
 )
@@ -152,7 +152,7 @@ def key_create(
     as_json: JsonOption = False,
 ) -> None:
     """Make an API key and show it, this once."""
-    wanted = in_family(lambda: _scopes(scopes))
+    wanted = exit_on_service_error(lambda: _scopes(scopes))
     expires_at = None if expires is None else expires.replace(tzinfo=UTC)
 
     def work(session: Session) -> NewKey:

@@ -11,10 +11,10 @@ from api.accounts.service import owner_by_email
 from api.cli.commands import JsonOption, answer, command_group
 from api.cli.shared import (
     EmailOption,
+    exit_on_service_error,
     in_database,
-    in_family,
-    leave_standard_output_to_answers,
     load_command_settings,
+    log_to_stderr,
 )
 from common.errors import MisconfiguredError
 from common.settings import ClickHouseSettings
@@ -34,10 +34,10 @@ def analyst_create(email: EmailOption, name: NameOption = "", as_json: JsonOptio
     """Create an analyst and show its name and password once."""
     from analytics_sql.analysts.accounts import AnalystAccount, analyst_name, create_analyst
 
-    leave_standard_output_to_answers()
+    log_to_stderr()
     settings = load_command_settings(ClickHouseSettings)
     owner = in_database(lambda session: owner_by_email(session, email))
-    analyst = in_family(lambda: AnalystAccount(analyst_name(owner.id, name), owner.id))
+    analyst = exit_on_service_error(lambda: AnalystAccount(analyst_name(owner.id, name), owner.id))
     password = in_clickhouse(settings, lambda client, place: create_analyst(client, place, analyst))
     fields = {
         "user": analyst.name,
@@ -54,7 +54,7 @@ def analyst_list(as_json: JsonOption = False) -> None:
     """List the analysts of all accounts by name."""
     from analytics_sql.analysts.accounts import list_analysts
 
-    leave_standard_output_to_answers()
+    log_to_stderr()
     settings = load_command_settings(ClickHouseSettings)
     emails = {owner.id: owner.email for owner in in_database(accounts_repository.list_owners)}
     found = in_clickhouse(settings, lambda client, _: list_analysts(client, list(emails)))
@@ -68,10 +68,10 @@ def analyst_remove(email: EmailOption, name: NameOption = "", as_json: JsonOptio
     """Remove an analyst with its views; its next query is rejected. Repeatable."""
     from analytics_sql.analysts.accounts import AnalystAccount, analyst_name, remove_analyst
 
-    leave_standard_output_to_answers()
+    log_to_stderr()
     settings = load_command_settings(ClickHouseSettings)
     owner = in_database(lambda session: owner_by_email(session, email))
-    analyst = in_family(lambda: AnalystAccount(analyst_name(owner.id, name), owner.id))
+    analyst = exit_on_service_error(lambda: AnalystAccount(analyst_name(owner.id, name), owner.id))
     in_clickhouse(settings, lambda client, place: remove_analyst(client, place, analyst))
     answer({"user": analyst.name, "email": owner.email}, as_json, f"removed analyst {analyst.name}")
 
@@ -97,7 +97,7 @@ def remove_analysts_of(settings: ClickHouseSettings, owner_id: UUID) -> None:
 
 def in_clickhouse(settings: ClickHouseSettings, work: Callable[[Any, Any], _T]) -> _T:
     """Return the result of ``work``, given a blocking client and the service's database."""
-    return in_family(lambda: _connected(settings, work))
+    return exit_on_service_error(lambda: _connected(settings, work))
 
 
 def _connected(settings: ClickHouseSettings, work: Callable[[Any, Any], _T]) -> _T:

@@ -14,10 +14,10 @@ from api.cli.analysts import remove_analysts_of
 from api.cli.commands import JsonOption, answer, command_group, fail
 from api.cli.shared import (
     EmailOption,
+    exit_on_service_error,
     in_database,
-    in_family,
-    leave_standard_output_to_answers,
     load_command_settings,
+    log_to_stderr,
 )
 from api.health.operators import oldest_accounts
 from api.installation_settings import OperatorSettings
@@ -47,8 +47,8 @@ def plate_erase(
 ) -> None:
     """Erase what was captured of a plate up to now, for good. May be repeated."""
     from api.actors import Action
-    from api.audit.acts import act_in_hand
-    from api.audit.repository import write_acts
+    from api.audit.actions import current_action
+    from api.audit.repository import write_actions
     from api.erasure.service import (
         ErasureSettings,
         alerts_naming,
@@ -57,9 +57,9 @@ def plate_erase(
     )
     from api.recognitions.repository import list_misread
 
-    leave_standard_output_to_answers()
+    log_to_stderr()
     settings = load_command_settings(ErasureSettings)
-    text = in_family(lambda: _whole_plate(plate))
+    text = exit_on_service_error(lambda: _whole_plate(plate))
     owner = in_database(lambda session: owner_by_email(session, email))
     alerts = in_database(lambda session: alerts_naming(session, owner.id, text))
     before_ms = now_ms()
@@ -76,13 +76,13 @@ def plate_erase(
 
     def work(session: Session) -> dict[str, int]:
         here = erase_plate_in_database(session, owner.id, text, before_ms)
-        act = act_in_hand(
+        act = current_action(
             owner.id,
             Action.PLATE_ERASED,
             recognitions=counts["recognitions"],
             corrections=here["corrections"],
         )
-        write_acts(session, [act])
+        write_actions(session, [act])
         return here
 
     counts |= in_database(work) | {"alertsNamingIt": alerts, "misread": len(misread)}
@@ -114,12 +114,12 @@ def owner_remove(
         erase_stored_owner,
     )
 
-    leave_standard_output_to_answers()
+    log_to_stderr()
     settings = load_command_settings(ErasureSettings)
     owner = in_database(lambda session: owner_by_email(session, email))
     in_database(lambda session: _check_operator(session, owner))
     if not yes:
-        in_family(lambda: _confirm(owner))
+        exit_on_service_error(lambda: _confirm(owner))
     ended = in_database(lambda session: end_account(session, owner.id))
     _hinting(lambda: remove_analysts_of(settings, owner.id), _AGAIN)
     stored = _hinting(lambda: asyncio.run(erase_stored_owner(settings, owner.id)), _AGAIN)
@@ -166,7 +166,7 @@ def _hinting(work: Callable[[], _T], hint: str) -> _T:
         except TransientError as error:
             fail(f"{error}; {hint}", error)
 
-    return in_family(hinted)
+    return exit_on_service_error(hinted)
 
 
 def _late_hint(owner: OwnerAccount) -> str:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from api.cli.shared import leave_standard_output_to_answers
+from api.cli.shared import log_to_stderr
 from common.errors import InvalidInputError, PlatestreamError
 from common.settings import load_settings
 
@@ -33,7 +33,7 @@ def evaluate(
     as_json: Annotated[bool, typer.Option("--json", help="Answer in JSON.")] = False,
 ) -> None:
     """Measure the engine on labelled photos of your own; nothing is sent anywhere."""
-    leave_standard_output_to_answers()
+    log_to_stderr()
     try:
         _evaluate(photos, split, detector, reader, report, predictions, as_json)
     except (PlatestreamError, OSError) as error:

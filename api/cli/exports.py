@@ -13,10 +13,10 @@ from api.accounts.service import owner_by_email
 from api.cli.commands import JsonOption, answer, fail
 from api.cli.shared import (
     EmailOption,
+    exit_on_service_error,
     in_database,
-    in_family,
-    leave_standard_output_to_answers,
     load_command_settings,
+    log_to_stderr,
 )
 from common.errors import InvalidInputError, TransientError
 from common.plates.normalise import typed_plate
@@ -64,11 +64,11 @@ def export_recognitions(
     """Write an account's recognitions, newest first, 100,000 rows at a time."""
     from analytics_sql.recognitions import RecognitionFilter
 
-    leave_standard_output_to_answers()
+    log_to_stderr()
     settings = load_command_settings(ClickHouseSettings)
-    form = in_family(lambda: _form(file_format, separator, excel))
-    place = in_family(lambda: _place(after))
-    text = in_family(lambda: None if plate is None else typed_plate(plate))
+    form = exit_on_service_error(lambda: _form(file_format, separator, excel))
+    place = exit_on_service_error(lambda: _place(after))
+    text = exit_on_service_error(lambda: None if plate is None else typed_plate(plate))
     if after is None and output.exists():
         fail(f"{output} is there already")
     owner = in_database(lambda session: owner_by_email(session, email))

@@ -9,10 +9,10 @@ import typer
 from api.cameras.repository import CameraRow, list_all_cameras
 from api.cli.commands import JsonOption, answer, command_group
 from api.cli.shared import (
+    exit_on_service_error,
     in_database,
-    in_family,
-    leave_standard_output_to_answers,
     load_command_settings,
+    log_to_stderr,
     shown_time,
 )
 
@@ -54,9 +54,9 @@ def stack_check(
         stack_warnings,
     )
 
-    leave_standard_output_to_answers()
+    log_to_stderr()
     settings = load_command_settings(StackSettings)
-    found = in_family(lambda: asyncio.run(check_stack(settings, api_url)))
+    found = exit_on_service_error(lambda: asyncio.run(check_stack(settings, api_url)))
     checks = {name: fault or "ok" for name, fault in found.faults.items()}
     status = "ready" if found.is_ready else "not ready"
     warnings = [*stack_warnings(settings), *pooler_warnings(settings)]
@@ -79,11 +79,11 @@ def stack_partitions(
     """Show how many partitions Kafka's topics have, or make them as many as are set."""
     from api.health.stack_check import PartitionSettings, make_partitions, partition_state
 
-    leave_standard_output_to_answers()
+    log_to_stderr()
     settings = load_command_settings(PartitionSettings)
     if apply:
-        in_family(lambda: make_partitions(settings))
-    state = in_family(lambda: partition_state(settings))
+        exit_on_service_error(lambda: make_partitions(settings))
+    state = exit_on_service_error(lambda: partition_state(settings))
     fields = {
         "partitions": sorted(state.numbers),
         "wanted": settings.kafka_partitions,
@@ -111,12 +111,12 @@ def stack_make_bucket(
 
     settings = load_command_settings(S3Settings)
     bucket = S3Bucket(settings, read_seconds=_BUCKET_SECONDS, connections=1)
-    was_there = in_family(bucket.exists)
+    was_there = exit_on_service_error(bucket.exists)
     if not was_there:
-        in_family(bucket.make)
+        exit_on_service_error(bucket.make)
     if policy is not None:
         text = policy.read_text(encoding="utf-8")
-        in_family(lambda: bucket.set_policy(text))
+        exit_on_service_error(lambda: bucket.set_policy(text))
     said = "was there" if was_there else "was made"
     fields = {"bucket": settings.s3_bucket, "made": not was_there}
     answer(fields, as_json, f"bucket {settings.s3_bucket} {said}")

@@ -9,10 +9,10 @@ from sqlalchemy.orm import Session
 
 from api.cli.commands import JsonOption, answer, command_group, fail
 from api.cli.shared import (
+    exit_on_service_error,
     in_database,
-    in_family,
-    leave_standard_output_to_answers,
     load_command_settings,
+    log_to_stderr,
     shown_time,
 )
 
@@ -32,11 +32,11 @@ def restore_erasures(
     from api.restore.service import add_noted, open_requests, stored_notes
     from common.settings import ClickHouseSettings
 
-    leave_standard_output_to_answers()
+    log_to_stderr()
     settings = load_command_settings(ClickHouseSettings)
     noted = in_database(open_requests)
-    noted += in_family(lambda: asyncio.run(stored_notes(settings)))
-    count = in_family(lambda: add_noted(file, noted))
+    noted += exit_on_service_error(lambda: asyncio.run(stored_notes(settings)))
+    count = exit_on_service_error(lambda: add_noted(file, noted))
     answer({"file": str(file), "erasures": count}, as_json, f"{count} erasures in {file}")
 
 
@@ -68,15 +68,15 @@ def restore_finish(
         read_noted,
     )
 
-    leave_standard_output_to_answers()
+    log_to_stderr()
     if (erased is None) != nothing_erased:
         fail("give either --erased FILE or --nothing-erased")
     settings = load_command_settings(RestoreSettings)
-    noted = [] if erased is None else in_family(lambda: read_noted(erased))
-    in_family(lambda: check_restored(settings))
-    in_family(lambda: asyncio.run(check_clickhouse(settings)))
+    noted = [] if erased is None else exit_on_service_error(lambda: read_noted(erased))
+    exit_on_service_error(lambda: check_restored(settings))
+    exit_on_service_error(lambda: asyncio.run(check_clickhouse(settings)))
     ended = in_database(lambda session: end_access(session, disables_keys=disable_keys))
-    again = in_family(lambda: asyncio.run(erase_again(settings, in_database, noted)))
+    again = exit_on_service_error(lambda: asyncio.run(erase_again(settings, in_database, noted)))
     published = in_database(lambda session: publish(session, again))
     fields: dict[str, Any] = {
         **ended,

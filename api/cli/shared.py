@@ -29,7 +29,7 @@ AccountOption = Annotated[
 ]
 
 
-def leave_standard_output_to_answers() -> None:
+def log_to_stderr() -> None:
     """Log to standard error: standard output has the answers, which programs read.
 
     For commands that call what logs.
@@ -82,10 +82,10 @@ def shown_time(moment: datetime | None) -> str | None:
 def in_database(work: Callable[[Session], _T]) -> _T:
     """Return what ``work`` returns, done in one transaction; an error ends the command."""
     settings = load_command_settings(DatabaseSettings)
-    return in_family(lambda: _transaction(settings, work))
+    return exit_on_service_error(lambda: _transaction(settings, work))
 
 
-def in_family(work: Callable[[], _T]) -> _T:
+def exit_on_service_error(work: Callable[[], _T]) -> _T:
     """Return what ``work`` returns; an error of the service's family ends the command."""
     with _errors_as_lines():
         return work()

@@ -14,8 +14,8 @@ from api.actors import acting, announce, current_actor
 from api.adapters.circuit_breaker import CircuitBreaker, HealthCheck
 from api.db.engine import in_transaction, open_engine, plain_database_url
 from api.errors import Dependency, DependencyUnavailableError
+from api.limits.fair_queue import QueueLimits, current_caller
 from api.limits.fair_threads import FairThreads
-from api.limits.fair_turns import TurnLimits, current_caller
 from common.settings import DatabaseSettings
 from common.telemetry.messaging import query_span
 
@@ -37,7 +37,7 @@ class Database:
     def __init__(self, settings: DatabaseSettings, *, pool_size: int) -> None:
         """``pool_size`` counts connections and threads; each is opened when first needed."""
         self.engine = open_engine(settings, pool_size=pool_size)
-        limits = TurnLimits(pool_size, _MAX_WAITING, each=max(1, pool_size // 2))
+        limits = QueueLimits(pool_size, _MAX_WAITING, each=max(1, pool_size // 2))
         self._threads = FairThreads("database", limits)
         self._breaker = CircuitBreaker(Dependency.CONFIGURATION, _health_check(settings))
 

@@ -93,19 +93,19 @@ def in_transaction(engine: Engine, work: Callable[[Session], _T]) -> _T:
         raise
 
 
-class ServiceRunsError(PlatestreamError):
+class ServiceRunningError(PlatestreamError):
     """Processes of the service are connected where none may be."""
 
 
-def check_nobody_works(engine: Engine) -> None:
+def require_service_stopped(engine: Engine) -> None:
     """Return where no process of the service is connected to the database but this one.
 
     Raises:
-        ServiceRunsError: some are.
+        ServiceRunningError: some are.
     """
     with engine.connect() as connection:
         if others := connection.execute(text(_OTHERS), {"name": _NAME}).scalar():
-            raise ServiceRunsError(
+            raise ServiceRunningError(
                 f"the service is running ({others} connections to PostgreSQL): stop its processes"
             )
 

@@ -8,8 +8,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from analytics_sql.deliveries import (
     AddressedDelivery,
     DeliveryChannel,
+    DeliveryCursor,
     DeliveryFilter,
-    DeliveryPlace,
     DeliverySummary,
 )
 from analytics_sql.rows import LAST_STORABLE_MS
@@ -54,7 +54,7 @@ class DeliveryQuery(RowLimit):
         default=None, description="Only those last tried before this moment."
     )
 
-    def filter_of(self, place: DeliveryPlace, *, now_ms: int) -> DeliveryFilter:
+    def filter_of(self, place: DeliveryCursor, *, now_ms: int) -> DeliveryFilter:
         """Return what is asked of the store; an open span would read all that it has."""
         from_ms = now_ms - _SPAN_MS if self.from_ is None else self.from_
         return DeliveryFilter(

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from analytics_sql.deliveries import (
     AddressedDelivery,
-    DeliveryPlace,
+    DeliveryCursor,
     DeliverySummary,
     EventFilter,
     WebhookSpan,
@@ -19,8 +19,8 @@ from api.accounts.repository import lock_owner
 from api.actors import Action
 from api.adapters.clickhouse import ClickHouseStore
 from api.alerts.repository import AlertRepository
-from api.audit.acts import Act, ActSubject, act_in_hand
-from api.audit.repository import write_acts
+from api.audit.actions import ActionSubject, AuditAction, current_action
+from api.audit.repository import write_actions
 from api.db.database import Database
 from api.deliveries.samples import SampleMaker
 from api.deliveries.schemas import DeliveryQuery
@@ -81,7 +81,7 @@ class Deliveries:
     ) -> tuple[DeliverySummary, ...]:
         """Return deliveries to a webhook, the latest tried first."""
         await self._webhook(owner_id, webhook_id)
-        return await self._list(DeliveryPlace(user_id=owner_id, webhook_id=webhook_id), query)
+        return await self._list(DeliveryCursor(user_id=owner_id, webhook_id=webhook_id), query)
 
     async def list_of_alert(
         self, owner_id: UUID, alert_id: UUID, query: DeliveryQuery
@@ -113,9 +113,9 @@ class Deliveries:
         row = await self._webhook(owner_id, webhook_id)
         chosen = event or row.config.events[0]
         made = self._samples.delivery(chosen, owner_id, webhook_id, now_ms=self._now_ms())
-        subject = ActSubject("webhook", webhook_id, row.config.name)
+        subject = ActionSubject("webhook", webhook_id, row.config.name)
         await self._send(
-            [made], act_in_hand(owner_id, Action.WEBHOOK_TESTED, subject, event=chosen)
+            [made], current_action(owner_id, Action.WEBHOOK_TESTED, subject, event=chosen)
         )
         return made
 
@@ -135,8 +135,8 @@ class Deliveries:
         made = self._samples.notifications(
             row.config, row.notifications[number], now_ms=self._now_ms()
         )
-        subject = ActSubject("alert", alert_id)
-        act = act_in_hand(owner_id, Action.ALERT_TESTED, subject, notification=number)
+        subject = ActionSubject("alert", alert_id)
+        act = current_action(owner_id, Action.ALERT_TESTED, subject, notification=number)
         await self._send(made, act)
         return made
 
@@ -150,10 +150,10 @@ class Deliveries:
         """
         row = await self._webhook(caller.owner_id, webhook_id)
         delivery = await self._redelivery(
-            DeliveryPlace(user_id=caller.owner_id, webhook_id=webhook_id), delivery_id
+            DeliveryCursor(user_id=caller.owner_id, webhook_id=webhook_id), delivery_id
         )
         _check_alerts_readable(caller, [delivery.event])
-        subject = ActSubject("webhook", webhook_id, row.config.name)
+        subject = ActionSubject("webhook", webhook_id, row.config.name)
         return await self._redeliver(delivery, caller.owner_id, subject)
 
     async def redeliver_notification(
@@ -166,7 +166,7 @@ class Deliveries:
         """
         place = await self._alert_place(owner_id, alert_id)
         delivery = await self._redelivery(place, delivery_id)
-        return await self._redeliver(delivery, owner_id, ActSubject("alert", alert_id))
+        return await self._redeliver(delivery, owner_id, ActionSubject("alert", alert_id))
 
     async def replay(self, caller: Principal, webhook_id: UUID, from_ms: int, to_ms: int) -> int:
         """Have the events of a time sent again, marked; return how many.
@@ -187,14 +187,14 @@ class Deliveries:
             raise invalid_field("to", f"the period holds more than {MAX_REPLAYED} events")
         span_ms = {"from": from_ms, "to": to_ms}
         told = {name: iso_utc(from_unix_ms(ms)) for name, ms in span_ms.items()}
-        subject = ActSubject("webhook", webhook_id, row.config.name)
-        act = act_in_hand(owner_id, Action.EVENTS_REPLAYED, subject, count=len(past), **told)
+        subject = ActionSubject("webhook", webhook_id, row.config.name)
+        act = current_action(owner_id, Action.EVENTS_REPLAYED, subject, count=len(past), **told)
         in_order = sorted(past, key=lambda delivery: delivery.occurred_ms)
 
         def work(session: Session) -> None:
             lock_owner(session, owner_id)
             self._check_replays(session, caller)
-            write_acts(session, [act])
+            write_actions(session, [act])
             enqueue_replay(session, DELIVERIES, owner_id, _keyed(in_order))
 
         await self._database.run(work)
@@ -227,7 +227,7 @@ class Deliveries:
         return past
 
     async def _list(
-        self, place: DeliveryPlace, query: DeliveryQuery
+        self, place: DeliveryCursor, query: DeliveryQuery
     ) -> tuple[DeliverySummary, ...]:
         wanted = query.filter_of(place, now_ms=self._now_ms())
         return await self._store.deliveries(wanted, query.limit)
@@ -238,31 +238,33 @@ class Deliveries:
         )
         return found(row)
 
-    async def _alert_place(self, owner_id: UUID, alert_id: UUID) -> DeliveryPlace:
+    async def _alert_place(self, owner_id: UUID, alert_id: UUID) -> DeliveryCursor:
         if not await self._database.run(
             lambda session: self._alerts.has(session, owner_id, alert_id)
         ):
             raise ApiError(ErrorCode.NOT_FOUND)
-        return DeliveryPlace(user_id=owner_id, alert_id=alert_id)
+        return DeliveryCursor(user_id=owner_id, alert_id=alert_id)
 
-    async def _redelivery(self, place: DeliveryPlace, delivery_id: UUID) -> Delivery:
+    async def _redelivery(self, place: DeliveryCursor, delivery_id: UUID) -> Delivery:
         """Return a past delivery as it is sent again; one that is empty is past its retention."""
         content = await self._store.delivery_content(place, delivery_id)
         return decode(Delivery, found(content or None)).again(
             DeliveryCause.REDELIVERY, self._now_ms()
         )
 
-    async def _redeliver(self, delivery: Delivery, owner_id: UUID, subject: ActSubject) -> Delivery:
+    async def _redeliver(
+        self, delivery: Delivery, owner_id: UUID, subject: ActionSubject
+    ) -> Delivery:
         identifier = str(delivery.id)
-        act = act_in_hand(owner_id, Action.DELIVERY_REPEATED, subject, deliveryId=identifier)
+        act = current_action(owner_id, Action.DELIVERY_REPEATED, subject, deliveryId=identifier)
         await self._send([delivery], act)
         return delivery
 
-    async def _send(self, deliveries: Sequence[Delivery], act: Act) -> None:
+    async def _send(self, deliveries: Sequence[Delivery], act: AuditAction) -> None:
         """Send deliveries, in their order for each endpoint, by an act that the audit log tells."""
 
         def work(session: Session) -> None:
-            write_acts(session, [act])
+            write_actions(session, [act])
             enqueue_all(session, DELIVERIES, _keyed(deliveries))
 
         await self._database.run(work)

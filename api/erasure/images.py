@@ -44,7 +44,7 @@ class RemovedImages:
         return RemovedImages(self.removed + other.removed, self.refused + other.refused)
 
 
-class ErasedImageNotes(Protocol):
+class ErasedImageStore(Protocol):
     """The images of erased recognitions as ClickHouse notes them."""
 
     async def images_to_remove(
@@ -73,7 +73,7 @@ class ErasedImageRemoval:
 
     def __init__(
         self,
-        notes: ErasedImageNotes,
+        notes: ErasedImageStore,
         images: ImageStore,
         *,
         batch_size: int = _BATCH_SIZE,
@@ -106,7 +106,7 @@ class ErasedImageRemoval:
             self._restart()
         return page.images.removed
 
-    async def remove_all_of(self, owner_id: UUID) -> RemovedImages:
+    async def delete_all_for_owner(self, owner_id: UUID) -> RemovedImages:
         """Remove all images of an owner that are noted, as far as S3 does not refuse it.
 
         Raises:

@@ -17,8 +17,8 @@ from sqlalchemy.orm import Session, aliased
 
 from api.accounts.repository import lock_owner
 from api.actors import Action
-from api.audit.acts import ActSubject, act_in_hand
-from api.audit.repository import write_acts
+from api.audit.actions import ActionSubject, current_action
+from api.audit.repository import write_actions
 from api.db.database import Database
 from api.db.tables import ErasureJob
 from api.erasure.service import ErasedPlate, erase_plate_in_database
@@ -48,7 +48,7 @@ ErasePlate = Callable[[UUID, str, Sequence[Misreading], int], Awaitable[ErasedPl
 """:func:`api.erasure.service.erase_stored_plate` with its settings."""
 
 
-def ask_for_job(session: Session, caller: Principal, plate: str, before_ms: int) -> ErasureJob:
+def enqueue_job(session: Session, caller: Principal, plate: str, before_ms: int) -> ErasureJob:
     """Write that a plate (normalised) is to be erased, unless that waits already; return the job.
 
     Raises:
@@ -93,7 +93,7 @@ def list_jobs(session: Session, owner_id: UUID) -> Sequence[ErasureJob]:
     ).all()
 
 
-def take_job(session: Session, lease: timedelta) -> ErasureJob | None:
+def lease_job(session: Session, lease: timedelta) -> ErasureJob | None:
     """Take a job that nobody has, the first of its account, for so long; None: there is none."""
     earlier = aliased(ErasureJob)
     is_first = ~exists().where(
@@ -119,12 +119,12 @@ def take_job(session: Session, lease: timedelta) -> ErasureJob | None:
     return job
 
 
-def keep_job(session: Session, job: ErasureJob, lease: timedelta) -> bool:
+def renew_lease(session: Session, job: ErasureJob, lease: timedelta) -> bool:
     """Keep a job for longer, and tell whether it is still the one that was taken."""
     return _change(session, job, {"leased_until": func.now() + lease})
 
 
-def put_job_off(session: Session, job: ErasureJob, error: str, pause: timedelta) -> None:
+def postpone_job(session: Session, job: ErasureJob, error: str, pause: timedelta) -> None:
     """Give a job back that could not be done; it is taken again after a pause."""
     values = {"state": WAITING, "error": error, "leased_until": func.now() + pause}
     _change(session, job, values)
@@ -142,7 +142,7 @@ def finish_job(session: Session, job: ErasureJob, counts: Mapping[str, int]) -> 
     _change(session, job, values)
 
 
-def drop_jobs(session: Session, before: datetime) -> int:
+def delete_finished_jobs(session: Session, before: datetime) -> int:
     """Delete what was done before then, and return how many."""
     dropped = delete(ErasureJob).where(ErasureJob.finished_at < before)
     return len(session.scalars(dropped.returning(ErasureJob.id)).all())
@@ -181,9 +181,9 @@ class ErasureJobs:
         before_ms, owner_id = self._now_ms(), caller.owner_id
 
         def work(session: Session) -> ErasureJob:
-            job = ask_for_job(session, caller, plate, before_ms)
-            subject = ActSubject("plate", job.id)
-            write_acts(session, [act_in_hand(owner_id, Action.PLATE_ERASURE_ASKED, subject)])
+            job = enqueue_job(session, caller, plate, before_ms)
+            subject = ActionSubject("plate", job.id)
+            write_actions(session, [current_action(owner_id, Action.PLATE_ERASURE_ASKED, subject)])
             return job
 
         return await self._database.run(work)
@@ -203,7 +203,7 @@ class ErasureJobs:
             PlatestreamError: it could not be done; it is tried again.
         """
         await self._tidy()
-        job = await self._database.run(lambda session: take_job(session, _LEASE))
+        job = await self._database.run(lambda session: lease_job(session, _LEASE))
         if job is None:
             return 0
         try:
@@ -211,7 +211,7 @@ class ErasureJobs:
                 await self._do(job)
         except PlatestreamError as error:
             sentence = _AWAY if isinstance(error, TransientError) else _FAILED
-            await self._database.run(lambda session: put_job_off(session, job, sentence, _PAUSE))
+            await self._database.run(lambda session: postpone_job(session, job, sentence, _PAUSE))
             raise
         return 1
 
@@ -221,7 +221,7 @@ class ErasureJobs:
         if now_ms < self._next_drop_ms:
             return
         now = datetime.fromtimestamp(now_ms / 1000, UTC)
-        await self._database.run(lambda session: drop_jobs(session, now - _KEPT))
+        await self._database.run(lambda session: delete_finished_jobs(session, now - _KEPT))
         await self._database.run(lambda session: drop_set_aside(session, now - SET_ASIDE_KEPT))
         self._next_drop_ms = now_ms + _DROP_EVERY_MS
 
@@ -239,8 +239,10 @@ class ErasureJobs:
 
         def finish(session: Session) -> None:
             finish_job(session, job, counts)
-            subject = ActSubject("plate", job.id)
-            write_acts(session, [act_in_hand(owner_id, Action.PLATE_ERASED, subject, **counts)])
+            subject = ActionSubject("plate", job.id)
+            write_actions(
+                session, [current_action(owner_id, Action.PLATE_ERASED, subject, **counts)]
+            )
 
         await self._database.run(finish)
 
@@ -252,7 +254,7 @@ class ErasureJobs:
             while True:
                 await asyncio.sleep(_RENEW_SECONDS)
                 try:
-                    await self._database.run(lambda session: keep_job(session, job, _LEASE))
+                    await self._database.run(lambda session: renew_lease(session, job, _LEASE))
                 except DependencyUnavailableError:
                     # Another process may take it then: both erase the same.
                     log.warning("erasure_not_kept", job_id=str(job.id))

@@ -29,7 +29,7 @@ from analytics_sql.erasure import (
 from api.accounts.repository import close_owner, delete_owner
 from api.adapters.image_store import ImageStore, RemovalRefusedError
 from api.alerts.repository import delete_alerts_of
-from api.audit.repository import forget_account
+from api.audit.repository import delete_account_entries
 from api.cameras.repository import delete_cameras_of
 from api.credits.repository import count_entries
 from api.db.tables import Alert
@@ -155,7 +155,7 @@ async def erase_stored_plate(
         erased += await rows.erase_misread(owner_id, misread)
         with closing(ImageStore(s3)) as images:
             try:
-                removed = await ErasedImageRemoval(rows, images).remove_all_of(owner_id)
+                removed = await ErasedImageRemoval(rows, images).delete_all_for_owner(owner_id)
             except DependencyUnavailableError:
                 return ErasedPlate(erased, images=None)
     return ErasedPlate(erased, images=removed)
@@ -225,7 +225,7 @@ def delete_account(session: Session, owner_id: UUID) -> Counts:
     forget_owner(session, owner_id)
     forget_owner_rows(session, owner_id)
     delete_owner(session, owner_id)
-    forget_account(session, owner_id)
+    delete_account_entries(session, owner_id)
     return late + Counter(ledger=entries)
 
 

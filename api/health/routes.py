@@ -7,7 +7,7 @@ from fastapi import APIRouter, Depends
 
 from api.deps import Caller, service
 from api.health.operators import Operators
-from api.health.service import DiskRoom, Health, Installation, Readiness
+from api.health.service import DiskUsage, Health, Installation, Readiness
 from api.middleware.guard import GuardedRoute
 from api.schemas import ResponseModel
 from api.security.permissions import Administrator, Public, requires
@@ -82,7 +82,7 @@ def _stage(stage: StageProgress, now_ms: int) -> StageBody:
     )
 
 
-def _disk(disk: DiskRoom) -> DiskBody:
+def _disk(disk: DiskUsage) -> DiskBody:
     return DiskBody(name=disk.name, used_ratio=disk.used_ratio, free_bytes=disk.free_bytes)
 
 

@@ -26,7 +26,7 @@ Warn = Callable[[], Awaitable[Sequence[str]]]
 
 
 @dataclass(frozen=True)
-class DiskRoom:
+class DiskUsage:
     """The disk of a folder, by the folder's name: the share that is used, and the bytes left."""
 
     name: str
@@ -34,7 +34,7 @@ class DiskRoom:
     free_bytes: int
 
 
-def disk_rooms(folders: Sequence[Path]) -> tuple[DiskRoom, ...]:
+def disk_usage(folders: Sequence[Path]) -> tuple[DiskUsage, ...]:
     """Return the room on each disk, once, under the first of its folders; none for what is not."""
     disks: dict[int, Path] = {}
     for folder in folders:
@@ -43,12 +43,12 @@ def disk_rooms(folders: Sequence[Path]) -> tuple[DiskRoom, ...]:
     return tuple(map(_room, disks.values()))
 
 
-def _room(folder: Path) -> DiskRoom:
+def _room(folder: Path) -> DiskUsage:
     disk = os.statvfs(folder)
     used, free = disk.f_blocks - disk.f_bfree, disk.f_bavail
     # As df counts: what only root may use is neither.
     ratio = used / (used + free) if used + free else 0.0
-    return DiskRoom(folder.name, ratio, free * disk.f_frsize)
+    return DiskUsage(folder.name, ratio, free * disk.f_frsize)
 
 
 @dataclass(frozen=True)
@@ -56,16 +56,16 @@ class Installation:
     """How far the stages are, None: Kafka does not say; and the room on each disk."""
 
     stages: Sequence[StageProgress] | None
-    disks: Sequence[DiskRoom]
+    disks: Sequence[DiskUsage]
 
 
-class InstallationWatch:
+class InstallationStatus:
     """Asks Kafka and the disks, no more often than every five seconds, whoever wants to know."""
 
     def __init__(
         self,
         stages: Callable[[], Sequence[StageProgress]],
-        disks: Callable[[], Sequence[DiskRoom]],
+        disks: Callable[[], Sequence[DiskUsage]],
     ) -> None:
         """Both block, and raise :class:`PlatestreamError` where nobody answers."""
         self._stages = stages
@@ -119,7 +119,7 @@ class Health:
         self,
         checks: Mapping[str, Check],
         warn: Warn | None = None,
-        installation: InstallationWatch | None = None,
+        installation: InstallationStatus | None = None,
         *,
         check_seconds: float = _CHECK_SECONDS,
     ) -> None:
@@ -128,7 +128,7 @@ class Health:
         ``warn`` returns what an operator should hear although all is well. ``installation`` is what
         administrators see; None: nothing is known of it.
         """
-        self.installation = installation or InstallationWatch(tuple, tuple)
+        self.installation = installation or InstallationStatus(tuple, tuple)
         self._checks = dict(checks)
         self._warn = warn or _nothing
         self._check_seconds = check_seconds
@@ -174,10 +174,10 @@ async def _nothing() -> Sequence[str]:
 
 async def disk_warnings(folders: Sequence[Path]) -> tuple[str, ...]:
     """Return a sentence for each disk of these folders that is 80 % full."""
-    rooms = await asyncio.to_thread(disk_rooms, folders)
+    rooms = await asyncio.to_thread(disk_usage, folders)
     return tuple(_disk_warning(disk) for disk in rooms if disk.used_ratio >= WARNING_RATIO)
 
 
-def _disk_warning(disk: DiskRoom) -> str:
+def _disk_warning(disk: DiskUsage) -> str:
     room = disk.free_bytes / _GIB
     return f"the disk of {disk.name} is {disk.used_ratio:.0%} full, {room:.1f} GiB are left"

@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 from api.adapters.clickhouse import ClickHouseStore
 from api.adapters.image_store import ImageStore
 from api.db.database import Database
-from api.db.engine import check_nobody_works, in_transaction, open_engine
+from api.db.engine import in_transaction, open_engine, require_service_stopped
 from api.db.migrate import current_revision, head_revision
 from api.db.pooler import refuse_pooler
 from api.health.service import Health, Readiness, disk_warnings
@@ -30,7 +30,7 @@ from common.kafka.clients import (
     open_consumer,
     topic_name,
 )
-from common.kafka.partitions import TopicState, make_topics_anew, partition_numbers, topic_state
+from common.kafka.partitions import TopicState, partition_numbers, recreate_topics, topic_state
 from common.plaintext_warning import kafka_servers_in_clear, mqtt_server_in_clear
 from common.records.codec import decode
 from common.records.frames import OpenGap
@@ -255,7 +255,7 @@ def make_partitions(settings: PartitionSettings) -> None:
 
     Raises:
         PartitionsRefusedError: a stage runs, or something has not been done yet.
-        ServiceRunsError: another process runs.
+        ServiceRunningError: another process runs.
         MisconfiguredError: Kafka does not let us in.
         TransientError: Kafka or PostgreSQL does not answer.
     """
@@ -267,10 +267,10 @@ def make_partitions(settings: PartitionSettings) -> None:
         raise PartitionsRefusedError(f"not all is done yet ({left}); {_STEPS}")
     engine = open_engine(settings)
     try:
-        check_nobody_works(engine)
+        require_service_stopped(engine)
         if state.numbers != {settings.kafka_partitions}:
             with _kafka_errors():
-                make_topics_anew(settings)
+                recreate_topics(settings)
         in_transaction(engine, republish_all)
     finally:
         engine.dispose()

@@ -17,8 +17,8 @@ from api.imports.cameras import imported_cameras
 from api.imports.plates import imported_plates
 from api.imports.schemas import CameraImportAnswer, ImportQuery, PlateImportAnswer
 from api.imports.tables import CsvTable, FileEncoding, read_table
+from api.limits.fair_queue import QueueLimits
 from api.limits.fair_threads import FairThreads, TimeBudget
-from api.limits.fair_turns import TurnLimits
 from api.middleware.bodies import read_body
 from api.middleware.guard import GuardedRoute
 from api.openapi import error_responses
@@ -26,7 +26,7 @@ from api.security.permissions import BodyKind, Principal, Scope, requires
 from api.validation.fields import PLATES_PER_ALERT
 from common.errors import InvalidInputError
 
-_LIMITS = TurnLimits(at_once=1, waiting=20)
+_LIMITS = QueueLimits(at_once=1, waiting=20)
 _WAIT_SECONDS = 10.0
 _TOO_MANY = "Too many files are being read; wait, then try again."
 _BUDGET_SECONDS = 5.0

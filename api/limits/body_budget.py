@@ -57,7 +57,7 @@ class BodyBudget:
         """The bytes that are held now."""
         return self._in_all
 
-    def of_caller(self, caller: LimitedCaller, count: int) -> "BodyShare":
+    def of_caller(self, caller: LimitedCaller, count: int) -> "BodyReservation":
         """Reserve ``count`` bytes for a body that comes with a credential.
 
         Raises:
@@ -70,7 +70,7 @@ class BodyBudget:
 
         return self._share({str(caller.owner_id): check}, count)
 
-    def of_address(self, address: str, count: int) -> "BodyShare":
+    def of_address(self, address: str, count: int) -> "BodyReservation":
         """Reserve ``count`` bytes for a body that comes without one.
 
         The bound of an address is that of its IPv6 networks too.
@@ -96,12 +96,12 @@ class BodyBudget:
         # What has come to nought is forgotten.
         self._held -= Counter(dict.fromkeys(payers, count))
 
-    def _share(self, payers: _Payers, count: int) -> "BodyShare":
+    def _share(self, payers: _Payers, count: int) -> "BodyReservation":
         if count:
             self._check(payers, count)
         self._in_all += count
         self._held.update(dict.fromkeys(payers, count))
-        return BodyShare(self, tuple(payers), count)
+        return BodyReservation(self, tuple(payers), count)
 
     def _check(self, payers: _Payers, count: int) -> None:
         for payer, check in payers.items():
@@ -111,7 +111,7 @@ class BodyBudget:
             raise _refusal(ErrorCode.SERVICE_BUSY)
 
 
-class BodyShare:
+class BodyReservation:
     """The room that was taken for one body, given back when the block ends."""
 
     def __init__(self, budget: BodyBudget, payers: tuple[str, ...], count: int) -> None:

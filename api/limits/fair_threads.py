@@ -12,7 +12,7 @@ from typing import ParamSpec, TypeVar
 from cachetools import LRUCache
 
 from api.errors import ApiError, ErrorCode
-from api.limits.fair_turns import FairTurns, TurnLimits, TurnRefusedError
+from api.limits.fair_queue import FairQueue, QueueFullError, QueueLimits
 
 _RETRY_AFTER_SECONDS = 1
 _MAX_CALLERS = 10_000
@@ -27,14 +27,14 @@ class FairThreads:
     def __init__(
         self,
         name: str,
-        limits: TurnLimits,
+        limits: QueueLimits,
         *,
         wait_seconds: float | None = None,
         too_many: str | None = None,
     ) -> None:
         """``too_many`` is the sentence for a caller that gets no turn within ``wait_seconds``."""
         self._threads = ThreadPoolExecutor(limits.at_once, thread_name_prefix=name)
-        self._turns = FairTurns[Hashable](limits)
+        self._turns = FairQueue[Hashable](limits)
         self._wait_seconds = wait_seconds
         self._too_many = too_many
 
@@ -47,7 +47,7 @@ class FairThreads:
 
         Raises:
             ApiError: 429, the caller got no turn and there is a sentence for that.
-            TurnRefusedError: the caller got no turn.
+            QueueFullError: the caller got no turn.
         """
         await self._take(caller)
         try:
@@ -71,7 +71,7 @@ class FairThreads:
     async def _take(self, caller: Hashable) -> None:
         try:
             await self._turns.take(caller, self._wait_seconds)
-        except TurnRefusedError as error:
+        except QueueFullError as error:
             if self._too_many is None:
                 raise
             raise ApiError(

@@ -12,7 +12,7 @@ from limits import RateLimitItem, RateLimitItemPerMinute
 
 from api.errors import ApiError, ErrorCode
 from api.limits.networks import counted_networks
-from api.limits.owner_limits import LimitedCaller, OwnerLimit, OwnerLimits, refusal_sentence
+from api.limits.owner_limits import LimitedCaller, OwnerLimit, OwnerLimits, limit_error_message
 from api.limits.storage import Counted, LimitStore, LimitWindow, SharedOrOwn
 from api.settings import ApiSettings
 
@@ -195,7 +195,7 @@ class RateLimiter:
         limit, size = limits[number], sizes[number]
         self._owner_limits.note(limit, caller.owner_id, size - counted.remaining, size)
         if counted.refused is not None:
-            raise rate_limited(size, counted.reset_at, refusal_sentence(limit, size))
+            raise rate_limited(size, counted.reset_at, limit_error_message(limit, size))
 
     def _limits_of_owner(
         self, caller: LimitedCaller, wanted: Sequence[OwnerLimit]

@@ -12,7 +12,7 @@ from prometheus_client.registry import Collector
 
 from api.errors import ApiError, ErrorCode
 from api.settings import OwnerLimitSettings
-from common.owner_limits import ALERT_DESTINATIONS, NearLimits
+from common.owner_limits import ALERT_DESTINATIONS, LimitUsageGauge
 
 
 class LimitedCaller(Protocol):
@@ -105,7 +105,7 @@ def installation_limits(settings: OwnerLimitSettings) -> Mapping[OwnerLimit, int
     }
 
 
-def refusal_sentence(limit: OwnerLimit, size: int) -> str:
+def limit_error_message(limit: OwnerLimit, size: int) -> str:
     """Return the sentence that refuses what would be beyond a limit of ``size``."""
     return f"The account has reached its limit of {size:,} {_RULES[limit].unit}."
 
@@ -120,7 +120,7 @@ class OwnerLimits(Collector):
     ) -> None:
         """``installation`` holds for owners without a value of their own; ``clock`` counts s."""
         self._installation = installation
-        self._near = NearLimits("platestream_api_owner_limit_ratio", clock)
+        self._near = LimitUsageGauge("platestream_api_owner_limit_ratio", clock)
 
     def size(self, limit: OwnerLimit, own: Mapping[str, int]) -> int:
         """Return the size of a limit for an owner whose own values are ``own``."""
@@ -141,7 +141,7 @@ class OwnerLimits(Collector):
             rule = _RULES[limit]
             raise ApiError(
                 rule.code,
-                refusal_sentence(limit, size),
+                limit_error_message(limit, size),
                 retry_after_seconds=rule.retry_after_seconds,
             )
 

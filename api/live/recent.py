@@ -222,7 +222,7 @@ class ResumeTokens:
         return StreamPosition(dict(pairs), at_ms)
 
 
-class LostPlaceError(Exception):
+class CursorExpiredError(Exception):
     """Some of what came since the reader's place is not kept any more."""
 
 
@@ -255,14 +255,14 @@ class StreamCursor:
         """Go on behind ``position``.
 
         Raises:
-            LostPlaceError: not everything since then is kept.
+            CursorExpiredError: not everything since then is kept.
         """
         ends = self._recent.ends()
         is_ahead = any(offset > ends.get(number, 0) for number, offset in position.offsets.items())
         if is_ahead and now_ms - position.at_ms > _LAG_MS:
-            raise LostPlaceError
+            raise CursorExpiredError
         if not self._recent.holds(position.offsets):
-            raise LostPlaceError
+            raise CursorExpiredError
         self._sequence = self._recent.lost(self._owner_id)
         self._offsets = dict(position.offsets)
 
@@ -270,11 +270,11 @@ class StreamCursor:
         """Return at most ``limit`` recognitions that came next; none: there are no more yet.
 
         Raises:
-            LostPlaceError: some of them are not kept any more.
+            CursorExpiredError: some of them are not kept any more.
         """
         lost = self._recent.lost(self._owner_id) > self._sequence
         if lost or self._generation != self._recent.generation:
-            raise LostPlaceError
+            raise CursorExpiredError
         waiting = self._recent.since(self._owner_id, self._sequence)
         passed = [self._pass(kept) for kept in waiting[:limit] if self._is_new(kept)]
         if waiting:

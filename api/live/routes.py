@@ -13,7 +13,7 @@ from api.deps import Caller, service
 from api.errors import ErrorCode
 from api.live.service import LiveRecognitions
 from api.live.stream import EventStream, Wanted
-from api.middleware.guard import GuardedRoute, check_again
+from api.middleware.guard import GuardedRoute, recheck_access
 from api.openapi import error_responses
 from api.recognitions.schemas import PlateQuery
 from api.security.permissions import Scope, requires
@@ -95,7 +95,7 @@ async def stream_recognitions(
     with ExitStack() as held:
         held.enter_context(live.slot(caller))
         events = await live.open(
-            caller.owner_id, wanted_by(query), last_event_id, partial(check_again, request)
+            caller.owner_id, wanted_by(query), last_event_id, partial(recheck_access, request)
         )
         # From here on the answer gives the slot back.
         return EventStream(events, held.pop_all())

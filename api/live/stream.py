@@ -16,7 +16,7 @@ from starlette.types import Receive, Scope, Send
 
 from analytics_sql.recognitions import RecognitionRow
 from api.errors import ApiError, ErrorCode, unavailable
-from api.live.recent import LostPlaceError, ResumeTokens, StreamCursor, StreamPosition
+from api.live.recent import CursorExpiredError, ResumeTokens, StreamCursor, StreamPosition
 from api.recognitions.schemas import RecognitionBody, recognition_body
 from api.schemas import ResponseModel
 from common.errors import TransientError
@@ -139,7 +139,7 @@ class ReaderStream:
             return opening(self._id(self._cursor.offsets))
         try:
             self._cursor.resume_from(position, self._context.now_ms())
-        except LostPlaceError:
+        except CursorExpiredError:
             self._seen_ms = position.at_ms
             return opening(self._id(self._cursor.offsets)) + self._reset()
         return opening(self._id(self._cursor.offsets))
@@ -148,7 +148,7 @@ class ReaderStream:
         """Return the next events; empty where there are none."""
         try:
             passed = self._cursor.next_batch(_BATCH_SIZE)
-        except LostPlaceError:
+        except CursorExpiredError:
             return self._reset()
         if self._cursor.is_idle:
             self._seen_ms = self._context.now_ms()

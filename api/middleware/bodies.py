@@ -61,10 +61,10 @@ TABLE_RULE = BodyRule(
 )
 
 
-def with_limited_body(request: Request, rule: BodyRule, came: Callable[[int], None]) -> Request:
+def limit_body(request: Request, rule: BodyRule, on_received: Callable[[int], None]) -> Request:
     """Return the request, whose body is read within ``rule``.
 
-    ``came`` is told how many bytes it has, once it has come. Reading raises BodyRefusedError: 413
+    ``on_received`` is called with its size in bytes once it is read. Raises BodyRefusedError: 413
     for one byte more than may be, 400 for a body that comes too slowly.
     """
     loop = asyncio.get_running_loop()
@@ -86,13 +86,13 @@ def with_limited_body(request: Request, rule: BodyRule, came: Callable[[int], No
         if rule.min_bytes and in_window >= rule.min_bytes:
             in_window, window_ends = 0, loop.time() + STALL_SECONDS
         if not message.get("more_body", False):
-            came(read)
+            on_received(read)
         return message
 
     return Request(request.scope, receive)
 
 
-def bytes_to_come(request: Request, rule: BodyRule) -> int:
+def declared_body_size(request: Request, rule: BodyRule) -> int:
     """Return the size of the request's body, before any of it is read.
 
     Where none is announced it is the largest that may be. Where that is little, 0.

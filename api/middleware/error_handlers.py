@@ -11,7 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
 from api.errors import (
-    VARIANT,
+    UNION_TAG_PREFIX,
     ApiError,
     BodyRefusedError,
     ErrorCode,
@@ -76,7 +76,7 @@ def _path(location: Sequence[str | int]) -> str:
 
 def _is_marker(part: str | int) -> bool:
     """Tell whether ``part`` is not of the request but says which of several forms was tried."""
-    return part == "[key]" or (isinstance(part, str) and part.startswith(VARIANT))
+    return part == "[key]" or (isinstance(part, str) and part.startswith(UNION_TAG_PREFIX))
 
 
 async def _on_api_error(request: Request, error: Exception) -> JSONResponse:

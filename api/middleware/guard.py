@@ -17,12 +17,12 @@ from starlette.routing import BaseRoute, Match
 from starlette.types import Scope
 
 from api.actors import Actor, ActorKind, acting
-from api.audit.acts import Act, ActSubject
-from api.audit.notes import AuditNotes, told_parameters
+from api.audit.actions import ActionSubject, AuditAction
+from api.audit.audit_buffer import AuditBuffer, audited_parameters
 from api.deps import service_of
 from api.errors import ApiError, BodyRefusedError, ErrorCode, FieldFault
-from api.limits.body_budget import BodyBudget, BodyShare
-from api.limits.fair_turns import take_turns_as
+from api.limits.body_budget import BodyBudget, BodyReservation
+from api.limits.fair_queue import queue_as
 from api.limits.limiter import LimitKind, RateLimiter
 from api.limits.networks import turn_network
 from api.middleware.bodies import (
@@ -31,8 +31,8 @@ from api.middleware.bodies import (
     PUBLIC_JSON_RULE,
     TABLE_RULE,
     BodyRule,
-    bytes_to_come,
-    with_limited_body,
+    declared_body_size,
+    limit_body,
 )
 from api.middleware.request_state import request_id_of, set_limit_headers
 from api.middleware.transport import check_origin, session_token
@@ -107,7 +107,7 @@ async def _answered(request: Request, access: Access, inner: _Handler) -> Respon
         return await inner(request)
     rule = _body_rule(access)
     with _taken_share(request, access, rule) as share:
-        return await inner(with_limited_body(request, rule, share.keep))
+        return await inner(limit_body(request, rule, share.keep))
 
 
 def _acting(request: Request, access: Access) -> AbstractContextManager[None]:
@@ -123,11 +123,11 @@ def _note(request: Request, access: Access, answer: Response) -> None:
     named = request.path_params.get("id")
     subject = None
     if named is not None:
-        subject = ActSubject(access.notes.partition(".")[0], UUID(named))
+        subject = ActionSubject(access.notes.partition(".")[0], UUID(named))
     owner_id = request.state.principal.owner_id
-    told = told_parameters(request.query_params.multi_items())
-    act = Act(owner_id, access.notes, _actor(request), subject, told)
-    service_of(request, AuditNotes).note(act)
+    told = audited_parameters(request.query_params.multi_items())
+    act = AuditAction(owner_id, access.notes, _actor(request), subject, told)
+    service_of(request, AuditBuffer).note(act)
 
 
 def _query_names(route: APIRoute) -> frozenset[str] | None:
@@ -179,7 +179,7 @@ def permission_table(routes: Sequence[BaseRoute]) -> PermissionTable:
     return PermissionTable(access)
 
 
-def counted_address(request: Request) -> str:
+def rate_limit_address(request: Request) -> str:
     """Return what limits by address count the request by."""
     return counted_by(_sender(request))
 
@@ -205,7 +205,7 @@ def _actor(request: Request) -> Actor:
     return Actor(ActorKind.NOBODY, address=address, request_id=request_id)
 
 
-async def check_again(request: Request) -> None:
+async def recheck_access(request: Request) -> None:
     """Raise as the gate would, if the caller came with this request now: for answers that last.
 
     Raises:
@@ -214,13 +214,13 @@ async def check_again(request: Request) -> None:
     """
     route = request.scope["route"]
     assert isinstance(route, GuardedRoute)
-    check_scope(await _authenticate(request, counted_address(request)), route.access)
+    check_scope(await _authenticate(request, rate_limit_address(request)), route.access)
 
 
 async def _admit_request(request: Request, access: Access) -> None:
     """Let the request pass or raise."""
-    address = counted_address(request)
-    take_turns_as(turn_network(address))
+    address = rate_limit_address(request)
+    queue_as(turn_network(address))
     if not isinstance(access.scope, Public):
         await _admit(request, access, address)
     elif access.limited_by_address is not None:
@@ -241,7 +241,7 @@ async def _admit_stranger(request: Request, address: str, kind: LimitKind) -> Ma
 async def _admit(request: Request, access: Access, address: str) -> None:
     principal = await _authenticate(request, address)
     request.state.principal = principal
-    take_turns_as(principal.owner_id)
+    queue_as(principal.owner_id)
     # Before the scope: a call that is refused counts like any other, and so does a flood of them.
     limiter = service_of(request, RateLimiter)
     left = await limiter.admit(
@@ -308,16 +308,16 @@ def _body_rule(access: Access) -> BodyRule:
     return PUBLIC_JSON_RULE if isinstance(access.scope, Public) else JSON_RULE
 
 
-def _taken_share(request: Request, access: Access, rule: BodyRule) -> BodyShare:
+def _taken_share(request: Request, access: Access, rule: BodyRule) -> BodyReservation:
     """Return the share of the budget that the body has, as far as there is room.
 
     Raises:
         BodyRefusedError: 413, 429 or 503.
     """
-    budget, count = service_of(request, BodyBudget), bytes_to_come(request, rule)
+    budget, count = service_of(request, BodyBudget), declared_body_size(request, rule)
     try:
         if isinstance(access.scope, Public):
-            return budget.of_address(counted_address(request), count)
+            return budget.of_address(rate_limit_address(request), count)
         return budget.of_caller(request.state.principal, count)
     except ApiError as error:
         raise BodyRefusedError(error) from error

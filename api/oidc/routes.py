@@ -8,7 +8,7 @@ from pydantic import Field
 
 from api.deps import service, service_of
 from api.errors import ApiError, ErrorCode
-from api.middleware.guard import GuardedRoute, counted_address
+from api.middleware.guard import GuardedRoute, rate_limit_address
 from api.middleware.transport import check_origin, cookie_name, is_secure
 from api.oidc.flow import FLOW_COOKIE, FLOW_SECONDS
 from api.oidc.service import OidcLogIn, ProviderAnswer
@@ -91,7 +91,7 @@ async def begin_oidc(
     """Return where the browser goes to log in; a cookie goes with it until it comes back."""
     check_origin(request, required=False)
     _check_returns_here(request)
-    url, cookie = await oidc.begin(body.invitation, counted_address(request))
+    url, cookie = await oidc.begin(body.invitation, rate_limit_address(request))
     response.set_cookie(
         cookie_name(request, FLOW_COOKIE),
         cookie,
@@ -137,7 +137,7 @@ async def finish_oidc(
     made = await oidc.finish(
         ProviderAnswer(body.code, body.state, body.iss),
         cookies.get(cookie_name(request, FLOW_COOKIE)),
-        counted_address(request),
+        rate_limit_address(request),
         cookies.get(DEVICE_COOKIE),
     )
     set_session(request, response, made)

@@ -8,19 +8,13 @@ from uuid import UUID, uuid4
 import structlog
 from sqlalchemy.orm import Session
 
-from api.accounts.repository import (
-    NO_PASSWORD,
-    OwnerAccount,
-    find_owner,
-    find_proven,
-    lock_owner,
-)
+from api.accounts.repository import NO_PASSWORD, OwnerAccount, find_owner, find_proven, lock_owner
 from api.actors import Action, announce_person
-from api.audit.acts import ActSubject, act_in_hand
-from api.audit.notes import AuditNotes
+from api.audit.actions import ActionSubject, current_action
+from api.audit.audit_buffer import AuditBuffer
 from api.db.people_tables import Person
 from api.errors import ApiError, Dependency, DependencyUnavailableError, ErrorCode
-from api.limits.fair_turns import FairTurns, TurnLimits, TurnRefusedError, current_caller
+from api.limits.fair_queue import FairQueue, QueueFullError, QueueLimits, current_caller
 from api.limits.limiter import FailedAuthentications
 from api.limits.owner_limits import OwnerLimit, OwnerLimits
 from api.oidc.flow import Flow, FlowCookies, Identity, new_flow
@@ -41,7 +35,7 @@ log = structlog.get_logger()
 _RETURN_PATH: Final = "/log-in/oidc"
 """The console's view to which the provider sends browsers back."""
 
-_CALLS: Final = TurnLimits(at_once=20, waiting=200, each=4)
+_CALLS: Final = QueueLimits(at_once=20, waiting=200, each=4)
 _CALL_WAIT_SECONDS: Final = 10.0
 
 
@@ -64,7 +58,7 @@ class OidcLogIn:
         box: SecretBox,
         failures: FailedAuthentications,
         limits: OwnerLimits,
-        notes: AuditNotes,
+        notes: AuditBuffer,
     ) -> None:
         """``box`` encrypts what browsers keep; ``failures`` are counted with those of invitations.
 
@@ -81,7 +75,7 @@ class OidcLogIn:
             redirect_url = settings.public_url.rstrip("/") + _RETURN_PATH
             self._provider = IdentityProvider(settings, redirect_url)
         # Client networks take turns at calls of a provider that is slow.
-        self._turns = FairTurns[Hashable](_CALLS)
+        self._turns = FairQueue[Hashable](_CALLS)
 
     async def begin(self, invitation: str | None, address: str) -> tuple[str, str]:
         """Return the URL at the provider and the cookie of a log-in that begins.
@@ -144,7 +138,7 @@ class OidcLogIn:
         try:
             async with self._turns.turn(current_caller(), _CALL_WAIT_SECONDS):
                 return await provider.identity(flow, code)
-        except TurnRefusedError as error:
+        except QueueFullError as error:
             raise DependencyUnavailableError(
                 Dependency.IDENTITY_PROVIDER, "has too much to do"
             ) from error
@@ -164,22 +158,22 @@ class OidcLogIn:
         if found is not None:
             owner_id, subject = found
             told = {"reason": code.value, "email": identity.named_email or ""}
-            self._notes.note(act_in_hand(owner_id, Action.PROVIDER_REFUSED, subject, **told))
+            self._notes.note(current_action(owner_id, Action.PROVIDER_REFUSED, subject, **told))
 
     def _wanted(
         self, session: Session, identity: Identity, invitation: str | None
-    ) -> tuple[UUID, ActSubject] | None:
+    ) -> tuple[UUID, ActionSubject] | None:
         """Return the account, and as whom somebody wanted to enter it."""
         email = identity.named_email
         # Of a claim nothing is noted: its account would learn of others that use the address.
         person = find_bound(session, identity) or (find_proven(session, email) if email else None)
         if person is not None:
-            return person.owner_id, ActSubject("person", person.id, person.email)
+            return person.owner_id, ActionSubject("person", person.id, person.email)
         open_one = None if invitation is None else find_invitation(session, token_hash(invitation))
         if open_one is not None:
-            return open_one.owner_id, ActSubject("person", None, open_one.email)
+            return open_one.owner_id, ActionSubject("person", None, open_one.email)
         owner = self._join_account(session)
-        return None if owner is None else (owner.id, ActSubject("person", None, email))
+        return None if owner is None else (owner.id, ActionSubject("person", None, email))
 
     def _person(self, session: Session, identity: Identity, flow: Flow) -> Person:
         self._check_domain(identity)

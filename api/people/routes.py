@@ -6,7 +6,7 @@ from fastapi import APIRouter, Depends, Request, Response
 
 from api.deps import Caller, ResourceId, service
 from api.errors import ErrorCode
-from api.middleware.guard import GuardedRoute, counted_address
+from api.middleware.guard import GuardedRoute, rate_limit_address
 from api.middleware.transport import check_origin
 from api.openapi import BODY_ERRORS, error_responses
 from api.people.invitations import Invitations
@@ -138,7 +138,7 @@ async def find_invitation(
 ) -> OpenInvitationAnswer:
     """Return whom a link invites, and to what."""
     check_origin(request, required=False)
-    row = await invitations.find(body.token, counted_address(request))
+    row = await invitations.find(body.token, rate_limit_address(request))
     return OpenInvitationAnswer(invitation=OpenInvitation.model_validate(row))
 
 
@@ -160,6 +160,6 @@ async def accept_invitation(
     """Become a person of the account by a link, with a name and a password of one's own; once."""
     check_origin(request, required=False)
     person = await invitations.accept(
-        body.token, body.name, body.password, counted_address(request)
+        body.token, body.name, body.password, rate_limit_address(request)
     )
     return AcceptedAnswer(email=person.email)

@@ -167,7 +167,7 @@ async def recognition_photo(
 ) -> Response:
     """Return the frame in which the plate was read; 404 says why there is none (any more)."""
     wanted = picture_request(headers, width)
-    found = await pictures.of_recognition(caller.owner_id, id, Part.PHOTO, wanted)
+    found = await pictures.get_recognition_image(caller.owner_id, id, Part.PHOTO, wanted)
     return picture_answer(found, headers, _FOR_AN_HOUR)
 
 
@@ -188,7 +188,7 @@ async def recognition_crop(
 ) -> Response:
     """Return the plate cut out of the photo; 404 says why there is none (any more)."""
     wanted = picture_request(headers, width)
-    found = await pictures.of_recognition(caller.owner_id, id, Part.CROP, wanted)
+    found = await pictures.get_recognition_image(caller.owner_id, id, Part.CROP, wanted)
     return picture_answer(found, headers, _FOR_AN_HOUR)
 
 

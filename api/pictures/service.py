@@ -14,8 +14,8 @@ from cachetools import LRUCache
 from analytics_sql.recognitions import RecognitionRow
 from api.adapters.image_store import ImageStore, StoredImage, content_type
 from api.errors import ApiError, ErrorCode
+from api.limits.fair_queue import QueueLimits, current_caller
 from api.limits.fair_threads import FairThreads
-from api.limits.fair_turns import TurnLimits, current_caller
 from api.live.recent import RecentRecognitions
 from api.recognitions.service import Recognitions
 from common.errors import InvalidInputError
@@ -29,7 +29,7 @@ _JPEG_QUALITY: Final = 80
 _CACHE_BYTES: Final = 32 * 1024 * 1024
 _TOO_MANY: Final = "Too many pictures are being made smaller; wait, then try again."
 # One at a time: the largest image takes a quarter of a gigabyte while it is decoded.
-_LIMITS: Final = TurnLimits(at_once=1, waiting=200)
+_LIMITS: Final = QueueLimits(at_once=1, waiting=200)
 
 JPEG: Final = "image/jpeg"
 _TAG_CHARACTERS: Final = 32
@@ -134,7 +134,7 @@ class Pictures:
         self._images = images
         self._thumbnails = thumbnails
 
-    async def of_recognition(
+    async def get_recognition_image(
         self, owner_id: UUID, recognition_id: UUID, part: Part, wanted: PictureRequest
     ) -> Picture:
         """Return an image of a recognition.

@@ -118,7 +118,9 @@ class Recognitions:
             return Page((), None)
         page = await self._store.page(possible, after, limit)
         if corrected:
-            page = await with_corrected(self._database, self._store, possible, after, page, limit)
+            page = await merge_corrections(
+                self._database, self._store, possible, after, page, limit
+            )
         return Page(page.rows, self.key_after(wanted, page.next_after))
 
     def position(self, wanted: RecognitionFilter, last_key: str | None) -> RecognitionCursor | None:
@@ -180,7 +182,7 @@ def _age(recognition: Pictured) -> timedelta:
     return datetime.now(UTC) - from_unix_ms(recognition.captured_ms)
 
 
-async def with_corrected(
+async def merge_corrections(
     database: Database,
     store: ClickHouseStore,
     wanted: RecognitionFilter,

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import structlog
 
-from api.limits.fair_turns import FairTurns, TurnLimits, TurnRefusedError, current_caller
+from api.limits.fair_queue import FairQueue, QueueFullError, QueueLimits, current_caller
 from common.errors import MisconfiguredError, TransientError
 from recognition.settings import RecognizerPoolSettings
 from recognition.workers.pool import (
@@ -110,8 +110,8 @@ class FairReader:
         """``at_once`` images are with the processes; so many may wait, and for so long."""
         self._reader = reader
         self._wait_seconds = wait_seconds
-        self._turns = FairTurns[UUID | None](TurnLimits(at_once, waiting))
-        self._demo_turns = FairTurns[Hashable](TurnLimits(max(1, at_once // 4), _DEMO_WAITING))
+        self._turns = FairQueue[UUID | None](QueueLimits(at_once, waiting))
+        self._demo_turns = FairQueue[Hashable](QueueLimits(max(1, at_once // 4), _DEMO_WAITING))
 
     @property
     def waiting(self) -> int:
@@ -130,7 +130,7 @@ class FairReader:
         try:
             async with self._demo_turn(payer), self._turns.turn(payer, _left(until)):
                 return await self._reader.read_image(data, wait_seconds=_left(until))
-        except TurnRefusedError as error:
+        except QueueFullError as error:
             raise RecognizerBusyError(f"a recogniser process: {error}") from error
 
     def _demo_turn(self, payer: UUID | None) -> AbstractAsyncContextManager[None]:

@@ -27,9 +27,9 @@ from analytics_sql.erasure import (
 from analytics_sql.migrate import check_schema
 from api.accounts.repository import list_owners
 from api.actors import Action
-from api.audit.acts import act_in_hand
-from api.audit.repository import write_acts
-from api.db.engine import check_nobody_works, in_transaction, open_engine
+from api.audit.actions import current_action
+from api.audit.repository import write_actions
+from api.db.engine import in_transaction, open_engine, require_service_stopped
 from api.db.migrate import current_revision, head_revision
 from api.db.people_tables import Invitation, LoginSession, Person
 from api.db.tables import (
@@ -78,13 +78,13 @@ def check_restored(settings: RestoreSettings) -> None:
     """Return if no process of the service runs and PostgreSQL fits this release and secret key.
 
     Raises:
-        ServiceRunsError: the service runs.
+        ServiceRunningError: the service runs.
         MisconfiguredError: the tables are of another release, or the key is not that of the backup.
     """
     box = SecretBox(settings.secret_key.get_secret_value())
     engine = open_engine(settings)
     try:
-        check_nobody_works(engine)
+        require_service_stopped(engine)
         with engine.connect() as connection:
             revision = current_revision(connection)
         if revision != head_revision():
@@ -142,10 +142,10 @@ def publish(session: Session, erased: Mapping[UUID, int]) -> int:
     ``erased`` counts the plates that were erased again, by account.
     """
     acts = [
-        act_in_hand(owner.id, Action.ACCOUNT_RESTORED, count=erased.get(owner.id, 0))
+        current_action(owner.id, Action.ACCOUNT_RESTORED, count=erased.get(owner.id, 0))
         for owner in list_owners(session)
     ]
-    write_acts(session, acts)
+    write_actions(session, acts)
     return republish_all(session)
 
 

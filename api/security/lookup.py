@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from api.db.database import Database
 from api.errors import ApiError, ErrorCode
-from api.limits.fair_turns import FairTurns, TurnLimits, TurnRefusedError, current_caller
+from api.limits.fair_queue import FairQueue, QueueFullError, QueueLimits, current_caller
 from api.security.repository import KeyRecord, SessionRecord
 
 CACHE_SECONDS = 0.8
@@ -88,7 +88,7 @@ class UnknownCredentialQueue:
     """
 
     def __init__(self, concurrency: int, *, max_waiting: int = _MAX_WAITING) -> None:
-        self._turns = FairTurns[Hashable](TurnLimits(concurrency, max_waiting))
+        self._turns = FairQueue[Hashable](QueueLimits(concurrency, max_waiting))
 
     async def run(self, look_up: Callable[[], Awaitable[_T]]) -> _T:
         """Return the result of ``look_up``, called when it is its turn.
@@ -99,7 +99,7 @@ class UnknownCredentialQueue:
         try:
             async with self._turns.turn(current_caller(), None):
                 return await look_up()
-        except TurnRefusedError as error:
+        except QueueFullError as error:
             raise ApiError(
                 ErrorCode.SERVICE_BUSY, retry_after_seconds=_RETRY_AFTER_SECONDS
             ) from error

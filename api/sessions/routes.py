@@ -10,17 +10,10 @@ from pydantic.alias_generators import to_camel
 
 from api.deps import Caller, ResourceId, service
 from api.errors import ErrorCode
-from api.middleware.guard import GuardedRoute, counted_address
+from api.middleware.guard import GuardedRoute, rate_limit_address
 from api.middleware.transport import SECURE_PREFIX, check_origin
 from api.openapi import BODY_ERRORS, error_responses
-from api.schemas import (
-    CleanText,
-    NewPassword,
-    RequestModel,
-    ResponseModel,
-    Timestamp,
-    TimeZone,
-)
+from api.schemas import CleanText, NewPassword, RequestModel, ResponseModel, Timestamp, TimeZone
 from api.security.credentials import MAX_PASSWORD_CHARACTERS
 from api.security.devices import DEVICE_COOKIE
 from api.security.permissions import (
@@ -207,7 +200,7 @@ async def log_in(
     """Log in with e-mail address and password; the answer sets the session cookie."""
     check_origin(request, required=False)
     made = await sessions.log_in(
-        body.email, body.password, counted_address(request), request.cookies.get(DEVICE_COOKIE)
+        body.email, body.password, rate_limit_address(request), request.cookies.get(DEVICE_COOKIE)
     )
     set_session(request, response, made)
     return session_answer(made.credential)
@@ -286,7 +279,7 @@ async def update_account(
     """
     changed = await account.change(
         caller,
-        counted_address(request),
+        rate_limit_address(request),
         request.cookies.get(DEVICE_COOKIE),
         **body.model_dump(exclude_unset=True),
     )

@@ -18,13 +18,13 @@ from api.accounts.repository import (
     log_in_record,
 )
 from api.actors import Action, announce_person
-from api.audit.acts import ActSubject, act_in_hand
-from api.audit.notes import AuditNotes
+from api.audit.actions import ActionSubject, current_action
+from api.audit.audit_buffer import AuditBuffer
 from api.db.database import Database
 from api.db.people_tables import Person
 from api.errors import ApiError, ErrorCode
+from api.limits.fair_queue import QueueLimits, current_caller
 from api.limits.fair_threads import FairThreads
-from api.limits.fair_turns import TurnLimits, current_caller
 from api.limits.owner_limits import OwnerLimit, OwnerLimits
 from api.security import credentials, repository
 from api.security.authentication import Authenticator
@@ -39,7 +39,7 @@ from api.sessions.ways import LogInWays
 _REFUSED = "The e-mail address or the password is not right."
 _TOO_BUSY = "Too many people log in at once; wait, then try again."
 # One comparison takes 64 MiB and a core for 50 ms: one at a time for each kind of client.
-_COMPARISONS = TurnLimits(at_once=1, waiting=20)
+_COMPARISONS = QueueLimits(at_once=1, waiting=20)
 _COMPARISON_WAIT_SECONDS = 5.0
 _SESSIONS_PER_PERSON = 100
 
@@ -66,7 +66,7 @@ class Sessions:
         attempts: LoginAttempts,
         devices: Devices,
         limits: OwnerLimits,
-        notes: AuditNotes,
+        notes: AuditBuffer,
         ways: LogInWays,
         *,
         lifetime: timedelta,
@@ -279,8 +279,8 @@ class Sessions:
         """Have a wrong password noted for the account of whose it is not."""
         if found is None:
             return
-        subject = ActSubject("person", found.person_id, email)
-        self._notes.note(act_in_hand(found.owner_id, Action.PASSWORD_REFUSED, subject))
+        subject = ActionSubject("person", found.person_id, email)
+        self._notes.note(current_action(found.owner_id, Action.PASSWORD_REFUSED, subject))
 
     def _insert(
         self, session: Session, found: LogInRecord, device_cookie: str | None

@@ -13,7 +13,7 @@ import msgspec
 import structlog
 from sqlalchemy.orm import Session
 
-from api.adapters.outbound import OutboundGate
+from api.adapters.outbound import OutboundUrlChecker
 from api.db.database import Database
 from api.errors import ApiError, ErrorCode, found, invalid_field
 from api.limits.owner_limits import OwnerLimits
@@ -21,11 +21,7 @@ from api.people.repository import administrator_addresses
 from api.security.credentials import new_signing_secret, overlap_end
 from api.security.permissions import Principal
 from api.validation.fields import from_unix_ms_if_any
-from api.webhooks.repository import (
-    DeliveryHistory,
-    WebhookRepository,
-    WebhookRow,
-)
+from api.webhooks.repository import DeliveryHistory, WebhookRepository, WebhookRow
 from api.webhooks.schemas import WebhookCreate, WebhookUpdate
 from common.kafka.compacted import Update
 from common.mail.server import MailOutcome, MailServer, new_message
@@ -202,7 +198,7 @@ class Webhooks:
         self,
         database: Database,
         rows: WebhookRepository,
-        gate: OutboundGate,
+        gate: OutboundUrlChecker,
         statuses: WebhookStatusCache,
         limits: OwnerLimits,
         email: DisabledWebhookEmail,

@@ -26,7 +26,7 @@ from common.apprise.services import (
     SERVICES,
     Exchange,
     NoAnswerError,
-    PeopleMessage,
+    NotificationMessage,
     ServiceAnswer,
     ServicePlugin,
     ServiceRequest,
@@ -81,7 +81,7 @@ class _RequestsStandIn:
         return self.request("GET", url, **options)
 
 
-def first_address(url: str) -> str:
+def first_request_url(url: str) -> str:
     """Return the URL that a message to the service of an address would go to first.
 
     Raises:
@@ -93,13 +93,13 @@ def first_address(url: str) -> str:
         found.append(request.url)
         raise NoAnswerError
 
-    send_message(url, PeopleMessage(title="Test", text="Test"), note)
+    send_message(url, NotificationMessage(title="Test", text="Test"), note)
     if not found:
         raise refused("is not complete: nothing could be sent to it")
     return found[0]
 
 
-def send_message(url: str, message: PeopleMessage, exchange: Exchange) -> bool:
+def send_message(url: str, message: NotificationMessage, exchange: Exchange) -> bool:
     """Send a message to the service of an address; return whether the service took it. Blocks.
 
     Raises:

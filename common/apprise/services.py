@@ -94,7 +94,7 @@ Exchange = Callable[[ServiceRequest], ServiceAnswer]
 
 
 @dataclass(frozen=True, kw_only=True)
-class PeopleMessage:
+class NotificationMessage:
     """What people are told; ``picture`` is a JPEG, for services that take one."""
 
     title: str

@@ -84,7 +84,7 @@ def topic_state(settings: KafkaSettings) -> TopicState:
     return TopicState(numbers, running, waiting)
 
 
-def make_topics_anew(settings: KafkaSettings) -> None:
+def recreate_topics(settings: KafkaSettings) -> None:
     """Delete all topics and groups of the service, and make the topics with the number of now.
 
     Cut off, it is to be repeated. Raises as :func:`partition_numbers` does.

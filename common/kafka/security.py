@@ -52,7 +52,7 @@ def security_options(settings: KafkaSettings) -> dict[str, Any]:
     return options
 
 
-def warn_of_clear_text(settings: KafkaSettings) -> None:
+def warn_unencrypted_login(settings: KafkaSettings) -> None:
     """Say, once in a process, where a login crosses a network that anybody may listen to."""
     if servers := kafka_servers_in_clear(settings):
         _warn_of_clear_text(tuple(servers))
@@ -80,7 +80,7 @@ def require_reachable(settings: KafkaSettings) -> None:
         TransientError: none does.
         MisconfiguredError: none does, and one refused us in a way that trying again does not mend.
     """
-    warn_of_clear_text(settings)
+    warn_unencrypted_login(settings)
     faults: list[PlatestreamError] = []
     for server, host, port in broker_addresses(settings.kafka_bootstrap_servers):
         try:

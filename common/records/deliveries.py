@@ -66,7 +66,7 @@ class AppriseTarget(
 
 
 DeliveryTarget = WebhookTarget | UrlTarget | EmailTarget | AppriseTarget
-PEOPLES_TARGETS = (EmailTarget, AppriseTarget)
+NOTIFICATION_TARGETS = (EmailTarget, AppriseTarget)
 """The targets that people read: they are told once, when a vehicle is gone."""
 
 
@@ -168,7 +168,7 @@ def attempt_id(delivery: Delivery, number: int) -> UUID:
     )
 
 
-def unmade_attempt(delivery: Delivery, reason: str, now_ms: int) -> DeliveryAttempt:
+def dropped_attempt(delivery: Delivery, reason: str, now_ms: int) -> DeliveryAttempt:
     """Return the record of a delivery that is not even tried; it can be sent again."""
     return DeliveryAttempt(
         id=attempt_id(delivery, 1),
@@ -283,7 +283,7 @@ def trigger_delivery(
     is resolved.
     """
     name = trigger_event(trigger.phase)
-    if isinstance(target, PEOPLES_TARGETS):
+    if isinstance(target, NOTIFICATION_TARGETS):
         name = EventName.ALERT_TRIGGERED
     occurred_ms = trigger_occurred_ms(trigger, name)
     event = event_id(occurred_ms, name, str(trigger.id))

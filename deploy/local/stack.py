@@ -12,7 +12,7 @@ from hashlib import sha256
 
 import urllib3
 
-from common.environment import own_environment
+from common.child_environment import child_environment
 from common.settings import SETTING_PREFIX
 from deploy.local.files import Layout, write_whole
 from deploy.local.plan import API, Migration, StackPlan
@@ -153,7 +153,7 @@ class LocalStack:
             subprocess.run(
                 migration.command,
                 cwd=CLONE,
-                env=own_environment(self.plan.environment, *migration.settings),
+                env=child_environment(self.plan.environment, *migration.settings),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,

@@ -10,7 +10,7 @@ from common.errors import InvalidInputError, MisconfiguredError
 from common.records.cameras import CameraConfig, CameraState, CameraStatus
 from common.secrets import SecretBox
 from common.urls.streams import StreamUrl, StreamUrlRules, parse_stream_url
-from ingest.capture.messages import Connected, Left, Looked, Lost, Report, Seen
+from ingest.capture.messages import Connected, Disconnected, Dropped, Report, Sampled, StatusReport
 from ingest.clocks import Clock, Instant
 from ingest.errors import CaptureErrorCode
 from ingest.frames.pipeline import FramePipeline, PipelineDeps
@@ -147,26 +147,26 @@ class CameraSession:
 
     def on_report(self, capture: Capture, report: Report) -> None:
         """Handle a report of a capture (in the thread of its process)."""
-        if isinstance(report, Left):
+        if isinstance(report, Dropped):
             self._pipeline.left_out(report.count)
             return
         with self._lock:
             if capture is not self._capture:
                 return
-            if isinstance(report, Seen):
+            if isinstance(report, StatusReport):
                 now = self._deps.now()
                 arrival = now.later(min(0.0, report.alive_seconds - now.seconds))
                 self._tracker.frame_seen(arrival, report.width_px, report.height_px, report.decoder)
-            elif isinstance(report, Lost):
+            elif isinstance(report, Disconnected):
                 self._tracker.failed(report.code)
         match report:
             case Connected():
                 self._pipeline.connected()
-            case Looked():
+            case Sampled():
                 self._pipeline.offer(report)
-            case Seen():
+            case StatusReport():
                 self._pipeline.seen(report)
-            case Lost():
+            case Disconnected():
                 self._deps.metrics.connection_lost(report.code)
                 self._pipeline.disconnected()
 

@@ -51,7 +51,7 @@ class MotionRules:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LookSettings:
+class FrameSettings:
     """What becomes of decoded frames; a ``max_width_px`` of 0 means no limit.
 
     ``rests``: while nothing moves in a live stream, its key frames only are decoded.
@@ -71,14 +71,14 @@ class Configure(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """
 
     reader: ReaderSettings
-    look: LookSettings
+    look: FrameSettings
     memory_bytes: int
     max_captures: int
     log_level: str
     log_format: LogFormat
 
 
-class Begin(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+class Start(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """Capture a stream. ``number`` names the capture from here on, ``name`` names it in logs."""
 
     number: int
@@ -87,20 +87,20 @@ class Begin(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     sample_fps: float
 
 
-class Adjust(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+class Update(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """Sample at another rate."""
 
     number: int
     sample_fps: float
 
 
-class Cease(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+class Stop(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """End a capture."""
 
     number: int
 
 
-Command = Configure | Begin | Adjust | Cease
+Command = Configure | Start | Update | Stop
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ class Connected(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     number: int
 
 
-class Looked(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+class Sampled(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """A sampled frame as JPEG: something moves in it, or it is to be the snapshot, or both.
 
     ``width_px`` is that of the frame as captured.
@@ -150,7 +150,7 @@ class Looked(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     is_snapshot: bool
 
 
-class Seen(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+class StatusReport(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """The camera gives frames: the last one, and what became of those since the report before.
 
     No frame from before ``settled`` is still to come. ``still``: of the sampled ones, those in
@@ -173,14 +173,14 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     alive_seconds: float
 
 
-class Left(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+class Dropped(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """Frames that were left out, because the worker did not take them in time."""
 
     number: int
     count: int
 
 
-class Lost(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+class Disconnected(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """The connection failed or ended; another one follows. ``fault`` names a CaptureErrorCode."""
 
     number: int
@@ -192,7 +192,7 @@ class Lost(msgspec.Struct, frozen=True, kw_only=True, tag=True):
         return CaptureErrorCode.__members__.get(self.fault, CaptureErrorCode.INTERNAL)
 
 
-class Ceased(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+class Stopped(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """A capture has ended, as it was told to."""
 
     number: int
@@ -202,7 +202,7 @@ class Alive(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """The process is alive."""
 
 
-Report = Running | Connected | Looked | Seen | Left | Lost | Ceased | Alive
+Report = Running | Connected | Sampled | StatusReport | Dropped | Disconnected | Stopped | Alive
 
 LENGTH_BYTES: Final = 4
 MAX_REPORT_BYTES: Final = 64 * 1024 * 1024

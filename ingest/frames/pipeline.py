@@ -11,7 +11,7 @@ import msgspec
 from common.records.cameras import CameraConfig
 from common.records.counts import CaptureCounts
 from common.records.frames import FrameKind, FrameMeta
-from ingest.capture.messages import Looked, Moment, Seen
+from ingest.capture.messages import Moment, Sampled, StatusReport
 from ingest.clocks import Clock, Instant, Timeline
 from ingest.frames.producer import FrameProducer
 from ingest.frames.snapshots import Snapshot, SnapshotUploader
@@ -86,7 +86,7 @@ class FramePipeline:
         self._holds_back = False
         self._is_connected = True
 
-    def seen(self, seen: Seen) -> None:
+    def seen(self, seen: StatusReport) -> None:
         """Note that frames come, sent or not (process's thread)."""
         metrics = self._deps.metrics
         metrics.frames_decoded(seen.decoded)
@@ -101,7 +101,7 @@ class FramePipeline:
         if seen.is_still:
             self._still_seconds = self._deps.now().seconds
 
-    def offer(self, looked: Looked) -> None:
+    def offer(self, looked: Sampled) -> None:
         """Send a frame, or store it as snapshot, or both (process's thread)."""
         captured_ms = self._captured_ms(looked.taken)
         if looked.moves:
@@ -174,7 +174,7 @@ class FramePipeline:
         passed_ms = round((now.seconds - moment.arrival_seconds) * 1000)
         return now.unix_ms - passed_ms - moment.age_ms
 
-    def _send_frame(self, looked: Looked, captured_ms: int) -> None:
+    def _send_frame(self, looked: Sampled, captured_ms: int) -> None:
         image = looked.image
         scale = image.width_px / looked.width_px
         with self._out_lock:
@@ -222,7 +222,7 @@ class FramePipeline:
             counts=self._counted.counts(),
         )
 
-    def _offer_snapshot(self, looked: Looked, captured_ms: int) -> None:
+    def _offer_snapshot(self, looked: Sampled, captured_ms: int) -> None:
         image = looked.image
         snapshot = Snapshot(self.config.owner_id, self.config.camera_id, captured_ms, image)
         # Under the lock: after end() the snapshot may be removed, and this one must not follow.

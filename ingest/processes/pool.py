@@ -13,14 +13,14 @@ import structlog
 from common.retry import Backoff, RetryPolicy
 from common.urls.streams import StreamUrl
 from ingest.capture.messages import (
-    Adjust,
-    Begin,
-    Cease,
-    Ceased,
     Configure,
-    Lost,
+    Disconnected,
     Report,
     Running,
+    Start,
+    Stop,
+    Stopped,
+    Update,
 )
 from ingest.errors import CaptureErrorCode
 from ingest.processes.process import CaptureProcess, ProcessEnd
@@ -85,10 +85,10 @@ class Capture:
         """Wait for the end of a capture that was stopped; returns whether it came."""
         return self.ended.wait(timeout_seconds)
 
-    def begin(self, now_seconds: float) -> Begin:
+    def begin(self, now_seconds: float) -> Start:
         """Return what its process is told, and note that it begins."""
         self.begun_seconds, self.thread_id = now_seconds, 0
-        return Begin(number=self.number, name=self.name, url=self.url, sample_fps=self.sample_fps)
+        return Start(number=self.number, name=self.name, url=self.url, sample_fps=self.sample_fps)
 
     def quarantine(self, now_seconds: float) -> float:
         """Put it off until its turn, and return after how many seconds that is."""
@@ -98,7 +98,7 @@ class Capture:
 
 
 @dataclass(eq=False)
-class _Place:
+class _ProcessSlot:
     """A process and its captures. ``silent_turns`` is set to 0 by the process's own thread."""
 
     captures: dict[int, Capture] = field(default_factory=dict)
@@ -140,7 +140,7 @@ class CapturePool:
         self._on_crash = on_crash
         self._numbers = count(1)
         self._tasks: queue.SimpleQueue[Callable[[], object] | None] = queue.SimpleQueue()
-        self._places: list[_Place] = []
+        self._places: list[_ProcessSlot] = []
         self._waiting: list[Capture] = []
         self._keeper = threading.Thread(target=self._run, name="captures", daemon=True)
         self._keeper.start()
@@ -184,21 +184,21 @@ class CapturePool:
         """Set a capture's rate."""
         capture.sample_fps = sample_fps
         for process in self._processes_of(capture):
-            process.command(Adjust(number=capture.number, sample_fps=sample_fps))
+            process.command(Update(number=capture.number, sample_fps=sample_fps))
 
     def cease(self, capture: Capture) -> None:
         """End a capture."""
         capture.is_stopped = True
         processes = list(self._processes_of(capture))
         for process in processes:
-            process.command(Cease(number=capture.number))
+            process.command(Stop(number=capture.number))
         if not processes:
             capture.ended.set()
 
     def _processes_of(self, capture: Capture) -> Iterable[CaptureProcess]:
         return (p.process for p in self._places if p.process and capture.number in p.captures)
 
-    def _place_for(self, capture: Capture) -> _Place | None:
+    def _place_for(self, capture: Capture) -> _ProcessSlot | None:
         if not capture.is_suspect:
             for place in self._places:
                 live = sum(not each.is_stopped for each in place.captures.values())
@@ -206,8 +206,8 @@ class CapturePool:
                     return place
         return self._new_place(is_for_one=capture.is_suspect)
 
-    def _new_place(self, *, is_for_one: bool) -> _Place | None:
-        place = _Place(is_for_one=is_for_one)
+    def _new_place(self, *, is_for_one: bool) -> _ProcessSlot | None:
+        place = _ProcessSlot(is_for_one=is_for_one)
         try:
             place.process = self._start_process(
                 self._settings,
@@ -222,7 +222,7 @@ class CapturePool:
         log.info("capture_process_started", pid=place.process.pid, suspect=is_for_one)
         return place
 
-    def _on_report(self, place: _Place, report: Report) -> None:
+    def _on_report(self, place: _ProcessSlot, report: Report) -> None:
         """Hand a report on (the process's thread)."""
         place.silent_turns = 0
         number = getattr(report, "number", 0)
@@ -232,16 +232,16 @@ class CapturePool:
         match report:
             case Running():
                 capture.thread_id = report.thread_id
-            case Ceased():
+            case Stopped():
                 self.put(lambda: self._on_ceased(place, capture))
             case _:
                 capture.on_report(capture, report)
 
-    def _on_ceased(self, place: _Place, capture: Capture) -> None:
+    def _on_ceased(self, place: _ProcessSlot, capture: Capture) -> None:
         place.captures.pop(capture.number, None)
         capture.ended.set()
 
-    def _on_end(self, place: _Place, end: ProcessEnd) -> None:
+    def _on_end(self, place: _ProcessSlot, end: ProcessEnd) -> None:
         """Have the captures of a process that ended go on."""
         if place not in self._places:
             return
@@ -309,7 +309,7 @@ class CapturePool:
                 place.silent_turns = 0
                 place.process.kill()
 
-    def _acquit(self, place: _Place, now_seconds: float) -> None:
+    def _acquit(self, place: _ProcessSlot, now_seconds: float) -> None:
         """Let others into the process of a suspect that turned out to be harmless."""
         if not place.is_for_one:
             return
@@ -319,7 +319,7 @@ class CapturePool:
             capture.is_suspect = False
         place.is_for_one = False
 
-    def _close_if_idle(self, place: _Place, now_seconds: float) -> None:
+    def _close_if_idle(self, place: _ProcessSlot, now_seconds: float) -> None:
         """End a process in which nothing is captured any more, also what hangs there."""
         if any(not each.is_stopped for each in place.captures.values()):
             return
@@ -343,4 +343,4 @@ class CapturePool:
 
 
 def _report_loss(capture: Capture, code: CaptureErrorCode) -> None:
-    capture.on_report(capture, Lost(number=capture.number, fault=code.name))
+    capture.on_report(capture, Disconnected(number=capture.number, fault=code.name))

@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 import structlog
 
-from common.environment import bare_environment
+from common.child_environment import bare_environment
 from ingest.capture.messages import Command, Configure, Report, framed, read_report
 
 log = structlog.get_logger(__name__)

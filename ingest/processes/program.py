@@ -21,21 +21,21 @@ import structlog
 
 from common.logs import configure_logging
 from common.settings import ProcessSettings
+from ingest.capture.frame_sampler import FrameSampler
 from ingest.capture.hardware import VideoDevice, find_device
-from ingest.capture.looking import FrameLooker
 from ingest.capture.messages import (
-    Adjust,
     Alive,
-    Begin,
-    Cease,
-    Ceased,
     Configure,
     Connected,
-    Left,
-    Looked,
-    Lost,
+    Disconnected,
+    Dropped,
     Report,
     Running,
+    Sampled,
+    Start,
+    Stop,
+    Stopped,
+    Update,
     framed,
     read_command,
 )
@@ -73,7 +73,7 @@ class ReportSender:
     def put(self, report: Report) -> None:
         """Queue a report. Returns immediately."""
         with self._changed:
-            if isinstance(report, Looked):
+            if isinstance(report, Sampled):
                 self._make_room(report.number)
                 self._frames[report.number] += 1
             self._waiting.append(report)
@@ -82,7 +82,7 @@ class ReportSender:
     def _make_room(self, number: int) -> None:
         if self._frames[number] < _MAX_WAITING_FRAMES:
             return
-        oldest = next(r for r in self._waiting if isinstance(r, Looked) and r.number == number)
+        oldest = next(r for r in self._waiting if isinstance(r, Sampled) and r.number == number)
         self._waiting.remove(oldest)
         self._frames[number] -= 1
         self._left[number] += 1
@@ -101,11 +101,13 @@ class ReportSender:
                 if not self._changed.wait(_ALIVE_SECONDS):
                     return Alive()
             if self._left:
-                return Left(number=(number := next(iter(self._left))), count=self._left.pop(number))
+                return Dropped(
+                    number=(number := next(iter(self._left))), count=self._left.pop(number)
+                )
             report = self._waiting.popleft()
-            if isinstance(report, Looked):
+            if isinstance(report, Sampled):
                 self._frames[report.number] -= 1
-            elif isinstance(report, Ceased):
+            elif isinstance(report, Stopped):
                 self._frames.pop(report.number, None)
             return report
 
@@ -121,42 +123,42 @@ class CaptureProgram:
         self._reports = reports
         self._now = MonotonicWallClock()
         self._readers: dict[int, FrameReader] = {}
-        self._lookers: dict[int, FrameLooker] = {}
+        self._lookers: dict[int, FrameSampler] = {}
 
-    def begin(self, command: Begin) -> None:
+    def begin(self, command: Start) -> None:
         """Start a capture."""
         number = command.number
-        looker = FrameLooker(number, self._settings.look, command.sample_fps, self._reports.put)
+        looker = FrameSampler(number, self._settings.look, command.sample_fps, self._reports.put)
         reader = FrameReader(
             command.name, command.url, self._settings.reader, self._now, self._device
         )
         self._lookers[number], self._readers[number] = looker, reader
         reader.start(partial(self._follow, number, looker))
 
-    def adjust(self, command: Adjust) -> None:
+    def adjust(self, command: Update) -> None:
         """Set a capture's rate."""
         looker = self._lookers.get(command.number)
         if looker is not None:
             looker.sample_fps = command.sample_fps
 
-    def cease(self, command: Cease) -> None:
+    def cease(self, command: Stop) -> None:
         """End a capture; returns immediately."""
         reader = self._readers.pop(command.number, None)
         self._lookers.pop(command.number, None)
         if reader is not None:
             reader.stop()
 
-    def _follow(self, number: int, looker: FrameLooker, reader: FrameReader) -> None:
+    def _follow(self, number: int, looker: FrameSampler, reader: FrameReader) -> None:
         """Read a reader's connections until it is stopped (reader's thread)."""
         self._reports.put(Running(number=number, thread_id=threading.get_ident()))
         for connection in reader.connections():
             with connection:
                 self._read(number, looker, connection)
             if not connection.is_stopped:
-                self._reports.put(Lost(number=number, fault=connection.error_code.name))
-        self._reports.put(Ceased(number=number))
+                self._reports.put(Disconnected(number=number, fault=connection.error_code.name))
+        self._reports.put(Stopped(number=number))
 
-    def _read(self, number: int, looker: FrameLooker, connection: CameraConnection) -> None:
+    def _read(self, number: int, looker: FrameSampler, connection: CameraConnection) -> None:
         # A function of its own, so that no decoded frame is kept until the next connection.
         for event in connection:
             if isinstance(event, CapturedFrame):
@@ -167,7 +169,7 @@ class CaptureProgram:
                 self._reports.put(Connected(number=number))
 
 
-def _look(looker: FrameLooker, event: CapturedFrame) -> None:
+def _look(looker: FrameSampler, event: CapturedFrame) -> None:
     if event.is_glimpse:
         looker.glimpse(event.frame, event.captured_ms, event.arrival)
         return
@@ -203,11 +205,11 @@ def main() -> None:
     program = CaptureProgram(settings, ReportSender(connection), device)
     while True:
         match read_command(read_exactly):
-            case Begin() as command:
+            case Start() as command:
                 program.begin(command)
-            case Adjust() as command:
+            case Update() as command:
                 program.adjust(command)
-            case Cease() as command:
+            case Stop() as command:
                 program.cease(command)
             case Configure():
                 raise AssertionError("configured once")

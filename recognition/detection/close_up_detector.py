@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Protocol
 
+from recognition.analysis_hints import AnalysisHints
 from recognition.detection.detector import Detector
-from recognition.look import Look
 from recognition.types import BgrImage, Detection, iou, overlap_coefficient
 
 _SHRUNK_PX, _CLOSE_UP_PX = 160, 96
@@ -40,7 +40,7 @@ class PlateDetector(Protocol):
     """A detector, or one that runs it in several passes."""
 
     def detect_all(
-        self, images: list[BgrImage], looks: Sequence[Look] | None = None
+        self, images: list[BgrImage], looks: Sequence[AnalysisHints] | None = None
     ) -> list[list[Detection]]:
         """Return the plates in each image, best first, in pixels of the image."""
 
@@ -54,7 +54,7 @@ class CloseUpDetector:
         self._near = near
 
     def detect_all(
-        self, images: list[BgrImage], looks: Sequence[Look] | None = None
+        self, images: list[BgrImage], looks: Sequence[AnalysisHints] | None = None
     ) -> list[list[Detection]]:
         """Return plates and candidates in each image, best first, in pixels of the image.
 

@@ -7,8 +7,8 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
+from recognition.analysis_hints import AnalysisHints
 from recognition.detection.input_sizing import InputSizing, Placement, letterbox
-from recognition.look import Look
 from recognition.models.model_card import DetectorCard, DetectorDecoder
 from recognition.models.model_check import check_detector
 from recognition.models.runtime import Model, Tensor, load_model
@@ -76,7 +76,7 @@ class Detector:
         return self.search(image, self.threshold)
 
     def detect_all(
-        self, images: list[BgrImage], looks: Sequence[Look] | None = None
+        self, images: list[BgrImage], looks: Sequence[AnalysisHints] | None = None
     ) -> list[list[Detection]]:
         """Return the plates in each image, best first, in pixels of the image; also known ones."""
         return self.search_all(images, self.threshold)

@@ -3,7 +3,7 @@
 import math
 
 from common.records.frames import Box as FrameBox
-from recognition.look import KnownPlate, Look
+from recognition.analysis_hints import AnalysisHints, KnownPlate
 from recognition.types import Box, Detection, iou, overlap_coefficient
 
 _SAME_PLACE_IOU = 0.35
@@ -25,7 +25,7 @@ _RIVAL_SCORE = 0.25
 
 
 def take_known(
-    found: list[Detection], look: Look
+    found: list[Detection], look: AnalysisHints
 ) -> tuple[list[Detection], tuple[KnownPlate, ...]]:
     """Return the detections that are to be read, and the plates that are where they were expected.
 
@@ -47,7 +47,7 @@ def _best(found: list[Detection], place: FrameBox) -> Detection | None:
     return max(fitting, key=lambda one: iou(one.box, _edges(place)), default=None)
 
 
-def _is_doubtful(one: Detection, number: int, found: list[Detection], look: Look) -> bool:
+def _is_doubtful(one: Detection, number: int, found: list[Detection], look: AnalysisHints) -> bool:
     place = look.known[number]
     elsewhere = (*look.known[:number], *look.known[number + 1 :], *look.others)
     return any(_is_rival(other, one, place) for other in found) or any(

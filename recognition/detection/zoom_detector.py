@@ -10,9 +10,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from recognition.analysis_hints import NOTHING_KNOWN, AnalysisHints
 from recognition.detection.detector import Detector, suppress_overlapping
 from recognition.detection.known_places import take_known
-from recognition.look import NOTHING_KNOWN, Look
 from recognition.types import BgrImage, Detection, iou
 
 COARSE_SCORE_THRESHOLD = 0.1
@@ -43,12 +43,12 @@ class ZoomDetector:
         self._input_px = _grown_px(_WINDOW_INPUT_PX, detector.stride)
 
     def detect_all(
-        self, images: list[BgrImage], looks: Sequence[Look] | None = None
+        self, images: list[BgrImage], looks: Sequence[AnalysisHints] | None = None
     ) -> list[list[Detection]]:
         """Return the plates in each image, one by one: a processor gains nothing from batches."""
         return list(map(self.detect, images, looks or [NOTHING_KNOWN] * len(images)))
 
-    def detect(self, image: BgrImage, look: Look = NOTHING_KNOWN) -> list[Detection]:
+    def detect(self, image: BgrImage, look: AnalysisHints = NOTHING_KNOWN) -> list[Detection]:
         """Return the plates in the image, best first, in pixels of the image.
 
         Those in known places are not searched again: nothing is to be read there.

@@ -15,7 +15,7 @@ import structlog
 from common.errors import InvalidInputError, MisconfiguredError, TransientError
 from common.records.counts import PlatesLeft
 from common.records.recognitions import PlateReading
-from recognition.look import NOTHING_KNOWN, KnownPlate, Look
+from recognition.analysis_hints import NOTHING_KNOWN, AnalysisHints, KnownPlate
 from recognition.settings import RecognizerPoolSettings
 from recognition.workers.process import WORKER_MODULE, WorkerProcess
 from recognition.workers.protocol import Job, JobOutcome
@@ -196,7 +196,7 @@ class RecognizerPool:
         data: bytes,
         *,
         min_plate_width_px: int = 0,
-        look: Look = NOTHING_KNOWN,
+        look: AnalysisHints = NOTHING_KNOWN,
         timeout_seconds: float | None = None,
         wait_seconds: float | None = None,
     ) -> ImageReadings:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 import structlog
 
-from common.environment import bare_environment, proxies_without_login
+from common.child_environment import bare_environment, proxies_without_login
 from common.errors import MisconfiguredError
 from recognition.settings import THREADS, RecognizerPoolSettings
 from recognition.workers.protocol import (

@@ -7,7 +7,7 @@ import msgspec
 
 from common.records.counts import PlatesLeft
 from common.records.recognitions import PlateReading
-from recognition.look import NOTHING_KNOWN, KnownPlate, Look
+from recognition.analysis_hints import NOTHING_KNOWN, AnalysisHints, KnownPlate
 
 LENGTH_BYTES = 8
 
@@ -20,7 +20,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
     image: bytes
     min_plate_width_px: int = 0
-    look: Look = NOTHING_KNOWN
+    look: AnalysisHints = NOTHING_KNOWN
 
 
 class JobOutcome(msgspec.Struct, frozen=True, kw_only=True):

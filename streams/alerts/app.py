@@ -25,7 +25,7 @@ from streams.alerts.metrics import AlertMetrics
 from streams.alerts.rules import RuleStore
 from streams.alerts.settings import AlertSettings
 from streams.alerts.state import ArrivedCandidate, Expiry
-from streams.runtime.alert_book import AlertSubscription
+from streams.runtime.alert_cache import AlertSubscription
 from streams.runtime.app import Event, StageApp, build_app, published_ms, raw_topic
 from streams.runtime.batch_agent import BatchAgent, HandleBatch, add_batch_agent
 from streams.runtime.guard import Guard, build_guard

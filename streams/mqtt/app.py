@@ -39,7 +39,7 @@ from streams.mqtt.messages import TopicNames
 from streams.mqtt.metrics import MqttMetrics
 from streams.mqtt.reconnecting_client import Publish, ReconnectingClient
 from streams.mqtt.settings import MqttPicture, MqttStageSettings
-from streams.runtime.alert_book import AlertBook, AlertSubscription
+from streams.runtime.alert_cache import AlertCache, AlertSubscription
 from streams.runtime.app import StageApp, build_app, raw_topic
 from streams.runtime.batch_agent import BatchAgent, add_batch_agent
 from streams.runtime.guard import RETRY_PAUSE_SECONDS, Guard, build_guard
@@ -101,7 +101,7 @@ def build_mqtt_app(settings: MqttStageSettings, images: S3Settings | None) -> St
         offline_after_ms=round(settings.camera_offline_seconds * 1000),
         has_images=images is not None,
     )
-    alerts = AlertBook()
+    alerts = AlertCache()
     reader = CompactedTopicReader(settings, CONFIG_ALERTS, AlertConfig, alerts.apply, client=STAGE)
     app.add_dependency(AlertSubscription(reader))
     publisher = EventPublisher(

@@ -20,7 +20,7 @@ from streams.mqtt.messages import (
 )
 from streams.mqtt.metrics import MqttMetrics
 from streams.mqtt.reconnecting_client import Publish
-from streams.runtime.alert_book import AlertBook
+from streams.runtime.alert_cache import AlertCache
 from streams.runtime.app import Event, published_ms
 from streams.runtime.guard import Guard
 from streams.runtime.tables import DurableTable
@@ -74,7 +74,7 @@ class EventPublisher:
         names: TopicNames,
         metrics: MqttMetrics,
         start_times: StartTimes,
-        alerts: AlertBook,
+        alerts: AlertCache,
         *,
         image_url: Callable[[Recognition], str | None],
         is_wanted: Callable[[UUID], bool],

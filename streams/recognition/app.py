@@ -22,8 +22,8 @@ from recognition.workers.pool import QUEUE_LIMIT, RecognizerPool
 from streams.recognition.frame_store import FrameCache, FrameLog, FrameRecord, FrameStore
 from streams.recognition.metrics import RecognitionMetrics
 from streams.recognition.reading.agent import Publish, ReadingAgent
+from streams.recognition.reading.backlog_reader import BacklogReader
 from streams.recognition.reading.fair_share import FairShare
-from streams.recognition.reading.late_lane import LateLane
 from streams.recognition.reading.late_pace import LatePace
 from streams.recognition.reading.ordered_worker import (
     OrderedFrameWorker,
@@ -149,7 +149,7 @@ def _add_late_lane(
 ) -> None:
     """Frames of gaps -> readings."""
     frames = raw_topic(app, FRAMES)
-    lane = LateLane(
+    lane = BacklogReader(
         app=app,
         topic=frames,
         gaps=gaps,

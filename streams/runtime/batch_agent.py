@@ -195,14 +195,14 @@ class _Gathering(Generic[M]):
         return batch
 
 
-class Cooperation:
+class LoopYielder:
     """Lets the loop's other work have a turn wherever this work has gone on for a moment."""
 
     def __init__(self, longest_seconds: float = _LONGEST_TURN_SECONDS) -> None:
         self._longest_seconds = longest_seconds
         self._since = time.monotonic()
 
-    async def give_way(self) -> None:
+    async def yield_if_due(self) -> None:
         """Return at once, or after one turn of the others."""
         if time.monotonic() - self._since >= self._longest_seconds:
             await asyncio.sleep(0)

@@ -30,15 +30,15 @@ from faust.types import TP, Message
 from faust.types.transports import ConsumerCallback, TPorTopicSet
 
 from common.errors import EXIT_TEMPORARY_FAILURE
-from common.kafka.workarounds.offset_fetch import heed_errors_of_offset_fetches
-from streams.runtime.fetch_pace import FetchPace
-from streams.runtime.gaps import GapPassage
+from common.kafka.workarounds.offset_fetch import raise_offset_fetch_errors
+from streams.runtime.fetch_pace import FetchWaitTuner
+from streams.runtime.gaps import OffsetSkipper
 from streams.runtime.process_exit import end_process
 from streams.runtime.progress import PartitionProgress, Position
 from streams.runtime.sending import StageProducer
 
 log = structlog.get_logger()
-heed_errors_of_offset_fetches()
+raise_offset_fetch_errors()
 
 _NOTHING_WANTED_PAUSE_SECONDS = 0.05
 _READ_AGAIN_SECONDS = 600.0
@@ -60,13 +60,13 @@ class StageConsumerThread(driver.AIOKafkaConsumerThread):
     """
 
     heard_seconds: float | None = None
-    pace: FetchPace | None = None
+    pace: FetchWaitTuner | None = None
 
     async def on_start(self) -> None:
         """Start the consumer, and note what becomes of its heartbeats."""
         await super().on_start()
         consumer = self._ensure_consumer()
-        self.pace = FetchPace(consumer._fetcher)
+        self.pace = FetchWaitTuner(consumer._fetcher)
         coordinator = consumer._coordinator
         beat = coordinator._do_heartbeat
 
@@ -110,7 +110,7 @@ class StageConsumer(driver.Consumer):
         self._starts: dict[TP, int] = {}
         self._unread: set[TP] = set()
         self._confirmed_gaps: dict[TP, int] = {}
-        self._passage = GapPassage(self.app, self._progress)
+        self._passage = OffsetSkipper(self.app, self._progress)
         self._deliver = self.callback
         self.callback: ConsumerCallback = self._on_delivery
 
@@ -198,7 +198,7 @@ class StageConsumer(driver.Consumer):
     async def on_partitions_revoked(self, revoked: set[TP]) -> None:
         """Finish and commit what is in flight (Faust does), then forget the partitions."""
         self._note_busy()
-        await self._passage.wait_until_noted()
+        await self._passage.wait_until_stored()
         await super().on_partitions_revoked(revoked)
         for tp in revoked:
             self._progress.pop(tp, None)

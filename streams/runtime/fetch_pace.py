@@ -19,7 +19,7 @@ _IDLE_SECONDS: Final = 5.0
 # What else is asked on the connection waits for the fetch that is held: a rebalance asks a lot.
 
 
-class FetchPace:
+class FetchWaitTuner:
     """Sets the time before each fetch of an aiokafka fetcher, in the thread of the consumer."""
 
     def __init__(self, fetcher: Any, clock: Callable[[], float] = time.monotonic) -> None:

@@ -42,7 +42,7 @@ class Gaps:
         self._open.clear()
         for _, gap in self._table.retain(OpenGap, lambda each: each.partition, partitions):
             self._replace(gap, gap)
-        self._note_whether_any()
+        self._update_has_any()
         if found := self.all():
             log.info("gaps_restored", count=len(found), frames=sum(gap.left for gap in found))
 
@@ -99,14 +99,14 @@ class Gaps:
         await self._table.put(key, value, partition=gap.partition)
         if generation == self.generation:
             self._replace(gap, after)
-            self._note_whether_any()
+            self._update_has_any()
 
     def _replace(self, gap: OpenGap, after: OpenGap | None) -> None:
         others = [g for g in self._open.get(gap.partition, ()) if g.gap.begin != gap.gap.begin]
         gaps = others if after is None else [*others, after]
         self._open[gap.partition] = sorted(gaps, key=lambda g: g.gap.begin)
 
-    def _note_whether_any(self) -> None:
+    def _update_has_any(self) -> None:
         if self.all():
             self.has_any.set()
         else:
@@ -181,7 +181,7 @@ class GapRule:
         return FrameGap(begin=offset, end=end, end_ms=end_ms) if end > offset else None
 
 
-class GapPassage:
+class OffsetSkipper:
     """Takes a consumer past gaps: a record in one is never delivered, before or after a crash."""
 
     def __init__(self, app: Any, progress: Mapping[TP, PartitionProgress]) -> None:
@@ -191,7 +191,7 @@ class GapPassage:
         self._noting = asyncio.Lock()
         self._sought: dict[TP, int] = {}
 
-    async def wait_until_noted(self) -> None:
+    async def wait_until_stored(self) -> None:
         """Return when no gap is being stored; during a rebalance none is begun.
 
         Stored by a worker that has lost the partition it would be one for the next owner, which may

@@ -101,7 +101,7 @@ DeadLetterSender = Callable[[bytes | None, bytes], Awaitable[None]]
 """Sends an encoded dead letter under a key; returns once Kafka has it."""
 
 
-class _LeavingError(Exception):
+class _StageStoppingError(Exception):
     """The stage stops or its partitions move: give up, release nothing."""
 
 
@@ -151,7 +151,7 @@ class Guard:
         """
         try:
             await self._run_parts(events, handler)
-        except _LeavingError:
+        except _StageStoppingError:
             log.info("events_given_up", stage=self._stage, count=len(events))
 
     def require_next(self, event: Event) -> None:
@@ -162,13 +162,13 @@ class Guard:
         of the earlier one would look done to readers that remember how far they are.
         """
         if not self._app.is_next(event):
-            raise _LeavingError
+            raise _StageStoppingError
 
     async def reject(self, event: Event, error: Exception) -> None:
         """Send the event to the dead-letter topic for ``error``, then release it."""
         try:
             await self._reject(event, error)
-        except _LeavingError:
+        except _StageStoppingError:
             log.info("events_given_up", stage=self._stage, count=1)
 
     async def _run_parts(self, events: Sequence[Event], handler: BatchHandler) -> None:
@@ -182,7 +182,7 @@ class Guard:
     async def _failure_of(self, events: Sequence[Event], handler: BatchHandler) -> Exception | None:
         try:
             await self._attempt(lambda: handler(events))
-        except _LeavingError:
+        except _StageStoppingError:
             raise
         except InvalidInputError as error:
             return error
@@ -209,7 +209,7 @@ class Guard:
         """
         try:
             await self._set_aside(source, error)
-        except _LeavingError as leaving:
+        except _StageStoppingError as leaving:
             raise TransientError("the stage is leaving") from leaving
 
     async def _reject(self, event: Event, error: Exception) -> None:
@@ -249,7 +249,7 @@ class Guard:
                     failures += 1
                     self._waits.add(wait)
                     await self._wait_out(error, failures, time.monotonic() - started)
-            raise _LeavingError
+            raise _StageStoppingError
         finally:
             # Another agent's call may still wait.
             self._waits.discard(wait)

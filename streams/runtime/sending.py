@@ -208,7 +208,7 @@ class TopicPublisher:
             )
 
 
-class NotAMemberError(KafkaError, TransientError):  # type: ignore[misc]
+class GroupMembershipLostError(KafkaError, TransientError):  # type: ignore[misc]
     """The group may have given this worker's partitions to others. It is not sent again."""
 
 
@@ -232,7 +232,7 @@ def send_as_member_only(client: Any, member_seconds: Callable[[], float]) -> Non
     """Let a client send what is produced only as long as the worker is a member of its group.
 
     ``member_seconds`` returns for how long it surely is one. Once it is not, what is on its way is
-    thrown away: :class:`NotAMemberError`.
+    thrown away: :class:`GroupMembershipLostError`.
     """
     send = client.send
 
@@ -242,7 +242,7 @@ def send_as_member_only(client: Any, member_seconds: Callable[[], float]) -> Non
         if not isinstance(request, ProduceRequest):
             return await send(node_id, request, group=group)
         if member_seconds() <= 0:
-            raise NotAMemberError(_NOT_A_MEMBER)
+            raise GroupMembershipLostError(_NOT_A_MEMBER)
         answer = asyncio.create_task(send(node_id, request, group=group))
         try:
             while (seconds := member_seconds()) > 0:
@@ -251,7 +251,7 @@ def send_as_member_only(client: Any, member_seconds: Callable[[], float]) -> Non
         finally:
             answer.cancel()
         _throw_away(client._conns.get((node_id, group)))
-        raise NotAMemberError(_NOT_A_MEMBER)
+        raise GroupMembershipLostError(_NOT_A_MEMBER)
 
     client.send = send_as_member
 

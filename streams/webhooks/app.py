@@ -13,7 +13,7 @@ from mode import Service
 from common.kafka.compacted import CompactedTopicReader
 from common.kafka.tailer import stop_tailers
 from common.mail.rate_limit import HourlyLimits
-from common.owner_limits import NearLimits
+from common.owner_limits import LimitUsageGauge
 from common.records.alerts import AlertConfig, AlertTrigger
 from common.records.cameras import CameraConfig
 from common.records.codec import decode, encode
@@ -39,9 +39,9 @@ from common.secrets import SecretBox
 from common.telemetry.tracing import parse_traceparent
 from common.timestamps import now_ms
 from common.urls.outbound import OutboundRules
-from streams.runtime.alert_book import AlertBook
+from streams.runtime.alert_cache import AlertCache
 from streams.runtime.app import StageApp, build_app, raw_topic
-from streams.runtime.batch_agent import BatchAgent, Cooperation, HandleBatch, add_batch_agent
+from streams.runtime.batch_agent import BatchAgent, HandleBatch, LoopYielder, add_batch_agent
 from streams.runtime.guard import Guard, build_guard
 from streams.runtime.sending import OutgoingMessage, try_to_send
 from streams.runtime.tables import DurableTable, faust_table
@@ -127,7 +127,7 @@ def build_webhooks_app(settings: WebhooksSettings) -> StageApp:
     box = SecretBox(settings.secret_key.get_secret_value())
     app = build_app(settings, STAGE, linger_ms=2)
     guard = build_guard(app, stage=STAGE, dead_letters=raw_topic(app, WEBHOOKS_DEAD_LETTERS))
-    subscriptions, alerts = SubscriptionCache(box), AlertBook()
+    subscriptions, alerts = SubscriptionCache(box), AlertCache()
     _add_fan_out(app, settings, guard, subscriptions, alerts, box)
     _add_camera_watch(app, settings, guard, subscriptions)
     _add_delivery(app, settings, guard, subscriptions, alerts, box)
@@ -140,11 +140,11 @@ def _add_fan_out(
     settings: WebhooksSettings,
     guard: Guard,
     subscriptions: SubscriptionCache,
-    alerts: AlertBook,
+    alerts: AlertCache,
     box: SecretBox,
 ) -> None:
     """Recognitions and alerts -> deliveries."""
-    near = NearLimits("platestream_webhooks_owner_limit_ratio")
+    near = LimitUsageGauge("platestream_webhooks_owner_limit_ratio")
     app.metrics.registry.register(near)
     fan_out = FanOut(
         subscriptions,
@@ -196,7 +196,7 @@ def _add_delivery(
     settings: WebhooksSettings,
     guard: Guard,
     subscriptions: SubscriptionCache,
-    alerts: AlertBook,
+    alerts: AlertCache,
     box: SecretBox,
 ) -> None:
     """Deliveries -> attempts at receivers."""
@@ -224,10 +224,10 @@ def _add_delivery(
 
     @app.agent(deliveries, name=f"{STAGE}-deliveries", concurrency=1)
     async def take_deliveries(stream: faust.StreamT[bytes]) -> None:
-        cooperation = Cooperation()
+        cooperation = LoopYielder()
         async for event in stream.events():
             await intake.take(event)
-            await cooperation.give_way()
+            await cooperation.yield_if_due()
 
     async def close() -> None:
         images.close()
@@ -305,7 +305,7 @@ def _services(settings: WebhooksSettings, http: HttpSender, images: CropReader) 
 
 
 def _readers(
-    settings: WebhooksSettings, subscriptions: SubscriptionCache, alerts: AlertBook
+    settings: WebhooksSettings, subscriptions: SubscriptionCache, alerts: AlertCache
 ) -> tuple[CompactedTopicReader[Any], ...]:
     read = partial(CompactedTopicReader, settings, client=STAGE)
     return (

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from common.environment import settings_within
+from common.child_environment import settings_within
 from deploy.local.plan import API, StackPlan
 from deploy.local.ports import free_ports
 from deploy.local.servers.base import CLONE, Program

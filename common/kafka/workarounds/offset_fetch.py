@@ -19,7 +19,7 @@ from aiokafka.errors import NoError, NotCoordinatorForGroupError, for_code
 from aiokafka.protocol.commit import OffsetFetchRequest
 
 
-def heed_errors_of_offset_fetches() -> None:
+def raise_offset_fetch_errors() -> None:
     """Have an OffsetFetch that was answered by an error fail; a second call changes nothing."""
     original: Callable[..., Awaitable[Any]] = GroupCoordinator._send_req
     if hasattr(original, "__wrapped__"):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from signal import Signals
 
-from common.environment import bare_environment, own_environment, settings_within
+from common.child_environment import bare_environment, child_environment, settings_within
 from common.settings import Fragment
 
 CLONE = Path(__file__).resolve().parents[3]
@@ -40,7 +40,7 @@ class Program:
     def environment_within(self, whole: Mapping[str, str]) -> dict[str, str]:
         """Return the part of the stack's environment that the process is given."""
         if self.is_own:
-            return own_environment(whole, *self.settings)
+            return child_environment(whole, *self.settings)
         bare = bare_environment(whole, *self.variables)
         return {**bare, **settings_within(whole, *self.settings)}
 

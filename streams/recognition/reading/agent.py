@@ -10,16 +10,10 @@ import structlog
 from common.errors import InvalidInputError
 from common.records.codec import decode
 from common.records.counts import PlatesLeft
-from common.records.frames import (
-    FRAME_META_HEADER,
-    FrameGap,
-    FrameKind,
-    FrameMeta,
-    FrameReference,
-)
+from common.records.frames import FRAME_META_HEADER, FrameGap, FrameKind, FrameMeta, FrameReference
 from common.records.recognitions import FollowedPlate, FrameReadings, PlateReading
 from common.telemetry.tracing import traced
-from recognition.look import Look
+from recognition.analysis_hints import AnalysisHints
 from recognition.workers.pool import (
     ImageReadings,
     RecognizerCrashedError,
@@ -29,9 +23,9 @@ from recognition.workers.pool import (
 from streams.recognition.frame_store import FrameCache, FrameRecord
 from streams.recognition.geometry import in_zones
 from streams.recognition.metrics import FrameOutcome, RecognitionMetrics
+from streams.recognition.reading.analysis_plan import AnalysisPlan, plan_analysis
 from streams.recognition.reading.fair_share import FairShare
 from streams.recognition.reading.late_pace import LatePace
-from streams.recognition.reading.look_plan import LookPlan, plan_look
 from streams.recognition.tracking.state import TrackerState
 
 log = structlog.get_logger()
@@ -113,12 +107,12 @@ class ReadingAgent:
         """
         meta = meta_of(record)
         left_out = self._left_out(meta)
-        look = FrameLook(left_out=left_out)
+        look = FrameResult(left_out=left_out)
         if meta.kind is not FrameKind.FRAME or left_out is not None:
             give_room()
         else:
             state = self._state_of(record.key) or TrackerState()
-            plan = plan_look(meta, state, self._track_end_ms)
+            plan = plan_analysis(meta, state, self._track_end_ms)
             look = await self.look(record, meta, plan, record.key)
         await await_turn()
         gaps = self._open_gaps(record.reference)
@@ -130,8 +124,8 @@ class ReadingAgent:
             raise look.poison
 
     async def look(
-        self, record: FrameRecord, meta: FrameMeta, plan: LookPlan, kept_as: bytes
-    ) -> "FrameLook":
+        self, record: FrameRecord, meta: FrameMeta, plan: AnalysisPlan, kept_as: bytes
+    ) -> "FrameResult":
         """Return what a frame shows. With plates it is kept in memory, under a camera's key.
 
         Raises:
@@ -139,14 +133,14 @@ class ReadingAgent:
         """
         try:
             found, followed = await self._read(record, meta, plan, kept_as)
-            return FrameLook(found=found, followed=followed)
+            return FrameResult(found=found, followed=followed)
         except PoisonFrameError as error:
-            return FrameLook(poison=error)
+            return FrameResult(poison=error)
         except InvalidInputError as error:
             self._log_refused(meta, error)
-            return FrameLook()
+            return FrameResult()
 
-    def count(self, meta: FrameMeta, look: "FrameLook", *, is_late: bool = False) -> None:
+    def count(self, meta: FrameMeta, look: "FrameResult", *, is_late: bool = False) -> None:
         """Count a record whose readings are published; the age of those of a gap says nothing."""
         if meta.kind is not FrameKind.FRAME:
             return
@@ -198,7 +192,7 @@ class ReadingAgent:
         return None
 
     async def _read(
-        self, record: FrameRecord, meta: FrameMeta, plan: LookPlan, kept_as: bytes
+        self, record: FrameRecord, meta: FrameMeta, plan: AnalysisPlan, kept_as: bytes
     ) -> tuple[ImageReadings, tuple[FollowedPlate, ...]]:
         found = await self._read_within_tries(record.value, meta.min_plate_width_px, plan.look)
         size = (found.width_px, found.height_px)
@@ -219,7 +213,7 @@ class ReadingAgent:
         )
 
     async def _read_within_tries(
-        self, jpeg: bytes, min_plate_width_px: int, look: Look
+        self, jpeg: bytes, min_plate_width_px: int, look: AnalysisHints
     ) -> ImageReadings:
         for tried in range(1, _TRIES + 1):
             try:
@@ -237,7 +231,7 @@ class ReadingAgent:
 
 
 @dataclass(frozen=True)
-class FrameLook:
+class FrameResult:
     """What became of a frame: what was found in it, or why nothing was.
 
     ``followed`` are plates of tracks that were found there without reading.
@@ -264,7 +258,7 @@ def meta_of(record: FrameRecord) -> FrameMeta:
 def readings_of(
     record: FrameRecord,
     meta: FrameMeta,
-    look: FrameLook,
+    look: FrameResult,
     gaps: tuple[FrameGap, ...],
     *,
     is_late: bool = False,

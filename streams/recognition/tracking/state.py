@@ -10,8 +10,8 @@ from common.records.codec import Record
 from common.records.frames import FrameGap, FrameKind, FrameReference
 from common.records.recognitions import FrameReadings, Recognition
 from streams.recognition.tracking.passes import Pass, TrackingRules, resolve_track
-from streams.recognition.tracking.places import watch_places
 from streams.recognition.tracking.provisional import Retracted, report_provisional
+from streams.recognition.tracking.stationary_plates import update_stationary
 from streams.recognition.tracking.suppression import (
     MAX_SUPPRESSED,
     SuppressedPlate,
@@ -19,9 +19,9 @@ from streams.recognition.tracking.suppression import (
     find_suppressed,
     owner_of,
     recognized_as,
+    reported_as,
     set_back,
     suppress,
-    told_as,
     with_few_views,
     with_fragments,
     with_recognitions,
@@ -74,7 +74,7 @@ class TrackerState(Record, frozen=True, kw_only=True):
         finds = bool(frame.readings or frame.followed)
         sees = frame.kind is FrameKind.FRAME and not frame.stale and finds
         if not ended and not sees:
-            suppressed = watch_places(self.suppressed, frame, rules)
+            suppressed = update_stationary(self.suppressed, frame, rules)
             if suppressed is self.suppressed:
                 return Transition(self)
             return Transition(self._after(frame, self.tracks, suppressed))
@@ -88,7 +88,7 @@ class TrackerState(Record, frozen=True, kw_only=True):
                 going, resolution.suppressed, frame.captured_ms, rules
             )
         kept_plates = without_expired(resolution.suppressed, frame.captured_ms, rules)
-        kept_plates = watch_places(kept_plates, frame, rules)
+        kept_plates = update_stationary(kept_plates, frame, rules)
         after = self._after(frame, going, with_few_views(kept_plates))
         return Transition(after, resolution.ended, reported)
 
@@ -240,7 +240,7 @@ def _resolve_all(
             suppressed_count += 1
             retracted += _retract_as(track.reported, suppressed[index], rules)
             suppressed = extend(suppressed, index, track)
-        elif (told := told_as(state.told, track, seen, rules)) is not None:
+        elif (told := reported_as(state.told, track, seen, rules)) is not None:
             suppressed_count += 1
             retracted += _retract_as(track.reported, told, rules)
         elif (owner := owner_of(track, seen.text, going)) is not None:

@@ -248,7 +248,7 @@ def with_fragments(
     return (*going[:owner], after, *going[owner + 1 :]), kept[_MAX_FRAGMENTS:]
 
 
-def told_as(
+def reported_as(
     told: tuple[Recognition, ...], track: Track, seen: TextTally, rules: TrackingRules
 ) -> SuppressedPlate | None:
     """Return what a late track read as ``seen`` was told as from fresh frames, None: it was not."""

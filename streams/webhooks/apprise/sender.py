@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from common.apprise.services import (
     NoAnswerError,
-    PeopleMessage,
+    NotificationMessage,
     ServiceAnswer,
     ServiceRequest,
 )
@@ -20,8 +20,8 @@ from common.mail.rate_limit import HourlyLimits
 from common.records.deliveries import Delivery
 from streams.webhooks.delivery.crops import FetchImage, crop_of
 from streams.webhooks.delivery.http_sender import HttpSender, ReceiverAnswer, SignedRequest
+from streams.webhooks.delivery.message_text import message_fields, message_subject
 from streams.webhooks.delivery.schedule import SendKind, SendResult
-from streams.webhooks.delivery.wording import facts_of, subject_of
 
 # The subject says the one, and a service that counts characters is not for the other.
 _LEFT_OUT = frozenset({"Alert", "Description"})
@@ -70,18 +70,18 @@ class AppriseSender:
             allowed.accepted()
         return result
 
-    async def _message(self, delivery: Delivery, notice: str | None) -> PeopleMessage:
-        return PeopleMessage(
-            title=subject_of(delivery),
+    async def _message(self, delivery: Delivery, notice: str | None) -> NotificationMessage:
+        return NotificationMessage(
+            title=message_subject(delivery),
             text="\n".join(
                 f"{name}: {value}"
-                for name, value in facts_of(delivery, self._public_url, notice)
+                for name, value in message_fields(delivery, self._public_url, notice)
                 if name not in _LEFT_OUT
             ),
             picture=await crop_of(delivery, self._fetch_image, self._now_ms()),
         )
 
-    async def _attempt(self, url: str, message: PeopleMessage) -> SendResult:
+    async def _attempt(self, url: str, message: NotificationMessage) -> SendResult:
         loop = asyncio.get_running_loop()
         attempt = _Attempt(self._http, loop)
         try:
@@ -108,7 +108,7 @@ class _Attempt:
         self._under_way: Future[tuple[SendResult, ReceiverAnswer | None]] | None = None
         self._is_stopped = False
 
-    def make(self, url: str, message: PeopleMessage) -> SendResult:
+    def make(self, url: str, message: NotificationMessage) -> SendResult:
         """Have the plugin send; return what came of it. Runs in a thread."""
         from common.apprise.plugins import send_message
 

@@ -31,7 +31,7 @@ from common.secrets import SecretBox
 from common.telemetry.messaging import about_topic
 from common.telemetry.tracing import Attributes, fail, parse_traceparent, traced
 from common.urls.outbound import redirect_target
-from streams.runtime.alert_book import AlertBook
+from streams.runtime.alert_cache import AlertCache
 from streams.webhooks.delivery.http_sender import HttpSender, SignedRequest
 from streams.webhooks.delivery.schedule import SendKind, SendResult
 from streams.webhooks.delivery.signing import signature_headers
@@ -47,7 +47,7 @@ _BODIES = 64
 """Of alerts: half a megabyte each at most, for up to a hundred endpoints at about one time."""
 
 
-class PeopleTransport(Protocol):
+class NotificationTransport(Protocol):
     """Tells people: by e-mail, or by a service."""
 
     async def send(self, delivery: Delivery, address: str) -> SendResult:
@@ -61,11 +61,11 @@ class DeliverySender:
         self,
         *,
         subscriptions: SubscriptionCache,
-        alerts: AlertBook,
+        alerts: AlertCache,
         box: SecretBox,
         http: HttpSender,
-        email: PeopleTransport,
-        services: PeopleTransport,
+        email: NotificationTransport,
+        services: NotificationTransport,
         topic: str,
         now_ms: Callable[[], int],
     ) -> None:

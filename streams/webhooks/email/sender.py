@@ -13,8 +13,8 @@ from common.mail_settings import EmailSettings
 from common.records.deliveries import Delivery
 from common.timestamps import now_ms
 from streams.webhooks.delivery.crops import FetchImage, crop_of
+from streams.webhooks.delivery.message_text import local_moment, message_fields, message_subject
 from streams.webhooks.delivery.schedule import SendKind, SendResult
-from streams.webhooks.delivery.wording import facts_of, local_moment, subject_of
 
 _CROP_ID = "crop@platestream"
 
@@ -87,11 +87,11 @@ def email_message(
     """
     trigger = delivery.trigger
     assert trigger is not None, delivery.event
-    facts = facts_of(delivery, public_url, notice)
+    facts = message_fields(delivery, public_url, notice)
     message = new_message(
         sender=sender,
         address=address,
-        subject=subject_of(delivery),
+        subject=message_subject(delivery),
         at=local_moment(trigger, trigger.decided_ms),
         identifier=str(delivery.id),
     )

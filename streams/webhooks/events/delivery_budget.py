@@ -11,7 +11,7 @@ from uuid import UUID
 
 from cachetools import LRUCache
 
-from common.owner_limits import ALERT_DESTINATIONS, DeliveryLimitSettings, NearLimits
+from common.owner_limits import ALERT_DESTINATIONS, DeliveryLimitSettings, LimitUsageGauge
 from common.records.deliveries import Delivery
 
 _MINUTE_MS = 60_000
@@ -51,7 +51,7 @@ class DeliveryBudget:
         self,
         settings: DeliveryLimitSettings,
         own_limits: Callable[[UUID], Mapping[str, int]],
-        near: NearLimits,
+        near: LimitUsageGauge,
     ) -> None:
         """``own_limits`` returns the limits of an account's own, before those of the settings."""
         self._per_minute = settings.deliveries_per_minute_per_owner

@@ -10,12 +10,7 @@ import structlog
 from cachetools import LRUCache, TTLCache
 
 from common.errors import MisconfiguredError
-from common.records.alerts import (
-    AlertConfig,
-    AlertTrigger,
-    AppriseNotification,
-    TriggerPhase,
-)
+from common.records.alerts import AlertConfig, AlertTrigger, AppriseNotification, TriggerPhase
 from common.records.codec import encode
 from common.records.deliveries import (
     CameraEvent,
@@ -23,10 +18,10 @@ from common.records.deliveries import (
     DeliveryAttempt,
     WebhookTarget,
     camera_delivery,
+    dropped_attempt,
     recognition_delivery,
     trigger_delivery,
     trigger_event,
-    unmade_attempt,
 )
 from common.records.notifications import (
     Destinations,
@@ -39,9 +34,9 @@ from common.records.recognitions import Recognition
 from common.records.webhooks import EventName, WebhookConfig
 from common.secrets import SecretBox
 from common.telemetry.messaging import trace_about
-from streams.runtime.alert_book import AlertBook
+from streams.runtime.alert_cache import AlertCache
 from streams.runtime.app import Event, published_ms
-from streams.runtime.batch_agent import Cooperation
+from streams.runtime.batch_agent import LoopYielder
 from streams.runtime.sending import OutgoingMessage, send_all
 from streams.webhooks.events.delivery_budget import DeliveryBudget, Plan
 from streams.webhooks.events.subscription_cache import SubscriptionCache
@@ -90,7 +85,7 @@ class FanOut:
     def __init__(
         self,
         subscriptions: SubscriptionCache,
-        alerts: AlertBook,
+        alerts: AlertCache,
         box: SecretBox,
         publish_deliveries: DeliveryPublisher,
         publish_attempts: AttemptSender,
@@ -152,13 +147,13 @@ class FanOut:
         """Publish in parts: a batch may give very many."""
         made: list[Delivery] = []
         unmade: list[DeliveryAttempt] = []
-        cooperation = Cooperation()
+        cooperation = LoopYielder()
         async for plans in events:
-            await cooperation.give_way()
+            await cooperation.yield_if_due()
             share = self._budget.share(plans)
             made += share.made
             if share.left_out is not None:
-                unmade.append(self._unmade(share.left_out, share.reason))
+                unmade.append(self._dropped_attempt(share.left_out, share.reason))
             if len(made) + len(unmade) >= _PUBLISHED_TOGETHER:
                 await self._publish(made, unmade)
                 made, unmade = [], []
@@ -170,12 +165,12 @@ class FanOut:
         if unmade:
             await self._publish_attempts(unmade)
 
-    def _unmade(self, delivery: Delivery, reason: str) -> DeliveryAttempt:
+    def _dropped_attempt(self, delivery: Delivery, reason: str) -> DeliveryAttempt:
         """Return the record of one of an event's deliveries that are left out, for all of them."""
         if delivery.owner_id not in self._told:
             self._told[delivery.owner_id] = None
             log.warning("deliveries_left_out", owner_id=str(delivery.owner_id), reason=reason)
-        return unmade_attempt(_nameless(delivery), reason, self._now_ms())
+        return dropped_attempt(_nameless(delivery), reason, self._now_ms())
 
     def _of_recognition(self, recognition: Recognition, published: int) -> list[Plan]:
         wanted = EventName.RECOGNITION_CREATED

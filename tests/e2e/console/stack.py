@@ -27,7 +27,7 @@ from api.db.database import Database
 from api.db.engine import open_engine
 from api.db.migrate import migrate
 from api.erasure.service import erase_stored_plate
-from api.health.service import DiskRoom, InstallationWatch
+from api.health.service import DiskUsage, InstallationStatus
 from api.limits.limiter import LimitRules
 from api.live.recent import LiveRecord
 from api.security.permissions import ALL_SCOPES
@@ -58,7 +58,7 @@ STAGES = (
     StageProgress("webhooks", 0, 0),
 )
 """No stage runs beside it."""
-DISKS = (DiskRoom("kafka", 0.42, 61 << 30), DiskRoom("pictures", 0.87, 9 << 30))
+DISKS = (DiskUsage("kafka", 0.42, 61 << 30), DiskUsage("pictures", 0.87, 9 << 30))
 TIMEZONE = "Europe/Lisbon"
 _START_SECONDS = 60
 _FRESH_MS = 3_600_000
@@ -258,7 +258,7 @@ def console_stack(
                 limits=limits,
                 allowed_networks="127.0.0.0/8",
                 feeds_streams=True,
-                installation=InstallationWatch(lambda: STAGES, lambda: DISKS),
+                installation=InstallationStatus(lambda: STAGES, lambda: DISKS),
                 now_ms=now_ms,
                 more={
                     "operator_accounts": OPERATOR,

@@ -10,8 +10,8 @@ from clickhouse_connect.driver import Client
 from analytics_sql.client import ClickHouseClient
 from analytics_sql.deliveries import (
     DeliveryChannel,
+    DeliveryCursor,
     DeliveryFilter,
-    DeliveryPlace,
     EventFilter,
     WebhookSpan,
     deliveries_between,
@@ -92,7 +92,7 @@ ATTEMPTS = (
     _attempt(THREE, 1, AttemptOutcome.DELIVERED),
     _attempt(_delivery(4, OTHER), 1, AttemptOutcome.DELIVERED),
 )
-HERE = DeliveryPlace(user_id=OWNER, webhook_id=WEBHOOK)
+HERE = DeliveryCursor(user_id=OWNER, webhook_id=WEBHOOK)
 MINE = DeliveryFilter(place=HERE, from_ms=0)
 
 
@@ -114,7 +114,7 @@ async def test_each_delivery_with_what_its_last_attempt_came_to(client: ClickHou
     retrying = replace(MINE, outcomes=(AttemptOutcome.RETRYING,))
     assert await list_deliveries(client, retrying, 10) == found[2:]
     assert await list_deliveries(client, replace(MINE, from_ms=TWO.occurred_ms), 10) == found[1:]
-    stranger = replace(MINE, place=DeliveryPlace(user_id=WEBHOOK, webhook_id=WEBHOOK))
+    stranger = replace(MINE, place=DeliveryCursor(user_id=WEBHOOK, webhook_id=WEBHOOK))
     assert await list_deliveries(client, stranger, 10) == ()
 
 
@@ -151,7 +151,7 @@ async def test_what_was_to_be_delivered_is_read_as_written(client: ClickHouseCli
 
     assert content is not None
     assert decode(Delivery, content) == TWO
-    other = DeliveryPlace(user_id=OWNER, webhook_id=OTHER)
+    other = DeliveryCursor(user_id=OWNER, webhook_id=OTHER)
     assert await delivery_content(client, other, TWO.id) is None
     assert await delivery_content(client, HERE, UUID(int=2**128 - 1)) is None
 
@@ -198,7 +198,7 @@ async def test_an_alerts_own_notifications_by_the_alert(client: ClickHouseClient
         _attempt(each, 1, AttemptOutcome.DEAD) for each in (mail, url, push, alert_delivery)
     ]
     await insert_attempts(client, attempts)
-    place = DeliveryPlace(user_id=OWNER, alert_id=alert(1).alert_id)
+    place = DeliveryCursor(user_id=OWNER, alert_id=alert(1).alert_id)
     found = await list_deliveries(client, DeliveryFilter(place=place, from_ms=0), 10)
 
     assert {(one.id, one.channel) for one in found} == {
@@ -210,5 +210,5 @@ async def test_an_alerts_own_notifications_by_the_alert(client: ClickHouseClient
     assert content is not None
     assert decode(Delivery, content) == mail
     assert await delivery_content(client, place, alert_delivery.id) is None
-    other = DeliveryPlace(user_id=OWNER, alert_id=alert(2).alert_id)
+    other = DeliveryCursor(user_id=OWNER, alert_id=alert(2).alert_id)
     assert await list_deliveries(client, DeliveryFilter(place=other, from_ms=0), 10) == ()

@@ -17,8 +17,8 @@ from sqlalchemy.orm import Session
 
 from analytics_sql.deliveries import (
     AddressedDelivery,
+    DeliveryCursor,
     DeliveryFilter,
-    DeliveryPlace,
     DeliverySummary,
     EventFilter,
     WebhookSpan,
@@ -41,7 +41,7 @@ from analytics_sql.triggers import (
     SpanRow,
     SuppressingTrigger,
     TriggerCount,
-    TriggerPlace,
+    TriggerCursor,
 )
 from api.accounts.service import create_key, create_owner
 from api.adapters.clickhouse import ClickHouseStore
@@ -54,7 +54,7 @@ from api.db.database import Database
 from api.erasure.images import RemovedImages
 from api.erasure.jobs import ErasePlate
 from api.erasure.service import ErasedPlate
-from api.health.service import Health, InstallationWatch
+from api.health.service import Health, InstallationStatus
 from api.limits.limiter import LimitRules
 from api.limits.owner_limits import OwnerLimit, installation_limits
 from api.live.recent import RecentRecognitions
@@ -167,7 +167,7 @@ class StandInStore(ClickHouseStore):
         return ()
 
     async def fired_for(
-        self, owner_id: UUID, alert_id: UUID, after: TriggerPlace | None, limit: int
+        self, owner_id: UUID, alert_id: UUID, after: TriggerCursor | None, limit: int
     ) -> FiredPage:
         return FiredPage((), None)
 
@@ -194,7 +194,7 @@ class StandInStore(ClickHouseStore):
         self.events.append(wanted)
         return self.addressed[:limit]
 
-    async def delivery_content(self, place: DeliveryPlace, delivery_id: UUID) -> bytes | None:
+    async def delivery_content(self, place: DeliveryCursor, delivery_id: UUID) -> bytes | None:
         return self.contents.get(delivery_id)
 
     async def deliveries_between(self, span: WebhookSpan, limit: int) -> tuple[bytes, ...]:
@@ -316,7 +316,7 @@ class Options:
     trusted_proxies: str = ""
     demo_enabled: bool = True
     subscription_credits: int = 0
-    installation: InstallationWatch | None = None
+    installation: InstallationStatus | None = None
     image_retention_days: int = 0
     camera_files: Path | None = None
     attempts: AttemptRules = NO_ATTEMPT_RULES

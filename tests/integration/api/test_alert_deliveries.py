@@ -7,7 +7,7 @@ from uuid import UUID
 import httpx
 import pytest
 
-from analytics_sql.deliveries import DeliveryChannel, DeliveryPlace, DeliverySummary
+from analytics_sql.deliveries import DeliveryChannel, DeliveryCursor, DeliverySummary
 from api.db.database import Database
 from api.security.permissions import Scope
 from common.records.alerts import AlertTrigger
@@ -70,7 +70,7 @@ async def test_notifications_are_listed(
     assert (shown["channel"], shown["lastStatus"], shown["outcome"]) == ("email", 550, "dead")
     (asked,) = stored.asked
     alert_id = UUID(path.split("/")[3])
-    assert asked.place == DeliveryPlace(user_id=asked.place.user_id, alert_id=alert_id)
+    assert asked.place == DeliveryCursor(user_id=asked.place.user_id, alert_id=alert_id)
     assert (asked.outcomes, asked.from_ms) == ((AttemptOutcome.DEAD,), NOW_MS - 7 * 86_400_000)
 
 

@@ -17,10 +17,10 @@ from sqlalchemy.orm import Session
 from analytics_sql.recognitions import RecognitionRow, recognition_row
 from api.actors import Action, Actor, ActorKind
 from api.app import create_app
-from api.audit.acts import Act, ActSubject
-from api.audit.notes import AuditNotes
+from api.audit.actions import ActionSubject, AuditAction
+from api.audit.audit_buffer import AuditBuffer
 from api.audit.plates import PlateHashes
-from api.audit.repository import drop_entries, write_acts
+from api.audit.repository import delete_expired_entries, write_actions
 from api.db.database import Database
 from api.security.permissions import Access, Role, Scope
 from common.plates.normalise import mask_plate
@@ -35,13 +35,7 @@ from tests.integration.api.application import (
     running_application,
 )
 from tests.integration.api.camera_worker import taking_cameras
-from tests.integration.api.people import (
-    browser_of,
-    invite,
-    logged_in,
-    new_address,
-    new_person,
-)
+from tests.integration.api.people import browser_of, invite, logged_in, new_address, new_person
 from tests.records import recognition
 
 pytestmark = pytest.mark.integration
@@ -494,7 +488,7 @@ async def test_old_entries_go(application: Application, owner: Caller) -> None:
     ages = (400, 366, 364)
     now = datetime.now(UTC)
     acts = [
-        Act(
+        AuditAction(
             owner.owner_id,
             Action.AUDIT_READ,
             Actor(ActorKind.NOBODY),
@@ -502,10 +496,10 @@ async def test_old_entries_go(application: Application, owner: Caller) -> None:
         )
         for age in ages
     ]
-    await application.database.run(lambda session: write_acts(session, acts))
+    await application.database.run(lambda session: write_actions(session, acts))
     before = now - timedelta(days=365)
     dropped = [
-        await application.database.run(lambda session: drop_entries(session, before))
+        await application.database.run(lambda session: delete_expired_entries(session, before))
         for _ in range(2)
     ]
     left = {one["id"] for one in await rows(application, owner)}
@@ -517,10 +511,12 @@ async def test_old_entries_go(application: Application, owner: Caller) -> None:
 async def test_what_finds_no_room_is_counted_and_told(
     application: Application, owner: Caller
 ) -> None:
-    notes = AuditNotes(application.database, PlateHashes("key"), room=2)
+    notes = AuditBuffer(application.database, PlateHashes("key"), room=2)
     for number in range(5):
-        subject = ActSubject("recognition", UUID(int=number))
-        notes.note(Act(owner.owner_id, Action.RECOGNITION_VIEWED, Actor(ActorKind.NOBODY), subject))
+        subject = ActionSubject("recognition", UUID(int=number))
+        notes.note(
+            AuditAction(owner.owner_id, Action.RECOGNITION_VIEWED, Actor(ActorKind.NOBODY), subject)
+        )
     # Of an account that is gone nothing is kept.
     assert await notes.sweep() == 0
     (metric,) = notes.collect()
@@ -529,7 +525,7 @@ async def test_what_finds_no_room_is_counted_and_told(
     assert metric.samples[0].value == 3
     assert [first["subject_id"], second["subject_id"]] == [UUID(int=0), UUID(int=1)]
     assert (told["action"], told["parameters"]) == ("audit.incomplete", {"count": 3})
-    notes.note(Act(uuid.uuid4(), Action.AUDIT_READ, Actor(ActorKind.NOBODY)))
+    notes.note(AuditAction(uuid.uuid4(), Action.AUDIT_READ, Actor(ActorKind.NOBODY)))
     await notes.close()
     counted = text("SELECT count(*) FROM audit_entries WHERE action = 'audit.read'")
     assert await application.database.run(lambda session: session.scalar(counted)) == 0

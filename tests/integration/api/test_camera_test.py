@@ -14,7 +14,7 @@ import httpx
 import pytest
 from PIL import Image
 
-from api.cameras.probe import CONCURRENT_PROBES, CameraLook, CameraProbe, ProbeResult
+from api.cameras.probe import CONCURRENT_PROBES, CameraProbe, ProbedStream, ProbeResult
 from api.db.database import Database
 from api.errors import ApiError
 from common.urls.camera_settings import CameraAddressSettings
@@ -146,13 +146,13 @@ async def test_so_many_probes_run_at_the_same_time_for_all_accounts(
     probe, running = CameraProbe(CameraAddressSettings.model_validate({})), 0
     most, release = 0, asyncio.Event()
 
-    async def run(address: str) -> CameraLook:
+    async def run(address: str) -> ProbedStream:
         nonlocal running, most
         running += 1
         most = max(most, running)
         await release.wait()
         running -= 1
-        return CameraLook(ProbeResult(), b"")
+        return ProbedStream(ProbeResult(), b"")
 
     monkeypatch.setattr(probe, "_run", run)
     looks = [asyncio.create_task(probe.look(uuid4(), "rtsp://cam/1")) for _ in range(6)]

@@ -32,11 +32,7 @@ from api.errors import Dependency, DependencyUnavailableError
 from api.live.recent import LiveRecord, StreamCursor
 from api.live.service import ErasureWatch
 from common.records.alerts import AlertTrigger
-from common.records.deliveries import (
-    AttemptOutcome,
-    DeliveryAttempt,
-    recognition_delivery,
-)
+from common.records.deliveries import AttemptOutcome, DeliveryAttempt, recognition_delivery
 from common.records.ids import NIL_UUID, image_call_id, recognition_id, trigger_id
 from common.records.object_keys import crop_key, photo_key, snapshot_key
 from common.records.recognitions import PassOutcome, Recognition, RecognitionSource
@@ -596,7 +592,7 @@ async def test_what_is_shown_waits_for_no_removal_of_images(
 
     monkeypatch.setattr(ErasedImageRemoval, "sweep", never_ends)
     monkeypatch.setattr(ErasureWatch, "sweep", watch)
-    monkeypatch.setattr("api.adapters.sweeper._SWEEP_SECONDS", 0.01)
+    monkeypatch.setattr("api.adapters.periodic_tasks._SWEEP_SECONDS", 0.01)
     running = [
         asyncio.create_task(sweeper.run()) for sweeper in world.application.services.sweepers()
     ]

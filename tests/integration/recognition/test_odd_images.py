@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from common.records.frames import Box
+from recognition.analysis_hints import AnalysisHints
 from recognition.detection.detector import Detector
 from recognition.engine import Recognizer
-from recognition.look import Look
 from recognition.models.runtime import Tensor
 from recognition.settings import RecognizerSettings
 from recognition.types import BgrImage
@@ -65,7 +65,7 @@ def test_places_of_a_larger_frame_are_no_error_in_a_tiny_one(
         Box(x=width - 0.3, y=height - 0.3, width=0.2, height=0.2),
         Box(x=0, y=0, width=0, height=0),
     )
-    looks = [Look(known=(one,), others=places) for one in places]
+    looks = [AnalysisHints(known=(one,), others=places) for one in places]
     image = _drawn("plate", *size)
     engine.find_all([image] * len(looks), [0] * len(looks), looks)
 

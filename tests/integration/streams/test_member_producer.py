@@ -12,7 +12,7 @@ from aiokafka.client import ConnectionGroup
 from aiokafka.errors import KafkaConnectionError
 from aiokafka.protocol.produce import ProduceRequest
 
-from streams.runtime.sending import NotAMemberError, send_as_member_only
+from streams.runtime.sending import GroupMembershipLostError, send_as_member_only
 
 pytestmark = pytest.mark.integration
 
@@ -84,7 +84,7 @@ async def client(broker: _Broker) -> AsyncIterator[_Client]:
 async def test_a_worker_that_is_no_member_produces_nothing(client: _Client) -> None:
     membership = SimpleNamespace(member_seconds=0.0)
     send_as_member_only(client, lambda: membership.member_seconds)
-    with pytest.raises(NotAMemberError) as raised:
+    with pytest.raises(GroupMembershipLostError) as raised:
         await client.send(1, _PRODUCE)
     assert not raised.value.retriable
     assert client.sent == []
@@ -102,7 +102,7 @@ async def test_what_is_on_its_way_when_a_worker_is_no_member_any_more_is_thrown_
     await asyncio.sleep(0.1)
     assert not produced.done()
     membership.member_seconds = 0.0
-    with pytest.raises(NotAMemberError):
+    with pytest.raises(GroupMembershipLostError):
         await produced
     assert isinstance(await broker.heard, ConnectionResetError)
     assert client.connection.is_closed

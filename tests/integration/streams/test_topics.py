@@ -11,7 +11,7 @@ from common.kafka.clients import (
     open_producer,
     topic_name,
 )
-from common.kafka.partitions import make_topics_anew, partition_numbers, topic_state
+from common.kafka.partitions import partition_numbers, recreate_topics, topic_state
 from common.records.topics import CONFIG_CAMERAS, RECOGNITIONS
 from common.settings import KafkaSettings
 
@@ -55,7 +55,7 @@ def test_topics_are_made_anew_once_all_is_done(kafka_topics: KafkaSettings) -> N
     assert topic_state(settings).running == ()
 
     wanted = settings.model_copy(update={"kafka_partitions": 6})
-    make_topics_anew(wanted)
+    recreate_topics(wanted)
 
     assert partition_numbers(wanted) == {6}
     assert changelog not in admin.list_topics()

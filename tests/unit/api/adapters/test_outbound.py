@@ -7,7 +7,7 @@ from ipaddress import ip_address
 import pytest
 
 from api.adapters import outbound
-from api.adapters.outbound import HostResolver, OutboundGate
+from api.adapters.outbound import HostResolver, OutboundUrlChecker
 from api.errors import ApiError
 from common.networks import IpAddress, parse_networks
 from common.urls.outbound import OutboundRules
@@ -26,7 +26,7 @@ class _Table(HostResolver):
         return self._addresses
 
 
-async def _faults(gate: OutboundGate, *urls: str) -> list[str]:
+async def _faults(gate: OutboundUrlChecker, *urls: str) -> list[str]:
     try:
         await gate.check([(f"urls.{number}", url) for number, url in enumerate(urls)])
     except ApiError as error:
@@ -48,14 +48,14 @@ async def _faults(gate: OutboundGate, *urls: str) -> list[str]:
 async def test_every_address_of_a_name_counts(
     addresses: tuple[str, ...], networks: str, refused: bool
 ) -> None:
-    gate = OutboundGate(_Table(*addresses), OutboundRules(parse_networks(networks)))
+    gate = OutboundUrlChecker(_Table(*addresses), OutboundRules(parse_networks(networks)))
 
     assert await _faults(gate, "https://receiver.example.com/") == ["urls.0"] * refused
 
 
 async def test_all_faults_are_reported_and_literal_addresses_are_not_resolved() -> None:
     table = _Table("127.0.0.1")
-    gate = OutboundGate(table, OutboundRules())
+    gate = OutboundUrlChecker(table, OutboundRules())
     urls = ("https://8.8.8.8/", "https://a.example/", "http://10.0.0.1/", "https://b.example/")
 
     assert await _faults(gate, *urls) == ["urls.1", "urls.2", "urls.3"]

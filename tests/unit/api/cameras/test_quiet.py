@@ -5,7 +5,7 @@ from uuid import UUID
 
 from analytics_sql.traffic.camera_counts import ReportedHour
 from api.adapters.clickhouse import ClickHouseStore
-from api.cameras.funnel import QuietCameras
+from api.cameras.funnel import LowActivityCameras
 
 HOUR_MS = 3_600_000
 WEEK_MS = 7 * 24 * HOUR_MS
@@ -31,7 +31,7 @@ class Hours(ClickHouseStore):
         )
 
 
-def _shown(cameras: QuietCameras) -> dict[str, float]:
+def _shown(cameras: LowActivityCameras) -> dict[str, float]:
     return {
         sample.labels["camera"]: sample.value
         for family in cameras.collect()
@@ -44,7 +44,7 @@ async def test_less_than_half_of_the_usual_is_told_and_gone_when_it_is_over() ->
     hours = Hours(
         {QUIET: (12, 40), QUIETER: (0, 40), USUAL: (20, 40), SILENT: (None, 40), FEW: (0, 19)}
     )
-    cameras = QuietCameras(hours, lambda: now_ms, max_cameras=10)
+    cameras = LowActivityCameras(hours, lambda: now_ms, max_cameras=10)
     assert _shown(cameras) == {}
     await cameras.sweep()
     assert _shown(cameras) == {str(QUIETER): 0, str(QUIET): 0.3}
@@ -63,6 +63,6 @@ async def test_less_than_half_of_the_usual_is_told_and_gone_when_it_is_over() ->
 async def test_beyond_the_bound_they_share_one() -> None:
     hours = Hours({QUIET: (12, 40), QUIETER: (0, 40)})
     for bound, shown in ((1, {str(QUIETER): 0, "other": 0.3}), (0, {"other": 0})):
-        cameras = QuietCameras(hours, lambda: START_MS, max_cameras=bound)
+        cameras = LowActivityCameras(hours, lambda: START_MS, max_cameras=bound)
         await cameras.sweep()
         assert _shown(cameras) == shown

@@ -103,6 +103,6 @@ async def test_all_of_an_owner_but_what_is_refused() -> None:
     notes, images = Notes(5), Images("1/photo")
     notes.left.append(noted(9, STRANGER))
 
-    assert await removal(notes, images).remove_all_of(OWNER) == RemovedImages(9, 1)
+    assert await removal(notes, images).delete_all_for_owner(OWNER) == RemovedImages(9, 1)
     assert notes.left == [noted(1), noted(9, STRANGER)]
-    assert await removal(notes, images).remove_all_of(UUID(int=3)) == RemovedImages(0, 0)
+    assert await removal(notes, images).delete_all_for_owner(UUID(int=3)) == RemovedImages(0, 0)

@@ -4,13 +4,13 @@ import threading
 from collections.abc import Sequence
 
 from api.health.routes import installation_body
-from api.health.service import DiskRoom, InstallationWatch, Readiness
+from api.health.service import DiskUsage, InstallationStatus, Readiness
 from common.errors import TransientError
 from common.kafka.stage_progress import StageProgress
 
 STAGES = (StageProgress("recognition", 2, 7, 1_000), StageProgress("sink", 0, 0))
 READINESS = Readiness({"kafka": None, "s3": "no answer within 2 s"}, ("nearly full",))
-DISKS = (DiskRoom("kafka", 0.5, 1 << 30),)
+DISKS = (DiskUsage("kafka", 0.5, 1 << 30),)
 
 
 async def test_kafka_is_asked_once_for_all_who_look() -> None:
@@ -20,7 +20,7 @@ async def test_kafka_is_asked_once_for_all_who_look() -> None:
         asked.append(threading.get_ident())
         return STAGES
 
-    watch = InstallationWatch(stages, lambda: DISKS)
+    watch = InstallationStatus(stages, lambda: DISKS)
     found = [await watch.look() for _ in range(3)]
 
     assert {each.stages for each in found} == {STAGES}
@@ -32,14 +32,14 @@ async def test_disks_are_told_where_kafka_says_nothing() -> None:
     def stages() -> Sequence[StageProgress]:
         raise TransientError("Kafka does not answer")
 
-    found = await InstallationWatch(stages, lambda: DISKS).look()
+    found = await InstallationStatus(stages, lambda: DISKS).look()
 
     assert (found.stages, found.disks) == (None, DISKS)
     assert installation_body(found, READINESS, 0).stages is None
 
 
 async def test_its_age_says_how_far_behind_a_stage_is() -> None:
-    found = await InstallationWatch(lambda: STAGES, lambda: DISKS).look()
+    found = await InstallationStatus(lambda: STAGES, lambda: DISKS).look()
     body = installation_body(found, READINESS, 3_500).model_dump(by_alias=True)
 
     assert body["version"]

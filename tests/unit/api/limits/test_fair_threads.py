@@ -7,13 +7,13 @@ from collections.abc import Callable
 import pytest
 
 from api.errors import ApiError, ErrorCode
+from api.limits.fair_queue import QueueFullError, QueueLimits
 from api.limits.fair_threads import FairThreads, TimeBudget
-from api.limits.fair_turns import TurnLimits, TurnRefusedError
 from tests.clock import Clock
 
 
 async def test_work_runs_in_no_more_threads_than_allowed() -> None:
-    threads = FairThreads("test", TurnLimits(at_once=2, waiting=8))
+    threads = FairThreads("test", QueueLimits(at_once=2, waiting=8))
     both, names = threading.Barrier(2), set()
 
     def work() -> None:
@@ -29,8 +29,8 @@ async def test_work_runs_in_no_more_threads_than_allowed() -> None:
 
 
 async def test_a_caller_without_a_turn_is_refused_with_the_sentence() -> None:
-    asked = FairThreads("test", TurnLimits(at_once=1, waiting=0), too_many="Too many.")
-    plain = FairThreads("test", TurnLimits(at_once=1, waiting=0))
+    asked = FairThreads("test", QueueLimits(at_once=1, waiting=0), too_many="Too many.")
+    plain = FairThreads("test", QueueLimits(at_once=1, waiting=0))
     goes_on = threading.Event()
     calls = [asyncio.create_task(each.run("a", goes_on.wait, 10)) for each in (asked, plain)]
     await asyncio.sleep(0)
@@ -38,7 +38,7 @@ async def test_a_caller_without_a_turn_is_refused_with_the_sentence() -> None:
         await asked.run("b", sorted, [2, 1])
     assert refused.value.code is ErrorCode.RATE_LIMITED
     assert refused.value.retry_after_seconds == 1
-    with pytest.raises(TurnRefusedError):
+    with pytest.raises(QueueFullError):
         await plain.run("b", sorted, [2, 1])
     goes_on.set()
     assert await asyncio.gather(*calls) == [True, True]
@@ -46,7 +46,7 @@ async def test_a_caller_without_a_turn_is_refused_with_the_sentence() -> None:
 
 
 async def test_a_cancelled_caller_has_its_turn_until_the_thread_has_finished() -> None:
-    threads = FairThreads("test", TurnLimits(at_once=2, waiting=9, each=1))
+    threads = FairThreads("test", QueueLimits(at_once=2, waiting=9, each=1))
     began, goes_on = threading.Event(), threading.Event()
 
     def work() -> None:
@@ -65,7 +65,7 @@ async def test_a_cancelled_caller_has_its_turn_until_the_thread_has_finished() -
 
 
 async def test_an_error_ends_the_turn() -> None:
-    threads = FairThreads("test", TurnLimits(at_once=1, waiting=0))
+    threads = FairThreads("test", QueueLimits(at_once=1, waiting=0))
     for _ in range(3):
         with pytest.raises(ZeroDivisionError):
             await threads.run("a", divmod, 1, 0)

@@ -31,7 +31,7 @@ from api.db import database as api_database
 from api.db.database import Database
 from api.errors import ApiError
 from api.imports.routes import TableImports
-from api.limits.fair_turns import take_turns_as
+from api.limits.fair_queue import queue_as
 from api.oidc import service as oidc
 from api.oidc.flow import Flow
 from api.oidc.service import OidcLogIn, ProviderAnswer
@@ -63,7 +63,7 @@ KINDS = frozenset(
         "EndpointQueues",
         "Exports",
         "FairThreads",
-        "FairTurns",
+        "FairQueue",
         "OrderedTaskPool",
         "ProcessPoolExecutor",
         "Queue",
@@ -89,16 +89,16 @@ class Pool:
 
 POOLS: Sequence[Pool] = (
     # The API: turns.
-    Pool("api/adapters/clickhouse.py", "FairTurns", "searches", "owner"),
+    Pool("api/adapters/clickhouse.py", "FairQueue", "searches", "owner"),
     Pool("api/adapters/image_store.py", "FairThreads", "pictures, stored image calls", "owner"),
     Pool("api/adapters/outbound.py", "FairThreads", "addresses of webhooks and alerts", "owner"),
     Pool("api/alerts/insight.py", "FairThreads", "tests and explanations of alerts", "owner"),
     Pool("api/db/database.py", "FairThreads", "all calls", "owner; before log-in network"),
-    Pool("api/oidc/service.py", "FairTurns", "log-ins by the identity provider", "network"),
+    Pool("api/oidc/service.py", "FairQueue", "log-ins by the identity provider", "network"),
     Pool("api/pictures/service.py", "FairThreads", "pictures with a width", "owner"),
-    Pool("api/recognize/readers.py", "FairTurns", "image calls", "owner; the demo is one"),
-    Pool("api/recognize/readers.py", "FairTurns", "demo calls", "network"),
-    Pool("api/security/lookup.py", "FairTurns", "keys and sessions not valid before", "network"),
+    Pool("api/recognize/readers.py", "FairQueue", "image calls", "owner; the demo is one"),
+    Pool("api/recognize/readers.py", "FairQueue", "demo calls", "network"),
+    Pool("api/security/lookup.py", "FairQueue", "keys and sessions not valid before", "network"),
     # "passwords" and "known-passwords".
     Pool("api/sessions/service.py", "FairThreads", "log-ins", "network; known devices apart"),
     Pool("api/adapters/outbound.py", "FairThreads", "addresses of services to notify", "owner"),
@@ -112,7 +112,7 @@ POOLS: Sequence[Pool] = (
     Pool("api/container.py", "Exports", "exports", "owner: 2"),
     Pool("api/container.py", "StreamSlots", "live streams", "owner: free share"),
     # Inside of a pool that callers fill.
-    Pool("api/limits/fair_threads.py", "FairTurns", "each FairThreads above", "caller"),
+    Pool("api/limits/fair_threads.py", "FairQueue", "each FairThreads above", "caller"),
     Pool("api/limits/fair_threads.py", "ThreadPoolExecutor", "callers with a turn", "turns"),
     Pool("recognition/workers/pool.py", "Queue", "images whose turn it is", "turns before it"),
     Pool("recognition/workers/worker.py", "Queue", "images of its process", "turns before it"),
@@ -145,7 +145,7 @@ POOLS: Sequence[Pool] = (
     Pool("streams/recognition/frame_store.py", "to_thread", "frames", "owner's share"),
     Pool("streams/recognition/frame_store.py", "to_thread", "the end", "nobody else"),
     Pool("streams/recognition/tracking/pending_images.py", "to_thread", "passes", "owner's share"),
-    Pool("streams/runtime/alert_book.py", "to_thread", "the end of the process", "nobody else"),
+    Pool("streams/runtime/alert_cache.py", "to_thread", "the end of the process", "nobody else"),
     Pool("streams/runtime/app.py", "to_thread", "the start", "nobody else"),
     # Calls in the executors above.
     Pool("common/urls/resolver.py", "run_in_executor", "attempts", "turns before it"),
@@ -165,7 +165,7 @@ def _created() -> Iterator[tuple[str, str]]:
 
 
 def _name(called: ast.expr) -> str:
-    # FairTurns[UUID](...)
+    # FairQueue[UUID](...)
     called = called.value if isinstance(called, ast.Subscript) else called
     return called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
 
@@ -237,12 +237,12 @@ def _resolver(work: Work, monkeypatch: pytest.MonkeyPatch) -> Call:
 
 
 def _services(work: Work, monkeypatch: pytest.MonkeyPatch) -> Call:
-    def first_address(text: str) -> str:
+    def first_request_url(text: str) -> str:
         work.do(text)
         raise InvalidInputError("is not complete")
 
-    monkeypatch.setattr(outbound, "_first_address", first_address)
-    gate = outbound.OutboundGate(cast(Any, None), cast(Any, None))
+    monkeypatch.setattr(outbound, "_first_address", first_request_url)
+    gate = outbound.OutboundUrlChecker(cast(Any, None), cast(Any, None))
     return lambda name: gate.check((), [("path", name)])
 
 
@@ -401,7 +401,7 @@ def test_every_pool_of_the_api_that_is_shared_in_turns_is_tried() -> None:
     in_turns = [
         pool
         for pool in POOLS
-        if pool.kind in ("FairTurns", "FairThreads") and pool.module != "api/limits/fair_threads.py"
+        if pool.kind in ("FairQueue", "FairThreads") and pool.module != "api/limits/fair_threads.py"
     ]
     # The module of log-ins creates one for strangers and one for known devices.
     assert len(FAIR_POOLS) == len(in_turns) + 1
@@ -416,13 +416,13 @@ async def test_a_greedy_caller_keeps_no_other_waiting(
     greedy = [f"g{number}" for number in range(60)]
     for name in (*greedy, "other"):
         work.add(name)
-    take_turns_as("greedy")
+    queue_as("greedy")
     calls = [asyncio.create_task(_done(call, name)) for name in greedy]
     await _settled(work)
     full = len(work.begun)
     assert 0 < full < len(greedy)
 
-    take_turns_as("other")
+    queue_as("other")
     calls.append(asyncio.create_task(_done(call, "other")))
     await _settled(work)
     for ended in range(len(greedy)):
@@ -446,7 +446,7 @@ async def test_known_devices_wait_for_no_stranger(monkeypatch: pytest.MonkeyPatc
     calls = []
     for number, name in enumerate(names):
         # As many networks as calls: none of them can make room for another.
-        take_turns_as(f"network {number}")
+        queue_as(f"network {number}")
         calls.append(asyncio.create_task(_done(_log_in(made, None), name)))
     await _settled(work)
     assert len(work.begun) == 1

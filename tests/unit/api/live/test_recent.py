@@ -10,8 +10,8 @@ import pytest
 from analytics_sql.erasure import Erasure, Erasures
 from analytics_sql.recognitions import RecognitionRow
 from api.live.recent import (
+    CursorExpiredError,
     LiveRecord,
-    LostPlaceError,
     RecentRecognitions,
     StreamCursor,
     StreamPosition,
@@ -94,7 +94,7 @@ def test_a_position_ahead_of_this_process_waits_for_it() -> None:
 
 
 def test_a_position_far_ahead_for_long_is_of_a_topic_that_is_gone() -> None:
-    with pytest.raises(LostPlaceError):
+    with pytest.raises(CursorExpiredError):
         StreamCursor(recent(), OWNER).resume_from(StreamPosition({0: 500}, NOW_MS), NOW_MS + 61_000)
 
 
@@ -102,7 +102,7 @@ def test_a_position_from_before_the_memory_is_lost() -> None:
     kept = recent(capacity=3)
     kept.post([LiveRecord(0, 10 + number, recognition(str(number))) for number in range(6)])
 
-    with pytest.raises(LostPlaceError):
+    with pytest.raises(CursorExpiredError):
         StreamCursor(kept, OWNER).resume_from(StreamPosition({0: 12, 1: 10}, NOW_MS), NOW_MS)
     cursor = StreamCursor(kept, OWNER)
     cursor.resume_from(StreamPosition({0: 13, 1: 10}, NOW_MS), NOW_MS)
@@ -114,7 +114,7 @@ def test_a_slow_reader_is_notified_and_a_quiet_one_is_not() -> None:
     slow, quiet = StreamCursor(kept, OWNER), StreamCursor(kept, OTHER)
     kept.post([LiveRecord(0, 10 + number, recognition(str(number))) for number in range(4)])
 
-    with pytest.raises(LostPlaceError):
+    with pytest.raises(CursorExpiredError):
         slow.next_batch(10)
     slow.skip_to_now()
     assert plates(slow) == []
@@ -143,7 +143,7 @@ def test_readers_lose_their_place_when_reading_begins_again() -> None:
     cursor = StreamCursor(kept, OWNER)
     kept.reset({0: 900, 1: 900})
 
-    with pytest.raises(LostPlaceError):
+    with pytest.raises(CursorExpiredError):
         cursor.next_batch(1)
 
 
@@ -219,5 +219,5 @@ def test_a_removed_owner_is_forgotten_and_others_find_their_place() -> None:
 
     assert plates(resumed) == ["B"]
     kept.post([LiveRecord(0, number, recognition(str(number), OTHER)) for number in (12, 13, 14)])
-    with pytest.raises(LostPlaceError):
+    with pytest.raises(CursorExpiredError):
         resumed.next_batch(9)

@@ -14,9 +14,9 @@ from api.middleware.bodies import (
     MAX_IMAGE_BYTES,
     UNCOUNTED_BYTES,
     BodyRule,
-    bytes_to_come,
+    declared_body_size,
+    limit_body,
     read_image_body,
-    with_limited_body,
 )
 from api.recognize.answers import plate_results
 from common.records.frames import Box
@@ -39,8 +39,8 @@ def _request(chunks: Iterable[bytes], announced: str | None = None) -> Request:
 
 async def _read(request: Request, rule: BodyRule = IMAGE_RULE) -> bytes:
     """Read the body as a route behind the gate does."""
-    bytes_to_come(request, rule)
-    return await read_image_body(with_limited_body(request, rule, lambda _: None))
+    declared_body_size(request, rule)
+    return await read_image_body(limit_body(request, rule, lambda _: None))
 
 
 async def test_a_body_in_pieces_comes_whole() -> None:
@@ -128,7 +128,7 @@ async def test_a_slow_body_that_goes_on_is_waited_for(monkeypatch: pytest.Monkey
 
 async def test_what_has_come_is_told() -> None:
     told: list[int] = []
-    request = with_limited_body(_request([JPEG, b"ab", b"c"]), IMAGE_RULE, told.append)
+    request = limit_body(_request([JPEG, b"ab", b"c"]), IMAGE_RULE, told.append)
     await read_image_body(request)
     assert told == [7]
 
@@ -147,7 +147,7 @@ async def test_what_has_come_is_told() -> None:
 def test_the_size_of_a_body_is_known_before_it_comes(headers: dict[str, str], size: int) -> None:
     named = [(name.encode(), value.encode()) for name, value in headers.items()]
     request = Request({"type": "http", "headers": named, "method": "POST", "path": "/"})
-    assert bytes_to_come(request, IMAGE_RULE) == size
+    assert declared_body_size(request, IMAGE_RULE) == size
 
 
 async def test_exactly_the_limit_is_taken() -> None:

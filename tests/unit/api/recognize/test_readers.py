@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from api.limits.fair_turns import take_turns_as
+from api.limits.fair_queue import queue_as
 from api.recognize.readers import DEMO, FairReader
 from recognition.workers.pool import ImageReadings, RecognizerBusyError
 from tests.unit.api.callers import named_id
@@ -91,9 +91,9 @@ async def test_the_demo_takes_no_place_of_those_who_pay() -> None:
 
 async def test_one_network_does_not_keep_the_demo_from_another() -> None:
     bench = Bench(at_once=4)
-    take_turns_as("2001:db8:1::/48")
+    queue_as("2001:db8:1::/48")
     calls = await bench.ask(b"d1", b"d2", b"d3", b"d4", b"d5", payer=DEMO)
-    take_turns_as("192.0.2.0/24")
+    queue_as("192.0.2.0/24")
     await bench.ask(b"o1", payer=DEMO)
     with pytest.raises(RecognizerBusyError, match="too many"):
         await calls[-1]

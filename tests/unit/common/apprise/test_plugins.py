@@ -9,12 +9,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from common.apprise.plugins import first_address, send_message
+from common.apprise.plugins import first_request_url, send_message
 from common.apprise.services import (
     PARAMETERS,
     SERVICES,
     NoAnswerError,
-    PeopleMessage,
+    NotificationMessage,
     ServiceAnswer,
     ServiceRequest,
     is_masked,
@@ -22,7 +22,7 @@ from common.apprise.services import (
 )
 from common.errors import InvalidInputError
 
-MESSAGE = PeopleMessage(title="Gate: AB12CDE", text="Plate: AB12CDE", picture=b"\xff\xd8jpeg")
+MESSAGE = NotificationMessage(title="Gate: AB12CDE", text="Plate: AB12CDE", picture=b"\xff\xd8jpeg")
 ADDRESSES = {
     "46elks": "46elks://user:password@+15551112222/+46766861004",
     "clicksend": "clicksend://user:word@351911111111",
@@ -62,7 +62,7 @@ def test_a_message_leaves_by_the_exchange_whole(scheme: str) -> None:
     text = b"".join(b"%b %b" % (each.url.encode(), each.body) for each in made)
     assert b"AB12CDE" in text
     assert not {"content-length", "host"} & {name.lower() for one in made for name in one.headers}
-    assert first_address(ADDRESSES[scheme]).startswith(("http://", "https://"))
+    assert first_request_url(ADDRESSES[scheme]).startswith(("http://", "https://"))
 
 
 @pytest.mark.parametrize("scheme", ADDRESSES)
@@ -99,7 +99,7 @@ def test_a_plugin_knows_no_other_way_out(module: str) -> None:
 
 
 def test_after_the_first_address_the_plugin_has_no_requests_of_its_own() -> None:
-    first_address(ADDRESSES["ntfy"])
+    first_request_url(ADDRESSES["ntfy"])
     stand_in = importlib.import_module("apprise.plugins.ntfy").requests
     assert not hasattr(stand_in, "Session")
 
@@ -165,7 +165,7 @@ def test_the_picture_goes_where_the_service_takes_one(scheme: str) -> None:
 )
 def test_what_is_refused_is_refused_in_a_sentence(url: str, said: str) -> None:
     with pytest.raises(InvalidInputError) as caught:
-        first_address(url)
+        first_request_url(url)
     assert str(caught.value).startswith(said)
     assert "passwd" not in str(caught.value)
 
@@ -187,7 +187,7 @@ def test_strange_addresses_are_taken_or_refused_and_never_an_error(
 ) -> None:
     for url in (f"{scheme}://{rest}", f"{ADDRESSES.get(scheme, scheme + '://h/a')}?{name}={rest}"):
         try:
-            first_address(url)
+            first_request_url(url)
         except InvalidInputError as error:
             assert error.code == "apprise_url"
 

@@ -10,7 +10,7 @@ import structlog
 from cryptography.hazmat.primitives import serialization
 
 from common.kafka.clients import consumer_options
-from common.kafka.security import security_options, warn_of_clear_text
+from common.kafka.security import security_options, warn_unencrypted_login
 from common.settings import KafkaSettings, load_settings
 from streams.runtime.app import broker_credentials
 from tests.services.authority import Authority
@@ -158,8 +158,8 @@ def test_a_login_in_the_clear_is_warned_of_once(
     settings = _load(monkeypatch, **LOGIN, SECURITY_PROTOCOL=protocol, BOOTSTRAP_SERVERS=servers)
 
     with structlog.testing.capture_logs() as logs:
-        warn_of_clear_text(settings)
-        warn_of_clear_text(settings)
+        warn_unencrypted_login(settings)
+        warn_unencrypted_login(settings)
     assert [(line["event"], line["servers"]) for line in logs] == (
         [("kafka_login_not_encrypted", remote)] if remote else []
     )

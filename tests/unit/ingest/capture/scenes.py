@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from ingest.capture.camera_stream import CameraStream, OpenedStream
 from ingest.capture.deadline import ConnectionDeadline
+from ingest.capture.frame_sampler import FrameSampler
 from ingest.capture.hls import PlayedSegments
-from ingest.capture.looking import FrameLooker
-from ingest.capture.messages import Looked, LookSettings, MotionRules, Report
+from ingest.capture.messages import FrameSettings, MotionRules, Report, Sampled
 from ingest.clocks import Instant
 
 FPS = 25
@@ -23,7 +23,7 @@ REST_SECONDS = 16
 """Until the motion gate has closed, and the noise of the scene is known."""
 
 WIDTH_PX, HEIGHT_PX = 320, 180
-SETTINGS = LookSettings(
+SETTINGS = FrameSettings(
     motion=MotionRules(hold_seconds=3), jpeg_quality=50, max_width_px=0, snapshot_interval_seconds=5
 )
 Painter = Callable[[float, NDArray[np.uint8]], None]
@@ -51,7 +51,7 @@ class Watch:
 
     @property
     def sent(self) -> int:
-        return sum(isinstance(report, Looked) and report.moves for report in self.reports)
+        return sum(isinstance(report, Sampled) and report.moves for report in self.reports)
 
 
 def nothing(seconds: float, image: NDArray[np.uint8]) -> None:
@@ -123,7 +123,7 @@ def watch_stream(
     """Look at a stream as a capture process does."""
     watch = Watch()
     container = cast("Any", Altered(av.open(BytesIO(encoded)), alter))
-    looker = FrameLooker(1, SETTINGS, 5, watch.reports.append)
+    looker = FrameSampler(1, SETTINGS, 5, watch.reports.append)
     looker.connected()
     deadline = ConnectionDeadline()
     opened = CameraStream(OpenedStream(container), 1, deadline, PlayedSegments(), PacketClock())

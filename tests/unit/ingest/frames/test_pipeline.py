@@ -11,7 +11,7 @@ import pytest
 from common.records.cameras import CameraConfig
 from common.records.counts import CaptureCounts
 from common.records.frames import FrameKind, FrameMeta, Zone, ZoneKind
-from ingest.capture.messages import EncodedImage, Looked, Moment, Seen
+from ingest.capture.messages import EncodedImage, Moment, Sampled, StatusReport
 from ingest.clocks import Instant
 from ingest.frames.pipeline import FramePipeline, PipelineDeps
 from ingest.frames.producer import FrameProducer
@@ -71,9 +71,9 @@ class World:
     def offer(self, snapshot: Snapshot) -> None:
         (self.on_snapshot or self.snapshots.append)(snapshot)
 
-    def looked(self, *, moves: bool = True, is_snapshot: bool = False, age_ms: int = 0) -> Looked:
+    def looked(self, *, moves: bool = True, is_snapshot: bool = False, age_ms: int = 0) -> Sampled:
         """Return a report of a frame that arrives now."""
-        return Looked(
+        return Sampled(
             number=1,
             taken=Moment(arrival_seconds=self.instant.seconds, age_ms=age_ms),
             width_px=1920,
@@ -82,9 +82,9 @@ class World:
             is_snapshot=is_snapshot,
         )
 
-    def seen(self, *, is_still: bool, holds_back: bool = False, still: int = 0) -> Seen:
+    def seen(self, *, is_still: bool, holds_back: bool = False, still: int = 0) -> StatusReport:
         """Return a report that frames come, the last one now."""
-        return Seen(
+        return StatusReport(
             number=1,
             settled=Moment(arrival_seconds=self.instant.seconds, age_ms=0),
             width_px=1920,

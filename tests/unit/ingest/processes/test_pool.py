@@ -9,19 +9,19 @@ import pytest
 from common.settings import LogFormat
 from common.urls.streams import StreamUrlRules, parse_stream_url
 from ingest.capture.messages import (
-    Adjust,
     Alive,
-    Begin,
     CaptureLimits,
-    Cease,
-    Ceased,
     Command,
     Configure,
-    LookSettings,
-    Lost,
+    Disconnected,
+    FrameSettings,
     ReaderSettings,
     Report,
     Running,
+    Start,
+    Stop,
+    Stopped,
+    Update,
 )
 from ingest.errors import CaptureErrorCode
 from ingest.processes.pool import Capture, CapturePool
@@ -35,7 +35,7 @@ SETTINGS = Configure(
         reconnect_min_seconds=1,
         reconnect_max_seconds=1,
     ),
-    look=LookSettings(motion=None, jpeg_quality=80, max_width_px=0, snapshot_interval_seconds=5),
+    look=FrameSettings(motion=None, jpeg_quality=80, max_width_px=0, snapshot_interval_seconds=5),
     memory_bytes=1 << 30,
     max_captures=3,
     log_level="info",
@@ -61,13 +61,13 @@ class FakeProcess:
 
     @property
     def captures(self) -> list[int]:
-        begun = [command.number for command in self.commands if isinstance(command, Begin)]
-        ceased = [command.number for command in self.commands if isinstance(command, Cease)]
+        begun = [command.number for command in self.commands if isinstance(command, Start)]
+        ceased = [command.number for command in self.commands if isinstance(command, Stop)]
         return [number for number in begun if number not in ceased]
 
     def command(self, command: Command) -> None:
         self.commands.append(command)
-        if isinstance(command, Begin):
+        if isinstance(command, Start):
             self.say(Running(number=command.number, thread_id=command.number))
 
     def say(self, report: Report) -> None:
@@ -93,7 +93,7 @@ class Listener:
         self.lost: list[CaptureErrorCode] = []
 
     def __call__(self, capture: Capture, report: Report) -> None:
-        if isinstance(report, Lost):
+        if isinstance(report, Disconnected):
             self.lost.append(report.code)
 
 
@@ -185,19 +185,19 @@ def test_commands_reach_the_process_of_their_capture(world: World) -> None:
 
     (process,) = world.processes
     assert process.commands[2:] == [
-        Adjust(number=second.number, sample_fps=2.5),
-        Cease(number=first.number),
+        Update(number=second.number, sample_fps=2.5),
+        Stop(number=first.number),
     ]
     assert not first.join(0)
-    process.say(Ceased(number=first.number))
+    process.say(Stopped(number=first.number))
     assert first.join(5)
 
 
 def test_reports_reach_their_listener_only(world: World) -> None:
     first, second = world.capture(), world.capture()
-    world.processes[0].say(Lost(number=second.number, fault="SILENT"))
-    world.processes[0].say(Lost(number=second.number, fault="made up"))
-    world.processes[0].say(Lost(number=999, fault="SILENT"))
+    world.processes[0].say(Disconnected(number=second.number, fault="SILENT"))
+    world.processes[0].say(Disconnected(number=second.number, fault="made up"))
+    world.processes[0].say(Disconnected(number=999, fault="SILENT"))
 
     assert world.listeners[first.number].lost == []
     assert world.listeners[second.number].lost == [
@@ -285,7 +285,7 @@ def test_a_capture_that_is_stopped_while_quarantined_is_not_tried_again(world: W
 def test_a_process_that_says_nothing_is_killed(world: World) -> None:
     capture = world.capture()
     world.pass_seconds(20)
-    world.processes[0].say(Lost(number=capture.number, fault="SILENT"))
+    world.processes[0].say(Disconnected(number=capture.number, fault="SILENT"))
     world.pass_seconds(20)
     assert not world.processes[0].is_killed
     world.pass_seconds(12)
@@ -324,6 +324,6 @@ def test_without_room_for_a_process_it_is_tried_again() -> None:
     world.pool.close(5)
 
 
-def _begun(process: FakeProcess, capture: Capture) -> Begin:
-    of_it = [c for c in process.commands if isinstance(c, Begin) and c.number == capture.number]
+def _begun(process: FakeProcess, capture: Capture) -> Start:
+    of_it = [c for c in process.commands if isinstance(c, Start) and c.number == capture.number]
     return of_it[-1]

@@ -1,12 +1,12 @@
 import pytest
 
 from common.records.frames import Box
+from recognition.analysis_hints import AnalysisHints, KnownPlate
 from recognition.detection.known_places import take_known
-from recognition.look import KnownPlate, Look
 from recognition.types import Detection
 
 PLACE = Box(x=100, y=100, width=100, height=30)
-LOOK = Look(known=(PLACE,))
+LOOK = AnalysisHints(known=(PLACE,))
 
 
 def plate(left: float, top: float = 100, width: float = 100, score: float = 0.8) -> Detection:
@@ -49,15 +49,15 @@ BESIDE = Box(x=160, y=130, width=100, height=30)
 
 
 @pytest.mark.parametrize(
-    "look", [Look(known=(PLACE, BESIDE)), Look(known=(PLACE,), others=(BESIDE,))]
+    "look", [AnalysisHints(known=(PLACE, BESIDE)), AnalysisHints(known=(PLACE,), others=(BESIDE,))]
 )
-def test_a_plate_that_may_be_of_two_tracks_is_read(look: Look) -> None:
+def test_a_plate_that_may_be_of_two_tracks_is_read(look: AnalysisHints) -> None:
     found = [plate(110, top=105)]
     assert take_known(found, look) == (found, ())
 
 
 def test_plates_that_are_each_in_their_own_place_are_not_read() -> None:
     places = (PLACE, Box(x=400, y=100, width=100, height=30))
-    found, known = take_known([plate(405), plate(105), plate(700)], Look(known=places))
+    found, known = take_known([plate(405), plate(105), plate(700)], AnalysisHints(known=places))
     assert found == [plate(700)]
     assert [(one.place, one.box.x) for one in known] == [(0, 105), (1, 405)]

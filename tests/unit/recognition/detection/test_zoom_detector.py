@@ -4,17 +4,12 @@ import numpy as np
 import pytest
 
 from common.records.frames import Box
+from recognition.analysis_hints import AnalysisHints
 from recognition.detection.detector import Detector
 from recognition.detection.zoom_detector import ZoomDetector
-from recognition.look import Look
 from recognition.models.runtime import Tensor
 from recognition.types import Detection
-from tests.unit.recognition.cards import (
-    SaidModel,
-    centre_rows,
-    detector_card,
-    recognizer_settings,
-)
+from tests.unit.recognition.cards import SaidModel, centre_rows, detector_card, recognizer_settings
 
 # In the first input of 320x192 at a scale of 0.25, in a window of 256x160 at up to 1.5.
 IMAGE = np.zeros((720, 1280, 3), np.uint8)
@@ -117,7 +112,7 @@ def test_plates_in_known_places_that_are_read_all_the_same_get_windows() -> None
     finder, model = looks(((160, 96, 16, 6, 0.5),), lambda _: (128, 80, 75, 25, 0.9))
     place, other = (Box(x=608, y=top, width=64, height=24) for top in (348, 372))
 
-    (found,) = finder.detect(IMAGE, Look(known=(place,), others=(other,)))
+    (found,) = finder.detect(IMAGE, AnalysisHints(known=(place,), others=(other,)))
 
     assert len(model.inputs) == 2
     assert found.score == pytest.approx(0.9)
@@ -127,7 +122,7 @@ def test_plates_in_known_places_get_no_window() -> None:
     finder, model = looks(((160, 96, 16, 6, 0.5),), lambda _: (128, 80, 75, 25, 0.9))
     place = Box(x=608, y=348, width=64, height=24)
 
-    (found,) = finder.detect(IMAGE, Look(known=(place,)))
+    (found,) = finder.detect(IMAGE, AnalysisHints(known=(place,)))
 
     assert len(model.inputs) == 1
     assert found.score == pytest.approx(0.5)

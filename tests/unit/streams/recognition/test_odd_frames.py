@@ -10,7 +10,7 @@ from common.records.counts import CaptureCounts
 from common.records.frames import Box, FrameKind, FrameMeta
 from common.records.recognitions import FollowedPlate, PlateReading
 from recognition.scene import scene_view
-from streams.recognition.reading.look_plan import plan_look
+from streams.recognition.reading.analysis_plan import plan_analysis
 from streams.recognition.tracking.state import TrackerState
 from tests.odd_images import noise
 from tests.unit.streams.recognition.builders import OWNER, RULES, START_MS, frame, reading
@@ -32,7 +32,7 @@ def test_a_camera_whose_size_changes_is_tracked_without_an_error(seed: int) -> N
         if chance.random() < 0.2:
             size = chance.choice(list(VIEWS))
             stays = _box(chance, *size)
-        plan_look(_meta(number, size), state, RULES.end_ms)
+        plan_analysis(_meta(number, size), state, RULES.end_ms)
         boxes = [stays, *(_box(chance, *size) for _ in range(chance.randrange(2)))]
         texts = ("AB123CD", "AB123CO", "XY987ZW", "A")
         seen = replace(

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from streams.runtime.batch_agent import Cooperation
+from streams.runtime.batch_agent import LoopYielder
 
 
 async def test_others_go_on_while_something_long_is_done() -> None:
@@ -12,10 +12,10 @@ async def test_others_go_on_while_something_long_is_done() -> None:
         done.append("other")
 
     task = asyncio.create_task(other())
-    cooperation = Cooperation(longest_seconds=0)
+    cooperation = LoopYielder(longest_seconds=0)
     for number in range(3):
         done.append(str(number))
-        await cooperation.give_way()
+        await cooperation.yield_if_due()
     await task
 
     assert done == ["0", "other", "1", "2"]
@@ -28,6 +28,6 @@ async def test_what_is_over_soon_gives_no_way() -> None:
         done.append("other")
 
     task = asyncio.create_task(other())
-    await Cooperation(longest_seconds=60).give_way()
+    await LoopYielder(longest_seconds=60).yield_if_due()
     assert not done
     await task

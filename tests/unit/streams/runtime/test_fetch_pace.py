@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from faust.types import TP
 
-from streams.runtime.fetch_pace import LONG_MS, SHORT_MS, FetchPace
+from streams.runtime.fetch_pace import LONG_MS, SHORT_MS, FetchWaitTuner
 from tests.clock import Clock
 
 ONE, TWO = TP("a", 0), TP("b", 0)
@@ -50,9 +50,9 @@ def fetcher() -> Fetcher:
 
 
 @pytest.fixture
-def pace(fetcher: Fetcher, clock: Clock) -> FetchPace:
+def pace(fetcher: Fetcher, clock: Clock) -> FetchWaitTuner:
     """A pace of a consumer for which nothing has come for a minute."""
-    pace = FetchPace(fetcher, clock)
+    pace = FetchWaitTuner(fetcher, clock)
     pace.note_wanted({ONE, TWO})
     clock.seconds += 60
     return pace
@@ -64,7 +64,7 @@ def test_a_fetch_of_all_partitions_is_held_for_long_where_nothing_comes(fetcher:
 
 
 def test_not_where_something_came_a_moment_ago(
-    fetcher: Fetcher, pace: FetchPace, clock: Clock
+    fetcher: Fetcher, pace: FetchWaitTuner, clock: Clock
 ) -> None:
     pace.note_busy()
     clock.seconds += 4

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from common.errors import TransientError
 from common.records.codec import encode
 from common.records.frames import FrameGap, OpenGap
-from streams.runtime.gaps import GapPassage, GapRule, Gaps
+from streams.runtime.gaps import GapRule, Gaps, OffsetSkipper
 from streams.runtime.progress import PartitionProgress
 from streams.runtime.tables import DurableTable
 
@@ -79,7 +79,7 @@ class Worker:
         self.progress = PartitionProgress()
         self.progress.rewind(world.committed)
         app = SimpleNamespace(gaps=self.rule, rebalancing=False)
-        self.passage = GapPassage(app, {FRAMES: self.progress})
+        self.passage = OffsetSkipper(app, {FRAMES: self.progress})
         self.delivered: deque[int] = deque()
 
     async def fetch(self, count: int) -> None:

@@ -19,7 +19,7 @@ from common.records.frames import (
     ZoneKind,
 )
 from common.records.recognitions import FrameReadings, PlateReading
-from recognition.look import NOTHING_KNOWN, KnownPlate, Look
+from recognition.analysis_hints import NOTHING_KNOWN, AnalysisHints, KnownPlate
 from recognition.workers.pool import (
     ImageReadings,
     RecognizerBusyError,
@@ -49,7 +49,7 @@ class ScriptedPool(RecognizerPool):
     def __init__(self, *answers: tuple[PlateReading, ...] | Exception) -> None:
         self.answers = list(answers)
         self.asked: list[tuple[bytes, int]] = []
-        self.looks: list[Look] = []
+        self.looks: list[AnalysisHints] = []
         self.followed: tuple[KnownPlate, ...] = ()
 
     async def read_image(
@@ -57,7 +57,7 @@ class ScriptedPool(RecognizerPool):
         data: bytes,
         *,
         min_plate_width_px: int = 0,
-        look: Look = NOTHING_KNOWN,
+        look: AnalysisHints = NOTHING_KNOWN,
         timeout_seconds: float | None = None,
         wait_seconds: float | None = None,
     ) -> ImageReadings:
@@ -316,7 +316,7 @@ async def test_the_plate_of_a_settled_track_is_followed_where_it_is_expected(
     pool.followed = (KnownPlate(0, FOLLOWED),)
     sent = record(captured_ms=START_MS + 600, min_plate_width_px=min_width_px)
     await stage(pool, published, state=state).handle(sent, turn, keep_room)
-    assert pool.looks == [Look(known=(Box(x=100, y=100, width=120, height=30),))]
+    assert pool.looks == [AnalysisHints(known=(Box(x=100, y=100, width=120, height=30),))]
     ((_, out),) = published.records
     boxes = [(one.track, one.box) for one in out.followed]
     assert boxes == [(state.tracks[0].name, FOLLOWED)][:expected]

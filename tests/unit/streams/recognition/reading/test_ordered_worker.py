@@ -9,7 +9,7 @@ from common.errors import TransientError
 from common.records.codec import encode
 from common.records.frames import FRAME_META_HEADER, FrameKind, FrameMeta
 from common.records.recognitions import FrameReadings, PlateReading
-from recognition.look import NOTHING_KNOWN, Look
+from recognition.analysis_hints import NOTHING_KNOWN, AnalysisHints
 from recognition.workers.pool import ImageReadings, RecognizerPool
 from streams.recognition.frame_store import FrameCache
 from streams.recognition.metrics import RecognitionMetrics
@@ -77,7 +77,7 @@ class Pool(RecognizerPool):
         data: bytes,
         *,
         min_plate_width_px: int = 0,
-        look: Look = NOTHING_KNOWN,
+        look: AnalysisHints = NOTHING_KNOWN,
         timeout_seconds: float | None = None,
         wait_seconds: float | None = None,
     ) -> ImageReadings:

@@ -11,7 +11,7 @@ from common.records.deliveries import AttemptOutcome, Delivery, UrlTarget
 from common.records.owners import OwnerConfig
 from common.records.webhooks import PREVIOUS_SIGNATURE_HEADER
 from common.timestamps import now_ms
-from streams.runtime.alert_book import AlertBook
+from streams.runtime.alert_cache import AlertCache
 from streams.webhooks.delivery.http_sender import HttpSender, SignedRequest
 from streams.webhooks.delivery.schedule import AttemptDecision, SendKind, SendResult, attempt_record
 from streams.webhooks.delivery.sender import DeliverySender
@@ -47,7 +47,7 @@ class Transport(HttpSender):
 def _sender(transport: Transport, subscriptions: SubscriptionCache) -> DeliverySender:
     return DeliverySender(
         subscriptions=subscriptions,
-        alerts=AlertBook(),
+        alerts=AlertCache(),
         box=BOX,
         http=transport,
         email=transport,

@@ -7,12 +7,9 @@ import pytest
 from opentelemetry.trace import SpanKind
 
 from common.records.codec import encode
-from common.records.deliveries import (
-    Delivery,
-    EmailTarget,
-)
+from common.records.deliveries import Delivery, EmailTarget
 from common.telemetry.tracing import current_trace
-from streams.runtime.alert_book import AlertBook
+from streams.runtime.alert_cache import AlertCache
 from streams.runtime.guard import Guard
 from streams.webhooks.delivery.http_sender import HttpSender, SignedRequest
 from streams.webhooks.delivery.job import DeliveryIntake
@@ -45,7 +42,7 @@ def _sender(transport: Transport) -> DeliverySender:
     subscriptions.apply_webhooks([(WEBHOOK, webhook())])
     return DeliverySender(
         subscriptions=subscriptions,
-        alerts=AlertBook(),
+        alerts=AlertCache(),
         box=BOX,
         http=transport,
         email=transport,

@@ -9,7 +9,7 @@ import pytest
 from cryptography.fernet import Fernet
 
 from common.errors import MisconfiguredError, TransientError
-from common.owner_limits import DeliveryLimitSettings, NearLimits
+from common.owner_limits import DeliveryLimitSettings, LimitUsageGauge
 from common.records.alerts import (
     AlertTrigger,
     EmailNotification,
@@ -31,7 +31,7 @@ from common.records.ids import trigger_id, uuid_unix_ms
 from common.records.owners import OwnerConfig
 from common.records.webhooks import EventName
 from common.secrets import SecretBox
-from streams.runtime.alert_book import AlertBook
+from streams.runtime.alert_cache import AlertCache
 from streams.runtime.app import Event
 from streams.webhooks.events import delivery_budget
 from streams.webhooks.events.delivery_budget import DeliveryBudget
@@ -67,7 +67,7 @@ class Topics:
     def fan_out(
         self,
         subscriptions: SubscriptionCache,
-        alerts: AlertBook | None = None,
+        alerts: AlertCache | None = None,
         *,
         sends_email: bool = True,
         **limits: int,
@@ -75,10 +75,10 @@ class Topics:
         settings = DeliveryLimitSettings.model_validate(
             {f"{name}_per_owner": size for name, size in limits.items()}
         )
-        self.near = NearLimits("platestream_webhooks_owner_limit_ratio")
+        self.near = LimitUsageGauge("platestream_webhooks_owner_limit_ratio")
         return FanOut(
             subscriptions,
-            alerts or AlertBook(),
+            alerts or AlertCache(),
             BOX,
             self.deliver,
             self.attempt,
@@ -226,7 +226,7 @@ def trigger_of(number: int, *, addresses: int = 0, **changed: Any) -> AlertTrigg
 
 
 async def test_an_alert_by_reference_reaches_its_own_addresses_and_stays_one() -> None:
-    topics, book = Topics(), AlertBook()
+    topics, book = Topics(), AlertCache()
     whole = trigger_of(1, addresses=2)
     book.apply([(whole.alert.alert_id, whole.alert)])
     trigger = msgspec.structs.replace(whole, alert=by_reference(whole.alert))

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 import pytest
 
-from common.owner_limits import DeliveryLimitSettings, NearLimits
+from common.owner_limits import DeliveryLimitSettings, LimitUsageGauge
 from common.records.alerts import AlertConfig, WebhookNotification
 from common.records.codec import Record, encode
 from common.records.deliveries import AttemptOutcome, Delivery, DeliveryAttempt
@@ -17,7 +17,7 @@ from common.settings import load_settings
 from streams.alerts.decisions import CandidateHandler
 from streams.alerts.rules import RuleStore
 from streams.alerts.state import ArrivedCandidate
-from streams.runtime.alert_book import AlertBook
+from streams.runtime.alert_cache import AlertCache
 from streams.webhooks.delivery.schedule import AttemptDecision, SendKind, SendResult, attempt_record
 from streams.webhooks.events.delivery_budget import DeliveryBudget
 from streams.webhooks.events.fan_out import FanOut
@@ -80,7 +80,7 @@ async def test_a_recognition_of_the_worst_owner_takes_little_of_kafka(webhooks: 
     )
     await handler.handle([ArrivedCandidate(0, candidate) for candidate in world.candidates])
 
-    book, subscriptions = AlertBook(), SubscriptionCache(BOX)
+    book, subscriptions = AlertCache(), SubscriptionCache(BOX)
     book.apply(updates)
     hooks = [webhook(number) for number in range(webhooks)]
     subscriptions.apply_webhooks((hook.webhook_id, hook) for hook in hooks)
@@ -93,7 +93,7 @@ async def test_a_recognition_of_the_worst_owner_takes_little_of_kafka(webhooks: 
     async def attempt(unmade: Sequence[DeliveryAttempt]) -> None:
         attempts.extend(unmade)
 
-    near = NearLimits("platestream_webhooks_owner_limit_ratio")
+    near = LimitUsageGauge("platestream_webhooks_owner_limit_ratio")
     fan_out = FanOut(
         subscriptions,
         book,

@@ -4,7 +4,7 @@ import msgspec
 
 from common.records.alerts import TriggerPhase
 from common.records.deliveries import Delivery
-from streams.webhooks.delivery.wording import facts_of, subject_of
+from streams.webhooks.delivery.message_text import message_fields, message_subject
 from tests.records import alert
 from tests.unit.streams.webhooks.builders import trigger_deliveries, trigger_in_phase, webhook
 
@@ -22,7 +22,10 @@ def test_the_name_of_a_plate_stands_behind_it() -> None:
     seen = bare.trigger.recognition
     named = _delivery(**{seen.plate: "Courier\nof the day"})
 
-    assert subject_of(bare) == f"alert 1: {seen.plate} at {seen.camera_name}"
-    assert subject_of(named) == f"alert 1: {seen.plate} (Courier of the day) at {seen.camera_name}"
-    assert ("Plate", seen.plate) in facts_of(bare, "", None)
-    assert ("Plate", f"{seen.plate} (Courier\nof the day)") in facts_of(named, "", None)
+    assert message_subject(bare) == f"alert 1: {seen.plate} at {seen.camera_name}"
+    assert (
+        message_subject(named)
+        == f"alert 1: {seen.plate} (Courier of the day) at {seen.camera_name}"
+    )
+    assert ("Plate", seen.plate) in message_fields(bare, "", None)
+    assert ("Plate", f"{seen.plate} (Courier\nof the day)") in message_fields(named, "", None)

@@ -10,7 +10,7 @@ from api.actors import SERVICE, Action, Actor, current_actor
 
 
 @dataclass(frozen=True)
-class ActSubject:
+class ActionSubject:
     """The thing that an act is about, under the name that it had."""
 
     kind: str
@@ -19,20 +19,20 @@ class ActSubject:
 
 
 @dataclass(frozen=True)
-class Act:
+class AuditAction:
     """Something that somebody did or asked."""
 
     owner_id: UUID
     action: Action
     actor: Actor
-    subject: ActSubject | None = None
+    subject: ActionSubject | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict, hash=False)
     at: datetime = field(default_factory=lambda: datetime.now(UTC))
     id: UUID = field(default_factory=uuid4)
 
 
-def act_in_hand(
-    owner_id: UUID, action: Action, subject: ActSubject | None = None, **parameters: Any
-) -> Act:
+def current_action(
+    owner_id: UUID, action: Action, subject: ActionSubject | None = None, **parameters: Any
+) -> AuditAction:
     """Return an act of who makes the request in hand; outside of any the service's."""
-    return Act(owner_id, action, current_actor() or SERVICE, subject, parameters)
+    return AuditAction(owner_id, action, current_actor() or SERVICE, subject, parameters)

@@ -8,21 +8,21 @@ import pytest
 from structlog.testing import capture_logs
 
 from ingest.capture.decoded_frame import DecodedFrame
-from ingest.capture.looking import FrameLooker
+from ingest.capture.frame_sampler import FrameSampler
 from ingest.capture.messages import (
     EncodedImage,
-    Looked,
-    LookSettings,
+    FrameSettings,
     MotionRules,
     Report,
-    Seen,
+    Sampled,
+    StatusReport,
 )
 from ingest.capture.sampling import GreyImage
 from ingest.clocks import Instant
 
 START = Instant(1_800_000_000_000, 5_000.0)
-OPEN = LookSettings(motion=None, jpeg_quality=80, max_width_px=0, snapshot_interval_seconds=5)
-GATED = LookSettings(
+OPEN = FrameSettings(motion=None, jpeg_quality=80, max_width_px=0, snapshot_interval_seconds=5)
+GATED = FrameSettings(
     motion=MotionRules(hold_seconds=3),
     jpeg_quality=80,
     max_width_px=960,
@@ -56,12 +56,12 @@ class NoGrey(DecodedFrame):
 class View:
     """A looker, its time, and what it reports."""
 
-    settings: LookSettings
+    settings: FrameSettings
     instant: Instant = START
     reports: list[Report] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.looker = FrameLooker(7, self.settings, 5, self.reports.append)
+        self.looker = FrameSampler(7, self.settings, 5, self.reports.append)
         self.looker.connected()
 
     def play(self, seconds: float, frame: DecodedFrame) -> None:
@@ -77,11 +77,11 @@ class View:
         self.looker.glimpse(frame, self.instant.unix_ms, self.instant)
         return not self.looker.is_still
 
-    def looked(self, *, moves: bool = True) -> list[Looked]:
-        return [r for r in self.reports if isinstance(r, Looked) and (r.moves or not moves)]
+    def looked(self, *, moves: bool = True) -> list[Sampled]:
+        return [r for r in self.reports if isinstance(r, Sampled) and (r.moves or not moves)]
 
-    def seen(self) -> list[Seen]:
-        return [report for report in self.reports if isinstance(report, Seen)]
+    def seen(self) -> list[StatusReport]:
+        return [report for report in self.reports if isinstance(report, StatusReport)]
 
 
 def test_five_frames_a_second_are_reported() -> None:

@@ -44,7 +44,7 @@ _NOTED_MS = 5_000
 _Cells = npt.NDArray[np.float64]
 
 
-class Sight(Enum):
+class PlaceView(Enum):
     """A place as a frame shows it."""
 
     EMPTY = auto()
@@ -54,7 +54,7 @@ class Sight(Enum):
     """The frame says nothing about it."""
 
 
-def watch_places(
+def update_stationary(
     suppressed: tuple[SuppressedPlate, ...], frame: FrameReadings, rules: TrackingRules
 ) -> tuple[SuppressedPlate, ...]:
     """Return the plates after a frame or a tick; the very same object where nothing changed.
@@ -70,10 +70,10 @@ def _watched(plate: SuppressedPlate, frame: FrameReadings, rules: TrackingRules)
     if not plate.still or not plate.view:
         return plate
     sight = _sight(plate, frame)
-    if sight is Sight.UNKNOWN:
+    if sight is PlaceView.UNKNOWN:
         return plate
     now_ms, since_ms, until_ms = frame.captured_ms, plate.empty_since_ms, plate.empty_until_ms
-    if sight is Sight.OTHER:
+    if sight is PlaceView.OTHER:
         return plate if since_ms is None else plate.with_empty(None, None)
     if since_ms is None or until_ms is None or now_ms - until_ms > _GAP_MS:
         return plate.with_empty(now_ms, now_ms)
@@ -82,18 +82,18 @@ def _watched(plate: SuppressedPlate, frame: FrameReadings, rules: TrackingRules)
     return plate.with_empty(since_ms, now_ms) if now_ms - until_ms >= _NOTED_MS else plate
 
 
-def _sight(plate: SuppressedPlate, frame: FrameReadings) -> Sight:
+def _sight(plate: SuppressedPlate, frame: FrameReadings) -> PlaceView:
     if frame.kind is FrameKind.TICK:
         # Nothing moves: what the last frame showed is still so.
         was_empty = frame.still and plate.empty_since_ms is not None
-        return Sight.EMPTY if was_empty else Sight.UNKNOWN
+        return PlaceView.EMPTY if was_empty else PlaceView.UNKNOWN
     if frame.kind is not FrameKind.FRAME or not frame.view:
-        return Sight.UNKNOWN
+        return PlaceView.UNKNOWN
     seen = [one.box for one in frame.readings] + [one.box for one in frame.followed]
     if any(overlap(plate.box, box) for box in seen):
-        return Sight.OTHER
+        return PlaceView.OTHER
     size = (frame.width_px, frame.height_px)
-    return Sight.EMPTY if is_empty(plate.view, frame.view, plate.box, size) else Sight.OTHER
+    return PlaceView.EMPTY if is_empty(plate.view, frame.view, plate.box, size) else PlaceView.OTHER
 
 
 def is_empty(with_plate: bytes, now: bytes, box: Box, size: tuple[int, int]) -> bool:

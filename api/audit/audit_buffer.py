@@ -16,9 +16,9 @@ from prometheus_client.core import CounterMetricFamily
 from prometheus_client.registry import Collector
 
 from api.actors import SERVICE, Action
-from api.audit.acts import Act
+from api.audit.actions import AuditAction
 from api.audit.plates import PlateHashes
-from api.audit.repository import write_acts
+from api.audit.repository import write_actions
 from api.db.database import Database
 from api.security.client_address import counted_by
 from common.errors import TransientError
@@ -40,7 +40,7 @@ _UNCLEAN = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _Likeness = tuple[UUID, UUID | None, str | None, Action, object, tuple[tuple[str, object], ...]]
 
 
-def told_parameters(query: Iterable[tuple[str, str]]) -> dict[str, str]:
+def audited_parameters(query: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Return what an entry tells of a call's query: its filters, not its page."""
     return {
         name: _UNCLEAN.sub("", value)[:_MAX_CHARACTERS]
@@ -49,7 +49,7 @@ def told_parameters(query: Iterable[tuple[str, str]]) -> dict[str, str]:
     }
 
 
-class AuditNotes(Collector):
+class AuditBuffer(Collector):
     """Acts that wait to be written, together, to the audit log.
 
     There is room for some; of what finds none an entry and a metric say how many there were. What
@@ -69,12 +69,12 @@ class AuditNotes(Collector):
         self._hashes = hashes
         self._room = room
         self._clock = clock
-        self._waiting: deque[Act] = deque()
+        self._waiting: deque[AuditAction] = deque()
         self._lost: Counter[UUID] = Counter()
         self._lost_in_all = 0
         self._noted: LRUCache[_Likeness, float] = LRUCache(room)
 
-    def note(self, act: Act) -> None:
+    def note(self, act: AuditAction) -> None:
         """Have an act written soon, unless the caller did the same a while ago.
 
         Guesses of a password count each: that there were many is what matters of them. The plate
@@ -119,7 +119,7 @@ class AuditNotes(Collector):
         lost = dict(self._lost)
         told = [_incomplete(owner_id, count) for owner_id, count in lost.items()]
         try:
-            await self._database.run(lambda session: write_acts(session, [*batch, *told]))
+            await self._database.run(lambda session: write_actions(session, [*batch, *told]))
         except TransientError:
             raise
         except Exception:
@@ -131,17 +131,17 @@ class AuditNotes(Collector):
             self._waiting.popleft()
         self._lost -= Counter(lost)
 
-    def _lose(self, acts: Iterable[Act]) -> None:
+    def _lose(self, acts: Iterable[AuditAction]) -> None:
         for act in acts:
             self._lost[act.owner_id] += 1
             self._lost_in_all += 1
 
 
-def _incomplete(owner_id: UUID, count: int) -> Act:
-    return Act(owner_id, Action.AUDIT_INCOMPLETE, SERVICE, parameters={"count": count})
+def _incomplete(owner_id: UUID, count: int) -> AuditAction:
+    return AuditAction(owner_id, Action.AUDIT_INCOMPLETE, SERVICE, parameters={"count": count})
 
 
-def _likeness(act: Act) -> _Likeness:
+def _likeness(act: AuditAction) -> _Likeness:
     who, told = act.actor, tuple(sorted(act.parameters.items()))
     # By its network, as limits count: an IPv6 household has no end of addresses.
     address = None if who.address is None else counted_by(who.address)

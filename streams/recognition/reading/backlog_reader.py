@@ -27,14 +27,14 @@ from common.telemetry.tracing import TRACEPARENT, parse_traceparent, traced
 from streams.recognition.frame_store import FrameLog, FrameRecord
 from streams.recognition.metrics import FrameOutcome, RecognitionMetrics
 from streams.recognition.reading.agent import (
-    FrameLook,
+    FrameResult,
     Publish,
     ReadingAgent,
     meta_of,
     readings_of,
 )
+from streams.recognition.reading.analysis_plan import AnalysisPlan
 from streams.recognition.reading.late_pace import LatePace
-from streams.recognition.reading.look_plan import LookPlan
 from streams.recognition.tracking.state_store import late_key
 from streams.runtime.app import StageApp
 from streams.runtime.gaps import Gaps
@@ -45,18 +45,18 @@ _PAUSE_SECONDS = 0.5
 _ROOM_SECONDS = 0.02
 _SHOW_MS = 1_000
 _NOBODY = UUID(int=0)
-_NOTHING_FOLLOWED: Final = LookPlan()
+_NOTHING_FOLLOWED: Final = AnalysisPlan()
 """Many late frames are left out, so all plates in the others are read."""
 
 Reject = Callable[[FrameRecord, InvalidInputError], Awaitable[None]]
 """Sends a record that can never be read to the dead letters; returns once Kafka has it."""
 
 
-class _LeavingError(Exception):
+class _StageStoppingError(Exception):
     """The stage stops or partitions move: records that were not noted are read again."""
 
 
-class LateLane:
+class BacklogReader:
     """Reads the gaps of one worker. Lives on the stage's event loop."""
 
     def __init__(
@@ -103,7 +103,7 @@ class LateLane:
                     await self._frames.close()
                     await self._gaps.has_any.wait()
                 has_read = await self.read_piece()
-            except (TransientError, _LeavingError) as error:
+            except (TransientError, _StageStoppingError) as error:
                 log.warning("late_frames_wait", error=repr(error))
             except Exception:
                 # The edge of the loop: what is not noted is read again.
@@ -184,11 +184,11 @@ class LateLane:
     def _require_ours(self) -> None:
         """Go on only while the gaps are this worker's, as they were when a piece was begun."""
         if self._app.is_leaving or self._gaps.generation != self._generation:
-            raise _LeavingError("the partitions move")
+            raise _StageStoppingError("the partitions move")
 
     async def _read(self, gap: OpenGap, records: Sequence[FrameRecord]) -> None:
         """Read frames as there is room, and publish their readings in order."""
-        looks: list[tuple[FrameRecord, FrameMeta, asyncio.Future[FrameLook]]] = []
+        looks: list[tuple[FrameRecord, FrameMeta, asyncio.Future[FrameResult]]] = []
         try:
             for record in records:
                 try:
@@ -205,12 +205,12 @@ class LateLane:
 
     async def _begin_look(
         self, gap: OpenGap, record: FrameRecord, meta: FrameMeta
-    ) -> asyncio.Future[FrameLook]:
+    ) -> asyncio.Future[FrameResult]:
         is_frame = meta.kind is FrameKind.FRAME
         age_ms = self._now_ms() - meta.captured_ms
         if not is_frame or not self._pace.admits(meta.camera_id, meta.captured_ms, age_ms=age_ms):
-            done: asyncio.Future[FrameLook] = asyncio.get_running_loop().create_future()
-            done.set_result(FrameLook(left_out=FrameOutcome.STALE if is_frame else None))
+            done: asyncio.Future[FrameResult] = asyncio.get_running_loop().create_future()
+            done.set_result(FrameResult(left_out=FrameOutcome.STALE if is_frame else None))
             return done
         while not self._has_room():
             await asyncio.sleep(_ROOM_SECONDS)
@@ -224,7 +224,7 @@ class LateLane:
         return task
 
     async def _publish_look(
-        self, gap: OpenGap, record: FrameRecord, meta: FrameMeta, look: FrameLook
+        self, gap: OpenGap, record: FrameRecord, meta: FrameMeta, look: FrameResult
     ) -> None:
         self._require_ours()
         readings = readings_of(record, meta, look, self._gaps.since(gap), is_late=True)

@@ -28,7 +28,7 @@ def bare_environment(environment: Mapping[str, str], *others: str) -> dict[str, 
     }
 
 
-def own_environment(environment: Mapping[str, str], *settings: type[Fragment]) -> dict[str, str]:
+def child_environment(environment: Mapping[str, str], *settings: type[Fragment]) -> dict[str, str]:
     """Return what is no setting of the service (libraries read it), and the settings of these
     classes.
     """

@@ -10,7 +10,7 @@ from common.records.frames import Box, FrameKind
 from common.records.recognitions import FollowedPlate, FrameReadings
 from recognition.scene import scene_view
 from recognition.types import BgrImage
-from streams.recognition.tracking.places import is_empty
+from streams.recognition.tracking.stationary_plates import is_empty
 from tests.unit.streams.recognition.builders import RULES, frame, plates, play, reading
 from tests.unit.streams.recognition.tracking.drawn_street import (
     HEIGHT,

@@ -9,9 +9,9 @@ import pytest
 from sqlalchemy.orm import Session
 
 from api.actors import Action, Actor, ActorKind
-from api.audit import notes as notes_module
-from api.audit.acts import Act
-from api.audit.notes import AGAIN_SECONDS, AuditNotes, told_parameters
+from api.audit import audit_buffer
+from api.audit.actions import AuditAction
+from api.audit.audit_buffer import AGAIN_SECONDS, AuditBuffer, audited_parameters
 from api.audit.plates import PlateHashes
 from api.db.database import Database
 from api.errors import Dependency, DependencyUnavailableError
@@ -23,7 +23,7 @@ class Written:
     """Stands for PostgreSQL, which answers unless it has an error to raise."""
 
     def __init__(self) -> None:
-        self.acts: list[Act] = []
+        self.acts: list[AuditAction] = []
         self.error: Exception | None = None
 
     async def run(self, work: Callable[[Any], Any]) -> Any:
@@ -34,28 +34,28 @@ class Written:
 
 @pytest.fixture
 def written(monkeypatch: pytest.MonkeyPatch) -> Written:
-    def write(session: Session, acts: Collection[Act]) -> None:
+    def write(session: Session, acts: Collection[AuditAction]) -> None:
         cast(Written, session).acts += acts
 
-    monkeypatch.setattr(notes_module, "write_acts", write)
+    monkeypatch.setattr(audit_buffer, "write_actions", write)
     return Written()
 
 
 def _notes(
     written: Written, room: int = 10, clock: Callable[[], float] = lambda: 0.0
-) -> AuditNotes:
-    return AuditNotes(cast(Database, written), PlateHashes("key"), room=room, clock=clock)
+) -> AuditBuffer:
+    return AuditBuffer(cast(Database, written), PlateHashes("key"), room=room, clock=clock)
 
 
-def _act(camera: str = "first", address: str = "192.0.2.1") -> Act:
+def _act(camera: str = "first", address: str = "192.0.2.1") -> AuditAction:
     actor = Actor(ActorKind.KEY, UUID(int=2), "Gate", "pk_1", address)
-    return Act(OWNER, Action.RECOGNITIONS_SEARCHED, actor, parameters={"cameraId": camera})
+    return AuditAction(OWNER, Action.RECOGNITIONS_SEARCHED, actor, parameters={"cameraId": camera})
 
 
 def test_filters_are_told_and_the_page_is_not() -> None:
     query = [("plate", "ab\x00 12"), ("limit", "5"), ("lastKey", "x"), ("width", "64"), ("to", "")]
-    assert told_parameters(query) == {"plate": "ab 12"}
-    assert len(told_parameters([("actor", "a" * 999)])["actor"]) == 300
+    assert audited_parameters(query) == {"plate": "ab 12"}
+    assert len(audited_parameters([("actor", "a" * 999)])["actor"]) == 300
 
 
 async def test_plates_are_masked_and_hashed_before_they_wait(written: Written) -> None:
@@ -80,7 +80,7 @@ async def test_the_same_of_a_caller_is_told_once_in_ten_minutes(written: Written
     notes.note(_act())
     await notes.sweep()
     assert len(written.acts) == 4
-    guess = Act(OWNER, Action.PASSWORD_REFUSED, Actor(ActorKind.NOBODY))
+    guess = AuditAction(OWNER, Action.PASSWORD_REFUSED, Actor(ActorKind.NOBODY))
     for _ in range(3):
         notes.note(guess)
     await notes.sweep()

@@ -15,7 +15,7 @@ Sweep = Callable[[], Awaitable[int]]
 _SWEEP_SECONDS = 5.0
 
 
-class Sweeper:
+class PeriodicTasks:
     """Clears up after calls that died with their process, this one's or another's.
 
     One piece of work after the other, in this order. A failure is logged once, and once it is over.

@@ -1,8 +1,8 @@
 import pytest
 
-from common.environment import (
+from common.child_environment import (
     bare_environment,
-    own_environment,
+    child_environment,
     proxies_without_login,
     settings_within,
 )
@@ -40,7 +40,7 @@ def test_settings_are_those_of_the_classes_in_capitals_or_not() -> None:
 
 
 def test_an_own_process_gets_what_is_no_setting_and_its_settings() -> None:
-    given = own_environment(_WHOLE, ProcessSettings)
+    given = child_environment(_WHOLE, ProcessSettings)
 
     assert set(_WHOLE) - set(given) == {"PLATESTREAM_DATABASE_URL", "PLATESTREAM_S3_SECRET_KEY"}
 

@@ -16,7 +16,7 @@ _Turn = asyncio.Future[None]
 _CALLER: ContextVar[Hashable] = ContextVar("turn_caller", default=None)
 
 
-def take_turns_as(caller: Hashable) -> None:
+def queue_as(caller: Hashable) -> None:
     """Set the caller whose turns the rest of this request uses."""
     _CALLER.set(caller)
 
@@ -29,12 +29,12 @@ def current_caller() -> Hashable:
     return _CALLER.get()
 
 
-class TurnRefusedError(TransientError):
+class QueueFullError(TransientError):
     """Too many callers are waiting, or no turn came in time."""
 
 
 @dataclass(frozen=True)
-class TurnLimits:
+class QueueLimits:
     """Maximum turns in use, maximum turns waited for, and maximum turns in use by one caller."""
 
     at_once: int
@@ -42,14 +42,14 @@ class TurnLimits:
     each: int | None = None
 
 
-class FairTurns(Generic[K]):
+class FairQueue(Generic[K]):
     """Gives turns to callers. The caller whose last turn is oldest is next.
 
     A caller that asks a hundred times waits for its own turns. A caller that asks once waits for at
     most one turn of each other caller.
     """
 
-    def __init__(self, limits: TurnLimits) -> None:
+    def __init__(self, limits: QueueLimits) -> None:
         self._limits = limits
         self._waiting: OrderedDict[K, deque[_Turn]] = OrderedDict()
         self._taken = 0
@@ -65,7 +65,7 @@ class FairTurns(Generic[K]):
         """Wait for a turn, which ends with the block.
 
         Raises:
-            TurnRefusedError: too many are waiting, or the turn did not come in time.
+            QueueFullError: too many are waiting, or the turn did not come in time.
         """
         await self.take(caller, wait_seconds)
         try:
@@ -77,7 +77,7 @@ class FairTurns(Generic[K]):
         """Wait for a turn, which ends with :meth:`end`. Without ``wait_seconds`` wait forever.
 
         Raises:
-            TurnRefusedError: too many are waiting, or the turn did not come in time.
+            QueueFullError: too many are waiting, or the turn did not come in time.
         """
         if self._waiting or not self._has_room(caller):
             await self._wait(caller, wait_seconds)
@@ -106,14 +106,14 @@ class FairTurns(Generic[K]):
             else:
                 self._forget(caller, turn)
             if isinstance(error, TimeoutError):
-                raise TurnRefusedError("no turn came in time") from error
+                raise QueueFullError("no turn came in time") from error
             raise
 
     def _make_room(self, caller: K) -> None:
         """Refuse the caller, or the last turn of a caller that is waiting for more turns."""
         if self.waiting < self._limits.waiting:
             return
-        full = TurnRefusedError("too many wait for a turn")
+        full = QueueFullError("too many wait for a turn")
         most = max(self._waiting.values(), key=len, default=deque[_Turn]())
         if len(most) <= len(self._waiting.get(caller, ())) + 1:
             raise full

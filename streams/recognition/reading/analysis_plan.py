@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from common.records.frames import Box, FrameMeta
-from recognition.look import NOTHING_KNOWN, Look
+from recognition.analysis_hints import NOTHING_KNOWN, AnalysisHints
 from streams.recognition.geometry import share_within
 from streams.recognition.tracking.settled import settled_tracks
 from streams.recognition.tracking.state import TrackerState
@@ -14,17 +14,17 @@ _FOLLOWED_MS = 600
 
 
 @dataclass(frozen=True)
-class LookPlan:
+class AnalysisPlan:
     """The places where tracks expect plates.
 
     ``followed`` are the tracks whose plates need not be read, in the order of ``look.known``.
     """
 
-    look: Look = NOTHING_KNOWN
+    look: AnalysisHints = NOTHING_KNOWN
     followed: tuple[Track, ...] = ()
 
 
-def plan_look(meta: FrameMeta, state: TrackerState, track_end_ms: int) -> LookPlan:
+def plan_analysis(meta: FrameMeta, state: TrackerState, track_end_ms: int) -> AnalysisPlan:
     """Return the places of a frame where the tracks of its camera expect plates.
 
     A track that was not seen for ``track_end_ms`` has ended.
@@ -43,4 +43,4 @@ def plan_look(meta: FrameMeta, state: TrackerState, track_end_ms: int) -> LookPl
         if track.name in expected and now_ms - track.last_seen_ms <= _FOLLOWED_MS
     )
     known = tuple(expected.pop(track.name) for track in followed)
-    return LookPlan(Look(known=known, others=tuple(expected.values())), followed)
+    return AnalysisPlan(AnalysisHints(known=known, others=tuple(expected.values())), followed)

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from structlog.testing import capture_logs
 
-from api.adapters.sweeper import Sweeper
+from api.adapters.periodic_tasks import PeriodicTasks
 from api.errors import Dependency, DependencyUnavailableError
 from common.errors import MisconfiguredError
 
@@ -24,9 +24,9 @@ async def swept(monkeypatch: pytest.MonkeyPatch, *results: int | Exception) -> l
             raise result
         return result
 
-    monkeypatch.setattr("api.adapters.sweeper._SWEEP_SECONDS", 0)
+    monkeypatch.setattr("api.adapters.periodic_tasks._SWEEP_SECONDS", 0)
     with capture_logs() as logs:
-        running = asyncio.create_task(Sweeper((sweep,)).run())
+        running = asyncio.create_task(PeriodicTasks((sweep,)).run())
         await done.wait()
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)

@@ -6,7 +6,7 @@ from typing import Final
 import structlog
 
 from ingest.capture.decoded_frame import DecodedFrame
-from ingest.capture.messages import Looked, LookSettings, Moment, Report, Seen
+from ingest.capture.messages import FrameSettings, Moment, Report, Sampled, StatusReport
 from ingest.capture.sampling import MotionGate, Sampler
 from ingest.clocks import Instant
 
@@ -18,13 +18,13 @@ _REPORT_SECONDS: Final = 0.4
 _LOG_FAILURE_SECONDS: Final = 60.0
 
 
-class FrameLooker:
+class FrameSampler:
     """Looks at one camera's frames and reports them, in their order. In its reader's thread."""
 
     def __init__(
         self,
         number: int,
-        settings: LookSettings,
+        settings: FrameSettings,
         sample_fps: float,
         report: Callable[[Report], None],
     ) -> None:
@@ -112,7 +112,7 @@ class FrameLooker:
             interval_seconds = self._settings.snapshot_interval_seconds
             self._snapshot_due_seconds = arrival.seconds + interval_seconds
         self._report(
-            Looked(
+            Sampled(
                 number=self._number,
                 taken=_moment(captured_ms, arrival),
                 width_px=frame.width_px,
@@ -139,7 +139,7 @@ class FrameLooker:
             return
         self._report_due_seconds = arrival.seconds + _REPORT_SECONDS
         self._report(
-            Seen(
+            StatusReport(
                 number=self._number,
                 settled=_moment(captured_ms, arrival),
                 width_px=frame.width_px,

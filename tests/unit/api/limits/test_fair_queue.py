@@ -4,14 +4,14 @@ import asyncio
 
 import pytest
 
-from api.limits.fair_turns import FairTurns, TurnLimits, TurnRefusedError
+from api.limits.fair_queue import FairQueue, QueueFullError, QueueLimits
 
 
 class Bench:
     """Turns, and the callers that have one."""
 
-    def __init__(self, limits: TurnLimits) -> None:
-        self.turns = FairTurns[str](limits)
+    def __init__(self, limits: QueueLimits) -> None:
+        self.turns = FairQueue[str](limits)
         self.begun: list[str] = []
         self._ends: dict[str, asyncio.Event] = {}
 
@@ -38,7 +38,7 @@ async def _settle() -> None:
 
 
 async def test_who_asks_once_waits_for_one_turn_of_each_other() -> None:
-    bench = Bench(TurnLimits(at_once=2, waiting=100))
+    bench = Bench(QueueLimits(at_once=2, waiting=100))
     await bench.ask(*(f"a{number}" for number in range(9)))
     await bench.ask("b0", "c0")
     for name in ("a0", "a1", "a2"):
@@ -47,7 +47,7 @@ async def test_who_asks_once_waits_for_one_turn_of_each_other() -> None:
 
 
 async def test_a_caller_has_no_more_turns_at_once_than_each_may() -> None:
-    bench = Bench(TurnLimits(at_once=3, waiting=9, each=2))
+    bench = Bench(QueueLimits(at_once=3, waiting=9, each=2))
     await bench.ask("a0", "a1", "a2", "b0")
     assert bench.begun == ["a0", "a1", "b0"]
     await bench.end("b0")
@@ -57,16 +57,16 @@ async def test_a_caller_has_no_more_turns_at_once_than_each_may() -> None:
 
 
 async def test_without_room_to_wait_the_last_is_refused() -> None:
-    bench = Bench(TurnLimits(at_once=1, waiting=0))
+    bench = Bench(QueueLimits(at_once=1, waiting=0))
     _, refused = await bench.ask("a0", "b0")
-    with pytest.raises(TurnRefusedError, match="too many"):
+    with pytest.raises(QueueFullError, match="too many"):
         await refused
 
 
 async def test_a_turn_that_does_not_come_in_time_is_refused() -> None:
-    bench = Bench(TurnLimits(at_once=1, waiting=1))
+    bench = Bench(QueueLimits(at_once=1, waiting=1))
     await bench.ask("a0")
-    with pytest.raises(TurnRefusedError, match="in time"):
+    with pytest.raises(QueueFullError, match="in time"):
         async with bench.turns.turn("b", 0.01):
             pass
     assert bench.turns.waiting == 0

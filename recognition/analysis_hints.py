@@ -10,7 +10,7 @@ from common.records.frames import Box
 
 
 @dataclass(frozen=True)
-class Look:
+class AnalysisHints:
     """Expected plates: those found in one of the ``known`` places are not read.
 
     ``others`` are places where plates are expected that must be read: a plate near one of them may
@@ -21,7 +21,7 @@ class Look:
     others: tuple[Box, ...] = ()
 
 
-NOTHING_KNOWN: Final = Look()
+NOTHING_KNOWN: Final = AnalysisHints()
 
 
 @dataclass(frozen=True)

@@ -19,10 +19,10 @@ _WAIT_SECONDS = 1.0
 _MISSED = 10_000
 _MISSED_SECONDS = 60.0
 
-_Place = tuple[UUID, int]
+_Revision = tuple[UUID, int]
 
 
-class AlertBook:
+class AlertCache:
     """The latest revision of every alert, and those that were changed or deleted last.
 
     Lives on one event loop. Alerts are kept as they lie on their topic: one with a long list takes
@@ -31,11 +31,11 @@ class AlertBook:
 
     def __init__(self) -> None:
         self._latest: dict[UUID, tuple[int, bytes]] = {}
-        self._former: LRUCache[_Place, bytes] = LRUCache(_FORMER_BYTES, getsizeof=len)
+        self._former: LRUCache[_Revision, bytes] = LRUCache(_FORMER_BYTES, getsizeof=len)
         self._last_former: LRUCache[UUID, int] = LRUCache(_MISSED)
-        self._ready: LRUCache[_Place, AlertConfig] = LRUCache(_READY)
+        self._ready: LRUCache[_Revision, AlertConfig] = LRUCache(_READY)
         # A record whose alert is gone is met again and again, in retries.
-        self._missed: TTLCache[_Place, None] = TTLCache(_MISSED, _MISSED_SECONDS)
+        self._missed: TTLCache[_Revision, None] = TTLCache(_MISSED, _MISSED_SECONDS)
         self._changed = asyncio.Event()
 
     def apply(self, updates: Iterable[tuple[UUID, AlertConfig | None]]) -> None:
@@ -72,7 +72,7 @@ class AlertBook:
         alert = await self.whole(trigger.alert)
         return trigger if alert is trigger.alert else msgspec.structs.replace(trigger, alert=alert)
 
-    async def _wait_for(self, place: _Place) -> None:
+    async def _wait_for(self, place: _Revision) -> None:
         try:
             async with asyncio.timeout(_WAIT_SECONDS):
                 while self._exact(place) is None and not self._is_past(place):
@@ -80,20 +80,20 @@ class AlertBook:
         except TimeoutError:
             return
 
-    def _is_past(self, place: _Place) -> bool:
+    def _is_past(self, place: _Revision) -> bool:
         """Return whether a later revision is known: that of the place will not come any more."""
         alert_id, revision = place
         latest = self._latest.get(alert_id)
         return latest is not None and latest[0] > revision
 
-    def _exact(self, place: _Place) -> bytes | None:
+    def _exact(self, place: _Revision) -> bytes | None:
         alert_id, revision = place
         latest = self._latest.get(alert_id)
         if latest is not None and latest[0] == revision:
             return latest[1]
         return self._former.get(place)
 
-    def _content(self, place: _Place) -> AlertConfig | None:
+    def _content(self, place: _Revision) -> AlertConfig | None:
         data = self._exact(place)
         if data is None:
             return self._nearest(place[0])

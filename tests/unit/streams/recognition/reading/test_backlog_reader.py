@@ -20,18 +20,18 @@ from common.records.frames import (
     OpenGap,
 )
 from common.records.recognitions import FrameReadings
-from recognition.look import NOTHING_KNOWN
+from recognition.analysis_hints import NOTHING_KNOWN
 from recognition.workers.pool import ImageReadings
 from streams.recognition.frame_store import FrameLog, FramePiece, FrameRecord
 from streams.recognition.metrics import RecognitionMetrics
 from streams.recognition.reading.agent import (
     POISON_FRAME,
-    FrameLook,
+    FrameResult,
     PoisonFrameError,
     ReadingAgent,
 )
-from streams.recognition.reading.late_lane import LateLane
-from streams.recognition.reading.look_plan import LookPlan
+from streams.recognition.reading.analysis_plan import AnalysisPlan
+from streams.recognition.reading.backlog_reader import BacklogReader
 from streams.runtime.app import StageApp, StageMetrics
 from streams.runtime.gaps import Gaps
 from streams.runtime.tables import DurableTable
@@ -126,8 +126,8 @@ class World(DurableTable):
         )
 
     async def look(
-        self, record: FrameRecord, meta: FrameMeta, plan: LookPlan, kept_as: bytes
-    ) -> FrameLook:
+        self, record: FrameRecord, meta: FrameMeta, plan: AnalysisPlan, kept_as: bytes
+    ) -> FrameResult:
         assert plan.look == NOTHING_KNOWN
         offset = record.reference.offset
         self.looked.append(offset)
@@ -135,10 +135,10 @@ class World(DurableTable):
         if offset == self.leave_at:
             self.gaps.restore({PARTITION})
         if offset in self.poison:
-            return FrameLook(poison=PoisonFrameError("nobody survives it", code=POISON_FRAME))
-        return FrameLook(found=ImageReadings((), 1000, 500, 12.0))
+            return FrameResult(poison=PoisonFrameError("nobody survives it", code=POISON_FRAME))
+        return FrameResult(found=ImageReadings((), 1000, 500, 12.0))
 
-    def count(self, meta: FrameMeta, look: FrameLook, *, is_late: bool) -> None:
+    def count(self, meta: FrameMeta, look: FrameResult, *, is_late: bool) -> None:
         assert is_late
 
     async def publish(self, key: bytes, record: FrameReadings) -> None:
@@ -147,8 +147,8 @@ class World(DurableTable):
     async def reject(self, record: FrameRecord, error: InvalidInputError) -> None:
         self.rejected.append((record.reference.offset, error.code))
 
-    def lane(self) -> LateLane:
-        return LateLane(
+    def lane(self) -> BacklogReader:
+        return BacklogReader(
             app=cast(StageApp, self),
             topic=cast(faust.TopicT, self),
             gaps=self.gaps,

@@ -8,8 +8,8 @@ import pytest
 
 from common.records.alerts import AlertConfig, by_reference
 from common.records.codec import decode, encode
-from streams.runtime import alert_book
-from streams.runtime.alert_book import AlertBook
+from streams.runtime import alert_cache
+from streams.runtime.alert_cache import AlertCache
 from tests.records import alert
 
 
@@ -28,11 +28,11 @@ FIRST, SECOND = rule(1, "AB1"), rule(2, "AB2")
 
 
 @pytest.fixture
-def book() -> AlertBook:
-    return AlertBook()
+def book() -> AlertCache:
+    return AlertCache()
 
 
-async def test_a_reference_stands_for_the_alert_as_it_was(book: AlertBook) -> None:
+async def test_a_reference_stands_for_the_alert_as_it_was(book: AlertCache) -> None:
     book.apply([(FIRST.alert_id, FIRST)])
     sent = decode(AlertConfig, encode(by_reference(FIRST)))
     assert (sent.plates, sent.description, sent.notifications_encrypted) == ((), "", "")
@@ -46,11 +46,11 @@ async def test_a_reference_stands_for_the_alert_as_it_was(book: AlertBook) -> No
     assert await book.whole(sent) == FIRST
 
 
-async def test_an_alert_that_is_no_reference_is_whole_already(book: AlertBook) -> None:
+async def test_an_alert_that_is_no_reference_is_whole_already(book: AlertCache) -> None:
     assert await book.whole(FIRST) is FIRST
 
 
-async def test_a_revision_that_is_not_known_yet_is_waited_for(book: AlertBook) -> None:
+async def test_a_revision_that_is_not_known_yet_is_waited_for(book: AlertCache) -> None:
     book.apply([(FIRST.alert_id, FIRST)])
     asked = asyncio.create_task(book.whole(by_reference(SECOND)))
     await asyncio.sleep(0.01)
@@ -58,7 +58,7 @@ async def test_a_revision_that_is_not_known_yet_is_waited_for(book: AlertBook) -
     assert await asked == SECOND
 
 
-async def test_what_was_changed_long_ago_has_the_lists_of_now(book: AlertBook) -> None:
+async def test_what_was_changed_long_ago_has_the_lists_of_now(book: AlertCache) -> None:
     book.apply([(FIRST.alert_id, SECOND)])
     began = time.monotonic()
     found = await book.whole(by_reference(FIRST))
@@ -67,9 +67,9 @@ async def test_what_was_changed_long_ago_has_the_lists_of_now(book: AlertBook) -
 
 
 async def test_what_was_deleted_long_ago_has_no_lists_and_is_waited_for_once(
-    book: AlertBook, monkeypatch: pytest.MonkeyPatch
+    book: AlertCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(alert_book, "_WAIT_SECONDS", 0.2)
+    monkeypatch.setattr(alert_cache, "_WAIT_SECONDS", 0.2)
     began = time.monotonic()
     for _ in range(20):
         found = await book.whole(by_reference(FIRST))

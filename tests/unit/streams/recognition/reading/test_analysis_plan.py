@@ -5,7 +5,7 @@ from uuid import UUID
 import pytest
 
 from common.records.frames import FrameKind, FrameMeta
-from streams.recognition.reading.look_plan import LookPlan, plan_look
+from streams.recognition.reading.analysis_plan import AnalysisPlan, plan_analysis
 from streams.recognition.tracking.state import TrackerState
 from tests.unit.streams.recognition.builders import RULES, START_MS, frame, play, reading
 
@@ -22,7 +22,7 @@ def state(*xs: float) -> TrackerState:
 STANDS = state(800, 800, 800)
 
 
-def plan(ms: int, state: TrackerState) -> LookPlan:
+def plan(ms: int, state: TrackerState) -> AnalysisPlan:
     meta = FrameMeta(
         kind=FrameKind.FRAME,
         camera_id=CAMERA,
@@ -32,11 +32,11 @@ def plan(ms: int, state: TrackerState) -> LookPlan:
         width_px=1920,
         height_px=1080,
     )
-    return plan_look(meta, state, RULES.end_ms)
+    return plan_analysis(meta, state, RULES.end_ms)
 
 
 def test_without_tracks_nothing_is_expected() -> None:
-    assert plan(200, TrackerState()) == LookPlan()
+    assert plan(200, TrackerState()) == AnalysisPlan()
 
 
 @pytest.mark.parametrize(("ms", "is_followed"), [(600, True), (601, False)])
@@ -55,7 +55,7 @@ def test_a_track_that_has_ended_is_not_expected(ms: int, is_expected: bool) -> N
 
 
 def test_a_track_that_has_left_the_frame_is_not_expected() -> None:
-    assert plan(200, state(300, 80)) == LookPlan()
+    assert plan(200, state(300, 80)) == AnalysisPlan()
 
 
 def test_places_of_plates_to_read_are_given_next_to_the_settled_ones() -> None:

@@ -10,7 +10,7 @@ Fact = tuple[str, str]
 """What it is, and what there is to say of it."""
 
 
-def subject_of(delivery: Delivery) -> str:
+def message_subject(delivery: Delivery) -> str:
     """Return the line that says it all."""
     trigger = delivery.trigger
     assert trigger is not None, delivery.event
@@ -19,7 +19,7 @@ def subject_of(delivery: Delivery) -> str:
     return _one_line(f"{test}{trigger.alert.name}: {_named_plate(trigger)} at {camera}")
 
 
-def facts_of(delivery: Delivery, public_url: str, notice: str | None) -> list[Fact]:
+def message_fields(delivery: Delivery, public_url: str, notice: str | None) -> list[Fact]:
     """Return all that there is to tell; links lead to ``public_url``, empty: there is none.
 
     ``notice`` is what people are told of the limits of messages.
