@@ -107,14 +107,14 @@ class ClickHouseClient:
         self._query_seconds = query_seconds
         self._driver: AsyncClient | None = None
         self._connecting = asyncio.Lock()
-        self._kept_days = (-math.inf, 0)
+        self._retention_days = (-math.inf, 0)
 
-    async def kept_days(self) -> int:
+    async def retention_days(self) -> int:
         """Return how long recognitions are kept at least, as it was a minute ago; 0: for good."""
-        asked_at, days = self._kept_days
+        asked_at, days = self._retention_days
         if time.monotonic() - asked_at > _KEPT_DAYS_SECONDS:
             asked_at, days = time.monotonic(), await self.count("kept_days", {})
-            self._kept_days = (asked_at, days)
+            self._retention_days = (asked_at, days)
         return days
 
     async def connect(self) -> None:

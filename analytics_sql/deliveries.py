@@ -95,7 +95,7 @@ class DeliveryFilter:
     Times are Unix ms, UTC.
     """
 
-    place: DeliveryCursor
+    cursor: DeliveryCursor
     from_ms: int
     outcomes: tuple[AttemptOutcome, ...] = ()
     before_ms: int | None = None
@@ -103,7 +103,7 @@ class DeliveryFilter:
     @property
     def user_id(self) -> UUID:
         """The owner."""
-        return self.place.user_id
+        return self.cursor.user_id
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,7 +143,7 @@ async def list_deliveries(
 ) -> tuple[DeliverySummary, ...]:
     """Return at most ``limit`` deliveries, the latest tried first."""
     conditions = {
-        **asdict(wanted.place),
+        **asdict(wanted.cursor),
         "from_ms": wanted.from_ms,
         "outcomes": [outcome.value for outcome in wanted.outcomes],
         "before_ms": LAST_STORABLE_MS if wanted.before_ms is None else wanted.before_ms,
@@ -174,13 +174,13 @@ async def list_deliveries_of(
 
 
 async def delivery_content(
-    client: ClickHouseClient, place: DeliveryCursor, delivery_id: UUID
+    client: ClickHouseClient, cursor: DeliveryCursor, delivery_id: UUID
 ) -> bytes | None:
     """Return the encoded record of a delivery: empty past retention, None for an unknown one."""
     occurred_ms = uuid_unix_ms(delivery_id)
     if occurred_ms >= LAST_STORABLE_MS:
         return None
-    parameters = {**asdict(place), "delivery_id": delivery_id, "occurred_ms": occurred_ms}
+    parameters = {**asdict(cursor), "delivery_id": delivery_id, "occurred_ms": occurred_ms}
     rows = await client.rows("delivery_content", parameters)
     return str(rows[0][0]).encode() if rows else None
 

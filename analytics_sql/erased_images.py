@@ -75,12 +75,12 @@ def images_of(row: RecognitionRow, noted_ms: int) -> tuple[ErasedImages, ErasedI
     return first, ErasedImages(noted_ms=noted_ms + STORED_BY_THEN_MS, **fields)
 
 
-async def note_images(client: ClickHouseClient, images: Sequence[ErasedImages]) -> None:
+async def insert_erased_images(client: ClickHouseClient, images: Sequence[ErasedImages]) -> None:
     """Note images that are to be removed."""
     await client.insert(_TO_REMOVE, [each for each in images if each.keys])
 
 
-async def note_removed(client: ClickHouseClient, images: Sequence[ErasedImages]) -> None:
+async def mark_removed(client: ClickHouseClient, images: Sequence[ErasedImages]) -> None:
     """Note that images are removed."""
     await client.insert(_REMOVED, images)
 
@@ -121,7 +121,7 @@ def has_shared_photo(row: RecognitionRow) -> bool:
     return row.source is RecognitionSource.API and row.photo_key is not None
 
 
-async def without_noted_photos(
+async def without_erased_photos(
     client: ClickHouseClient, rows: Sequence[RecognitionRow]
 ) -> list[RecognitionRow]:
     """Return the rows, without the key of a photo that is noted as erased."""

@@ -50,7 +50,7 @@ class Erasure:
 
 
 @dataclass(frozen=True)
-class NotedErasure:
+class StoredErasure:
     """An erasure as it is noted: ``plate_hash`` is empty for all of an owner.
 
     ``before_ms`` is exclusive (Unix ms, UTC).
@@ -61,7 +61,7 @@ class NotedErasure:
     before_ms: int
 
 
-_ERASURES: Final = Table[NotedErasure](
+_ERASURES: Final = Table[StoredErasure](
     "erasures",
     (
         Column(UUIDS, "user_id"),
@@ -117,25 +117,25 @@ class Erasures:
         return any(self.covering(subject))
 
 
-async def note_erasure(client: ClickHouseClient, erasure: Erasure) -> None:
+async def insert_erasure(client: ClickHouseClient, erasure: Erasure) -> None:
     """Remember an erasure for thirty days; from then on the sink writes nothing that it covers."""
-    await note_again(client, [noted(erasure)])
+    await insert_erasures(client, [noted(erasure)])
 
 
-def noted(erasure: Erasure) -> NotedErasure:
+def noted(erasure: Erasure) -> StoredErasure:
     """Return what is noted of an erasure: no plate."""
-    return NotedErasure(erasure.user_id, erasure.plate_hash, erasure.before_ms)
+    return StoredErasure(erasure.user_id, erasure.plate_hash, erasure.before_ms)
 
 
-async def note_again(client: ClickHouseClient, erasures: Sequence[NotedErasure]) -> None:
+async def insert_erasures(client: ClickHouseClient, erasures: Sequence[StoredErasure]) -> None:
     """Remember erasures for thirty days from now, also after a restore has removed their notes."""
     await client.insert(_ERASURES, erasures)
 
 
-async def noted_erasures(client: ClickHouseClient) -> list[NotedErasure]:
+async def list_stored_erasures(client: ClickHouseClient) -> list[StoredErasure]:
     """Return the erasures of thirty days."""
     rows = await client.rows("erasures")
-    return [NotedErasure(user_id, str(text), before_ms) for user_id, text, before_ms in rows]
+    return [StoredErasure(user_id, str(text), before_ms) for user_id, text, before_ms in rows]
 
 
 async def plates_of_owner(client: ClickHouseClient, user_id: UUID) -> set[str]:
@@ -146,7 +146,7 @@ async def plates_of_owner(client: ClickHouseClient, user_id: UUID) -> set[str]:
 
 async def list_erasures(client: ClickHouseClient) -> Erasures:
     """Return what was erased within thirty days."""
-    found = await noted_erasures(client)
+    found = await list_stored_erasures(client)
     return Erasures((each.user_id, each.plate_hash, each.before_ms) for each in found)
 
 

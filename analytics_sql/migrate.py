@@ -118,7 +118,7 @@ def migrate(
             return missing
         for migration in missing:
             _apply(client, migration, cluster)
-        _keep_for(client, retention_days, cluster)
+        _set_retention(client, retention_days, cluster)
     return missing
 
 
@@ -243,7 +243,7 @@ def _apply(client: SchemaClient, migration: Migration, cluster: Cluster | None) 
     _log.info("migration_applied", version=migration.version, name=migration.name)
 
 
-def _keep_for(client: SchemaClient, days: int, cluster: Cluster | None) -> None:
+def _set_retention(client: SchemaClient, days: int, cluster: Cluster | None) -> None:
     for table, statement in _RETENTIONS.items():
         is_set = query_text("retention_is_set")
         stored = table if cluster is None else local_table(table)

@@ -150,15 +150,15 @@ async def list_recognitions(
 
 
 async def recognitions_at(
-    client: ClickHouseClient, owner_id: UUID, places: Sequence[RecognitionCursor]
+    client: ClickHouseClient, owner_id: UUID, positions: Sequence[RecognitionCursor]
 ) -> tuple[RecognitionRow, ...]:
     """Return those of an owner's recognitions at these places that there are, in no order."""
-    if not places:
+    if not positions:
         return ()
     parameters = {
         "user_id": owner_id,
-        "ids": [place.id for place in places],
-        "times": [place.captured_ms for place in places],
+        "ids": [place.id for place in positions],
+        "times": [place.captured_ms for place in positions],
     }
     found = await client.query("recognitions_at", parameters)
     return tuple(_without_copies([read_recognition(row) for row in found.named()]))

@@ -42,7 +42,7 @@ from api.limits.owner_limits import OwnerLimits, installation_limits
 from api.limits.storage import LimitStore, SharedLimitStore
 from api.live.feed import RecognitionFeed
 from api.live.recent import RecentRecognitions
-from api.live.service import ErasureWatch, LiveRecognitions, StreamSlots
+from api.live.service import ErasureSync, LiveRecognitions, StreamSlots
 from api.oidc.service import OidcLogIn
 from api.paging.cursor import CursorSealer
 from api.people.invitations import Invitations
@@ -57,8 +57,8 @@ from api.security.client_address import PublicAccess
 from api.security.devices import Devices
 from api.sessions.account import OwnAccount
 from api.sessions.attempts import LoginAttempts, attempt_rules
+from api.sessions.methods import log_in_methods
 from api.sessions.service import Sessions
-from api.sessions.ways import log_in_ways
 from api.settings import ApiSettings
 from api.validation.fields import operator_rules
 from api.webhooks.repository import WebhookRepository
@@ -126,7 +126,7 @@ class Services:
         self.body_budget = BodyBudget(BODY_BOUNDS, limits)
 
         # Who calls
-        self.audit_notes = notes = AuditBuffer(database, hashes)
+        self.audit_notes = audit = AuditBuffer(database, hashes)
         self.authenticator = Authenticator(
             database,
             FailedAuthentications(FAILED_AUTHENTICATIONS_PER_MINUTE, outside.shared_limits),
@@ -139,13 +139,13 @@ class Services:
             LoginAttempts(attempt_rules(settings), outside.shared_limits),
             self.devices,
             limits,
-            notes,
-            log_in_ways(settings),
+            audit,
+            log_in_methods(settings),
             lifetime=timedelta(hours=settings.session_hours),
         )
         # Apart from those of keys: programs whose key was revoked keep nobody from logging in.
         failures = self.authenticator.failures.apart("failed-log-in")
-        self.oidc_log_in = OidcLogIn(settings, self.sessions, box, failures, limits, notes)
+        self.oidc_log_in = OidcLogIn(settings, self.sessions, box, failures, limits, audit)
         self.own_account = OwnAccount(self.sessions)
         self.people = People(database, self.authenticator)
         self.invitations = Invitations(database, self.sessions, failures, limits, settings)
@@ -166,7 +166,7 @@ class Services:
         )
         self.exports = Exports(store, self.recognitions, limits, self.limiter, database)
         self.pictures = Pictures(self.recognitions, outside.recent, images, Thumbnails())
-        self.erasure_watch = ErasureWatch(store, outside.recent)
+        self.erasure_watch = ErasureSync(store, outside.recent)
         slots = StreamSlots(limits, per_credential=STREAMS_PER_KEY, in_all=STREAMS_PER_PROCESS)
         self.live = LiveRecognitions(
             outside.recent,
@@ -206,15 +206,17 @@ class Services:
 
         # Alerts, webhooks
         alerts, webhooks = AlertRepository(box, hashes), WebhookRepository(box)
-        gate = OutboundUrlChecker(outside.resolver, self.rules.outbound)
+        url_checker = OutboundUrlChecker(outside.resolver, self.rules.outbound)
         sends_email = bool(settings.smtp_host)
         self.alerts = Alerts(
-            database, alerts, gate, TriggerHistory(store), limits, sends_email=sends_email
+            database, alerts, url_checker, TriggerHistory(store), limits, sends_email=sends_email
         )
         self.alert_insight = AlertInsight(database, alerts, store, limits)
         self.table_imports = TableImports()
         mail = DisabledWebhookEmail(settings)
-        self.webhooks = Webhooks(database, webhooks, gate, outside.webhook_statuses, limits, mail)
+        self.webhooks = Webhooks(
+            database, webhooks, url_checker, outside.webhook_statuses, limits, mail
+        )
         self.deliveries = Deliveries(
             database, webhooks, alerts, store, SampleMaker(box), limits, now
         )

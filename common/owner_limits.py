@@ -42,7 +42,7 @@ class LimitUsageGauge(Collector):
         self._name = name
         self._near: TTLCache[tuple[UUID, str], float] = TTLCache(_NEAR_OWNERS, _NEAR_SECONDS, clock)
 
-    def note(self, limit: str, owner_id: UUID, used: float, size: int) -> None:
+    def record(self, limit: str, owner_id: UUID, used: float, size: int) -> None:
         """Note how much of a limit of ``size`` an owner uses."""
         ratio = used / size if size else 1.0
         if ratio >= NEAR_RATIO:
@@ -50,14 +50,14 @@ class LimitUsageGauge(Collector):
         else:
             self._near.pop((owner_id, limit), None)
 
-    def note_peak(self, limit: str, owner_id: UUID, used: float, size: int) -> None:
+    def record_peak(self, limit: str, owner_id: UUID, used: float, size: int) -> None:
         """Note how much of a limit of ``size`` an owner used; what is less later changes nothing.
 
         For limits of what comes in bursts.
         """
         known = self._near.get((owner_id, limit), 0.0)
         if used >= max(NEAR_RATIO, known) * size:
-            self.note(limit, owner_id, used, size)
+            self.record(limit, owner_id, used, size)
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
         """Return the gauge of the owners who are near a limit."""

@@ -215,12 +215,12 @@ def capture_settings(settings: IngestSettings) -> Configure:
             reconnect_max_seconds=RECONNECT_MAX_SECONDS,
             hardware=settings.ingest_hardware,
         ),
-        look=FrameSettings(
+        frames=FrameSettings(
             motion=None if settings.ingest_motion_gate is MotionGateMode.OFF else motion,
             jpeg_quality=JPEG_QUALITY,
             max_width_px=settings.ingest_max_frame_width_px,
             snapshot_interval_seconds=SNAPSHOT_SECONDS,
-            rests=settings.ingest_motion_gate is MotionGateMode.DECODING,
+            may_reduce=settings.ingest_motion_gate is MotionGateMode.DECODING,
         ),
         memory_bytes=_PROCESS_MEMORY_BYTES,
         max_captures=CAMERAS_PER_PROCESS,

@@ -42,7 +42,7 @@ class SnapshotOutcome(StrEnum):
 
 
 @dataclass(frozen=True)
-class WatchedCamera:
+class ReportedCamera:
     """A camera as it is now; ``silent_seconds`` since its last frame, None: none is expected."""
 
     camera_id: UUID
@@ -53,7 +53,7 @@ class WatchedCamera:
 class CameraGauges(Collector):
     """The cameras of this worker, each at the moment of asking. Thread-safe."""
 
-    def __init__(self, limit: int, cameras: Callable[[], Iterable[WatchedCamera]]) -> None:
+    def __init__(self, limit: int, cameras: Callable[[], Iterable[ReportedCamera]]) -> None:
         """The oldest ``limit`` cameras are shown each, the others together."""
         self._limit = limit
         self._cameras = cameras

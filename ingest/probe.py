@@ -50,7 +50,7 @@ class ProbeReport(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     milliseconds: int = 0
 
 
-def look(
+def probe_stream(
     address: str,
     rules: StreamUrlRules,
     ca_file: str = "",
@@ -109,7 +109,7 @@ def main(given: BinaryIO, told: BinaryIO) -> None:
     limit_resources()
     settings = load_settings(CameraAddressSettings)
     address = given.read(MAX_ADDRESS_BYTES).decode()
-    report, image = look(address, stream_url_rules(settings), settings.camera_ca_file)
+    report, image = probe_stream(address, stream_url_rules(settings), settings.camera_ca_file)
     told.write(msgspec.json.encode(report) + b"\n" + image)
     told.flush()
 

@@ -44,7 +44,7 @@ class StatusTracker:
         self._size_px: tuple[int, int] | None = None
         self._decoder: str | None = None
 
-    def frame_seen(self, at: Instant, width_px: int, height_px: int, decoder: str) -> None:
+    def on_frame(self, at: Instant, width_px: int, height_px: int, decoder: str) -> None:
         """Note a decoded frame."""
         self._last_frame = at
         self._last_seen_ms = at.unix_ms

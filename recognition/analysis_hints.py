@@ -26,7 +26,7 @@ NOTHING_KNOWN: Final = AnalysisHints()
 
 @dataclass(frozen=True)
 class KnownPlate:
-    """A plate found in a known place, the ``place``-th of the look."""
+    """A plate expected by the hints: ``known[index]``."""
 
-    place: int
+    index: int
     box: Box

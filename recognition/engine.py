@@ -17,7 +17,7 @@ from recognition.detection.close_up_detector import (
     deduplicate_detections,
 )
 from recognition.detection.detector import Detector
-from recognition.detection.known_places import take_known
+from recognition.detection.known_plates import split_known
 from recognition.detection.zoom_detector import ZoomDetector
 from recognition.images import as_bgr
 from recognition.reading.confidence import PlateFeatures, calibrate, plate_probability
@@ -83,17 +83,17 @@ class Recognizer:
         self,
         images: list[BgrImage],
         min_plate_widths_px: list[int],
-        looks: Sequence[AnalysisHints] | None = None,
+        hints: Sequence[AnalysisHints] | None = None,
     ) -> list[FoundPlates]:
         """Return the readings of each image (:meth:`recognize`), and what is left out.
 
-        ``looks`` are the expected plates of each image; None: all plates are read.
+        ``hints`` are the expected plates of each image; None: all plates are read.
 
         Raises:
             InvalidInputError: one is no H×W×3, H×W or H×W×4 uint8.
         """
-        looks = looks or [NOTHING_KNOWN] * len(images)
-        detected, followed = self._detect_unknown(images, looks)
+        hints = hints or [NOTHING_KNOWN] * len(images)
+        detected, followed = self._detect_unknown(images, hints)
         plates = [
             [plate for plate in found if plate.found.width_px >= min_width_px]
             for found, min_width_px in zip(detected, min_plate_widths_px, strict=True)
@@ -122,12 +122,12 @@ class Recognizer:
         self._reader.read([_BLANK] * images)
 
     def _detect_unknown(
-        self, images: list[BgrImage], looks: Sequence[AnalysisHints]
+        self, images: list[BgrImage], hints: Sequence[AnalysisHints]
     ) -> tuple[list[list[Plate]], list[tuple[KnownPlate, ...]]]:
         """Return the plates to read, a list an image, and those in known places."""
         images = list(map(as_bgr, images))
-        detections = self._detector.detect_all(images, looks)
-        sorted_out = list(map(take_known, detections, looks))
+        detections = self._detector.detect_all(images, hints)
+        sorted_out = list(map(split_known, detections, hints))
         plates = [
             [Plate(image, one) for one in found]
             for image, (found, _) in zip(images, sorted_out, strict=True)

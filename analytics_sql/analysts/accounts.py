@@ -57,7 +57,7 @@ class AnalystAccount:
 
 
 @dataclass(frozen=True)
-class Place:
+class TargetDatabase:
     """The database of the service, and the cluster that it is on; empty: one server."""
 
     database: str
@@ -78,7 +78,7 @@ def analyst_name(owner_id: UUID, label: str = "") -> str:
     return f"{name}_{label}"
 
 
-def create_analyst(client: SchemaClient, place: Place, analyst: AnalystAccount) -> str:
+def create_analyst(client: SchemaClient, target: TargetDatabase, analyst: AnalystAccount) -> str:
     """Create an analyst, all or nothing, and return the password, which is stored nowhere.
 
     Raises:
@@ -93,17 +93,17 @@ def create_analyst(client: SchemaClient, place: Place, analyst: AnalystAccount) 
     try:
         with clickhouse_errors():
             service = str(client.command("SELECT currentUser()"))
-            for statement in created_by(place, analyst, hashed, service):
+            for statement in created_by(target, analyst, hashed, service):
                 client.command(statement)
     except PlatestreamError:
         # Where this fails too, the next attempt is told to remove what there is.
         with suppress(PlatestreamError):
-            remove_analyst(client, place, analyst)
+            remove_analyst(client, target, analyst)
         raise
     return password
 
 
-def remove_analyst(client: SchemaClient, place: Place, analyst: AnalystAccount) -> None:
+def remove_analyst(client: SchemaClient, target: TargetDatabase, analyst: AnalystAccount) -> None:
     """Remove an analyst, also one that was created in part. Repeatable.
 
     Raises:
@@ -112,7 +112,7 @@ def remove_analyst(client: SchemaClient, place: Place, analyst: AnalystAccount) 
     """
     _check_server(client)
     with clickhouse_errors():
-        for statement in removed_by(place, analyst):
+        for statement in removed_by(target, analyst):
             client.command(statement)
 
 
@@ -133,18 +133,18 @@ def list_analysts(client: SchemaClient, owner_ids: Sequence[UUID]) -> tuple[Anal
 
 
 def created_by(
-    place: Place, analyst: AnalystAccount, password_sha256: str, service_user: str
+    target: TargetDatabase, analyst: AnalystAccount, password_sha256: str, service_user: str
 ) -> tuple[str, ...]:
     """Return the statements that create an analyst, in their order.
 
     The grant comes last: an analyst that is created in part reads nothing.
     """
-    name, service, cluster = _quoted(analyst.name), _quoted(service_user), _on(place)
+    name, service, cluster = _quoted(analyst.name), _quoted(service_user), _on(target)
     return (
         f"CREATE DATABASE IF NOT EXISTS {name}{cluster}",
         *(
             f"CREATE OR REPLACE VIEW {name}.{view}{cluster} DEFINER = {service}"
-            f" SQL SECURITY DEFINER AS SELECT * FROM {_quoted(place.database)}.{view}"
+            f" SQL SECURITY DEFINER AS SELECT * FROM {_quoted(target.database)}.{view}"
             f" WHERE user_id = toUUID('{analyst.user_id}')"
             for view in VIEWS
         ),
@@ -157,9 +157,9 @@ def created_by(
     )
 
 
-def removed_by(place: Place, analyst: AnalystAccount) -> tuple[str, ...]:
+def removed_by(target: TargetDatabase, analyst: AnalystAccount) -> tuple[str, ...]:
     """Return the statements that remove an analyst. The user goes first: no more queries."""
-    name, cluster = _quoted(analyst.name), _on(place)
+    name, cluster = _quoted(analyst.name), _on(target)
     return (
         f"DROP USER IF EXISTS {name}{cluster}",
         f"DROP QUOTA IF EXISTS {name}{cluster}",
@@ -168,8 +168,8 @@ def removed_by(place: Place, analyst: AnalystAccount) -> tuple[str, ...]:
     )
 
 
-def _on(place: Place) -> str:
-    return f" ON CLUSTER {_quoted(place.cluster)}" if place.cluster else ""
+def _on(target: TargetDatabase) -> str:
+    return f" ON CLUSTER {_quoted(target.cluster)}" if target.cluster else ""
 
 
 def _names(client: SchemaClient) -> frozenset[str]:

@@ -18,7 +18,7 @@ from analytics_sql.traffic.frequent_plates import (
     OwnerSpan,
     PlateCount,
     frequent_plates,
-    kept_since_ms,
+    retention_start_ms,
 )
 
 __all__ = [
@@ -143,7 +143,7 @@ async def _covered(client: ClickHouseClient, span: OwnerSpan, settle_ms: int) ->
     (buckets, _), touched_ms, kept_from_ms = await asyncio.gather(
         stored_buckets(client, span, outside_days=True),
         touched(client, span),
-        kept_since_ms(client, span.to_ms),
+        retention_start_ms(client, span.to_ms),
     )
     if not buckets:
         return Coverage((), (), tuple(range(first, end)))

@@ -78,12 +78,12 @@ class _Bounds:
         return self.lower == self.upper
 
 
-async def kept_since_ms(client: ClickHouseClient, now_ms: int) -> int:
+async def retention_start_ms(client: ClickHouseClient, now_ms: int) -> int:
     """Return since when recognitions are kept (Unix ms); 0 where all are.
 
     Older ones may be dropped at any time, so that nothing that was counted stands for them.
     """
-    days = await client.kept_days()
+    days = await client.retention_days()
     return now_ms - days * _DAY_MS if days else 0
 
 
@@ -109,7 +109,7 @@ async def _stored_rank(client: ClickHouseClient, span: OwnerSpan) -> _Rank | Non
     rows = await client.rows("plate_rank", {"user_id": span.user_id})
     if not rows:
         return None
-    if span.from_ms < await kept_since_ms(client, span.to_ms):
+    if span.from_ms < await retention_start_ms(client, span.to_ms):
         return None
     counted, since, until, others, plates, counts, newest, erased = rows[0]
     each = map(PlateCount, plates, counts, newest)

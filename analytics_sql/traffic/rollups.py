@@ -21,7 +21,7 @@ from analytics_sql.traffic.analytics import (
     stored_buckets,
     touched,
 )
-from analytics_sql.traffic.frequent_plates import SETTLE_MS, kept_since_ms
+from analytics_sql.traffic.frequent_plates import SETTLE_MS, retention_start_ms
 
 ROLLED_UP_MS: Final = 31 * DAY_QUARTERS * QUARTER_MS
 """So far back there are buckets: thirty days and what a call needs at their edges."""
@@ -74,7 +74,7 @@ async def roll_up(client: ClickHouseClient, owner_id: UUID, bounds: RollupBounds
         await client.command("roll_up_as_of", {"user_id": owner_id, "as_of_ms": begun_ms})
     buckets, as_of_ms = await stored_buckets(client, span)
     touched_ms = await touched(client, span, as_of_ms) if buckets else {}
-    kept_from_ms = await kept_since_ms(client, now_ms)
+    kept_from_ms = await retention_start_ms(client, now_ms)
     closed = range(-(-max(span.from_ms, kept_from_ms) // QUARTER_MS), settled_ms // QUARTER_MS)
     todo = _open_quarters(closed, buckets, touched_ms, now_ms, bounds.settle_ms)
     for first in range(0, min(len(todo), bounds.quarters), _CHUNK):

@@ -40,7 +40,7 @@ class LogInRecord:
     is_proven: bool
 
 
-class OwnerGoneError(InvalidInputError):
+class OwnerNotFoundError(InvalidInputError):
     """The owner has been removed since the caller was let in."""
 
     def __init__(self) -> None:
@@ -78,7 +78,7 @@ def get_owner(session: Session, owner_id: UUID) -> OwnerAccount:
     """
     found = session.execute(_OWNERS.where(Owner.id == owner_id)).one_or_none()
     if found is None:
-        raise OwnerGoneError
+        raise OwnerNotFoundError
     return _owner(*found)
 
 
@@ -111,7 +111,7 @@ def require_owner(session: Session, owner_id: UUID) -> Owner:
 
 def _there(owner: Owner | None) -> Owner:
     if owner is None:
-        raise OwnerGoneError
+        raise OwnerNotFoundError
     return owner
 
 

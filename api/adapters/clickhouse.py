@@ -12,7 +12,7 @@ from analytics_sql.deliveries import (
     list_deliveries,
     list_deliveries_of,
 )
-from analytics_sql.erased_images import images_to_remove, note_removed
+from analytics_sql.erased_images import images_to_remove, mark_removed
 from analytics_sql.erasure import list_erasures
 from analytics_sql.exports import ExportPart, FileForm, export_part, exported
 from analytics_sql.migrate import check_schema
@@ -66,7 +66,7 @@ def _in_turn(
 ) -> Callable[Concatenate["ClickHouseStore", Q, P], Coroutine[Any, Any, R]]:
     async def run(self: "ClickHouseStore", about: Q, /, *args: P.args, **kwargs: P.kwargs) -> R:
         owner_id = about if isinstance(about, UUID) else about.user_id
-        async with self.turn(owner_id):
+        async with self.slot(owner_id):
             return await self.run(query, about, *args, **kwargs)
 
     return run
@@ -90,7 +90,7 @@ class ClickHouseStore:
         self, settings: ClickHouseSettings, *, searches_at_once: int = SEARCHES_AT_ONCE
     ) -> None:
         self._client = ClickHouseClient(settings)
-        self._turns = FairQueue[UUID](QueueLimits(searches_at_once, _SEARCHES_WAITING))
+        self._queue = FairQueue[UUID](QueueLimits(searches_at_once, _SEARCHES_WAITING))
         # Not over the client, whose connections may all be at work.
         self._breaker = CircuitBreaker(
             Dependency.SEARCH, http_health_check(settings.clickhouse_url)
@@ -113,7 +113,7 @@ class ClickHouseStore:
     reported_hours = _limited(reported_hours)
     erasures = _limited(list_erasures)
     images_to_remove = _limited(images_to_remove)
-    note_removed = _limited(note_removed)
+    mark_removed = _limited(mark_removed)
     ping = _limited(check_schema)
 
     async def export_part(
@@ -139,14 +139,14 @@ class ClickHouseStore:
             yield pieces
 
     @asynccontextmanager
-    async def turn(self, owner_id: UUID) -> AsyncIterator[None]:
+    async def slot(self, owner_id: UUID) -> AsyncIterator[None]:
         """Wait for an owner's turn to search, which ends with the block.
 
         Raises:
             DependencyUnavailableError: no turn came in time, or too many wait.
         """
         try:
-            async with self._turns.turn(owner_id, _QUERY_SECONDS):
+            async with self._queue.slot(owner_id, _QUERY_SECONDS):
                 yield
         except QueueFullError as error:
             raise DependencyUnavailableError(Dependency.SEARCH, "has too much to do") from error

@@ -8,7 +8,7 @@ from analytics_sql.triggers import SpanRow
 from api.adapters.clickhouse import ClickHouseStore
 from api.errors import ApiError
 from common.alerting.cooldown import PastTrigger, PastTriggers, cooldown_ms, decide, scope_of
-from common.alerting.rule import Rule, SeenPlate
+from common.alerting.rule import Rule, Sighting
 from common.alerting.rule_index import RuleIndex
 
 _PAGE_ROWS = 5_000
@@ -101,7 +101,7 @@ class _RuleTrial:
 
     def _take(self, row: SpanRow, index: RuleIndex, replay: BacktestResult) -> None:
         replay.evaluated += 1
-        if not index.matching(self._seen_plate(row)):
+        if not index.matching(self._sighting(row)):
             return
         replay.matched += 1
         if self._is_triggered_by(row):
@@ -109,9 +109,9 @@ class _RuleTrial:
             if len(replay.shown) < MAX_SHOWN:
                 replay.shown.append(row)
 
-    def _seen_plate(self, row: SpanRow) -> SeenPlate:
+    def _sighting(self, row: SpanRow) -> Sighting:
         owner_id = self._rule.alert.owner_id
-        return SeenPlate(owner_id, row.camera_id, row.plate, row.confidence, row.captured_ms)
+        return Sighting(owner_id, row.camera_id, row.plate, row.confidence, row.captured_ms)
 
     def _is_triggered_by(self, row: SpanRow) -> bool:
         if not self._cooldown_ms:

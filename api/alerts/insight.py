@@ -32,7 +32,7 @@ from api.limits.fair_threads import FairThreads, TimeBudget
 from api.limits.owner_limits import OwnerLimit, OwnerLimits
 from api.validation.fields import from_unix_ms
 from common.alerting.cooldown import cooldown_ms
-from common.alerting.rule import Condition, Rule, SeenPlate, rule_cost, rule_of
+from common.alerting.rule import Condition, Rule, Sighting, rule_cost, rule_of
 from common.records.alerts import AlertConfig, CooldownScope, TriggerPhase
 from common.records.ids import NIL_UUID
 
@@ -238,7 +238,7 @@ def _unmet(
     alerts: Sequence[AlertRow], seen: RecognitionRow, unmet: list[tuple[Condition, ...]]
 ) -> Iterator[None]:
     """Append the unmet conditions of each alert, one alert a step."""
-    plate = _seen_plate(seen)
+    plate = _sighting(seen)
     for alert in alerts:
         unmet.append(rule_of(alert.config).failures(plate))
         yield
@@ -263,5 +263,5 @@ def _rule_to_test(
     return alert_config(alert, owner), dict(owner.limits)
 
 
-def _seen_plate(row: RecognitionRow) -> SeenPlate:
-    return SeenPlate(row.user_id, row.camera_id, row.plate, row.confidence, row.captured_ms)
+def _sighting(row: RecognitionRow) -> Sighting:
+    return Sighting(row.user_id, row.camera_id, row.plate, row.confidence, row.captured_ms)

@@ -176,7 +176,7 @@ def service_urls(bodies: Sequence[_AnyBody]) -> list[tuple[str, str]]:
     ]
 
 
-def with_kept_services(
+def with_stored_services(
     sent: Sequence[Notification], stored: Sequence[Notification]
 ) -> tuple[Notification, ...]:
     """Return notifications with what is stored in the place of each masked address.
@@ -207,7 +207,7 @@ def with_kept_services(
     return tuple(kept)
 
 
-def with_kept_urls(
+def with_stored_urls(
     sent: Sequence[Notification], stored: Sequence[Notification]
 ) -> tuple[Notification, ...]:
     """Return notifications with the stored URL in the place of each scheme and host alone.

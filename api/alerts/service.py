@@ -21,8 +21,8 @@ from api.alerts.notifications import (
     outbound_urls,
     refuse_reduced_urls,
     service_urls,
-    with_kept_services,
-    with_kept_urls,
+    with_stored_services,
+    with_stored_urls,
 )
 from api.alerts.repository import (
     AlertListing,
@@ -138,7 +138,7 @@ class Alerts:
         self,
         database: Database,
         rows: AlertRepository,
-        gate: OutboundUrlChecker,
+        url_checker: OutboundUrlChecker,
         history: TriggerHistory,
         limits: OwnerLimits,
         *,
@@ -148,7 +148,7 @@ class Alerts:
         self._history = history
         self._database = database
         self._rows = rows
-        self._gate = gate
+        self._url_checker = url_checker
         self._limits = limits
         self._sends_email = sends_email
 
@@ -181,7 +181,9 @@ class Alerts:
         Raises:
             ApiError: 400 for cameras that are not the owner's and for URLs, 409 for a limit.
         """
-        await self._gate.check(outbound_urls(body.notifications), service_urls(body.notifications))
+        await self._url_checker.check(
+            outbound_urls(body.notifications), service_urls(body.notifications)
+        )
         fields = all_fields(body)
         return await self._database.run(lambda session: self._insert(session, caller, fields))
 
@@ -191,7 +193,9 @@ class Alerts:
         Raises:
             ApiError: 400 for cameras that are not the owner's and for URLs, 404; 409 for a limit.
         """
-        await self._gate.check(outbound_urls(body.notifications), service_urls(body.notifications))
+        await self._url_checker.check(
+            outbound_urls(body.notifications), service_urls(body.notifications)
+        )
         row = await self._database.run(
             lambda session: self._change(session, caller, alert_id, body)
         )
@@ -229,7 +233,7 @@ class Alerts:
         if not caller.sees_secrets:
             alerts = self._rows.all_of(session, owner_id).alerts
             refuse_reduced_urls(sent, (one for alert in alerts for one in alert.notifications))
-        kept = with_kept_services(sent, ())
+        kept = with_stored_services(sent, ())
         named = _with_names(fields, (), {})
         return self._rows.insert(session, owner_id, {**named, "notifications": kept}, self._limits)
 
@@ -246,8 +250,8 @@ class Alerts:
         check_cameras(session, owner_id, fields.get("camera_ids", ()), known=known)
         if "notifications" in fields:
             sent, stored = fields["notifications"], row.notifications
-            sent = sent if caller.sees_secrets else with_kept_urls(sent, stored)
-            fields["notifications"] = with_kept_services(sent, stored)
+            sent = sent if caller.sees_secrets else with_stored_urls(sent, stored)
+            fields["notifications"] = with_stored_services(sent, stored)
         named = _with_names(fields, row.config.plates, row.config.plate_names)
         return self._rows.change(session, alert_id, named, self._limits)
 

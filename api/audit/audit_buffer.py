@@ -29,12 +29,12 @@ _LOST_METRIC: Final[str] = "platestream_api_audit_entries_lost_total"
 AGAIN_SECONDS = 600.0
 """An act like another one of the same caller is noted once in so long."""
 
-_ROOM = 10_000
+_CAPACITY = 10_000
 _BATCH = 1_000
 _MAX_CHARACTERS = 300
 _CLOSING_SECONDS = 5.0
-_EACH_TOLD = frozenset({Action.PASSWORD_REFUSED})
-_NOT_TOLD = frozenset({"limit", "lastKey", "width"})
+_NEVER_MERGED = frozenset({Action.PASSWORD_REFUSED})
+_PAGE_PARAMETERS = frozenset({"limit", "lastKey", "width"})
 _UNCLEAN = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 _Likeness = tuple[UUID, UUID | None, str | None, Action, object, tuple[tuple[str, object], ...]]
@@ -45,7 +45,7 @@ def audited_parameters(query: Iterable[tuple[str, str]]) -> dict[str, str]:
     return {
         name: _UNCLEAN.sub("", value)[:_MAX_CHARACTERS]
         for name, value in query
-        if name not in _NOT_TOLD and value
+        if name not in _PAGE_PARAMETERS and value
     }
 
 
@@ -61,35 +61,37 @@ class AuditBuffer(Collector):
         database: Database,
         hashes: PlateHashes,
         *,
-        room: int = _ROOM,
+        capacity: int = _CAPACITY,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``room`` counts acts, ``clock`` seconds."""
+        """``capacity`` counts acts, ``clock`` seconds."""
         self._database = database
         self._hashes = hashes
-        self._room = room
+        self._capacity = capacity
         self._clock = clock
         self._waiting: deque[AuditAction] = deque()
         self._lost: Counter[UUID] = Counter()
         self._lost_in_all = 0
-        self._noted: LRUCache[_Likeness, float] = LRUCache(room)
+        self._noted: LRUCache[_Likeness, float] = LRUCache(capacity)
 
-    def note(self, act: AuditAction) -> None:
+    def add(self, action: AuditAction) -> None:
         """Have an act written soon, unless the caller did the same a while ago.
 
         Guesses of a password count each: that there were many is what matters of them. The plate
         among its parameters is masked and hashed.
         """
-        act = replace(act, parameters=self._hashes.protected(act.owner_id, act.parameters))
-        likeness = _likeness(act)
-        noted = None if act.action in _EACH_TOLD else self._noted.get(likeness)
+        action = replace(
+            action, parameters=self._hashes.protected(action.owner_id, action.parameters)
+        )
+        likeness = _likeness(action)
+        noted = None if action.action in _NEVER_MERGED else self._noted.get(likeness)
         if noted is not None and self._clock() - noted < AGAIN_SECONDS:
             return
-        if len(self._waiting) >= self._room:
-            self._lose([act])
+        if len(self._waiting) >= self._capacity:
+            self._lose([action])
             return
         self._noted[likeness] = self._clock()
-        self._waiting.append(act)
+        self._waiting.append(action)
 
     async def sweep(self) -> int:
         """Write what waits; return how many could not be written.
@@ -131,9 +133,9 @@ class AuditBuffer(Collector):
             self._waiting.popleft()
         self._lost -= Counter(lost)
 
-    def _lose(self, acts: Iterable[AuditAction]) -> None:
-        for act in acts:
-            self._lost[act.owner_id] += 1
+    def _lose(self, actions: Iterable[AuditAction]) -> None:
+        for action in actions:
+            self._lost[action.owner_id] += 1
             self._lost_in_all += 1
 
 
@@ -141,8 +143,8 @@ def _incomplete(owner_id: UUID, count: int) -> AuditAction:
     return AuditAction(owner_id, Action.AUDIT_INCOMPLETE, SERVICE, parameters={"count": count})
 
 
-def _likeness(act: AuditAction) -> _Likeness:
-    who, told = act.actor, tuple(sorted(act.parameters.items()))
+def _likeness(action: AuditAction) -> _Likeness:
+    who, told = action.actor, tuple(sorted(action.parameters.items()))
     # By its network, as limits count: an IPv6 household has no end of addresses.
     address = None if who.address is None else counted_by(who.address)
-    return act.owner_id, who.id, address, act.action, act.subject, told
+    return action.owner_id, who.id, address, action.action, action.subject, told

@@ -84,15 +84,15 @@ def _is_actor(text: str) -> ColumnElement[bool]:
         return func.lower(AuditEntry.actor_name) == text.lower()
 
 
-def write_actions(session: Session, acts: Collection[AuditAction]) -> None:
+def write_actions(session: Session, actions: Collection[AuditAction]) -> None:
     """Write entries of acts of accounts that are there, each once however often it is tried."""
-    owners = {act.owner_id for act in acts}
+    owners = {action.owner_id for action in actions}
     there = set(
         session.scalars(
             select(Owner.id).where(Owner.id.in_(owners)).with_for_update(read=True, key_share=True)
         )
     )
-    rows = [_row(act) for act in acts if act.owner_id in there]
+    rows = [_row(action) for action in actions if action.owner_id in there]
     if rows:
         session.execute(insert(AuditEntry).on_conflict_do_nothing(), rows)
 
@@ -119,13 +119,13 @@ def _way(session: Session, name: str) -> Iterator[None]:
     session.execute(select(func.set_config(_WAY, "", True)))
 
 
-def _row(act: AuditAction) -> dict[str, Any]:
-    actor, subject = act.actor, act.subject
+def _row(action: AuditAction) -> dict[str, Any]:
+    actor, subject = action.actor, action.subject
     return {
-        "id": act.id,
-        "owner_id": act.owner_id,
-        "at": act.at,
-        "action": act.action.value,
+        "id": action.id,
+        "owner_id": action.owner_id,
+        "at": action.at,
+        "action": action.action.value,
         "actor_kind": actor.kind.value,
         "actor_id": actor.id,
         "actor_name": actor.name,
@@ -133,7 +133,7 @@ def _row(act: AuditAction) -> dict[str, Any]:
         "subject_kind": None if subject is None else subject.kind,
         "subject_id": None if subject is None else subject.id,
         "subject_name": None if subject is None else subject.name,
-        "parameters": dict(act.parameters),
+        "parameters": dict(action.parameters),
         "address": actor.address,
         "request_id": actor.request_id,
     }

@@ -53,7 +53,7 @@ class AuditLog:
         Raises:
             ApiError: 400, the cursor is not one of this list.
         """
-        after = None if last_key is None else self._place(wanted, last_key)
+        after = None if last_key is None else self._parse_key(wanted, last_key)
         hashes = self._hashes.under_all_keys(wanted.owner_id, wanted.plate or "")
         found = await self._database.run(
             lambda session: list_entries(session, wanted, hashes, after, limit + 1)
@@ -82,7 +82,7 @@ class AuditLog:
             self._next_ms = now_ms + _EVERY_MS
         return dropped
 
-    def _place(self, wanted: AuditFilter, last_key: str) -> tuple[datetime, UUID]:
+    def _parse_key(self, wanted: AuditFilter, last_key: str) -> tuple[datetime, UUID]:
         place = self._sealer.open(wanted, last_key)
         if place is None:
             fault = FieldFault("lastKey", "is not a nextKey of a list with these filters")

@@ -54,10 +54,10 @@ class CameraProbe:
     def __init__(self, settings: CameraAddressSettings) -> None:
         """``settings`` say which addresses are allowed, and whom to trust."""
         self._environment = _environment(settings)
-        self._turns = asyncio.Semaphore(CONCURRENT_PROBES)
+        self._queue = asyncio.Semaphore(CONCURRENT_PROBES)
         self._owners: set[UUID] = set()
 
-    async def look(self, owner_id: UUID, address: str) -> ProbedStream:
+    async def probe(self, owner_id: UUID, address: str) -> ProbedStream:
         """Return what comes of a look at an address, which was judged by its spelling.
 
         Raises:
@@ -71,7 +71,7 @@ class CameraProbe:
             )
         self._owners.add(owner_id)
         try:
-            async with self._turns:
+            async with self._queue:
                 return await self._run(address)
         finally:
             self._owners.discard(owner_id)
@@ -86,18 +86,18 @@ class CameraProbe:
         )
         try:
             async with asyncio.timeout(_SECONDS):
-                told, _ = await process.communicate(address.encode())
+                output, _ = await process.communicate(address.encode())
         except TimeoutError:
-            told = b""
+            output = b""
         finally:
             with suppress(ProcessLookupError):
                 process.kill()
             await process.wait()
-        return _look_of(told, process.returncode)
+        return _probed_stream(output, process.returncode)
 
 
-def _look_of(told: bytes, status: int | None) -> ProbedStream:
-    line, _, picture = told.partition(b"\n")
+def _probed_stream(output: bytes, status: int | None) -> ProbedStream:
+    line, _, picture = output.partition(b"\n")
     try:
         return ProbedStream(msgspec.json.decode(line, type=ProbeResult), picture)
     except msgspec.MsgspecError:

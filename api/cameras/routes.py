@@ -112,7 +112,7 @@ async def test_camera(
     It is looked at from the API's machine. Nothing is kept. One at a time for each account.
     """
     address = await cameras.address_to_test(caller.owner_id, body)
-    return camera_test_answer(await probe.look(caller.owner_id, address))
+    return camera_test_answer(await probe.probe(caller.owner_id, address))
 
 
 @router.put(

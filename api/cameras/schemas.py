@@ -329,9 +329,9 @@ def camera_body(view: CameraView) -> CameraBody:
     )
 
 
-def camera_test_answer(look: ProbedStream) -> CameraTestAnswer:
+def camera_test_answer(probed: ProbedStream) -> CameraTestAnswer:
     """Return the JSON form of a look at an address."""
-    result, has_picture = look.result, bool(look.picture)
+    result, has_picture = probed.result, bool(probed.picture)
     return CameraTestAnswer(
         test=CameraTestBody(
             reachable=has_picture,
@@ -340,7 +340,7 @@ def camera_test_answer(look: ProbedStream) -> CameraTestAnswer:
             frame_width=result.frame_width_px if has_picture else None,
             frame_height=result.frame_height_px if has_picture else None,
             milliseconds=result.milliseconds if has_picture else None,
-            picture=base64.b64encode(look.picture).decode("ascii") if has_picture else None,
+            picture=base64.b64encode(probed.picture).decode("ascii") if has_picture else None,
         )
     )
 

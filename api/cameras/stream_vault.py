@@ -63,26 +63,26 @@ class StreamVault:
             )
         return self._stored(text)
 
-    def replace(self, kept: StoredStream, text: str) -> StoredStream:
-        """Return what is kept after an update to ``text``: ``kept`` itself where nothing changed.
+    def replace(self, stored: StoredStream, text: str) -> StoredStream:
+        """Return what is kept after an update to ``text``: ``stored`` itself where nothing changed.
 
-        Passwords that ``text`` masks are those of ``kept``, as :func:`restore_password` says.
+        Passwords that ``text`` masks are those of ``stored``, as :func:`restore_password` says.
 
         Raises:
             ApiError: 400 on ``rtspUrl``.
         """
-        before = self._box.decrypt(kept.encrypted)
+        before = self._box.decrypt(stored.encrypted)
         with _faults_as_answers():
             after = restore_password(text, before)
-        return kept if after == before else self._stored(after)
+        return stored if after == before else self._stored(after)
 
-    def address(self, text: str, kept: StoredStream | None) -> str:
-        """Return an address in the clear, checked; passwords that it masks are those of ``kept``.
+    def address(self, text: str, stored: StoredStream | None) -> str:
+        """Return an address in the clear, checked; passwords that it masks are those of ``stored``.
 
         Raises:
             ApiError: 400 on ``rtspUrl``.
         """
-        stream = self.store(text) if kept is None else self.replace(kept, text)
+        stream = self.store(text) if stored is None else self.replace(stored, text)
         return self._box.decrypt(stream.encrypted)
 
     def derived_identifier(self, stream: StoredStream) -> str:

@@ -38,7 +38,9 @@ def analyst_create(email: EmailOption, name: NameOption = "", as_json: JsonOptio
     settings = load_command_settings(ClickHouseSettings)
     owner = in_database(lambda session: owner_by_email(session, email))
     analyst = exit_on_service_error(lambda: AnalystAccount(analyst_name(owner.id, name), owner.id))
-    password = in_clickhouse(settings, lambda client, place: create_analyst(client, place, analyst))
+    password = in_clickhouse(
+        settings, lambda client, target: create_analyst(client, target, analyst)
+    )
     fields = {
         "user": analyst.name,
         "password": password,
@@ -72,7 +74,7 @@ def analyst_remove(email: EmailOption, name: NameOption = "", as_json: JsonOptio
     settings = load_command_settings(ClickHouseSettings)
     owner = in_database(lambda session: owner_by_email(session, email))
     analyst = exit_on_service_error(lambda: AnalystAccount(analyst_name(owner.id, name), owner.id))
-    in_clickhouse(settings, lambda client, place: remove_analyst(client, place, analyst))
+    in_clickhouse(settings, lambda client, target: remove_analyst(client, target, analyst))
     answer({"user": analyst.name, "email": owner.email}, as_json, f"removed analyst {analyst.name}")
 
 
@@ -84,9 +86,9 @@ def remove_analysts_of(settings: ClickHouseSettings, owner_id: UUID) -> None:
     """
     from analytics_sql.analysts.accounts import list_analysts, remove_analyst
 
-    def work(client: Any, place: Any) -> None:
+    def work(client: Any, target: Any) -> None:
         for analyst in list_analysts(client, [owner_id]):
-            remove_analyst(client, place, analyst)
+            remove_analyst(client, target, analyst)
 
     try:
         _connected(settings, work)
@@ -101,12 +103,12 @@ def in_clickhouse(settings: ClickHouseSettings, work: Callable[[Any, Any], _T]) 
 
 
 def _connected(settings: ClickHouseSettings, work: Callable[[Any, Any], _T]) -> _T:
-    from analytics_sql.analysts.accounts import Place
+    from analytics_sql.analysts.accounts import TargetDatabase
     from analytics_sql.client import connect_for_schema
 
-    place = Place(settings.clickhouse_database, settings.clickhouse_cluster)
+    target = TargetDatabase(settings.clickhouse_database, settings.clickhouse_cluster)
     client = connect_for_schema(settings)
     try:
-        return work(client, place)
+        return work(client, target)
     finally:
         client.close()

@@ -67,7 +67,7 @@ def export_recognitions(
     log_to_stderr()
     settings = load_command_settings(ClickHouseSettings)
     form = exit_on_service_error(lambda: _form(file_format, separator, excel))
-    place = exit_on_service_error(lambda: _place(after))
+    place = exit_on_service_error(lambda: _parse_cursor(after))
     text = exit_on_service_error(lambda: None if plate is None else typed_plate(plate))
     if after is None and output.exists():
         fail(f"{output} is there already")
@@ -172,7 +172,7 @@ def _form(file_format: str, separator: str, excel: bool) -> "FileForm":
     return FileForm(ExportFormat(file_format), Separator(separator))
 
 
-def _place(text: str | None) -> "RecognitionCursor | None":
+def _parse_cursor(text: str | None) -> "RecognitionCursor | None":
     from analytics_sql.recognitions import RecognitionCursor
 
     if text is None:

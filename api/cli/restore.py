@@ -29,14 +29,14 @@ def restore_erasures(
     Run it with every backup, and before a restore, and keep the file apart from the servers. It
     contains no plate, but hashes by which a plate can be guessed.
     """
-    from api.restore.service import add_noted, open_requests, stored_notes
+    from api.restore.service import add_to_file, open_requests, stored_notes
     from common.settings import ClickHouseSettings
 
     log_to_stderr()
     settings = load_command_settings(ClickHouseSettings)
     noted = in_database(open_requests)
     noted += exit_on_service_error(lambda: asyncio.run(stored_notes(settings)))
-    count = exit_on_service_error(lambda: add_noted(file, noted))
+    count = exit_on_service_error(lambda: add_to_file(file, noted))
     answer({"file": str(file), "erasures": count}, as_json, f"{count} erasures in {file}")
 
 
@@ -65,14 +65,14 @@ def restore_finish(
         end_access,
         erase_again,
         publish,
-        read_noted,
+        read_file,
     )
 
     log_to_stderr()
     if (erased is None) != nothing_erased:
         fail("give either --erased FILE or --nothing-erased")
     settings = load_command_settings(RestoreSettings)
-    noted = [] if erased is None else exit_on_service_error(lambda: read_noted(erased))
+    noted = [] if erased is None else exit_on_service_error(lambda: read_file(erased))
     exit_on_service_error(lambda: check_restored(settings))
     exit_on_service_error(lambda: asyncio.run(check_clickhouse(settings)))
     ended = in_database(lambda session: end_access(session, disables_keys=disable_keys))

@@ -54,11 +54,11 @@ class DeliveryQuery(RowLimit):
         default=None, description="Only those last tried before this moment."
     )
 
-    def filter_of(self, place: DeliveryCursor, *, now_ms: int) -> DeliveryFilter:
+    def filter_of(self, cursor: DeliveryCursor, *, now_ms: int) -> DeliveryFilter:
         """Return what is asked of the store; an open span would read all that it has."""
         from_ms = now_ms - _SPAN_MS if self.from_ is None else self.from_
         return DeliveryFilter(
-            place=place,
+            cursor=cursor,
             # Any date-time of ISO 8601 may be asked for; nothing is stored from beyond these.
             from_ms=min(max(from_ms, 0), LAST_STORABLE_MS),
             outcomes=() if self.outcome is None else (self.outcome,),

@@ -87,7 +87,7 @@ class Deliveries:
         self, owner_id: UUID, alert_id: UUID, query: DeliveryQuery
     ) -> tuple[DeliverySummary, ...]:
         """Return notifications of an alert, the latest tried first."""
-        return await self._list(await self._alert_place(owner_id, alert_id), query)
+        return await self._list(await self._alert_cursor(owner_id, alert_id), query)
 
     async def list_of_recognition(
         self, recognition: RecognitionRow, limit: int
@@ -164,8 +164,8 @@ class Deliveries:
         Raises:
             ApiError: 404, also where what it held is past retention.
         """
-        place = await self._alert_place(owner_id, alert_id)
-        delivery = await self._redelivery(place, delivery_id)
+        cursor = await self._alert_cursor(owner_id, alert_id)
+        delivery = await self._redelivery(cursor, delivery_id)
         return await self._redeliver(delivery, owner_id, ActionSubject("alert", alert_id))
 
     async def replay(self, caller: Principal, webhook_id: UUID, from_ms: int, to_ms: int) -> int:
@@ -227,9 +227,9 @@ class Deliveries:
         return past
 
     async def _list(
-        self, place: DeliveryCursor, query: DeliveryQuery
+        self, cursor: DeliveryCursor, query: DeliveryQuery
     ) -> tuple[DeliverySummary, ...]:
-        wanted = query.filter_of(place, now_ms=self._now_ms())
+        wanted = query.filter_of(cursor, now_ms=self._now_ms())
         return await self._store.deliveries(wanted, query.limit)
 
     async def _webhook(self, owner_id: UUID, webhook_id: UUID) -> WebhookRow:
@@ -238,16 +238,16 @@ class Deliveries:
         )
         return found(row)
 
-    async def _alert_place(self, owner_id: UUID, alert_id: UUID) -> DeliveryCursor:
+    async def _alert_cursor(self, owner_id: UUID, alert_id: UUID) -> DeliveryCursor:
         if not await self._database.run(
             lambda session: self._alerts.has(session, owner_id, alert_id)
         ):
             raise ApiError(ErrorCode.NOT_FOUND)
         return DeliveryCursor(user_id=owner_id, alert_id=alert_id)
 
-    async def _redelivery(self, place: DeliveryCursor, delivery_id: UUID) -> Delivery:
+    async def _redelivery(self, cursor: DeliveryCursor, delivery_id: UUID) -> Delivery:
         """Return a past delivery as it is sent again; one that is empty is past its retention."""
-        content = await self._store.delivery_content(place, delivery_id)
+        content = await self._store.delivery_content(cursor, delivery_id)
         return decode(Delivery, found(content or None)).again(
             DeliveryCause.REDELIVERY, self._now_ms()
         )

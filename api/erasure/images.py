@@ -55,7 +55,7 @@ class ErasedImageStore(Protocol):
         The first noted first, from behind ``after``.
         """
 
-    async def note_removed(self, images: tuple[ErasedImages, ...]) -> None:
+    async def mark_removed(self, images: tuple[ErasedImages, ...]) -> None:
         """Note that they are removed."""
 
 
@@ -128,7 +128,7 @@ class ErasedImageRemoval:
         keys = sorted({key for each in noted for key in each.keys})
         refused = await self._images.remove(keys) if keys else frozenset()
         if removed := tuple(each for each in noted if refused.isdisjoint(each.keys)):
-            await self._notes.note_removed(removed)
+            await self._notes.mark_removed(removed)
         return _Page(
             RemovedImages(len(keys) - len(refused), len(refused)),
             last=noted[-1] if noted else None,

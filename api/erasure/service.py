@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 
 from analytics_sql.analysts.names import erase_names
 from analytics_sql.client import ClickHouseClient
-from analytics_sql.erased_images import ErasedImages, images_to_remove, note_removed
+from analytics_sql.erased_images import ErasedImages, images_to_remove, mark_removed
 from analytics_sql.erasure import (
     Erasure,
     erase_camera_counts,
@@ -24,7 +24,7 @@ from analytics_sql.erasure import (
     erase_outcomes,
     erase_recognitions,
     erase_triggers,
-    note_erasure,
+    insert_erasure,
 )
 from api.accounts.repository import close_owner, delete_owner
 from api.adapters.image_store import ImageStore, RemovalRefusedError
@@ -96,7 +96,7 @@ class ErasableRows:
 
         The images of an erased plate are noted, those of an account are not.
         """
-        await note_erasure(self.client, erasure)
+        await insert_erasure(self.client, erasure)
         if erasure.plate is None:
             await erase_names(self.client, erasure.user_id)
             await erase_camera_counts(self.client, erasure)
@@ -122,9 +122,9 @@ class ErasableRows:
         """Return the images of at most ``limit`` recognitions, of one account or of all."""
         return await images_to_remove(self.client, limit, owner_id, after)
 
-    async def note_removed(self, images: tuple[ErasedImages, ...]) -> None:
+    async def mark_removed(self, images: tuple[ErasedImages, ...]) -> None:
         """Note that images are removed."""
-        await note_removed(self.client, images)
+        await mark_removed(self.client, images)
 
     async def _erase_events(
         self, recognitions: Erasure, others: Erasure, *, notes_images: bool

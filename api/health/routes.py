@@ -99,4 +99,4 @@ async def health(health: HealthDep, operators: OperatorsDep, caller: Caller) -> 
     """Return the state of the dependencies, stages and disks to an operator."""
     await operators.require(caller.owner_id)
     readiness = await health.readiness()
-    return installation_body(await health.installation.look(), readiness, now_ms())
+    return installation_body(await health.installation.get(), readiness, now_ms())

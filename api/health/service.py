@@ -40,10 +40,10 @@ def disk_usage(folders: Sequence[Path]) -> tuple[DiskUsage, ...]:
     for folder in folders:
         if folder.exists():
             disks.setdefault(folder.stat().st_dev, folder)
-    return tuple(map(_room, disks.values()))
+    return tuple(map(_disk_usage, disks.values()))
 
 
-def _room(folder: Path) -> DiskUsage:
+def _disk_usage(folder: Path) -> DiskUsage:
     disk = os.statvfs(folder)
     used, free = disk.f_blocks - disk.f_bfree, disk.f_bavail
     # As df counts: what only root may use is neither.
@@ -74,7 +74,7 @@ class InstallationStatus:
         self._last = Installation(None, ())
         self._until = 0.0
 
-    async def look(self) -> Installation:
+    async def get(self) -> Installation:
         """Return how the installation is doing."""
         async with self._lock:
             if time.monotonic() >= self._until:

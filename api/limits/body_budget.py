@@ -125,9 +125,9 @@ class BodyReservation:
 
     def __exit__(self, *_: object) -> None:
         """Give back what is left of it."""
-        self.keep(0)
+        self.resize(0)
 
-    def keep(self, count: int) -> None:
+    def resize(self, count: int) -> None:
         """Give back the room of all but ``count`` bytes: no more came."""
         spare = max(0, self._count - count)
         self._budget.give_back(self._payers, spare)

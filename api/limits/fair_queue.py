@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 from common.errors import TransientError
 
 K = TypeVar("K", bound=Hashable)
-_Turn = asyncio.Future[None]
+_Slot = asyncio.Future[None]
 
 _CALLER: ContextVar[Hashable] = ContextVar("turn_caller", default=None)
 
@@ -51,9 +51,9 @@ class FairQueue(Generic[K]):
 
     def __init__(self, limits: QueueLimits) -> None:
         self._limits = limits
-        self._waiting: OrderedDict[K, deque[_Turn]] = OrderedDict()
-        self._taken = 0
-        self._taken_by: Counter[K] = Counter()
+        self._waiting: OrderedDict[K, deque[_Slot]] = OrderedDict()
+        self._active = 0
+        self._active_by: Counter[K] = Counter()
 
     @property
     def waiting(self) -> int:
@@ -61,96 +61,96 @@ class FairQueue(Generic[K]):
         return sum(map(len, self._waiting.values()))
 
     @asynccontextmanager
-    async def turn(self, caller: K, wait_seconds: float | None) -> AsyncIterator[None]:
+    async def slot(self, caller: K, wait_seconds: float | None) -> AsyncIterator[None]:
         """Wait for a turn, which ends with the block.
 
         Raises:
             QueueFullError: too many are waiting, or the turn did not come in time.
         """
-        await self.take(caller, wait_seconds)
+        await self.acquire(caller, wait_seconds)
         try:
             yield
         finally:
-            self.end(caller)
+            self.release(caller)
 
-    async def take(self, caller: K, wait_seconds: float | None) -> None:
-        """Wait for a turn, which ends with :meth:`end`. Without ``wait_seconds`` wait forever.
+    async def acquire(self, caller: K, wait_seconds: float | None) -> None:
+        """Wait for a turn, which ends with :meth:`release`. Without ``wait_seconds`` wait forever.
 
         Raises:
             QueueFullError: too many are waiting, or the turn did not come in time.
         """
-        if self._waiting or not self._has_room(caller):
+        if self._waiting or not self._has_capacity(caller):
             await self._wait(caller, wait_seconds)
         else:
             self._count(caller, 1)
 
-    def end(self, caller: K) -> None:
+    def release(self, caller: K) -> None:
         """End a turn and start the next ones."""
         self._count(caller, -1)
-        self._give_turns()
+        self._start_next()
 
     async def _wait(self, caller: K, wait_seconds: float | None) -> None:
         """Return when the caller's turn has started."""
-        self._make_room(caller)
-        turn: _Turn = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(caller, deque()).append(turn)
+        self._evict(caller)
+        slot: _Slot = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(caller, deque()).append(slot)
         # Possibly all others are waiting because of their own limits.
-        self._give_turns()
+        self._start_next()
         try:
             async with asyncio.timeout(wait_seconds):
-                await turn
+                await slot
         except BaseException as error:
-            if turn.done() and not turn.cancelled() and turn.exception() is None:
+            if slot.done() and not slot.cancelled() and slot.exception() is None:
                 # The turn started at the moment when the wait ended.
-                self.end(caller)
+                self.release(caller)
             else:
-                self._forget(caller, turn)
+                self._forget(caller, slot)
             if isinstance(error, TimeoutError):
                 raise QueueFullError("no turn came in time") from error
             raise
 
-    def _make_room(self, caller: K) -> None:
+    def _evict(self, caller: K) -> None:
         """Refuse the caller, or the last turn of a caller that is waiting for more turns."""
         if self.waiting < self._limits.waiting:
             return
         full = QueueFullError("too many wait for a turn")
-        most = max(self._waiting.values(), key=len, default=deque[_Turn]())
+        most = max(self._waiting.values(), key=len, default=deque[_Slot]())
         if len(most) <= len(self._waiting.get(caller, ())) + 1:
             raise full
         evicted = most.pop()
         if not evicted.done():
             evicted.set_exception(full)
 
-    def _has_room(self, caller: K) -> bool:
+    def _has_capacity(self, caller: K) -> bool:
         each = self._limits.each
-        if each is not None and self._taken_by[caller] >= each:
+        if each is not None and self._active_by[caller] >= each:
             return False
-        return self._taken < self._limits.at_once
+        return self._active < self._limits.at_once
 
     def _count(self, caller: K, change: int) -> None:
-        self._taken += change
-        self._taken_by[caller] += change
-        if not self._taken_by[caller]:
-            del self._taken_by[caller]
+        self._active += change
+        self._active_by[caller] += change
+        if not self._active_by[caller]:
+            del self._active_by[caller]
 
-    def _give_turns(self) -> None:
+    def _start_next(self) -> None:
         for caller in list(self._waiting):
-            if self._taken >= self._limits.at_once:
+            if self._active >= self._limits.at_once:
                 return
-            if not self._has_room(caller):
+            if not self._has_capacity(caller):
                 continue
             # A turn whose wait has ended is possibly still in the queue.
-            turns = deque(turn for turn in self._waiting.pop(caller) if not turn.done())
-            if turns:
+            slots = deque(slot for slot in self._waiting.pop(caller) if not slot.done())
+            if slots:
                 self._count(caller, 1)
-                turns.popleft().set_result(None)
-            if turns:
+                slots.popleft().set_result(None)
+            if slots:
                 # After all other callers that are waiting.
-                self._waiting[caller] = turns
+                self._waiting[caller] = slots
 
-    def _forget(self, caller: K, turn: _Turn) -> None:
-        turns = self._waiting.get(caller, deque())
-        if turn in turns:
-            turns.remove(turn)
-        if not turns:
+    def _forget(self, caller: K, slot: _Slot) -> None:
+        slots = self._waiting.get(caller, deque())
+        if slot in slots:
+            slots.remove(slot)
+        if not slots:
             self._waiting.pop(caller, None)

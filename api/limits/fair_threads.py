@@ -34,7 +34,7 @@ class FairThreads:
     ) -> None:
         """``too_many`` is the sentence for a caller that gets no turn within ``wait_seconds``."""
         self._threads = ThreadPoolExecutor(limits.at_once, thread_name_prefix=name)
-        self._turns = FairQueue[Hashable](limits)
+        self._queue = FairQueue[Hashable](limits)
         self._wait_seconds = wait_seconds
         self._too_many = too_many
 
@@ -53,13 +53,13 @@ class FairThreads:
         try:
             future = self._threads.submit(work, *args, **kwargs)
         except BaseException:
-            self._turns.end(caller)
+            self._queue.release(caller)
             raise
         try:
             return await asyncio.wrap_future(future)
         finally:
             if future.done():
-                self._turns.end(caller)
+                self._queue.release(caller)
             else:
                 loop = asyncio.get_running_loop()
                 future.add_done_callback(lambda _: self._end_later(loop, caller))
@@ -70,7 +70,7 @@ class FairThreads:
 
     async def _take(self, caller: Hashable) -> None:
         try:
-            await self._turns.take(caller, self._wait_seconds)
+            await self._queue.acquire(caller, self._wait_seconds)
         except QueueFullError as error:
             if self._too_many is None:
                 raise
@@ -81,7 +81,7 @@ class FairThreads:
     def _end_later(self, loop: asyncio.AbstractEventLoop, caller: Hashable) -> None:
         # Called by the thread. After the loop has closed there are no turns to give.
         with suppress(RuntimeError):
-            loop.call_soon_threadsafe(self._turns.end, caller)
+            loop.call_soon_threadsafe(self._queue.release, caller)
 
 
 class TimeBudget:

@@ -193,7 +193,7 @@ class RateLimiter:
         )
         number = len(limits) - 1 if counted.refused is None else counted.refused
         limit, size = limits[number], sizes[number]
-        self._owner_limits.note(limit, caller.owner_id, size - counted.remaining, size)
+        self._owner_limits.record(limit, caller.owner_id, size - counted.remaining, size)
         if counted.refused is not None:
             raise rate_limited(size, counted.reset_at, limit_error_message(limit, size))
 
@@ -320,7 +320,7 @@ class FailedAuthentications:
         if self._per_minute:
             await self._stores.ask(lambda store: self._check(store, address))
 
-    async def note(self, address: str) -> None:
+    async def record(self, address: str) -> None:
         """Count a failure."""
         if self._per_minute:
             await self._stores.ask(lambda store: self._note(store, address))

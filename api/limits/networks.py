@@ -38,7 +38,7 @@ def counted_networks(address: str) -> Sequence[CountedNetwork]:
 
 
 @lru_cache(10_000)
-def turn_network(address: str) -> str:
+def queue_network(address: str) -> str:
     """Return the network as which callers without a credential take turns: an IPv4 /24, IPv6 /48.
 
     It is only an order of service, so neighbours can share it: whoever rents a block of addresses

@@ -136,7 +136,7 @@ class OwnerLimits(Collector):
             ApiError: it is beyond the limit; the sentence names it and its size.
         """
         size = self.size(limit, own)
-        self.note(limit, owner_id, wanted, size)
+        self.record(limit, owner_id, wanted, size)
         if wanted > size:
             rule = _RULES[limit]
             raise ApiError(
@@ -145,9 +145,9 @@ class OwnerLimits(Collector):
                 retry_after_seconds=rule.retry_after_seconds,
             )
 
-    def note(self, limit: OwnerLimit, owner_id: UUID, used: float, size: int) -> None:
+    def record(self, limit: OwnerLimit, owner_id: UUID, used: float, size: int) -> None:
         """Note how much of a limit of ``size`` an owner uses, for the metrics."""
-        self._near.note(limit.value, owner_id, used, size)
+        self._near.record(limit.value, owner_id, used, size)
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
         """Return the gauge of the owners who are near a limit."""

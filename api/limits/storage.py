@@ -61,7 +61,7 @@ class LimitWindow:
 
 
 @dataclass(frozen=True)
-class UnderWay:
+class ActiveItem:
     """A thing under way: the number that counts it, how long that holds, and its value then."""
 
     key: str
@@ -214,7 +214,7 @@ class LimitStore:
         """Block a caller for so long; a block that stands is not made longer."""
         await self._storage.incr(_block_key(caller), seconds)
 
-    async def begin(self, name: str, seconds: int) -> UnderWay:
+    async def begin(self, name: str, seconds: int) -> ActiveItem:
         """Note that one more of ``name`` is under way, which takes no longer than so many seconds.
 
         What is never ended is forgotten after twice as long. Each span of time has a number of its
@@ -224,9 +224,9 @@ class LimitStore:
         key = _under_way_key(name, span)
         number = await self._storage.incr(key, 2 * seconds)
         before = await self._storage.get(_under_way_key(name, span - 1))
-        return UnderWay(key, 2 * seconds, number + before)
+        return ActiveItem(key, 2 * seconds, number + before)
 
-    async def end(self, begun: UnderWay) -> None:
+    async def end(self, begun: ActiveItem) -> None:
         """Note that it is over."""
         await self._storage.incr(begun.key, begun.seconds, -1)
 

@@ -37,7 +37,7 @@ class LiveRecord:
 
 
 @dataclass(frozen=True)
-class Kept:
+class BufferedRecognition:
     """A recognition that is kept; ``sequence`` grows with each of this process."""
 
     sequence: int
@@ -52,8 +52,8 @@ class RecentRecognitions:
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
         self._sequence = 0
-        self._kept: deque[Kept] = deque()
-        self._of_owner: defaultdict[UUID, deque[Kept]] = defaultdict(deque)
+        self._kept: deque[BufferedRecognition] = deque()
+        self._of_owner: defaultdict[UUID, deque[BufferedRecognition]] = defaultdict(deque)
         self._lost: dict[UUID, int] = {}
         self._starts: dict[int, int] = {}
         self._ends: dict[int, int] = {}
@@ -117,7 +117,7 @@ class RecentRecognitions:
         """Return the sequence up to which the owner's recognitions are not kept any more."""
         return self._lost.get(owner_id, 0)
 
-    def since(self, owner_id: UUID, sequence: int) -> list[Kept]:
+    def since(self, owner_id: UUID, sequence: int) -> list[BufferedRecognition]:
         """Return what is kept of the owner behind ``sequence``, the oldest first."""
         newest_first = reversed(self._of_owner.get(owner_id, ()))
         return list(takewhile(lambda kept: kept.sequence > sequence, newest_first))[::-1]
@@ -154,12 +154,12 @@ class RecentRecognitions:
     def _is_erased(self, recognition: RecognitionRow) -> bool:
         return self._erasures is not None and self._erasures.covers(_subject(recognition))
 
-    def _not_erased(self, kept: Iterable[Kept]) -> deque[Kept]:
+    def _not_erased(self, kept: Iterable[BufferedRecognition]) -> deque[BufferedRecognition]:
         return deque(each for each in kept if not self._is_erased(each.recognition))
 
     def _keep(self, arrival: LiveRecord, recognition: RecognitionRow) -> None:
         self._sequence += 1
-        kept = Kept(self._sequence, arrival.partition, arrival.offset, recognition)
+        kept = BufferedRecognition(self._sequence, arrival.partition, arrival.offset, recognition)
         self._kept.append(kept)
         self._of_owner[recognition.user_id].append(kept)
         self._by_id[recognition.id] = recognition
@@ -293,10 +293,10 @@ class StreamCursor:
         """Return a context with an event that is set whenever something new is there."""
         return self._recent.waking(self._owner_id)
 
-    def _is_new(self, kept: Kept) -> bool:
+    def _is_new(self, kept: BufferedRecognition) -> bool:
         return kept.offset >= self._offsets.get(kept.partition, 0)
 
-    def _pass(self, kept: Kept) -> Passed:
+    def _pass(self, kept: BufferedRecognition) -> Passed:
         self._offsets[kept.partition] = kept.offset + 1
         return Passed(kept.recognition, dict(self._offsets))
 

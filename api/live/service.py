@@ -18,7 +18,7 @@ from common.secrets import SecretBox
 _RETRY_AFTER_SECONDS = 5
 
 
-class ErasureWatch:
+class ErasureSync:
     """Applies erasures to this process's memory of new recognitions."""
 
     def __init__(self, store: ClickHouseStore, recent: RecentRecognitions) -> None:
@@ -72,13 +72,13 @@ class StreamSlots:
         return self._open.total()
 
     @contextmanager
-    def taken(self, caller: Principal) -> Iterator[None]:
+    def in_use(self, caller: Principal) -> Iterator[None]:
         """Hold a slot.
 
         Raises:
             ApiError: 429, there is none.
         """
-        self._require_room(caller)
+        self._require_free_slot(caller)
         owner_id, credential_id = caller.owner_id, caller.credential_id
         self._open[credential_id] += 1
         self._of_owner[owner_id] += 1
@@ -89,7 +89,7 @@ class StreamSlots:
             self._open -= Counter((credential_id,))
             self._of_owner -= Counter((owner_id,))
 
-    def _require_room(self, caller: Principal) -> None:
+    def _require_free_slot(self, caller: Principal) -> None:
         owner_id, of_credential = caller.owner_id, self._open[caller.credential_id]
         wanted = self._of_owner[owner_id] + 1
         left = self._in_all - self.open - 1
@@ -105,7 +105,7 @@ class LiveRecognitions:
         self,
         recent: RecentRecognitions,
         ping: Callable[[], Awaitable[None]],
-        watch: ErasureWatch,
+        watch: ErasureSync,
         slots: StreamSlots,
         box: SecretBox,
         now_ms: Callable[[], int],
@@ -137,7 +137,7 @@ class LiveRecognitions:
 
         Entering it raises ApiError (429) where too many are.
         """
-        return self._slots.taken(caller)
+        return self._slots.in_use(caller)
 
     async def open(
         self, owner_id: UUID, wanted: Wanted, last_event_id: str | None, check: Check

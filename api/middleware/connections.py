@@ -12,7 +12,7 @@ from typing import Any
 import structlog
 
 from api.limits.networks import CountedNetwork, counted_networks
-from api.security.client_address import client_address, comes_from, counted_by
+from api.security.client_address import client_address, counted_by, is_from
 from common.networks import IpNetwork
 
 log = structlog.get_logger()
@@ -53,7 +53,7 @@ class ConnectionLimits:
             self._log_refusal("all", self.open, peer)
             return False
         networks = _counted(peer)
-        if any(map(self._is_full, networks)) and not comes_from(peer, self._trusted):
+        if any(map(self._is_full, networks)) and not is_from(peer, self._trusted):
             self._log_refusal("address", self._per_address, peer)
             return False
         self._by_address.update(each.name for each in networks)

@@ -24,7 +24,7 @@ from api.errors import ApiError, BodyRefusedError, ErrorCode, FieldFault
 from api.limits.body_budget import BodyBudget, BodyReservation
 from api.limits.fair_queue import queue_as
 from api.limits.limiter import LimitKind, RateLimiter
-from api.limits.networks import turn_network
+from api.limits.networks import queue_network
 from api.middleware.bodies import (
     IMAGE_RULE,
     JSON_RULE,
@@ -107,7 +107,7 @@ async def _answered(request: Request, access: Access, inner: _Handler) -> Respon
         return await inner(request)
     rule = _body_rule(access)
     with _taken_share(request, access, rule) as share:
-        return await inner(limit_body(request, rule, share.keep))
+        return await inner(limit_body(request, rule, share.resize))
 
 
 def _acting(request: Request, access: Access) -> AbstractContextManager[None]:
@@ -127,7 +127,7 @@ def _note(request: Request, access: Access, answer: Response) -> None:
     owner_id = request.state.principal.owner_id
     told = audited_parameters(request.query_params.multi_items())
     act = AuditAction(owner_id, access.notes, _actor(request), subject, told)
-    service_of(request, AuditBuffer).note(act)
+    service_of(request, AuditBuffer).add(act)
 
 
 def _query_names(route: APIRoute) -> frozenset[str] | None:
@@ -220,7 +220,7 @@ async def recheck_access(request: Request) -> None:
 async def _admit_request(request: Request, access: Access) -> None:
     """Let the request pass or raise."""
     address = rate_limit_address(request)
-    queue_as(turn_network(address))
+    queue_as(queue_network(address))
     if not isinstance(access.scope, Public):
         await _admit(request, access, address)
     elif access.limited_by_address is not None:

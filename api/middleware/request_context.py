@@ -17,12 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.errors import ApiError, ErrorCode
 from api.middleware.error_handlers import error_response
-from api.middleware.request_state import (
-    HEADER,
-    give_request_id,
-    is_own_request_id,
-    limit_headers,
-)
+from api.middleware.request_state import HEADER, give_request_id, is_own_request_id, limit_headers
 from api.security.permissions import permissions_in
 from common.telemetry.tracing import TRACEPARENT, begin_trace, fail, within
 
@@ -66,7 +61,7 @@ class ApiMetrics:
         """Add the metrics of ``collector``, which belongs to the running event loop."""
         self.registry.register(_OnLoop(collector, asyncio.get_running_loop()))
 
-    def note_request(self, method: str, route: str, status: int, seconds: float) -> None:
+    def record_request(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count one request."""
         known = method if method in _METHODS else "OTHER"
         self._requests.labels(known, route, str(status)).inc()
@@ -166,7 +161,7 @@ class RequestContext:
 
     def _note(self, scope: Scope, status: int, seconds: float) -> None:
         route = _route(scope)
-        self._metrics.note_request(scope["method"], route, status, seconds)
+        self._metrics.record_request(scope["method"], route, status, seconds)
         # The route, not the query: that may hold plates.
         log.info(
             "request",

@@ -6,7 +6,7 @@ from fastapi import Request
 
 from api.deps import service_of
 from api.errors import ApiError, ErrorCode
-from api.security.client_address import PublicAccess, comes_from
+from api.security.client_address import PublicAccess, is_from
 from api.security.csrf import is_loopback_host, is_same_origin
 from api.security.permissions import SESSION_COOKIE
 
@@ -27,7 +27,7 @@ def is_secure(request: Request) -> bool:
     the service is HTTPS and the request is not from the machine itself.
     """
     access = service_of(request, PublicAccess)
-    if _came_over_https(request, access):
+    if _is_https(request, access):
         return True
     origin, host = request.headers.get("origin", ""), request.headers.get("host", "")
     if origin.startswith(_HTTPS_ORIGIN) and is_same_origin(origin, host):
@@ -71,11 +71,11 @@ def check_origin(request: Request, *, required: bool) -> None:
         raise ApiError(ErrorCode.CROSS_SITE_REQUEST, sentence)
 
 
-def _came_over_https(request: Request, access: PublicAccess) -> bool:
+def _is_https(request: Request, access: PublicAccess) -> bool:
     if request.scope["scheme"] == _HTTPS:
         return True
     peer = "" if request.client is None else request.client.host
     forwarded = ",".join(request.headers.getlist("x-forwarded-proto"))
     # The first proxy is the one that the caller reached.
     scheme = forwarded.partition(",")[0].strip().lower()
-    return scheme == _HTTPS and comes_from(peer, access.proxies)
+    return scheme == _HTTPS and is_from(peer, access.proxies)

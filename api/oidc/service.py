@@ -58,24 +58,24 @@ class OidcLogIn:
         box: SecretBox,
         failures: FailedAuthentications,
         limits: OwnerLimits,
-        notes: AuditBuffer,
+        audit: AuditBuffer,
     ) -> None:
         """``box`` encrypts what browsers keep; ``failures`` are counted with those of invitations.
 
-        ``notes`` has whom an account did not let in.
+        ``audit`` has whom an account did not let in.
         """
         self._settings = settings
         self._sessions = sessions
         self._cookies = FlowCookies(box)
         self._failures = failures
         self._limits = limits
-        self._notes = notes
+        self._audit = audit
         self._provider: IdentityProvider | None = None
         if settings.oidc_issuer:
             redirect_url = settings.public_url.rstrip("/") + _RETURN_PATH
             self._provider = IdentityProvider(settings, redirect_url)
         # Client networks take turns at calls of a provider that is slow.
-        self._turns = FairQueue[Hashable](_CALLS)
+        self._queue = FairQueue[Hashable](_CALLS)
 
     async def begin(self, invitation: str | None, address: str) -> tuple[str, str]:
         """Return the URL at the provider and the cookie of a log-in that begins.
@@ -106,7 +106,7 @@ class OidcLogIn:
         try:
             return await self._finished(provider, answer, cookie, device_cookie)
         except ApiError:
-            await self._failures.note(address)
+            await self._failures.record(address)
             raise
 
     def _required(self) -> IdentityProvider:
@@ -136,7 +136,7 @@ class OidcLogIn:
 
     async def _identity(self, provider: IdentityProvider, flow: Flow, code: str) -> Identity:
         try:
-            async with self._turns.turn(current_caller(), _CALL_WAIT_SECONDS):
+            async with self._queue.slot(current_caller(), _CALL_WAIT_SECONDS):
                 return await provider.identity(flow, code)
         except QueueFullError as error:
             raise DependencyUnavailableError(
@@ -158,7 +158,7 @@ class OidcLogIn:
         if found is not None:
             owner_id, subject = found
             told = {"reason": code.value, "email": identity.named_email or ""}
-            self._notes.note(current_action(owner_id, Action.PROVIDER_REFUSED, subject, **told))
+            self._audit.add(current_action(owner_id, Action.PROVIDER_REFUSED, subject, **told))
 
     def _wanted(
         self, session: Session, identity: Identity, invitation: str | None

@@ -37,8 +37,8 @@ class CursorSealer:
 
     def seal(self, wanted: Filter, position: RecognitionCursor) -> str:
         """Return the cursor that goes on after ``position`` in the list of ``wanted``."""
-        place = _POSITION.pack(_VERSION, position.captured_ms, position.id.bytes)
-        return _text(place + _seal(self._keys[0], wanted, place))
+        packed = _POSITION.pack(_VERSION, position.captured_ms, position.id.bytes)
+        return _text(packed + _seal(self._keys[0], wanted, packed))
 
     def position(self, wanted: Filter, last_key: str | None) -> RecognitionCursor | None:
         """Return where a page begins by its parameter ``lastKey``; None is the start of the list.
@@ -57,19 +57,19 @@ class CursorSealer:
         data = _bytes(cursor)
         if data is None or len(data) != _POSITION.size + _SEAL_BYTES:
             return None
-        place, given = data[: _POSITION.size], data[_POSITION.size :]
-        seals = [_seal(key, wanted, place) for key in self._keys]
+        position, given = data[: _POSITION.size], data[_POSITION.size :]
+        seals = [_seal(key, wanted, position) for key in self._keys]
         # One form only: base64 has spare bits in which texts of the same bytes could differ.
         if not any(hmac.compare_digest(seal, given) for seal in seals) or _text(data) != cursor:
             return None
-        version, captured_ms, identifier = _POSITION.unpack(place)
+        version, captured_ms, identifier = _POSITION.unpack(position)
         if version != _VERSION:
             return None
         return RecognitionCursor(captured_ms, UUID(bytes=identifier))
 
 
-def _seal(key: bytes, wanted: Filter, place: bytes) -> bytes:
-    return hmac.digest(key, _fingerprint(wanted) + place, "sha256")[:_SEAL_BYTES]
+def _seal(key: bytes, wanted: Filter, position: bytes) -> bytes:
+    return hmac.digest(key, _fingerprint(wanted) + position, "sha256")[:_SEAL_BYTES]
 
 
 def _fingerprint(wanted: Filter) -> bytes:

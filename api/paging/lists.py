@@ -88,18 +88,18 @@ def page_of(
         if after is None:
             fault = FieldFault("lastKey", "is not a nextKey of this list")
             raise ApiError(ErrorCode.INVALID_CURSOR, fields=(fault,))
-        entries = [each for each in entries if _order(_place(dated(each))) > _order(after)]
+        entries = [each for each in entries if _order(_cursor_of(dated(each))) > _order(after)]
     if query.limit is None or len(entries) <= query.limit:
         return entries, None
     page = entries[: query.limit]
-    return page, cursors.seal(wanted, _place(dated(page[-1])))
+    return page, cursors.seal(wanted, _cursor_of(dated(page[-1])))
 
 
-def _place(entry: Dated) -> RecognitionCursor:
+def _cursor_of(entry: Dated) -> RecognitionCursor:
     """Return where an entry stands; its time in microseconds."""
     at_us = to_unix_ms(entry.created_at.replace(microsecond=0)) * _MICROSECONDS
     return RecognitionCursor(at_us + entry.created_at.microsecond, entry.id)
 
 
-def _order(place: RecognitionCursor) -> tuple[int, int]:
-    return -place.captured_ms, place.id.int
+def _order(cursor: RecognitionCursor) -> tuple[int, int]:
+    return -cursor.captured_ms, cursor.id.int

@@ -110,7 +110,7 @@ class Invitations:
             lambda session: repository.find_invitation(session, digest)
         )
         if known is None:
-            await self._failures.note(address)
+            await self._failures.record(address)
             raise ApiError(ErrorCode.INVITATION_OVER)
         return known
 
@@ -123,7 +123,7 @@ class Invitations:
             ApiError: 404, also for a token that was used; 409, a person of this account has the
                 address; 429; 403, nobody logs in with a password.
         """
-        self._sessions.ways.require_password()
+        self._sessions.methods.require_password()
         email = (await self.find(token, address)).email
         like = await self._database.run(lambda session: password_like(session, email))
         password_hash = await self._sessions.in_thread(

@@ -110,13 +110,13 @@ class FairReader:
         """``at_once`` images are with the processes; so many may wait, and for so long."""
         self._reader = reader
         self._wait_seconds = wait_seconds
-        self._turns = FairQueue[UUID | None](QueueLimits(at_once, waiting))
-        self._demo_turns = FairQueue[Hashable](QueueLimits(max(1, at_once // 4), _DEMO_WAITING))
+        self._queue = FairQueue[UUID | None](QueueLimits(at_once, waiting))
+        self._demo_queue = FairQueue[Hashable](QueueLimits(max(1, at_once // 4), _DEMO_WAITING))
 
     @property
     def waiting(self) -> int:
         """Number of images that are waiting for their turn, without those of the demo."""
-        return self._turns.waiting
+        return self._queue.waiting
 
     async def read_image(self, data: bytes, payer: UUID | None) -> ImageReadings:
         """Return the plates of a JPEG or PNG file (see ``RecognizerPool.read_image``).
@@ -128,15 +128,15 @@ class FairReader:
         """
         until = time.monotonic() + self._wait_seconds
         try:
-            async with self._demo_turn(payer), self._turns.turn(payer, _left(until)):
+            async with self._demo_slot(payer), self._queue.slot(payer, _left(until)):
                 return await self._reader.read_image(data, wait_seconds=_left(until))
         except QueueFullError as error:
             raise RecognizerBusyError(f"a recogniser process: {error}") from error
 
-    def _demo_turn(self, payer: UUID | None) -> AbstractAsyncContextManager[None]:
+    def _demo_slot(self, payer: UUID | None) -> AbstractAsyncContextManager[None]:
         if payer is not DEMO:
             return nullcontext()
-        return self._demo_turns.turn(current_caller(), self._wait_seconds)
+        return self._demo_queue.slot(current_caller(), self._wait_seconds)
 
 
 def _left(until: float) -> float:

@@ -9,7 +9,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from api.accounts.repository import OwnerGoneError, require_owner
+from api.accounts.repository import OwnerNotFoundError, require_owner
 from api.db.tables import IdempotencyKey
 
 KEPT_FOR = timedelta(hours=24)
@@ -78,7 +78,7 @@ def claim(
         claimed = session.scalar(wanted)
     except IntegrityError as error:
         # All that the table refers to is the owner.
-        raise OwnerGoneError from error
+        raise OwnerNotFoundError from error
     if claimed is not None:
         return Claim(owner_id, call.key, attempt)
     row = session.execute(

@@ -18,10 +18,10 @@ from sqlalchemy.sql.dml import ReturningDelete, ReturningUpdate
 from analytics_sql.client import ClickHouseClient
 from analytics_sql.erasure import (
     Erasure,
-    NotedErasure,
-    note_again,
+    StoredErasure,
+    insert_erasures,
+    list_stored_erasures,
     noted,
-    noted_erasures,
     plates_of_owner,
 )
 from analytics_sql.migrate import check_schema
@@ -189,8 +189,8 @@ class _File(msgspec.Struct, frozen=True):
     erasures: list[_Noted]
 
 
-def read_noted(path: Path) -> list[NotedErasure]:
-    """Return the erasures of a file that :func:`add_noted` wrote.
+def read_file(path: Path) -> list[StoredErasure]:
+    """Return the erasures of a file that :func:`add_to_file` wrote.
 
     Raises:
         InvalidInputError: the file cannot be read.
@@ -199,10 +199,10 @@ def read_noted(path: Path) -> list[NotedErasure]:
         found = msgspec.json.decode(path.read_bytes(), type=_File).erasures
     except (OSError, msgspec.DecodeError) as error:
         raise InvalidInputError(f"{path} cannot be read: {error}", code="unreadable") from error
-    return [NotedErasure(each.owner_id, each.plate_hash or "", each.before_ms) for each in found]
+    return [StoredErasure(each.owner_id, each.plate_hash or "", each.before_ms) for each in found]
 
 
-def add_noted(path: Path, noted: Sequence[NotedErasure]) -> int:
+def add_to_file(path: Path, noted: Sequence[StoredErasure]) -> int:
     """Add erasures to a file that only its owner can read, and return how many are in it.
 
     The file is replaced as a whole. Erasures that are already in it stay: the databases forget
@@ -212,7 +212,7 @@ def add_noted(path: Path, noted: Sequence[NotedErasure]) -> int:
         InvalidInputError: the file cannot be read or written.
     """
     latest: dict[tuple[UUID, str], int] = {}
-    for each in [*(read_noted(path) if path.exists() else ()), *noted]:
+    for each in [*(read_file(path) if path.exists() else ()), *noted]:
         key = each.user_id, each.plate_hash
         latest[key] = max(each.before_ms, latest.get(key, 0))
     lines = [_Noted(user, before_ms, text or None) for (user, text), before_ms in latest.items()]
@@ -227,24 +227,24 @@ def add_noted(path: Path, noted: Sequence[NotedErasure]) -> int:
     return len(lines)
 
 
-def open_requests(session: Session) -> list[NotedErasure]:
+def open_requests(session: Session) -> list[StoredErasure]:
     """Return the erasures that were requested and are not done."""
     jobs = session.scalars(select(ErasureJob).where(ErasureJob.plate.is_not(None)))
     return [noted(Erasure(job.owner_id, job.plate, job.before_ms)) for job in jobs]
 
 
-async def stored_notes(settings: ClickHouseSettings) -> list[NotedErasure]:
+async def stored_notes(settings: ClickHouseSettings) -> list[StoredErasure]:
     """Return the erasures that ClickHouse has noted.
 
     Raises:
         TransientError: ClickHouse is unavailable or busy.
     """
     async with open_rows(settings) as rows:
-        return await noted_erasures(rows.client)
+        return await list_stored_erasures(rows.client)
 
 
 async def erase_again(
-    settings: ErasureSettings, in_database: InDatabase[Any], erasures: Sequence[NotedErasure]
+    settings: ErasureSettings, in_database: InDatabase[Any], erasures: Sequence[StoredErasure]
 ) -> dict[UUID, int]:
     """Erase what the notes name; return by account how many plates (or the account) were found.
 
@@ -255,8 +255,8 @@ async def erase_again(
         TransientError: a server is unavailable or busy.
     """
     async with open_rows(settings) as rows:
-        await note_again(rows.client, erasures)
-        known = await noted_erasures(rows.client)
+        await insert_erasures(rows.client, erasures)
+        known = await list_stored_erasures(rows.client)
     by_owner: dict[UUID, dict[str, int]] = defaultdict(dict)
     for each in known:
         by_owner[each.user_id][each.plate_hash] = each.before_ms

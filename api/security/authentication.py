@@ -126,7 +126,7 @@ class Authenticator:
             record = judged(found)
         except ApiError:
             lookup.distrust(digest)
-            await self.failures.note(address)
+            await self.failures.record(address)
             raise
         lookup.trust(digest)
         return record

@@ -48,7 +48,7 @@ def client_address(
     return str(address)
 
 
-def comes_from(peer: str, networks: Sequence[IpNetwork]) -> bool:
+def is_from(peer: str, networks: Sequence[IpNetwork]) -> bool:
     """Tell whether an address lies in one of ``networks``."""
     address = _address(peer)
     return address is not None and any(address in network for network in networks)

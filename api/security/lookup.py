@@ -88,7 +88,7 @@ class UnknownCredentialQueue:
     """
 
     def __init__(self, concurrency: int, *, max_waiting: int = _MAX_WAITING) -> None:
-        self._turns = FairQueue[Hashable](QueueLimits(concurrency, max_waiting))
+        self._queue = FairQueue[Hashable](QueueLimits(concurrency, max_waiting))
 
     async def run(self, look_up: Callable[[], Awaitable[_T]]) -> _T:
         """Return the result of ``look_up``, called when it is its turn.
@@ -97,7 +97,7 @@ class UnknownCredentialQueue:
             ApiError: 503, too many are waiting.
         """
         try:
-            async with self._turns.turn(current_caller(), None):
+            async with self._queue.slot(current_caller(), None):
                 return await look_up()
         except QueueFullError as error:
             raise ApiError(

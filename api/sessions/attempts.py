@@ -18,7 +18,7 @@ from limits.errors import StorageError
 from api.errors import ApiError, ErrorCode
 from api.limits.limiter import rate_limited
 from api.limits.networks import counted_networks
-from api.limits.storage import LimitStore, LimitWindow, SharedOrOwn, UnderWay
+from api.limits.storage import ActiveItem, LimitStore, LimitWindow, SharedOrOwn
 from api.settings import ApiSettings
 
 _SENTENCE = "Too many attempts to log in; wait, then try again."
@@ -153,7 +153,7 @@ class _Attempt:
         self.windows = windows
         self.is_known = is_known
         self._store = store
-        self._begun: list[UnderWay] = []
+        self._begun: list[ActiveItem] = []
 
     async def begin(self, window: LimitWindow) -> None:
         """Note it in a window, or refuse it."""

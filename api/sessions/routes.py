@@ -210,7 +210,7 @@ async def log_in(
 @requires(Public.ANYBODY)
 async def get_ways(sessions: SessionsDep) -> LogInWaysAnswer:
     """Return by what people may log in, for a page on which they do."""
-    return LogInWaysAnswer(password=sessions.ways.password, provider=sessions.ways.provider)
+    return LogInWaysAnswer(password=sessions.methods.password, provider=sessions.methods.provider)
 
 
 @router.get(SESSION_PATH, summary="Who calls", responses=error_responses())

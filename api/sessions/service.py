@@ -34,7 +34,7 @@ from api.security.permissions import ROLE_SCOPES, PersonIdentity, Principal, Sco
 from api.security.repository import KeyRecord, SessionRecord
 from api.sessions.attempts import LoginAttempts, Origin
 from api.sessions.credential import Credential, NewSession
-from api.sessions.ways import LogInWays
+from api.sessions.methods import LogInMethods
 
 _REFUSED = "The e-mail address or the password is not right."
 _TOO_BUSY = "Too many people log in at once; wait, then try again."
@@ -66,14 +66,14 @@ class Sessions:
         attempts: LoginAttempts,
         devices: Devices,
         limits: OwnerLimits,
-        notes: AuditBuffer,
-        ways: LogInWays,
+        audit: AuditBuffer,
+        methods: LogInMethods,
         *,
         lifetime: timedelta,
     ) -> None:
         """``lifetime`` is how long a session lasts, whether it is used or not."""
-        self.ways = ways
-        self._notes = notes
+        self.methods = methods
+        self._audit = audit
         self._database = database
         self._limits = limits
         self._authenticator = authenticator
@@ -96,7 +96,7 @@ class Sessions:
         Raises:
             ApiError: 401 for either, 429 for too many attempts; 403, nobody logs in so.
         """
-        self.ways.require_password()
+        self.methods.require_password()
         email = email.strip().lower()
         found = await self._found(email, password, address, self.device(device_cookie, email))
         await self._attempts.remember(_places(email, found), address)
@@ -280,7 +280,7 @@ class Sessions:
         if found is None:
             return
         subject = ActionSubject("person", found.person_id, email)
-        self._notes.note(current_action(found.owner_id, Action.PASSWORD_REFUSED, subject))
+        self._audit.add(current_action(found.owner_id, Action.PASSWORD_REFUSED, subject))
 
     def _insert(
         self, session: Session, found: LogInRecord, device_cookie: str | None

@@ -198,7 +198,7 @@ class Webhooks:
         self,
         database: Database,
         rows: WebhookRepository,
-        gate: OutboundUrlChecker,
+        url_checker: OutboundUrlChecker,
         statuses: WebhookStatusCache,
         limits: OwnerLimits,
         email: DisabledWebhookEmail,
@@ -207,7 +207,7 @@ class Webhooks:
         self._statuses = statuses
         self._database = database
         self._rows = rows
-        self._gate = gate
+        self._url_checker = url_checker
         self._limits = limits
 
     async def all_of(self, owner_id: UUID) -> list[WebhookRow]:
@@ -228,7 +228,7 @@ class Webhooks:
         Raises:
             ApiError: 400 for the URL, 409 for the limit.
         """
-        await self._gate.check([(_URL, body.url)])
+        await self._url_checker.check([(_URL, body.url)])
         fields = all_fields(body)
         return await self._database.run(lambda session: self._insert(session, owner_id, fields))
 
@@ -239,7 +239,7 @@ class Webhooks:
             ApiError: 400 for the URL or the headers, 404.
         """
         if _URL in body.model_fields_set:
-            await self._gate.check([(_URL, body.url)])
+            await self._url_checker.check([(_URL, body.url)])
         row = await self._database.run(
             lambda session: self._change(session, caller, webhook_id, body)
         )

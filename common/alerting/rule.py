@@ -29,7 +29,7 @@ class Condition(StrEnum):
 
 
 @dataclass(frozen=True)
-class SeenPlate:
+class Sighting:
     """The part of a recognition, or of a pass that is not over, that a rule looks at.
 
     ``plate`` is normalised, ``captured_ms`` Unix ms, UTC.
@@ -42,9 +42,9 @@ class SeenPlate:
     captured_ms: int
 
 
-def seen_plate(recognition: Recognition) -> SeenPlate:
+def sighting_of(recognition: Recognition) -> Sighting:
     """Return the part of a recognition that a rule looks at."""
-    return SeenPlate(
+    return Sighting(
         recognition.owner_id,
         recognition.camera_id,
         normalise_plate(recognition.plate),
@@ -62,7 +62,7 @@ class Rule:
     cameras: frozenset[UUID] | None
     window: Window | None
 
-    def failures(self, seen: SeenPlate) -> tuple[Condition, ...]:
+    def failures(self, seen: Sighting) -> tuple[Condition, ...]:
         """Return the conditions that are not fulfilled; none: the alert matches.
 
         The cooldown is not among them: it depends on what else was seen.
@@ -76,7 +76,7 @@ class Rule:
         }
         return tuple(condition for condition, is_met in fulfilled.items() if not is_met)
 
-    def is_open_to(self, seen: SeenPlate) -> bool:
+    def is_open_to(self, seen: Sighting) -> bool:
         """Return whether confidence and schedule are fulfilled."""
         if seen.confidence < self.alert.min_confidence:
             return False

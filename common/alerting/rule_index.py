@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from uuid import UUID
 
-from common.alerting.rule import Rule, SeenPlate
+from common.alerting.rule import Rule, Sighting
 from common.plates.index import PlateIndex
 from common.records.alerts import PlateMatchMode
 
@@ -41,7 +41,7 @@ class _OwnersRules:
             if camera_id in self._at_camera and not self._at_camera[camera_id]:
                 del self._at_camera[camera_id]
 
-    def matching(self, seen: SeenPlate) -> Iterator[Rule]:
+    def matching(self, seen: Sighting) -> Iterator[Rule]:
         """Return the rules that a recognition matches."""
         listed = self._lists.find(seen.plate)
         for identifier in listed:
@@ -91,7 +91,7 @@ class RuleIndex:
         if not owners.count:
             del self._owners[rule.alert.owner_id]
 
-    def matching(self, seen: SeenPlate) -> list[Rule]:
+    def matching(self, seen: Sighting) -> list[Rule]:
         """Return the rules that a recognition matches, by alert id."""
         owners = self._owners.get(seen.owner_id)
         if owners is None:
@@ -99,5 +99,5 @@ class RuleIndex:
         return sorted(owners.matching(seen), key=lambda rule: rule.alert.alert_id.int)
 
 
-def _open(rules: Iterator[Rule] | tuple[Rule, ...], seen: SeenPlate) -> Iterator[Rule]:
+def _open(rules: Iterator[Rule] | tuple[Rule, ...], seen: Sighting) -> Iterator[Rule]:
     return (rule for rule in rules if rule.is_open_to(seen))

@@ -56,7 +56,7 @@ class LatestByKey(Generic[R]):
         self._reported: dict[UUID, RecordPosition] = {}
         self._waiting: dict[UUID, KeyedRecord[R]] | None = None
 
-    def begin_reading(self) -> None:
+    def begin_read(self) -> None:
         """Note that the topic is read from its start."""
         self._waiting = {}
 
@@ -70,7 +70,7 @@ class LatestByKey(Generic[R]):
             self._waiting[each.key] = each
         return []
 
-    def end_reading(self) -> list[Update[R]]:
+    def end_read(self) -> list[Update[R]]:
         """Return, at the end of the topic, what has changed since the reading before.
 
         A key that is no longer on the topic was deleted: compaction drops a deletion in the end.
@@ -120,7 +120,7 @@ class CompactedTopicReader(TopicTailer, Generic[R]):
 
     def seek(self, consumer: KafkaConsumer, partitions: list[TopicPartition]) -> None:
         """Begin at the start."""
-        self._keys.begin_reading()
+        self._keys.begin_read()
         consumer.seek_to_beginning(*partitions)
 
     def handle_records(self, records: Sequence[ConsumerRecord]) -> None:
@@ -129,7 +129,7 @@ class CompactedTopicReader(TopicTailer, Generic[R]):
 
     def on_caught_up(self) -> None:
         """Report what has changed since the topic was last read."""
-        self._report(self._keys.end_reading())
+        self._report(self._keys.end_read())
 
     def _report(self, news: list[Update[R]]) -> None:
         for start in range(0, len(news), _BATCH_RECORDS):

@@ -28,12 +28,12 @@ class Denial:
 
 @dataclass(frozen=True)
 class AllowedMessage:
-    """A message that may be sent. ``notice`` is what its reader is told of the limits, if any.
+    """A message that may be sent. ``warning`` is what its reader is told of the limits, if any.
 
     ``accepted`` is called once a server has taken it.
     """
 
-    notice: str | None
+    warning: str | None
     accepted: Callable[[], None]
 
 
@@ -79,7 +79,7 @@ class HourlyLimits:
     def sending(self, owner: str, address: str) -> Iterator[AllowedMessage]:
         """Count a message as in flight."""
         names, held_back = _names(owner, address), self._held_back.get(address, 0)
-        notice = self._notice(names, held_back)
+        warning = self._warning(names, held_back)
 
         def accepted() -> None:
             for name in names:
@@ -89,13 +89,13 @@ class HourlyLimits:
 
         self._in_flight.update(names)
         try:
-            yield AllowedMessage(notice, accepted)
+            yield AllowedMessage(warning, accepted)
         finally:
             self._in_flight.subtract(names)
             # Without those of which nothing is left.
             self._in_flight = +self._in_flight
 
-    def _notice(self, names: tuple[_Name, ...], held_back: int) -> str | None:
+    def _warning(self, names: tuple[_Name, ...], held_back: int) -> str | None:
         parts = []
         if held_back:
             were = "was" if held_back == 1 else "were"

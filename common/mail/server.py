@@ -80,7 +80,7 @@ class MailServer:
             outcome = MailOutcome.REFUSED if denial.is_final else MailOutcome.FAILED
             return MailResult(outcome=outcome, error=denial.sentence, is_held_back=denial.is_final)
         with self._limits.sending(owner, place) as allowed:
-            result = await self._submit(await make(allowed.notice))
+            result = await self._submit(await make(allowed.warning))
         if result.outcome is MailOutcome.ACCEPTED:
             allowed.accepted()
         return result

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import structlog
 
-from deploy.clickhouse.encoding import ClientGoneError, Receive, framed, received
+from deploy.clickhouse.encoding import ClientDisconnectedError, Receive, framed, received
 from deploy.clickhouse.engine import Engine, Summary
 from deploy.clickhouse.errors import ClickHouseError, ErrorCode, http_status
 from deploy.clickhouse.execution import STATEMENT_LIMIT_BYTES, Result, run
@@ -144,7 +144,7 @@ class ClickHouseApp:
         except ClickHouseError as error:
             _log.info("query_failed", code=error.code, query_id=answer.query_id)
             await answer.fail(error)
-        except ClientGoneError:
+        except ClientDisconnectedError:
             _log.info("client_gone", query_id=answer.query_id)
         except Exception:
             # The outermost handler of a request: the client gets an answer in its form.

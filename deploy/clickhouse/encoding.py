@@ -28,7 +28,7 @@ _DAMAGED: Final = (OSError, EOFError, RuntimeError, zlib.error, zstd.ZstdError)
 _LZ4_FRAME: Final = 0x82
 
 
-class ClientGoneError(Exception):
+class ClientDisconnectedError(Exception):
     """The client disconnected before its request was complete."""
 
 
@@ -45,7 +45,7 @@ async def received(receive: Receive, folder: Path, limit_bytes: float) -> AsyncI
         while more:
             message = await receive()
             if message["type"] == "http.disconnect":
-                raise ClientGoneError
+                raise ClientDisconnectedError
             _write(file, folder, message.get("body", b""))
             check_size(file.tell(), limit_bytes)
             more = message.get("more_body", False)

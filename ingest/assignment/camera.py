@@ -14,7 +14,7 @@ from ingest.capture.messages import Connected, Disconnected, Dropped, Report, Sa
 from ingest.clocks import Clock, Instant
 from ingest.errors import CaptureErrorCode
 from ingest.frames.pipeline import FramePipeline, PipelineDeps
-from ingest.metrics import IngestMetrics, WatchedCamera
+from ingest.metrics import IngestMetrics, ReportedCamera
 from ingest.processes.pool import Capture, CapturePool
 from ingest.status import CameraIdentity, StatusRules, StatusTracker
 
@@ -78,11 +78,11 @@ class CameraSession:
         """The camera's current state."""
         return self._tracker.state
 
-    def view(self, now: Instant) -> WatchedCamera:
+    def view(self, now: Instant) -> ReportedCamera:
         """Return the camera as it is now."""
         with self._lock:
             tracker = self._tracker
-            return WatchedCamera(self.camera_id, tracker.state, tracker.silent_seconds(now))
+            return ReportedCamera(self.camera_id, tracker.state, tracker.silent_seconds(now))
 
     def start(self) -> None:
         """Begin the capture that a new configuration asks for, if there is one to begin.
@@ -156,7 +156,7 @@ class CameraSession:
             if isinstance(report, StatusReport):
                 now = self._deps.now()
                 arrival = now.later(min(0.0, report.alive_seconds - now.seconds))
-                self._tracker.frame_seen(arrival, report.width_px, report.height_px, report.decoder)
+                self._tracker.on_frame(arrival, report.width_px, report.height_px, report.decoder)
             elif isinstance(report, Disconnected):
                 self._tracker.failed(report.code)
         match report:

@@ -12,7 +12,7 @@ from ingest.assignment.camera import CameraSession, CameraSessionDeps, CameraSes
 from ingest.clocks import Instant
 from ingest.frames.producer import FrameProducer
 from ingest.frames.snapshots import SnapshotUploader
-from ingest.metrics import WatchedCamera
+from ingest.metrics import ReportedCamera
 from ingest.processes.pool import Capture
 
 
@@ -130,7 +130,7 @@ class Fleet:
         for state in CameraState:
             self._deps.metrics.cameras(state, states[state])
 
-    def views(self, now: Instant) -> tuple[WatchedCamera, ...]:
+    def views(self, now: Instant) -> tuple[ReportedCamera, ...]:
         """Return the cameras as they are now."""
         return tuple(camera.view(now) for camera in self._all())
 

@@ -19,8 +19,8 @@ from ingest.capture.decoded_frame import DecodedFrame, StreamFrame
 from ingest.capture.hardware import VideoDevice, decoder_of
 from ingest.capture.hls import PlayedSegments
 from ingest.capture.http_source import HttpBody
+from ingest.capture.packet_sizes import PacketSizeMonitor
 from ingest.capture.rtsp_relay import RtspRelay
-from ingest.capture.stream_gate import StreamGate
 from ingest.clocks import Clock, Instant, MonotonicWallClock
 from ingest.errors import CaptureError, CaptureErrorCode
 
@@ -133,12 +133,12 @@ class CameraStream:
         self._bad_packets = 0
         self._effort = DecodeEffort.ALL
         self._now = now or MonotonicWallClock()
-        self._gate = StreamGate()
+        self._sizes = PacketSizeMonitor()
         self._is_still = False
         self._held: _HeldPackets | None = None
         self.at_keyframe = True
 
-    def rest(self, is_still: bool) -> None:
+    def reduce_decoding(self, is_still: bool) -> None:
         """Say whether anything moves in the frames so far.
 
         While nothing does, all but key frames are held back, from the next one on. After a glimpse
@@ -203,8 +203,8 @@ class CameraStream:
     def _frames_of(self, packet: "av.Packet[Any]", arrival: Instant) -> Iterator[StreamFrame]:
         """Yield the frames that a packet gives, or what was held back until it came."""
         if packet.is_keyframe:
-            self._gate.key_frame(arrival.seconds, packet.pts)
-            if self._held is not None or self._may_rest():
+            self._sizes.key_frame(arrival.seconds, packet.pts)
+            if self._held is not None or self._can_reduce():
                 yield from self._at_key_frame(packet, arrival)
                 return
         elif self._rises(packet, arrival):
@@ -216,14 +216,14 @@ class CameraStream:
         yield from self._decoded(packet, arrival)
 
     def _rises(self, packet: "av.Packet[Any]", arrival: Instant) -> bool:
-        self._gate.shown_at(packet.pts)
+        self._sizes.shown_at(packet.pts)
         if not self._is_still:
-            self._gate.skip()
+            self._sizes.skip()
             return False
-        return self._gate.rises(packet.size, arrival.seconds)
+        return self._sizes.rises(packet.size, arrival.seconds)
 
-    def _may_rest(self) -> bool:
-        return self._is_still and self._effort is DecodeEffort.ALL and self._gate.may_rest()
+    def _can_reduce(self) -> bool:
+        return self._is_still and self._effort is DecodeEffort.ALL and self._sizes.can_reduce()
 
     def _at_key_frame(self, packet: "av.Packet[Any]", arrival: Instant) -> Iterator[StreamFrame]:
         """Decode a key frame by itself, and continue to hold packets back unless it moves."""
@@ -233,15 +233,15 @@ class CameraStream:
         frames = self._decode_alone(packet)
         if not frames:
             # No key frame, whatever it calls itself: nothing of this stream can be left out.
-            self._gate.distrust()
+            self._sizes.distrust()
             yield from self._open()
             yield from self._decoded(packet, arrival)
             return
         self._await_frame()
-        glimpse = self._as_frame(frames[0], arrival)
-        yield replace(glimpse, is_glimpse=True)
-        if self._may_rest():
-            self._held = _HeldPackets(glimpse.stream_seconds)
+        process_key_frame = self._as_frame(frames[0], arrival)
+        yield replace(process_key_frame, is_glimpse=True)
+        if self._can_reduce():
+            self._held = _HeldPackets(process_key_frame.stream_seconds)
             self._held.add(packet, arrival)
             return
         yield from self._open()

@@ -7,7 +7,7 @@ import structlog
 
 from ingest.capture.decoded_frame import DecodedFrame
 from ingest.capture.messages import FrameSettings, Moment, Report, Sampled, StatusReport
-from ingest.capture.sampling import MotionGate, Sampler
+from ingest.capture.sampling import MotionFilter, Sampler
 from ingest.clocks import Instant
 
 log = structlog.get_logger(__name__)
@@ -35,7 +35,7 @@ class FrameSampler:
         self.sample_fps = sample_fps
         """Frames a second to look at. May be set by any thread."""
         self._sampler = Sampler()
-        self._gate = None if settings.motion is None else MotionGate(settings.motion)
+        self._motion = None if settings.motion is None else MotionFilter(settings.motion)
         self._opens_connection = True
         self._snapshot_due_seconds = 0.0
         self._report_due_seconds = 0.0
@@ -51,7 +51,7 @@ class FrameSampler:
         self.is_still = False
         self._report_due_seconds = 0.0
 
-    def look(
+    def process(
         self,
         frame: DecodedFrame,
         stream_seconds: float,
@@ -64,16 +64,16 @@ class FrameSampler:
         self._decoded += 1
         if self._sampler.takes(stream_seconds, self.sample_fps):
             self._attempt(frame, captured_ms, arrival)
-        self._report_seen(frame, captured_ms, arrival, holds_back=was_held_back)
+        self._report_status(frame, captured_ms, arrival, holds_back=was_held_back)
 
-    def glimpse(self, frame: DecodedFrame, captured_ms: int, arrival: Instant) -> None:
+    def process_key_frame(self, frame: DecodedFrame, captured_ms: int, arrival: Instant) -> None:
         """Look at a key frame of a stream whose other frames are held back.
 
         Where something moves in it (:attr:`is_still`), they come next, and then itself again.
         """
         self._decoded += 1
         try:
-            if self._gate is None or not self._gate.stays_still(frame.grey(), captured_ms):
+            if self._motion is None or not self._motion.stays_still(frame.grey(), captured_ms):
                 self.is_still = False
                 return
         except Exception:
@@ -81,7 +81,7 @@ class FrameSampler:
             self.is_still = False
             return
         self._attempt(frame, captured_ms, arrival, is_known_still=True)
-        self._report_seen(frame, captured_ms, arrival, holds_back=True)
+        self._report_status(frame, captured_ms, arrival, holds_back=True)
 
     def _attempt(
         self,
@@ -92,7 +92,7 @@ class FrameSampler:
         is_known_still: bool = False,
     ) -> None:
         try:
-            moves = not is_known_still and self._passes_gate(frame, captured_ms)
+            moves = not is_known_still and self._has_motion(frame, captured_ms)
             self._send(frame, moves, captured_ms, arrival)
         except Exception:
             # Such as for want of memory. The next frame has its turn.
@@ -114,7 +114,7 @@ class FrameSampler:
         self._report(
             Sampled(
                 number=self._number,
-                taken=_moment(captured_ms, arrival),
+                captured=_moment(captured_ms, arrival),
                 width_px=frame.width_px,
                 image=image,
                 moves=moves,
@@ -122,17 +122,17 @@ class FrameSampler:
             )
         )
 
-    def _passes_gate(self, frame: DecodedFrame, captured_ms: int) -> bool:
-        if self._gate is None:
+    def _has_motion(self, frame: DecodedFrame, captured_ms: int) -> bool:
+        if self._motion is None:
             return True
         if self._opens_connection:
-            self._gate.reset()
+            self._motion.reset()
             self._opens_connection = False
-        passes = self._gate.passes(frame.grey(), captured_ms)
+        passes = self._motion.passes(frame.grey(), captured_ms)
         self.is_still = not passes
         return passes
 
-    def _report_seen(
+    def _report_status(
         self, frame: DecodedFrame, captured_ms: int, arrival: Instant, *, holds_back: bool
     ) -> None:
         if arrival.seconds < self._report_due_seconds:

@@ -54,14 +54,14 @@ class MotionRules:
 class FrameSettings:
     """What becomes of decoded frames; a ``max_width_px`` of 0 means no limit.
 
-    ``rests``: while nothing moves in a live stream, its key frames only are decoded.
+    ``may_reduce``: while nothing moves in a live stream, its key frames only are decoded.
     """
 
     motion: MotionRules | None
     jpeg_quality: int
     max_width_px: int
     snapshot_interval_seconds: float
-    rests: bool = True
+    may_reduce: bool = True
 
 
 class Configure(msgspec.Struct, frozen=True, kw_only=True, tag=True):
@@ -71,7 +71,7 @@ class Configure(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """
 
     reader: ReaderSettings
-    look: FrameSettings
+    frames: FrameSettings
     memory_bytes: int
     max_captures: int
     log_level: str
@@ -143,7 +143,7 @@ class Sampled(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """
 
     number: int
-    taken: Moment
+    captured: Moment
     width_px: int
     image: EncodedImage
     moves: bool

@@ -180,13 +180,13 @@ class CameraConnection:
         """True once the reader was stopped: the end of the connection is no failure."""
         return self._context.stop.is_set()
 
-    def rest(self, is_still: bool) -> None:
+    def reduce_decoding(self, is_still: bool) -> None:
         """Say whether anything moves in the frames so far: while nothing does, a live stream is
-        decoded at its key frames only (:meth:`ingest.capture.camera_stream.CameraStream.rest`).
+        decoded at its key frames only (see :mod:`ingest.capture.camera_stream`).
         """
         # What is played at its own pace is read in a rush between two key frames.
         if self._stream is not None and self._pacer is None:
-            self._stream.rest(is_still)
+            self._stream.reduce_decoding(is_still)
 
     def __enter__(self) -> Self:
         return self

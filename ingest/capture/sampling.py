@@ -53,7 +53,7 @@ _CHANGED_SHARE: Final = 0.0015
 of a clock that the camera draws into the image."""
 
 
-class MotionGate:
+class MotionFilter:
     """Open while something moves and for a while after; state of one camera.
 
     Compares each image with a running average of those before. Slow movement is seen because

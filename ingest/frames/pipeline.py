@@ -101,17 +101,17 @@ class FramePipeline:
         if seen.is_still:
             self._still_seconds = self._deps.now().seconds
 
-    def offer(self, looked: Sampled) -> None:
+    def offer(self, report: Sampled) -> None:
         """Send a frame, or store it as snapshot, or both (process's thread)."""
-        captured_ms = self._captured_ms(looked.taken)
-        if looked.moves:
-            if self._deps.frames.has_room():
-                self._send_frame(looked, captured_ms)
+        captured_ms = self._captured_ms(report.captured)
+        if report.moves:
+            if self._deps.frames.has_capacity():
+                self._send_frame(report, captured_ms)
             else:
                 self._deps.metrics.frame_dropped(DropReason.BUFFER)
                 self._counted.unsent += 1
-        if looked.is_snapshot:
-            self._offer_snapshot(looked, captured_ms)
+        if report.is_snapshot:
+            self._offer_snapshot(report, captured_ms)
 
     def left_out(self, count: int) -> None:
         """Count frames that this worker did not take in time."""
@@ -174,9 +174,9 @@ class FramePipeline:
         passed_ms = round((now.seconds - moment.arrival_seconds) * 1000)
         return now.unix_ms - passed_ms - moment.age_ms
 
-    def _send_frame(self, looked: Sampled, captured_ms: int) -> None:
-        image = looked.image
-        scale = image.width_px / looked.width_px
+    def _send_frame(self, report: Sampled, captured_ms: int) -> None:
+        image = report.image
+        scale = image.width_px / report.width_px
         with self._out_lock:
             if self._is_closed:
                 return
@@ -222,8 +222,8 @@ class FramePipeline:
             counts=self._counted.counts(),
         )
 
-    def _offer_snapshot(self, looked: Sampled, captured_ms: int) -> None:
-        image = looked.image
+    def _offer_snapshot(self, report: Sampled, captured_ms: int) -> None:
+        image = report.image
         snapshot = Snapshot(self.config.owner_id, self.config.camera_id, captured_ms, image)
         # Under the lock: after end() the snapshot may be removed, and this one must not follow.
         with self._out_lock:

@@ -153,7 +153,7 @@ class FrameProducer:
         self._frames = self._start_worker(self._frames_topic)
         self._status = self._start_worker(topic_name(settings, CAMERA_STATUS))
 
-    def has_room(self) -> bool:
+    def has_capacity(self) -> bool:
         """Return whether a frame sent now has a chance to be taken."""
         return self._in_flight_bytes < self._frames_bytes
 

@@ -28,7 +28,7 @@ from ingest.processes.process import CaptureProcess, ProcessEnd
 log = structlog.get_logger(__name__)
 
 _TURN_SECONDS: Final = 1.0
-_MAX_SILENT_TURNS: Final = 30
+_MAX_SILENT_CHECKS: Final = 30
 """A process that reports nothing for so long hangs. In turns of the pool, so that a machine that
 slept is not taken for that."""
 
@@ -71,7 +71,7 @@ class Capture:
 
     def start(self) -> None:
         """Begin; returns immediately, and reports come to the listener."""
-        self.pool.put(lambda: self.pool.place(self))
+        self.pool.put(lambda: self.pool.assign(self))
 
     def adjust(self, sample_fps: float) -> None:
         """Sample at another rate; returns immediately."""
@@ -99,12 +99,12 @@ class Capture:
 
 @dataclass(eq=False)
 class _ProcessSlot:
-    """A process and its captures. ``silent_turns`` is set to 0 by the process's own thread."""
+    """A process and its captures. ``silent_checks`` is set to 0 by the process's own thread."""
 
     captures: dict[int, Capture] = field(default_factory=dict)
     process: CaptureProcess | None = None
     is_for_one: bool = False
-    silent_turns: int = 0
+    silent_checks: int = 0
     empty_since_seconds: float | None = None
 
 
@@ -140,12 +140,12 @@ class CapturePool:
         self._on_crash = on_crash
         self._numbers = count(1)
         self._tasks: queue.SimpleQueue[Callable[[], object] | None] = queue.SimpleQueue()
-        self._places: list[_ProcessSlot] = []
+        self._slots: list[_ProcessSlot] = []
         self._waiting: list[Capture] = []
         self._keeper = threading.Thread(target=self._run, name="captures", daemon=True)
         self._keeper.start()
         # It takes a second to start: long before the worker has its cameras.
-        self.put(lambda: self._new_place(is_for_one=False))
+        self.put(lambda: self._new_slot(is_for_one=False))
 
     def capture(
         self,
@@ -167,18 +167,18 @@ class CapturePool:
         self._keeper.join(timeout_seconds)
         return not self._keeper.is_alive()
 
-    def place(self, capture: Capture) -> None:
+    def assign(self, capture: Capture) -> None:
         """Start a capture in a process with room."""
         if capture.is_stopped:
             return
-        place = self._place_for(capture)
-        if place is None or place.process is None:
+        slot = self._slot_for(capture)
+        if slot is None or slot.process is None:
             capture.due_seconds = self._seconds() + _START_AGAIN_SECONDS
             self._waiting.append(capture)
             return
-        place.captures[capture.number] = capture
-        place.empty_since_seconds = None
-        place.process.command(capture.begin(self._seconds()))
+        slot.captures[capture.number] = capture
+        slot.empty_since_seconds = None
+        slot.process.command(capture.begin(self._seconds()))
 
     def adjust(self, capture: Capture, sample_fps: float) -> None:
         """Set a capture's rate."""
@@ -196,61 +196,61 @@ class CapturePool:
             capture.ended.set()
 
     def _processes_of(self, capture: Capture) -> Iterable[CaptureProcess]:
-        return (p.process for p in self._places if p.process and capture.number in p.captures)
+        return (p.process for p in self._slots if p.process and capture.number in p.captures)
 
-    def _place_for(self, capture: Capture) -> _ProcessSlot | None:
+    def _slot_for(self, capture: Capture) -> _ProcessSlot | None:
         if not capture.is_suspect:
-            for place in self._places:
-                live = sum(not each.is_stopped for each in place.captures.values())
-                if not place.is_for_one and live < self._settings.max_captures:
-                    return place
-        return self._new_place(is_for_one=capture.is_suspect)
+            for slot in self._slots:
+                live = sum(not each.is_stopped for each in slot.captures.values())
+                if not slot.is_for_one and live < self._settings.max_captures:
+                    return slot
+        return self._new_slot(is_for_one=capture.is_suspect)
 
-    def _new_place(self, *, is_for_one: bool) -> _ProcessSlot | None:
-        place = _ProcessSlot(is_for_one=is_for_one)
+    def _new_slot(self, *, is_for_one: bool) -> _ProcessSlot | None:
+        slot = _ProcessSlot(is_for_one=is_for_one)
         try:
-            place.process = self._start_process(
+            slot.process = self._start_process(
                 self._settings,
-                lambda _, report: self._on_report(place, report),
-                lambda _, end: self.put(lambda: self._on_end(place, end)),
+                lambda _, report: self._on_report(slot, report),
+                lambda _, end: self.put(lambda: self._on_end(slot, end)),
             )
         except OSError as error:
             log.error("capture_process_not_started", error=type(error).__name__)
             return None
-        self._places.append(place)
-        self._on_processes(len(self._places))
-        log.info("capture_process_started", pid=place.process.pid, suspect=is_for_one)
-        return place
+        self._slots.append(slot)
+        self._on_processes(len(self._slots))
+        log.info("capture_process_started", pid=slot.process.pid, suspect=is_for_one)
+        return slot
 
-    def _on_report(self, place: _ProcessSlot, report: Report) -> None:
+    def _on_report(self, slot: _ProcessSlot, report: Report) -> None:
         """Hand a report on (the process's thread)."""
-        place.silent_turns = 0
+        slot.silent_checks = 0
         number = getattr(report, "number", 0)
-        capture = place.captures.get(number)
+        capture = slot.captures.get(number)
         if capture is None:
             return
         match report:
             case Running():
                 capture.thread_id = report.thread_id
             case Stopped():
-                self.put(lambda: self._on_ceased(place, capture))
+                self.put(lambda: self._on_ceased(slot, capture))
             case _:
                 capture.on_report(capture, report)
 
-    def _on_ceased(self, place: _ProcessSlot, capture: Capture) -> None:
-        place.captures.pop(capture.number, None)
+    def _on_ceased(self, slot: _ProcessSlot, capture: Capture) -> None:
+        slot.captures.pop(capture.number, None)
         capture.ended.set()
 
-    def _on_end(self, place: _ProcessSlot, end: ProcessEnd) -> None:
+    def _on_end(self, slot: _ProcessSlot, end: ProcessEnd) -> None:
         """Have the captures of a process that ended go on."""
-        if place not in self._places:
+        if slot not in self._slots:
             return
-        self._places.remove(place)
-        self._on_processes(len(self._places))
-        for capture in place.captures.values():
+        self._slots.remove(slot)
+        self._on_processes(len(self._slots))
+        for capture in slot.captures.values():
             if capture.is_stopped:
                 capture.ended.set()
-        live = [each for each in place.captures.values() if not each.is_stopped]
+        live = [each for each in slot.captures.values() if not each.is_stopped]
         crashed = [each for each in live if each.thread_id == end.crashed_thread_id]
         alone = live if len(live) == 1 else []
         blamed = crashed or alone
@@ -266,7 +266,7 @@ class CapturePool:
             if capture not in blamed:
                 capture.is_suspect = capture.is_suspect or not blamed
                 _report_loss(capture, CaptureErrorCode.INTERNAL)
-                self.place(capture)
+                self.assign(capture)
         for capture in blamed:
             self._quarantine(capture)
 
@@ -299,47 +299,47 @@ class CapturePool:
         due = [each for each in self._waiting if each.due_seconds <= now_seconds]
         self._waiting = [each for each in self._waiting if each.due_seconds > now_seconds]
         for capture in due:
-            self.place(capture)
-        for place in tuple(self._places):
-            self._acquit(place, now_seconds)
-            self._close_if_idle(place, now_seconds)
-            place.silent_turns += 1
-            if place.silent_turns > _MAX_SILENT_TURNS and place.process is not None:
-                log.error("capture_process_hangs", pid=place.process.pid)
-                place.silent_turns = 0
-                place.process.kill()
+            self.assign(capture)
+        for slot in tuple(self._slots):
+            self._acquit(slot, now_seconds)
+            self._close_if_idle(slot, now_seconds)
+            slot.silent_checks += 1
+            if slot.silent_checks > _MAX_SILENT_CHECKS and slot.process is not None:
+                log.error("capture_process_hangs", pid=slot.process.pid)
+                slot.silent_checks = 0
+                slot.process.kill()
 
-    def _acquit(self, place: _ProcessSlot, now_seconds: float) -> None:
+    def _acquit(self, slot: _ProcessSlot, now_seconds: float) -> None:
         """Let others into the process of a suspect that turned out to be harmless."""
-        if not place.is_for_one:
+        if not slot.is_for_one:
             return
-        for capture in place.captures.values():
+        for capture in slot.captures.values():
             if now_seconds - capture.begun_seconds < _ACQUITTED_SECONDS:
                 return
             capture.is_suspect = False
-        place.is_for_one = False
+        slot.is_for_one = False
 
-    def _close_if_idle(self, place: _ProcessSlot, now_seconds: float) -> None:
+    def _close_if_idle(self, slot: _ProcessSlot, now_seconds: float) -> None:
         """End a process in which nothing is captured any more, also what hangs there."""
-        if any(not each.is_stopped for each in place.captures.values()):
+        if any(not each.is_stopped for each in slot.captures.values()):
             return
-        if place.empty_since_seconds is None:
-            place.empty_since_seconds = now_seconds
-        if now_seconds - place.empty_since_seconds >= _IDLE_SECONDS and place.process is not None:
-            self._places.remove(place)
-            place.process.close()
-            for capture in place.captures.values():
+        if slot.empty_since_seconds is None:
+            slot.empty_since_seconds = now_seconds
+        if now_seconds - slot.empty_since_seconds >= _IDLE_SECONDS and slot.process is not None:
+            self._slots.remove(slot)
+            slot.process.close()
+            for capture in slot.captures.values():
                 capture.ended.set()
-            self._on_processes(len(self._places))
+            self._on_processes(len(self._slots))
 
     def _end_all(self) -> None:
-        places, self._places = self._places, []
-        for place in places:
-            if place.process is not None:
-                place.process.close()
-        for place in places:
-            if place.process is not None and not place.process.join(1.0):
-                place.process.kill()
+        slots, self._slots = self._slots, []
+        for slot in slots:
+            if slot.process is not None:
+                slot.process.close()
+        for slot in slots:
+            if slot.process is not None and not slot.process.join(1.0):
+                slot.process.kill()
 
 
 def _report_loss(capture: Capture, code: CaptureErrorCode) -> None:

@@ -74,12 +74,12 @@ class ReportSender:
         """Queue a report. Returns immediately."""
         with self._changed:
             if isinstance(report, Sampled):
-                self._make_room(report.number)
+                self._drop_oldest(report.number)
                 self._frames[report.number] += 1
             self._waiting.append(report)
             self._changed.notify()
 
-    def _make_room(self, number: int) -> None:
+    def _drop_oldest(self, number: int) -> None:
         if self._frames[number] < _MAX_WAITING_FRAMES:
             return
         oldest = next(r for r in self._waiting if isinstance(r, Sampled) and r.number == number)
@@ -123,57 +123,57 @@ class CaptureProgram:
         self._reports = reports
         self._now = MonotonicWallClock()
         self._readers: dict[int, FrameReader] = {}
-        self._lookers: dict[int, FrameSampler] = {}
+        self._samplers: dict[int, FrameSampler] = {}
 
     def begin(self, command: Start) -> None:
         """Start a capture."""
         number = command.number
-        looker = FrameSampler(number, self._settings.look, command.sample_fps, self._reports.put)
+        sampler = FrameSampler(number, self._settings.frames, command.sample_fps, self._reports.put)
         reader = FrameReader(
             command.name, command.url, self._settings.reader, self._now, self._device
         )
-        self._lookers[number], self._readers[number] = looker, reader
-        reader.start(partial(self._follow, number, looker))
+        self._samplers[number], self._readers[number] = sampler, reader
+        reader.start(partial(self._follow, number, sampler))
 
     def adjust(self, command: Update) -> None:
         """Set a capture's rate."""
-        looker = self._lookers.get(command.number)
-        if looker is not None:
-            looker.sample_fps = command.sample_fps
+        sampler = self._samplers.get(command.number)
+        if sampler is not None:
+            sampler.sample_fps = command.sample_fps
 
     def cease(self, command: Stop) -> None:
         """End a capture; returns immediately."""
         reader = self._readers.pop(command.number, None)
-        self._lookers.pop(command.number, None)
+        self._samplers.pop(command.number, None)
         if reader is not None:
             reader.stop()
 
-    def _follow(self, number: int, looker: FrameSampler, reader: FrameReader) -> None:
+    def _follow(self, number: int, sampler: FrameSampler, reader: FrameReader) -> None:
         """Read a reader's connections until it is stopped (reader's thread)."""
         self._reports.put(Running(number=number, thread_id=threading.get_ident()))
         for connection in reader.connections():
             with connection:
-                self._read(number, looker, connection)
+                self._read(number, sampler, connection)
             if not connection.is_stopped:
                 self._reports.put(Disconnected(number=number, fault=connection.error_code.name))
         self._reports.put(Stopped(number=number))
 
-    def _read(self, number: int, looker: FrameSampler, connection: CameraConnection) -> None:
+    def _read(self, number: int, sampler: FrameSampler, connection: CameraConnection) -> None:
         # A function of its own, so that no decoded frame is kept until the next connection.
         for event in connection:
             if isinstance(event, CapturedFrame):
-                _look(looker, event)
-                connection.rest(looker.is_still and self._settings.look.rests)
+                _sample(sampler, event)
+                connection.reduce_decoding(sampler.is_still and self._settings.frames.may_reduce)
             else:
-                looker.connected()
+                sampler.connected()
                 self._reports.put(Connected(number=number))
 
 
-def _look(looker: FrameSampler, event: CapturedFrame) -> None:
+def _sample(sampler: FrameSampler, event: CapturedFrame) -> None:
     if event.is_glimpse:
-        looker.glimpse(event.frame, event.captured_ms, event.arrival)
+        sampler.process_key_frame(event.frame, event.captured_ms, event.arrival)
         return
-    looker.look(
+    sampler.process(
         event.frame,
         event.stream_seconds,
         event.captured_ms,

@@ -40,7 +40,7 @@ class PlateDetector(Protocol):
     """A detector, or one that runs it in several passes."""
 
     def detect_all(
-        self, images: list[BgrImage], looks: Sequence[AnalysisHints] | None = None
+        self, images: list[BgrImage], hints: Sequence[AnalysisHints] | None = None
     ) -> list[list[Detection]]:
         """Return the plates in each image, best first, in pixels of the image."""
 
@@ -54,14 +54,14 @@ class CloseUpDetector:
         self._near = near
 
     def detect_all(
-        self, images: list[BgrImage], looks: Sequence[AnalysisHints] | None = None
+        self, images: list[BgrImage], hints: Sequence[AnalysisHints] | None = None
     ) -> list[list[Detection]]:
         """Return plates and candidates in each image, best first, in pixels of the image.
 
-        Of a plate that is large in its image there may be several boxes. ``looks`` are the expected
+        Of a plate that is large in its image there may be several boxes. ``hints`` are the expected
         plates of each image; None: there are none.
         """
-        near = self._near.detect_all(images, looks)
+        near = self._near.detect_all(images, hints)
         return list(map(self._add_close_ups, images, near))
 
     def _add_close_ups(self, image: BgrImage, near: list[Detection]) -> list[Detection]:

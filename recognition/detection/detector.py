@@ -76,7 +76,7 @@ class Detector:
         return self.search(image, self.threshold)
 
     def detect_all(
-        self, images: list[BgrImage], looks: Sequence[AnalysisHints] | None = None
+        self, images: list[BgrImage], hints: Sequence[AnalysisHints] | None = None
     ) -> list[list[Detection]]:
         """Return the plates in each image, best first, in pixels of the image; also known ones."""
         return self.search_all(images, self.threshold)

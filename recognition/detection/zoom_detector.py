@@ -12,7 +12,7 @@ import numpy as np
 
 from recognition.analysis_hints import NOTHING_KNOWN, AnalysisHints
 from recognition.detection.detector import Detector, suppress_overlapping
-from recognition.detection.known_places import take_known
+from recognition.detection.known_plates import split_known
 from recognition.types import BgrImage, Detection, iou
 
 COARSE_SCORE_THRESHOLD = 0.1
@@ -43,12 +43,12 @@ class ZoomDetector:
         self._input_px = _grown_px(_WINDOW_INPUT_PX, detector.stride)
 
     def detect_all(
-        self, images: list[BgrImage], looks: Sequence[AnalysisHints] | None = None
+        self, images: list[BgrImage], hints: Sequence[AnalysisHints] | None = None
     ) -> list[list[Detection]]:
         """Return the plates in each image, one by one: a processor gains nothing from batches."""
-        return list(map(self.detect, images, looks or [NOTHING_KNOWN] * len(images)))
+        return list(map(self.detect, images, hints or [NOTHING_KNOWN] * len(images)))
 
-    def detect(self, image: BgrImage, look: AnalysisHints = NOTHING_KNOWN) -> list[Detection]:
+    def detect(self, image: BgrImage, hints: AnalysisHints = NOTHING_KNOWN) -> list[Detection]:
         """Return the plates in the image, best first, in pixels of the image.
 
         Those in known places are not searched again: nothing is to be read there.
@@ -56,7 +56,7 @@ class ZoomDetector:
         threshold = self._detector.threshold
         scale = self._detector.scale(image)
         candidates = self._detector.search(image, min(COARSE_SCORE_THRESHOLD, threshold))
-        unknown, _ = take_known(candidates, look)
+        unknown, _ = split_known(candidates, hints)
         unclear = [one for one in unknown if _zoom_scale(one, scale) is not None]
         zoomed = unclear[:_MAX_WINDOWS]
         fine = [self._zoom_in(image, c, scale) if c in zoomed else c for c in candidates]

@@ -196,7 +196,7 @@ class RecognizerPool:
         data: bytes,
         *,
         min_plate_width_px: int = 0,
-        look: AnalysisHints = NOTHING_KNOWN,
+        hints: AnalysisHints = NOTHING_KNOWN,
         timeout_seconds: float | None = None,
         wait_seconds: float | None = None,
     ) -> ImageReadings:
@@ -212,7 +212,7 @@ class RecognizerPool:
             RecognizerCrashedError: the process died.
         """
         timeout = timeout_seconds or self._timeout_seconds
-        job = Job(image=data, min_plate_width_px=min_plate_width_px, look=look)
+        job = Job(image=data, min_plate_width_px=min_plate_width_px, hints=hints)
         request = _Request(job, timeout, wait_seconds or timeout)
         try:
             self._queue.put_nowait(request)

@@ -20,7 +20,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
     image: bytes
     min_plate_width_px: int = 0
-    look: AnalysisHints = NOTHING_KNOWN
+    hints: AnalysisHints = NOTHING_KNOWN
 
 
 class JobOutcome(msgspec.Struct, frozen=True, kw_only=True):

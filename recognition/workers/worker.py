@@ -115,8 +115,8 @@ def read_image_files(recognizer: Recognizer, jobs: list[Job]) -> list[JobOutcome
         except InvalidInputError as error:
             outcomes[index] = error_outcome(error)
     min_widths_px = [jobs[index].min_plate_width_px for index in images]
-    looks = [jobs[index].look for index in images]
-    plates = recognizer.find_all([*images.values()], min_widths_px, looks)
+    hints = [jobs[index].hints for index in images]
+    plates = recognizer.find_all([*images.values()], min_widths_px, hints)
     each_ms = (time.perf_counter() - started) * 1000 / len(jobs)
     for (index, image), found in zip(images.items(), plates, strict=True):
         outcomes[index] = JobOutcome(

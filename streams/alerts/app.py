@@ -28,8 +28,8 @@ from streams.alerts.state import ArrivedCandidate, Expiry
 from streams.runtime.alert_cache import AlertSubscription
 from streams.runtime.app import Event, StageApp, build_app, published_ms, raw_topic
 from streams.runtime.batch_agent import BatchAgent, HandleBatch, add_batch_agent
-from streams.runtime.guard import Guard, build_guard
 from streams.runtime.sending import OutgoingMessage, send_all
+from streams.runtime.stage_runner import StageRunner, build_runner
 from streams.runtime.tables import DurableTable, faust_table
 
 STAGE = "alerts"
@@ -45,7 +45,7 @@ _MAX_COOLDOWNS: Final = 100_000
 def build_alerts(settings: AlertSettings) -> StageApp:
     """Return the stage's app with its agents, not yet started."""
     app = build_app(settings, STAGE, stream_buffer_maxsize=_BATCH_SIZE, linger_ms=0)
-    guard = build_guard(app, stage=STAGE, dead_letters=raw_topic(app, ALERT_DEAD_LETTERS))
+    runner = build_runner(app, stage=STAGE, dead_letters=raw_topic(app, ALERT_DEAD_LETTERS))
     metrics = AlertMetrics(app.metrics.registry)
     matcher = _matcher(app, metrics, settings)
 
@@ -56,13 +56,13 @@ def build_alerts(settings: AlertSettings) -> StageApp:
         reports = [(report, published_ms(event)) for event, report in part]
         await matcher.handle_provisional(reports)
 
-    final = BatchAgent(guard, read_recognition, match, lambda seen: seen.id)
+    final = BatchAgent(runner, read_recognition, match, lambda seen: seen.id)
     provisional = BatchAgent(
-        guard, read_provisional, match_provisional, lambda report: report.recognition.id
+        runner, read_provisional, match_provisional, lambda report: report.recognition.id
     )
     _add_agent(app, RECOGNITIONS, final.take)
     _add_agent(app, SIGHTINGS, provisional.take)
-    _add_agent(app, ALERT_CANDIDATES, _candidates(app, guard, metrics))
+    _add_agent(app, ALERT_CANDIDATES, _candidates(app, runner, metrics))
     return app
 
 
@@ -91,7 +91,7 @@ def _matcher(app: StageApp, metrics: AlertMetrics, settings: AlertSettings) -> R
     return RuleMatcher(rules, publish, metrics, early=settings.early_alerts, now_ms=now_ms)
 
 
-def _candidates(app: StageApp, guard: Guard, metrics: AlertMetrics) -> HandleBatch:
+def _candidates(app: StageApp, runner: StageRunner, metrics: AlertMetrics) -> HandleBatch:
     # Written outside of Faust's own way, by put(): a batch has no event at hand.
     table = DurableTable(faust_table(app, "cooldowns"))
     alerts = raw_topic(app, ALERTS)
@@ -107,14 +107,14 @@ def _candidates(app: StageApp, guard: Guard, metrics: AlertMetrics) -> HandleBat
         # Guard.require_next.
         firsts = {event.message.partition: event for event, _ in reversed(part)}
         for event in firsts.values():
-            guard.require_next(event)
+            runner.require_next(event)
         await expiry.sweep(firsts, now_ms())
         await handler.handle(
             [ArrivedCandidate(event.message.partition, read) for event, read in part]
         )
 
     read = partial(decode, AlertCandidate)
-    return BatchAgent(guard, read, decide, lambda seen: seen.recognition.id).take
+    return BatchAgent(runner, read, decide, lambda seen: seen.recognition.id).take
 
 
 def _message(record: AlertCandidate | AlertTrigger) -> OutgoingMessage:

@@ -155,7 +155,7 @@ class Decider:
         if decided.action is PassAction.APPLY_COOLDOWN:
             return self._decide_by_cooldown(arrival, state)
         if decided.action is PassAction.CLOSE and candidate.may_be_early:
-            self._keep_pass(arrival, None, self._new_trigger(candidate))
+            self._store_pass(arrival, None, self._new_trigger(candidate))
         return DecidedCandidate(CandidateOutcome.RESOLVED)
 
     def _decide_by_cooldown(
@@ -170,10 +170,10 @@ class Decider:
             decided = msgspec.structs.replace(
                 trigger, decided_ms=result.trigger.decided_ms, is_late=result.trigger.is_late
             )
-            self._keep_pass(arrival, phase, decided)
+            self._store_pass(arrival, phase, decided)
         elif result.trigger is None and not is_early and arrival.candidate.may_be_early:
             # Suppressed in the end: what comes early after this must not trigger.
-            self._keep_pass(arrival, None, trigger)
+            self._store_pass(arrival, None, trigger)
         return result
 
     def _apply_cooldown(
@@ -193,7 +193,7 @@ class Decider:
             return Decision(CandidateOutcome.TRIGGERED, trigger, PastTriggers())
         key = arrival.key(arrival.scope)
         decision = decide(self._buffer.past_triggers(key), trigger, length_ms)
-        self._buffer.keep_past_triggers(arrival.partition, key, decision.after)
+        self._buffer.store_past_triggers(arrival.partition, key, decision.after)
         return decision
 
     def _resolve(
@@ -209,7 +209,7 @@ class Decider:
             self._revoke(arrival, state)
         if phase is TriggerPhase.CORRECTED and scope != state.scope:
             self._suppress_others(arrival, after)
-        self._buffer.keep_pass(arrival, after)
+        self._buffer.store_pass(arrival, after)
         return DecidedCandidate(
             _RESOLVED[phase], _resolved_trigger(arrival.candidate, after, phase)
         )
@@ -217,16 +217,16 @@ class Decider:
     def _revoke(self, arrival: ArrivedCandidate, state: PassState) -> None:
         key = arrival.key(state.scope)
         after = without(self._buffer.past_triggers(key), state.trigger)
-        self._buffer.keep_past_triggers(arrival.partition, key, after)
+        self._buffer.store_past_triggers(arrival.partition, key, after)
 
     def _suppress_others(self, arrival: ArrivedCandidate, state: PassState) -> None:
         length_ms = cooldown_ms(arrival.candidate.alert)
         if length_ms:
             key = arrival.key(state.scope)
             after = with_trigger(self._buffer.past_triggers(key), state.trigger, length_ms)
-            self._buffer.keep_past_triggers(arrival.partition, key, after)
+            self._buffer.store_past_triggers(arrival.partition, key, after)
 
-    def _keep_pass(
+    def _store_pass(
         self, arrival: ArrivedCandidate, phase: TriggerPhase | None, trigger: PastTrigger
     ) -> None:
         state = PassState(
@@ -236,7 +236,7 @@ class Decider:
             trigger=trigger,
             kept_until_ms=kept_until_ms(trigger.decided_ms),
         )
-        self._buffer.keep_pass(arrival, state)
+        self._buffer.store_pass(arrival, state)
 
     def _new_trigger(self, candidate: AlertCandidate) -> PastTrigger:
         now_ms, captured_ms = self._now_ms(), candidate.recognition.captured_ms

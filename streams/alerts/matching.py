@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from uuid import UUID
 
-from common.alerting.rule import Rule, SeenPlate, seen_plate
+from common.alerting.rule import Rule, Sighting, sighting_of
 from common.errors import InvalidInputError
 from common.plates.normalise import normalise_plate
 from common.records.alerts import (
@@ -112,7 +112,7 @@ class RuleMatcher:
 
     def _of_recognition(self, seen: Recognition, published_ms: int) -> Iterator[AlertCandidate]:
         matched = set[UUID]()
-        for rule in self._matches(seen_plate(seen), published_ms):
+        for rule in self._matches(sighting_of(seen), published_ms):
             matched.add(rule.alert.alert_id)
             yield AlertCandidate(
                 alert=by_reference(rule.alert),
@@ -129,7 +129,7 @@ class RuleMatcher:
         if report.kind is ProvisionalKind.RESOLVED:
             yield from self._resolved(seen, report.final_recognition, published_ms, set())
         elif self._now_ms() - published_ms <= EARLY_WITHIN_MS:
-            for rule in self._matches(seen_plate(seen), published_ms):
+            for rule in self._matches(sighting_of(seen), published_ms):
                 if self._may_be_early(rule.alert):
                     yield AlertCandidate(
                         alert=by_reference(rule.alert),
@@ -150,7 +150,9 @@ class RuleMatcher:
                     found.setdefault(rule.alert.alert_id, rule.alert)
         if not found:
             return
-        final = () if passed is None else self._matches_or_matched(seen_plate(passed), published_ms)
+        final = (
+            () if passed is None else self._matches_or_matched(sighting_of(passed), published_ms)
+        )
         final_matches = {rule.alert.alert_id for rule in final}
         for alert in found.values():
             yield AlertCandidate(
@@ -163,12 +165,12 @@ class RuleMatcher:
                 is_match=alert.alert_id in final_matches,
             )
 
-    def _matches_or_matched(self, seen: SeenPlate, published_ms: int) -> Iterator[Rule]:
+    def _matches_or_matched(self, seen: Sighting, published_ms: int) -> Iterator[Rule]:
         """Yield the rules that match now, and those that did and were changed a moment ago."""
         yield from self._matches(seen, published_ms)
         yield from self._rules.former(seen)
 
-    def _matches(self, seen: SeenPlate, published_ms: int) -> Iterator[Rule]:
+    def _matches(self, seen: Sighting, published_ms: int) -> Iterator[Rule]:
         for rule in self._rules.index.matching(seen):
             # A worker that lags, or a new group's first, reads what is older than the alert.
             if rule.alert.created_ms <= published_ms:
@@ -178,7 +180,7 @@ class RuleMatcher:
         return self._early and alert.early
 
 
-def _provisional_plates(seen: Recognition) -> Iterator[SeenPlate]:
+def _provisional_plates(seen: Recognition) -> Iterator[Sighting]:
     for each in seen.provisional_plates:
         plate = normalise_plate(each.plate)
-        yield SeenPlate(seen.owner_id, seen.camera_id, plate, each.confidence, each.captured_ms)
+        yield Sighting(seen.owner_id, seen.camera_id, plate, each.confidence, each.captured_ms)

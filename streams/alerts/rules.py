@@ -7,7 +7,7 @@ from uuid import UUID
 
 import structlog
 
-from common.alerting.rule import Rule, SeenPlate, rule_of
+from common.alerting.rule import Rule, Sighting, rule_of
 from common.alerting.rule_index import RuleIndex
 from common.errors import InvalidInputError
 from common.records.alerts import AlertConfig
@@ -34,7 +34,7 @@ class RuleStore:
         self._former = tuple(RuleIndex() for _ in range(_MAX_VERSIONS))
         self._changed: OrderedDict[UUID, float] = OrderedDict()
 
-    def former(self, seen: SeenPlate) -> list[Rule]:
+    def former(self, seen: Sighting) -> list[Rule]:
         """Return the rules that were changed a moment ago and matched before.
 
         Their early triggers are resolved by them as they were. A rule that was changed more than
@@ -46,14 +46,14 @@ class RuleStore:
     def apply(self, updates: Iterable[tuple[UUID, AlertConfig | None]]) -> None:
         """Apply updates in the order of the topic; None removes a rule."""
         for alert_id, alert in updates:
-            self._keep_former(alert_id)
+            self._store_former(alert_id)
             if alert is None:
                 self.index.remove(alert_id)
             else:
                 self._put(alert)
         self._metrics.rules.set(len(self.index))
 
-    def _keep_former(self, alert_id: UUID) -> None:
+    def _store_former(self, alert_id: UUID) -> None:
         before = self.index.get(alert_id)
         if before is not None:
             self._put_former(before)

@@ -68,12 +68,12 @@ class StateBuffer:
         key = arrival.pass_key
         return self._passes[key][1] if key in self._passes else self._table.read(PassState, key)
 
-    def keep_past_triggers(self, partition: int, key: bytes, after: PastTriggers) -> None:
+    def store_past_triggers(self, partition: int, key: bytes, after: PastTriggers) -> None:
         """Change the triggers of a cooldown, unless it is the very object that it was."""
         if after is not self.past_triggers(key):
             self._triggers[key] = (partition, after)
 
-    def keep_pass(self, arrival: ArrivedCandidate, after: PassState) -> None:
+    def store_pass(self, arrival: ArrivedCandidate, after: PassState) -> None:
         """Change the state of a candidate's alert and pass."""
         self._passes[arrival.pass_key] = (arrival.partition, after)
 
@@ -95,11 +95,11 @@ class StateBuffer:
         )
 
 
-class _Kept(msgspec.Struct, rename="camel"):
+class _StoredPass(msgspec.Struct, rename="camel"):
     kept_until_ms: int = 0
 
 
-_decoder = msgspec.json.Decoder(_Kept)
+_decoder = msgspec.json.Decoder(_StoredPass)
 
 
 class Expiry:

@@ -42,8 +42,8 @@ from streams.mqtt.settings import MqttPicture, MqttStageSettings
 from streams.runtime.alert_cache import AlertCache, AlertSubscription
 from streams.runtime.app import StageApp, build_app, raw_topic
 from streams.runtime.batch_agent import BatchAgent, add_batch_agent
-from streams.runtime.guard import RETRY_PAUSE_SECONDS, Guard, build_guard
 from streams.runtime.process_exit import end_process
+from streams.runtime.stage_runner import RETRY_PAUSE_SECONDS, StageRunner, build_runner
 from streams.runtime.tables import DurableTable, faust_table
 
 log = structlog.get_logger()
@@ -85,7 +85,7 @@ def build_mqtt_app(settings: MqttStageSettings, images: S3Settings | None) -> St
         MisconfiguredError: a file of certificates cannot be read.
     """
     app = build_app(settings, STAGE)
-    guard = build_guard(
+    runner = build_runner(
         app, stage=STAGE, dead_letters=raw_topic(app, MQTT_DEAD_LETTERS), gives_up=False
     )
     metrics = MqttMetrics(app.metrics.registry)
@@ -114,13 +114,13 @@ def build_mqtt_app(settings: MqttStageSettings, images: S3Settings | None) -> St
         is_wanted=_account_filter(settings),
         now_ms=now_ms,
     )
-    recognitions = BatchAgent(guard, partial(decode, Recognition), publisher.publish_recognitions)
-    triggers = BatchAgent(guard, partial(decode, AlertTrigger), publisher.publish_triggers)
+    recognitions = BatchAgent(runner, partial(decode, Recognition), publisher.publish_recognitions)
+    triggers = BatchAgent(runner, partial(decode, AlertTrigger), publisher.publish_triggers)
     for topic, take in ((RECOGNITIONS, recognitions.take), (ALERTS, triggers.take)):
         add_batch_agent(
             app, topic, take, stage=STAGE, max_batch=_BATCH, within_seconds=_BATCH_WAIT_SECONDS
         )
-    _add_cameras(app, CameraUpdates(guard, registry, start_times), guard)
+    _add_cameras(app, CameraUpdates(runner, registry, start_times), runner)
     _begin_on_recovery(app, client, registry, start_times, table)
     return app
 
@@ -134,16 +134,16 @@ def _client(
     return ReconnectingClient(broker.open, metrics, retry=retry)
 
 
-def _add_cameras(app: StageApp, updates: CameraUpdates, guard: Guard) -> None:
+def _add_cameras(app: StageApp, updates: CameraUpdates, runner: StageRunner) -> None:
     @app.agent(raw_topic(app, CONFIG_CAMERAS), name=f"{STAGE}-configuration", concurrency=1)
     async def take_configurations(stream: faust.StreamT[bytes]) -> None:
         async for event in stream.events():
-            await guard.run(event, updates.apply_configuration)
+            await runner.run(event, updates.apply_configuration)
 
     @app.agent(raw_topic(app, CAMERA_STATUS), name=f"{STAGE}-cameras", concurrency=1)
     async def take_statuses(stream: faust.StreamT[bytes]) -> None:
         async for event in stream.events():
-            await guard.run(event, updates.apply_status)
+            await runner.run(event, updates.apply_status)
 
 
 def _begin_on_recovery(

@@ -22,7 +22,7 @@ from streams.mqtt.metrics import MqttMetrics
 from streams.mqtt.reconnecting_client import Publish
 from streams.runtime.alert_cache import AlertCache
 from streams.runtime.app import Event, published_ms
-from streams.runtime.guard import Guard
+from streams.runtime.stage_runner import StageRunner
 from streams.runtime.tables import DurableTable
 
 log = structlog.get_logger()
@@ -135,8 +135,10 @@ class EventPublisher:
 class CameraUpdates:
     """Applies configurations and statuses of cameras, one record after the other."""
 
-    def __init__(self, guard: Guard, registry: CameraRegistry, start_times: StartTimes) -> None:
-        self._guard = guard
+    def __init__(
+        self, runner: StageRunner, registry: CameraRegistry, start_times: StartTimes
+    ) -> None:
+        self._runner = runner
         self._registry = registry
         self._start_times = start_times
 
@@ -147,7 +149,7 @@ class CameraUpdates:
             InvalidInputError: it cannot be read.
             TransientError: the broker or Kafka is unavailable.
         """
-        self._guard.require_next(event)
+        self._runner.require_next(event)
         partition = event.message.partition
         if event.message.value:
             await self._registry.configure(decode(CameraConfig, event.message.value), partition)
@@ -161,7 +163,7 @@ class CameraUpdates:
             InvalidInputError: it cannot be read.
             TransientError: the broker or Kafka is unavailable.
         """
-        self._guard.require_next(event)
+        self._runner.require_next(event)
         if not event.message.value:
             # The camera's end is on the topic of configurations.
             return

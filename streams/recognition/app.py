@@ -35,12 +35,12 @@ from streams.recognition.tracking.agent import TrackingAgent
 from streams.recognition.tracking.counting import CameraCounter, CountMarks
 from streams.recognition.tracking.images import RecognitionImageStore
 from streams.recognition.tracking.passes import LONGEST_TRACK_MS, tracking_rules
-from streams.recognition.tracking.pending_images import ImageKeeper
+from streams.recognition.tracking.pending_images import PassImageStore
 from streams.recognition.tracking.state_store import TrackerStateStore
 from streams.runtime.app import Event, StageApp, build_app, raw_topic
-from streams.runtime.gaps import GapRule, Gaps
-from streams.runtime.guard import Guard, MessageSource, build_guard
+from streams.runtime.backlog import Backlog, GapRule
 from streams.runtime.sending import TopicPublisher
+from streams.runtime.stage_runner import MessageSource, StageRunner, build_runner
 from streams.runtime.tables import DurableTable, faust_table
 
 STAGE = "recognition"
@@ -65,13 +65,13 @@ def build_recognition_app(settings: RecognitionSettings) -> StageApp:
         max_poll_records=_POLLED_RECORDS,
         linger_ms=0,
     )
-    guard = build_guard(app, stage=STAGE, dead_letters=raw_topic(app, READING_DEAD_LETTERS))
+    runner = build_runner(app, stage=STAGE, dead_letters=raw_topic(app, READING_DEAD_LETTERS))
     metrics = RecognitionMetrics(app.metrics.registry, cameras=LABELLED_CAMERAS)
     cache = FrameCache(CACHE_BYTES)
     cameras = faust_table(app, "cameras")
     states = TrackerStateStore(DurableTable(cameras))
-    _add_reading(app, settings, guard, metrics, cache, states)
-    tracking = _add_tracking(app, settings, guard, metrics, cache, states)
+    _add_reading(app, settings, runner, metrics, cache, states)
+    tracking = _add_tracking(app, settings, runner, metrics, cache, states)
     app.on_recovery(cameras, raw_topic(app, READINGS), lambda _: tracking.forget_counts())
     return app
 
@@ -79,7 +79,7 @@ def build_recognition_app(settings: RecognitionSettings) -> StageApp:
 def _add_reading(
     app: StageApp,
     settings: RecognitionSettings,
-    guard: Guard,
+    runner: StageRunner,
     metrics: RecognitionMetrics,
     cache: FrameCache,
     states: TrackerStateStore,
@@ -111,20 +111,20 @@ def _add_reading(
         now_ms=now_ms,
         open_gaps=lambda frame: gaps.before(frame.partition, frame.offset),
     )
-    worker = OrderedFrameWorker(tasks, guard, reading)
+    worker = OrderedFrameWorker(tasks, runner, reading)
 
     @app.agent(frames, name=f"{STAGE}-reading", concurrency=1)
     async def read_frames(stream: faust.StreamT[bytes]) -> None:
         async for event in stream.events():
             await worker.submit(event)
 
-    _add_late_lane(app, settings, guard, metrics, pool, gaps, reading, publish)
+    _add_late_lane(app, settings, runner, metrics, pool, gaps, reading, publish)
 
 
-def _open_gaps(app: StageApp) -> Gaps:
+def _open_gaps(app: StageApp) -> Backlog:
     """Return the gaps of the frames topic, restored after each rebalance."""
     frames, table = raw_topic(app, FRAMES), faust_table(app, "gaps")
-    gaps = Gaps(DurableTable(table))
+    gaps = Backlog(DurableTable(table))
     app.on_recovery(table, frames, gaps.restore)
     app.gaps = GapRule(
         gaps,
@@ -140,10 +140,10 @@ def _open_gaps(app: StageApp) -> Gaps:
 def _add_late_lane(
     app: StageApp,
     settings: RecognitionSettings,
-    guard: Guard,
+    runner: StageRunner,
     metrics: RecognitionMetrics,
     pool: RecognizerPool,
-    gaps: Gaps,
+    gaps: Backlog,
     reading: ReadingAgent,
     publish: Publish,
 ) -> None:
@@ -156,8 +156,8 @@ def _add_late_lane(
         frames=FrameLog(settings),
         reading=reading,
         publish=publish,
-        reject=lambda record, error: guard.set_aside(_source_of(frames, record), error),
-        has_room=lambda: not pool.waiting and pool.working < pool.size,
+        reject=lambda record, error: runner.send_to_dead_letters(_source_of(frames, record), error),
+        has_capacity=lambda: not pool.waiting and pool.working < pool.size,
         metrics=metrics,
         past_end_ms=_longest_track_ms(settings),
         now_ms=now_ms,
@@ -168,7 +168,7 @@ def _add_late_lane(
 def _add_tracking(
     app: StageApp,
     settings: RecognitionSettings,
-    guard: Guard,
+    runner: StageRunner,
     metrics: RecognitionMetrics,
     cache: FrameCache,
     states: TrackerStateStore,
@@ -176,7 +176,7 @@ def _add_tracking(
     """Readings -> recognitions, and the images of passes -> S3."""
     readings, table = raw_topic(app, READINGS), faust_table(app, "pending-images")
     frames = FrameStore(cache, FrameLog(settings), metrics)
-    images = ImageKeeper(
+    images = PassImageStore(
         app=app,
         table=DurableTable(table),
         fetch=frames.jpeg,
@@ -203,14 +203,14 @@ def _add_tracking(
     )
 
     async def track(event: Event) -> None:
-        guard.require_next(event)
+        runner.require_next(event)
         message = event.message
         await tracking.handle(message.key or b"", message.value or b"", message_trace(message))
 
     @app.agent(readings, name=f"{STAGE}-tracking", concurrency=1)
     async def track_vehicles(stream: faust.StreamT[bytes]) -> None:
         async for event in stream.events():
-            await guard.run(event, track)
+            await runner.run(event, track)
 
     return tracking
 

@@ -58,12 +58,12 @@ class AlertCache:
         """
         if not alert.is_reference:
             return alert
-        place = (alert.alert_id, alert.revision)
-        if self._exact(place) is None and place not in self._missed:
-            await self._wait_for(place)
-        content = self._content(place)
+        revision_key = (alert.alert_id, alert.revision)
+        if self._exact(revision_key) is None and revision_key not in self._missed:
+            await self._wait_for(revision_key)
+        content = self._content(revision_key)
         if content is None:
-            self._missed[place] = None
+            self._missed[revision_key] = None
             return msgspec.structs.replace(alert, is_reference=False)
         return with_content(alert, content)
 
@@ -72,34 +72,34 @@ class AlertCache:
         alert = await self.whole(trigger.alert)
         return trigger if alert is trigger.alert else msgspec.structs.replace(trigger, alert=alert)
 
-    async def _wait_for(self, place: _Revision) -> None:
+    async def _wait_for(self, revision_key: _Revision) -> None:
         try:
             async with asyncio.timeout(_WAIT_SECONDS):
-                while self._exact(place) is None and not self._is_past(place):
+                while self._exact(revision_key) is None and not self._is_past(revision_key):
                     await self._changed.wait()
         except TimeoutError:
             return
 
-    def _is_past(self, place: _Revision) -> bool:
+    def _is_past(self, revision_key: _Revision) -> bool:
         """Return whether a later revision is known: that of the place will not come any more."""
-        alert_id, revision = place
+        alert_id, revision = revision_key
         latest = self._latest.get(alert_id)
         return latest is not None and latest[0] > revision
 
-    def _exact(self, place: _Revision) -> bytes | None:
-        alert_id, revision = place
+    def _exact(self, revision_key: _Revision) -> bytes | None:
+        alert_id, revision = revision_key
         latest = self._latest.get(alert_id)
         if latest is not None and latest[0] == revision:
             return latest[1]
-        return self._former.get(place)
+        return self._former.get(revision_key)
 
-    def _content(self, place: _Revision) -> AlertConfig | None:
-        data = self._exact(place)
+    def _content(self, revision_key: _Revision) -> AlertConfig | None:
+        data = self._exact(revision_key)
         if data is None:
-            return self._nearest(place[0])
-        found = self._ready.get(place)
+            return self._nearest(revision_key[0])
+        found = self._ready.get(revision_key)
         if found is None:
-            found = self._ready[place] = decode(AlertConfig, data)
+            found = self._ready[revision_key] = decode(AlertConfig, data)
         return found
 
     def _nearest(self, alert_id: UUID) -> AlertConfig | None:

@@ -31,8 +31,8 @@ from common.kafka.security import security_options
 from common.metrics import Details, counter, gauge
 from common.records.topics import Topic
 from common.settings import KafkaSettings
+from streams.runtime.backlog import GapRule
 from streams.runtime.consumer import StageConsumer, StageTransport
-from streams.runtime.gaps import GapRule
 from streams.runtime.process_exit import end_process
 from streams.runtime.progress import Position
 from streams.runtime.settings import StreamSettings

@@ -16,7 +16,7 @@ from common.errors import InvalidInputError
 from common.records.topics import Topic
 from common.telemetry.messaging import processing_all
 from streams.runtime.app import Event, StageApp, raw_topic
-from streams.runtime.guard import Guard
+from streams.runtime.stage_runner import StageRunner
 
 M = TypeVar("M")
 R = TypeVar("R")
@@ -65,7 +65,7 @@ class BatchAgent(Generic[R]):
 
     def __init__(
         self,
-        guard: Guard,
+        runner: StageRunner,
         read: Callable[[bytes], R],
         handle: Handle[R],
         about: Callable[[R], UUID | None] = _nothing,
@@ -75,7 +75,7 @@ class BatchAgent(Generic[R]):
         ``about`` returns the id by which ``handle`` finds the trace of a record
         (:func:`common.telemetry.messaging.trace_about`).
         """
-        self._guard = guard
+        self._runner = runner
         self._read = read
         self._handle = handle
         self._about = about
@@ -84,15 +84,15 @@ class BatchAgent(Generic[R]):
         """Handle the readable events, dead-letter the rest, and release all. Never raises."""
         batch = read_batch(((event, event.message.value) for event in events), self._read)
         for event, error in batch.refused:
-            await self._guard.reject(event, error)
+            await self._runner.reject(event, error)
 
         async def handle(part: Sequence[Event]) -> None:
             await self._handle([(event, batch.read[event]) for event in part])
 
         if batch.read:
             about = ((event.message, self._about(read)) for event, read in batch.read.items())
-            with processing_all(about, self._guard.group):
-                await self._guard.run_batch(tuple(batch.read), handle)
+            with processing_all(about, self._runner.group):
+                await self._runner.run_batch(tuple(batch.read), handle)
 
 
 def add_batch_agent(

@@ -31,8 +31,8 @@ from faust.types.transports import ConsumerCallback, TPorTopicSet
 
 from common.errors import EXIT_TEMPORARY_FAILURE
 from common.kafka.workarounds.offset_fetch import raise_offset_fetch_errors
-from streams.runtime.fetch_pace import FetchWaitTuner
-from streams.runtime.gaps import OffsetSkipper
+from streams.runtime.backlog import OffsetSkipper
+from streams.runtime.fetch_wait import FetchWaitTuner
 from streams.runtime.process_exit import end_process
 from streams.runtime.progress import PartitionProgress, Position
 from streams.runtime.sending import StageProducer

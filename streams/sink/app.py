@@ -7,9 +7,9 @@ from analytics_sql.client import ClickHouseClient
 from common.records.topics import RECOGNITIONS, SINK_DEAD_LETTERS, Topic
 from streams.runtime.app import Event, StageApp, build_app, raw_topic
 from streams.runtime.batch_agent import BatchAgent, HandleBatch, add_batch_agent
-from streams.runtime.guard import Guard, build_guard
+from streams.runtime.stage_runner import StageRunner, build_runner
 from streams.sink.names import NAME_TABLES, NameSink
-from streams.sink.rollups import STATEMENT_SECONDS, RollupKeeper
+from streams.sink.rollups import STATEMENT_SECONDS, RollupUpdater
 from streams.sink.settings import SinkSettings
 from streams.sink.store import RowStore
 from streams.sink.tables import SINK_TABLES, SinkTable
@@ -22,13 +22,13 @@ _ROLLUP_SECONDS: Final = 30.0
 R = TypeVar("R")
 
 
-def sink(guard: Guard, store: RowStore, table: SinkTable[R]) -> BatchAgent[R]:
+def sink(runner: StageRunner, store: RowStore, table: SinkTable[R]) -> BatchAgent[R]:
     """Return the agent that writes a topic's records to a table."""
 
     async def insert(rows: Sequence[tuple[Event, R]]) -> None:
         await store.insert(table, [row for _, row in rows])
 
-    return BatchAgent(guard, table.row_of, insert)
+    return BatchAgent(runner, table.row_of, insert)
 
 
 def build_sink(settings: SinkSettings) -> StageApp:
@@ -36,15 +36,15 @@ def build_sink(settings: SinkSettings) -> StageApp:
     # Of each table two batches in memory: one that is written, one that gathers meanwhile.
     app = build_app(settings, STAGE, stream_buffer_maxsize=BATCH_ROWS)
     dead_letters = raw_topic(app, SINK_DEAD_LETTERS)
-    guard = build_guard(app, stage=STAGE, dead_letters=dead_letters, gives_up=False)
+    runner = build_runner(app, stage=STAGE, dead_letters=dead_letters, gives_up=False)
     client = ClickHouseClient(settings)
     store = RowStore(client)
     for table in SINK_TABLES:
-        _add_agent(app, table.topic, sink(guard, store, table).take)
+        _add_agent(app, table.topic, sink(runner, store, table).take)
     for names in NAME_TABLES:
-        _add_agent(app, names.topic, NameSink(guard, client, names).write)
+        _add_agent(app, names.topic, NameSink(runner, client, names).write)
     patient = ClickHouseClient(settings, query_seconds=STATEMENT_SECONDS)
-    keeper = RollupKeeper(patient, every_seconds=_ROLLUP_SECONDS)
+    keeper = RollupUpdater(patient, every_seconds=_ROLLUP_SECONDS)
     recognitions = raw_topic(app, RECOGNITIONS)
 
     def has_first_partition() -> bool:

@@ -25,7 +25,7 @@ from common.records.cameras import CameraConfig
 from common.records.codec import decode
 from common.records.topics import CONFIG_ALERTS, CONFIG_CAMERAS, Topic
 from streams.runtime.app import Event
-from streams.runtime.guard import Guard
+from streams.runtime.stage_runner import StageRunner
 
 log = structlog.get_logger()
 R = TypeVar("R", bound=NamedRow)
@@ -66,8 +66,8 @@ NAME_TABLES: Final[tuple[AnyNameTable, ...]] = (
 class NameSink(Generic[R]):
     """Writes batches of one topic's events."""
 
-    def __init__(self, guard: Guard, client: ClickHouseClient, table: NameTable[R]) -> None:
-        self._guard = guard
+    def __init__(self, runner: StageRunner, client: ClickHouseClient, table: NameTable[R]) -> None:
+        self._runner = runner
         self._client = client
         self._table = table
 
@@ -78,13 +78,13 @@ class NameSink(Generic[R]):
             try:
                 read[event] = self._read(event.message.key, event.message.value)
             except InvalidInputError as error:
-                await self._guard.reject(event, error)
+                await self._runner.reject(event, error)
 
         async def store(part: Sequence[Event]) -> None:
             await self._store([read[event] for event in part])
 
         if read:
-            await self._guard.run_batch(tuple(read), store)
+            await self._runner.run_batch(tuple(read), store)
 
     def _read(self, key: bytes | None, value: bytes | None) -> R | UUID:
         """Return a row, or the identifier of what was deleted."""

@@ -9,12 +9,7 @@ import structlog
 from analytics_sql.client import ClickHouseClient
 from analytics_sql.erasure import Subject, erase_derived, list_erasures
 from analytics_sql.traffic.frequent_plates import SETTLE_MS
-from analytics_sql.traffic.rollups import (
-    owners_written_since,
-    rank_plates,
-    roll_up,
-    server_time_ms,
-)
+from analytics_sql.traffic.rollups import owners_written_since, rank_plates, roll_up, server_time_ms
 from common.errors import PlatestreamError
 
 log = structlog.get_logger()
@@ -23,7 +18,7 @@ STATEMENT_SECONDS = 600
 """A day of an owner with very many rows, or a rank of thirty, takes minutes on a busy server."""
 
 
-class RollupKeeper:
+class RollupUpdater:
     """Rolls up who had anything written. Several workers may do so side by side."""
 
     def __init__(self, client: ClickHouseClient, *, every_seconds: float) -> None:

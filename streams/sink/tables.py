@@ -10,8 +10,8 @@ from analytics_sql.erased_images import (
     erase_noted_photos,
     has_shared_photo,
     images_of,
-    note_images,
-    without_noted_photos,
+    insert_erased_images,
+    without_erased_photos,
 )
 from analytics_sql.erasure import (
     Erasure,
@@ -30,10 +30,7 @@ from analytics_sql.recognitions import (
     recognition_row,
 )
 from analytics_sql.traffic.analytics import OwnerSpan
-from analytics_sql.traffic.camera_counts import (
-    camera_minute,
-    insert_camera_minutes,
-)
+from analytics_sql.traffic.camera_counts import camera_minute, insert_camera_minutes
 from analytics_sql.triggers import TriggerRow, insert_triggers, trigger_row
 from common.records.alerts import AlertTrigger
 from common.records.codec import decode
@@ -100,7 +97,7 @@ def _subject_of_attempt(row: DeliveryAttempt) -> Subject:
 
 async def _set_images_aside(client: ClickHouseClient, rows: Sequence[RecognitionRow]) -> None:
     noted_ms = now_ms()
-    await note_images(client, [note for row in rows for note in images_of(row, noted_ms)])
+    await insert_erased_images(client, [note for row in rows for note in images_of(row, noted_ms)])
 
 
 AnySinkTable: TypeAlias = SinkTable[Any]
@@ -115,7 +112,7 @@ RECOGNITION_TABLE: Final = SinkTable(
     set_aside=_set_images_aside,
     shared_photos=SharedPhotos(
         has_one=has_shared_photo,
-        without_noted=without_noted_photos,
+        without_noted=without_erased_photos,
         erase_noted=erase_noted_photos,
     ),
 )

@@ -42,8 +42,8 @@ from common.urls.outbound import OutboundRules
 from streams.runtime.alert_cache import AlertCache
 from streams.runtime.app import StageApp, build_app, raw_topic
 from streams.runtime.batch_agent import BatchAgent, HandleBatch, LoopYielder, add_batch_agent
-from streams.runtime.guard import Guard, build_guard
 from streams.runtime.sending import OutgoingMessage, try_to_send
+from streams.runtime.stage_runner import StageRunner, build_runner
 from streams.runtime.tables import DurableTable, faust_table
 from streams.webhooks.apprise.sender import AppriseSender
 from streams.webhooks.delivery.crops import CropReader
@@ -55,7 +55,7 @@ from streams.webhooks.delivery.pending import PendingLimits, PendingTable
 from streams.webhooks.delivery.queues import QueueRules
 from streams.webhooks.delivery.sender import DeliverySender
 from streams.webhooks.email.sender import DisabledEmail, EmailSender
-from streams.webhooks.events.camera_watch import CameraWatch
+from streams.webhooks.events.camera_availability import CameraAvailability
 from streams.webhooks.events.delivery_budget import DeliveryBudget
 from streams.webhooks.events.fan_out import FanOut, attempt_sender, delivery_publisher
 from streams.webhooks.events.subscription_cache import SubscriptionCache
@@ -126,19 +126,19 @@ def build_webhooks_app(settings: WebhooksSettings) -> StageApp:
     """
     box = SecretBox(settings.secret_key.get_secret_value())
     app = build_app(settings, STAGE, linger_ms=2)
-    guard = build_guard(app, stage=STAGE, dead_letters=raw_topic(app, WEBHOOKS_DEAD_LETTERS))
+    runner = build_runner(app, stage=STAGE, dead_letters=raw_topic(app, WEBHOOKS_DEAD_LETTERS))
     subscriptions, alerts = SubscriptionCache(box), AlertCache()
-    _add_fan_out(app, settings, guard, subscriptions, alerts, box)
-    _add_camera_watch(app, settings, guard, subscriptions)
-    _add_delivery(app, settings, guard, subscriptions, alerts, box)
-    _add_status(app, guard, subscriptions)
+    _add_fan_out(app, settings, runner, subscriptions, alerts, box)
+    _add_camera_watch(app, settings, runner, subscriptions)
+    _add_delivery(app, settings, runner, subscriptions, alerts, box)
+    _add_status(app, runner, subscriptions)
     return app
 
 
 def _add_fan_out(
     app: StageApp,
     settings: WebhooksSettings,
-    guard: Guard,
+    runner: StageRunner,
     subscriptions: SubscriptionCache,
     alerts: AlertCache,
     box: SecretBox,
@@ -157,10 +157,10 @@ def _add_fan_out(
         now_ms=now_ms,
     )
     recognitions = BatchAgent(
-        guard, partial(decode, Recognition), fan_out.publish_recognitions, lambda seen: seen.id
+        runner, partial(decode, Recognition), fan_out.publish_recognitions, lambda seen: seen.id
     )
     triggers = BatchAgent(
-        guard,
+        runner,
         partial(decode, AlertTrigger),
         fan_out.publish_triggers,
         lambda trigger: trigger.recognition.id,
@@ -174,11 +174,11 @@ def _add_batches(app: StageApp, topic: Topic, take: HandleBatch, wait_seconds: f
 
 
 def _add_camera_watch(
-    app: StageApp, settings: WebhooksSettings, guard: Guard, subscriptions: SubscriptionCache
+    app: StageApp, settings: WebhooksSettings, runner: StageRunner, subscriptions: SubscriptionCache
 ) -> None:
     """Statuses of cameras -> deliveries."""
-    watch = CameraWatch(
-        guard,
+    watch = CameraAvailability(
+        runner,
         subscriptions,
         DurableTable(faust_table(app, "camera-presence")),
         delivery_publisher(raw_topic(app, DELIVERIES)),
@@ -188,13 +188,13 @@ def _add_camera_watch(
     @app.agent(raw_topic(app, CAMERA_STATUS), name=f"{STAGE}-cameras", concurrency=1)
     async def watch_cameras(stream: faust.StreamT[bytes]) -> None:
         async for event in stream.events():
-            await guard.run(event, watch.handle)
+            await runner.run(event, watch.handle)
 
 
 def _add_delivery(
     app: StageApp,
     settings: WebhooksSettings,
-    guard: Guard,
+    runner: StageRunner,
     subscriptions: SubscriptionCache,
     alerts: AlertCache,
     box: SecretBox,
@@ -220,7 +220,7 @@ def _add_delivery(
         now_ms=now_ms,
     )
     dispatcher = _add_dispatcher(app, settings, sender)
-    intake = DeliveryIntake(guard, dispatcher.offer)
+    intake = DeliveryIntake(runner, dispatcher.offer)
 
     @app.agent(deliveries, name=f"{STAGE}-deliveries", concurrency=1)
     async def take_deliveries(stream: faust.StreamT[bytes]) -> None:
@@ -273,15 +273,15 @@ def _add_dispatcher(
     return dispatcher
 
 
-def _add_status(app: StageApp, guard: Guard, subscriptions: SubscriptionCache) -> None:
+def _add_status(app: StageApp, runner: StageRunner, subscriptions: SubscriptionCache) -> None:
     """Attempts -> the status of each webhook."""
     rules = SwitchOffRules(
         failures=SWITCH_OFF_FAILURES,
         over_ms=_SWITCH_OFF_MS,
     )
     topic = raw_topic(app, WEBHOOK_STATUS)
-    updater = WebhookStatusUpdater(guard, subscriptions, topic, rules)
-    attempts = BatchAgent(guard, partial(decode, DeliveryAttempt), updater.publish_statuses)
+    updater = WebhookStatusUpdater(runner, subscriptions, topic, rules)
+    attempts = BatchAgent(runner, partial(decode, DeliveryAttempt), updater.publish_statuses)
     _add_batches(app, ATTEMPTS, attempts.take, _STATUS_WAIT_SECONDS)
 
 

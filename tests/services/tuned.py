@@ -1,7 +1,7 @@
 """Runs a module with other values of constants, so that tests of processes need not wait.
 
 Command: ``python -m tests.services.tuned MODULE``. ``TUNED`` in the environment has the values:
-``streams.runtime.guard.RETRY_SECONDS=1``, with spaces between several.
+``streams.runtime.stage_runner.RETRY_SECONDS=1``, with spaces between several.
 """
 
 import os

@@ -17,7 +17,7 @@ from uuid import UUID
 
 import msgspec
 
-from common.alerting.rule import rule_of, seen_plate
+from common.alerting.rule import rule_of, sighting_of
 from common.alerting.rule_index import RuleIndex
 from common.records.alerts import (
     AlertConfig,
@@ -144,7 +144,7 @@ def _measure(kinds: tuple[Kind, ...], events: list[bytes]) -> list[Measured]:
 
 
 def _match_all(book: RuleIndex, events: list[bytes]) -> int:
-    return sum(len(book.matching(seen_plate(decode(Recognition, value)))) for value in events)
+    return sum(len(book.matching(sighting_of(decode(Recognition, value)))) for value in events)
 
 
 def main() -> None:

@@ -43,10 +43,10 @@ class PoisonFrameError(InvalidInputError):
     """Recogniser processes crash or hang over a frame: our fault, worth a dead letter."""
 
 
-AwaitTurn = Callable[[], Awaitable[None]]
+WaitTurn = Callable[[], Awaitable[None]]
 """Returns when the results of all earlier records are out; raises where one will not be."""
 
-GiveRoom = Callable[[], None]
+Release = Callable[[], None]
 """Lets another record be handled beside this one, which has only its turn to wait for."""
 
 Publish = Callable[[bytes, FrameReadings], Awaitable[None]]
@@ -93,12 +93,12 @@ class ReadingAgent:
         self._open_gaps = open_gaps
         self._logged_ms: dict[tuple[str, UUID], int] = {}
 
-    async def handle(self, record: FrameRecord, await_turn: AwaitTurn, give_room: GiveRoom) -> None:
+    async def handle(self, record: FrameRecord, wait_turn: WaitTurn, release: Release) -> None:
         """Handle one record. Safe to repeat.
 
         An image that cannot be decoded is a reading without plates and no fault of the record: one
         camera's images as dead letters would end the stage for all (see
-        :class:`streams.runtime.guard.Guard`).
+        :class:`streams.runtime.runner.StageRunner`).
 
         Raises:
             InvalidInputError: the record cannot be read, or no process survives its image; in
@@ -107,24 +107,24 @@ class ReadingAgent:
         """
         meta = meta_of(record)
         left_out = self._left_out(meta)
-        look = FrameResult(left_out=left_out)
+        result = FrameResult(left_out=left_out)
         if meta.kind is not FrameKind.FRAME or left_out is not None:
-            give_room()
+            release()
         else:
             state = self._state_of(record.key) or TrackerState()
             plan = plan_analysis(meta, state, self._track_end_ms)
-            look = await self.look(record, meta, plan, record.key)
-        await await_turn()
+            result = await self.analyse(record, meta, plan, record.key)
+        await wait_turn()
         gaps = self._open_gaps(record.reference)
-        await self._publish(record.key, readings_of(record, meta, look, gaps))
-        if look.found is not None:
-            self._fair_share.was_read(look.found.duration_ms)
-        self.count(meta, look)
-        if look.poison is not None:
-            raise look.poison
+        await self._publish(record.key, readings_of(record, meta, result, gaps))
+        if result.found is not None:
+            self._fair_share.was_read(result.found.duration_ms)
+        self.count(meta, result)
+        if result.poison is not None:
+            raise result.poison
 
-    async def look(
-        self, record: FrameRecord, meta: FrameMeta, plan: AnalysisPlan, kept_as: bytes
+    async def analyse(
+        self, record: FrameRecord, meta: FrameMeta, plan: AnalysisPlan, cache_key: bytes
     ) -> "FrameResult":
         """Return what a frame shows. With plates it is kept in memory, under a camera's key.
 
@@ -132,7 +132,7 @@ class ReadingAgent:
             TransientError: a dependency is unavailable.
         """
         try:
-            found, followed = await self._read(record, meta, plan, kept_as)
+            found, followed = await self._read(record, meta, plan, cache_key)
             return FrameResult(found=found, followed=followed)
         except PoisonFrameError as error:
             return FrameResult(poison=error)
@@ -140,17 +140,17 @@ class ReadingAgent:
             self._log_refused(meta, error)
             return FrameResult()
 
-    def count(self, meta: FrameMeta, look: "FrameResult", *, is_late: bool = False) -> None:
+    def count(self, meta: FrameMeta, result: "FrameResult", *, is_late: bool = False) -> None:
         """Count a record whose readings are published; the age of those of a gap says nothing."""
         if meta.kind is not FrameKind.FRAME:
             return
         age_ms = max(0, self._now_ms() - meta.captured_ms)
-        if look.found is None:
-            outcome = look.left_out or FrameOutcome.REFUSED
+        if result.found is None:
+            outcome = result.left_out or FrameOutcome.REFUSED
         else:
             is_old = is_late or self._late_pace.is_late(age_ms)
             outcome = FrameOutcome.LATE if is_old else FrameOutcome.READ
-            self._metrics.frame_seconds.observe(look.found.duration_ms / 1000)
+            self._metrics.frame_seconds.observe(result.found.duration_ms / 1000)
             if not is_late:
                 self._metrics.frame_age.observe(age_ms / 1000)
         self._metrics.frames.labels(outcome.value).inc()
@@ -192,19 +192,19 @@ class ReadingAgent:
         return None
 
     async def _read(
-        self, record: FrameRecord, meta: FrameMeta, plan: AnalysisPlan, kept_as: bytes
+        self, record: FrameRecord, meta: FrameMeta, plan: AnalysisPlan, cache_key: bytes
     ) -> tuple[ImageReadings, tuple[FollowedPlate, ...]]:
-        found = await self._read_within_tries(record.value, meta.min_plate_width_px, plan.look)
+        found = await self._read_within_tries(record.value, meta.min_plate_width_px, plan.hints)
         size = (found.width_px, found.height_px)
         wanted = in_zones(found.readings, meta.zones, *size)
         followed = {
-            plan.followed[each.place].name: each.box
+            plan.followed[each.index].name: each.box
             for each in found.followed
             if each.box.width >= meta.min_plate_width_px
         }
         plates = tuple(FollowedPlate(track=track, box=box) for track, box in followed.items())
         if wanted:
-            self._cache.put(kept_as, record.reference, record.value)
+            self._cache.put(cache_key, record.reference, record.value)
         outside = len(found.readings) - len(wanted)
         left = msgspec.structs.replace(found.left, outside=outside)
         return (
@@ -213,7 +213,7 @@ class ReadingAgent:
         )
 
     async def _read_within_tries(
-        self, jpeg: bytes, min_plate_width_px: int, look: AnalysisHints
+        self, jpeg: bytes, min_plate_width_px: int, hints: AnalysisHints
     ) -> ImageReadings:
         for tried in range(1, _TRIES + 1):
             try:
@@ -221,7 +221,7 @@ class ReadingAgent:
                     return await self._pool.read_image(
                         jpeg,
                         min_plate_width_px=min_plate_width_px,
-                        look=look,
+                        hints=hints,
                         wait_seconds=_WAIT_SECONDS,
                     )
             except (RecognizerCrashedError, RecognizerTimeoutError) as error:
@@ -258,13 +258,13 @@ def meta_of(record: FrameRecord) -> FrameMeta:
 def readings_of(
     record: FrameRecord,
     meta: FrameMeta,
-    look: FrameResult,
+    result: FrameResult,
     gaps: tuple[FrameGap, ...],
     *,
     is_late: bool = False,
 ) -> FrameReadings:
     """Return what is published of a record."""
-    found, left_out = look.found, look.left_out
+    found, left_out = result.found, result.left_out
     readings: tuple[PlateReading, ...] = found.readings if found else ()
     return FrameReadings(
         kind=meta.kind,
@@ -284,7 +284,7 @@ def readings_of(
         refused=meta.kind is FrameKind.FRAME and found is None and left_out is None,
         plates_left=found.left if found else PlatesLeft(),
         counts=meta.counts,
-        followed=look.followed,
+        followed=result.followed,
         late=is_late,
         gaps=gaps,
     )

@@ -17,10 +17,10 @@ _FOLLOWED_MS = 600
 class AnalysisPlan:
     """The places where tracks expect plates.
 
-    ``followed`` are the tracks whose plates need not be read, in the order of ``look.known``.
+    ``followed`` are the tracks whose plates need not be read, in the order of ``hints.known``.
     """
 
-    look: AnalysisHints = NOTHING_KNOWN
+    hints: AnalysisHints = NOTHING_KNOWN
     followed: tuple[Track, ...] = ()
 
 

@@ -37,12 +37,12 @@ from streams.recognition.reading.analysis_plan import AnalysisPlan
 from streams.recognition.reading.late_pace import LatePace
 from streams.recognition.tracking.state_store import late_key
 from streams.runtime.app import StageApp
-from streams.runtime.gaps import Gaps
+from streams.runtime.backlog import Backlog
 
 log = structlog.get_logger()
 
 _PAUSE_SECONDS = 0.5
-_ROOM_SECONDS = 0.02
+_CAPACITY_SECONDS = 0.02
 _SHOW_MS = 1_000
 _NOBODY = UUID(int=0)
 _NOTHING_FOLLOWED: Final = AnalysisPlan()
@@ -64,17 +64,17 @@ class BacklogReader:
         *,
         app: StageApp,
         topic: faust.TopicT,
-        gaps: Gaps,
+        gaps: Backlog,
         frames: FrameLog,
         reading: ReadingAgent,
         publish: Publish,
         reject: Reject,
-        has_room: Callable[[], bool],
+        has_capacity: Callable[[], bool],
         metrics: RecognitionMetrics,
         past_end_ms: int,
         now_ms: Callable[[], int],
     ) -> None:
-        """``has_room`` returns whether a reader has nothing fresh to do; a gap is read on for
+        """``has_capacity`` returns whether a reader has nothing fresh to do; a gap is read on for
         ``past_end_ms`` after its end.
         """
         self._app = app
@@ -84,7 +84,7 @@ class BacklogReader:
         self._reading = reading
         self._publish = publish
         self._reject = reject
-        self._has_room = has_room
+        self._has_room = has_capacity
         self._metrics = metrics
         self._past_end_ms = past_end_ms
         self._now_ms = now_ms
@@ -149,7 +149,7 @@ class BacklogReader:
                 if begin < gap.next_offset:
                     # The log lost its end: new records come where records were read late before.
                     self._require_ours()
-                    await self._gaps.note(msgspec.structs.replace(gap, next_offset=begin))
+                    await self._gaps.store(msgspec.structs.replace(gap, next_offset=begin))
                 return False
             self._begun.add(place)
         return True
@@ -172,7 +172,7 @@ class BacklogReader:
         else:
             self._require_ours()
             next_offset, next_ms = records[-1].reference.offset + 1, records[-1].written_ms
-            await self._gaps.note(
+            await self._gaps.store(
                 msgspec.structs.replace(gap, next_offset=next_offset, next_ms=next_ms)
             )
         # Counted once, however often the piece is cut off.
@@ -188,7 +188,7 @@ class BacklogReader:
 
     async def _read(self, gap: OpenGap, records: Sequence[FrameRecord]) -> None:
         """Read frames as there is room, and publish their readings in order."""
-        looks: list[tuple[FrameRecord, FrameMeta, asyncio.Future[FrameResult]]] = []
+        results: list[tuple[FrameRecord, FrameMeta, asyncio.Future[FrameResult]]] = []
         try:
             for record in records:
                 try:
@@ -196,14 +196,14 @@ class BacklogReader:
                 except InvalidInputError as error:
                     await self._reject(record, error)
                 else:
-                    looks.append((record, meta, await self._begin_look(gap, record, meta)))
-            for record, meta, look in looks:
-                await self._publish_look(gap, record, meta, await look)
+                    results.append((record, meta, await self._start_analysis(gap, record, meta)))
+            for record, meta, result in results:
+                await self._publish_result(gap, record, meta, await result)
         finally:
-            for _, _, look in looks:
-                look.cancel()
+            for _, _, result in results:
+                result.cancel()
 
-    async def _begin_look(
+    async def _start_analysis(
         self, gap: OpenGap, record: FrameRecord, meta: FrameMeta
     ) -> asyncio.Future[FrameResult]:
         is_frame = meta.kind is FrameKind.FRAME
@@ -213,27 +213,27 @@ class BacklogReader:
             done.set_result(FrameResult(left_out=FrameOutcome.STALE if is_frame else None))
             return done
         while not self._has_room():
-            await asyncio.sleep(_ROOM_SECONDS)
+            await asyncio.sleep(_CAPACITY_SECONDS)
             self._require_ours()
             if abs(self._now_ms() - self._shown_ms) >= _SHOW_MS:
                 self._show()
         key = late_key(gap.partition, gap.gap, record.key)
-        task = asyncio.create_task(self._reading.look(record, meta, _NOTHING_FOLLOWED, key))
+        task = asyncio.create_task(self._reading.analyse(record, meta, _NOTHING_FOLLOWED, key))
         # It is with a reader before the next one asks for room.
         await asyncio.sleep(0)
         return task
 
-    async def _publish_look(
-        self, gap: OpenGap, record: FrameRecord, meta: FrameMeta, look: FrameResult
+    async def _publish_result(
+        self, gap: OpenGap, record: FrameRecord, meta: FrameMeta, result: FrameResult
     ) -> None:
         self._require_ours()
-        readings = readings_of(record, meta, look, self._gaps.since(gap), is_late=True)
+        readings = readings_of(record, meta, result, self._gaps.since(gap), is_late=True)
         trace = parse_traceparent(record.headers.get(TRACEPARENT))
         with traced(f"process {self._tp(gap).topic}", SpanKind.CONSUMER, parent=trace):
             await self._publish(record.key, readings)
-        self._reading.count(meta, look, is_late=True)
-        if look.poison is not None:
-            await self._reject(record, look.poison)
+        self._reading.count(meta, result, is_late=True)
+        if result.poison is not None:
+            await self._reject(record, result.poison)
 
     async def _close(self, gap: OpenGap) -> None:
         end = FrameReadings(

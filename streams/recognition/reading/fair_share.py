@@ -63,7 +63,7 @@ class FairShare:
         ``age_ms`` is the time since its capture.
         """
         now = self._clock()
-        self._note(owner_id, camera_id, captured_ms, now)
+        self._record(owner_id, camera_id, captured_ms, now)
         self._asked += 1
         self._late += age_ms > _BEHIND_MS and self._is_busy()
         if now - self._looked_seconds >= _LOOK_SECONDS:
@@ -83,7 +83,7 @@ class FairShare:
             seconds if former is None else former + _LEARNING_WEIGHT * (seconds - former)
         )
 
-    def _note(self, owner_id: UUID, camera_id: UUID, captured_ms: int, now: float) -> None:
+    def _record(self, owner_id: UUID, camera_id: UUID, captured_ms: int, now: float) -> None:
         camera = self._cameras.setdefault(camera_id, _Camera(owner_id, captured_ms, now))
         gap_ms = captured_ms - camera.captured_ms
         # Between two stirs of a scene there is nothing to read.

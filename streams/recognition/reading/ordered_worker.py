@@ -14,8 +14,8 @@ from recognition.workers.pool import RecognizerPool
 from streams.recognition.frame_store import FrameRecord
 from streams.recognition.reading.agent import ReadingAgent
 from streams.runtime.app import Event
-from streams.runtime.guard import Guard
 from streams.runtime.process_exit import end_process
+from streams.runtime.stage_runner import StageRunner
 
 log = structlog.get_logger()
 
@@ -76,7 +76,7 @@ class OrderedTaskPool:
         return self._free.locked()
 
     @property
-    def under_way(self) -> int:
+    def running(self) -> int:
         """Tasks that are not finished."""
         return len(self._tasks)
 
@@ -92,7 +92,7 @@ class OrderedTaskPool:
         self._tasks.add(task)
         task.add_done_callback(lambda done: self._finished(done, turn))
 
-    def give_room(self, turn: Turn) -> None:
+    def release(self, turn: Turn) -> None:
         """Let another task start in the place of one that has nothing to do but wait."""
         if turn.has_room and self._without_room < _MAX_WITHOUT_ROOM:
             turn.has_room = False
@@ -120,27 +120,29 @@ class OrderedTaskPool:
 class OrderedFrameWorker:
     """Feeds frames to the agent. With a frame that is given up go all after it in its partition."""
 
-    def __init__(self, task_pool: OrderedTaskPool, guard: Guard, reading: ReadingAgent) -> None:
+    def __init__(
+        self, task_pool: OrderedTaskPool, runner: StageRunner, reading: ReadingAgent
+    ) -> None:
         self._task_pool = task_pool
-        self._guard = guard
+        self._runner = runner
         self._reading = reading
 
     async def submit(self, event: Event) -> None:
         """Start a frame as soon as there is room; returns when it has started."""
 
         async def work(turn: Turn) -> None:
-            await self._guard.run(event, lambda e: self._handle(e, turn))
+            await self._runner.run(event, lambda e: self._handle(e, turn))
 
         await self._task_pool.submit(event.message.partition, work)
 
     async def _handle(self, event: Event, turn: Turn) -> None:
-        async def await_turn() -> None:
+        async def wait_turn() -> None:
             await turn.wait()
             # An earlier frame's turn is over too when it was given up.
-            self._guard.require_next(event)
+            self._runner.require_next(event)
 
         await self._reading.handle(
-            _frame_record(event), await_turn, lambda: self._task_pool.give_room(turn)
+            _frame_record(event), wait_turn, lambda: self._task_pool.release(turn)
         )
 
 

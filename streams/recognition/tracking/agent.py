@@ -19,30 +19,16 @@ from common.records.alerts import ProvisionalKind, ProvisionalRecognition
 from common.records.codec import decode
 from common.records.frames import FrameKind
 from common.records.ids import missed_pass_id, recognition_id
-from common.records.recognitions import (
-    FrameReadings,
-    PassOutcome,
-    Recognition,
-    RecognitionSource,
-)
-from common.telemetry.tracing import (
-    TraceContext,
-    outside_traces,
-    parse_traceparent,
-    traced,
-)
+from common.records.recognitions import FrameReadings, PassOutcome, Recognition, RecognitionSource
+from common.telemetry.tracing import TraceContext, outside_traces, parse_traceparent, traced
 from streams.recognition.frame_store import FrameStore
 from streams.recognition.metrics import RecognitionMetrics, TrackOutcome
 from streams.recognition.tracking.counting import CameraCounter, CountMarks, PublishCounts
 from streams.recognition.tracking.lanes import Lane, Lanes, lane_key
 from streams.recognition.tracking.passes import Pass, TrackingRules
-from streams.recognition.tracking.pending_images import ImageKeeper
+from streams.recognition.tracking.pending_images import PassImageStore
 from streams.recognition.tracking.provisional import Retracted
-from streams.recognition.tracking.state import (
-    TrackerState,
-    frames_needed,
-    with_published,
-)
+from streams.recognition.tracking.state import TrackerState, frames_needed, with_published
 from streams.recognition.tracking.state_store import TrackerStateStore
 from streams.recognition.tracking.suppression import SuppressedPlate
 from streams.recognition.tracking.tracks import Track
@@ -67,7 +53,7 @@ class TrackingAgent:
         *,
         states: TrackerStateStore,
         frames: FrameStore,
-        images: ImageKeeper,
+        images: PassImageStore,
         publish: Publish,
         publish_outcome: PublishOutcome,
         publish_provisional: PublishProvisional,
@@ -131,7 +117,7 @@ class TrackingAgent:
         if after is not state and self._rules.reports_early:
             after = with_published(after, published)
         if published:
-            await self._lanes.tell(key, lane, frame, after, published)
+            await self._lanes.share_reported(key, lane, frame, after, published)
         await self._keep(key, lane, frame, state, after)
         if lane.is_past_gap:
             lane.counter.add_past_gap(frame, ended)

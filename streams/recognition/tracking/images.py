@@ -39,7 +39,7 @@ class RecognitionImageStore:
         """
         loop = asyncio.get_running_loop()
         refusal = await loop.run_in_executor(self._threads, self._put, key, jpeg)
-        self._note(refusal)
+        self._record(refusal)
         return refusal is None
 
     async def has(self, key: str) -> bool:
@@ -69,7 +69,7 @@ class RecognitionImageStore:
                 return False
             raise TransientError(f"S3 does not answer: {error}") from error
 
-    def _note(self, refusal: str | None) -> None:
+    def _record(self, refusal: str | None) -> None:
         if refusal is not None and not self._is_full:
             log.warning("images_not_stored", code=refusal)
         elif refusal is None and self._is_full:

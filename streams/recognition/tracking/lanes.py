@@ -108,7 +108,7 @@ class Lanes:
             is_past_gap=frame.frame.offset >= gap.end,
         )
 
-    async def tell(
+    async def share_reported(
         self,
         key: bytes,
         lane: Lane,
@@ -123,7 +123,7 @@ class Lanes:
         """
         if lane.gap is None:
             for gap in frame.gaps:
-                await self._note_told(late_key(frame.frame.partition, gap, key), gap, told)
+                await self._store_reported(late_key(frame.frame.partition, gap, key), gap, told)
             return
         new = [each for each in after.suppressed if each.track in told]
         for other in self._later(key, frame):
@@ -142,7 +142,7 @@ class Lanes:
             for own_key in own_keys:
                 await self._end_lane(own_key.removeprefix(prefix), own_key, frame)
             # Before states go: without them late records that come again would begin anew.
-            await self._states.note_closed(partition, gap)
+            await self._states.mark_closed(partition, gap)
         for own_key in own_keys:
             await self._states.drop(own_key)
 
@@ -178,13 +178,13 @@ class Lanes:
             await self._marks.forget(key)
         self._counter.drop(camera_id)
 
-    async def _note_told(
+    async def _store_reported(
         self, own_key: bytes, gap: FrameGap, told: Mapping[str, Recognition]
     ) -> None:
         near = [r for r in told.values() if _is_near_seam(gap, r.first_seen_ms, self._rules)]
         state = self._states.get(own_key) if near else None
         if state is not None:
-            after = msgspec.structs.replace(state, told=_with_told(state.told, near))
+            after = msgspec.structs.replace(state, told=_merged(state.told, near))
             await self._states.write(own_key, after)
 
     def _later(self, key: bytes, frame: FrameReadings) -> list[bytes]:
@@ -225,7 +225,7 @@ def _is_near_seam(gap: FrameGap, seen_ms: int, rules: TrackingRules) -> bool:
     return abs(seen_ms - gap.end_ms) <= rules.suppress_ms + rules.max_track_ms + rules.end_ms
 
 
-def _with_told(told: Iterable[Recognition], more: Iterable[Recognition]) -> tuple[Recognition, ...]:
+def _merged(told: Iterable[Recognition], more: Iterable[Recognition]) -> tuple[Recognition, ...]:
     """Return the recognitions with more of them, each once; of too many the first ones."""
     by_id = {each.id: each for each in (*told, *more)}
     return tuple(sorted(by_id.values(), key=lambda r: r.first_seen_ms)[:_MAX_TOLD])

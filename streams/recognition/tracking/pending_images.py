@@ -52,7 +52,7 @@ class PendingImages(Record, frozen=True, kw_only=True):
     queued_ms: int
 
 
-class ImageKeeper:
+class PassImageStore:
     """Has the images of passes stored. Lives on the stage's event loop."""
 
     def __init__(
@@ -143,7 +143,7 @@ class ImageKeeper:
             async with asyncio.timeout(self._patience_seconds):
                 stored = await self._put_all(images)
         except (TransientError, TimeoutError) as error:
-            self._note_away(error)
+            self._on_s3_unavailable(error)
             return None
         lacks = len(stored) < len(images)
         self._count(ImageOutcome.REFUSED if lacks else ImageOutcome.STORED)
@@ -194,13 +194,13 @@ class ImageKeeper:
         wanted = {key: data for key, data in images.items() if key in keys_of(recognition)}
         if len(await self._put_all(wanted)) < len(wanted):
             raise TransientError("S3 has no room for an image")
-        self._note_back()
+        self._on_s3_recovered()
         self._count(ImageOutcome.LATE)
 
     async def _give_up(self, recognition: Recognition) -> None:
         """Tell of images that were never stored; a try that got no answer may have arrived."""
         there = [key for key in keys_of(recognition) if await self._store.has(key)]
-        self._note_back()
+        self._on_s3_recovered()
         after = named(recognition, there)
         if after != recognition:
             await self._publish_lost(str(recognition.camera_id).encode(), after)
@@ -210,12 +210,12 @@ class ImageKeeper:
     def _count(self, outcome: ImageOutcome) -> None:
         self._metrics.images.labels(outcome.value).inc()
 
-    def _note_away(self, error: Exception) -> None:
+    def _on_s3_unavailable(self, error: Exception) -> None:
         if not self._is_away:
             log.warning("images_wait", error=repr(error))
         self._is_away = True
 
-    def _note_back(self) -> None:
+    def _on_s3_recovered(self) -> None:
         if self._is_away:
             log.info("images_go_on", pending=len(self._pending))
         self._is_away = False

@@ -75,7 +75,7 @@ class TrackerStateStore:
         closed = self._table.read(ClosedGap, _closed_key(partition))
         return closed is not None and gap.is_covered_by(closed.gap)
 
-    async def note_closed(self, partition: int, gap: FrameGap) -> None:
+    async def mark_closed(self, partition: int, gap: FrameGap) -> None:
         """Note that a gap is closed; returns once Kafka has it."""
         await self._table.put(_closed_key(partition), encode(ClosedGap(gap=gap)))
 

@@ -61,19 +61,19 @@ def update_stationary(
 
     One whose place was seen empty for as long as a moving plate has to be unseen has left.
     """
-    after = tuple(_watched(plate, frame, rules) for plate in suppressed)
+    after = tuple(_updated(plate, frame, rules) for plate in suppressed)
     same = all(new is old for new, old in zip(after, suppressed, strict=True))
     return suppressed if same else after
 
 
-def _watched(plate: SuppressedPlate, frame: FrameReadings, rules: TrackingRules) -> SuppressedPlate:
+def _updated(plate: SuppressedPlate, frame: FrameReadings, rules: TrackingRules) -> SuppressedPlate:
     if not plate.still or not plate.view:
         return plate
-    sight = _sight(plate, frame)
-    if sight is PlaceView.UNKNOWN:
+    view = _view_of(plate, frame)
+    if view is PlaceView.UNKNOWN:
         return plate
     now_ms, since_ms, until_ms = frame.captured_ms, plate.empty_since_ms, plate.empty_until_ms
-    if sight is PlaceView.OTHER:
+    if view is PlaceView.OTHER:
         return plate if since_ms is None else plate.with_empty(None, None)
     if since_ms is None or until_ms is None or now_ms - until_ms > _GAP_MS:
         return plate.with_empty(now_ms, now_ms)
@@ -82,7 +82,7 @@ def _watched(plate: SuppressedPlate, frame: FrameReadings, rules: TrackingRules)
     return plate.with_empty(since_ms, now_ms) if now_ms - until_ms >= _NOTED_MS else plate
 
 
-def _sight(plate: SuppressedPlate, frame: FrameReadings) -> PlaceView:
+def _view_of(plate: SuppressedPlate, frame: FrameReadings) -> PlaceView:
     if frame.kind is FrameKind.TICK:
         # Nothing moves: what the last frame showed is still so.
         was_empty = frame.still and plate.empty_since_ms is not None
@@ -103,18 +103,18 @@ def is_empty(with_plate: bytes, now: bytes, box: Box, size: tuple[int, int]) -> 
     height in px).
     """
     (lit, fine), (lit_now, fine_now) = _cells(with_plate), _cells(now)
-    place = _place(box, size)
-    rest = ~place
-    if not place.any() or rest.sum() < place.sum():
+    inside = _mask(box, size)
+    scene = ~inside
+    if not inside.any() or scene.sum() < inside.sum():
         return False
-    if not _is_comparable(lit[rest], lit_now[rest]):
+    if not _is_comparable(lit[scene], lit_now[scene]):
         return False
-    gain, shift = _light(lit[rest], lit_now[rest])
+    gain, shift = _light(lit[scene], lit_now[scene])
     differs = np.abs(lit_now - (gain * lit + shift))
-    is_other = differs[place].mean() >= max(_CHANGED, _CHANGED_TIMES_REST * differs[rest].mean())
+    is_other = differs[inside].mean() >= max(_CHANGED, _CHANGED_TIMES_REST * differs[scene].mean())
     # A lens out of focus, or fog, takes the detail of all.
-    detail = fine[place].mean() * fine_now[rest].mean() / max(fine[rest].mean(), _DETAIL)
-    is_plain = detail >= _DETAIL and fine_now[place].mean() < _DETAIL_LOST * detail
+    detail = fine[inside].mean() * fine_now[scene].mean() / max(fine[scene].mean(), _DETAIL)
+    is_plain = detail >= _DETAIL and fine_now[inside].mean() < _DETAIL_LOST * detail
     return bool(is_other or is_plain)
 
 
@@ -123,7 +123,7 @@ def _cells(view: bytes) -> tuple[_Cells, _Cells]:
     return brightness, detail
 
 
-def _place(box: Box, size: tuple[int, int]) -> npt.NDArray[np.bool_]:
+def _mask(box: Box, size: tuple[int, int]) -> npt.NDArray[np.bool_]:
     """Return the cells of the vehicle around a plate: those whose middle it covers, or the plate's.
 
     Shape (rows, columns).

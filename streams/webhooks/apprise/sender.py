@@ -65,17 +65,17 @@ class AppriseSender:
             kind = SendKind.REFUSED if denial.is_final else SendKind.FAILED
             return SendResult(kind=kind, error=denial.sentence, is_held_back=denial.is_final)
         with self._limits.sending(owner, url) as allowed:
-            result = await self._attempt(url, await self._message(delivery, allowed.notice))
+            result = await self._attempt(url, await self._message(delivery, allowed.warning))
         if result.kind is SendKind.ACCEPTED:
             allowed.accepted()
         return result
 
-    async def _message(self, delivery: Delivery, notice: str | None) -> NotificationMessage:
+    async def _message(self, delivery: Delivery, warning: str | None) -> NotificationMessage:
         return NotificationMessage(
             title=message_subject(delivery),
             text="\n".join(
                 f"{name}: {value}"
-                for name, value in message_fields(delivery, self._public_url, notice)
+                for name, value in message_fields(delivery, self._public_url, warning)
                 if name not in _LEFT_OUT
             ),
             picture=await crop_of(delivery, self._fetch_image, self._now_ms()),
@@ -113,10 +113,10 @@ class _Attempt:
         from common.apprise.plugins import send_message
 
         try:
-            is_taken = send_message(url, message, self._exchange)
+            is_sent = send_message(url, message, self._exchange)
         except InvalidInputError as error:
             return SendResult(kind=SendKind.REFUSED, error=f"The address {error}.")
-        return _result(self._results, is_taken=is_taken)
+        return _result(self._results, is_sent=is_sent)
 
     def stop(self) -> None:
         """End what is under way, and with it the thread."""
@@ -149,10 +149,10 @@ class _Attempt:
         return ServiceAnswer(result.status, answer.headers, answer.body)
 
 
-def _result(results: list[SendResult], *, is_taken: bool) -> SendResult:
+def _result(results: list[SendResult], *, is_sent: bool) -> SendResult:
     """Return what an attempt came to: as the plugin says, and where it failed, as HTTP does."""
     last = results[-1] if results else SendResult(kind=SendKind.FAILED)
-    if is_taken:
+    if is_sent:
         return SendResult(kind=SendKind.ACCEPTED, status=last.status)
     failed = next((each for each in results if each.kind is not SendKind.ACCEPTED), None)
     if failed is not None:

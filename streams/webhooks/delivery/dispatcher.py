@@ -19,12 +19,7 @@ from cachetools import LRUCache
 
 from common.records.deliveries import AttemptOutcome, Delivery
 from streams.runtime.app import Event, StageApp
-from streams.webhooks.delivery.job import (
-    DeliveryJob,
-    DeliveryState,
-    DispatchRules,
-    SendDelivery,
-)
+from streams.webhooks.delivery.job import DeliveryJob, DeliveryState, DispatchRules, SendDelivery
 from streams.webhooks.delivery.metrics import DeliveryMetrics
 from streams.webhooks.delivery.pending import (
     PendingCounts,
@@ -193,7 +188,7 @@ class Dispatcher:
             # Its turn came while it was decided.
             return
         job.enter(DeliveryState.STORING)
-        await self._writer.wait_for_room()
+        await self._writer.wait_for_capacity()
         self._writer.add(DeliveryOutcome(job, self._pending_of(job, self._now_ms())))
 
     async def _store_overdue(self) -> None:

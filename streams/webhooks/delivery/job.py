@@ -14,7 +14,7 @@ from common.records.codec import decode
 from common.records.deliveries import Delivery
 from common.telemetry.messaging import message_trace
 from streams.runtime.app import Event
-from streams.runtime.guard import Guard
+from streams.runtime.stage_runner import StageRunner
 from streams.webhooks.delivery.pending import PendingLimits
 from streams.webhooks.delivery.queues import QueueRules
 from streams.webhooks.delivery.schedule import SendResult
@@ -122,9 +122,11 @@ class DeliveryJob:
 class DeliveryIntake:
     """Offers deliveries to the dispatcher, message by message; unreadable ones are dead letters."""
 
-    def __init__(self, guard: Guard, offer: Callable[[Delivery, Event], Awaitable[None]]) -> None:
+    def __init__(
+        self, runner: StageRunner, offer: Callable[[Delivery, Event], Awaitable[None]]
+    ) -> None:
         """``offer`` takes a delivery with its message, and has that acknowledged when it may be."""
-        self._guard = guard
+        self._runner = runner
         self._offer = offer
 
     async def take(self, event: Event) -> None:
@@ -132,11 +134,11 @@ class DeliveryIntake:
         try:
             await self._offer(_read(event.message), event)
         except InvalidInputError as error:
-            await self._guard.reject(event, error)
+            await self._runner.reject(event, error)
         except Exception as error:
             # The edge of the agent, which must not raise.
             log.exception("delivery_not_taken")
-            await self._guard.reject(event, error)
+            await self._runner.reject(event, error)
 
 
 def _read(message: Message) -> Delivery:

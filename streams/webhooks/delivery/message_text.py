@@ -19,16 +19,16 @@ def message_subject(delivery: Delivery) -> str:
     return _one_line(f"{test}{trigger.alert.name}: {_named_plate(trigger)} at {camera}")
 
 
-def message_fields(delivery: Delivery, public_url: str, notice: str | None) -> list[Fact]:
+def message_fields(delivery: Delivery, public_url: str, warning: str | None) -> list[Fact]:
     """Return all that there is to tell; links lead to ``public_url``, empty: there is none.
 
-    ``notice`` is what people are told of the limits of messages.
+    ``warning`` is what people are told of the limits of messages.
     """
     trigger = delivery.trigger
     assert trigger is not None, delivery.event
     is_test = delivery.cause is DeliveryCause.TEST
     facts = _test_facts(trigger, public_url) if is_test else _facts(trigger, public_url)
-    return facts if notice is None else [*facts, ("Limit", notice)]
+    return facts if warning is None else [*facts, ("Limit", warning)]
 
 
 def local_moment(trigger: AlertTrigger, unix_ms: int) -> datetime:
@@ -75,8 +75,8 @@ def _named_plate(trigger: AlertTrigger) -> str:
     return plate if name is None else f"{plate} ({name})"
 
 
-def _link(public_url: str, place: str) -> list[Fact]:
-    return [("Details", f"{public_url}/{place}")] if public_url else []
+def _link(public_url: str, resource_path: str) -> list[Fact]:
+    return [("Details", f"{public_url}/{resource_path}")] if public_url else []
 
 
 def _one_line(text: str) -> str:

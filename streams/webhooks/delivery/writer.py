@@ -84,7 +84,7 @@ class OutcomeWriter:
         if len(self._outcomes) >= _MAX_WAITING:
             self._has_room.clear()
 
-    async def wait_for_room(self) -> None:
+    async def wait_for_capacity(self) -> None:
         """Wait while too much waits to be written."""
         await self._has_room.wait()
 

@@ -51,13 +51,13 @@ class EmailSender:
     async def send(self, delivery: Delivery, address: str) -> SendResult:
         """Send once and return the result. Never raises for anything the server does."""
 
-        async def message(notice: str | None) -> EmailMessage:
+        async def message(warning: str | None) -> EmailMessage:
             return email_message(
                 delivery,
                 address,
                 sender=self._settings.smtp_from,
                 public_url=self._settings.public_url,
-                notice=notice,
+                warning=warning,
                 crop=await crop_of(delivery, self._fetch_image, self._now_ms()),
             )
 
@@ -77,17 +77,17 @@ def email_message(
     *,
     sender: str,
     public_url: str,
-    notice: str | None,
+    warning: str | None,
     crop: bytes | None,
 ) -> EmailMessage:
     """Return the message that tells ``address`` of an alert.
 
-    ``notice`` is what it is told of limits; ``crop`` is a JPEG. The same delivery gives the same
+    ``warning`` is what it is told of limits; ``crop`` is a JPEG. The same delivery gives the same
     Message-ID, so that one sent twice shows as one.
     """
     trigger = delivery.trigger
     assert trigger is not None, delivery.event
-    facts = message_fields(delivery, public_url, notice)
+    facts = message_fields(delivery, public_url, warning)
     message = new_message(
         sender=sender,
         address=address,

@@ -90,7 +90,7 @@ class DeliveryBudget:
             if limit is DeliveryLimit.PER_MINUTE:
                 size = own.get(limit.value, self._per_minute)
             used = self._counts.get(key, 0)
-            self._near.note_peak(limit.value, owner, used + wanted, size)
+            self._near.record_peak(limit.value, owner, used + wanted, size)
             if size - used < found.count:
                 found = _Allowance(max(0, size - used), limit, size)
         for key in keys.values():

@@ -18,8 +18,8 @@ from common.records.deliveries import (
 )
 from common.timestamps import format_timestamp
 from streams.runtime.app import Event
-from streams.runtime.guard import Guard
 from streams.runtime.sending import OutgoingMessage, send_all
+from streams.runtime.stage_runner import StageRunner
 from streams.webhooks.events.subscription_cache import SubscriptionCache
 
 log = structlog.get_logger()
@@ -111,12 +111,12 @@ class WebhookStatusUpdater:
 
     def __init__(
         self,
-        guard: Guard,
+        runner: StageRunner,
         subscriptions: SubscriptionCache,
         topic: faust.TopicT,
         rules: SwitchOffRules,
     ) -> None:
-        self._guard = guard
+        self._runner = runner
         self._subscriptions = subscriptions
         self._topic = topic
         self._rules = rules
@@ -129,7 +129,7 @@ class WebhookStatusUpdater:
         """
         # A later attempt, once counted, would make an earlier one look as if it was counted too.
         for event in {event.message.partition: event for event, _ in reversed(attempts)}.values():
-            self._guard.require_next(event)
+            self._runner.require_next(event)
         changed: dict[UUID, WebhookStatus] = {}
         for event, attempt in attempts:
             target = attempt.delivery.target

@@ -93,7 +93,7 @@ ATTEMPTS = (
     _attempt(_delivery(4, OTHER), 1, AttemptOutcome.DELIVERED),
 )
 HERE = DeliveryCursor(user_id=OWNER, webhook_id=WEBHOOK)
-MINE = DeliveryFilter(place=HERE, from_ms=0)
+MINE = DeliveryFilter(cursor=HERE, from_ms=0)
 
 
 async def test_each_delivery_with_what_its_last_attempt_came_to(client: ClickHouseClient) -> None:
@@ -114,7 +114,7 @@ async def test_each_delivery_with_what_its_last_attempt_came_to(client: ClickHou
     retrying = replace(MINE, outcomes=(AttemptOutcome.RETRYING,))
     assert await list_deliveries(client, retrying, 10) == found[2:]
     assert await list_deliveries(client, replace(MINE, from_ms=TWO.occurred_ms), 10) == found[1:]
-    stranger = replace(MINE, place=DeliveryCursor(user_id=WEBHOOK, webhook_id=WEBHOOK))
+    stranger = replace(MINE, cursor=DeliveryCursor(user_id=WEBHOOK, webhook_id=WEBHOOK))
     assert await list_deliveries(client, stranger, 10) == ()
 
 
@@ -198,17 +198,17 @@ async def test_an_alerts_own_notifications_by_the_alert(client: ClickHouseClient
         _attempt(each, 1, AttemptOutcome.DEAD) for each in (mail, url, push, alert_delivery)
     ]
     await insert_attempts(client, attempts)
-    place = DeliveryCursor(user_id=OWNER, alert_id=alert(1).alert_id)
-    found = await list_deliveries(client, DeliveryFilter(place=place, from_ms=0), 10)
+    cursor = DeliveryCursor(user_id=OWNER, alert_id=alert(1).alert_id)
+    found = await list_deliveries(client, DeliveryFilter(cursor=cursor, from_ms=0), 10)
 
     assert {(one.id, one.channel) for one in found} == {
         (mail.id, DeliveryChannel.EMAIL),
         (url.id, DeliveryChannel.HTTP),
         (push.id, DeliveryChannel.APPRISE),
     }
-    content = await delivery_content(client, place, mail.id)
+    content = await delivery_content(client, cursor, mail.id)
     assert content is not None
     assert decode(Delivery, content) == mail
-    assert await delivery_content(client, place, alert_delivery.id) is None
+    assert await delivery_content(client, cursor, alert_delivery.id) is None
     other = DeliveryCursor(user_id=OWNER, alert_id=alert(2).alert_id)
-    assert await list_deliveries(client, DeliveryFilter(place=other, from_ms=0), 10) == ()
+    assert await list_deliveries(client, DeliveryFilter(cursor=other, from_ms=0), 10) == ()

@@ -11,7 +11,7 @@ import pytest
 
 from analytics_sql.client import ClickHouseClient
 from analytics_sql.deliveries import insert_attempts, plates_of
-from analytics_sql.erased_images import images_to_remove, note_images, note_removed
+from analytics_sql.erased_images import images_to_remove, insert_erased_images, mark_removed
 from analytics_sql.erasure import (
     Erasure,
     Subject,
@@ -20,8 +20,8 @@ from analytics_sql.erasure import (
     erase_outcomes,
     erase_recognitions,
     erase_triggers,
+    insert_erasure,
     list_erasures,
-    note_erasure,
 )
 from analytics_sql.outcomes import insert_outcomes, outcome_row
 from analytics_sql.recognitions import (
@@ -156,11 +156,11 @@ async def test_images_are_noted_until_they_are_removed(client: ClickHouseClient)
     assert await images_to_remove(client, 1) == noted[:1]
     (mine,) = await images_to_remove(client, 9, OWNER)
     assert await images_to_remove(client, 9, OWNER, mine) == ()
-    await note_removed(client, [mine])
+    await mark_removed(client, [mine])
     assert await images_to_remove(client, 9, OWNER) == ()
     assert len(await images_to_remove(client, 9)) == 1
     # A later copy of the same record is noted, and removed, again.
-    await note_images(client, [replace(mine, noted_ms=mine.noted_ms + 5)])
+    await insert_erased_images(client, [replace(mine, noted_ms=mine.noted_ms + 5)])
     (found,) = await images_to_remove(client, 9, OWNER)
     assert (found.id, found.noted_ms) == (first.id, mine.noted_ms + 5)
 
@@ -171,7 +171,7 @@ async def test_images_that_may_still_be_stored_are_noted_for_later_too(
 ) -> None:
     fresh, old = seen(BEFORE_MS - 2), seen(NOW_MS - 3 * DAY_MS)
     if what == "late row":
-        await note_erasure(client, ERASURE)
+        await insert_erasure(client, ERASURE)
         await sink.insert(RECOGNITION_TABLE, [recognition_row(fresh)])
         await erase_recognitions(client, ERASURE)
     else:
@@ -217,10 +217,10 @@ async def sink(migrated_clickhouse: ClickHouseAddress) -> AsyncIterator[RowStore
 
 async def erase_plate(client: ClickHouseClient, *, removing: bool = True) -> None:
     """Do as the command does, the removal of images included."""
-    await note_erasure(client, ERASURE)
+    await insert_erasure(client, ERASURE)
     await erase_recognitions(client, ERASURE)
     if removing:
-        await note_removed(client, await images_to_remove(client, 99))
+        await mark_removed(client, await images_to_remove(client, 99))
 
 
 async def photos_named(client: ClickHouseClient) -> set[tuple[str, str]]:
@@ -480,9 +480,9 @@ async def test_all_of_an_owner_is_gone(client: ClickHouseClient) -> None:
 
 async def test_erasures_are_remembered_the_latest_of_each(client: ClickHouseClient) -> None:
     assert not (await list_erasures(client)).covers(Subject(OWNER, 1, frozenset({PLATE})))
-    await note_erasure(client, ERASURE)
-    await note_erasure(client, Erasure(OWNER, PLATE, BEFORE_MS - 500))
-    await note_erasure(client, Erasure(STRANGER))
+    await insert_erasure(client, ERASURE)
+    await insert_erasure(client, Erasure(OWNER, PLATE, BEFORE_MS - 500))
+    await insert_erasure(client, Erasure(STRANGER))
     known = await list_erasures(client)
 
     assert list(known.covering(Subject(OWNER, BEFORE_MS - 1, frozenset({OTHER, PLATE})))) == [

@@ -19,7 +19,7 @@ from analytics_sql.analysts import accounts
 from analytics_sql.analysts.accounts import (
     VIEWS,
     AnalystAccount,
-    Place,
+    TargetDatabase,
     analyst_name,
     create_analyst,
     created_by,
@@ -76,13 +76,13 @@ def admin(database: ClickHouseAddress) -> Iterator[Client]:
 
 
 @pytest.fixture(scope="module")
-def place(database: ClickHouseAddress) -> Place:
+def place(database: ClickHouseAddress) -> TargetDatabase:
     """The database of the service."""
-    return Place(database.database)
+    return TargetDatabase(database.database)
 
 
 @pytest.fixture(scope="module")
-def views(admin: Client, place: Place) -> Iterator[None]:
+def views(admin: Client, place: TargetDatabase) -> Iterator[None]:
     """The analyst's views, with the rights of the service."""
     for statement in _statements(place, "default", of_users=False):
         admin.command(statement)
@@ -91,7 +91,9 @@ def views(admin: Client, place: Place) -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def folder(service: ClickHouseService, database: ClickHouseAddress, place: Place) -> Iterator[Path]:
+def folder(
+    service: ClickHouseService, database: ClickHouseAddress, place: TargetDatabase
+) -> Iterator[Path]:
     """The data folder with the analyst's views, while the server is stopped."""
     folder = Path(service.server.program().command[-1])
     service.stop()
@@ -102,7 +104,7 @@ def folder(service: ClickHouseService, database: ClickHouseAddress, place: Place
     service.start()
 
 
-def _statements(place: Place, service_user: str, *, of_users: bool) -> list[str]:
+def _statements(place: TargetDatabase, service_user: str, *, of_users: bool) -> list[str]:
     words = ("CREATE DATABASE", "CREATE OR REPLACE VIEW")
     created = created_by(place, _ANALYST, "a" * 64, service_user)
     return [each for each in created if each.startswith(words) != of_users]
@@ -110,7 +112,7 @@ def _statements(place: Place, service_user: str, *, of_users: bool) -> list[str]
 
 class TestEmbeddedServer:
     def test_an_analyst_of_one_account_is_rejected_in_one_sentence(
-        self, admin: Client, place: Place
+        self, admin: Client, place: TargetDatabase
     ) -> None:
         for refused in (
             lambda: create_analyst(admin, place, _ANALYST),
@@ -131,11 +133,13 @@ class TestEmbeddedServer:
 
 class TestStatements:
     @pytest.mark.parametrize(
-        "place", [Place("platestream"), Place("plate`s\\", "ma`in")], ids=("server", "cluster")
+        "place",
+        [TargetDatabase("platestream"), TargetDatabase("plate`s\\", "ma`in")],
+        ids=("server", "cluster"),
     )
     @pytest.mark.parametrize("user", ["service", "ser`vi'ce\\", 'a" b'])
     def test_the_engines_parser_reads_them_as_they_are_meant(
-        self, admin: Client, place: Place, user: str
+        self, admin: Client, place: TargetDatabase, user: str
     ) -> None:
         sql = "SELECT formatQuery({statement:String})"
 
@@ -149,7 +153,7 @@ class TestStatements:
             assert again == written
 
     def test_the_user_reads_its_own_database_and_nothing_else(self) -> None:
-        statements = created_by(Place("platestream"), _ANALYST, "a" * 64, "service")
+        statements = created_by(TargetDatabase("platestream"), _ANALYST, "a" * 64, "service")
         name = f"`{_ANALYST.name}`"
 
         assert [each for each in statements if "GRANT" in each] == [
@@ -160,7 +164,7 @@ class TestStatements:
         assert "readonly = 1," in profile
 
     def test_each_view_has_the_accounts_rows_by_the_rights_of_the_service(self) -> None:
-        statements = created_by(Place("platestream"), _ANALYST, "a" * 64, "service")
+        statements = created_by(TargetDatabase("platestream"), _ANALYST, "a" * 64, "service")
 
         for view in VIEWS:
             (statement,) = [each for each in statements if f".{view} DEFINER" in each]
@@ -168,7 +172,7 @@ class TestStatements:
             assert statement.endswith(f"WHERE user_id = toUUID('{OWNER}')")
 
     def test_all_that_is_created_is_removed(self) -> None:
-        removed = removed_by(Place("platestream"), _ANALYST)
+        removed = removed_by(TargetDatabase("platestream"), _ANALYST)
 
         assert [each.split(" IF EXISTS ")[0] for each in removed] == [
             "DROP USER",
@@ -240,7 +244,7 @@ class TestGrants:
         ],
     )
     def test_what_is_not_a_view_of_the_account_is_denied(
-        self, folder: Path, place: Place, sql: str
+        self, folder: Path, place: TargetDatabase, sql: str
     ) -> None:
         assert _as_analyst(folder, [sql.format(place=place.database)]) == [_DENIED]
 
@@ -252,7 +256,7 @@ class TestGrants:
         assert answers == [{"rows": f"{OWNER}\n"}] * len(_WITH_ROWS)
 
     def test_tables_and_totals_of_the_service_are_not_seen(
-        self, folder: Path, place: Place
+        self, folder: Path, place: TargetDatabase
     ) -> None:
         sql = "SELECT count() FROM {} WHERE {} = '{}'"
         answers = _as_analyst(

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from analytics_sql.client import ClickHouseClient, Rows
-from analytics_sql.erasure import Erasure, erase_recognitions, note_erasure
+from analytics_sql.erasure import Erasure, erase_recognitions, insert_erasure
 from analytics_sql.outcomes import OutcomeRow, insert_outcomes
 from analytics_sql.recognitions import (
     RecognitionFilter,
@@ -36,7 +36,7 @@ from common.errors import TransientError
 from common.plates.matching import MatchMode
 from common.records.ids import NIL_UUID, image_call_id, recognition_id
 from common.records.recognitions import RecognitionSource
-from streams.sink.rollups import RollupKeeper
+from streams.sink.rollups import RollupUpdater
 from tests.services.clickhouse import ClickHouseAddress
 
 pytestmark = pytest.mark.integration
@@ -206,7 +206,7 @@ async def _do(
                 for row in model.rows.values()
                 if row.plate == plate and row.captured_ms < erasure.before_ms
             ]
-            await note_erasure(client, erasure)
+            await insert_erasure(client, erasure)
             assert await erase_recognitions(client, erasure) == len(gone)
             for identifier in gone:
                 del model.rows[identifier]
@@ -290,8 +290,8 @@ async def test_a_sweep_counts_who_had_anything_written(client: ClickHouseClient)
     for user in (owner, stranger):
         rows = [recognition_row(user, old_ms + n, "AA1", CAMERAS[0]) for n in range(5)]
         await insert_recognitions(client, rows)
-    await note_erasure(client, Erasure(stranger))
-    keeper = RollupKeeper(client, every_seconds=60)
+    await insert_erasure(client, Erasure(stranger))
+    keeper = RollupUpdater(client, every_seconds=60)
 
     for _ in range(10):
         await keeper.sweep()
@@ -312,14 +312,14 @@ async def test_what_is_erased_is_in_nothing_that_was_made_of_it(client: ClickHou
     await roll_up(client, owner, BOUNDS)
     await rank_plates(client, owner, BOUNDS)
 
-    await note_erasure(client, Erasure(owner, PLATES[0], now_ms))
+    await insert_erasure(client, Erasure(owner, PLATES[0], now_ms))
     await erase_recognitions(client, Erasure(owner, PLATES[0], now_ms))
 
     for table, column in (("plate_pieces", "[plate]"), ("plate_ranks", "plates")):
         left = await client.run(f"SELECT arrayDistinct(flatten(groupArray({column}))) FROM {table}")
         assert set(left.rows[0][0]) == set(PLATES[1:3])
 
-    await note_erasure(client, Erasure(owner))
+    await insert_erasure(client, Erasure(owner))
     await erase_recognitions(client, Erasure(owner))
 
     for table in ("plate_pieces", "plate_ranks", "traffic_buckets", "traffic_states"):

@@ -155,7 +155,7 @@ class StandInStore(ClickHouseStore):
     ) -> tuple[ErasedImages, ...]:
         return ()
 
-    async def note_removed(self, images: Sequence[ErasedImages]) -> None:
+    async def mark_removed(self, images: Sequence[ErasedImages]) -> None:
         return None
 
     async def trigger_counts(self, owner_id: UUID) -> dict[UUID, TriggerCount]:

@@ -70,7 +70,7 @@ async def test_notifications_are_listed(
     assert (shown["channel"], shown["lastStatus"], shown["outcome"]) == ("email", 550, "dead")
     (asked,) = stored.asked
     alert_id = UUID(path.split("/")[3])
-    assert asked.place == DeliveryCursor(user_id=asked.place.user_id, alert_id=alert_id)
+    assert asked.cursor == DeliveryCursor(user_id=asked.cursor.user_id, alert_id=alert_id)
     assert (asked.outcomes, asked.from_ms) == ((AttemptOutcome.DEAD,), NOW_MS - 7 * 86_400_000)
 
 

@@ -511,10 +511,10 @@ async def test_old_entries_go(application: Application, owner: Caller) -> None:
 async def test_what_finds_no_room_is_counted_and_told(
     application: Application, owner: Caller
 ) -> None:
-    notes = AuditBuffer(application.database, PlateHashes("key"), room=2)
+    notes = AuditBuffer(application.database, PlateHashes("key"), capacity=2)
     for number in range(5):
         subject = ActionSubject("recognition", UUID(int=number))
-        notes.note(
+        notes.add(
             AuditAction(owner.owner_id, Action.RECOGNITION_VIEWED, Actor(ActorKind.NOBODY), subject)
         )
     # Of an account that is gone nothing is kept.
@@ -525,7 +525,7 @@ async def test_what_finds_no_room_is_counted_and_told(
     assert metric.samples[0].value == 3
     assert [first["subject_id"], second["subject_id"]] == [UUID(int=0), UUID(int=1)]
     assert (told["action"], told["parameters"]) == ("audit.incomplete", {"count": 3})
-    notes.note(AuditAction(uuid.uuid4(), Action.AUDIT_READ, Actor(ActorKind.NOBODY)))
+    notes.add(AuditAction(uuid.uuid4(), Action.AUDIT_READ, Actor(ActorKind.NOBODY)))
     await notes.close()
     counted = text("SELECT count(*) FROM audit_entries WHERE action = 'audit.read'")
     assert await application.database.run(lambda session: session.scalar(counted)) == 0

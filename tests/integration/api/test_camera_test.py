@@ -99,15 +99,15 @@ async def test_a_stored_password_is_taken_from_ones_own_camera_only(
 
 async def test_one_at_a_time_for_each_account(owner: Caller, tmp_path: Path) -> None:
     probe = CameraProbe(CameraAddressSettings.model_validate({"camera_files_folder": tmp_path}))
-    first = asyncio.create_task(probe.look(owner.owner_id, f"file://{tmp_path}/missing.mp4"))
+    first = asyncio.create_task(probe.probe(owner.owner_id, f"file://{tmp_path}/missing.mp4"))
     await asyncio.sleep(0)
     with pytest.raises(ApiError) as refused:
-        await probe.look(owner.owner_id, f"file://{tmp_path}/missing.mp4")
+        await probe.probe(owner.owner_id, f"file://{tmp_path}/missing.mp4")
 
     assert refused.value.code == "rate_limited"
     assert (await first).result.code == "no_file"
     # It is free again.
-    assert (await probe.look(owner.owner_id, "rtsp://[::1]/1")).result.code == "forbidden"
+    assert (await probe.probe(owner.owner_id, "rtsp://[::1]/1")).result.code == "forbidden"
 
 
 async def test_the_process_has_the_denied_networks(owner: Caller) -> None:
@@ -116,7 +116,7 @@ async def test_the_process_has_the_denied_networks(owner: Caller) -> None:
     )
     probe = CameraProbe(settings)
 
-    looks = [await probe.look(owner.owner_id, f"rtsp://{host}:9/1") for host in _HOSTS]
+    looks = [await probe.probe(owner.owner_id, f"rtsp://{host}:9/1") for host in _HOSTS]
 
     assert [look.result.code for look in looks] == ["forbidden", "unreachable"]
 
@@ -155,7 +155,7 @@ async def test_so_many_probes_run_at_the_same_time_for_all_accounts(
         return ProbedStream(ProbeResult(), b"")
 
     monkeypatch.setattr(probe, "_run", run)
-    looks = [asyncio.create_task(probe.look(uuid4(), "rtsp://cam/1")) for _ in range(6)]
+    looks = [asyncio.create_task(probe.probe(uuid4(), "rtsp://cam/1")) for _ in range(6)]
     for _ in range(20):
         await asyncio.sleep(0)
     release.set()

@@ -30,7 +30,7 @@ from api.erasure.images import ErasedImageRemoval
 from api.erasure.service import Counts, delete_account, erase_stored_plate
 from api.errors import Dependency, DependencyUnavailableError
 from api.live.recent import LiveRecord, StreamCursor
-from api.live.service import ErasureWatch
+from api.live.service import ErasureSync
 from common.records.alerts import AlertTrigger
 from common.records.deliveries import AttemptOutcome, DeliveryAttempt, recognition_delivery
 from common.records.ids import NIL_UUID, image_call_id, recognition_id, trigger_id
@@ -591,7 +591,7 @@ async def test_what_is_shown_waits_for_no_removal_of_images(
         return 0
 
     monkeypatch.setattr(ErasedImageRemoval, "sweep", never_ends)
-    monkeypatch.setattr(ErasureWatch, "sweep", watch)
+    monkeypatch.setattr(ErasureSync, "sweep", watch)
     monkeypatch.setattr("api.adapters.periodic_tasks._SWEEP_SECONDS", 0.01)
     running = [
         asyncio.create_task(sweeper.run()) for sweeper in world.application.services.sweepers()

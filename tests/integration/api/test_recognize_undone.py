@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 from sqlalchemy.orm import Session
 
-from api.accounts.repository import OwnerGoneError
+from api.accounts.repository import OwnerNotFoundError
 from api.adapters.image_store import ImageStore
 from api.db.database import Database
 from api.erasure.service import delete_account, end_account
@@ -154,7 +154,7 @@ async def test_an_account_that_is_removed_meanwhile_keeps_no_photo(
     await _removed(world.application.database, world.caller.owner_id)
     world.reader.may_read.set()
 
-    with pytest.raises(OwnerGoneError):
+    with pytest.raises(OwnerNotFoundError):
         await call
     assert world.photos.is_putting.is_set()
     assert world.photos.stored == await world.named() == set()

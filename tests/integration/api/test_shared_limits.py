@@ -141,7 +141,7 @@ async def test_refused_keys_count_in_one_window(
     failures = [FailedAuthentications(4, store) for store in stores]
     for number in range(4):
         await failures[number % 2].check(caller)
-        await failures[number % 2].note(caller)
+        await failures[number % 2].record(caller)
     for counted in failures:
         with pytest.raises(ApiError) as refused:
             await counted.check(caller)
@@ -192,7 +192,7 @@ async def test_the_networks_of_an_address_count_in_every_process(
         tried[await _try(attempts[number % 2], f"{caller} {number}", address)] += 1
         with suppress(ApiError):
             await failures[number % 2].check(address)
-            await failures[number % 2].note(address)
+            await failures[number % 2].record(address)
             checked += 1
     for number in range(10):
         with suppress(ApiError):

@@ -65,9 +65,9 @@ def test_places_of_a_larger_frame_are_no_error_in_a_tiny_one(
         Box(x=width - 0.3, y=height - 0.3, width=0.2, height=0.2),
         Box(x=0, y=0, width=0, height=0),
     )
-    looks = [AnalysisHints(known=(one,), others=places) for one in places]
+    hints = [AnalysisHints(known=(one,), others=places) for one in places]
     image = _drawn("plate", *size)
-    engine.find_all([image] * len(looks), [0] * len(looks), looks)
+    engine.find_all([image] * len(hints), [0] * len(hints), hints)
 
 
 def _drawn(kind: str, width: int, height: int) -> BgrImage:

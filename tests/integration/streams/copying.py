@@ -17,8 +17,8 @@ from common.records.topics import READINGS, RECOGNITIONS, SINK_DEAD_LETTERS
 from common.settings import load_settings
 from streams.runtime.app import Event, build_app, raw_topic
 from streams.runtime.batch_agent import event_batches
-from streams.runtime.guard import build_guard
 from streams.runtime.settings import StreamSettings
+from streams.runtime.stage_runner import build_runner
 from streams.runtime.tables import DurableTable, faust_table
 from streams.runtime.worker import run
 
@@ -26,7 +26,7 @@ settings = load_settings(StreamSettings)
 app = build_app(settings, "copying", linger_ms=2)
 source = raw_topic(app, RECOGNITIONS)
 target = raw_topic(app, READINGS)
-guard = build_guard(app, stage="copying", dead_letters=raw_topic(app, SINK_DEAD_LETTERS))
+runner = build_runner(app, stage="copying", dead_letters=raw_topic(app, SINK_DEAD_LETTERS))
 last_copied = DurableTable(faust_table(app, "last-copied"))
 
 worker = os.environ["COPYING_WORKER"].encode()
@@ -54,7 +54,7 @@ async def copy(event: Event, note: bytes = b"-") -> None:
 
 async def copy_and_note(event: Event) -> None:
     """Copy with the value before it of the same key as the table knows it, then note this one."""
-    guard.require_next(event)
+    runner.require_next(event)
     key, value = event.message.key or b"", event.message.value or b""
     await copy(event, last_copied.get(key) or b"none")
     await last_copied.put(key, value)
@@ -70,14 +70,14 @@ async def by_events(stream: Any) -> None:
     """Copy one by one."""
     events: AsyncIterable[Event] = stream.events()
     async for event in events:
-        await guard.run(event, copy_and_note)
+        await runner.run(event, copy_and_note)
 
 
 async def by_batches(stream: Any) -> None:
     """Copy in batches."""
     async with aclosing(event_batches(stream, 50, 0.1)) as batches:
         async for events in batches:
-            await guard.run_batch(events, copy_all)
+            await runner.run_batch(events, copy_all)
 
 
 app.agent(source)(by_events if os.environ["COPYING_AGENT"] == "events" else by_batches)

@@ -108,7 +108,7 @@ def test_retries_that_run_out_end_the_process_and_lose_nothing(
     outage.touch()
     feeder.send(b"1", b"2", b"3")
     worker = start_copying(
-        "first", agent, **_SESSION, **{"streams.runtime.guard.RETRY_SECONDS": "1"}
+        "first", agent, **_SESSION, **{"streams.runtime.stage_runner.RETRY_SECONDS": "1"}
     )
     wait_until("the process ends", lambda: not worker.is_running())
     assert worker.exit_status == 75

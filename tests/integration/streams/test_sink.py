@@ -12,7 +12,7 @@ import pytest
 from clickhouse_connect.driver.client import Client
 
 from analytics_sql.client import ClickHouseClient
-from analytics_sql.erasure import Erasure, erase_recognitions, note_erasure
+from analytics_sql.erasure import Erasure, erase_recognitions, insert_erasure
 from common.records.alerts import AlertConfig, AlertTrigger
 from common.records.codec import encode
 from common.records.ids import trigger_id
@@ -31,13 +31,7 @@ from common.records.topics import (
 )
 from common.settings import KafkaSettings
 from tests.integration.streams.recognitions import migrated, stored_ids
-from tests.integration.streams.stages import (
-    Feeder,
-    environment_of,
-    lag,
-    running,
-    stage,
-)
+from tests.integration.streams.stages import Feeder, environment_of, lag, running, stage
 from tests.records import alert, messages, recognition, recognitions
 from tests.services.clickhouse import ClickHouseAddress, ClickHouseService, create_database
 from tests.services.process import ChildProcess
@@ -232,7 +226,7 @@ def test_what_was_erased_stays_erased(running_sink: RunningSink) -> None:
 
     async def erase() -> int:
         client = ClickHouseClient(running_sink.clickhouse.settings())
-        await note_erasure(client, erased)
+        await insert_erasure(client, erased)
         count = await erase_recognitions(client, erased)
         await client.close()
         return count
@@ -254,7 +248,9 @@ def test_an_outage_of_clickhouse_is_waited_for(
 ) -> None:
     with ClickHouseService(tmp_path) as clickhouse:
         with migrated(clickhouse.address) as client:
-            sink = start_sink(clickhouse.address, **{"streams.runtime.guard.RETRY_SECONDS": "1"})
+            sink = start_sink(
+                clickhouse.address, **{"streams.runtime.stage_runner.RETRY_SECONDS": "1"}
+            )
             ids = _send(feeder, recognitions(range(1000)))
             wait_until("rows before", _has_all(client, ids))
             wait_until("committed", lambda: lag(kafka_topics, "sink", RECOGNITIONS) == 0)

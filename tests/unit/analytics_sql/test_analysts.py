@@ -11,7 +11,7 @@ from clickhouse_connect.driver.exceptions import DatabaseError
 
 from analytics_sql.analysts.accounts import (
     AnalystAccount,
-    Place,
+    TargetDatabase,
     analyst_name,
     create_analyst,
     created_by,
@@ -23,7 +23,7 @@ from common.errors import InvalidInputError, TransientError
 
 _OWNER, _OTHER = UUID(int=1), UUID(int=2)
 _ANALYST = AnalystAccount(analyst_name(_OWNER, "grafana"), _OWNER)
-_PLACE = Place("platestream")
+_PLACE = TargetDatabase("platestream")
 
 
 @dataclass

@@ -119,7 +119,7 @@ def test_a_configured_process_limits_libraries_and_not_itself(
         ("aiokafka.consumer.group_coordinator", "Group Coordinator Request failed: %s", "warning"),
         ("mode.threads", "Thread keepalive is not responding...%s", "warning"),
         ("mode.services", "Crashed reason=%s", "error"),
-        ("streams.runtime.guard", "dead_letter %s", "error"),
+        ("streams.runtime.stage_runner", "dead_letter %s", "error"),
         ("kafkaesque", "failed %s", "error"),
     ],
 )

@@ -7,14 +7,14 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from common.records.cameras import CameraState
-from ingest.metrics import CameraGauges, WatchedCamera
+from ingest.metrics import CameraGauges, ReportedCamera
 
 ONE, TWO, THREE, FOUR = (UUID(int=number) for number in range(1, 5))
 CAMERAS = (
-    WatchedCamera(FOUR, CameraState.OFFLINE, 900.0),
-    WatchedCamera(ONE, CameraState.ONLINE, 0.2),
-    WatchedCamera(TWO, CameraState.DISABLED, None),
-    WatchedCamera(THREE, CameraState.OFFLINE, 40.0),
+    ReportedCamera(FOUR, CameraState.OFFLINE, 900.0),
+    ReportedCamera(ONE, CameraState.ONLINE, 0.2),
+    ReportedCamera(TWO, CameraState.DISABLED, None),
+    ReportedCamera(THREE, CameraState.OFFLINE, 40.0),
 )
 STATE = "platestream_ingest_camera_state"
 AGE = "platestream_ingest_camera_frame_age_seconds"

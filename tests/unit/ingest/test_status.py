@@ -33,7 +33,7 @@ def test_the_first_frame_brings_it_online_at_once() -> None:
     tracker = StatusTracker(RULES, START)
     _due(tracker, 0)
     tracker.failed(CaptureErrorCode.UNREACHABLE)
-    tracker.frame_seen(START.later(2), 1920, 1080, "software")
+    tracker.on_frame(START.later(2), 1920, 1080, "software")
 
     status = _due(tracker, 2.1)
 
@@ -49,7 +49,7 @@ def test_a_sign_of_life_comes_every_five_seconds() -> None:
     tracker = StatusTracker(RULES, START)
     reported = []
     for tenth in range(300):
-        tracker.frame_seen(START.later(tenth / 10), 640, 480, "software")
+        tracker.on_frame(START.later(tenth / 10), 640, 480, "software")
         if _due(tracker, tenth / 10) is not None:
             reported.append(tenth / 10)
 
@@ -58,7 +58,7 @@ def test_a_sign_of_life_comes_every_five_seconds() -> None:
 
 def test_a_camera_without_frames_is_offline_after_its_time_not_before() -> None:
     tracker = StatusTracker(RULES, START)
-    tracker.frame_seen(START, 640, 480, "software")
+    tracker.on_frame(START, 640, 480, "software")
     tracker.failed(CaptureErrorCode.ENDED)
     _due(tracker, 0)
 
@@ -84,7 +84,7 @@ def test_silence_without_a_fault_is_named() -> None:
 def test_a_camera_recovers() -> None:
     tracker = StatusTracker(RULES, START)
     _due(tracker, 20)
-    tracker.frame_seen(START.later(21), 640, 480, "software")
+    tracker.on_frame(START.later(21), 640, 480, "software")
 
     status = _due(tracker, 21)
 

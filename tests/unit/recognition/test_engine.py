@@ -113,8 +113,8 @@ def test_of_one_plate_the_box_with_the_better_reading_counts(
 ) -> None:
     # Near, a part of the plate scores 0.45; from afar, half as large, all of it 0.42.
     near = centre_rows((160, 150, 150, 40, 0.45), (160, 290, 90, 20, 0.4))
-    looks = iter([near, centre_rows((160, 155, 110, 25, 0.42)), centre_rows((0, 0, 0, 0, 0.0))])
-    detects = SaidModel(lambda _: {"output0": next(looks)})
+    hints = iter([near, centre_rows((160, 155, 110, 25, 0.42)), centre_rows((0, 0, 0, 0, 0.0))])
+    detects = SaidModel(lambda _: {"output0": next(hints)})
     said = iter([part, ("AB123CD", sureness), ("XY987ZW", 0.9)])
 
     def say(batch: Tensor) -> dict[str, Tensor]:

@@ -44,7 +44,7 @@ class Pipeline:
             "mqtt_password": PASSWORD,
             "streams.mqtt.broker.TIMEOUT_SECONDS": "3",
             "streams.runtime.app.SESSION_TIMEOUT_SECONDS": "6",
-            "streams.runtime.guard.RETRY_PAUSE_SECONDS": "1",
+            "streams.runtime.stage_runner.RETRY_PAUSE_SECONDS": "1",
             "streams.mqtt.app.RETRY_PAUSE_SECONDS": "1",
         } | settings
         number = len(self._stages)

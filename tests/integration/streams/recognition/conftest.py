@@ -95,7 +95,10 @@ def running_stage(
 ) -> Iterator[RunningStage]:
     """One worker of the recognition stage: it starts and loads its models once."""
     folder, s3 = tmp_path_factory.mktemp("stage"), fresh_bucket(s3_server)
-    options = {"recognition_workers": "2", "streams.runtime.guard.DEAD_LETTERS_PER_MINUTE": "5"}
+    options = {
+        "recognition_workers": "2",
+        "streams.runtime.stage_runner.DEAD_LETTERS_PER_MINUTE": "5",
+    }
     with running(_stage(module_kafka_topics, s3, folder, "shared", **options)):
         yield RunningStage(module_kafka_topics, s3, folder)
 

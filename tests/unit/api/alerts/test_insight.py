@@ -27,7 +27,7 @@ from api.db.database import Database
 from api.db.records import alert_config
 from api.db.tables import Owner
 from api.errors import ApiError, Dependency, DependencyUnavailableError, ErrorCode
-from common.alerting.rule import Condition, Rule, SeenPlate
+from common.alerting.rule import Condition, Rule, Sighting
 from tests.integration.api.application import StandInStore
 from tests.records import OWNER, recognition
 from tests.unit.api.callers import endless_limits
@@ -87,7 +87,7 @@ async def test_rules_are_asked_beside_the_event_loop(monkeypatch: pytest.MonkeyP
     threads: set[int] = set()
     failures = Rule.failures
 
-    def noted(self: Rule, plate: SeenPlate) -> tuple[Condition, ...]:
+    def noted(self: Rule, plate: Sighting) -> tuple[Condition, ...]:
         threads.add(threading.get_ident())
         return failures(self, plate)
 

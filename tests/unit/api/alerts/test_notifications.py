@@ -2,7 +2,7 @@
 
 import pytest
 
-from api.alerts.notifications import refuse_reduced_urls, with_kept_services, with_kept_urls
+from api.alerts.notifications import refuse_reduced_urls, with_stored_services, with_stored_urls
 from api.errors import ApiError
 from common.records.alerts import AppriseNotification, Notification, WebhookNotification
 
@@ -32,7 +32,7 @@ def _with_id(one: AppriseNotification, identifier: str) -> AppriseNotification:
 def test_a_masked_address_is_the_stored_one(
     sent: list[Notification], kept: list[Notification]
 ) -> None:
-    assert with_kept_services(sent, [GATE, YARD]) == tuple(kept)
+    assert with_stored_services(sent, [GATE, YARD]) == tuple(kept)
 
 
 @pytest.mark.parametrize(
@@ -50,17 +50,19 @@ def test_a_mask_that_stands_for_nothing_is_named(
     sent: list[Notification], stored: list[Notification]
 ) -> None:
     with pytest.raises(ApiError) as caught:
-        with_kept_services([HOOK, *sent], [HOOK, *stored])
+        with_stored_services([HOOK, *sent], [HOOK, *stored])
     assert [fault.path for fault in caught.value.fields] == ["notifications.1.url"]
 
 
 def test_of_a_shorter_list_places_say_nothing() -> None:
     with pytest.raises(ApiError):
-        with_kept_services([MASKED], [GATE, YARD])
+        with_stored_services([MASKED], [GATE, YARD])
 
 
 def test_each_gets_an_id_of_its_own() -> None:
-    kept = with_kept_services([NEW, GATE.masked(), GATE.masked(), _with_id(NEW, "x")], [HOOK, GATE])
+    kept = with_stored_services(
+        [NEW, GATE.masked(), GATE.masked(), _with_id(NEW, "x")], [HOOK, GATE]
+    )
     ids = [one.id for one in kept if isinstance(one, AppriseNotification)]
     assert ids[1] == "a"
     assert len({*ids}) == 4
@@ -88,7 +90,7 @@ ROOT = WebhookNotification(url="https://receiver.example.com/")
 def test_a_reduced_url_is_the_stored_one(
     sent: list[Notification], kept: list[Notification]
 ) -> None:
-    assert with_kept_urls([GATE, *sent], [A, OTHER, GATE, B]) == (GATE, *kept)
+    assert with_stored_urls([GATE, *sent], [A, OTHER, GATE, B]) == (GATE, *kept)
 
 
 @pytest.mark.parametrize(
@@ -106,7 +108,7 @@ def test_a_reduced_url_that_stands_for_nothing_clear_is_named(
     sent: list[Notification], stored: list[Notification]
 ) -> None:
     with pytest.raises(ApiError) as caught:
-        with_kept_urls([GATE, *sent], stored)
+        with_stored_urls([GATE, *sent], stored)
     assert [fault.path for fault in caught.value.fields] == [
         f"notifications.{number}.url" for number in range(1, len(sent) + 1)
     ]

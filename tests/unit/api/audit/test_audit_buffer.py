@@ -42,9 +42,9 @@ def written(monkeypatch: pytest.MonkeyPatch) -> Written:
 
 
 def _notes(
-    written: Written, room: int = 10, clock: Callable[[], float] = lambda: 0.0
+    written: Written, capacity: int = 10, clock: Callable[[], float] = lambda: 0.0
 ) -> AuditBuffer:
-    return AuditBuffer(cast(Database, written), PlateHashes("key"), room=room, clock=clock)
+    return AuditBuffer(cast(Database, written), PlateHashes("key"), capacity=capacity, clock=clock)
 
 
 def _act(camera: str = "first", address: str = "192.0.2.1") -> AuditAction:
@@ -61,7 +61,7 @@ def test_filters_are_told_and_the_page_is_not() -> None:
 async def test_plates_are_masked_and_hashed_before_they_wait(written: Written) -> None:
     notes = _notes(written)
     for plate in ("AB 12-CD", "ab12cd"):
-        notes.note(replace(_act(), parameters={"plate": plate}))
+        notes.add(replace(_act(), parameters={"plate": plate}))
     await notes.sweep()
     (act,) = written.acts
     assert act.parameters == PlateHashes("key").protected(OWNER, {"plate": "AB12CD"})
@@ -72,17 +72,17 @@ async def test_the_same_of_a_caller_is_told_once_in_ten_minutes(written: Written
     now = 0.0
     notes = _notes(written, clock=lambda: now)
     for act in (_act(), _act(), _act("CD34"), _act(address="192.0.2.2")):
-        notes.note(act)
+        notes.add(act)
     await notes.sweep()
     assert len(written.acts) == 3
 
     now = AGAIN_SECONDS
-    notes.note(_act())
+    notes.add(_act())
     await notes.sweep()
     assert len(written.acts) == 4
     guess = AuditAction(OWNER, Action.PASSWORD_REFUSED, Actor(ActorKind.NOBODY))
     for _ in range(3):
-        notes.note(guess)
+        notes.add(guess)
     await notes.sweep()
     assert len(written.acts) == 7
 
@@ -90,25 +90,25 @@ async def test_the_same_of_a_caller_is_told_once_in_ten_minutes(written: Written
 async def test_a_network_of_ipv6_is_one_caller(written: Written) -> None:
     notes = _notes(written)
     for address in ("2001:db8::1", "2001:db8::2", "2001:db8:0:1::1"):
-        notes.note(_act(address=address))
+        notes.add(_act(address=address))
     await notes.sweep()
     assert [act.actor.address for act in written.acts] == ["2001:db8::1", "2001:db8:0:1::1"]
 
 
 async def test_what_is_remembered_of_callers_is_bounded(written: Written) -> None:
-    notes = _notes(written, room=10)
+    notes = _notes(written, capacity=10)
     for number in range(1000):
-        notes.note(_act(f"AB{number}"))
+        notes.add(_act(f"AB{number}"))
         await notes.sweep()
     assert len(written.acts) == 1000
     assert len(notes._noted) <= 10
 
 
 async def test_acts_wait_while_postgresql_is_away(written: Written) -> None:
-    notes = _notes(written, room=2)
+    notes = _notes(written, capacity=2)
     written.error = DependencyUnavailableError(Dependency.CONFIGURATION)
     for number in range(5):
-        notes.note(_act(str(number)))
+        notes.add(_act(str(number)))
     with pytest.raises(DependencyUnavailableError):
         await notes.sweep()
     await notes.close()
@@ -120,7 +120,7 @@ async def test_acts_wait_while_postgresql_is_away(written: Written) -> None:
     assert [act.parameters["cameraId"] for act in kept] == ["0", "1"]
     assert (told.action, told.parameters) == (Action.AUDIT_INCOMPLETE, {"count": 3})
     # One that found no room was not told, and is when it is done again.
-    notes.note(_act("4"))
+    notes.add(_act("4"))
     await notes.sweep()
     assert written.acts[-1].parameters == {"cameraId": "4"}
 
@@ -129,11 +129,11 @@ async def test_what_postgresql_refuses_is_lost_and_counted_and_nothing_waits_for
     written: Written,
 ) -> None:
     notes = _notes(written)
-    notes.note(_act())
+    notes.add(_act())
     written.error = RuntimeError("refused")
     assert await notes.sweep() == 1
     written.error = None
-    notes.note(_act("second"))
+    notes.add(_act("second"))
     await notes.sweep()
     (metric,) = notes.collect()
 

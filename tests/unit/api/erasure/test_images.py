@@ -38,7 +38,7 @@ class Notes:
         found = [each for each in self.left if each.noted_ms > last_ms]
         return tuple(each for each in found if owner_id in (None, each.user_id))[:limit]
 
-    async def note_removed(self, images: tuple[ErasedImages, ...]) -> None:
+    async def mark_removed(self, images: tuple[ErasedImages, ...]) -> None:
         self.left = [each for each in self.left if each not in images]
 
 

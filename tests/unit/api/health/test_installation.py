@@ -21,7 +21,7 @@ async def test_kafka_is_asked_once_for_all_who_look() -> None:
         return STAGES
 
     watch = InstallationStatus(stages, lambda: DISKS)
-    found = [await watch.look() for _ in range(3)]
+    found = [await watch.get() for _ in range(3)]
 
     assert {each.stages for each in found} == {STAGES}
     assert len(asked) == 1
@@ -32,14 +32,14 @@ async def test_disks_are_told_where_kafka_says_nothing() -> None:
     def stages() -> Sequence[StageProgress]:
         raise TransientError("Kafka does not answer")
 
-    found = await InstallationStatus(stages, lambda: DISKS).look()
+    found = await InstallationStatus(stages, lambda: DISKS).get()
 
     assert (found.stages, found.disks) == (None, DISKS)
     assert installation_body(found, READINESS, 0).stages is None
 
 
 async def test_its_age_says_how_far_behind_a_stage_is() -> None:
-    found = await InstallationStatus(lambda: STAGES, lambda: DISKS).look()
+    found = await InstallationStatus(lambda: STAGES, lambda: DISKS).get()
     body = installation_body(found, READINESS, 3_500).model_dump(by_alias=True)
 
     assert body["version"]

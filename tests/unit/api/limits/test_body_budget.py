@@ -23,8 +23,8 @@ def test_what_a_call_holds_is_given_back() -> None:
     with bodies.of_caller(caller("key"), 7) as share:
         assert bodies.held_bytes == 7
         # It was announced as more than it was; more than is held cannot come.
-        share.keep(4)
-        share.keep(9)
+        share.resize(4)
+        share.resize(9)
         assert bodies.held_bytes == 4
     assert bodies.held_bytes == 0
 

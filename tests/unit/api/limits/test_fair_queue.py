@@ -16,7 +16,7 @@ class Bench:
         self._ends: dict[str, asyncio.Event] = {}
 
     async def _take(self, name: str) -> None:
-        async with self.turns.turn(name[0], 60):
+        async with self.turns.slot(name[0], 60):
             self.begun.append(name)
             self._ends[name] = asyncio.Event()
             await self._ends[name].wait()
@@ -67,6 +67,6 @@ async def test_a_turn_that_does_not_come_in_time_is_refused() -> None:
     bench = Bench(QueueLimits(at_once=1, waiting=1))
     await bench.ask("a0")
     with pytest.raises(QueueFullError, match="in time"):
-        async with bench.turns.turn("b", 0.01):
+        async with bench.turns.slot("b", 0.01):
             pass
     assert bench.turns.waiting == 0

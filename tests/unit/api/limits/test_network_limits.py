@@ -64,7 +64,7 @@ async def test_failed_credentials_of_a_network_count_together(clock: WallClock) 
         except ApiError as error:
             assert error.code is ErrorCode.RATE_LIMITED
             return False
-        await failures.note(address)
+        await failures.record(address)
         return True
 
     assert sum([await fails(_address(number % 256)) for number in range(300)]) == 12

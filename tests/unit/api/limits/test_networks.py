@@ -2,7 +2,7 @@
 
 import pytest
 
-from api.limits.networks import counted_networks, turn_network
+from api.limits.networks import counted_networks, queue_network
 from api.security.client_address import counted_by
 
 
@@ -33,4 +33,4 @@ def test_other_addresses_are_counted_alone(address: str) -> None:
     ],
 )
 def test_neighbours_take_turns_as_one(address: str, network: str) -> None:
-    assert turn_network(counted_by(address)) == network
+    assert queue_network(counted_by(address)) == network

@@ -41,8 +41,8 @@ from api.recognize.readers import DEMO, FairReader
 from api.security.lookup import UnknownCredentialQueue
 from api.sessions import service as sessions
 from api.sessions.attempts import AttemptRules, LoginAttempts, Origin
+from api.sessions.methods import LogInMethods
 from api.sessions.service import Sessions
-from api.sessions.ways import LogInWays
 from common.errors import InvalidInputError, PlatestreamError
 from common.s3 import S3Bucket
 from common.secrets import SecretBox
@@ -270,7 +270,7 @@ def _sessions(work: Work, monkeypatch: pytest.MonkeyPatch) -> Sessions:
         cast(Any, None),
         endless_limits(),
         cast(Any, None),
-        LogInWays(),
+        LogInMethods(),
         lifetime=cast(Any, None),
     )
 
@@ -324,7 +324,7 @@ def _searches(work: Work, monkeypatch: pytest.MonkeyPatch) -> Call:
     store = ClickHouseStore(ClickHouseSettings.model_validate(given), searches_at_once=2)
 
     async def search(name: str) -> None:
-        async with store.turn(named_id(name[0])):
+        async with store.slot(named_id(name[0])):
             await work.wait(name)
 
     return search

@@ -8,7 +8,7 @@ from analytics_sql.erasure import Erasure, Erasures
 from api.adapters.clickhouse import ClickHouseStore
 from api.errors import DependencyUnavailableError
 from api.live.recent import LiveRecord, StreamCursor, StreamPosition
-from api.live.service import ErasureWatch
+from api.live.service import ErasureSync
 from common.errors import MisconfiguredError
 from tests.unit.api.live.test_recent import NOW_MS, OWNER, erased, recent, recognition
 
@@ -31,7 +31,7 @@ class List(ClickHouseStore):
 
 async def test_the_list_is_read_once_before_anything_is_shown() -> None:
     kept, noted = recent(), List(erased(Erasure(OWNER, "A", NOW_MS + 1)))
-    watch = ErasureWatch(noted, kept)
+    watch = ErasureSync(noted, kept)
     kept.post([LiveRecord(0, 10, recognition("A")), LiveRecord(0, 11, recognition("B"))])
     noted.error = MisconfiguredError("no such table")
     with pytest.raises(DependencyUnavailableError, match="search database"):
@@ -48,7 +48,7 @@ async def test_the_list_is_read_once_before_anything_is_shown() -> None:
 
 async def test_what_was_read_holds_while_the_list_is_unavailable() -> None:
     kept, noted = recent(), List(Erasures())
-    watch = ErasureWatch(noted, kept)
+    watch = ErasureSync(noted, kept)
     assert await watch.sweep() == 0
     noted.error = MisconfiguredError("no such table")
     with pytest.raises(MisconfiguredError):

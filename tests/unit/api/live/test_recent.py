@@ -160,10 +160,10 @@ def test_a_reader_that_reconnects_at_any_moment_gets_each_once() -> None:
         if chance.random() < 0.2:
             cursor = StreamCursor(kept, OWNER)
             cursor.resume_from(position, NOW_MS)
-            taken = cursor.next_batch(chance.randrange(1, 20))
-            got += [passed.recognition for passed in taken]
-            if taken:
-                position = StreamPosition(taken[-1].offsets, NOW_MS)
+            in_use = cursor.next_batch(chance.randrange(1, 20))
+            got += [passed.recognition for passed in in_use]
+            if in_use:
+                position = StreamPosition(in_use[-1].offsets, NOW_MS)
     cursor = StreamCursor(kept, OWNER)
     cursor.resume_from(position, NOW_MS)
     got += [passed.recognition for passed in cursor.next_batch(10_000)]

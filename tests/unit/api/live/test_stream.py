@@ -172,26 +172,26 @@ def _slots(*, per_credential: int = 9, per_owner: int = 9, in_all: int = 9) -> S
 def test_slots_are_bounded_and_released() -> None:
     slots = _slots(per_credential=2, in_all=4)
     one, another = caller("one", "owner"), caller("another", "another owner")
-    with slots.taken(one), slots.taken(one):
-        with pytest.raises(ApiError) as refused, slots.taken(one):
+    with slots.in_use(one), slots.in_use(one):
+        with pytest.raises(ApiError) as refused, slots.in_use(one):
             pass
         assert refused.value.status == 429
         third, fourth = caller("a third", "a third owner"), caller("a stranger")
-        with slots.taken(another), slots.taken(third), pytest.raises(ApiError):
-            slots.taken(fourth).__enter__()
-    with slots.taken(one):
+        with slots.in_use(another), slots.in_use(third), pytest.raises(ApiError):
+            slots.in_use(fourth).__enter__()
+    with slots.in_use(one):
         pass
     assert slots.open == 0
 
 
 def test_an_owner_with_many_keys_leaves_room_for_others() -> None:
     slots = _slots(per_owner=2)
-    with slots.taken(caller("first", "owner")), slots.taken(caller("second", "owner")):
+    with slots.in_use(caller("first", "owner")), slots.in_use(caller("second", "owner")):
         with pytest.raises(ApiError, match="limit of 2 open streams") as refused:
-            slots.taken(caller("third", "owner")).__enter__()
-        with slots.taken(caller("a stranger")):
+            slots.in_use(caller("third", "owner")).__enter__()
+        with slots.in_use(caller("a stranger")):
             assert slots.open == 3
-    with slots.taken(caller("third", "owner")):
+    with slots.in_use(caller("third", "owner")):
         pass
 
     assert (refused.value.status, refused.value.code) == (429, ErrorCode.TOO_MANY_STREAMS)
@@ -204,7 +204,7 @@ def test_owners_who_take_all_that_they_can_leave_room_for_another() -> None:
             before = slots.open
             with suppress(ApiError):
                 while True:
-                    stack.enter_context(slots.taken(caller(name, name)))
+                    stack.enter_context(slots.in_use(caller(name, name)))
             number.append(slots.open - before)
 
     assert number == [100, 100, 100, 100, 50, 25]

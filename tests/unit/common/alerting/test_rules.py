@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
-from common.alerting.rule import Condition, Rule, SeenPlate, rule_of, seen_plate
+from common.alerting.rule import Condition, Rule, Sighting, rule_of, sighting_of
 from common.alerting.rule_index import RuleIndex
 from common.records.alerts import AlertConfig, AlertSchedule, CameraScope, PlateMatchMode
 from tests.records import CAMERAS, OWNER, alert, recognition
@@ -33,7 +33,7 @@ _rules = st.builds(
     min_confidence=st.sampled_from([0.0, 0.5, 0.9]),
 )
 _plates_seen = st.builds(
-    SeenPlate,
+    Sighting,
     owner_id=st.sampled_from([OWNER, _OTHER_OWNER]),
     camera_id=st.sampled_from(CAMERAS[:3]),
     plate=_plates,
@@ -43,7 +43,7 @@ _plates_seen = st.builds(
 
 
 @given(st.lists(_rules, max_size=25), st.lists(_plates_seen, min_size=1, max_size=8))
-def test_the_index_says_what_each_rule_says(rules: list[Rule], seen: list[SeenPlate]) -> None:
+def test_the_index_says_what_each_rule_says(rules: list[Rule], seen: list[Sighting]) -> None:
     index, latest = RuleIndex(), dict[UUID, Rule]()
     for number, rule in enumerate(rules):
         if number % 5 == 4:
@@ -62,11 +62,11 @@ def test_the_index_says_what_each_rule_says(rules: list[Rule], seen: list[SeenPl
         assert set(index.matching(each)) == expected
 
 
-def _seen(**changed: Any) -> SeenPlate:
-    return seen_plate(msgspec.structs.replace(recognition(1), **changed))
+def _seen(**changed: Any) -> Sighting:
+    return sighting_of(msgspec.structs.replace(recognition(1), **changed))
 
 
-def _failures(seen: SeenPlate, **fields: Any) -> tuple[Condition, ...]:
+def _failures(seen: Sighting, **fields: Any) -> tuple[Condition, ...]:
     return rule_of(alert(1, **fields)).failures(seen)
 
 

@@ -48,11 +48,11 @@ def _revisions(updates: Iterable[Update[AlertConfig]]) -> list[tuple[UUID, int |
 
 
 def _read_again(keys: LatestByKey[AlertConfig], topic: _Topic) -> list[tuple[UUID, int | None]]:
-    keys.begin_reading()
+    keys.begin_read()
     # As polls do it: a few at a time.
     for each in topic.log:
         assert not keys.add([each])
-    return _revisions(keys.end_reading())
+    return _revisions(keys.end_read())
 
 
 def test_the_first_reading_reports_the_last_record_of_each_key() -> None:
@@ -103,7 +103,7 @@ def test_a_reading_that_was_cut_off_reports_and_forgets_nothing() -> None:
     for key, revision in ((A, 1), (B, 1), (A, 2)):
         topic.put(key, revision)
     _read_again(keys, topic)
-    keys.begin_reading()
+    keys.begin_read()
     assert not keys.add(topic.log[:1])
     assert _read_again(keys, topic) == []
     topic.compact()

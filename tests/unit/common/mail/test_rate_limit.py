@@ -15,7 +15,7 @@ def _send(limits: HourlyLimits, address: str = "phone", *, taken: bool = True) -
     if (denial := limits.denial("owner", address)) is not None:
         return f"denied: {denial.sentence}"
     with limits.sending("owner", address) as allowed:
-        notice = allowed.notice
+        notice = allowed.warning
     if taken:
         allowed.accepted()
     return notice

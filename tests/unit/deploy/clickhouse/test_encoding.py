@@ -17,7 +17,7 @@ from clickhouse_connect.driver.compression import get_compressor
 
 from deploy.clickhouse import encoding
 from deploy.clickhouse.encoding import (
-    ClientGoneError,
+    ClientDisconnectedError,
     Receive,
     copied,
     decoded,
@@ -64,7 +64,7 @@ async def test_a_body_is_received_whole(tmp_path: Path) -> None:
 
 
 async def test_a_body_that_breaks_off_is_no_body(tmp_path: Path) -> None:
-    with pytest.raises(ClientGoneError):
+    with pytest.raises(ClientDisconnectedError):
         async with received(_receive(b"a", breaks_off=True), tmp_path, float("inf")):
             pytest.fail("a body came")
 

@@ -71,7 +71,7 @@ class World:
     def remove(self, owner_id: UUID, camera_id: UUID) -> None:
         self.removed.append(camera_id)
 
-    def has_room(self) -> bool:
+    def has_capacity(self) -> bool:
         return True
 
     def send_frame(self, meta: FrameMeta, jpeg: bytes) -> bool:

@@ -117,7 +117,7 @@ class Altered:
 def watch_stream(
     encoded: bytes,
     *,
-    rests: bool = True,
+    may_reduce: bool = True,
     alter: Callable[[int, Any], None] = lambda *_: None,
 ) -> Watch:
     """Look at a stream as a capture process does."""
@@ -136,12 +136,12 @@ def watch_stream(
             taken_ms = round(frame.stream_seconds * 1000)
             if frame.is_glimpse:
                 watch.glimpses.append(seconds)
-                looker.glimpse(frame.decoded, taken_ms, frame.arrival)
+                looker.process_key_frame(frame.decoded, taken_ms, frame.arrival)
             else:
                 watch.whole.append(seconds)
                 watch.sizes.append((frame.decoded.width_px, frame.decoded.height_px))
-                looker.look(frame.decoded, frame.stream_seconds, taken_ms, frame.arrival)
-            stream.rest(looker.is_still and rests)
+                looker.process(frame.decoded, frame.stream_seconds, taken_ms, frame.arrival)
+            stream.reduce_decoding(looker.is_still and may_reduce)
     return watch
 
 

@@ -69,12 +69,12 @@ class View:
         for _ in range(round(seconds * 25)):
             self.instant = self.instant.later(0.04)
             now = self.instant
-            self.looker.look(frame, now.seconds, now.unix_ms, now)
+            self.looker.process(frame, now.seconds, now.unix_ms, now)
 
-    def glimpse(self, frame: DecodedFrame) -> bool:
+    def process_key_frame(self, frame: DecodedFrame) -> bool:
         """Let two seconds pass, of which only the key frame is decoded; whether it moves."""
         self.instant = self.instant.later(2)
-        self.looker.glimpse(frame, self.instant.unix_ms, self.instant)
+        self.looker.process_key_frame(frame, self.instant.unix_ms, self.instant)
         return not self.looker.is_still
 
     def looked(self, *, moves: bool = True) -> list[Sampled]:
@@ -143,7 +143,7 @@ def test_a_still_key_frame_is_told_and_may_be_a_snapshot() -> None:
     view.play(10, STILL)
     view.reports.clear()
 
-    assert not any(view.glimpse(STILL) for _ in range(5))
+    assert not any(view.process_key_frame(STILL) for _ in range(5))
 
     assert view.looked() == []
     assert len(view.looked(moves=False)) == 2
@@ -154,10 +154,10 @@ def test_a_still_key_frame_is_told_and_may_be_a_snapshot() -> None:
 def test_a_key_frame_that_moves_is_looked_at_again_with_all_the_others() -> None:
     view = View(GATED)
     view.play(10, STILL)
-    view.glimpse(STILL)
+    view.process_key_frame(STILL)
     view.reports.clear()
 
-    assert view.glimpse(BRIGHT)
+    assert view.process_key_frame(BRIGHT)
     assert view.reports == []
     view.play(1, BRIGHT)
 
@@ -208,4 +208,4 @@ def test_a_glimpse_that_cannot_be_looked_at_opens_the_stream() -> None:
     view = View(GATED)
     view.play(10, STILL)
 
-    assert view.glimpse(NoGrey(picture()))
+    assert view.process_key_frame(NoGrey(picture()))

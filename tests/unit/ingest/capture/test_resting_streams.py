@@ -27,7 +27,7 @@ def test_of_a_still_scene_key_frames_only_are_decoded() -> None:
 
 
 def test_resting_can_be_switched_off() -> None:
-    watch = watch_stream(video(30), rests=False)
+    watch = watch_stream(video(30), may_reduce=False)
 
     assert watch.glimpses == []
     assert len(watch.whole) == 30 * FPS

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from ingest.capture.messages import MotionRules
-from ingest.capture.sampling import GreyImage, MotionGate, Sampler
+from ingest.capture.sampling import GreyImage, MotionFilter, Sampler
 
 
 def _taken(times: list[float], frames_per_second: float) -> list[float]:
@@ -16,9 +16,9 @@ def _taken(times: list[float], frames_per_second: float) -> list[float]:
 
 
 def test_five_of_twenty_five_frames_are_evenly_spaced() -> None:
-    taken = _taken([number / 25 for number in range(250)], 5)
+    captured = _taken([number / 25 for number in range(250)], 5)
 
-    assert taken == pytest.approx([number / 5 for number in range(50)])
+    assert captured == pytest.approx([number / 5 for number in range(50)])
 
 
 @pytest.mark.parametrize(
@@ -36,9 +36,9 @@ def test_five_of_twenty_five_frames_are_evenly_spaced() -> None:
 def test_the_rate_is_that_of_the_setting_or_the_source(
     source_fps: float, sample_fps: float, expected: int
 ) -> None:
-    taken = _taken([number / source_fps for number in range(int(10 * source_fps))], sample_fps)
+    captured = _taken([number / source_fps for number in range(int(10 * source_fps))], sample_fps)
 
-    assert abs(len(taken) - expected) <= 1
+    assert abs(len(captured) - expected) <= 1
 
 
 @given(jitter=st.lists(st.floats(-0.015, 0.015), min_size=250, max_size=250))
@@ -59,9 +59,9 @@ def test_a_stream_that_begins_again_is_sampled_at_once() -> None:
 
 @given(times=st.lists(st.floats(0, 1e6), max_size=60), fps=st.floats(0.1, 60))
 def test_any_times_are_sampled_without_failing(times: list[float], fps: float) -> None:
-    taken = _taken(times, fps)
+    captured = _taken(times, fps)
 
-    assert taken[:1] == times[:1]
+    assert captured[:1] == times[:1]
 
 
 START_MS = 1_800_000_000_000
@@ -84,12 +84,12 @@ def _with_car(frame: GreyImage, left: float, brightness: int = 40) -> GreyImage:
     return result
 
 
-def _passes(gate: MotionGate, frames: list[GreyImage]) -> list[bool]:
+def _passes(gate: MotionFilter, frames: list[GreyImage]) -> list[bool]:
     return [gate.passes(p, START_MS + n * SAMPLE_MS) for n, p in enumerate(frames)]
 
 
 def test_first_frames_pass_then_a_still_scene_is_suppressed() -> None:
-    passed = _passes(MotionGate(RULES), [_road(seed) for seed in range(100)])
+    passed = _passes(MotionFilter(RULES), [_road(seed) for seed in range(100)])
 
     assert passed[:16] == [True] * 16
     assert not any(passed[16:])
@@ -97,14 +97,14 @@ def test_first_frames_pass_then_a_still_scene_is_suppressed() -> None:
 
 @pytest.mark.parametrize("noise", [0.0, 1.0, 3.0])
 def test_noise_of_a_camera_is_no_motion(noise: float) -> None:
-    passed = _passes(MotionGate(RULES), [_road(seed, noise) for seed in range(300)])
+    passed = _passes(MotionFilter(RULES), [_road(seed, noise) for seed in range(300)])
 
     assert not any(passed[60:])
 
 
 @pytest.mark.parametrize("pixels_per_second", [0.5, 1.5, 5, 30, 150])
 def test_a_car_passes_from_its_first_to_its_last_frame(pixels_per_second: float) -> None:
-    gate = MotionGate(RULES)
+    gate = MotionFilter(RULES)
     _passes(gate, [_road(seed) for seed in range(100)])
     count = min(400, int(140 / pixels_per_second * 5))
     frames = [
@@ -118,7 +118,7 @@ def test_a_car_passes_from_its_first_to_its_last_frame(pixels_per_second: float)
 
 
 def test_frames_pass_for_the_hold_off_after_the_last_motion() -> None:
-    gate = MotionGate(RULES)
+    gate = MotionFilter(RULES)
     _passes(gate, [_road(0, 0)] * 100)
     begin_ms = START_MS + 100 * SAMPLE_MS
     assert gate.passes(_with_car(_road(0, 0), 50), begin_ms)
@@ -129,7 +129,7 @@ def test_frames_pass_for_the_hold_off_after_the_last_motion() -> None:
 
 
 def test_a_standing_car_becomes_background_and_wakes_the_gate_when_it_leaves() -> None:
-    gate = MotionGate(RULES)
+    gate = MotionFilter(RULES)
     _passes(gate, [_road(0, 0)] * 50)
     standing = _with_car(_road(0, 0), 60)
     begin_ms = START_MS + 50 * SAMPLE_MS
@@ -147,13 +147,13 @@ def test_the_seconds_of_a_clock_in_the_frame_are_no_motion() -> None:
         frame[4:7, 150:152] = 255 if second % 2 else 0
         return frame
 
-    passed = _passes(MotionGate(RULES), [with_clock(n // 5) for n in range(300)])
+    passed = _passes(MotionFilter(RULES), [with_clock(n // 5) for n in range(300)])
 
     assert sum(passed) == 16
 
 
 def test_a_change_of_size_and_a_reset_start_again() -> None:
-    gate = MotionGate(RULES)
+    gate = MotionFilter(RULES)
     _passes(gate, [_road(0, 0)] * 100)
     later_ms = START_MS + 100 * SAMPLE_MS
     assert not gate.passes(_road(0, 0), later_ms)
@@ -172,14 +172,14 @@ def test_a_change_of_size_and_a_reset_start_again() -> None:
     gap_ms=st.integers(-1000, 100_000),
 )
 def test_any_frames_are_judged(frames: list[GreyImage], gap_ms: int) -> None:
-    gate = MotionGate(RULES)
+    gate = MotionFilter(RULES)
 
     for number, frame in enumerate(frames):
         assert gate.passes(frame, START_MS + number * gap_ms) in (True, False)
 
 
 def test_an_image_in_which_something_moves_is_not_added_before_those_from_before_it() -> None:
-    gate = MotionGate(MotionRules(hold_seconds=3))
+    gate = MotionFilter(MotionRules(hold_seconds=3))
     still, moving = np.full((100, 178), 80, np.uint8), np.full((100, 178), 80, np.uint8)
     moving[40:80, 40:80] = 200
     gate.passes(still, 0)

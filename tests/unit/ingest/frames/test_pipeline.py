@@ -55,7 +55,7 @@ class World:
         pipeline.connected()
         return pipeline
 
-    def has_room(self) -> bool:
+    def has_capacity(self) -> bool:
         return self.room
 
     def send_frame(self, meta: FrameMeta, jpeg: bytes) -> bool:
@@ -75,7 +75,7 @@ class World:
         """Return a report of a frame that arrives now."""
         return Sampled(
             number=1,
-            taken=Moment(arrival_seconds=self.instant.seconds, age_ms=age_ms),
+            captured=Moment(arrival_seconds=self.instant.seconds, age_ms=age_ms),
             width_px=1920,
             image=EncodedImage(b"jpeg", 960, 540),
             moves=moves,

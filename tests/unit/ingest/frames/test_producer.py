@@ -194,9 +194,9 @@ def test_a_deleted_camera_is_a_tombstone(kafka: Kafka) -> None:
 
 
 def test_frames_beyond_the_buffer_are_dropped_and_counted(kafka: Kafka) -> None:
-    taken = [kafka.producer.send_frame(META, JPEG) for _ in range(10)]
+    captured = [kafka.producer.send_frame(META, JPEG) for _ in range(10)]
 
-    assert taken == [True] * 8 + [False] * 2
+    assert captured == [True] * 8 + [False] * 2
     assert kafka.dropped("buffer") == 2
 
 
@@ -209,7 +209,7 @@ def test_room_returns_as_kafka_answers(kafka: Kafka) -> None:
             callback(None)
 
     assert kafka.producer.send_frame(META, JPEG)
-    assert kafka.producer.has_room()
+    assert kafka.producer.has_capacity()
 
 
 def test_a_refused_record_is_counted_and_its_room_returns(kafka: Kafka) -> None:

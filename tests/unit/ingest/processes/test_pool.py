@@ -35,7 +35,7 @@ SETTINGS = Configure(
         reconnect_min_seconds=1,
         reconnect_max_seconds=1,
     ),
-    look=FrameSettings(motion=None, jpeg_quality=80, max_width_px=0, snapshot_interval_seconds=5),
+    frames=FrameSettings(motion=None, jpeg_quality=80, max_width_px=0, snapshot_interval_seconds=5),
     memory_bytes=1 << 30,
     max_captures=3,
     log_level="info",

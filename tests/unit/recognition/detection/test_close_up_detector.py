@@ -7,12 +7,7 @@ from recognition.detection.close_up_detector import CloseUpDetector, deduplicate
 from recognition.detection.detector import Detector
 from recognition.models.runtime import Tensor
 from recognition.types import BgrImage, Detection
-from tests.unit.recognition.cards import (
-    SaidModel,
-    centre_rows,
-    detector_card,
-    recognizer_settings,
-)
+from tests.unit.recognition.cards import SaidModel, centre_rows, detector_card, recognizer_settings
 
 # Seen at 320x192 px at first, a quarter of its size, then at 160x96, an eighth.
 IMAGE = np.zeros((720, 1280, 3), np.uint8)
@@ -23,7 +18,7 @@ Row = tuple[float, float, float, float, float]
 NOTHING: Row = (0, 0, 0, 0, 0.0)
 
 
-def looks(
+def hints(
     near: tuple[Row, ...],
     far: tuple[Row, ...],
     close: tuple[Row, ...] = (NOTHING,),
@@ -51,7 +46,7 @@ def box(found: Detection) -> tuple[float, float, float, float]:
 
 @pytest.mark.parametrize("near", [(), ((200, 100, 90, 40, 0.6),)])
 def test_a_plate_that_fills_the_image_is_found_from_afar(near: tuple[Row, ...]) -> None:
-    finder, model = looks(near or (NOTHING,), ((80, 48, 120, 40, 0.8),))
+    finder, model = hints(near or (NOTHING,), ((80, 48, 120, 40, 0.8),))
 
     (found,) = deduplicate_detections(seen(finder))
 
@@ -64,24 +59,24 @@ def test_a_plate_that_fills_the_image_is_found_from_afar(near: tuple[Row, ...]) 
 def test_of_one_plate_each_look_has_its_box() -> None:
     # All of them lie around the middle of the image.
     boxes = ((160, 96, 200, 60, 0.6),), ((80, 48, 120, 40, 0.8),), ((48, 32, 60, 20, 0.7),)
-    found = seen(looks(*boxes)[0])
+    found = seen(hints(*boxes)[0])
 
     assert [one.score for one in found] == pytest.approx([0.8, 0.7, 0.6])
     assert [one.score for one in deduplicate_detections(found)] == pytest.approx([0.8])
 
 
 def test_a_weak_box_of_a_plate_is_not_worth_reading() -> None:
-    finder, _ = looks(((160, 96, 200, 60, 0.2),), ((80, 48, 120, 40, 0.8),))
+    finder, _ = hints(((160, 96, 200, 60, 0.2),), ((80, 48, 120, 40, 0.8),))
 
     assert [one.score for one in seen(finder)] == pytest.approx([0.8])
 
 
 def test_a_large_image_without_anything_large_is_seen_twice() -> None:
-    _, model = (made := looks((NOTHING,), (NOTHING,)))
+    _, model = (made := hints((NOTHING,), (NOTHING,)))
     assert seen(made[0]) == []
     assert len(model.inputs) == 2
 
-    _, model = (made := looks((NOTHING,), (NOTHING,), ((48, 40, 60, 20, 0.7),)))
+    _, model = (made := hints((NOTHING,), (NOTHING,), ((48, 40, 60, 20, 0.7),)))
     assert len(seen(made[0], SMALL)) == 1
     assert len(model.inputs) == 3
 
@@ -95,7 +90,7 @@ def test_the_close_up_gives_the_edges_of_plates_of_usual_size(
     near: Row, left: float, right: float
 ) -> None:
     # From afar the plate lies from 100 to 200 of 320 px.
-    finder, _ = looks((near,), ((75, 48, 50, 10, 0.8),))
+    finder, _ = hints((near,), ((75, 48, 50, 10, 0.8),))
 
     found = seen(finder)[0]
 
@@ -110,32 +105,32 @@ def test_the_close_up_gives_the_edges_of_plates_of_usual_size(
 )
 def test_a_part_of_a_large_plate_is_no_plate_of_its_own(part: Row, kept: int) -> None:
     # The plate lies from 40 to 280 of 320 px.
-    finder, _ = looks((part,), ((80, 48, 120, 40, 0.8),))
+    finder, _ = hints((part,), ((80, 48, 120, 40, 0.8),))
 
     assert len(deduplicate_detections(seen(finder))) == kept
 
 
 def test_plates_beside_each_other_are_both_found() -> None:
-    finder, _ = looks(((60, 96, 90, 20, 0.6),), ((120, 48, 50, 20, 0.8),))
+    finder, _ = hints(((60, 96, 90, 20, 0.6),), ((120, 48, 50, 20, 0.8),))
 
     assert [one.score for one in seen(finder)] == pytest.approx([0.8, 0.6])
 
 
 def test_a_sure_plate_of_usual_size_needs_no_second_look() -> None:
-    finder, model = looks(((160, 96, 70, 20, 0.6),), ())
+    finder, model = hints(((160, 96, 70, 20, 0.6),), ())
 
     assert len(seen(finder)) == len(model.inputs) == 1
 
 
 def test_small_plates_of_the_shrunk_image_count_for_nothing() -> None:
-    finder, model = looks((NOTHING,), ((80, 48, 20, 8, 0.9),))
+    finder, model = hints((NOTHING,), ((80, 48, 20, 8, 0.9),))
 
     assert seen(finder) == []
     assert len(model.inputs) == 2
 
 
 def test_a_model_of_one_size_sees_small_images_in_grey() -> None:
-    finder, model = looks((NOTHING,), ((160, 160, 120, 40, 0.8),), any_size=False)
+    finder, model = hints((NOTHING,), ((160, 160, 120, 40, 0.8),), any_size=False)
 
     (found,) = seen(finder, SMALL)
 
@@ -147,14 +142,14 @@ def test_a_model_of_one_size_sees_small_images_in_grey() -> None:
 
 
 def test_a_model_of_one_size_looks_again_at_large_images_as_flat_as_a_plate() -> None:
-    finder, model = looks((NOTHING,), ((160, 160, 120, 30, 0.8),), any_size=False)
+    finder, model = hints((NOTHING,), ((160, 160, 120, 30, 0.8),), any_size=False)
 
     assert len(seen(finder, np.zeros((500, 1200, 3), np.uint8))) == 1
     assert len(model.inputs) == 3
 
 
 def test_a_model_of_one_size_sees_large_images_once() -> None:
-    finder, model = looks((NOTHING,), ((160, 160, 120, 40, 0.8),), any_size=False)
+    finder, model = hints((NOTHING,), ((160, 160, 120, 40, 0.8),), any_size=False)
 
     assert seen(finder) == []
     assert len(model.inputs) == 1

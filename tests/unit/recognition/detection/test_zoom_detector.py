@@ -17,7 +17,7 @@ Row = tuple[float, float, float, float, float]
 _NOTHING: Row = (0, 0, 0, 0, 0.0)
 
 
-def looks(first: tuple[Row, ...], second: Callable[[int], Row]) -> tuple[ZoomDetector, SaidModel]:
+def hints(first: tuple[Row, ...], second: Callable[[int], Row]) -> tuple[ZoomDetector, SaidModel]:
     """A detector that says ``first``, then ``second`` of each window, and its model."""
 
     def say(tensor: Tensor) -> dict[str, Tensor]:
@@ -36,7 +36,7 @@ def box(found: Detection) -> tuple[float, float, float, float]:
 
 def test_a_small_plate_gets_the_box_and_score_of_the_closer_look() -> None:
     # 64x24 px of the image around (640, 360); the second look has 205x128 px of it, at 1.25.
-    finder, model = looks(((160, 96, 16, 6, 0.2),), lambda _: (128, 80, 75, 25, 0.9))
+    finder, model = hints(((160, 96, 16, 6, 0.2),), lambda _: (128, 80, 75, 25, 0.9))
 
     (found,) = finder.detect(IMAGE)
 
@@ -47,7 +47,7 @@ def test_a_small_plate_gets_the_box_and_score_of_the_closer_look() -> None:
 
 def test_a_window_stays_inside_the_image() -> None:
     # The plate lies in the corner, and so in the corner of the window.
-    finder, _ = looks(((8, 9, 16, 6, 0.2),), lambda _: (40, 15, 75, 25, 0.9))
+    finder, _ = hints(((8, 9, 16, 6, 0.2),), lambda _: (40, 15, 75, 25, 0.9))
 
     (found,) = finder.detect(IMAGE)
 
@@ -61,13 +61,13 @@ def test_a_window_stays_inside_the_image() -> None:
 def test_the_smaller_the_surer_must_a_plate_be_to_be_looked_at_once(
     width: float, score: float, looks_taken: int
 ) -> None:
-    finder, model = looks(((160, 96, width, 8, score),), lambda _: _NOTHING)
+    finder, model = hints(((160, 96, width, 8, score),), lambda _: _NOTHING)
     finder.detect(IMAGE)
     assert len(model.inputs) == looks_taken
 
 
 def test_an_image_that_was_not_shrunk_is_looked_at_once() -> None:
-    finder, model = looks(((160, 96, 100, 20, 0.6),), lambda _: _NOTHING)
+    finder, model = hints(((160, 96, 100, 20, 0.6),), lambda _: _NOTHING)
 
     finder.detect(IMAGE[:192, :320])
 
@@ -75,20 +75,20 @@ def test_an_image_that_was_not_shrunk_is_looked_at_once() -> None:
 
 
 def test_what_the_closer_look_does_not_see_keeps_its_first_score() -> None:
-    finder, _ = looks(((160, 96, 16, 6, 0.5), (60, 96, 16, 6, 0.3)), lambda _: _NOTHING)
+    finder, _ = hints(((160, 96, 16, 6, 0.5), (60, 96, 16, 6, 0.3)), lambda _: _NOTHING)
 
     assert [found.score for found in finder.detect(IMAGE)] == pytest.approx([0.5])
 
 
 def test_another_plate_in_the_window_takes_no_ones_place() -> None:
-    finder, _ = looks(((160, 96, 16, 6, 0.3),), lambda _: (20, 20, 30, 10, 0.9))
+    finder, _ = hints(((160, 96, 16, 6, 0.3),), lambda _: (20, 20, 30, 10, 0.9))
 
     assert finder.detect(IMAGE) == []
 
 
 def test_two_candidates_of_one_plate_are_one() -> None:
     # Apart enough for the first look, the same for the second.
-    finder, model = looks(
+    finder, model = hints(
         ((160, 96, 16, 6, 0.5), (166, 96, 16, 6, 0.45)),
         lambda closer: (128 + 15 - 30 * closer, 80, 75, 25, 0.9 - closer / 10),
     )
@@ -109,7 +109,7 @@ def test_the_window_fits_a_detector_of_large_strides() -> None:
 
 
 def test_plates_in_known_places_that_are_read_all_the_same_get_windows() -> None:
-    finder, model = looks(((160, 96, 16, 6, 0.5),), lambda _: (128, 80, 75, 25, 0.9))
+    finder, model = hints(((160, 96, 16, 6, 0.5),), lambda _: (128, 80, 75, 25, 0.9))
     place, other = (Box(x=608, y=top, width=64, height=24) for top in (348, 372))
 
     (found,) = finder.detect(IMAGE, AnalysisHints(known=(place,), others=(other,)))
@@ -119,7 +119,7 @@ def test_plates_in_known_places_that_are_read_all_the_same_get_windows() -> None
 
 
 def test_plates_in_known_places_get_no_window() -> None:
-    finder, model = looks(((160, 96, 16, 6, 0.5),), lambda _: (128, 80, 75, 25, 0.9))
+    finder, model = hints(((160, 96, 16, 6, 0.5),), lambda _: (128, 80, 75, 25, 0.9))
     place = Box(x=608, y=348, width=64, height=24)
 
     (found,) = finder.detect(IMAGE, AnalysisHints(known=(place,)))
@@ -130,7 +130,7 @@ def test_plates_in_known_places_get_no_window() -> None:
 
 def test_looks_are_bounded() -> None:
     rows = tuple((20 + 25 * (n % 12), 60 + 20 * (n // 12), 16, 6, 0.2) for n in range(36))
-    finder, model = looks(rows, lambda _: _NOTHING)
+    finder, model = hints(rows, lambda _: _NOTHING)
 
     finder.detect(IMAGE)
 

@@ -8,7 +8,7 @@ from uuid import UUID
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from common.alerting.rule import rule_of, seen_plate
+from common.alerting.rule import rule_of, sighting_of
 from common.records.alerts import AlertConfig, AlertTrigger, PlateMatchMode, TriggerPhase
 from common.records.codec import encode
 from common.records.frames import FrameKind
@@ -68,7 +68,7 @@ def _check(
     assert len(ends) == (TriggerPhase.EARLY in by_phase)
     for phase, trigger in by_phase.items():
         is_there = trigger.recognition.id in recognitions
-        is_match = not rule_of(rule).failures(seen_plate(trigger.recognition))
+        is_match = not rule_of(rule).failures(sighting_of(trigger.recognition))
         if phase is TriggerPhase.WITHDRAWN:
             assert not (is_there and is_match)
         elif phase is not TriggerPhase.EARLY:

@@ -12,8 +12,8 @@ from aiokafka.producer.message_accumulator import BatchBuilder
 
 from common.retry import RetryPolicy
 from streams.runtime.app import Event, StageApp, StageMetrics
-from streams.runtime.guard import DeadLetterSender, Guard
 from streams.runtime.progress import PartitionProgress
+from streams.runtime.stage_runner import DeadLetterSender, StageRunner
 
 
 class FakeApp:
@@ -51,9 +51,9 @@ async def no_letter(key: bytes | None, value: bytes) -> None:
     raise AssertionError(f"a dead letter: {value!r}")
 
 
-def guard_of(app: FakeApp, send: DeadLetterSender = no_letter) -> Guard:
+def guard_of(app: FakeApp, send: DeadLetterSender = no_letter) -> StageRunner:
     """Return a guard that tries again at once; without ``send`` nothing may be dead-lettered."""
-    return Guard(
+    return StageRunner(
         app.as_app(),
         stage="testing",
         send_dead_letter=send,

@@ -17,8 +17,8 @@ from common.records.frames import FrameGap, OpenGap
 from common.records.topics import RECOGNITIONS
 from streams.runtime import consumer as consumer_module
 from streams.runtime.app import StageApp, build_app, raw_topic
+from streams.runtime.backlog import Backlog, GapRule
 from streams.runtime.consumer import StageConsumer
-from streams.runtime.gaps import GapRule, Gaps
 from streams.runtime.progress import Position
 from streams.runtime.sending import OutgoingMessage, try_to_send
 from streams.runtime.settings import StreamSettings
@@ -303,7 +303,7 @@ def _leave_gap(app: StageApp) -> None:
     """Give the stage a gap from record 90 to 110."""
     gap = FrameGap(begin=90, end=110, end_ms=0)
     kept = encode(OpenGap(partition=_TP.partition, gap=gap, next_offset=90, next_ms=0))
-    gaps = Gaps(DurableTable(SimpleNamespace(data={b"gap": kept})))
+    gaps = Backlog(DurableTable(SimpleNamespace(data={b"gap": kept})))
     gaps.restore({_TP.partition})
     app.gaps = GapRule(
         gaps,

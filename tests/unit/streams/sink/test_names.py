@@ -40,8 +40,8 @@ class _Stage:
     def __init__(self, clickhouse: _ClickHouse) -> None:
         self.app = FakeApp()
         self.letters: list[DeadLetter] = []
-        guard = guard_of(self.app, self._send)
-        self.sink = NameSink(guard, cast(ClickHouseClient, clickhouse), _CAMERAS)
+        runner = guard_of(self.app, self._send)
+        self.sink = NameSink(runner, cast(ClickHouseClient, clickhouse), _CAMERAS)
 
     async def _send(self, key: bytes | None, value: bytes) -> None:
         self.letters.append(decode(DeadLetter, value))

@@ -7,10 +7,10 @@ import pytest
 
 from analytics_sql.client import ClickHouseClient
 from common.errors import TransientError
-from streams.sink.rollups import RollupKeeper
+from streams.sink.rollups import RollupUpdater
 
 
-class _Keeper(RollupKeeper):
+class _Keeper(RollupUpdater):
     """Counts its sweeps; the first ``failures`` of them fail, and after ``sweeps`` it is over."""
 
     def __init__(self, sweeps: int, failures: int = 0) -> None:

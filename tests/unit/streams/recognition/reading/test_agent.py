@@ -49,7 +49,7 @@ class ScriptedPool(RecognizerPool):
     def __init__(self, *answers: tuple[PlateReading, ...] | Exception) -> None:
         self.answers = list(answers)
         self.asked: list[tuple[bytes, int]] = []
-        self.looks: list[AnalysisHints] = []
+        self.hints: list[AnalysisHints] = []
         self.followed: tuple[KnownPlate, ...] = ()
 
     async def read_image(
@@ -57,12 +57,12 @@ class ScriptedPool(RecognizerPool):
         data: bytes,
         *,
         min_plate_width_px: int = 0,
-        look: AnalysisHints = NOTHING_KNOWN,
+        hints: AnalysisHints = NOTHING_KNOWN,
         timeout_seconds: float | None = None,
         wait_seconds: float | None = None,
     ) -> ImageReadings:
         self.asked.append((data, min_plate_width_px))
-        self.looks.append(look)
+        self.hints.append(hints)
         answer = self.answers.pop(0)
         if isinstance(answer, Exception):
             raise answer
@@ -316,7 +316,7 @@ async def test_the_plate_of_a_settled_track_is_followed_where_it_is_expected(
     pool.followed = (KnownPlate(0, FOLLOWED),)
     sent = record(captured_ms=START_MS + 600, min_plate_width_px=min_width_px)
     await stage(pool, published, state=state).handle(sent, turn, keep_room)
-    assert pool.looks == [AnalysisHints(known=(Box(x=100, y=100, width=120, height=30),))]
+    assert pool.hints == [AnalysisHints(known=(Box(x=100, y=100, width=120, height=30),))]
     ((_, out),) = published.records
     boxes = [(one.track, one.box) for one in out.followed]
     assert boxes == [(state.tracks[0].name, FOLLOWED)][:expected]

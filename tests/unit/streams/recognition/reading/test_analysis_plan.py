@@ -44,14 +44,14 @@ def test_a_settled_plate_that_was_unseen_for_a_while_is_read(ms: int, is_followe
     (track,) = STANDS.tracks
     found = plan(ms, STANDS)
     assert found.followed == ((track,) if is_followed else ())
-    assert (found.look.known, found.look.others) == (
+    assert (found.hints.known, found.hints.others) == (
         ((track.last_box,), ()) if is_followed else ((), (track.last_box,))
     )
 
 
 @pytest.mark.parametrize(("ms", "is_expected"), [(1_800, True), (2_000, False)])
 def test_a_track_that_has_ended_is_not_expected(ms: int, is_expected: bool) -> None:
-    assert bool(plan(ms, state(800)).look.others) is is_expected
+    assert bool(plan(ms, state(800)).hints.others) is is_expected
 
 
 def test_a_track_that_has_left_the_frame_is_not_expected() -> None:
@@ -61,8 +61,8 @@ def test_a_track_that_has_left_the_frame_is_not_expected() -> None:
 def test_places_of_plates_to_read_are_given_next_to_the_settled_ones() -> None:
     two = [frame(9, 0, [reading("XY987ZW", x=980), reading("AB123CD", x=800)])]
     both = play(two, state(740, 770, 800))[0]
-    look = plan(200, both).look
-    assert [[round(box.x) for box in boxes] for boxes in (look.known, look.others)] == [
+    hints = plan(200, both).hints
+    assert [[round(box.x) for box in boxes] for boxes in (hints.known, hints.others)] == [
         [830],
         [980],
     ]

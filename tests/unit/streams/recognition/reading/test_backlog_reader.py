@@ -33,7 +33,7 @@ from streams.recognition.reading.agent import (
 from streams.recognition.reading.analysis_plan import AnalysisPlan
 from streams.recognition.reading.backlog_reader import BacklogReader
 from streams.runtime.app import StageApp, StageMetrics
-from streams.runtime.gaps import Gaps
+from streams.runtime.backlog import Backlog
 from streams.runtime.tables import DurableTable
 
 PARTITION = 3
@@ -54,7 +54,7 @@ class World(DurableTable):
         self.now_ms = BEGIN_MS + 300_000
         self.committed: int | None = end
         self.table: dict[bytes, bytes] = {}
-        self.gaps = Gaps(self)
+        self.gaps = Backlog(self)
         place = FrameGap(begin=begin, end=end, end_ms=BEGIN_MS + end * EVERY_MS)
         gap = OpenGap(partition=PARTITION, gap=place, next_offset=begin, next_ms=BEGIN_MS)
         self.table[b"a"] = encode(gap)
@@ -125,10 +125,10 @@ class World(DurableTable):
             written_ms=meta.captured_ms,
         )
 
-    async def look(
+    async def hints(
         self, record: FrameRecord, meta: FrameMeta, plan: AnalysisPlan, kept_as: bytes
     ) -> FrameResult:
-        assert plan.look == NOTHING_KNOWN
+        assert plan.hints == NOTHING_KNOWN
         offset = record.reference.offset
         self.looked.append(offset)
         self.kept_as.add(kept_as)
@@ -138,7 +138,7 @@ class World(DurableTable):
             return FrameResult(poison=PoisonFrameError("nobody survives it", code=POISON_FRAME))
         return FrameResult(found=ImageReadings((), 1000, 500, 12.0))
 
-    def count(self, meta: FrameMeta, look: FrameResult, *, is_late: bool) -> None:
+    def count(self, meta: FrameMeta, hints: FrameResult, *, is_late: bool) -> None:
         assert is_late
 
     async def publish(self, key: bytes, record: FrameReadings) -> None:
@@ -156,7 +156,7 @@ class World(DurableTable):
             reading=cast(ReadingAgent, self),
             publish=self.publish,
             reject=self.reject,
-            has_room=lambda: True,
+            has_capacity=lambda: True,
             metrics=self.lane_metrics,
             past_end_ms=PAST_END_MS,
             now_ms=lambda: self.now_ms,

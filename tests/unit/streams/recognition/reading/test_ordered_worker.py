@@ -77,7 +77,7 @@ class Pool(RecognizerPool):
         data: bytes,
         *,
         min_plate_width_px: int = 0,
-        look: AnalysisHints = NOTHING_KNOWN,
+        hints: AnalysisHints = NOTHING_KNOWN,
         timeout_seconds: float | None = None,
         wait_seconds: float | None = None,
     ) -> ImageReadings:
@@ -111,7 +111,7 @@ class Worker:
 
     async def finish(self) -> None:
         for _ in range(10_000):
-            if not self.tasks.under_way:
+            if not self.tasks.running:
                 return
             await asyncio.sleep(0)
         raise AssertionError("work is still in flight")
@@ -182,7 +182,7 @@ async def test_a_frame_given_up_does_not_stop_other_partitions() -> None:
 
 async def until_idle(tasks: OrderedTaskPool) -> None:
     for _ in range(10_000):
-        if not tasks.under_way:
+        if not tasks.running:
             return
         await asyncio.sleep(0)
     raise AssertionError("work is still in flight")
@@ -228,7 +228,7 @@ async def test_no_more_than_its_size_is_in_flight() -> None:
 
     async def work(_: Turn) -> None:
         nonlocal peak
-        peak = max(peak, tasks.under_way)
+        peak = max(peak, tasks.running)
         await gate.wait()
 
     async def submit_all() -> None:
@@ -238,7 +238,7 @@ async def test_no_more_than_its_size_is_in_flight() -> None:
     submitting = asyncio.create_task(submit_all())
     for _ in range(50):
         await asyncio.sleep(0)
-    assert tasks.under_way == 3
+    assert tasks.running == 3
     gate.set()
     await submitting
     await until_idle(tasks)
@@ -251,7 +251,7 @@ async def test_who_waits_for_its_turn_alone_keeps_no_room_from_others() -> None:
     async def work(number: int, turn: Turn) -> None:
         started.append(number)
         if number == 0:
-            tasks.give_room(turn)
+            tasks.release(turn)
             await gate.wait()
         await turn.wait()
         out.append(number)
@@ -275,7 +275,7 @@ async def test_how_many_wait_without_room_is_bounded() -> None:
     async def work(turn: Turn) -> None:
         nonlocal started
         started += 1
-        tasks.give_room(turn)
+        tasks.release(turn)
         await gate.wait()
         await turn.wait()
 
@@ -324,7 +324,7 @@ async def test_close_cancels_what_is_in_flight() -> None:
     await asyncio.sleep(0)
     await tasks.close()
     assert cancelled == ["yes", "yes"]
-    assert tasks.under_way == 0
+    assert tasks.running == 0
 
 
 async def test_a_turn_comes_once_those_before_are_over() -> None:

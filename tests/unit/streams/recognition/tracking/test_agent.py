@@ -18,7 +18,7 @@ from streams.recognition.metrics import RecognitionMetrics
 from streams.recognition.tracking.agent import TrackingAgent
 from streams.recognition.tracking.counting import CameraCounter, CountMarks
 from streams.recognition.tracking.passes import TrackingRules
-from streams.recognition.tracking.pending_images import ImageKeeper, named
+from streams.recognition.tracking.pending_images import PassImageStore, named
 from streams.recognition.tracking.state_store import TrackerStateStore
 from streams.runtime.tables import DurableTable
 from tests.unit.streams.recognition.builders import (
@@ -148,7 +148,7 @@ def tracking_of(world: World, rules: TrackingRules) -> TrackingAgent:
     return TrackingAgent(
         states=TrackerStateStore(world),
         frames=cast(FrameStore, world),
-        images=cast(ImageKeeper, world),
+        images=cast(PassImageStore, world),
         publish=world.publish,
         publish_outcome=world.publish_outcome,
         publish_provisional=world.publish_provisional,

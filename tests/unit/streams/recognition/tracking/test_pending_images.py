@@ -15,7 +15,7 @@ from common.records.recognitions import Recognition
 from streams.recognition.metrics import RecognitionMetrics
 from streams.recognition.tracking import pending_images
 from streams.recognition.tracking.images import RecognitionImageStore
-from streams.recognition.tracking.pending_images import ImageKeeper, keys_of
+from streams.recognition.tracking.pending_images import PassImageStore, keys_of
 from streams.runtime.app import StageApp
 from streams.runtime.tables import DurableTable
 from tests.records import OWNER, recognition
@@ -130,8 +130,8 @@ def short_pauses(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
 
 
-def keeper_of(world: World) -> ImageKeeper:
-    return ImageKeeper(
+def keeper_of(world: World) -> PassImageStore:
+    return PassImageStore(
         app=cast(StageApp, world),
         table=Table(world),
         fetch=world.fetch,
@@ -159,7 +159,7 @@ async def until(condition: Callable[[], bool]) -> None:
             await asyncio.sleep(0.01)
 
 
-async def stored_in_time(keeper: ImageKeeper, world: World) -> None:
+async def stored_in_time(keeper: PassImageStore, world: World) -> None:
     """Have what is pending stored; fails where that takes more than some seconds."""
     running = asyncio.create_task(keeper.run())
     try:

@@ -26,7 +26,7 @@ def _answers(*statuses: int) -> list[SendResult]:
 def test_a_message_of_which_a_part_is_taken_is_not_sent_again_for_a_refused_one(
     statuses: tuple[int, ...], kind: SendKind
 ) -> None:
-    result = sender._result(_answers(*statuses), is_taken=False)
+    result = sender._result(_answers(*statuses), is_sent=False)
 
     assert result.kind is kind
     assert result.status in statuses

@@ -7,7 +7,7 @@ import pytest
 from common.records.codec import DeadLetter, decode, encode
 from common.records.deliveries import Delivery
 from streams.runtime.app import Event
-from streams.runtime.guard import UNEXPECTED
+from streams.runtime.stage_runner import UNEXPECTED
 from streams.webhooks.delivery.job import (
     TRANSITIONS,
     DeliveryIntake,

@@ -10,7 +10,7 @@ from common.records.codec import encode
 from common.records.deliveries import Delivery, EmailTarget
 from common.telemetry.tracing import current_trace
 from streams.runtime.alert_cache import AlertCache
-from streams.runtime.guard import Guard
+from streams.runtime.stage_runner import StageRunner
 from streams.webhooks.delivery.http_sender import HttpSender, SignedRequest
 from streams.webhooks.delivery.job import DeliveryIntake
 from streams.webhooks.delivery.schedule import SendKind, SendResult
@@ -108,6 +108,8 @@ async def test_a_delivery_is_taken_in_with_its_trace(
 
     headers = {} if header is None else {"traceparent": header}
     with recorded_spans():
-        await DeliveryIntake(cast(Guard, None), offer).take(event(1, encode(made), headers=headers))
+        await DeliveryIntake(cast(StageRunner, None), offer).take(
+            event(1, encode(made), headers=headers)
+        )
 
     assert [one.trace for one in taken] == [wanted]

@@ -5,11 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from common.records.deliveries import (
-    AttemptOutcome,
-    DeliveryAttempt,
-    WebhookStatus,
-)
+from common.records.deliveries import AttemptOutcome, DeliveryAttempt, WebhookStatus
 from streams.webhooks.events.subscription_cache import SubscriptionCache
 from streams.webhooks.events.webhook_status import (
     SwitchOffRules,
@@ -122,9 +118,9 @@ def test_no_other_answer_disables_it_at_once(code: int) -> None:
 @pytest.mark.parametrize("is_earlier_done", [False, True])
 async def test_an_attempt_does_not_overtake_one_that_was_given_up(is_earlier_done: bool) -> None:
     app, subscriptions = FakeApp(), SubscriptionCache(BOX)
-    guard = guard_of(app)
+    runner = guard_of(app)
     rules = SwitchOffRules(failures=20, over_ms=86_400_000)
-    updater = WebhookStatusUpdater(guard, subscriptions, FakeTopic().as_topic(), rules)
+    updater = WebhookStatusUpdater(runner, subscriptions, FakeTopic().as_topic(), rules)
     earlier, later = event(7), event(8)
     app.deliver(earlier, later)
     if is_earlier_done:
@@ -133,7 +129,7 @@ async def test_an_attempt_does_not_overtake_one_that_was_given_up(is_earlier_don
     async def take(events: Any) -> None:
         await updater.publish_statuses([(one, _attempt(5)) for one in events])
 
-    await guard.run_batch([later], take)
+    await runner.run_batch([later], take)
 
     assert (subscriptions.status(WEBHOOK) is not None) is is_earlier_done
     assert (8 in app.released) is is_earlier_done

@@ -6,7 +6,7 @@ message only after one of both succeeded. An event given up because the stage st
 move is not released, and is read again.
 
 Where order matters, one event given up takes with it all that were delivered after it: see
-:meth:`Guard.require_next`.
+:meth:`StageRunner.require_next`.
 """
 
 import asyncio
@@ -105,7 +105,7 @@ class _StageStoppingError(Exception):
     """The stage stops or its partitions move: give up, release nothing."""
 
 
-class Guard:
+class StageRunner:
     """Runs a stage's handlers. One a stage."""
 
     def __init__(
@@ -201,22 +201,22 @@ class Guard:
         await self._run_parts(events[:middle], handler)
         await self._run_parts(events[middle:], handler)
 
-    async def set_aside(self, source: MessageSource, error: Exception) -> None:
+    async def send_to_dead_letters(self, source: MessageSource, error: Exception) -> None:
         """Send to the dead-letter topic what no agent was given; returns once Kafka has it.
 
         Raises:
             TransientError: the stage stops, or its partitions move.
         """
         try:
-            await self._set_aside(source, error)
+            await self._send_to_dead_letters(source, error)
         except _StageStoppingError as leaving:
             raise TransientError("the stage is leaving") from leaving
 
     async def _reject(self, event: Event, error: Exception) -> None:
-        await self._set_aside(source_of(event), error)
+        await self._send_to_dead_letters(source_of(event), error)
         self._app.release(event)
 
-    async def _set_aside(self, source: MessageSource, error: Exception) -> None:
+    async def _send_to_dead_letters(self, source: MessageSource, error: Exception) -> None:
         log.warning(
             "message_dead_lettered",
             stage=self._stage,
@@ -290,9 +290,9 @@ def source_of(event: Event) -> MessageSource:
     )
 
 
-def build_guard(
+def build_runner(
     app: StageApp, *, stage: str, dead_letters: faust.TopicT, gives_up: bool = True
-) -> Guard:
+) -> StageRunner:
     """Return the guard of a stage as its settings say; with ``gives_up`` off it retries for ever.
 
     ``dead_letters`` is the stage's own dead-letter topic.
@@ -301,7 +301,7 @@ def build_guard(
     async def send(key: bytes | None, value: bytes) -> None:
         await send_and_wait(dead_letters, key=key, value=value)
 
-    return Guard(
+    return StageRunner(
         app,
         stage=stage,
         send_dead_letter=send,

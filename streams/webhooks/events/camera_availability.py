@@ -4,13 +4,11 @@ import structlog
 
 from common.records.cameras import CameraStatus
 from common.records.codec import decode, encode
-from common.records.deliveries import (
-    CameraEvent,
-)
+from common.records.deliveries import CameraEvent
 from common.records.webhooks import EventName
 from streams.runtime.app import Event
 from streams.runtime.camera_presence import CameraPresence, apply_status
-from streams.runtime.guard import Guard
+from streams.runtime.stage_runner import StageRunner
 from streams.runtime.tables import DurableTable
 from streams.webhooks.events.fan_out import DeliveryPublisher, camera_deliveries
 from streams.webhooks.events.subscription_cache import SubscriptionCache
@@ -20,19 +18,19 @@ log = structlog.get_logger()
 _CAMERA_KNOWN_WITHIN_SECONDS = 3.0
 
 
-class CameraWatch:
+class CameraAvailability:
     """Publishes the coming and going of cameras, status by status."""
 
     def __init__(
         self,
-        guard: Guard,
+        runner: StageRunner,
         subscriptions: SubscriptionCache,
         table: DurableTable,
         publish: DeliveryPublisher,
         *,
         offline_after_ms: int,
     ) -> None:
-        self._guard = guard
+        self._runner = runner
         self._subscriptions = subscriptions
         self._table = table
         self._publish = publish
@@ -45,7 +43,7 @@ class CameraWatch:
             InvalidInputError: it cannot be read.
             TransientError: Kafka is unavailable; the presence is as before.
         """
-        self._guard.require_next(event)
+        self._runner.require_next(event)
         key, value = event.message.key or b"", event.message.value
         data = self._table.get(key)
         if not value:

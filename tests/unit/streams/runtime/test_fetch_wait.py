@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from faust.types import TP
 
-from streams.runtime.fetch_pace import LONG_MS, SHORT_MS, FetchWaitTuner
+from streams.runtime.fetch_wait import LONG_MS, SHORT_MS, FetchWaitTuner
 from tests.clock import Clock
 
 ONE, TWO = TP("a", 0), TP("b", 0)

@@ -40,10 +40,10 @@ class FetchWaitTuner:
         self._wanted = frozenset(partitions)
 
     def _get_actions_per_node(self, assignment: Any) -> Any:
-        self._fetcher._fetch_max_wait_ms = LONG_MS if self._may_rest(assignment) else SHORT_MS
+        self._fetcher._fetch_max_wait_ms = LONG_MS if self._can_wait_long(assignment) else SHORT_MS
         return self._find_actions(assignment)
 
-    def _may_rest(self, assignment: Any) -> bool:
+    def _can_wait_long(self, assignment: Any) -> bool:
         is_idle = self._clock() - self._busy_at >= _IDLE_SECONDS
         return is_idle and all(self._is_fetched(assignment, tp) for tp in self._wanted)
 

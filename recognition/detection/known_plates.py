@@ -24,19 +24,19 @@ _RIVAL_SCORE = 0.25
 """Of the plate's own score: what scores less beside it is no plate."""
 
 
-def take_known(
-    found: list[Detection], look: AnalysisHints
+def split_known(
+    found: list[Detection], hints: AnalysisHints
 ) -> tuple[list[Detection], tuple[KnownPlate, ...]]:
     """Return the detections that are to be read, and the plates that are where they were expected.
 
     A plate near which there is another one is read: either may be the one that is expected. So is
     one near to which another plate is expected, as it may be that one.
     """
-    best = {number: _best(found, place) for number, place in enumerate(look.known)}
+    best = {number: _best(found, place) for number, place in enumerate(hints.known)}
     there = {
         number: one
         for number, one in best.items()
-        if one is not None and not _is_doubtful(one, number, found, look)
+        if one is not None and not _is_doubtful(one, number, found, hints)
     }
     unknown = [one for one in found if not any(_is_same(one, it) for it in there.values())]
     return unknown, tuple(KnownPlate(number, _box(one)) for number, one in there.items())
@@ -47,9 +47,9 @@ def _best(found: list[Detection], place: FrameBox) -> Detection | None:
     return max(fitting, key=lambda one: iou(one.box, _edges(place)), default=None)
 
 
-def _is_doubtful(one: Detection, number: int, found: list[Detection], look: AnalysisHints) -> bool:
-    place = look.known[number]
-    elsewhere = (*look.known[:number], *look.known[number + 1 :], *look.others)
+def _is_doubtful(one: Detection, number: int, found: list[Detection], hints: AnalysisHints) -> bool:
+    place = hints.known[number]
+    elsewhere = (*hints.known[:number], *hints.known[number + 1 :], *hints.others)
     return any(_is_rival(other, one, place) for other in found) or any(
         _distance(one.box, _edges(other)) <= _NEAR_WIDTHS * place.width for other in elsewhere
     )

@@ -8,7 +8,7 @@ from common.errors import InvalidInputError, TransientError, UnknownRecordVersio
 from common.records.codec import DeadLetter, decode
 from common.retry import RetryPolicy
 from streams.runtime.app import Event
-from streams.runtime.guard import Guard, MessageSource, dead_letter
+from streams.runtime.stage_runner import MessageSource, StageRunner, dead_letter
 from tests.unit.streams.runtime.fakes import FakeApp, event
 
 
@@ -38,8 +38,8 @@ def _guard(
     *,
     bound_seconds: float | None = None,
     dead_letters_per_minute: int = 100,
-) -> Guard:
-    return Guard(
+) -> StageRunner:
+    return StageRunner(
         app.as_app(),
         stage="testing",
         send_dead_letter=letters,
@@ -79,7 +79,7 @@ async def test_retries_in_place_until_the_dependency_has_recovered() -> None:
 
 async def test_waits_as_long_as_any_of_its_agents_does() -> None:
     app, has_failed, is_recovered = FakeApp(), asyncio.Event(), asyncio.Event()
-    guard = _guard(app, _Letters())
+    runner = _guard(app, _Letters())
 
     async def fails_until_recovered(_: Event) -> None:
         if not is_recovered.is_set():
@@ -89,9 +89,9 @@ async def test_waits_as_long_as_any_of_its_agents_does() -> None:
     async def works(_: Event) -> None:
         assert app.is_waiting
 
-    waiting = asyncio.create_task(guard.run(event(7), fails_until_recovered))
+    waiting = asyncio.create_task(runner.run(event(7), fails_until_recovered))
     await has_failed.wait()
-    await guard.run(event(8), works)
+    await runner.run(event(8), works)
     assert app.is_waiting
     is_recovered.set()
     await waiting
@@ -141,11 +141,11 @@ async def test_an_error_that_nobody_foresaw_is_dead_lettered_too() -> None:
 
 async def test_ends_the_process_when_dead_letters_run_high() -> None:
     app, letters = FakeApp(), _Letters()
-    guard = _guard(app, letters, dead_letters_per_minute=2)
+    runner = _guard(app, letters, dead_letters_per_minute=2)
     for offset in (1, 2):
-        await guard.reject(event(offset), InvalidInputError("bad"))
+        await runner.reject(event(offset), InvalidInputError("bad"))
     with pytest.raises(_EndedError, match="75"):
-        await guard.reject(event(3), InvalidInputError("bad"))
+        await runner.reject(event(3), InvalidInputError("bad"))
     assert app.released == [1, 2]
 
 
@@ -182,25 +182,25 @@ async def test_gives_up_unreleased_when_the_stage_is_leaving() -> None:
 
 async def test_where_order_matters_one_given_up_takes_those_after_it_with_it() -> None:
     app, letters, done = FakeApp(), _Letters(), list[int]()
-    guard = _guard(app, letters)
+    runner = _guard(app, letters)
 
     async def handle(one: Event) -> None:
-        guard.require_next(one)
+        runner.require_next(one)
         if app.is_leaving:
             raise TransientError("unavailable")
         done.append(one.message.offset)
 
     first, second, third = event(7), event(8), event(9)
     app.deliver(first, second, third)
-    await guard.run(first, handle)
+    await runner.run(first, handle)
 
     async def leaves(one: Event) -> None:
         app.is_leaving = True
         await handle(one)
 
-    await guard.run(second, leaves)
+    await runner.run(second, leaves)
     app.is_leaving = False
-    await guard.run(third, handle)
+    await runner.run(third, handle)
     assert done == app.released == [7]
     assert not letters.sent
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from common.errors import TransientError
 from common.records.codec import encode
 from common.records.frames import FrameGap, OpenGap
-from streams.runtime.gaps import GapRule, Gaps, OffsetSkipper
+from streams.runtime.backlog import Backlog, GapRule, OffsetSkipper
 from streams.runtime.progress import PartitionProgress
 from streams.runtime.tables import DurableTable
 
@@ -66,7 +66,7 @@ class Worker:
 
     def __init__(self, world: World) -> None:
         self.world = world
-        self.gaps = Gaps(world)
+        self.gaps = Backlog(world)
         self.gaps.restore({FRAMES.partition})
         self.rule = GapRule(
             self.gaps,
@@ -116,7 +116,7 @@ class Worker:
             if end == gap.gap.end:
                 await self.gaps.close(gap)
             else:
-                await self.gaps.note(
+                await self.gaps.store(
                     OpenGap(
                         partition=gap.partition,
                         gap=gap.gap,
@@ -135,7 +135,7 @@ ACTIONS = st.lists(
 )
 
 
-def require_order(open_gaps: Gaps) -> None:
+def require_order(open_gaps: Backlog) -> None:
     """Each gap ends before the next one begins, and no later than that by time."""
     gaps = [each.gap for each in open_gaps.all()]
     for one, two in pairwise(gaps):
@@ -246,7 +246,7 @@ async def test_newer_records_before_one_that_looks_old_are_of_a_host_with_anothe
 
 async def test_what_is_written_while_partitions_move_is_not_in_the_next_book() -> None:
     world = World()
-    gaps = Gaps(world)
+    gaps = Backlog(world)
     place = FrameGap(begin=1, end=5, end_ms=7)
     gap = OpenGap(partition=FRAMES.partition, gap=place, next_offset=2, next_ms=0)
     put = world.put
@@ -256,7 +256,7 @@ async def test_what_is_written_while_partitions_move_is_not_in_the_next_book() -
         gaps.restore({FRAMES.partition + 1})
 
     world.put = move  # type: ignore[method-assign]
-    await gaps.note(gap)
+    await gaps.store(gap)
     assert not gaps.all()
     assert not gaps.has_any.is_set()
 
@@ -289,7 +289,7 @@ def test_gaps_of_partitions_that_are_others_now_are_forgotten() -> None:
     for partition in (3, 4):
         kept = OpenGap(partition=partition, gap=gap, next_offset=2, next_ms=0)
         world.table[b"%d" % partition] = encode(kept)
-    gaps = Gaps(world)
+    gaps = Backlog(world)
     gaps.restore({4})
     assert [g.partition for g in gaps.all()] == [4]
     assert list(world.table) == [b"4"]
@@ -304,7 +304,7 @@ def test_the_oldest_gap_comes_first_and_the_later_ones_of_its_partition_with_it(
     early, late, other = gap(1, 0, 500), gap(1, 50, 900), gap(2, 7, 100)
     world = World()
     world.table = {b"%d" % n: encode(each) for n, each in enumerate((late, other, early))}
-    gaps = Gaps(world)
+    gaps = Backlog(world)
     gaps.restore({1, 2})
     assert gaps.firsts() == [other, early]
     assert gaps.since(early) == (early.gap, late.gap)

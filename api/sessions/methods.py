@@ -7,7 +7,7 @@ from api.settings import ApiSettings
 
 
 @dataclass(frozen=True)
-class LogInWays:
+class LogInMethods:
     """How people may log in: by password, by the provider of this name (None: there is none)."""
 
     password: bool = True
@@ -23,7 +23,7 @@ class LogInWays:
             raise ApiError(ErrorCode.PASSWORD_LOG_IN_OFF)
 
 
-def log_in_ways(settings: ApiSettings) -> LogInWays:
+def log_in_methods(settings: ApiSettings) -> LogInMethods:
     """Return the operator's ways."""
     provider = settings.oidc_label if settings.oidc_issuer else None
-    return LogInWays(settings.password_log_in, provider)
+    return LogInMethods(settings.password_log_in, provider)

@@ -25,7 +25,7 @@ _LEAD_MS = 2_000
 _CHECK_MS = 1_000
 
 
-class Gaps:
+class Backlog:
     """The open gaps of one worker, in a table and in memory. Lives on the event loop."""
 
     def __init__(self, table: DurableTable) -> None:
@@ -46,7 +46,7 @@ class Gaps:
         if found := self.all():
             log.info("gaps_restored", count=len(found), frames=sum(gap.left for gap in found))
 
-    async def note(self, gap: OpenGap) -> None:
+    async def store(self, gap: OpenGap) -> None:
         """Store a gap, or how far it is read; returns once Kafka has it.
 
         Raises:
@@ -118,7 +118,7 @@ class GapRule:
 
     def __init__(
         self,
-        gaps: Gaps,
+        gaps: Backlog,
         topic: str,
         *,
         after_ms: int,
@@ -155,7 +155,7 @@ class GapRule:
         if gap is None:
             self._checked_ms[tp] = now_ms
             return False
-        await self.gaps.note(
+        await self.gaps.store(
             OpenGap(partition=tp.partition, gap=gap, next_offset=offset, next_ms=written_ms)
         )
         log.warning("frames_left_for_later", partition=tp.partition, count=gap.end - offset)

@@ -38,7 +38,7 @@ _MIN_INTERVAL_SECONDS: Final = 0.3
 _OVERDUE: Final = 2.0
 
 
-class StreamGate:
+class PacketSizeMonitor:
     """State of one connection: intervals of its key frames, sizes of the others while at rest.
 
     All times are of arrival, monotonic, in seconds: a stream's own may jump.
@@ -54,7 +54,7 @@ class StreamGate:
         self._frames = self._frames_before = self._groups = self._place = 0
         self._is_distrusted = self._is_reordered = False
 
-    def may_rest(self) -> bool:
+    def can_reduce(self) -> bool:
         """Return whether the stream can be decoded at its key frames only.
 
         They have to come regularly, neither seldom nor all the time, and the noise of the scene has
@@ -117,7 +117,7 @@ class StreamGate:
         self._deviation += _DEVIATION_SHARE * (min(1.0, abs(difference)) - self._deviation)
         if self._sum > _RISE:
             self._sum = 0.0
-            if self.may_rest():
+            if self.can_reduce():
                 return True
         return self._is_overdue(arrival_seconds)
 
