@@ -152,7 +152,7 @@ async def list_deliveries(
     return tuple(_summary(row) for row in found.named())
 
 
-async def list_deliveries_of(
+async def list_recognition_deliveries(
     client: ClickHouseClient, wanted: EventFilter, limit: int
 ) -> tuple[AddressedDelivery, ...]:
     """Return at most ``limit`` deliveries of events, the latest tried first."""
@@ -173,7 +173,7 @@ async def list_deliveries_of(
     )
 
 
-async def delivery_content(
+async def get_delivery_content(
     client: ClickHouseClient, cursor: DeliveryCursor, delivery_id: UUID
 ) -> bytes | None:
     """Return the encoded record of a delivery: empty past retention, None for an unknown one."""
@@ -185,7 +185,7 @@ async def delivery_content(
     return str(rows[0][0]).encode() if rows else None
 
 
-async def deliveries_between(
+async def list_deliveries_between(
     client: ClickHouseClient, span: WebhookSpan, limit: int
 ) -> tuple[bytes, ...]:
     """Return the encoded records of at most ``limit`` events of a span, in order."""

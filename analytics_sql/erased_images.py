@@ -85,7 +85,7 @@ async def mark_removed(client: ClickHouseClient, images: Sequence[ErasedImages])
     await client.insert(_REMOVED, images)
 
 
-async def images_to_remove(
+async def list_images_to_remove(
     client: ClickHouseClient,
     limit: int,
     owner_id: UUID | None = None,
@@ -131,7 +131,7 @@ async def without_erased_photos(
     return [_without_photo(row) if _photo(row) in noted else row for row in rows]
 
 
-async def erase_noted_photos(client: ClickHouseClient, span: OwnerSpan) -> int:
+async def delete_erased_photos(client: ClickHouseClient, span: OwnerSpan) -> int:
     """Remove photos that are noted as erased from stored rows of a span; return how many rows."""
     parameters = span.parameters()
     found = await client.count("rows_with_noted_photos", parameters)

@@ -119,10 +119,10 @@ class Erasures:
 
 async def insert_erasure(client: ClickHouseClient, erasure: Erasure) -> None:
     """Remember an erasure for thirty days; from then on the sink writes nothing that it covers."""
-    await insert_erasures(client, [noted(erasure)])
+    await insert_erasures(client, [stored_erasure(erasure)])
 
 
-def noted(erasure: Erasure) -> StoredErasure:
+def stored_erasure(erasure: Erasure) -> StoredErasure:
     """Return what is noted of an erasure: no plate."""
     return StoredErasure(erasure.user_id, erasure.plate_hash, erasure.before_ms)
 
@@ -138,7 +138,7 @@ async def list_stored_erasures(client: ClickHouseClient) -> list[StoredErasure]:
     return [StoredErasure(user_id, str(text), before_ms) for user_id, text, before_ms in rows]
 
 
-async def plates_of_owner(client: ClickHouseClient, user_id: UUID) -> set[str]:
+async def list_plates(client: ClickHouseClient, user_id: UUID) -> set[str]:
     """Return the plates of an owner's recognitions and triggers."""
     rows = await client.rows("plates_of_owner", {"user_id": user_id})
     return {str(plate) for (plate,) in rows}

@@ -37,7 +37,7 @@ __all__ = [
     "insert_recognitions",
     "list_recognitions",
     "page_parameters",
-    "recognitions_at",
+    "get_recognitions",
     "recognition_row",
 ]
 
@@ -149,7 +149,7 @@ async def list_recognitions(
         asked *= 2
 
 
-async def recognitions_at(
+async def get_recognitions(
     client: ClickHouseClient, owner_id: UUID, positions: Sequence[RecognitionCursor]
 ) -> tuple[RecognitionRow, ...]:
     """Return those of an owner's recognitions at these places that there are, in no order."""

@@ -191,7 +191,7 @@ async def count_triggers(client: ClickHouseClient, owner_id: UUID) -> dict[UUID,
     return {alert_id: TriggerCount(count, last_ms) for alert_id, count, last_ms in rows}
 
 
-async def triggers_of(
+async def list_triggers(
     client: ClickHouseClient, owner_id: UUID, recognition_id: UUID, captured_ms: int
 ) -> tuple[RecognitionTrigger, ...]:
     """Return the triggers of alerts by a recognition."""
@@ -226,7 +226,7 @@ async def fired_for(
     return FiredPage(fired, TriggerCursor(since_ms - 1, _LAST_ID) if stored == rows else None)
 
 
-async def suppressing_trigger(
+async def get_suppressing_trigger(
     client: ClickHouseClient, question: CooldownQuestion
 ) -> SuppressingTrigger | None:
     """Return the trigger whose cooldown suppresses a recognition, or None."""

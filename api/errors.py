@@ -266,7 +266,7 @@ def known_code(word: str) -> ErrorCode | None:
     return next((code for code in ErrorCode if code == word), None)
 
 
-def found(thing: _T | None) -> _T:
+def require_found(thing: _T | None) -> _T:
     """Return what was looked for.
 
     Raises:
@@ -277,7 +277,7 @@ def found(thing: _T | None) -> _T:
     return thing
 
 
-def unavailable(error: TransientError) -> ApiError:
+def dependency_error(error: TransientError) -> ApiError:
     """Return the error that tells a caller which dependency is unavailable."""
     sentence = error.sentence if isinstance(error, DependencyUnavailableError) else None
     return ApiError(ErrorCode.DEPENDENCY_UNAVAILABLE, sentence)

@@ -47,7 +47,7 @@ class OwnerNotFoundError(InvalidInputError):
         super().__init__("The account has been removed.", code="invalid_credentials")
 
 
-def add_owner(session: Session, email: str, password_hash: str, timezone: str) -> Person:
+def insert_owner(session: Session, email: str, password_hash: str, timezone: str) -> Person:
     """Insert an owner with an empty credit account, and return its administrator."""
     owner = Owner(email=email, timezone=timezone)
     session.add(owner)
@@ -120,7 +120,9 @@ def find_log_ins(session: Session, email: str) -> list[LogInRecord]:
 
     The person who has proven it is first; claims of other accounts follow, oldest first.
     """
-    return [log_in_record(person) for person in people_of(session, email) if person.enabled]
+    return [
+        log_in_record(person) for person in list_people_by_email(session, email) if person.enabled
+    ]
 
 
 def get_log_in(session: Session, person_id: UUID) -> LogInRecord | None:
@@ -134,7 +136,7 @@ def log_in_record(person: Person) -> LogInRecord:
     return LogInRecord(person.id, person.owner_id, person.password_hash, person.email_proven)
 
 
-def people_of(session: Session, email: str) -> list[Person]:
+def list_people_by_email(session: Session, email: str) -> list[Person]:
     """Return the people of an email address (lower case) in all accounts.
 
     The person who has proven it is first; claims follow, oldest first.

@@ -47,7 +47,7 @@ def create_owner(
     if repository.find_owner(session, address) is not None:
         raise InvalidInputError(f"an owner {address} exists already", code="owner_exists")
     password_hash = credentials.hash_password(password, repository.password_like(session, address))
-    person = repository.add_owner(session, address, password_hash, timezone)
+    person = repository.insert_owner(session, address, password_hash, timezone)
     # The server administrator vouches for the address.
     if not repository.prove_email(session, person):
         raise InvalidInputError(
@@ -55,7 +55,7 @@ def create_owner(
         )
     owner_id = person.owner_id
     if credits:
-        credits_repository.add_entry(
+        credits_repository.insert_entry(
             session, owner_id, delta=credits, kind=EntryKind.GRANT, reason="first credits"
         )
     return owner_by_email(session, address)
@@ -84,7 +84,7 @@ def named_person(session: Session, email: str, account: str | None = None) -> Pe
             the address and none has proven it (code ``ambiguous_email``).
     """
     address = normalised_email(email)
-    people = repository.people_of(session, address)
+    people = repository.list_people_by_email(session, address)
     if account is not None:
         owner_id = owner_by_email(session, account).id
         people = [person for person in people if person.owner_id == owner_id]
@@ -145,7 +145,7 @@ def create_key(
         expires_at=expires_at,
         ancestors=list(ancestors),
     )
-    return NewKey(key_repository.add_key(session, key), plain)
+    return NewKey(key_repository.insert_key(session, key), plain)
 
 
 def normalised_email(email: str) -> str:

@@ -7,12 +7,12 @@ from uuid import UUID
 
 from analytics_sql.client import ClickHouseClient
 from analytics_sql.deliveries import (
-    deliveries_between,
-    delivery_content,
+    get_delivery_content,
     list_deliveries,
-    list_deliveries_of,
+    list_deliveries_between,
+    list_recognition_deliveries,
 )
-from analytics_sql.erased_images import images_to_remove, mark_removed
+from analytics_sql.erased_images import list_images_to_remove, mark_removed
 from analytics_sql.erasure import list_erasures
 from analytics_sql.exports import ExportPart, FileForm, export_part, exported
 from analytics_sql.migrate import check_schema
@@ -20,17 +20,17 @@ from analytics_sql.recognitions import (
     RecognitionCursor,
     RecognitionFilter,
     get_recognition,
+    get_recognitions,
     list_recognitions,
-    recognitions_at,
 )
 from analytics_sql.traffic.analytics import count_traffic
 from analytics_sql.traffic.camera_counts import camera_hours, reported_hours
 from analytics_sql.triggers import (
     count_triggers,
     fired_for,
+    get_suppressing_trigger,
+    list_triggers,
     span_rows,
-    suppressing_trigger,
-    triggers_of,
 )
 from api.adapters.circuit_breaker import CircuitBreaker, http_health_check
 from api.errors import Dependency, DependencyUnavailableError
@@ -98,21 +98,21 @@ class ClickHouseStore:
 
     page = _in_turn(list_recognitions)
     find = _in_turn(get_recognition)
-    at = _in_turn(recognitions_at)
+    get_many = _in_turn(get_recognitions)
     traffic = _in_turn(count_traffic)
     camera_hours = _in_turn(camera_hours)
     deliveries = _in_turn(list_deliveries)
-    deliveries_of = _in_turn(list_deliveries_of)
-    delivery_content = _in_turn(delivery_content)
-    deliveries_between = _in_turn(deliveries_between)
+    deliveries_of = _in_turn(list_recognition_deliveries)
+    get_delivery_content = _in_turn(get_delivery_content)
+    list_deliveries_between = _in_turn(list_deliveries_between)
     trigger_counts = _in_turn(count_triggers)
-    triggers_for = _in_turn(triggers_of)
+    triggers_for = _in_turn(list_triggers)
     fired_for = _in_turn(fired_for)
-    holding = _in_turn(suppressing_trigger)
+    holding = _in_turn(get_suppressing_trigger)
     span = _in_turn(span_rows)
     reported_hours = _limited(reported_hours)
     erasures = _limited(list_erasures)
-    images_to_remove = _limited(images_to_remove)
+    list_images_to_remove = _limited(list_images_to_remove)
     mark_removed = _limited(mark_removed)
     ping = _limited(check_schema)
 

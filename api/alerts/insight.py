@@ -26,7 +26,7 @@ from api.alerts.schemas import AlertUpdate
 from api.alerts.service import all_fields, check_cameras
 from api.db.database import Database
 from api.db.records import alert_config
-from api.errors import found
+from api.errors import require_found
 from api.limits.fair_queue import QueueLimits
 from api.limits.fair_threads import FairThreads, TimeBudget
 from api.limits.owner_limits import OwnerLimit, OwnerLimits
@@ -103,7 +103,7 @@ class AlertInsight:
         """
         owner_id, captured_ms = recognition.user_id, recognition.captured_ms
         listing, triggers = await asyncio.gather(
-            self._database.run(lambda session: self._rows.all_of(session, owner_id)),
+            self._database.run(lambda session: self._rows.list_alerts(session, owner_id)),
             self._store.triggers_for(owner_id, recognition.id, captured_ms),
         )
         by_alert = {each.alert_id: each for each in triggers}
@@ -132,7 +132,7 @@ class AlertInsight:
         alert = await self._database.run(
             lambda session: self._rows.find(session, owner_id, alert_id)
         )
-        config = found(alert).config
+        config = require_found(alert).config
         return config, await self._store.fired_for(owner_id, alert_id, after, limit)
 
     async def test(self, owner_id: UUID, body: AlertUpdate, backtest: Backtest) -> BacktestResult:

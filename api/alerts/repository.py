@@ -69,7 +69,7 @@ class AlertRepository:
         self._box = box
         self._hashes = hashes
 
-    def all_of(self, session: Session, owner_id: UUID) -> AlertListing:
+    def list_alerts(self, session: Session, owner_id: UUID) -> AlertListing:
         """Return the owner's alerts, newest first."""
         owner = require_owner(session, owner_id)
         found = session.scalars(
@@ -273,7 +273,7 @@ def publish_inherited_timezone(session: Session, owner: Owner) -> int:
     return len(alerts)
 
 
-def delete_alerts_of(session: Session, owner_id: UUID) -> int:
+def delete_owner_alerts(session: Session, owner_id: UUID) -> int:
     """Delete all alerts of an owner and publish that; return how many there were."""
     deleted = session.scalars(delete(Alert).where(Alert.owner_id == owner_id).returning(Alert.id))
     found = deleted.all()

@@ -62,7 +62,7 @@ async def list_alerts(
 
     A key without webhooks:read sees no notification secret, and scheme and host of the URLs.
     """
-    listing = await alerts.all_of(caller.owner_id)
+    listing = await alerts.list_all(caller.owner_id)
     wanted = ListFilter("alertas", caller.owner_id)
     page, next_key = page_of(listing.alerts, query, wanted, cursors, lambda row: row)
     listing = replace(listing, alerts=tuple(page))
@@ -88,7 +88,7 @@ async def create_alert(alerts: AlertsDep, caller: Caller, body: AlertCreate) -> 
 @requires(Scope.ALERTS_READ)
 async def get_alert(alerts: AlertsDep, caller: Caller, id: ResourceId) -> AlertAnswer:
     """Return one of the caller's alerts."""
-    return _answer(caller, await alerts.one(caller.owner_id, id))
+    return _answer(caller, await alerts.get(caller.owner_id, id))
 
 
 @router.put(

@@ -33,7 +33,7 @@ from api.alerts.repository import (
 )
 from api.alerts.schemas import AlertCreate, AlertUpdate
 from api.db.database import Database
-from api.errors import ApiError, ErrorCode, FieldFault, found
+from api.errors import ApiError, ErrorCode, FieldFault, require_found
 from api.limits.owner_limits import OwnerLimits
 from api.security.credentials import overlap_end
 from api.security.permissions import Principal
@@ -74,7 +74,7 @@ class TriggerHistory:
         self._last: LRUCache[UUID, History] = LRUCache(_MAX_OWNERS)
         self._reading: dict[UUID, asyncio.Task[None]] = {}
 
-    async def of(self, owner_id: UUID) -> History:
+    async def get_counts(self, owner_id: UUID) -> History:
         """Return the owner's counts; those of the last time where they cannot be read in time.
 
         Never fails: alerts can be looked at and changed while ClickHouse is unavailable.
@@ -152,11 +152,11 @@ class Alerts:
         self._limits = limits
         self._sends_email = sends_email
 
-    async def all_of(self, owner_id: UUID) -> AlertListing:
+    async def list_all(self, owner_id: UUID) -> AlertListing:
         """Return the owner's alerts, newest first, with how often they triggered."""
         listing, history = await asyncio.gather(
-            self._database.run(lambda session: self._rows.all_of(session, owner_id)),
-            self._history.of(owner_id),
+            self._database.run(lambda session: self._rows.list_alerts(session, owner_id)),
+            self._history.get_counts(owner_id),
         )
         alerts = tuple(counted(row, history) for row in listing.alerts)
         return replace(
@@ -166,10 +166,10 @@ class Alerts:
             sends_email=self._sends_email,
         )
 
-    async def one(self, owner_id: UUID, alert_id: UUID) -> AlertRow:
+    async def get(self, owner_id: UUID, alert_id: UUID) -> AlertRow:
         """Return one of the owner's alerts, with how often it triggered."""
         row = await self._database.run(lambda session: self._rows.find(session, owner_id, alert_id))
-        return counted(found(row), await self._history.of(owner_id))
+        return counted(require_found(row), await self._history.get_counts(owner_id))
 
     async def close(self) -> None:
         """End what is under way in the background."""
@@ -199,7 +199,7 @@ class Alerts:
         row = await self._database.run(
             lambda session: self._change(session, caller, alert_id, body)
         )
-        return counted(row, await self._history.of(caller.owner_id))
+        return counted(row, await self._history.get_counts(caller.owner_id))
 
     async def rotate_secret(
         self, owner_id: UUID, secret: str, overlap: timedelta
@@ -231,7 +231,7 @@ class Alerts:
         owner_id, sent = caller.owner_id, fields["notifications"]
         check_cameras(session, owner_id, fields["camera_ids"])
         if not caller.sees_secrets:
-            alerts = self._rows.all_of(session, owner_id).alerts
+            alerts = self._rows.list_alerts(session, owner_id).alerts
             refuse_reduced_urls(sent, (one for alert in alerts for one in alert.notifications))
         kept = with_stored_services(sent, ())
         named = _with_names(fields, (), {})
@@ -244,7 +244,7 @@ class Alerts:
         if changes_cost(fields):
             # Before the alert: so do those who delete both.
             lock_owner(session, owner_id)
-        row = found(self._rows.lock(session, owner_id, alert_id))
+        row = require_found(self._rows.lock(session, owner_id, alert_id))
         # Cameras that the alert had may have been deleted since: sending them back is no fault.
         known = row.config.camera_ids
         check_cameras(session, owner_id, fields.get("camera_ids", ()), known=known)

@@ -35,7 +35,7 @@ async def list_api_keys(
     api_keys: ApiKeysDep, cursors: CursorsDep, caller: Caller, query: Annotated[ListQuery, Query()]
 ) -> ApiKeyList:
     """Return the caller's keys, newest first; all of them unless a page is asked for."""
-    records = await api_keys.all_of(caller.owner_id)
+    records = await api_keys.list_all(caller.owner_id)
     wanted = ListFilter("api-keys", caller.owner_id)
     page, next_key = page_of(records, query, wanted, cursors, lambda record: record)
     return ApiKeyList(api_keys=list(map(ApiKeyBody.model_validate, page)), next_key=next_key)
@@ -65,7 +65,7 @@ async def create_api_key(
 @requires(Scope.API_KEYS_READ)
 async def get_api_key(api_keys: ApiKeysDep, caller: Caller, id: ResourceId) -> ApiKeyAnswer:
     """Return one of the caller's keys."""
-    return ApiKeyAnswer(api_key=ApiKeyBody.model_validate(await api_keys.one(caller.owner_id, id)))
+    return ApiKeyAnswer(api_key=ApiKeyBody.model_validate(await api_keys.get(caller.owner_id, id)))
 
 
 @router.put(

@@ -12,7 +12,7 @@ from api.accounts.repository import lock_owner, require_owner
 from api.accounts.service import NewKey, create_key
 from api.api_keys.schemas import ApiKeyCreate, ApiKeyUpdate
 from api.db.database import Database
-from api.errors import ApiError, ErrorCode, found
+from api.errors import ApiError, ErrorCode, require_found
 from api.limits.owner_limits import OwnerLimit, OwnerLimits
 from api.security import repository
 from api.security.authentication import Authenticator
@@ -114,17 +114,17 @@ class ApiKeys:
         self._authenticator = authenticator
         self._limits = limits
 
-    async def all_of(self, owner_id: UUID) -> list[KeyRecord]:
+    async def list_all(self, owner_id: UUID) -> list[KeyRecord]:
         """Return the owner's keys, newest first."""
         return await self._database.run(lambda session: repository.list_keys(session, owner_id))
 
-    async def one(self, owner_id: UUID, key_id: UUID) -> KeyRecord:
+    async def get(self, owner_id: UUID, key_id: UUID) -> KeyRecord:
         """Return one of the owner's keys.
 
         Raises:
             ApiError: 404.
         """
-        return found(
+        return require_found(
             await self._database.run(lambda session: repository.get_key(session, owner_id, key_id))
         )
 
@@ -203,7 +203,7 @@ def _granter(session: Session, caller: Principal) -> Granter:
 
 def _change(session: Session, caller: Principal, key_id: UUID, body: ApiKeyUpdate) -> KeyRecord:
     granter = _granter(session, caller)
-    record = found(repository.lock_key(session, caller.owner_id, key_id))
+    record = require_found(repository.lock_key(session, caller.owner_id, key_id))
     current = KeyValues(record.name, record.scopes, record.enabled, record.expires_at)
     sent: dict[str, Any] = {field: getattr(body, field) for field in body.model_fields_set}
     if "scopes" in sent:

@@ -28,7 +28,7 @@ class PlateHashes:
             hmac.digest(key.strip().encode(), _PURPOSE, "sha256") for key in keys.split(",")
         ]
 
-    def of(self, owner_id: UUID, plate: str) -> str:
+    def hash_plate(self, owner_id: UUID, plate: str) -> str:
         """Return the hash of a plate in any spelling, lower hexadecimal."""
         return _hash(self._keys[0], owner_id, plate)
 
@@ -38,7 +38,7 @@ class PlateHashes:
 
     def announce(self, session: Session, owner_id: UUID, plates: Iterable[str]) -> None:
         """Add the hashes of plates to the entries that triggers write in this transaction."""
-        hashes = sorted({self.of(owner_id, plate) for plate in plates})
+        hashes = sorted({self.hash_plate(owner_id, plate) for plate in plates})
         told = msgspec.json.encode(hashes).decode() if hashes else ""
         session.execute(select(func.set_config(_SETTING, told, True)))
 
@@ -48,7 +48,7 @@ class PlateHashes:
         if plate is None:
             return parameters
         masked = mask_plate(normalise_plate(plate))
-        return {**parameters, "plate": masked, HASHES: (self.of(owner_id, plate),)}
+        return {**parameters, "plate": masked, HASHES: (self.hash_plate(owner_id, plate),)}
 
 
 def _hash(key: bytes, owner_id: UUID, plate: str) -> str:

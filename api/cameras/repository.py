@@ -78,7 +78,7 @@ def settle_first(session: Session, camera_id: UUID, reservation: Reservation) ->
 def pay(session: Session, camera_id: UUID, price: int) -> bool:
     """Pay a locked camera for another period; False where the balance does not cover it."""
     camera = session.get_one(Camera, camera_id)
-    after = credits_repository.add_entry(
+    after = credits_repository.insert_entry(
         session, camera.owner_id, delta=-price, kind=EntryKind.DEBIT, reason=_REASON
     )
     if after is None:
@@ -92,7 +92,7 @@ def give_back_unused(session: Session, owner_id: UUID, subscription: Subscriptio
     """Give back the unused share of a deleted camera's subscription, and return it."""
     unused = subscription.unused_credits(datetime.now(UTC))
     if unused:
-        credits_repository.add_entry(
+        credits_repository.insert_entry(
             session,
             owner_id,
             delta=unused,
@@ -299,7 +299,7 @@ def delete_stale_unconfirmed(session: Session, before: datetime) -> int:
     return _delete(session, ~Camera.confirmed, Camera.created_at < before)
 
 
-def delete_cameras_of(session: Session, owner_id: UUID) -> int:
+def delete_owner_cameras(session: Session, owner_id: UUID) -> int:
     """Delete all cameras of an owner and publish that; return how many there were."""
     return _delete(session, Camera.owner_id == owner_id)
 

@@ -46,7 +46,7 @@ async def list_cameras(
     cameras: CamerasDep, cursors: CursorsDep, caller: Caller, query: Annotated[ListQuery, Query()]
 ) -> CameraList:
     """Return the caller's cameras, newest first; all of them unless a page is asked for."""
-    views = await cameras.all_of(caller.owner_id)
+    views = await cameras.list_all(caller.owner_id)
     wanted = ListFilter("cameras", caller.owner_id)
     page, next_key = page_of(views, query, wanted, cursors, lambda view: view.row)
     return CameraList(cameras=[camera_body(view) for view in page], next_key=next_key)
@@ -77,7 +77,7 @@ async def create_camera(cameras: CamerasDep, caller: Caller, body: CameraCreate)
 @requires(Scope.CAMERAS_READ)
 async def get_camera(cameras: CamerasDep, caller: Caller, id: ResourceId) -> CameraAnswer:
     """Return one of the caller's cameras."""
-    return CameraAnswer(camera=camera_body(await cameras.one(caller.owner_id, id)))
+    return CameraAnswer(camera=camera_body(await cameras.get(caller.owner_id, id)))
 
 
 @router.get(

@@ -24,7 +24,7 @@ from api.credits import repository as credits_repository
 from api.credits.repository import Reservation
 from api.db.database import Database
 from api.db.tables import Owner
-from api.errors import ApiError, ErrorCode, FieldFault, found
+from api.errors import ApiError, ErrorCode, FieldFault, require_found
 from api.limits.owner_limits import OwnerLimit, OwnerLimits
 
 log = structlog.get_logger()
@@ -75,20 +75,20 @@ class Cameras:
         self._price = price
         self._now_ms = now_ms
 
-    async def all_of(self, owner_id: UUID) -> list[CameraView]:
+    async def list_all(self, owner_id: UUID) -> list[CameraView]:
         """Return the owner's cameras, newest first."""
         rows = await self._database.run(lambda session: repository.list_cameras(session, owner_id))
         return [self._view(row) for row in rows]
 
     async def require(self, owner_id: UUID, camera_id: UUID) -> CameraRow:
         """Return one of the owner's cameras."""
-        return found(
+        return require_found(
             await self._database.run(
                 lambda session: repository.find_camera(session, owner_id, camera_id)
             )
         )
 
-    async def one(self, owner_id: UUID, camera_id: UUID) -> CameraView:
+    async def get(self, owner_id: UUID, camera_id: UUID) -> CameraView:
         """Return one of the owner's cameras with its condition."""
         return self._view(await self.require(owner_id, camera_id))
 
@@ -177,7 +177,7 @@ class Cameras:
         self, session: Session, owner_id: UUID, camera_id: UUID, body: CameraUpdate
     ) -> CameraRow:
         owner = lock_owner(session, owner_id)
-        row = found(repository.lock_camera(session, owner_id, camera_id))
+        row = require_found(repository.lock_camera(session, owner_id, camera_id))
         values = edited_values(row.values, body, self._vault)
         if values == row.values:
             return row
@@ -235,7 +235,7 @@ def _undo(session: Session, owner_id: UUID, new: _NewCamera) -> None:
 
 
 def _delete(session: Session, owner_id: UUID, camera_id: UUID) -> int:
-    subscription = found(repository.delete_camera(session, owner_id, camera_id))
+    subscription = require_found(repository.delete_camera(session, owner_id, camera_id))
     return repository.give_back_unused(session, owner_id, subscription)
 
 

@@ -130,7 +130,7 @@ def owner_credits(
 
     def work(session: Session) -> OwnerAccount:
         owner = owner_by_email(session, email)
-        after = credits_repository.add_entry(
+        after = credits_repository.insert_entry(
             session, owner.id, delta=grant, kind=EntryKind.GRANT, reason=reason
         )
         if after is None:

@@ -103,7 +103,7 @@ def balance(session: Session, owner_id: UUID) -> int:
     return found or 0
 
 
-def latest_entries(session: Session, owner_id: UUID, limit: int) -> Sequence[CreditEntry]:
+def list_entries(session: Session, owner_id: UUID, limit: int) -> Sequence[CreditEntry]:
     """Return the newest rows of the ledger, newest first."""
     entries = select(CreditEntry).where(CreditEntry.owner_id == owner_id)
     return session.scalars(entries.order_by(CreditEntry.id.desc()).limit(limit)).all()
@@ -115,7 +115,7 @@ def count_entries(session: Session, owner_id: UUID) -> int:
     return session.scalar(owned) or 0
 
 
-def add_entry(
+def insert_entry(
     session: Session, owner_id: UUID, *, delta: int, kind: EntryKind, reason: str
 ) -> int | None:
     """Add a row to the ledger and return the new balance; None where it does not cover it."""

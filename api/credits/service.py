@@ -22,7 +22,7 @@ class Credits:
         """Return the owner's balance and newest ledger rows."""
 
         def work(session: Session) -> tuple[int, Sequence[CreditEntry]]:
-            entries = repository.latest_entries(session, owner_id, _LEDGER_ROWS)
+            entries = repository.list_entries(session, owner_id, _LEDGER_ROWS)
             return repository.balance(session, owner_id), entries
 
         return await self._database.run(work)

@@ -24,7 +24,7 @@ from api.audit.repository import write_actions
 from api.db.database import Database
 from api.deliveries.samples import SampleMaker
 from api.deliveries.schemas import DeliveryQuery
-from api.errors import ApiError, ErrorCode, found, invalid_field
+from api.errors import ApiError, ErrorCode, invalid_field, require_found
 from api.limits.owner_limits import OwnerLimit, OwnerLimits
 from api.outbox.outbox import enqueue_all, enqueue_replay, waiting_replays
 from api.security.permissions import Principal, Scope
@@ -127,7 +127,7 @@ class Deliveries:
         Raises:
             ApiError: 404; 400 where it has fewer notifications.
         """
-        row = found(
+        row = require_found(
             await self._database.run(lambda session: self._alerts.find(session, owner_id, alert_id))
         )
         if number >= len(row.notifications):
@@ -212,7 +212,7 @@ class Deliveries:
             from_ms=from_ms,
             to_ms=to_ms,
         )
-        contents = await self._store.deliveries_between(span, MAX_REPLAYED + 1)
+        contents = await self._store.list_deliveries_between(span, MAX_REPLAYED + 1)
         past = [decode(Delivery, each).again(DeliveryCause.REPLAY, now_ms) for each in contents]
         if EventName.RECOGNITION_CREATED not in row.config.events:
             return past
@@ -236,7 +236,7 @@ class Deliveries:
         row = await self._database.run(
             lambda session: self._webhooks.find(session, owner_id, webhook_id)
         )
-        return found(row)
+        return require_found(row)
 
     async def _alert_cursor(self, owner_id: UUID, alert_id: UUID) -> DeliveryCursor:
         if not await self._database.run(
@@ -247,8 +247,8 @@ class Deliveries:
 
     async def _redelivery(self, cursor: DeliveryCursor, delivery_id: UUID) -> Delivery:
         """Return a past delivery as it is sent again; one that is empty is past its retention."""
-        content = await self._store.delivery_content(cursor, delivery_id)
-        return decode(Delivery, found(content or None)).again(
+        content = await self._store.get_delivery_content(cursor, delivery_id)
+        return decode(Delivery, require_found(content or None)).again(
             DeliveryCause.REDELIVERY, self._now_ms()
         )
 

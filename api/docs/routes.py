@@ -8,7 +8,7 @@ from typing import Final
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from api.errors import found
+from api.errors import require_found
 from api.middleware.documents import Document
 from api.middleware.guard import GuardedRoute
 from api.security.permissions import Public, requires
@@ -45,7 +45,7 @@ async def docs_file(request: Request) -> Response:
     Raises:
         ApiError: 404.
     """
-    return found(_documents().get(request.url.path)).answer(request)
+    return require_found(_documents().get(request.url.path)).answer(request)
 
 
 @cache

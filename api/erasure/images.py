@@ -47,7 +47,7 @@ class RemovedImages:
 class ErasedImageStore(Protocol):
     """The images of erased recognitions as ClickHouse notes them."""
 
-    async def images_to_remove(
+    async def list_images_to_remove(
         self, limit: int, owner_id: UUID | None = None, after: ErasedImages | None = None
     ) -> tuple[ErasedImages, ...]:
         """Return those of at most ``limit`` recognitions, of one owner or of all.
@@ -123,7 +123,7 @@ class ErasedImageRemoval:
         self._after, self._are_refused, self._begun = None, False, self._clock()
 
     async def _remove_some(self, owner_id: UUID | None, after: ErasedImages | None) -> _Page:
-        noted = await self._notes.images_to_remove(self._batch_size, owner_id, after)
+        noted = await self._notes.list_images_to_remove(self._batch_size, owner_id, after)
         # Each key once: a recognition may be noted twice, an image call's photo by several.
         keys = sorted({key for each in noted for key in each.keys})
         refused = await self._images.remove(keys) if keys else frozenset()

@@ -22,7 +22,7 @@ from api.audit.repository import write_actions
 from api.db.database import Database
 from api.db.tables import ErasureJob
 from api.erasure.service import ErasedPlate, erase_plate_in_database
-from api.errors import ApiError, DependencyUnavailableError, ErrorCode, found
+from api.errors import ApiError, DependencyUnavailableError, ErrorCode, require_found
 from api.outbox.removal import SET_ASIDE_KEPT, drop_set_aside
 from api.recognitions.repository import Misreading, list_misread, name_of
 from api.security.permissions import Principal
@@ -188,13 +188,15 @@ class ErasureJobs:
 
         return await self._database.run(work)
 
-    async def all_of(self, owner_id: UUID) -> Sequence[ErasureJob]:
+    async def list_all(self, owner_id: UUID) -> Sequence[ErasureJob]:
         """Return the owner's jobs, newest first."""
         return await self._database.run(lambda session: list_jobs(session, owner_id))
 
-    async def one(self, owner_id: UUID, job_id: UUID) -> ErasureJob:
+    async def get(self, owner_id: UUID, job_id: UUID) -> ErasureJob:
         """Return one of the owner's jobs."""
-        return found(await self._database.run(lambda session: find_job(session, owner_id, job_id)))
+        return require_found(
+            await self._database.run(lambda session: find_job(session, owner_id, job_id))
+        )
 
     async def sweep(self) -> int:
         """Do a job that waits, and return how many were done.

@@ -121,7 +121,7 @@ async def list_erasures(
     query: Annotated[ListQuery, Query()],
 ) -> ErasuresAnswer:
     """Return the account's erasures, newest first; all of them unless a page is asked for."""
-    jobs = await erasures.all_of(caller.owner_id)
+    jobs = await erasures.list_all(caller.owner_id)
     wanted = ListFilter("erasures", caller.owner_id)
     page, next_key = page_of(jobs, query, wanted, cursors, lambda job: job)
     return ErasuresAnswer(erasures=[erasure_body(job) for job in page], next_key=next_key)
@@ -135,4 +135,4 @@ async def list_erasures(
 @requires(Scope.RECOGNITIONS_READ)
 async def get_erasure(erasures: ErasuresDep, caller: Caller, id: ResourceId) -> ErasureAnswer:
     """Return how far an erasure is; for 90 days after it is done."""
-    return ErasureAnswer(erasure=erasure_body(await erasures.one(caller.owner_id, id)))
+    return ErasureAnswer(erasure=erasure_body(await erasures.get(caller.owner_id, id)))

@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 
 from analytics_sql.analysts.names import erase_names
 from analytics_sql.client import ClickHouseClient
-from analytics_sql.erased_images import ErasedImages, images_to_remove, mark_removed
+from analytics_sql.erased_images import ErasedImages, list_images_to_remove, mark_removed
 from analytics_sql.erasure import (
     Erasure,
     erase_camera_counts,
@@ -28,9 +28,9 @@ from analytics_sql.erasure import (
 )
 from api.accounts.repository import close_owner, delete_owner
 from api.adapters.image_store import ImageStore, RemovalRefusedError
-from api.alerts.repository import delete_alerts_of
+from api.alerts.repository import delete_owner_alerts
 from api.audit.repository import delete_account_entries
-from api.cameras.repository import delete_cameras_of
+from api.cameras.repository import delete_owner_cameras
 from api.credits.repository import count_entries
 from api.db.tables import Alert
 from api.erasure.images import ErasedImageRemoval, RemovedImages
@@ -38,7 +38,7 @@ from api.errors import DependencyUnavailableError
 from api.outbox.outbox import forget_owner
 from api.outbox.removal import erase_plate_rows, forget_owner_rows
 from api.recognitions.repository import Misreading, erase_corrections
-from api.webhooks.repository import delete_webhooks_of
+from api.webhooks.repository import delete_owner_webhooks
 from common.plates.normalise import normalise_plate
 from common.records.object_keys import RECOGNITION_FOLDER, SNAPSHOT_FOLDER
 from common.settings import ClickHouseSettings, DatabaseSettings, S3Settings
@@ -116,11 +116,11 @@ class ErasableRows:
             erased += await self._erase_events(one, near, notes_images=True)
         return erased
 
-    async def images_to_remove(
+    async def list_images_to_remove(
         self, limit: int, owner_id: UUID | None = None, after: ErasedImages | None = None
     ) -> tuple[ErasedImages, ...]:
         """Return the images of at most ``limit`` recognitions, of one account or of all."""
-        return await images_to_remove(self.client, limit, owner_id, after)
+        return await list_images_to_remove(self.client, limit, owner_id, after)
 
     async def mark_removed(self, images: tuple[ErasedImages, ...]) -> None:
         """Note that images are removed."""
@@ -210,9 +210,9 @@ def end_account(session: Session, owner_id: UUID) -> Counts:
     return Counter(
         sessions=sessions,
         apiKeys=keys,
-        cameras=delete_cameras_of(session, owner_id),
-        alerts=delete_alerts_of(session, owner_id),
-        webhooks=delete_webhooks_of(session, owner_id),
+        cameras=delete_owner_cameras(session, owner_id),
+        alerts=delete_owner_alerts(session, owner_id),
+        webhooks=delete_owner_webhooks(session, owner_id),
     )
 
 

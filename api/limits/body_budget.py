@@ -57,7 +57,7 @@ class BodyBudget:
         """The bytes that are held now."""
         return self._in_all
 
-    def of_caller(self, caller: LimitedCaller, count: int) -> "BodyReservation":
+    def for_caller(self, caller: LimitedCaller, count: int) -> "BodyReservation":
         """Reserve ``count`` bytes for a body that comes with a credential.
 
         Raises:
@@ -70,7 +70,7 @@ class BodyBudget:
 
         return self._share({str(caller.owner_id): check}, count)
 
-    def of_address(self, address: str, count: int) -> "BodyReservation":
+    def for_address(self, address: str, count: int) -> "BodyReservation":
         """Reserve ``count`` bytes for a body that comes without one.
 
         The bound of an address is that of its IPv6 networks too.

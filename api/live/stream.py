@@ -15,7 +15,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from analytics_sql.recognitions import RecognitionRow
-from api.errors import ApiError, ErrorCode, unavailable
+from api.errors import ApiError, ErrorCode, dependency_error
 from api.live.recent import CursorExpiredError, ResumeTokens, StreamCursor, StreamPosition
 from api.recognitions.schemas import RecognitionBody, recognition_body
 from api.schemas import ResponseModel
@@ -131,7 +131,7 @@ class ReaderStream:
         except ApiError as error:
             return error
         except TransientError as error:
-            return unavailable(error)
+            return dependency_error(error)
         return None
 
     def _begin(self, position: StreamPosition | None) -> bytes:

@@ -16,8 +16,8 @@ from api.errors import (
     BodyRefusedError,
     ErrorCode,
     FieldFault,
+    dependency_error,
     known_code,
-    unavailable,
 )
 from api.middleware.request_state import request_id_of
 from api.security.permissions import permissions_in
@@ -122,7 +122,7 @@ async def _on_invalid_input(request: Request, error: Exception) -> JSONResponse:
 async def _on_transient(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, TransientError)
     log.warning("dependency_unavailable", error=str(error), cause=repr(error.__cause__))
-    return error_response(unavailable(error), request_id_of(request))
+    return error_response(dependency_error(error), request_id_of(request))
 
 
 def _message(fault: Mapping[str, Any]) -> str:

@@ -317,7 +317,7 @@ def _taken_share(request: Request, access: Access, rule: BodyRule) -> BodyReserv
     budget, count = service_of(request, BodyBudget), declared_body_size(request, rule)
     try:
         if isinstance(access.scope, Public):
-            return budget.of_address(rate_limit_address(request), count)
-        return budget.of_caller(request.state.principal, count)
+            return budget.for_address(rate_limit_address(request), count)
+        return budget.for_caller(request.state.principal, count)
     except ApiError as error:
         raise BodyRefusedError(error) from error

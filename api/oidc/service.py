@@ -21,7 +21,7 @@ from api.oidc.flow import Flow, FlowCookies, Identity, new_flow
 from api.oidc.provider import IdentityProvider
 from api.oidc.repository import bind, find_bound
 from api.people.invitations import accept_invitation, require_invitation
-from api.people.repository import add_person, count_people, find_in_account, find_invitation
+from api.people.repository import count_people, find_in_account, find_invitation, insert_person
 from api.people.schemas import MAX_NAME_CHARACTERS
 from api.security.credentials import token_hash
 from api.security.permissions import Role
@@ -238,7 +238,7 @@ class OidcLogIn:
             password_hash=NO_PASSWORD,
         )
         announce_person(session, person.id, person.email)
-        if not add_person(session, person):
+        if not insert_person(session, person):
             raise ApiError(ErrorCode.PERSON_EXISTS)
         return person
 

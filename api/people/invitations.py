@@ -57,7 +57,7 @@ class Invitations:
         self._lifetime = timedelta(hours=INVITATION_HOURS)
         self._email = InvitationEmail(settings)
 
-    async def all_of(self, owner_id: UUID) -> Sequence[Invitation]:
+    async def list_all(self, owner_id: UUID) -> Sequence[Invitation]:
         """Return the account's open invitations, newest first."""
         return await self._database.run(
             lambda session: repository.list_invitations(session, owner_id)
@@ -189,7 +189,7 @@ def accept_invitation(
         password_hash=password_hash,
     )
     announce_person(session, person.id, person.email)
-    if not repository.add_person(session, person):
+    if not repository.insert_person(session, person):
         raise ApiError(ErrorCode.PERSON_EXISTS)
     session.delete(open_one)
     session.flush()

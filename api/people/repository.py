@@ -51,7 +51,7 @@ def administrator_addresses(session: Session, owner_id: UUID) -> Sequence[str]:
     ).all()
 
 
-def add_person(session: Session, person: Person) -> bool:
+def insert_person(session: Session, person: Person) -> bool:
     """Insert a person. Return False if a person of the same account has the address."""
     try:
         with session.begin_nested():

@@ -40,7 +40,7 @@ InvitationsDep = Annotated[Invitations, Depends(service(Invitations))]
 async def list_people(people: PeopleDep, caller: Caller) -> PersonList:
     """Return who logs in to the account, newest first."""
     self_id = caller.require_person().id
-    found = await people.all_of(caller.owner_id)
+    found = await people.list_all(caller.owner_id)
     return PersonList(people=[person_body(person, self_id) for person in found])
 
 
@@ -91,7 +91,7 @@ async def unbind_person(people: PeopleDep, caller: Caller, id: ResourceId) -> No
 @requires(Administrator.ONLY)
 async def list_invitations(invitations: InvitationsDep, caller: Caller) -> InvitationList:
     """Return the invitations that nobody has accepted yet, newest first."""
-    found = await invitations.all_of(caller.owner_id)
+    found = await invitations.list_all(caller.owner_id)
     return InvitationList(invitations=list(map(InvitationBody.model_validate, found)))
 
 

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from api.accounts.repository import lock_owner
 from api.db.database import Database
 from api.db.people_tables import Person
-from api.errors import ApiError, ErrorCode, found
+from api.errors import ApiError, ErrorCode, require_found
 from api.people import repository
 from api.security.authentication import Authenticator
 from api.security.permissions import Principal, Role
@@ -37,7 +37,7 @@ class People:
         self._database = database
         self._authenticator = authenticator
 
-    async def all_of(self, owner_id: UUID) -> Sequence[Person]:
+    async def list_all(self, owner_id: UUID) -> Sequence[Person]:
         """Return the account's people, newest first."""
         return await self._database.run(lambda session: repository.list_people(session, owner_id))
 
@@ -80,7 +80,7 @@ def _change(
     session: Session, caller: Principal, person_id: UUID, change: Mapping[str, Any]
 ) -> tuple[Person, list[UUID]]:
     lock_as_administrator(session, caller)
-    person = found(repository.get_person(session, caller.owner_id, person_id))
+    person = require_found(repository.get_person(session, caller.owner_id, person_id))
     role = Role(change.get("role", person.role))
     enabled = bool(change.get("enabled", person.enabled))
     if role is not Role.ADMINISTRATOR or not enabled:
@@ -93,7 +93,7 @@ def _change(
 
 def _remove(session: Session, caller: Principal, person_id: UUID) -> tuple[Person, list[UUID]]:
     lock_as_administrator(session, caller)
-    person = found(repository.get_person(session, caller.owner_id, person_id))
+    person = require_found(repository.get_person(session, caller.owner_id, person_id))
     _require_other_administrator(session, person)
     sessions = session_ids(session, person.id)
     repository.delete_person(session, person)
@@ -102,7 +102,7 @@ def _remove(session: Session, caller: Principal, person_id: UUID) -> tuple[Perso
 
 def _unbind(session: Session, caller: Principal, person_id: UUID) -> tuple[Person, list[UUID]]:
     lock_as_administrator(session, caller)
-    person = found(repository.get_person(session, caller.owner_id, person_id))
+    person = require_found(repository.get_person(session, caller.owner_id, person_id))
     if person.oidc_subject is None:
         raise ApiError(ErrorCode.NOT_FOUND)
     # Nobody else could have them, or anybody, log in again.

@@ -15,11 +15,11 @@ from api.errors import ApiError, ErrorCode
 from api.paging.cursor import CursorSealer
 from api.recognitions.repository import (
     Correction,
-    corrections_of,
-    drop_corrections,
+    delete_correction,
+    delete_expired_corrections,
+    get_corrections,
     list_corrections,
-    remove_correction,
-    write_correction,
+    upsert_correction,
 )
 from api.recognitions.service import Recognitions
 from api.security.permissions import Principal
@@ -82,7 +82,7 @@ class Corrections:
         def work(session: Session) -> Correction:
             named = [text for text in (found.plate, plate) if text]
             self._hashes.announce(session, caller.owner_id, named)
-            return write_correction(session, caller, found, plate, region)
+            return upsert_correction(session, caller, found, plate, region)
 
         written = await self._database.run(work)
         try:
@@ -97,14 +97,14 @@ class Corrections:
         if not await self._remove(owner_id, recognition_id):
             raise ApiError(ErrorCode.NOT_FOUND)
 
-    async def of(
+    async def get_many(
         self, owner_id: UUID, recognition_ids: Collection[UUID]
     ) -> Mapping[UUID, Correction]:
         """Return the corrections that there are of some recognitions, by their ids."""
         if not recognition_ids:
             return {}
         return await self._database.run(
-            lambda session: corrections_of(session, owner_id, recognition_ids)
+            lambda session: get_corrections(session, owner_id, recognition_ids)
         )
 
     async def page(
@@ -139,16 +139,16 @@ class Corrections:
         age = self._retention + _RECOGNITIONS_LEFT
         before_ms = now_ms - age // timedelta(milliseconds=1)
         dropped = await self._database.run(
-            lambda session: drop_corrections(session, before_ms=before_ms)
+            lambda session: delete_expired_corrections(session, before_ms=before_ms)
         )
         self._next_ms = now_ms + _EVERY_MS
         return dropped
 
     async def _remove(self, owner_id: UUID, recognition_id: UUID) -> bool:
         def work(session: Session) -> bool:
-            for former in corrections_of(session, owner_id, [recognition_id]).values():
+            for former in get_corrections(session, owner_id, [recognition_id]).values():
                 named = [text for text in (former.reading, former.plate) if text]
                 self._hashes.announce(session, owner_id, named)
-            return remove_correction(session, owner_id, recognition_id)
+            return delete_correction(session, owner_id, recognition_id)
 
         return await self._database.run(work)

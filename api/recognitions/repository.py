@@ -45,7 +45,7 @@ class Correction:
     corrected_at: datetime
 
 
-def write_correction(
+def upsert_correction(
     session: Session,
     caller: Principal,
     found: RecognitionRow,
@@ -82,7 +82,7 @@ def name_of(session: Session, caller: Principal) -> str | None:
     return None if key is None else key.name
 
 
-def remove_correction(session: Session, owner_id: UUID, recognition_id: UUID) -> bool:
+def delete_correction(session: Session, owner_id: UUID, recognition_id: UUID) -> bool:
     """Remove the correction of a recognition, and tell whether there was one."""
     removed = delete(CorrectionEntry).where(
         CorrectionEntry.owner_id == owner_id, CorrectionEntry.recognition_id == recognition_id
@@ -90,7 +90,7 @@ def remove_correction(session: Session, owner_id: UUID, recognition_id: UUID) ->
     return bool(session.scalars(removed.returning(CorrectionEntry.recognition_id)).all())
 
 
-def corrections_of(
+def get_corrections(
     session: Session, owner_id: UUID, recognition_ids: Collection[UUID]
 ) -> dict[UUID, Correction]:
     """Return the corrections that there are of some recognitions, by their ids."""
@@ -175,7 +175,7 @@ def erase_corrections(session: Session, owner_id: UUID, plate: str, *, before_ms
     return len(session.scalars(erased.returning(CorrectionEntry.recognition_id)).all())
 
 
-def drop_corrections(session: Session, *, before_ms: int) -> int:
+def delete_expired_corrections(session: Session, *, before_ms: int) -> int:
     """Delete all corrections of what was captured before then, and return how many.
 
     ``before_ms`` is Unix ms, UTC.

@@ -42,7 +42,7 @@ async def list_recognitions(
     """Return the caller's recognitions, newest first. Image fields are storage keys here."""
     wanted = query.wanted(caller.owner_id)
     page = await recognitions.search(wanted, query.limit, query.last_key, corrected=query.corrected)
-    written = await corrections.of(caller.owner_id, [found.id for found in page.recognitions])
+    written = await corrections.get_many(caller.owner_id, [found.id for found in page.recognitions])
     return Response(page_json(page, written), media_type="application/json")
 
 
@@ -61,7 +61,7 @@ async def get_recognition(
     """
     found = await recognitions.require(caller.owner_id, id)
     links = await recognitions.links(found)
-    correction = (await corrections.of(caller.owner_id, [id])).get(id)
+    correction = (await corrections.get_many(caller.owner_id, [id])).get(id)
     return RecognitionAnswer(
         recognition=recognition_body(found, correction, photo_url=links.photo, crop_url=links.crop)
     )

@@ -22,7 +22,7 @@ from analytics_sql.rows import LAST_STORABLE_MS
 from api.adapters.clickhouse import ClickHouseStore
 from api.adapters.image_store import ImageStore
 from api.db.database import Database
-from api.errors import DependencyUnavailableError, found
+from api.errors import DependencyUnavailableError, require_found
 from api.paging.cursor import CursorSealer
 from api.recognitions.repository import Correction, corrected_before
 from api.validation.fields import from_unix_ms
@@ -137,7 +137,7 @@ class Recognitions:
 
     async def require(self, owner_id: UUID, recognition_id: UUID) -> RecognitionRow:
         """Return one of the owner's recognitions."""
-        return found(await self._store.find(owner_id, recognition_id))
+        return require_found(await self._store.find(owner_id, recognition_id))
 
     def is_past_retention(self, recognition: Pictured) -> bool:
         """Tell whether the recognition's images are no longer shown."""
@@ -235,7 +235,7 @@ async def _corrected(
         for at in range(0, len(places), limit):
             if len(found) >= limit:
                 break
-            there = await store.at(wanted.user_id, places[at : at + limit])
+            there = await store.get_many(wanted.user_id, places[at : at + limit])
             found += sorted(
                 (row for row in there if row.confidence >= wanted.min_confidence),
                 key=_place_of_row,

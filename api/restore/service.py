@@ -20,9 +20,9 @@ from analytics_sql.erasure import (
     Erasure,
     StoredErasure,
     insert_erasures,
+    list_plates,
     list_stored_erasures,
-    noted,
-    plates_of_owner,
+    stored_erasure,
 )
 from analytics_sql.migrate import check_schema
 from api.accounts.repository import list_owners
@@ -230,7 +230,7 @@ def add_to_file(path: Path, noted: Sequence[StoredErasure]) -> int:
 def open_requests(session: Session) -> list[StoredErasure]:
     """Return the erasures that were requested and are not done."""
     jobs = session.scalars(select(ErasureJob).where(ErasureJob.plate.is_not(None)))
-    return [noted(Erasure(job.owner_id, job.plate, job.before_ms)) for job in jobs]
+    return [stored_erasure(Erasure(job.owner_id, job.plate, job.before_ms)) for job in jobs]
 
 
 async def stored_notes(settings: ClickHouseSettings) -> list[StoredErasure]:
@@ -275,7 +275,7 @@ async def _of_owner(
     if _ALL in before:
         return await _account(settings, in_database, owner_id)
     async with open_rows(settings) as rows:
-        plates = await plates_of_owner(rows.client, owner_id)
+        plates = await list_plates(rows.client, owner_id)
     plates |= in_database(lambda session: _named(session, owner_id))
     erasures = [Erasure(owner_id, plate) for plate in sorted(plates) if plate]
     found = [each for each in erasures if each.plate_hash in before]

@@ -55,7 +55,7 @@ class SessionRecord:
     limits: Mapping[str, int] = field(default_factory=dict)
 
 
-def add_key(session: Session, key: ApiKey) -> KeyRecord:
+def insert_key(session: Session, key: ApiKey) -> KeyRecord:
     """Insert a key and return its record."""
     session.add(key)
     session.flush()
@@ -122,7 +122,7 @@ def touch_key(session: Session, key_id: UUID, at: datetime) -> None:
     session.execute(update(ApiKey).where(ApiKey.id == key_id, stale).values(last_used_at=at))
 
 
-def add_session(
+def insert_session(
     session: Session, person: Person, token_hash: bytes, expires_at: datetime, *, keep: int
 ) -> SessionRecord:
     """Insert a session of a person of a locked owner; of more than ``keep``, the oldest end."""

@@ -68,7 +68,7 @@ class OwnAccount:
         self._sessions.forget(ended)
         return await self._sessions.credential(caller)
 
-    async def all_of(self, caller: Principal) -> list[SessionRecord]:
+    async def list_all(self, caller: Principal) -> list[SessionRecord]:
         """Return the caller's own sessions, newest first."""
         person_id = caller.require_person().id
         return await self._sessions.database.run(lambda session: list_sessions(session, person_id))

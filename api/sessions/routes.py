@@ -241,7 +241,7 @@ async def log_out(
 @requires(OwnSession.ONLY)
 async def list_sessions(account: AccountDep, caller: Caller) -> SessionList:
     """Return the open sessions of the person who calls, newest first."""
-    found = await account.all_of(caller)
+    found = await account.list_all(caller)
     return SessionList(
         sessions=[
             OpenSession(

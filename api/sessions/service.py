@@ -294,7 +294,7 @@ class Sessions:
         announce_person(session, person.id, person.email)
         now = datetime.now(UTC)
         person.last_log_in_at = now
-        record = repository.add_session(
+        record = repository.insert_session(
             session,
             person,
             credentials.token_hash(token),

@@ -74,7 +74,7 @@ class WebhookRepository:
     def __init__(self, box: SecretBox) -> None:
         self._box = box
 
-    def all_of(self, session: Session, owner_id: UUID) -> list[WebhookRow]:
+    def list_webhooks(self, session: Session, owner_id: UUID) -> list[WebhookRow]:
         """Return the owner's webhooks, newest first."""
         found = session.scalars(
             select(Webhook)
@@ -205,7 +205,7 @@ class WebhookRepository:
         )
 
 
-def delete_webhooks_of(session: Session, owner_id: UUID) -> int:
+def delete_owner_webhooks(session: Session, owner_id: UUID) -> int:
     """Delete all webhooks of an owner and publish that; return how many there were."""
     deleted = delete(Webhook).where(Webhook.owner_id == owner_id).returning(Webhook.id)
     found = session.scalars(deleted).all()

@@ -41,7 +41,7 @@ async def list_webhooks(
     webhooks: WebhooksDep, cursors: CursorsDep, caller: Caller, query: Annotated[ListQuery, Query()]
 ) -> WebhookList:
     """Return the caller's webhooks, newest first; all of them unless a page is asked for."""
-    rows = await webhooks.all_of(caller.owner_id)
+    rows = await webhooks.list_all(caller.owner_id)
     wanted = ListFilter("webhooks", caller.owner_id)
     page, next_key = page_of(rows, query, wanted, cursors, lambda row: row)
     bodies = [webhook_body(row, shows_secrets=True) for row in page]
@@ -74,7 +74,7 @@ async def create_webhook(
 @requires(Scope.WEBHOOKS_READ)
 async def get_webhook(webhooks: WebhooksDep, caller: Caller, id: ResourceId) -> WebhookAnswer:
     """Return one of the caller's webhooks."""
-    return _answer(caller, await webhooks.one(caller.owner_id, id))
+    return _answer(caller, await webhooks.get(caller.owner_id, id))
 
 
 @router.put(

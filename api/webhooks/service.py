@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 
 from api.adapters.outbound import OutboundUrlChecker
 from api.db.database import Database
-from api.errors import ApiError, ErrorCode, found, invalid_field
+from api.errors import ApiError, ErrorCode, invalid_field, require_found
 from api.limits.owner_limits import OwnerLimits
 from api.people.repository import administrator_addresses
 from api.security.credentials import new_signing_secret, overlap_end
@@ -210,17 +210,17 @@ class Webhooks:
         self._url_checker = url_checker
         self._limits = limits
 
-    async def all_of(self, owner_id: UUID) -> list[WebhookRow]:
+    async def list_all(self, owner_id: UUID) -> list[WebhookRow]:
         """Return the owner's webhooks, newest first."""
-        rows = await self._database.run(lambda session: self._rows.all_of(session, owner_id))
+        rows = await self._database.run(lambda session: self._rows.list_webhooks(session, owner_id))
         return [self._statuses.shown(row) for row in rows]
 
-    async def one(self, owner_id: UUID, webhook_id: UUID) -> WebhookRow:
+    async def get(self, owner_id: UUID, webhook_id: UUID) -> WebhookRow:
         """Return one of the owner's webhooks."""
         row = await self._database.run(
             lambda session: self._rows.find(session, owner_id, webhook_id)
         )
-        return self._statuses.shown(found(row))
+        return self._statuses.shown(require_found(row))
 
     async def create(self, owner_id: UUID, body: WebhookCreate) -> WebhookRow:
         """Register a webhook.
@@ -252,7 +252,7 @@ class Webhooks:
         until = overlap_end(overlap)
 
         def work(session: Session) -> WebhookRow:
-            found(self._rows.lock(session, owner_id, webhook_id))
+            require_found(self._rows.lock(session, owner_id, webhook_id))
             return self._rows.rotate(session, webhook_id, secret, until)
 
         return self._statuses.shown(await self._database.run(work))
@@ -293,7 +293,7 @@ class Webhooks:
     def _change(
         self, session: Session, caller: Principal, webhook_id: UUID, body: WebhookUpdate
     ) -> WebhookRow:
-        row = found(self._rows.lock(session, caller.owner_id, webhook_id))
+        row = require_found(self._rows.lock(session, caller.owner_id, webhook_id))
         sent = with_stored(sent_fields(body), row, sees_secrets=caller.sees_secrets)
         # What the stage has switched off is off, also where the row does not say so yet.
         current = self._statuses.shown(row)

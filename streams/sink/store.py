@@ -70,7 +70,7 @@ class RowStore:
             await table.erase(client, erasure)
         if table.shared_photos is not None:
             for span in photo_spans(table, rows, now):
-                await table.shared_photos.erase_noted(client, span)
+                await table.shared_photos.delete_erased(client, span)
 
 
 async def write_unless_erased(
@@ -130,7 +130,7 @@ async def _without_photos(
     if table.shared_photos is None or not touched:
         return rows
     others = [row for row in rows if not _may_lack_photo(table, row, known)]
-    return others + await table.shared_photos.without_noted(client, touched)
+    return others + await table.shared_photos.without_erased(client, touched)
 
 
 def _may_lack_photo(table: SinkTable[R], row: R, erasures: Erasures) -> bool:

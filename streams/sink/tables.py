@@ -7,7 +7,7 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 from analytics_sql.client import ClickHouseClient
 from analytics_sql.deliveries import check_attempt, insert_attempts, plates_of, without_content
 from analytics_sql.erased_images import (
-    erase_noted_photos,
+    delete_erased_photos,
     has_shared_photo,
     images_of,
     insert_erased_images,
@@ -55,13 +55,13 @@ R = TypeVar("R")
 class SharedPhotos(Generic[R]):
     """The handling of a photo that rows of several plates share, where one of them was erased.
 
-    ``without_noted`` returns rows that are to be written, without such a photo; ``erase_noted``
+    ``without_erased`` returns rows that are to be written, without such a photo; ``delete_erased``
     removes it from those of a span that were written.
     """
 
     has_one: Callable[[R], bool]
-    without_noted: Callable[[ClickHouseClient, Sequence[R]], Awaitable[list[R]]]
-    erase_noted: Callable[[ClickHouseClient, OwnerSpan], Awaitable[int]]
+    without_erased: Callable[[ClickHouseClient, Sequence[R]], Awaitable[list[R]]]
+    delete_erased: Callable[[ClickHouseClient, OwnerSpan], Awaitable[int]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,8 +112,8 @@ RECOGNITION_TABLE: Final = SinkTable(
     set_aside=_set_images_aside,
     shared_photos=SharedPhotos(
         has_one=has_shared_photo,
-        without_noted=without_erased_photos,
-        erase_noted=erase_noted_photos,
+        without_erased=without_erased_photos,
+        delete_erased=delete_erased_photos,
     ),
 )
 LOST_IMAGE_TABLE: Final = replace(RECOGNITION_TABLE, topic=LOST_IMAGES, insert=correct_recognitions)

@@ -98,7 +98,7 @@ class ReadingAgent:
 
         An image that cannot be decoded is a reading without plates and no fault of the record: one
         camera's images as dead letters would end the stage for all (see
-        :class:`streams.runtime.runner.StageRunner`).
+        :class:`streams.runtime.stage_runner.StageRunner`).
 
         Raises:
             InvalidInputError: the record cannot be read, or no process survives its image; in

@@ -14,11 +14,11 @@ from analytics_sql.deliveries import (
     DeliveryFilter,
     EventFilter,
     WebhookSpan,
-    deliveries_between,
-    delivery_content,
+    get_delivery_content,
     insert_attempts,
     list_deliveries,
-    list_deliveries_of,
+    list_deliveries_between,
+    list_recognition_deliveries,
 )
 from common.records.alerts import AlertTrigger
 from common.records.codec import decode
@@ -130,7 +130,7 @@ async def test_deliveries_of_events_to_all_their_targets(client: ClickHouseClien
         to_ms=ONE.occurred_ms,
     )
 
-    found = await list_deliveries_of(client, wanted, 10)
+    found = await list_recognition_deliveries(client, wanted, 10)
 
     assert {(one.summary.id, one.webhook_id, one.alert_id) for one in found} == {
         (ONE.id, WEBHOOK, None),
@@ -140,20 +140,23 @@ async def test_deliveries_of_events_to_all_their_targets(client: ClickHouseClien
     assert [one.summary for one in found if one.webhook_id == WEBHOOK] == [
         (await list_deliveries(client, MINE, 10))[0]
     ]
-    assert await list_deliveries_of(client, wanted, 1) == found[:1]
-    assert await list_deliveries_of(client, replace(wanted, user_id=WEBHOOK), 10) == ()
-    assert await list_deliveries_of(client, replace(wanted, from_ms=wanted.to_ms + 1), 10) == ()
+    assert await list_recognition_deliveries(client, wanted, 1) == found[:1]
+    assert await list_recognition_deliveries(client, replace(wanted, user_id=WEBHOOK), 10) == ()
+    assert (
+        await list_recognition_deliveries(client, replace(wanted, from_ms=wanted.to_ms + 1), 10)
+        == ()
+    )
 
 
 async def test_what_was_to_be_delivered_is_read_as_written(client: ClickHouseClient) -> None:
     await insert_attempts(client, ATTEMPTS)
-    content = await delivery_content(client, HERE, TWO.id)
+    content = await get_delivery_content(client, HERE, TWO.id)
 
     assert content is not None
     assert decode(Delivery, content) == TWO
     other = DeliveryCursor(user_id=OWNER, webhook_id=OTHER)
-    assert await delivery_content(client, other, TWO.id) is None
-    assert await delivery_content(client, HERE, UUID(int=2**128 - 1)) is None
+    assert await get_delivery_content(client, other, TWO.id) is None
+    assert await get_delivery_content(client, HERE, UUID(int=2**128 - 1)) is None
 
 
 async def test_the_events_of_a_time_in_order_once_each(client: ClickHouseClient) -> None:
@@ -163,7 +166,7 @@ async def test_the_events_of_a_time_in_order_once_each(client: ClickHouseClient)
         span = WebhookSpan(
             user_id=OWNER, webhook_id=WEBHOOK, events=events, from_ms=from_ms, to_ms=to_ms
         )
-        found = await deliveries_between(client, span, 10)
+        found = await list_deliveries_between(client, span, 10)
         return [decode(Delivery, content) for content in found]
 
     wanted = EventName.RECOGNITION_CREATED
@@ -206,9 +209,9 @@ async def test_an_alerts_own_notifications_by_the_alert(client: ClickHouseClient
         (url.id, DeliveryChannel.HTTP),
         (push.id, DeliveryChannel.APPRISE),
     }
-    content = await delivery_content(client, cursor, mail.id)
+    content = await get_delivery_content(client, cursor, mail.id)
     assert content is not None
     assert decode(Delivery, content) == mail
-    assert await delivery_content(client, cursor, alert_delivery.id) is None
+    assert await get_delivery_content(client, cursor, alert_delivery.id) is None
     other = DeliveryCursor(user_id=OWNER, alert_id=alert(2).alert_id)
     assert await list_deliveries(client, DeliveryFilter(cursor=other, from_ms=0), 10) == ()

@@ -11,7 +11,7 @@ import pytest
 
 from analytics_sql.client import ClickHouseClient
 from analytics_sql.deliveries import insert_attempts, plates_of
-from analytics_sql.erased_images import images_to_remove, insert_erased_images, mark_removed
+from analytics_sql.erased_images import insert_erased_images, list_images_to_remove, mark_removed
 from analytics_sql.erasure import (
     Erasure,
     Subject,
@@ -146,22 +146,22 @@ async def test_images_are_noted_until_they_are_removed(client: ClickHouseClient)
     await erase_recognitions(client, ERASURE)
     await erase_recognitions(client, Erasure(STRANGER))
 
-    noted = await images_to_remove(client, 9)
+    noted = await list_images_to_remove(client, 9)
     assert {each.keys for each in noted} == {
         (first.photo_key, first.crop_key),
         (second.photo_key, second.crop_key),
     }
-    assert await images_to_remove(client, 9, None, noted[0]) == noted[1:]
-    assert await images_to_remove(client, 9, None, noted[1]) == ()
-    assert await images_to_remove(client, 1) == noted[:1]
-    (mine,) = await images_to_remove(client, 9, OWNER)
-    assert await images_to_remove(client, 9, OWNER, mine) == ()
+    assert await list_images_to_remove(client, 9, None, noted[0]) == noted[1:]
+    assert await list_images_to_remove(client, 9, None, noted[1]) == ()
+    assert await list_images_to_remove(client, 1) == noted[:1]
+    (mine,) = await list_images_to_remove(client, 9, OWNER)
+    assert await list_images_to_remove(client, 9, OWNER, mine) == ()
     await mark_removed(client, [mine])
-    assert await images_to_remove(client, 9, OWNER) == ()
-    assert len(await images_to_remove(client, 9)) == 1
+    assert await list_images_to_remove(client, 9, OWNER) == ()
+    assert len(await list_images_to_remove(client, 9)) == 1
     # A later copy of the same record is noted, and removed, again.
     await insert_erased_images(client, [replace(mine, noted_ms=mine.noted_ms + 5)])
-    (found,) = await images_to_remove(client, 9, OWNER)
+    (found,) = await list_images_to_remove(client, 9, OWNER)
     assert (found.id, found.noted_ms) == (first.id, mine.noted_ms + 5)
 
 
@@ -186,7 +186,7 @@ async def test_images_that_may_still_be_stored_are_noted_for_later_too(
     now = {identifier for identifier, is_later in notes if not is_later}
     expected = {fresh.id, old.id} if what in ("plate", "owner") else {fresh.id}
     assert now == (set() if what == "removed owner" else expected)
-    assert {each.id for each in await images_to_remove(client, 9)} == now
+    assert {each.id for each in await list_images_to_remove(client, 9)} == now
 
 
 async def test_a_photo_of_several_plates_goes_and_no_row_names_it(client: ClickHouseClient) -> None:
@@ -203,7 +203,7 @@ async def test_a_photo_of_several_plates_goes_and_no_row_names_it(client: ClickH
         calls[1][0].id: calls[1][0].photo_key,
         jpeg[1].id: None,
     }
-    keys = {key for each in await images_to_remove(client, 9) for key in each.keys}
+    keys = {key for each in await list_images_to_remove(client, 9) for key in each.keys}
     assert keys == {calls[0][0].photo_key, jpeg[0].photo_key}
 
 
@@ -220,7 +220,7 @@ async def erase_plate(client: ClickHouseClient, *, removing: bool = True) -> Non
     await insert_erasure(client, ERASURE)
     await erase_recognitions(client, ERASURE)
     if removing:
-        await mark_removed(client, await images_to_remove(client, 99))
+        await mark_removed(client, await list_images_to_remove(client, 99))
 
 
 async def photos_named(client: ClickHouseClient) -> set[tuple[str, str]]:
@@ -253,7 +253,7 @@ async def test_a_photo_whose_plate_comes_after_its_erasure_is_named_by_nobody(
         rows[0].id: None,
         **{row.id: row.photo_key for row in other},
     }
-    keys = {key for each in await images_to_remove(client, 9) for key in each.keys}
+    keys = {key for each in await list_images_to_remove(client, 9) for key in each.keys}
     assert keys == {rows[1].photo_key}
 
 

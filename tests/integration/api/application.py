@@ -136,7 +136,7 @@ class StandInStore(ClickHouseStore):
     ) -> RecognitionPage:
         return RecognitionPage(self.recognitions, None)
 
-    async def at(
+    async def get_many(
         self, owner_id: UUID, places: Sequence[RecognitionCursor]
     ) -> tuple[RecognitionRow, ...]:
         return ()
@@ -150,7 +150,7 @@ class StandInStore(ClickHouseStore):
     async def erasures(self) -> Erasures:
         return Erasures()
 
-    async def images_to_remove(
+    async def list_images_to_remove(
         self, limit: int, owner_id: UUID | None = None, after: ErasedImages | None = None
     ) -> tuple[ErasedImages, ...]:
         return ()
@@ -194,10 +194,10 @@ class StandInStore(ClickHouseStore):
         self.events.append(wanted)
         return self.addressed[:limit]
 
-    async def delivery_content(self, place: DeliveryCursor, delivery_id: UUID) -> bytes | None:
+    async def get_delivery_content(self, place: DeliveryCursor, delivery_id: UUID) -> bytes | None:
         return self.contents.get(delivery_id)
 
-    async def deliveries_between(self, span: WebhookSpan, limit: int) -> tuple[bytes, ...]:
+    async def list_deliveries_between(self, span: WebhookSpan, limit: int) -> tuple[bytes, ...]:
         return tuple(self.contents.values()) if span.events else ()
 
 

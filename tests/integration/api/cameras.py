@@ -29,7 +29,7 @@ def values(name: str = "gate", identifier: str | None = None) -> CameraValues:
     )
 
 
-def add_owner(engine: Engine) -> UUID:
+def insert_owner(engine: Engine) -> UUID:
     """Insert an owner."""
 
     def work(session: Session) -> UUID:

@@ -20,7 +20,7 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from api.accounts.service import create_key, create_owner
-from api.credits.repository import EntryKind, add_entry
+from api.credits.repository import EntryKind, insert_entry
 from api.db.database import Database
 from api.security.permissions import ALL_SCOPES
 from common.settings import DatabaseSettings
@@ -399,7 +399,7 @@ async def _recognize_in_the_end(client: httpx.AsyncClient) -> int:
 
 
 def _take_credits(session: Session, caller: Caller, amount: int) -> None:
-    taken = add_entry(
+    taken = insert_entry(
         session, caller.owner_id, delta=-amount, kind=EntryKind.GRANT, reason="taken back"
     )
     assert taken is not None

@@ -15,7 +15,7 @@ from api.outbox.outbox import republish_all
 from common.kafka.clients import create_topics
 from common.settings import DatabaseSettings, KafkaSettings
 from deploy.local.servers.kafka import KafkaServer
-from tests.integration.api.cameras import add_camera, add_owner, remove_camera, rename_camera
+from tests.integration.api.cameras import add_camera, insert_owner, remove_camera, rename_camera
 from tests.integration.api.relays import running_relay
 from tests.integration.api.topic_reader import ConfigReader
 from tests.services.kafka import fresh_kafka_settings, kafka_process
@@ -43,7 +43,7 @@ def test_changes_come_in_order_and_end_with_a_tombstone(
     engine: Engine,
     reader: ConfigReader,
 ) -> None:
-    owner_id = add_owner(engine)
+    owner_id = insert_owner(engine)
     with running_relay(api_database, kafka_topics):
         camera_id = add_camera(engine, owner_id, "first name")
         for number in range(20):
@@ -64,7 +64,7 @@ def test_a_change_is_on_the_topic_well_within_a_second(
     engine: Engine,
     reader: ConfigReader,
 ) -> None:
-    owner_id = add_owner(engine)
+    owner_id = insert_owner(engine)
     # The poll is slow here, so only the notification can be what wakes the relay.
     with running_relay(api_database, kafka_topics, poll_seconds=30):
         camera_id = add_camera(engine, owner_id)
@@ -86,7 +86,7 @@ def test_a_second_relay_waits_until_the_first_is_gone(
     engine: Engine,
     reader: ConfigReader,
 ) -> None:
-    owner_id = add_owner(engine)
+    owner_id = insert_owner(engine)
     with running_relay(api_database, kafka_topics):
         with running_relay(api_database, kafka_topics):
             camera_id = add_camera(engine, owner_id)
@@ -109,7 +109,7 @@ def test_a_lost_database_connection_loses_no_change(
     engine: Engine,
     reader: ConfigReader,
 ) -> None:
-    owner_id = add_owner(engine)
+    owner_id = insert_owner(engine)
     with running_relay(api_database, kafka_topics):
         camera_id = add_camera(engine, owner_id)
         reader.read(1)
@@ -137,7 +137,7 @@ def test_an_outage_of_kafka_loses_no_change(
     broker = kafka_process(tmp_path)
     assert isinstance(broker.server, KafkaServer)
     settings = fresh_kafka_settings(broker.server.bootstrap_servers)
-    owner_id = add_owner(engine)
+    owner_id = insert_owner(engine)
     with broker, running_relay(api_database, settings):
         create_topics(settings)
         camera_id = add_camera(engine, owner_id)
@@ -167,7 +167,7 @@ def test_republish_all_publishes_every_camera_again(
     engine: Engine,
     reader: ConfigReader,
 ) -> None:
-    owner_id = add_owner(engine)
+    owner_id = insert_owner(engine)
     cameras = {add_camera(engine, owner_id, f"camera {number}") for number in range(7)}
     with engine.begin() as connection:
         connection.execute(text("DELETE FROM config_outbox"))
@@ -182,7 +182,7 @@ def test_republish_all_publishes_every_camera_again(
 def test_a_transaction_that_is_rolled_back_publishes_nothing(
     api_database: DatabaseSettings, kafka_topics: KafkaSettings, engine: Engine
 ) -> None:
-    owner_id = add_owner(engine)
+    owner_id = insert_owner(engine)
     with pytest.raises(RuntimeError, match="undo"), engine.begin() as connection:
         connection.execute(text("INSERT INTO config_outbox (topic, key) VALUES ('x', 'y')"))
         raise RuntimeError("undo")

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from analytics_sql.client import ClickHouseClient
 from analytics_sql.deliveries import insert_attempts
-from analytics_sql.erased_images import images_to_remove
+from analytics_sql.erased_images import list_images_to_remove
 from analytics_sql.outcomes import insert_outcomes, outcome_row
 from analytics_sql.recognitions import insert_recognitions, recognition_row
 from analytics_sql.triggers import insert_triggers, trigger_row
@@ -317,7 +317,7 @@ async def test_images_are_removed_when_s3_has_recovered(
     assert await world.application.services.erased_images.sweep() == 2
     assert await world.application.services.erased_images.sweep() == 0
     assert len(world.objects()) == 2
-    assert await images_to_remove(world.clickhouse, 9) == ()
+    assert await list_images_to_remove(world.clickhouse, 9) == ()
 
 
 async def test_a_locked_image_keeps_no_other(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

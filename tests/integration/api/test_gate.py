@@ -215,7 +215,7 @@ async def test_bodies_of_an_owner_find_room_once_others_are_answered(
     headers = {"Content-Type": "application/json"}
     principal = Principal(owner.owner_id, uuid.uuid4(), frozenset())
     async with application.client(owner) as client:
-        with budget.of_caller(principal, BODY_MEBIBYTES << 20):
+        with budget.for_caller(principal, BODY_MEBIBYTES << 20):
             refused = await client.post("/api/cameras", content=body, headers=headers)
             stranger = await application.new_owner()
             async with application.client(stranger) as theirs:

@@ -16,7 +16,7 @@ from common.errors import TransientError
 from common.records.ids import recognition_id
 from common.records.object_keys import photo_key, snapshot_key
 from common.settings import DatabaseSettings, S3Settings
-from tests.integration.api.cameras import add_camera, add_owner, remove_camera
+from tests.integration.api.cameras import add_camera, insert_owner, remove_camera
 from tests.services.s3 import s3_client
 
 pytestmark = pytest.mark.integration
@@ -59,7 +59,7 @@ def camera(settings: S3Settings, engine: Engine, owner_id: UUID) -> tuple[UUID, 
 async def test_a_snapshot_that_outlived_its_camera_is_removed(
     s3_settings: S3Settings, engine: Engine, database: Database
 ) -> None:
-    owner_id, other_id = add_owner(engine), add_owner(engine)
+    owner_id, other_id = insert_owner(engine), insert_owner(engine)
     deleted_id, _ = camera(s3_settings, engine, owner_id)
     kept = {camera(s3_settings, engine, one)[1] for one in (owner_id, other_id)}
     others = {

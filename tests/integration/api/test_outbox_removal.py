@@ -22,7 +22,7 @@ from common.records.alerts import TriggerPhase
 from common.records.topics import CONFIG_CAMERAS, DELIVERIES, RECOGNITIONS
 from common.settings import DatabaseSettings
 from tests.integration.api.application import Application, Caller
-from tests.integration.api.cameras import add_camera, add_owner
+from tests.integration.api.cameras import add_camera, insert_owner
 from tests.records import alert, recognition
 from tests.unit.streams.webhooks.builders import delivery, trigger_in_phase
 
@@ -65,7 +65,7 @@ def set_aside(engine: Engine) -> None:
 
 
 def test_a_removed_account_leaves_tombstones_only(engine: Engine) -> None:
-    owner_id, other = add_owner(engine), add_owner(engine)
+    owner_id, other = insert_owner(engine), insert_owner(engine)
     for each in (owner_id, other):
         add_camera(engine, each)
         put(engine, each)
@@ -190,7 +190,7 @@ async def test_an_erasure_removes_its_plate_from_the_outbox(
 
 
 def test_records_know_their_owner(engine: Engine) -> None:
-    owner_id = add_owner(engine)
+    owner_id = insert_owner(engine)
     add_camera(engine, owner_id)
     put(engine, owner_id)
 

@@ -31,7 +31,7 @@ async def test_a_body_that_finds_no_room_is_refused_before_any_of_it_comes(
     budget = application.services.body_budget
     async with served(application) as address:
         host, port = address.removeprefix("http://").split(":")
-        with budget.of_address("192.0.2.1", 32 * MIB), budget.of_address("192.0.2.2", 32 * MIB):
+        with budget.for_address("192.0.2.1", 32 * MIB), budget.for_address("192.0.2.2", 32 * MIB):
             reader, writer = await asyncio.open_connection(host, int(port))
             writer.write(_head(MAX_IMAGE_BYTES))
             said = await reader.read()

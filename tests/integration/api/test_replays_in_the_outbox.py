@@ -16,7 +16,7 @@ from common.errors import TransientError
 from common.records.deliveries import Delivery
 from common.records.topics import CONFIG_CAMERAS, DELIVERIES
 from common.settings import DatabaseSettings
-from tests.integration.api.cameras import add_camera, add_owner
+from tests.integration.api.cameras import add_camera, insert_owner
 from tests.unit.streams.webhooks.builders import delivery
 
 pytestmark = pytest.mark.integration
@@ -72,7 +72,7 @@ def test_configuration_does_not_wait_for_a_replay(
     api_database: DatabaseSettings, engine: Engine
 ) -> None:
     replay(engine, uuid4(), "event", 5_000)
-    other = add_owner(engine)
+    other = insert_owner(engine)
     before = str(add_camera(engine, other))
     recorder = Recorder(api_database, expected=5_002)
     meanwhile: list[str] = []

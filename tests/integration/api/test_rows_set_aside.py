@@ -10,7 +10,7 @@ from sqlalchemy import Engine, text
 from api.db.engine import open_engine
 from common.records.topics import CONFIG_CAMERAS
 from common.settings import DatabaseSettings, KafkaSettings
-from tests.integration.api.cameras import add_camera, add_owner, rename_camera
+from tests.integration.api.cameras import add_camera, insert_owner, rename_camera
 from tests.integration.api.relays import running_relay
 from tests.integration.api.topic_reader import ConfigReader
 
@@ -39,7 +39,7 @@ def test_rows_that_can_never_be_published_hold_up_no_other(
     engine: Engine,
     reader: ConfigReader,
 ) -> None:
-    owner_id, registry = add_owner(engine), CollectorRegistry()
+    owner_id, registry = insert_owner(engine), CollectorRegistry()
     _enqueue(engine, "of-a-later-release", "key", b"{}")
     _enqueue(engine, CONFIG_CAMERAS.name, "large", bytes(kafka_topics.kafka_max_message_bytes))
     camera_id = add_camera(engine, owner_id)
@@ -62,7 +62,7 @@ def test_a_later_state_makes_up_for_one_that_was_set_aside(
     engine: Engine,
     reader: ConfigReader,
 ) -> None:
-    owner_id, registry = add_owner(engine), CollectorRegistry()
+    owner_id, registry = insert_owner(engine), CollectorRegistry()
     camera_id = add_camera(engine, owner_id)
     _spoil_what_waits(engine, camera_id, kafka_topics.kafka_max_message_bytes)
     other_id = add_camera(engine, owner_id)
@@ -83,7 +83,7 @@ def test_what_was_set_aside_is_published_once_a_relay_takes_it(
     engine: Engine,
     reader: ConfigReader,
 ) -> None:
-    owner_id = add_owner(engine)
+    owner_id = insert_owner(engine)
     camera_id = add_camera(engine, owner_id)
     with engine.begin() as connection:
         connection.execute(text("UPDATE config_outbox SET topic = 'of-a-later-release'"))

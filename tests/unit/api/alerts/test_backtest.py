@@ -197,24 +197,24 @@ async def test_counts_of_the_last_time_are_shown_while_clickhouse_is_unavailable
     store = _Store()
     history = TriggerHistory(store, now_ms=lambda: 7)
     store.fault = fault
-    assert (await history.of(OWNER)).read_ms is None
+    assert (await history.get_counts(OWNER)).read_ms is None
     store.fault = None
-    known = await history.of(OWNER)
+    known = await history.get_counts(OWNER)
     assert (known.counts, known.read_ms) == (store.counts, 7)
     store.fault = fault
-    assert await history.of(OWNER) == known
-    assert (await history.of(UUID(int=5))).counts == {}
+    assert await history.get_counts(OWNER) == known
+    assert (await history.get_counts(UUID(int=5))).counts == {}
 
 
 async def test_a_slow_answer_is_there_for_the_next_call() -> None:
     store = _Store()
     history = TriggerHistory(store, wait_seconds=0.01)
     store.answers.clear()
-    assert (await history.of(OWNER)).read_ms is None
-    assert (await history.of(OWNER)).read_ms is None
+    assert (await history.get_counts(OWNER)).read_ms is None
+    assert (await history.get_counts(OWNER)).read_ms is None
     assert store.counted == 1
     store.answers.set()
-    assert (await history.of(OWNER)).counts == store.counts
+    assert (await history.get_counts(OWNER)).counts == store.counts
     store.answers.clear()
-    assert (await history.of(OWNER)).counts == store.counts
+    assert (await history.get_counts(OWNER)).counts == store.counts
     await history.close()

@@ -46,7 +46,7 @@ class _Rows:
     def __init__(self, *plates: str) -> None:
         self._alerts = tuple(_row(number, plate) for number, plate in enumerate(plates))
 
-    def all_of(self, session: Session, owner_id: UUID) -> AlertListing:
+    def list_alerts(self, session: Session, owner_id: UUID) -> AlertListing:
         assert owner_id == OWNER
         return AlertListing(self._alerts, None)
 

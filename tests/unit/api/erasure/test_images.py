@@ -31,7 +31,7 @@ class Notes:
     def __init__(self, count: int) -> None:
         self.left = [noted(number) for number in range(count)]
 
-    async def images_to_remove(
+    async def list_images_to_remove(
         self, limit: int, owner_id: UUID | None = None, after: ErasedImages | None = None
     ) -> tuple[ErasedImages, ...]:
         last_ms = -1 if after is None else after.noted_ms

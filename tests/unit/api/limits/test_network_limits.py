@@ -109,11 +109,11 @@ async def test_a_known_address_is_not_refused_for_its_wider_network() -> None:
 
 def test_bodies_of_a_network_have_the_bound_of_an_address() -> None:
     budget = BodyBudget(BodyBounds(100 * MIB, 25 * MIB, 10 * MIB), endless_limits())
-    with budget.of_address(_address(0, 0), 6 * MIB):
+    with budget.for_address(_address(0, 0), 6 * MIB):
         with pytest.raises(ApiError) as refused:
-            budget.of_address(_address(0, 1), 6 * MIB)
+            budget.for_address(_address(0, 1), 6 * MIB)
         assert refused.value.code is ErrorCode.RATE_LIMITED
-        with budget.of_address("192.0.2.1", 6 * MIB):
+        with budget.for_address("192.0.2.1", 6 * MIB):
             assert budget.held_bytes == 12 * MIB
     assert budget.held_bytes == 0
 

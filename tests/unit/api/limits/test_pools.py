@@ -297,7 +297,7 @@ def _explanations(work: Work, monkeypatch: pytest.MonkeyPatch) -> Call:
         return SimpleNamespace(failures=lambda plate: ("condition",))
 
     class Rows:
-        def all_of(self, session: object, owner_id: UUID) -> AlertListing:
+        def list_alerts(self, session: object, owner_id: UUID) -> AlertListing:
             config = asked.popleft()
             return AlertListing(cast(Any, (SimpleNamespace(id=OWNER, config=config),)), None)
 

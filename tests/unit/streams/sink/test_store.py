@@ -177,11 +177,11 @@ async def test_photos_are_looked_for_only_where_something_was_erased(
     clickhouse = ClickHouse(monkeypatch)
     asked: list[int | OwnerSpan] = []
 
-    async def without_noted(_: object, rows: Sequence[RecognitionRow]) -> list[RecognitionRow]:
+    async def without_erased(_: object, rows: Sequence[RecognitionRow]) -> list[RecognitionRow]:
         asked.append(len(rows))
         return [msgspec.structs.replace(row, photo_key=None) for row in rows]
 
-    async def erase_noted(_: object, span: OwnerSpan) -> int:
+    async def delete_erased(_: object, span: OwnerSpan) -> int:
         asked.append(span)
         return 0
 
@@ -189,8 +189,8 @@ async def test_photos_are_looked_for_only_where_something_was_erased(
         clickhouse.table,
         shared_photos=SharedPhotos(
             has_one=lambda row: row.plate == recognition(2).plate,
-            without_noted=without_noted,
-            erase_noted=erase_noted,
+            without_erased=without_erased,
+            delete_erased=delete_erased,
         ),
     )
     clickhouse.noted = erasures(of_plate(5, before_ms=recognition(2).captured_ms))
