@@ -127,7 +127,7 @@ async def without_erased_photos(
     """Return the rows, without the key of a photo that is noted as erased."""
     noted: set[str] = set()
     for first in range(0, len(rows), _MAX_ROWS):
-        noted |= await _noted(client, rows[first : first + _MAX_ROWS])
+        noted |= await _erased_photos(client, rows[first : first + _MAX_ROWS])
     return [_without_photo(row) if _photo(row) in noted else row for row in rows]
 
 
@@ -140,7 +140,7 @@ async def delete_erased_photos(client: ClickHouseClient, span: OwnerSpan) -> int
     return found
 
 
-async def _noted(client: ClickHouseClient, rows: Sequence[RecognitionRow]) -> set[str]:
+async def _erased_photos(client: ClickHouseClient, rows: Sequence[RecognitionRow]) -> set[str]:
     parameters = {
         "user_ids": list({row.user_id for row in rows}),
         "photos": list({_photo(row) for row in rows}),

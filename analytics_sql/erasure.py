@@ -165,15 +165,15 @@ _SHARED_PHOTOS = ("plate_shared_photos", "erase_shared_photos")
 
 
 async def erase_recognitions(
-    client: ClickHouseClient, erasure: Erasure, *, noting_images: bool = True
+    client: ClickHouseClient, erasure: Erasure, *, records_images: bool = True
 ) -> int:
     """Delete recognitions and return how many; their images are noted first, to be removed.
 
-    Without ``noting_images`` those of an owner are noted only for what may be stored of them later.
+    Without ``records_images`` an owner's are recorded only for what may be stored later.
     An image call's photo goes although it shows other plates too: their rows lose its key.
     """
     if erasure.plate is None:
-        parameters = {**_parameters("note_owner_images", erasure), "now_too": int(noting_images)}
+        parameters = {**_parameters("note_owner_images", erasure), "now_too": int(records_images)}
         await client.command("note_owner_images", parameters)
         erased = await _erase_owner(client, "recognitions", erasure.user_id)
         await erase_derived(client, erasure.user_id)

@@ -102,7 +102,7 @@ def create_app(
         async with open_services() as services:
             app.state.services = services
             app.state.services_by_type = {type(each): each for each in vars(services).values()}
-            for collector in (services.owner_limits, services.audit_notes, services.quiet_cameras):
+            for collector in (services.owner_limits, services.audit_buffer, services.quiet_cameras):
                 app.state.metrics.include(collector)
             app.state.pages.start(partial(_readiness, services.health))
             yield

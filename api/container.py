@@ -77,7 +77,7 @@ FAILED_AUTHENTICATIONS_PER_MINUTE = 100
 """Invalid keys and sessions per address. Beyond it, only credentials seen before are checked."""
 STREAMS_PER_KEY = 5
 STREAMS_PER_PROCESS = 500
-CAMERA_TAKE_SECONDS = 4.5
+CAMERA_ASSIGN_SECONDS = 4.5
 """How long a new camera waits for an ingest worker: the call is answered within 5 s."""
 _HEARTBEAT_SECONDS = 15.0
 # Recent recognitions in memory (about 1 kB each), to resume event streams without a gap.
@@ -126,7 +126,7 @@ class Services:
         self.body_budget = BodyBudget(BODY_BOUNDS, limits)
 
         # Who calls
-        self.audit_notes = audit = AuditBuffer(database, hashes)
+        self.audit_buffer = audit = AuditBuffer(database, hashes)
         self.authenticator = Authenticator(
             database,
             FailedAuthentications(FAILED_AUTHENTICATIONS_PER_MINUTE, outside.shared_limits),
@@ -166,12 +166,12 @@ class Services:
         )
         self.exports = Exports(store, self.recognitions, limits, self.limiter, database)
         self.pictures = Pictures(self.recognitions, outside.recent, images, Thumbnails())
-        self.erasure_watch = ErasureSync(store, outside.recent)
+        self.erasure_sync = ErasureSync(store, outside.recent)
         slots = StreamSlots(limits, per_credential=STREAMS_PER_KEY, in_all=STREAMS_PER_PROCESS)
         self.live = LiveRecognitions(
             outside.recent,
             outside.ping_recognitions,
-            self.erasure_watch,
+            self.erasure_sync,
             slots,
             box,
             now,
@@ -195,7 +195,7 @@ class Services:
             StreamVault(self.rules.streams, box),
             limits,
             now,
-            take_seconds=CAMERA_TAKE_SECONDS,
+            assign_seconds=CAMERA_ASSIGN_SECONDS,
             stale_seconds=2 * settings.camera_offline_seconds,
             sample_fps=settings.ingest_sample_fps,
             price=settings.camera_subscription_credits,
@@ -242,7 +242,7 @@ class Services:
             self.snapshot_removal.sweep,
             self.audit_log.sweep,
         )
-        alone = (self.erasure_watch, self.erasure_jobs, self.audit_notes, self.quiet_cameras)
+        alone = (self.erasure_sync, self.erasure_jobs, self.audit_buffer, self.quiet_cameras)
         return (
             PeriodicTasks(one_after_the_other),
             *(PeriodicTasks((each.sweep,)) for each in alone),
@@ -251,7 +251,7 @@ class Services:
     async def close(self) -> None:
         """Let what is under way in the background end."""
         closing = (self.authenticator, self.sessions, self.alerts, self.alert_insight)
-        for service in (*closing, self.table_imports, self.pictures, self.audit_notes):
+        for service in (*closing, self.table_imports, self.pictures, self.audit_buffer):
             await service.close()
 
 

@@ -184,14 +184,14 @@ def password_like(session: Session, email: str) -> str:
 
 
 def set_password(
-    session: Session, person: Person, password_hash: str, *, keep: UUID | None = None
+    session: Session, person: Person, password_hash: str, *, except_session: UUID | None = None
 ) -> list[UUID]:
-    """Set a person's password and end all their sessions but ``keep``; return their ids."""
+    """Set a password and end the person's sessions but ``except_session``; return their IDs."""
     lock_owner(session, person.owner_id)
     person.password_hash = password_hash
     ended = [LoginSession.person_id == person.id]
-    if keep is not None:
-        ended.append(LoginSession.id != keep)
+    if except_session is not None:
+        ended.append(LoginSession.id != except_session)
     return list(session.scalars(delete(LoginSession).where(*ended).returning(LoginSession.id)))
 
 

@@ -61,7 +61,7 @@ Query = Callable[Concatenate[ClickHouseClient, P], Coroutine[Any, Any, R]]
 Method = Callable[Concatenate["ClickHouseStore", P], Coroutine[Any, Any, R]]
 
 
-def _in_turn(
+def _fair(
     query: Callable[Concatenate[ClickHouseClient, Q, P], Coroutine[Any, Any, R]],
 ) -> Callable[Concatenate["ClickHouseStore", Q, P], Coroutine[Any, Any, R]]:
     async def run(self: "ClickHouseStore", about: Q, /, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -96,20 +96,20 @@ class ClickHouseStore:
             Dependency.SEARCH, http_health_check(settings.clickhouse_url)
         )
 
-    page = _in_turn(list_recognitions)
-    find = _in_turn(get_recognition)
-    get_many = _in_turn(get_recognitions)
-    traffic = _in_turn(count_traffic)
-    camera_hours = _in_turn(camera_hours)
-    deliveries = _in_turn(list_deliveries)
-    deliveries_of = _in_turn(list_recognition_deliveries)
-    get_delivery_content = _in_turn(get_delivery_content)
-    list_deliveries_between = _in_turn(list_deliveries_between)
-    trigger_counts = _in_turn(count_triggers)
-    triggers_for = _in_turn(list_triggers)
-    fired_for = _in_turn(fired_for)
-    holding = _in_turn(get_suppressing_trigger)
-    span = _in_turn(span_rows)
+    page = _fair(list_recognitions)
+    find = _fair(get_recognition)
+    get_many = _fair(get_recognitions)
+    traffic = _fair(count_traffic)
+    camera_hours = _fair(camera_hours)
+    deliveries = _fair(list_deliveries)
+    deliveries_of = _fair(list_recognition_deliveries)
+    get_delivery_content = _fair(get_delivery_content)
+    list_deliveries_between = _fair(list_deliveries_between)
+    trigger_counts = _fair(count_triggers)
+    triggers_for = _fair(list_triggers)
+    fired_for = _fair(fired_for)
+    holding = _fair(get_suppressing_trigger)
+    span = _fair(span_rows)
     reported_hours = _limited(reported_hours)
     erasures = _limited(list_erasures)
     list_images_to_remove = _limited(list_images_to_remove)

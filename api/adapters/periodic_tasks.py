@@ -37,7 +37,7 @@ class PeriodicTasks:
         try:
             swept = await sweep()
         except PlatestreamError as error:
-            self._note_trouble(sweep, error)
+            self._log_failure(sweep, error)
             return
         except Exception:
             # The edge of the loop: a fault here must not end all sweeping.
@@ -48,7 +48,7 @@ class PeriodicTasks:
         if swept:
             log.info("swept", count=swept, what=what)
 
-    def _note_trouble(self, sweep: Sweep, error: PlatestreamError) -> None:
+    def _log_failure(self, sweep: Sweep, error: PlatestreamError) -> None:
         if self._troubles.get(sweep) == str(error):
             return
         self._troubles[sweep] = str(error)

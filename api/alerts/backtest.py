@@ -96,10 +96,10 @@ class _RuleTrial:
         # Creating the index takes too long for the event loop.
         self._index = self._index or _index_of(self._rule)
         for row in rows:
-            self._take(row, self._index, replay)
+            self._match(row, self._index, replay)
             yield
 
-    def _take(self, row: SpanRow, index: RuleIndex, replay: BacktestResult) -> None:
+    def _match(self, row: SpanRow, index: RuleIndex, replay: BacktestResult) -> None:
         replay.evaluated += 1
         if not index.matching(self._sighting(row)):
             return

@@ -203,7 +203,7 @@ class AlertInsight:
     async def _explain(
         self,
         alert: AlertRow,
-        seen: RecognitionRow,
+        row: RecognitionRow,
         unmet: tuple[Condition, ...],
         trigger: RecognitionTrigger | None,
     ) -> Explanation:
@@ -213,32 +213,32 @@ class AlertInsight:
             return Explanation(alert, outcome, unmet, trigger=trigger)
         if unmet:
             return Explanation(alert, Outcome.NO_MATCH, unmet)
-        holding = await self._holding(alert.config, seen)
+        holding = await self._holding(alert.config, row)
         if holding is not None:
             return Explanation(alert, Outcome.SUPPRESSED_BY_COOLDOWN, (), suppressed_by=holding)
         return Explanation(alert, Outcome.NOT_THEN, ())
 
-    async def _holding(self, alert: AlertConfig, seen: RecognitionRow) -> SuppressingTrigger | None:
+    async def _holding(self, alert: AlertConfig, row: RecognitionRow) -> SuppressingTrigger | None:
         length_ms = cooldown_ms(alert)
         if not length_ms:
             return None
         scope = alert.cooldown_scope
         question = CooldownQuestion(
-            user_id=seen.user_id,
+            user_id=row.user_id,
             alert_id=alert.alert_id,
-            captured_ms=seen.captured_ms,
+            captured_ms=row.captured_ms,
             cooldown_ms=length_ms,
-            plate=None if scope is CooldownScope.ALERT else seen.plate,
-            camera_id=seen.camera_id if scope is CooldownScope.PLATE_CAMERA else None,
+            plate=None if scope is CooldownScope.ALERT else row.plate,
+            camera_id=row.camera_id if scope is CooldownScope.PLATE_CAMERA else None,
         )
         return await self._store.holding(question)
 
 
 def _unmet(
-    alerts: Sequence[AlertRow], seen: RecognitionRow, unmet: list[tuple[Condition, ...]]
+    alerts: Sequence[AlertRow], row: RecognitionRow, unmet: list[tuple[Condition, ...]]
 ) -> Iterator[None]:
     """Append the unmet conditions of each alert, one alert a step."""
-    plate = _sighting(seen)
+    plate = _sighting(row)
     for alert in alerts:
         unmet.append(rule_of(alert.config).failures(plate))
         yield

@@ -130,7 +130,7 @@ async def delete_alert(alerts: AlertsDep, caller: Caller, id: ResourceId) -> Non
 @requires(
     Scope.RECOGNITIONS_READ,
     also=frozenset({Scope.ALERTS_READ}),
-    notes=Action.ALERT_TRIGGERS_VIEWED,
+    audit=Action.ALERT_TRIGGERS_VIEWED,
 )
 async def list_triggers(
     insight: InsightDep,
@@ -168,7 +168,7 @@ async def explain_alerts(
     responses=error_responses(*BODY_ERRORS, ErrorCode.LIMIT_REACHED),
 )
 # It tells of recognitions; the alert is the caller's own.
-@requires(Scope.RECOGNITIONS_READ, BodyKind.JSON, notes=Action.ALERT_TRIED)
+@requires(Scope.RECOGNITIONS_READ, BodyKind.JSON, audit=Action.ALERT_TRIED)
 async def test_alert(insight: InsightDep, caller: Caller, body: AlertTest) -> AlertTestResult:
     """Say what an alert would have fired for in a span of time. Nothing is kept or sent."""
     replay = await insight.test(caller.owner_id, body.alert, body.backtest())

@@ -18,7 +18,7 @@ AnalyticsDep = Annotated[Analytics, Depends(service(Analytics))]
 
 
 @router.get("/api/analytics", summary="The last 30 days at a glance", responses=error_responses())
-@requires(Scope.ANALYTICS_READ, notes=Action.ANALYTICS_VIEWED)
+@requires(Scope.ANALYTICS_READ, audit=Action.ANALYTICS_VIEWED)
 async def get_analytics(analytics: AnalyticsDep, caller: Caller) -> AnalyticsBody:
     """Return counts over the last 30 × 24 hours, in days and hours of the account's time zone."""
     return await analytics.get_overview(caller.owner_id)

@@ -20,7 +20,7 @@ from api.audit.plates import HASHES
 from api.audit.tables import AuditEntry
 from api.db.tables import Owner
 
-_WAY = "platestream.audit_way"
+_DELETE_MODE = "platestream.audit_way"
 _BATCH = 5_000
 
 
@@ -100,23 +100,23 @@ def write_actions(session: Session, actions: Collection[AuditAction]) -> None:
 def delete_expired_entries(session: Session, before: datetime) -> int:
     """Delete some thousands of the entries from before a moment; return how many."""
     old = select(AuditEntry.id).where(AuditEntry.at < before).order_by(AuditEntry.at).limit(_BATCH)
-    with _way(session, "retention"):
+    with _delete_mode(session, "retention"):
         gone = delete(AuditEntry).where(AuditEntry.id.in_(old)).returning(AuditEntry.id)
         return len(session.scalars(gone).all())
 
 
 def delete_account_entries(session: Session, owner_id: UUID) -> None:
     """Delete all entries of an account that is removed."""
-    with _way(session, "account"):
+    with _delete_mode(session, "account"):
         session.execute(delete(AuditEntry).where(AuditEntry.owner_id == owner_id))
 
 
 @contextmanager
-def _way(session: Session, name: str) -> Iterator[None]:
+def _delete_mode(session: Session, name: str) -> Iterator[None]:
     """Let the trigger pass what goes this way, within the block."""
-    session.execute(select(func.set_config(_WAY, name, True)))
+    session.execute(select(func.set_config(_DELETE_MODE, name, True)))
     yield
-    session.execute(select(func.set_config(_WAY, "", True)))
+    session.execute(select(func.set_config(_DELETE_MODE, "", True)))
 
 
 def _row(action: AuditAction) -> dict[str, Any]:

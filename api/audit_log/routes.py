@@ -21,7 +21,7 @@ router = APIRouter(route_class=GuardedRoute, tags=["Audit"])
     summary="Read the audit log",
     responses=error_responses(ErrorCode.INVALID_REQUEST, ErrorCode.INVALID_CURSOR),
 )
-@requires(Scope.AUDIT_READ, notes=Action.AUDIT_READ)
+@requires(Scope.AUDIT_READ, audit=Action.AUDIT_READ)
 async def read_audit_log(
     audit: Annotated[AuditLog, Depends(service(AuditLog))],
     caller: Caller,

@@ -103,7 +103,7 @@ async def get_camera_funnel(
     summary="Try a camera's address",
     responses=error_responses(*BODY_ERRORS, ErrorCode.NOT_FOUND),
 )
-@requires(Scope.CAMERAS_WRITE, BodyKind.JSON, notes=Action.CAMERA_TRIED)
+@requires(Scope.CAMERAS_WRITE, BodyKind.JSON, audit=Action.CAMERA_TRIED)
 async def test_camera(
     cameras: CamerasDep, probe: ProbeDep, caller: Caller, body: CameraTest
 ) -> CameraTestAnswer:

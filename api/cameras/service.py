@@ -54,14 +54,14 @@ class Cameras:
         limits: OwnerLimits,
         now_ms: Callable[[], int],
         *,
-        take_seconds: float,
+        assign_seconds: float,
         stale_seconds: float,
         sample_fps: float,
         price: int,
     ) -> None:
         """``now_ms`` is the wall clock, Unix ms.
 
-        A worker takes a new camera within ``take_seconds``. A camera without news for
+        A worker takes a new camera within ``assign_seconds``. A camera without news for
         ``stale_seconds`` is offline. ``sample_fps`` is the rate of cameras without one of their own
         (frames a second), ``price`` the credits for a camera and 30 days.
         """
@@ -69,7 +69,7 @@ class Cameras:
         self._database = database
         self._statuses = statuses
         self._vault = vault
-        self._take_seconds = take_seconds
+        self._assign_seconds = assign_seconds
         self._stale_ms = stale_seconds * 1000
         self._sample_fps = sample_fps
         self._price = price
@@ -102,7 +102,7 @@ class Cameras:
         values = new_values(body, self._vault)
         new = await self._database.run(lambda session: self._insert(session, owner_id, values))
         row = new.row
-        if await self._is_taken(new):
+        if await self._is_assigned(new):
             return self._view(row)
         await self._database.run(lambda session: _undo(session, owner_id, new))
         log.warning("camera_not_taken", camera_id=str(row.id))
@@ -167,8 +167,8 @@ class Cameras:
             raise _insufficient_credits(price)
         return _NewCamera(row, reservation)
 
-    async def _is_taken(self, new: _NewCamera) -> bool:
-        row, seconds = new.row, self._take_seconds
+    async def _is_assigned(self, new: _NewCamera) -> bool:
+        row, seconds = new.row, self._assign_seconds
         if not await self._statuses.wait_until_running(row.id, row.revision, seconds):
             return False
         return await self._database.run(lambda session: _confirm(session, new))

@@ -42,13 +42,13 @@ class CameraStatusCache:
         """Return True once a worker acts on ``revision`` or later, False after ``seconds``."""
         try:
             async with asyncio.timeout(seconds):
-                while not self._is_taken(camera_id, revision):
+                while not self._is_assigned(camera_id, revision):
                     await self._update_of(camera_id)
         except TimeoutError:
             return False
         return True
 
-    def _is_taken(self, camera_id: UUID, revision: int) -> bool:
+    def _is_assigned(self, camera_id: UUID, revision: int) -> bool:
         status = self._latest.get(camera_id)
         return status is not None and status.revision >= revision
 

@@ -29,13 +29,13 @@ def restore_erasures(
     Run it with every backup, and before a restore, and keep the file apart from the servers. It
     contains no plate, but hashes by which a plate can be guessed.
     """
-    from api.restore.service import add_to_file, open_requests, stored_notes
+    from api.restore.service import add_to_file, open_requests, read_erasures
     from common.settings import ClickHouseSettings
 
     log_to_stderr()
     settings = load_command_settings(ClickHouseSettings)
     noted = in_database(open_requests)
-    noted += exit_on_service_error(lambda: asyncio.run(stored_notes(settings)))
+    noted += exit_on_service_error(lambda: asyncio.run(read_erasures(settings)))
     count = exit_on_service_error(lambda: add_to_file(file, noted))
     answer({"file": str(file), "erasures": count}, as_json, f"{count} erasures in {file}")
 

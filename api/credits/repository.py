@@ -154,7 +154,7 @@ def release(session: Session, reservation: Reservation) -> bool:
 
     Harmless where it does not: they were given back already, or taken.
     """
-    held = _take(session, reservation)
+    held = _deduct(session, reservation)
     if held:
         _give_back(session, reservation.owner_id, reservation.amount)
     return held
@@ -180,7 +180,7 @@ def release_expired(session: Session, now: datetime, limit: int = 100) -> int:
     return len(rows)
 
 
-def _take(session: Session, reservation: Reservation) -> bool:
+def _deduct(session: Session, reservation: Reservation) -> bool:
     taken = session.scalar(
         delete(CreditReservation)
         .where(CreditReservation.id == reservation.id)

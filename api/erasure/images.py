@@ -160,8 +160,8 @@ class ImageRetention:
         now = datetime.fromtimestamp(self._now_ms() / 1000, UTC)
         if self._retention is None or now < self._next:
             return 0
-        first_kept, removed = (now - self._retention).date(), 0
-        async for folder in self._days_before(first_kept):
+        first_retained, removed = (now - self._retention).date(), 0
+        async for folder in self._days_before(first_retained):
             with suppress(RemovalRefusedError):
                 # Said by the store; other days go all the same, and these are tried with the next.
                 while some := await self._images.remove_some(folder):
@@ -171,13 +171,13 @@ class ImageRetention:
         self._next = now + _EVERY
         return removed
 
-    async def _days_before(self, first_kept: date) -> AsyncIterator[str]:
+    async def _days_before(self, first_retained: date) -> AsyncIterator[str]:
         for owner in await self._images.folders(RECOGNITION_FOLDER):
             for year in await self._images.folders(owner):
                 for month in await self._images.folders(year):
                     for folder in await self._images.folders(month):
                         day = day_of_folder(folder)
-                        if day is not None and day < first_kept:
+                        if day is not None and day < first_retained:
                             yield folder
 
 

@@ -209,7 +209,7 @@ class ErasureJobs:
         if job is None:
             return 0
         try:
-            async with self._kept(job):
+            async with self._lease_renewed(job):
                 await self._do(job)
         except PlatestreamError as error:
             sentence = _AWAY if isinstance(error, TransientError) else _FAILED
@@ -249,10 +249,10 @@ class ErasureJobs:
         await self._database.run(finish)
 
     @asynccontextmanager
-    async def _kept(self, job: ErasureJob) -> AsyncIterator[None]:
+    async def _lease_renewed(self, job: ErasureJob) -> AsyncIterator[None]:
         """Keep a job while it is worked on."""
 
-        async def keep() -> None:
+        async def renew() -> None:
             while True:
                 await asyncio.sleep(_RENEW_SECONDS)
                 try:
@@ -261,7 +261,7 @@ class ErasureJobs:
                     # Another process may take it then: both erase the same.
                     log.warning("erasure_not_kept", job_id=str(job.id))
 
-        keeping = asyncio.create_task(keep())
+        keeping = asyncio.create_task(renew())
         try:
             yield
         finally:

@@ -100,7 +100,9 @@ class ErasableRows:
         if erasure.plate is None:
             await erase_names(self.client, erasure.user_id)
             await erase_camera_counts(self.client, erasure)
-        erased = await self._erase_events(erasure, erasure, notes_images=erasure.plate is not None)
+        erased = await self._erase_events(
+            erasure, erasure, records_images=erasure.plate is not None
+        )
         return erased + Counter(outcomes=await erase_outcomes(self.client, erasure))
 
     async def erase_misread(self, owner_id: UUID, misread: Sequence[Misreading]) -> Counts:
@@ -113,7 +115,7 @@ class ErasableRows:
             one = Erasure(owner_id, text_read, before_ms=at_ms + 1, from_ms=at_ms)
             from_ms = max(0, at_ms - _PASS_MS)
             near = Erasure(owner_id, text_read, before_ms=at_ms + _PASS_MS, from_ms=from_ms)
-            erased += await self._erase_events(one, near, notes_images=True)
+            erased += await self._erase_events(one, near, records_images=True)
         return erased
 
     async def list_images_to_remove(
@@ -127,9 +129,9 @@ class ErasableRows:
         await mark_removed(self.client, images)
 
     async def _erase_events(
-        self, recognitions: Erasure, others: Erasure, *, notes_images: bool
+        self, recognitions: Erasure, others: Erasure, *, records_images: bool
     ) -> Counts:
-        erased = await erase_recognitions(self.client, recognitions, noting_images=notes_images)
+        erased = await erase_recognitions(self.client, recognitions, records_images=records_images)
         return Counter(
             recognitions=erased,
             alertTriggers=await erase_triggers(self.client, others),

@@ -146,7 +146,7 @@ class FileAnswer(Response):
         **error_responses(ErrorCode.INVALID_REQUEST, ErrorCode.INVALID_CURSOR),
     },
 )
-@requires(permissions.Scope.RECOGNITIONS_READ, notes=Action.RECOGNITIONS_EXPORTED)
+@requires(permissions.Scope.RECOGNITIONS_READ, audit=Action.RECOGNITIONS_EXPORTED)
 async def export_recognitions(
     exports: ExportsDep, caller: Caller, query: Annotated[ExportQuery, Query()]
 ) -> FileAnswer:

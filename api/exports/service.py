@@ -41,7 +41,7 @@ class Exports:
         self._limits = limits
         self._limiter = limiter
         self._database = database
-        self._under_way: Counter[UUID] = Counter()
+        self._active: Counter[UUID] = Counter()
 
     async def timezone(self, owner_id: UUID) -> str:
         """Return the IANA name of an account's time zone.
@@ -59,13 +59,13 @@ class Exports:
             ApiError: 429; too many are under way.
         """
         owner_id, limit = caller.owner_id, OwnerLimit.EXPORTS_AT_ONCE
-        self._limits.require(limit, owner_id, caller.limits, self._under_way[owner_id] + 1)
-        self._under_way[owner_id] += 1
+        self._limits.require(limit, owner_id, caller.limits, self._active[owner_id] + 1)
+        self._active[owner_id] += 1
         try:
             yield
         finally:
             # What has come to nought is forgotten.
-            self._under_way -= Counter((owner_id,))
+            self._active -= Counter((owner_id,))
 
     async def open(
         self,

@@ -49,7 +49,7 @@ class FairThreads:
             ApiError: 429, the caller got no turn and there is a sentence for that.
             QueueFullError: the caller got no turn.
         """
-        await self._take(caller)
+        await self._acquire(caller)
         try:
             future = self._threads.submit(work, *args, **kwargs)
         except BaseException:
@@ -68,7 +68,7 @@ class FairThreads:
         """End the threads when the running work has finished, and ``wait`` for that."""
         self._threads.shutdown(wait, cancel_futures=cancel_futures)
 
-    async def _take(self, caller: Hashable) -> None:
+    async def _acquire(self, caller: Hashable) -> None:
         try:
             await self._queue.acquire(caller, self._wait_seconds)
         except QueueFullError as error:

@@ -229,11 +229,11 @@ class RateLimiter:
             # What one limit refuses is abuse of those behind it as well.
             for refusing in limits[counted.refused :]:
                 if refusing.may_block:
-                    await self._note_refusal(store, refusing, caller)
+                    await self._record_refusal(store, refusing, caller)
             raise rate_limited(limits[counted.refused].usual.amount, counted.reset_at)
         return _left(limits[reported], counted) if limits else {}
 
-    async def _note_refusal(self, store: LimitStore, limit: _Limit, caller: str) -> None:
+    async def _record_refusal(self, store: LimitStore, limit: _Limit, caller: str) -> None:
         """Block a caller whose requests, those that passed and those refused, are far too many."""
         await store.windows.hit(limit.refused, caller)
         passed = await _used(store, limit.usual, caller)
@@ -323,7 +323,7 @@ class FailedAuthentications:
     async def record(self, address: str) -> None:
         """Count a failure."""
         if self._per_minute:
-            await self._stores.ask(lambda store: self._note(store, address))
+            await self._stores.ask(lambda store: self._record(store, address))
 
     async def _check(self, store: LimitStore, address: str) -> None:
         for window in self._windows(address):
@@ -331,7 +331,7 @@ class FailedAuthentications:
             if not found.remaining:
                 raise rate_limited(window.limit.amount, found.reset_time, _TOO_MANY_FAILURES)
 
-    async def _note(self, store: LimitStore, address: str) -> None:
+    async def _record(self, store: LimitStore, address: str) -> None:
         for window in self._windows(address):
             await store.windows.hit(window.limit, *window.names)
 

@@ -221,9 +221,9 @@ class LimitStore:
         own, which outlives what began in it: an end never meets a number that was reset.
         """
         span = int(time.time() // seconds)
-        key = _under_way_key(name, span)
+        key = _active_key(name, span)
         number = await self._storage.incr(key, 2 * seconds)
-        before = await self._storage.get(_under_way_key(name, span - 1))
+        before = await self._storage.get(_active_key(name, span - 1))
         return ActiveItem(key, 2 * seconds, number + before)
 
     async def end(self, begun: ActiveItem) -> None:
@@ -335,7 +335,7 @@ def _block_key(caller: str) -> str:
     return f"block/{caller}"
 
 
-def _under_way_key(name: str, span: int) -> str:
+def _active_key(name: str, span: int) -> str:
     return f"under-way/{name}/{span}"
 
 

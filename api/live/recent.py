@@ -52,7 +52,7 @@ class RecentRecognitions:
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
         self._sequence = 0
-        self._kept: deque[BufferedRecognition] = deque()
+        self._recognitions: deque[BufferedRecognition] = deque()
         self._of_owner: defaultdict[UUID, deque[BufferedRecognition]] = defaultdict(deque)
         self._lost: dict[UUID, int] = {}
         self._starts: dict[int, int] = {}
@@ -66,7 +66,7 @@ class RecentRecognitions:
     def reset(self, offsets: Mapping[int, int]) -> None:
         """Forget everything and go on at ``offsets``: all readers lose their place."""
         self._generation += 1
-        self._kept.clear()
+        self._recognitions.clear()
         self._of_owner.clear()
         self._by_id.clear()
         self._ids.clear()
@@ -84,21 +84,21 @@ class RecentRecognitions:
             self._ends[arrival.partition] = arrival.offset + 1
             recognition = arrival.recognition
             if recognition is not None and self._is_wanted(recognition):
-                self._keep(arrival, recognition)
+                self._add(arrival, recognition)
 
     def apply_erasures(self, erasures: Erasures) -> int:
         """Forget what was erased, and keep none of it from now on; return how many were kept."""
         if erasures == self._erasures:
             return 0
         self._erasures = erasures
-        before = len(self._kept)
-        self._kept = self._not_erased(self._kept)
-        self._by_id = {kept.recognition.id: kept.recognition for kept in self._kept}
-        for owner_id, kept in list(self._of_owner.items()):
-            self._of_owner[owner_id] = self._not_erased(kept)
+        before = len(self._recognitions)
+        self._recognitions = self._not_erased(self._recognitions)
+        self._by_id = {entry.recognition.id: entry.recognition for entry in self._recognitions}
+        for owner_id, entry in list(self._of_owner.items()):
+            self._of_owner[owner_id] = self._not_erased(entry)
             if not self._of_owner[owner_id]:
                 del self._of_owner[owner_id]
-        return before - len(self._kept)
+        return before - len(self._recognitions)
 
     @property
     def knows_erasures(self) -> bool:
@@ -120,7 +120,7 @@ class RecentRecognitions:
     def since(self, owner_id: UUID, sequence: int) -> list[BufferedRecognition]:
         """Return what is kept of the owner behind ``sequence``, the oldest first."""
         newest_first = reversed(self._of_owner.get(owner_id, ()))
-        return list(takewhile(lambda kept: kept.sequence > sequence, newest_first))[::-1]
+        return list(takewhile(lambda entry: entry.sequence > sequence, newest_first))[::-1]
 
     def find(self, owner_id: UUID, recognition_id: UUID) -> RecognitionRow | None:
         """Return one of the owner's recognitions, None where it is not kept or may not be shown."""
@@ -154,17 +154,17 @@ class RecentRecognitions:
     def _is_erased(self, recognition: RecognitionRow) -> bool:
         return self._erasures is not None and self._erasures.covers(_subject(recognition))
 
-    def _not_erased(self, kept: Iterable[BufferedRecognition]) -> deque[BufferedRecognition]:
-        return deque(each for each in kept if not self._is_erased(each.recognition))
+    def _not_erased(self, entries: Iterable[BufferedRecognition]) -> deque[BufferedRecognition]:
+        return deque(each for each in entries if not self._is_erased(each.recognition))
 
-    def _keep(self, arrival: LiveRecord, recognition: RecognitionRow) -> None:
+    def _add(self, arrival: LiveRecord, recognition: RecognitionRow) -> None:
         self._sequence += 1
-        kept = BufferedRecognition(self._sequence, arrival.partition, arrival.offset, recognition)
-        self._kept.append(kept)
-        self._of_owner[recognition.user_id].append(kept)
+        entry = BufferedRecognition(self._sequence, arrival.partition, arrival.offset, recognition)
+        self._recognitions.append(entry)
+        self._of_owner[recognition.user_id].append(entry)
         self._by_id[recognition.id] = recognition
         self._remember(recognition.id)
-        while len(self._kept) > self._capacity:
+        while len(self._recognitions) > self._capacity:
             self._drop_oldest()
         for event in self._waiters.get(recognition.user_id, ()):
             event.set()
@@ -175,7 +175,7 @@ class RecentRecognitions:
             del self._ids[next(iter(self._ids))]
 
     def _drop_oldest(self) -> None:
-        oldest = self._kept.popleft()
+        oldest = self._recognitions.popleft()
         owner_id = oldest.recognition.user_id
         self._by_id.pop(oldest.recognition.id, None)
         self._of_owner[owner_id].popleft()
@@ -276,12 +276,12 @@ class StreamCursor:
         if lost or self._generation != self._recent.generation:
             raise CursorExpiredError
         waiting = self._recent.since(self._owner_id, self._sequence)
-        passed = [self._pass(kept) for kept in waiting[:limit] if self._is_new(kept)]
+        passed = [self._pass(entry) for entry in waiting[:limit] if self._is_new(entry)]
         if waiting:
             self._sequence = waiting[:limit][-1].sequence
         self.is_idle = len(waiting) <= limit
         if self.is_idle:
-            self._note_all_seen()
+            self._mark_all_sent()
         return passed
 
     @property
@@ -293,13 +293,13 @@ class StreamCursor:
         """Return a context with an event that is set whenever something new is there."""
         return self._recent.waking(self._owner_id)
 
-    def _is_new(self, kept: BufferedRecognition) -> bool:
-        return kept.offset >= self._offsets.get(kept.partition, 0)
+    def _is_new(self, entry: BufferedRecognition) -> bool:
+        return entry.offset >= self._offsets.get(entry.partition, 0)
 
-    def _pass(self, kept: BufferedRecognition) -> Passed:
-        self._offsets[kept.partition] = kept.offset + 1
-        return Passed(kept.recognition, dict(self._offsets))
+    def _pass(self, entry: BufferedRecognition) -> Passed:
+        self._offsets[entry.partition] = entry.offset + 1
+        return Passed(entry.recognition, dict(self._offsets))
 
-    def _note_all_seen(self) -> None:
+    def _mark_all_sent(self) -> None:
         for number, end in self._recent.ends().items():
             self._offsets[number] = max(end, self._offsets.get(number, 0))

@@ -80,7 +80,7 @@ def _matcher(query: StreamQuery) -> PlateMatcher | None:
         ),
     },
 )
-@requires(Scope.RECOGNITIONS_READ, is_endless=True, notes=Action.RECOGNITIONS_STREAMED)
+@requires(Scope.RECOGNITIONS_READ, is_endless=True, audit=Action.RECOGNITIONS_STREAMED)
 async def stream_recognitions(
     request: Request,
     live: LiveRecognitionsDep,

@@ -105,7 +105,7 @@ class LiveRecognitions:
         self,
         recent: RecentRecognitions,
         ping: Callable[[], Awaitable[None]],
-        watch: ErasureSync,
+        erasures: ErasureSync,
         slots: StreamSlots,
         box: SecretBox,
         now_ms: Callable[[], int],
@@ -115,7 +115,7 @@ class LiveRecognitions:
         """``ping`` raises while ``recent`` is not being fed; ``now_ms`` is the wall clock."""
         self._recent = recent
         self._ping = ping
-        self._watch = watch
+        self._erasures = erasures
         self._slots = slots
         self._is_ending = False
         self._tokens = ResumeTokens(box)
@@ -156,7 +156,7 @@ class LiveRecognitions:
             await self._ping()
         except TransientError as error:
             raise DependencyUnavailableError(Dependency.BROKER) from error
-        await self._watch.ready()
+        await self._erasures.ready()
         cursor = StreamCursor(self._recent, owner_id)
         return ReaderStream(self._context, cursor, wanted, check).events(position)
 

@@ -92,7 +92,7 @@ class GuardedRoute(APIRoute):
                 _check_query(request, names)
             with validating_by(service_of(request, ValidationRules)), _acting(request, access):
                 answer = await _answered(request, access, inner)
-            _note(request, access, answer)
+            _record(request, access, answer)
             return answer
 
         return guarded
@@ -106,7 +106,7 @@ async def _answered(request: Request, access: Access, inner: _Handler) -> Respon
     if access.body is BodyKind.NONE:
         return await inner(request)
     rule = _body_rule(access)
-    with _taken_share(request, access, rule) as share:
+    with _reserved_share(request, access, rule) as share:
         return await inner(limit_body(request, rule, share.resize))
 
 
@@ -116,17 +116,17 @@ def _acting(request: Request, access: Access) -> AbstractContextManager[None]:
     return acting(_actor(request) if changes else None)
 
 
-def _note(request: Request, access: Access, answer: Response) -> None:
+def _record(request: Request, access: Access, answer: Response) -> None:
     """Have an answered call noted in the audit log, where its route says so."""
-    if access.notes is None or answer.status_code >= _FIRST_ERROR:
+    if access.audit is None or answer.status_code >= _FIRST_ERROR:
         return
     named = request.path_params.get("id")
     subject = None
     if named is not None:
-        subject = ActionSubject(access.notes.partition(".")[0], UUID(named))
+        subject = ActionSubject(access.audit.partition(".")[0], UUID(named))
     owner_id = request.state.principal.owner_id
     told = audited_parameters(request.query_params.multi_items())
-    act = AuditAction(owner_id, access.notes, _actor(request), subject, told)
+    act = AuditAction(owner_id, access.audit, _actor(request), subject, told)
     service_of(request, AuditBuffer).add(act)
 
 
@@ -308,7 +308,7 @@ def _body_rule(access: Access) -> BodyRule:
     return PUBLIC_JSON_RULE if isinstance(access.scope, Public) else JSON_RULE
 
 
-def _taken_share(request: Request, access: Access, rule: BodyRule) -> BodyReservation:
+def _reserved_share(request: Request, access: Access, rule: BodyRule) -> BodyReservation:
     """Return the share of the budget that the body has, as far as there is room.
 
     Raises:

@@ -156,10 +156,10 @@ class RequestContext:
             answer = error_response(ApiError(ErrorCode.INTERNAL_ERROR), request_id)
             await answer(scope, receive, send_with_id)
         finally:
-            self._note(scope, status, time.perf_counter() - started)
+            self._record(scope, status, time.perf_counter() - started)
         return status
 
-    def _note(self, scope: Scope, status: int, seconds: float) -> None:
+    def _record(self, scope: Scope, status: int, seconds: float) -> None:
         route = _route(scope)
         self._metrics.record_request(scope["method"], route, status, seconds)
         # The route, not the query: that may hold plates.

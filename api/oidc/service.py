@@ -131,7 +131,7 @@ class OidcLogIn:
                 lambda session: self._person(session, identity, flow), device_cookie
             )
         except ApiError as error:
-            await self._note_refusal(identity, flow.invitation, error.code)
+            await self._record_refusal(identity, flow.invitation, error.code)
             raise
 
     async def _identity(self, provider: IdentityProvider, flow: Flow, code: str) -> Identity:
@@ -143,7 +143,7 @@ class OidcLogIn:
                 Dependency.IDENTITY_PROVIDER, "has too much to do"
             ) from error
 
-    async def _note_refusal(
+    async def _record_refusal(
         self, identity: Identity, invitation: str | None, code: ErrorCode
     ) -> None:
         """Have a refusal noted for the account that was to be entered, where there is one."""

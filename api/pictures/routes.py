@@ -157,7 +157,7 @@ CamerasDep = Annotated[Cameras, Depends(service(Cameras))]
     response_class=Response,
     responses={**_ERRORS, **picture_responses("The full frame.", JPEG, "image/png")},
 )
-@requires(Scope.RECOGNITIONS_READ, shows_picture=True, notes=Action.PHOTO_VIEWED)
+@requires(Scope.RECOGNITIONS_READ, shows_picture=True, audit=Action.PHOTO_VIEWED)
 async def recognition_photo(
     pictures: PicturesDep,
     caller: Caller,

@@ -156,7 +156,7 @@ async def remove_correction(corrections: CorrectionsDep, caller: Caller, id: Res
     summary="List corrections",
     responses=error_responses(ErrorCode.INVALID_REQUEST, ErrorCode.INVALID_CURSOR),
 )
-@requires(Scope.RECOGNITIONS_READ, notes=Action.CORRECTIONS_SEARCHED)
+@requires(Scope.RECOGNITIONS_READ, audit=Action.CORRECTIONS_SEARCHED)
 async def list_corrections(
     corrections: CorrectionsDep,
     recognitions: RecognitionsDep,

@@ -32,7 +32,7 @@ CorrectionsDep = Annotated[Corrections, Depends(service(Corrections))]
     response_model=RecognitionList,
     responses=error_responses(ErrorCode.INVALID_REQUEST, ErrorCode.INVALID_CURSOR),
 )
-@requires(Scope.RECOGNITIONS_READ, notes=Action.RECOGNITIONS_SEARCHED)
+@requires(Scope.RECOGNITIONS_READ, audit=Action.RECOGNITIONS_SEARCHED)
 async def list_recognitions(
     recognitions: RecognitionsDep,
     corrections: CorrectionsDep,
@@ -51,7 +51,7 @@ async def list_recognitions(
     summary="One recognition with links to its images",
     responses=error_responses(ErrorCode.NOT_FOUND),
 )
-@requires(Scope.RECOGNITIONS_READ, notes=Action.RECOGNITION_VIEWED)
+@requires(Scope.RECOGNITIONS_READ, audit=Action.RECOGNITION_VIEWED)
 async def get_recognition(
     recognitions: RecognitionsDep, corrections: CorrectionsDep, caller: Caller, id: ResourceId
 ) -> RecognitionAnswer:

@@ -131,9 +131,11 @@ class Recognitions:
         """
         return self._sealer.position(wanted, last_key)
 
-    def key_after(self, wanted: RecognitionFilter, place: RecognitionCursor | None) -> str | None:
+    def key_after(
+        self, wanted: RecognitionFilter, position: RecognitionCursor | None
+    ) -> str | None:
         """Return the cursor of what follows a place in the list; None at its end."""
-        return None if place is None else self._sealer.seal(wanted, place)
+        return None if position is None else self._sealer.seal(wanted, position)
 
     async def require(self, owner_id: UUID, recognition_id: UUID) -> RecognitionRow:
         """Return one of the owner's recognitions."""
@@ -199,7 +201,7 @@ async def merge_corrections(
     corrected = await _corrected(database, store, wanted, after, page.next_after, limit + 1)
     if not corrected:
         return page
-    merged = sorted((*page.rows, *corrected), key=_place_of_row, reverse=True)
+    merged = sorted((*page.rows, *corrected), key=_position_of_row, reverse=True)
     shown = tuple(merged[:limit])
     is_all = page.next_after is None and len(merged) <= limit
     last = shown[-1]
@@ -231,14 +233,14 @@ async def _corrected(
                 limit=_AT_ONCE,
             )
         )
-        places = _wanted_places(some, wanted, matcher, after, end)
-        for at in range(0, len(places), limit):
+        positions = _wanted_positions(some, wanted, matcher, after, end)
+        for at in range(0, len(positions), limit):
             if len(found) >= limit:
                 break
-            there = await store.get_many(wanted.user_id, places[at : at + limit])
+            there = await store.get_many(wanted.user_id, positions[at : at + limit])
             found += sorted(
                 (row for row in there if row.confidence >= wanted.min_confidence),
-                key=_place_of_row,
+                key=_position_of_row,
                 reverse=True,
             )
         if len(some) < _AT_ONCE:
@@ -247,7 +249,7 @@ async def _corrected(
     return found[:limit]
 
 
-def _wanted_places(
+def _wanted_positions(
     corrections: Sequence[Correction],
     wanted: RecognitionFilter,
     matcher: PlateMatcher,
@@ -263,18 +265,18 @@ def _wanted_places(
             if is_of_camera and is_meant and not matcher.matches(each.reading):
                 yield RecognitionCursor(each.captured_ms, each.recognition_id)
 
-    highest = None if after is None else place_in_list(after.captured_ms, after.id)
-    lowest = None if end is None else place_in_list(end.captured_ms, end.id)
-    placed = ((place_in_list(one.captured_ms, one.id), one) for one in are_wanted())
+    highest = None if after is None else list_position(after.captured_ms, after.id)
+    lowest = None if end is None else list_position(end.captured_ms, end.id)
+    placed = ((list_position(one.captured_ms, one.id), one) for one in are_wanted())
     within = [
-        (place, one)
-        for place, one in placed
-        if (highest is None or place < highest) and (lowest is None or place > lowest)
+        (position, one)
+        for position, one in placed
+        if (highest is None or position < highest) and (lowest is None or position > lowest)
     ]
     return [one for _, one in sorted(within, key=lambda pair: pair[0], reverse=True)]
 
 
-def place_in_list(captured_ms: int, identifier: UUID) -> Place:
+def list_position(captured_ms: int, identifier: UUID) -> Place:
     """Return a recognition's place: by time, then by id as ClickHouse compares UUIDs.
 
     It compares their second halves first.
@@ -282,5 +284,5 @@ def place_in_list(captured_ms: int, identifier: UUID) -> Place:
     return captured_ms, identifier.int & _LOW, identifier.int >> _HALF
 
 
-def _place_of_row(row: RecognitionRow) -> Place:
-    return place_in_list(row.captured_ms, row.id)
+def _position_of_row(row: RecognitionRow) -> Place:
+    return list_position(row.captured_ms, row.id)

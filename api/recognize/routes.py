@@ -71,7 +71,7 @@ async def recognize(
     idempotency_key: IdempotencyKey = None,
 ) -> RecognizeAnswer:
     """Read a JPEG or PNG of at most 10 MB. A 200 costs one credit, any other answer none."""
-    with images.under_way(caller):
+    with images.counted_call(caller):
         call = ImageCall(await read_image_body(request), store, idempotency_key)
         return await images.recognize(caller.owner_id, call)
 

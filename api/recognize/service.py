@@ -96,7 +96,7 @@ class ImageRecognition:
         self._images = images
         self._reader = reader
         self._limits = limits
-        self._under_way: Counter[UUID] = Counter()
+        self._active: Counter[UUID] = Counter()
         self._lease = lease
         self._demo_enabled = demo_enabled
 
@@ -110,20 +110,20 @@ class ImageRecognition:
             raise ApiError(ErrorCode.NOT_FOUND)
 
     @contextmanager
-    def under_way(self, caller: Principal) -> Iterator[None]:
+    def counted_call(self, caller: Principal) -> Iterator[None]:
         """Count a call of an owner until the block ends, its body included.
 
         Raises:
             ApiError: 429; too many are under way.
         """
         owner_id, limit = caller.owner_id, OwnerLimit.IMAGE_CALLS_AT_ONCE
-        self._limits.require(limit, owner_id, caller.limits, self._under_way[owner_id] + 1)
-        self._under_way[owner_id] += 1
+        self._limits.require(limit, owner_id, caller.limits, self._active[owner_id] + 1)
+        self._active[owner_id] += 1
         try:
             yield
         finally:
             # What has come to nought is forgotten.
-            self._under_way -= Counter((owner_id,))
+            self._active -= Counter((owner_id,))
 
     async def recognize(self, owner_id: UUID, call: ImageCall) -> RecognizeAnswer:
         """Return the plates of an image and take one credit, or raise and take none.
@@ -142,10 +142,10 @@ class ImageRecognition:
         photo = CallPhoto(self._images)
         async with self._undone_on_error(begun, photo):
             readings = await self.read(call.image, owner_id)
-            kept = await _keep(begun, call, readings, photo)
+            stored = await _store_call(begun, call, readings, photo)
             photo.may_be_named = True
             return await self._database.run(
-                lambda session: self._finish(session, begun, readings, kept, started)
+                lambda session: self._finish(session, begun, readings, stored, started)
             )
 
     async def sweep(self) -> int:
@@ -211,7 +211,7 @@ class ImageRecognition:
         session: Session,
         paid: _Paid,
         readings: ImageReadings,
-        kept: StoredCall | None,
+        stored: StoredCall | None,
         started: float,
     ) -> RecognizeAnswer:
         """Charge the credit, keep the answer and publish the outcome, in one transaction."""
@@ -227,7 +227,7 @@ class ImageRecognition:
             image_height=readings.height_px,
             credits_remaining=balance,
         )
-        for recognition in () if kept is None else kept.recognitions:
+        for recognition in () if stored is None else stored.recognitions:
             enqueue(session, RECOGNITIONS, str(recognition.owner_id), recognition)
         held = paid.reservation
         outcome = outcome_of(held.owner_id, held.id, readings, now_ms())
@@ -266,21 +266,21 @@ class ImageRecognition:
             await photo.remove()
 
 
-async def _keep(
+async def _store_call(
     paid: _Paid, call: ImageCall, readings: ImageReadings, photo: CallPhoto
 ) -> StoredCall | None:
     """Store the picture where the caller asks for it and a plate was found."""
     if not call.store:
         return None
     held = paid.reservation
-    kept = stored_call(held.owner_id, held.id, call.image, readings, now_ms())
-    if kept is not None:
+    stored = stored_call(held.owner_id, held.id, call.image, readings, now_ms())
+    if stored is not None:
         # Before the record that names it, so that no key ever leads nowhere.
         try:
-            await photo.put(kept.photo_key, call.image, kept.content_type)
+            await photo.put(stored.photo_key, call.image, stored.content_type)
         except ImageStoreFullError:
-            return kept.without_photo()
-    return kept
+            return stored.without_photo()
+    return stored
 
 
 def _release(session: Session, paid: _Paid) -> bool:

@@ -177,7 +177,7 @@ def people_to_review(session: Session) -> list[tuple[Person, str]]:
     return [(person, account) for person, account in session.execute(people)]
 
 
-class _Noted(msgspec.Struct, frozen=True, rename="camel"):
+class _FileErasure(msgspec.Struct, frozen=True, rename="camel"):
     """An erasure; without ``plate_hash`` the whole account. ``before_ms`` is Unix ms, UTC."""
 
     owner_id: UUID
@@ -186,7 +186,7 @@ class _Noted(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class _File(msgspec.Struct, frozen=True):
-    erasures: list[_Noted]
+    erasures: list[_FileErasure]
 
 
 def read_file(path: Path) -> list[StoredErasure]:
@@ -215,7 +215,9 @@ def add_to_file(path: Path, noted: Sequence[StoredErasure]) -> int:
     for each in [*(read_file(path) if path.exists() else ()), *noted]:
         key = each.user_id, each.plate_hash
         latest[key] = max(each.before_ms, latest.get(key, 0))
-    lines = [_Noted(user, before_ms, text or None) for (user, text), before_ms in latest.items()]
+    lines = [
+        _FileErasure(user, before_ms, text or None) for (user, text), before_ms in latest.items()
+    ]
     try:
         fresh = path.with_name(f"{path.name}.new")
         fresh.unlink(missing_ok=True)
@@ -233,7 +235,7 @@ def open_requests(session: Session) -> list[StoredErasure]:
     return [stored_erasure(Erasure(job.owner_id, job.plate, job.before_ms)) for job in jobs]
 
 
-async def stored_notes(settings: ClickHouseSettings) -> list[StoredErasure]:
+async def read_erasures(settings: ClickHouseSettings) -> list[StoredErasure]:
     """Return the erasures that ClickHouse has noted.
 
     Raises:

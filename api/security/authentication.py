@@ -64,7 +64,7 @@ class Authenticator:
         now = datetime.now(UTC)
         digest = credentials.key_hash(key)
         record = await self._accepted(self._keys, digest, address, lambda found: _key(found, now))
-        self._note_use(record, now)
+        self._record_use(record, now)
         return Principal(
             record.owner_id,
             record.id,
@@ -131,7 +131,7 @@ class Authenticator:
         lookup.trust(digest)
         return record
 
-    def _note_use(self, record: KeyRecord, now: datetime) -> None:
+    def _record_use(self, record: KeyRecord, now: datetime) -> None:
         """Write ``lastUsedAt`` at most once a minute, and let no caller wait for it."""
         grain = repository.LAST_USED_GRAIN.total_seconds()
         noted = self._touched.get(record.id)

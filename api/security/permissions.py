@@ -122,7 +122,7 @@ _Endpoint = TypeVar("_Endpoint", bound=Callable[..., object])
 class Access:
     """The demands of a route on its caller. Of a key it asks ``scope`` and all of ``also``.
 
-    Calls of a route that ``shows_picture`` have a limit of their own. ``notes`` is what the audit
+    Calls of a route that ``shows_picture`` have a limit of their own. ``audit`` is what the audit
     log calls an answered one.
     """
 
@@ -135,7 +135,7 @@ class Access:
     limited_by_address: AddressLimit | None = None
     is_endless: bool = False
     also: frozenset[Scope] = frozenset()
-    notes: Action | None = None
+    audit: Action | None = None
 
     def __call__(self, endpoint: _Endpoint) -> _Endpoint:
         """Return an endpoint that declares this."""

@@ -123,9 +123,9 @@ def touch_key(session: Session, key_id: UUID, at: datetime) -> None:
 
 
 def insert_session(
-    session: Session, person: Person, token_hash: bytes, expires_at: datetime, *, keep: int
+    session: Session, person: Person, token_hash: bytes, expires_at: datetime, *, max_sessions: int
 ) -> SessionRecord:
-    """Insert a session of a person of a locked owner; of more than ``keep``, the oldest end."""
+    """Insert a session of a person of a locked owner. Beyond ``max_sessions``, the oldest end."""
     row = LoginSession(
         owner_id=person.owner_id,
         person_id=person.id,
@@ -139,7 +139,7 @@ def insert_session(
         select(LoginSession.id)
         .where(LoginSession.person_id == person.id)
         .order_by(LoginSession.created_at.desc(), LoginSession.id)
-        .offset(keep)
+        .offset(max_sessions)
     )
     session.execute(delete(LoginSession).where(LoginSession.id.in_(surplus)))
     return _session(row, person)

@@ -119,4 +119,4 @@ def _change(
     if password_hash is None:
         return []
     person = session.get_one(Person, begun.person.id)
-    return set_password(session, person, password_hash, keep=caller.credential_id)
+    return set_password(session, person, password_hash, except_session=caller.credential_id)

@@ -85,7 +85,7 @@ class LoginAttempts:
             await self.remember((email,), origin.address)
         except ApiError as error:
             if error.code is ErrorCode.INVALID_CREDENTIALS:
-                await self._stores.ask(lambda store: _note_failure(store, begun.windows))
+                await self._stores.ask(lambda store: _record_failure(store, begun.windows))
             raise
         finally:
             # Where the store has gone meanwhile, what is under way there is forgotten by itself.
@@ -168,20 +168,20 @@ class _Attempt:
             await self._store.end(each)
 
 
-async def _note_failure(store: LimitStore, windows: Sequence[LimitWindow]) -> None:
+async def _record_failure(store: LimitStore, windows: Sequence[LimitWindow]) -> None:
     for window in windows:
         await store.windows.hit(window.limit, *window.names)
 
 
 async def _remember(store: LimitStore, names: Sequence[str], address: str) -> None:
     for name in names:
-        await store.remember(_place(name, address), KNOWN_ADDRESS_SECONDS)
+        await store.remember(_device_key(name, address), KNOWN_ADDRESS_SECONDS)
 
 
 async def _remembers(store: LimitStore, name: str, address: str) -> bool:
-    return await store.remembers(_place(name, address), KNOWN_ADDRESS_SECONDS)
+    return await store.remembers(_device_key(name, address), KNOWN_ADDRESS_SECONDS)
 
 
-def _place(name: str, address: str) -> str:
+def _device_key(name: str, address: str) -> str:
     """Return the key of an address for a name, which outlives both: neither can be read."""
     return "login/" + hashlib.sha256(f"{name}\n{address}".encode()).hexdigest()

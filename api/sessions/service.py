@@ -99,7 +99,7 @@ class Sessions:
         self.methods.require_password()
         email = email.strip().lower()
         found = await self._found(email, password, address, self.device(device_cookie, email))
-        await self._attempts.remember(_places(email, found), address)
+        await self._attempts.remember(_identifiers(email, found), address)
         return await self._begun(lambda session: found, device_cookie)
 
     async def begin(
@@ -130,11 +130,11 @@ class Sessions:
         password: str,
         origin: Origin,
         *,
-        is_noted: bool = True,
+        is_audited: bool = True,
     ) -> LogInRecord:
         """Return a person if the password is theirs; a wrong one is counted for this person.
 
-        ``is_noted``: a wrong one is in the audit log of their account, too.
+        ``is_audited``: a wrong one is in the audit log of their account, too.
 
         Raises:
             ApiError: 401, 429 for too many attempts.
@@ -144,8 +144,8 @@ class Sessions:
             people = [] if person is None else [person]
             found = await self._matching(people, password, email, is_known=is_known)
             if found is None:
-                if is_noted:
-                    self._note_refusal(person, email)
+                if is_audited:
+                    self._record_refusal(person, email)
                 raise ApiError(ErrorCode.INVALID_CREDENTIALS, _REFUSED)
             return found
 
@@ -233,7 +233,7 @@ class Sessions:
                 # Nothing is noted: the password can be that of another account's person.
                 with suppress(ApiError):
                     return await self.check_password(
-                        UUID(person_id), email, password, origin, is_noted=False
+                        UUID(person_id), email, password, origin, is_audited=False
                     )
         return None
 
@@ -246,7 +246,7 @@ class Sessions:
                 found, holder = await self._person(email, password, is_known=is_known)
                 # Of claims nothing is noted: their accounts would learn of other accounts.
                 if found != holder and holder is not None and holder.person_id != noted:
-                    self._note_refusal(holder, email)
+                    self._record_refusal(holder, email)
                 if found is None:
                     raise ApiError(ErrorCode.INVALID_CREDENTIALS, _REFUSED)
                 if not found.is_proven:
@@ -275,7 +275,7 @@ class Sessions:
             right = await self._threads.run(current_caller(), matching_hashes, password, hashes)
         return next((one for one in people if one.password_hash in right), None)
 
-    def _note_refusal(self, found: LogInRecord | None, email: str) -> None:
+    def _record_refusal(self, found: LogInRecord | None, email: str) -> None:
         """Have a wrong password noted for the account of whose it is not."""
         if found is None:
             return
@@ -299,7 +299,7 @@ class Sessions:
             person,
             credentials.token_hash(token),
             now + self._lifetime,
-            keep=_SESSIONS_PER_PERSON,
+            max_sessions=_SESSIONS_PER_PERSON,
         )
         owner, scopes = get_owner(session, found.owner_id), ROLE_SCOPES[record.person.role]
         credential = self._credential(owner, record, scopes, own, record.person)
@@ -336,7 +336,7 @@ def _claimed(email: str) -> str:
     return f"{email}\nclaimed"
 
 
-def _places(email: str, found: LogInRecord) -> Sequence[str]:
+def _identifiers(email: str, found: LogInRecord) -> Sequence[str]:
     """Return the names under which the address of a login is remembered.
 
     That of a claim is no known address of the person who has proven the email address.

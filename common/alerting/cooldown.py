@@ -114,13 +114,13 @@ def decide(before: PastTriggers, candidate: PastTrigger, length_ms: int) -> Deci
     return Decision(CandidateOutcome.TRIGGERED, candidate, _with(before, candidate, length_ms))
 
 
-def without(before: PastTriggers, taken_back: PastTrigger) -> PastTriggers:
+def without(before: PastTriggers, withdrawn: PastTrigger) -> PastTriggers:
     """Return what is remembered when a trigger is taken back, so that it suppresses nothing."""
     kept = tuple(
         each
         for each in before.triggers
         if (each.captured_ms, each.recognition_id)
-        != (taken_back.captured_ms, taken_back.recognition_id)
+        != (withdrawn.captured_ms, withdrawn.recognition_id)
     )
     if len(kept) == len(before.triggers):
         return before

@@ -62,25 +62,25 @@ class Rule:
     cameras: frozenset[UUID] | None
     window: Window | None
 
-    def failures(self, seen: Sighting) -> tuple[Condition, ...]:
+    def failures(self, sighting: Sighting) -> tuple[Condition, ...]:
         """Return the conditions that are not fulfilled; none: the alert matches.
 
         The cooldown is not among them: it depends on what else was seen.
         """
         fulfilled = {
             Condition.ENABLED: self.alert.enabled,
-            Condition.PLATE: self._wants(seen.plate),
-            Condition.CAMERA: self.cameras is None or seen.camera_id in self.cameras,
-            Condition.CONFIDENCE: seen.confidence >= self.alert.min_confidence,
-            Condition.SCHEDULE: self.window is None or self.window.is_open(seen.captured_ms),
+            Condition.PLATE: self._wants(sighting.plate),
+            Condition.CAMERA: self.cameras is None or sighting.camera_id in self.cameras,
+            Condition.CONFIDENCE: sighting.confidence >= self.alert.min_confidence,
+            Condition.SCHEDULE: self.window is None or self.window.is_open(sighting.captured_ms),
         }
         return tuple(condition for condition, is_met in fulfilled.items() if not is_met)
 
-    def is_open_to(self, seen: Sighting) -> bool:
+    def is_open_to(self, sighting: Sighting) -> bool:
         """Return whether confidence and schedule are fulfilled."""
-        if seen.confidence < self.alert.min_confidence:
+        if sighting.confidence < self.alert.min_confidence:
             return False
-        return self.window is None or self.window.is_open(seen.captured_ms)
+        return self.window is None or self.window.is_open(sighting.captured_ms)
 
     def _wants(self, plate: str) -> bool:
         match self.alert.plate_match_mode:

@@ -27,31 +27,31 @@ class _OwnersRules:
         self.count += 1
         identifier = rule.alert.alert_id
         self._lists.add(identifier, rule.matchers)
-        for place in self._places(rule):
-            place[identifier] = rule
+        for rules in self._rule_maps(rule):
+            rules[identifier] = rule
 
     def remove(self, rule: Rule) -> None:
         """Remove a filed rule."""
         self.count -= 1
         identifier = rule.alert.alert_id
         self._lists.remove(identifier, rule.matchers)
-        for place in self._places(rule):
-            place.pop(identifier, None)
+        for rules in self._rule_maps(rule):
+            rules.pop(identifier, None)
         for camera_id in rule.cameras or ():
             if camera_id in self._at_camera and not self._at_camera[camera_id]:
                 del self._at_camera[camera_id]
 
-    def matching(self, seen: Sighting) -> Iterator[Rule]:
+    def matching(self, sighting: Sighting) -> Iterator[Rule]:
         """Return the rules that a recognition matches."""
-        listed = self._lists.find(seen.plate)
+        listed = self._lists.find(sighting.plate)
         for identifier in listed:
             rule = self._specific.get(identifier)
-            if rule is not None and (rule.cameras is None or seen.camera_id in rule.cameras):
-                yield from _open((rule,), seen)
-        for place in (self._everywhere, self._at_camera.get(seen.camera_id, {})):
-            yield from _open((rule for key, rule in place.items() if key not in listed), seen)
+            if rule is not None and (rule.cameras is None or sighting.camera_id in rule.cameras):
+                yield from _open((rule,), sighting)
+        for rules in (self._everywhere, self._at_camera.get(sighting.camera_id, {})):
+            yield from _open((rule for key, rule in rules.items() if key not in listed), sighting)
 
-    def _places(self, rule: Rule) -> list[_Rules]:
+    def _rule_maps(self, rule: Rule) -> list[_Rules]:
         if rule.alert.plate_match_mode is PlateMatchMode.SPECIFIC:
             return [self._specific]
         if rule.cameras is None:
@@ -91,13 +91,13 @@ class RuleIndex:
         if not owners.count:
             del self._owners[rule.alert.owner_id]
 
-    def matching(self, seen: Sighting) -> list[Rule]:
+    def matching(self, sighting: Sighting) -> list[Rule]:
         """Return the rules that a recognition matches, by alert id."""
-        owners = self._owners.get(seen.owner_id)
+        owners = self._owners.get(sighting.owner_id)
         if owners is None:
             return []
-        return sorted(owners.matching(seen), key=lambda rule: rule.alert.alert_id.int)
+        return sorted(owners.matching(sighting), key=lambda rule: rule.alert.alert_id.int)
 
 
-def _open(rules: Iterator[Rule] | tuple[Rule, ...], seen: Sighting) -> Iterator[Rule]:
-    return (rule for rule in rules if rule.is_open_to(seen))
+def _open(rules: Iterator[Rule] | tuple[Rule, ...], sighting: Sighting) -> Iterator[Rule]:
+    return (rule for rule in rules if rule.is_open_to(sighting))

@@ -111,13 +111,13 @@ class TopicTailer(ABC):
             try:
                 self._follow()
             except (KafkaError, PlatestreamError) as error:
-                self._note_interruption(error)
+                self._on_interruption(error)
             except Exception:
                 # The edge of the thread: without it what is known would stand still for ever.
                 log.exception("topic_feed_failed", topic=self._topic.name)
             self._stop.wait(_RETRY_SECONDS)
 
-    def _note_interruption(self, error: Exception) -> None:
+    def _on_interruption(self, error: Exception) -> None:
         # Said once for each outage, not with every try.
         if not self._interrupted:
             log.warning("topic_feed_interrupted", topic=self._topic.name, error=repr(error))

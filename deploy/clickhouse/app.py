@@ -137,7 +137,7 @@ class ClickHouseApp:
             limit = STATEMENT_LIMIT_BYTES if request.only_reads else math.inf
             async with (
                 received(receive, self._engine.data_path, limit) as body,
-                self._turn(request, receive),
+                self._query_slot(request, receive),
             ):
                 result = await self._in_thread(run, self._engine, request, body)
                 await self._send(result, answer)
@@ -176,7 +176,7 @@ class ClickHouseApp:
             await self._in_thread(result.close)
 
     @asynccontextmanager
-    async def _turn(self, request: QueryRequest, receive: Receive) -> AsyncIterator[None]:
+    async def _query_slot(self, request: QueryRequest, receive: Receive) -> AsyncIterator[None]:
         """Wait until a query can start; end it when its client disconnects."""
         needed = (self._reader_slots, self._slots) if request.only_reads else (self._slots,)
         async with AsyncExitStack() as held:
@@ -188,11 +188,11 @@ class ClickHouseApp:
                 message = "Too many simultaneous queries"
                 code = ErrorCode.TOO_MANY_SIMULTANEOUS_QUERIES
                 raise ClickHouseError.of(code, message) from error
-            watch = asyncio.create_task(self._kill_when_gone(request, receive))
+            watch = asyncio.create_task(self._kill_on_disconnect(request, receive))
             held.callback(watch.cancel)
             yield
 
-    async def _kill_when_gone(self, request: QueryRequest, receive: Receive) -> None:
+    async def _kill_on_disconnect(self, request: QueryRequest, receive: Receive) -> None:
         while (await receive())["type"] != "http.disconnect":
             pass
         if request.ends_with_client:

@@ -51,14 +51,14 @@ def run(engine: Engine, request: QueryRequest, received: IO[bytes]) -> Result:
     """
     body = decoded(received, request.content_encoding)
     if request.content_type.lower().startswith("multipart/form-data"):
-        query, parameters = parse_form(request.content_type, _rest(body))
+        query, parameters = parse_form(request.content_type, _remaining(body))
         request = replace(request, parameters={**request.parameters, **parameters})
         return _run_statement(engine, request, request.query + query)
     start = request.query.encode() + b"\n" if request.query else b""
     text = start + read(body, _INSERT_HEAD_BYTES)
     head = insert_head(text)
     if head is None:
-        statement = _rest(body, text).decode("utf-8", "surrogateescape")
+        statement = _remaining(body, text).decode("utf-8", "surrogateescape")
         return _run_statement(engine, request, statement)
     if request.only_reads:
         reject_writing()
@@ -71,7 +71,7 @@ def run(engine: Engine, request: QueryRequest, received: IO[bytes]) -> Result:
         return Result(b"", session.insert(head, path, in_memory=in_memory), None)
 
 
-def _rest(body: Body, start: bytes = b"") -> bytes:
+def _remaining(body: Body, start: bytes = b"") -> bytes:
     text = start + read(body, STATEMENT_LIMIT_BYTES)
     check_size(len(text), STATEMENT_LIMIT_BYTES)
     return text

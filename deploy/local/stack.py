@@ -99,7 +99,7 @@ class LocalStack:
         busy = busy_ports(self.plan.ports())
         if busy:
             raise StartError("\n".join(busy))
-        note_start(self.plan.layout, self.plan.environment)
+        record_start(self.plan.layout, self.plan.environment)
         self.supervisor.start(
             self.plan.groups(), self.plan.process_environment(), tied_to_caller=tied_to_caller
         )
@@ -241,7 +241,7 @@ class LocalStack:
             yield
 
 
-def note_start(layout: Layout, environment: Mapping[str, str]) -> None:
+def record_start(layout: Layout, environment: Mapping[str, str]) -> None:
     """Write down the settings with which the stack is started."""
     write_whole(layout.started_with, json.dumps(_digests(environment)), mode=0o600)
 

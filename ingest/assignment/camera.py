@@ -165,7 +165,7 @@ class CameraSession:
             case Sampled():
                 self._pipeline.offer(report)
             case StatusReport():
-                self._pipeline.seen(report)
+                self._pipeline.on_status(report)
             case Disconnected():
                 self._deps.metrics.connection_lost(report.code)
                 self._pipeline.disconnected()

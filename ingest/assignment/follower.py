@@ -73,7 +73,7 @@ class AssignmentFollower:
         """Start, change and stop cameras until ``stop`` is set."""
         self._repeat(stop, self._join)
         while not stop.is_set():
-            self._repeat(stop, self._turn)
+            self._repeat(stop, self._poll)
 
     def close(self, timeout_seconds: float) -> None:
         """Leave the group, so that others take over immediately."""
@@ -90,7 +90,7 @@ class AssignmentFollower:
                 is_done = step()
             except KafkaError as error:
                 log.warning("config_unreadable", error=type(error).__name__)
-                self._note_assignments()
+                self._apply_assignments()
             self.polled_seconds = self._now().seconds
             if not is_done:
                 stop.wait(_RETRY_SECONDS)
@@ -106,13 +106,13 @@ class AssignmentFollower:
         self._consumer.subscribe([self._topic], listener=listener)
         return True
 
-    def _turn(self) -> bool:
+    def _poll(self) -> bool:
         for number in sorted(self._unread):
             self._begin(number)
         batches: dict[TopicPartition, list[Any]] = self._consumer.poll(timeout_ms=_POLL_MS)
         # Rebalances during the poll come first. Records of a partition that was only assigned, or
         # revoked and assigned again, are ignored: it is read again, from its start.
-        self._note_assignments()
+        self._apply_assignments()
         for assigned, records in batches.items():
             if self._state.has(assigned.partition):
                 for record in records:
@@ -124,7 +124,7 @@ class AssignmentFollower:
                 self._apply(self._state.reached(number, position))
         return True
 
-    def _note_assignments(self) -> None:
+    def _apply_assignments(self) -> None:
         while not self._assigned.empty():
             number, is_ours = self._assigned.get()
             self._state.revoked(number)

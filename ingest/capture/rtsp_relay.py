@@ -53,7 +53,7 @@ class AnswerReader:
         self._begun += data
         out = bytearray()
         while self._begun and self.redirected_to is None:
-            taken = self._take()
+            taken = self._next_message()
             if taken is None:
                 break
             out += taken
@@ -64,7 +64,7 @@ class AnswerReader:
         rest, self._begun = self._begun, b""
         return rest
 
-    def _take(self) -> bytes | None:
+    def _next_message(self) -> bytes | None:
         """Return the next piece to hand on; None: its end is not there yet."""
         if self._body_bytes:
             return self._cut(min(self._body_bytes, len(self._begun)), is_body=True)

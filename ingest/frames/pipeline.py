@@ -65,7 +65,7 @@ class FramePipeline:
         # Written by the process's thread, read by the maintenance thread: each is one value.
         self._is_connected = False
         self._holds_back = False
-        self._seen_ms = 0
+        self._reported_ms = 0
         self._still_seconds = -math.inf
         self._counted = _Counted(start.unix_ms)
         # Of the sending thread, which may be any of them. The maintenance thread reads
@@ -86,19 +86,19 @@ class FramePipeline:
         self._holds_back = False
         self._is_connected = True
 
-    def seen(self, seen: StatusReport) -> None:
+    def on_status(self, report: StatusReport) -> None:
         """Note that frames come, sent or not (process's thread)."""
         metrics = self._deps.metrics
-        metrics.frames_decoded(seen.decoded)
-        metrics.frames_still(seen.still)
-        metrics.frame_dropped(DropReason.FAILED, seen.failed)
+        metrics.frames_decoded(report.decoded)
+        metrics.frames_still(report.still)
+        metrics.frame_dropped(DropReason.FAILED, report.failed)
         counted = self._counted
-        counted.decoded += seen.decoded
-        counted.still += seen.still
-        counted.failed += seen.failed
-        self._holds_back = seen.holds_back
-        self._seen_ms = self._captured_ms(seen.settled)
-        if seen.is_still:
+        counted.decoded += report.decoded
+        counted.still += report.still
+        counted.failed += report.failed
+        self._holds_back = report.holds_back
+        self._reported_ms = self._captured_ms(report.settled)
+        if report.is_still:
             self._still_seconds = self._deps.now().seconds
 
     def offer(self, report: Sampled) -> None:
@@ -166,8 +166,8 @@ class FramePipeline:
         if not self._is_connected:
             return self._timeline.disconnected(now.unix_ms)
         if self._holds_back:
-            return self._timeline.held_back(self._seen_ms)
-        return self._timeline.tick(self._seen_ms, now.unix_ms)
+            return self._timeline.held_back(self._reported_ms)
+        return self._timeline.tick(self._reported_ms, now.unix_ms)
 
     def _captured_ms(self, moment: Moment) -> int:
         now = self._deps.now()

@@ -241,7 +241,7 @@ class FrameProducer:
         except (KafkaError, ValueError, KeyError, TypeError) as error:
             self._on_lost(message, error)
         else:
-            future.add_callback(lambda _: self._on_taken(message))
+            future.add_callback(lambda _: self._on_accepted(message))
             future.add_errback(lambda error: self._on_lost(message, error))
 
     def _send_when_known(self, topic: _TopicState, message: _Message) -> Any:
@@ -285,7 +285,7 @@ class FrameProducer:
             self._in_flight_bytes -= message.size_bytes
         self._metrics.waiting_bytes(self._in_flight_bytes)
 
-    def _on_taken(self, message: _Message) -> None:
+    def _on_accepted(self, message: _Message) -> None:
         self._release(message)
         _end_span(message)
 

@@ -85,7 +85,7 @@ class SnapshotUploader:
         return not any(thread.is_alive() for thread in self._threads)
 
     def _run(self) -> None:
-        while (camera_id := self._take()) is not None:
+        while (camera_id := self._next_camera()) is not None:
             with self._changed:
                 snapshot = self._waiting.pop(camera_id)
                 owner_id = self._owners.pop(camera_id)
@@ -94,7 +94,7 @@ class SnapshotUploader:
             finally:
                 self._done(camera_id)
 
-    def _take(self) -> UUID | None:
+    def _next_camera(self) -> UUID | None:
         """Return the next camera, which is this thread's until it is done; None: to end."""
         with self._changed:
             while not self._is_stopping:

@@ -283,7 +283,7 @@ class CapturePool:
             try:
                 task = self._tasks.get(timeout=max(0.0, turn_seconds - time.monotonic()))
             except queue.Empty:
-                task = self._turn
+                task = self._tick
                 turn_seconds = time.monotonic() + _TURN_SECONDS
             if task is None:
                 break
@@ -294,7 +294,7 @@ class CapturePool:
                 log.exception("captures_not_kept")
         self._end_all()
 
-    def _turn(self) -> None:
+    def _tick(self) -> None:
         now_seconds = self._seconds()
         due = [each for each in self._waiting if each.due_seconds <= now_seconds]
         self._waiting = [each for each in self._waiting if each.due_seconds > now_seconds]

@@ -89,13 +89,13 @@ class ReportSender:
 
     def _run(self) -> None:
         while True:
-            report = self._take()
+            report = self._next_report()
             try:
                 self._connection.sendall(framed(report))
             except OSError:
                 _end()
 
-    def _take(self) -> Report:
+    def _next_report(self) -> Report:
         with self._changed:
             while not self._waiting:
                 if not self._changed.wait(_ALIVE_SECONDS):

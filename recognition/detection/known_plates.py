@@ -32,7 +32,7 @@ def split_known(
     A plate near which there is another one is read: either may be the one that is expected. So is
     one near to which another plate is expected, as it may be that one.
     """
-    best = {number: _best(found, place) for number, place in enumerate(hints.known)}
+    best = {number: _best(found, expected) for number, expected in enumerate(hints.known)}
     there = {
         number: one
         for number, one in best.items()
@@ -42,23 +42,23 @@ def split_known(
     return unknown, tuple(KnownPlate(number, _box(one)) for number, one in there.items())
 
 
-def _best(found: list[Detection], place: FrameBox) -> Detection | None:
-    fitting = (one for one in found if one.score >= _MIN_SCORE and _fits(one, place))
-    return max(fitting, key=lambda one: iou(one.box, _edges(place)), default=None)
+def _best(found: list[Detection], expected: FrameBox) -> Detection | None:
+    fitting = (one for one in found if one.score >= _MIN_SCORE and _fits(one, expected))
+    return max(fitting, key=lambda one: iou(one.box, _edges(expected)), default=None)
 
 
 def _is_doubtful(one: Detection, number: int, found: list[Detection], hints: AnalysisHints) -> bool:
-    place = hints.known[number]
+    expected = hints.known[number]
     elsewhere = (*hints.known[:number], *hints.known[number + 1 :], *hints.others)
-    return any(_is_rival(other, one, place) for other in found) or any(
-        _distance(one.box, _edges(other)) <= _NEAR_WIDTHS * place.width for other in elsewhere
+    return any(_is_rival(other, one, expected) for other in found) or any(
+        _distance(one.box, _edges(other)) <= _NEAR_WIDTHS * expected.width for other in elsewhere
     )
 
 
-def _fits(found: Detection, place: FrameBox) -> bool:
-    widths = sorted((place.width, found.width_px))
+def _fits(found: Detection, expected: FrameBox) -> bool:
+    widths = sorted((expected.width, found.width_px))
     is_as_wide = widths[1] <= _MAX_WIDTH_RATIO * widths[0]
-    return is_as_wide and iou(found.box, _edges(place)) >= _SAME_PLACE_IOU
+    return is_as_wide and iou(found.box, _edges(expected)) >= _SAME_PLACE_IOU
 
 
 def _is_same(one: Detection, other: Detection) -> bool:
@@ -66,14 +66,14 @@ def _is_same(one: Detection, other: Detection) -> bool:
     return overlap_coefficient(one.box, other.box) >= _SAME_PLATE_OVERLAP
 
 
-def _is_rival(one: Detection, best: Detection, place: FrameBox) -> bool:
+def _is_rival(one: Detection, best: Detection, expected: FrameBox) -> bool:
     if _is_same(one, best) or one.score < _RIVAL_SCORE * best.score:
         return False
-    return _distance(one.box, _edges(place)) <= _NEAR_WIDTHS * place.width
+    return _distance(one.box, _edges(expected)) <= _NEAR_WIDTHS * expected.width
 
 
-def _edges(place: FrameBox) -> Box:
-    return place.x, place.y, place.x + place.width, place.y + place.height
+def _edges(expected: FrameBox) -> Box:
+    return expected.x, expected.y, expected.x + expected.width, expected.y + expected.height
 
 
 def _box(found: Detection) -> FrameBox:

@@ -67,7 +67,7 @@ class CameraRegistry:
         self._offline_after_ms = offline_after_ms
         self._has_images = has_images
         # What is read, published and stored must not mix with another one's turn.
-        self._turn = asyncio.Lock()
+        self._lock = asyncio.Lock()
         self._changed = asyncio.Event()
         # While a configuration is not published, none of those after it is known, whatever its
         # partition: they are taken one by one.
@@ -123,7 +123,7 @@ class CameraRegistry:
         """
         was_behind, failures = self._is_behind, self._failures
         await self._wait_for(status.camera_id, wait_seconds)
-        async with self._turn:
+        async with self._lock:
             known = self._known(status.camera_id)
             is_waited_for = was_behind or self._is_behind or self._failures > failures
             if known is None and is_waited_for:
@@ -146,7 +146,7 @@ class CameraRegistry:
         Raises:
             TransientError: the broker or Kafka is unavailable.
         """
-        async with self._turn:
+        async with self._lock:
             entries = [decode(KnownCamera, value) for _, value in self._table.items()]
             own = [known for known in entries if known.partition in partitions]
             messages = [message for known in own for message in self._messages_of(known)]
@@ -159,7 +159,7 @@ class CameraRegistry:
     async def _configuration(self) -> AsyncIterator[None]:
         self._is_behind = True
         try:
-            async with self._turn:
+            async with self._lock:
                 yield
         except TransientError:
             # It is done again, and what follows it waits.

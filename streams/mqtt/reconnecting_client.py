@@ -54,9 +54,9 @@ class ReconnectingClient:
         while True:
             opened_at = time.monotonic()
             try:
-                await self._keep_open(await self._connect())
+                await self._run_connection(await self._connect())
             except TransientError as error:
-                self._note_unavailable(error)
+                self._on_unavailable(error)
             except Exception:
                 # The edge of the loop: without it nothing would ever be sent again.
                 log.exception("mqtt_link_failed")
@@ -81,17 +81,17 @@ class ReconnectingClient:
         """Announce again soon: what the broker should know has changed."""
         self._announcement_due.set()
 
-    async def _keep_open(self, connection: Connection) -> None:
+    async def _run_connection(self, connection: Connection) -> None:
         try:
             await self._announce(connection)
-            self._note_connected(connection)
+            self._on_connected(connection)
             await self._until_ended(connection)
             raise TransientError("the connection to the MQTT broker ended")
         except asyncio.CancelledError:
             await connection.leave()
             raise
         finally:
-            self._note_end()
+            self._on_disconnected()
             await connection.close()
 
     async def _announce(self, connection: Connection) -> None:
@@ -122,31 +122,31 @@ class ReconnectingClient:
 
     async def _send(self, connection: Connection, messages: Sequence[Message]) -> None:
         try:
-            await connection.send(messages, self._note_acknowledged)
+            await connection.send(messages, self._on_acknowledged)
         except RefusedMessageError:
             self._metrics.refused.inc()
             raise
 
-    def _note_acknowledged(self, message: Message) -> None:
+    def _on_acknowledged(self, message: Message) -> None:
         self._metrics.messages.labels(message.kind.value).inc()
         if message.retain:
             # A state that comes back is news.
             return
         self._acknowledged[hash(message)] = None
 
-    def _note_connected(self, connection: Connection) -> None:
+    def _on_connected(self, connection: Connection) -> None:
         self._connection = connection
         self._is_up.set()
         self._is_unavailable = False
         self._metrics.connected.set(1)
         log.info("mqtt_connected")
 
-    def _note_end(self) -> None:
+    def _on_disconnected(self) -> None:
         self._connection = None
         self._is_up.clear()
         self._metrics.connected.set(0)
 
-    def _note_unavailable(self, error: TransientError) -> None:
+    def _on_unavailable(self, error: TransientError) -> None:
         # Logged once for each outage, not with every try.
         if not self._is_unavailable:
             log.warning("mqtt_away", error=str(error))

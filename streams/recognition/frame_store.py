@@ -40,7 +40,7 @@ class FrameRecord:
 
 
 @dataclass(frozen=True)
-class FramePiece:
+class FrameChunk:
     """Some records of a partition in order, from an offset on.
 
     ``first`` is the first offset that Kafka still has, ``end`` that of the next record to come.
@@ -82,7 +82,7 @@ class FrameCache:
         """Return a frame, or None where it is not kept (any more)."""
         return self._frames.get(reference)
 
-    def keep_only(
+    def retain_only(
         self, camera: bytes, needed: Collection[FrameReference], up_to: FrameReference
     ) -> None:
         """Drop a camera's frames that are not needed, up to and including one place."""
@@ -113,7 +113,7 @@ class FrameLog:
         self._lock = threading.Lock()
         self._position: tuple[int, int] | None = None
 
-    async def fetch(self, partition: int, offset: int) -> FramePiece:
+    async def fetch(self, partition: int, offset: int) -> FrameChunk:
         """Return the records from an offset on, or from the first one there is; few, or none yet.
 
         Raises:
@@ -125,7 +125,7 @@ class FrameLog:
         """Disconnect, until the next read."""
         await asyncio.to_thread(self._close)
 
-    def _read(self, partition: int, offset: int) -> FramePiece:
+    def _read(self, partition: int, offset: int) -> FrameChunk:
         with self._lock:
             try:
                 return self._piece(partition, offset)
@@ -134,7 +134,7 @@ class FrameLog:
                 # No fault of the frames', whichever it is.
                 raise TransientError(f"frames cannot be read again: {error!r}") from error
 
-    def _piece(self, partition: int, offset: int) -> FramePiece:
+    def _piece(self, partition: int, offset: int) -> FrameChunk:
         consumer = self._opened()
         place = TopicPartition(self._topic, partition)
         if self._position != (partition, offset):
@@ -143,12 +143,12 @@ class FrameLog:
         end = consumer.end_offsets([place], _TIMEOUT_MS)[place]
         begin = max(offset, first)
         if begin >= end:
-            return FramePiece((), first, end)
+            return FrameChunk((), first, end)
         if self._position != (partition, begin):
             consumer.seek(place, begin)
         records = self._polled(consumer, place, begin)
         self._position = (partition, records[-1].reference.offset + 1 if records else begin)
-        return FramePiece(records, first, end)
+        return FrameChunk(records, first, end)
 
     def _polled(
         self, consumer: KafkaConsumer, place: TopicPartition, begin: int
@@ -214,11 +214,11 @@ class FrameStore:
         self._metrics.fetched.labels(outcome.value).inc()
         return fetched
 
-    def keep_only(
+    def retain_only(
         self, camera: bytes, needed: Collection[FrameReference], up_to: FrameReference
     ) -> None:
         """Drop a camera's frames that are not needed, up to and including one place."""
-        self._cache.keep_only(camera, needed, up_to)
+        self._cache.retain_only(camera, needed, up_to)
 
     async def _fetch(self, reference: FrameReference) -> bytes | None:
         offset = reference.offset

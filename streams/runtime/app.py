@@ -64,7 +64,7 @@ class StageMetrics:
         self._lag = gauge("platestream_stream_lag_messages", self.registry)
         self._gone = counter("platestream_stream_messages_gone_total", self.registry)
 
-    def messages_gone(self, tp: TP, count: int) -> None:
+    def messages_lost(self, tp: TP, count: int) -> None:
         """Count messages that retention took before they were read."""
         self._gone.labels(tp.topic, str(tp.partition)).inc(count)
 

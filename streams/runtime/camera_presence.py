@@ -36,7 +36,7 @@ def apply_status(
     before = None if known is None else known.announced
     if status.state is CameraState.ONLINE and before is not CameraState.ONLINE:
         return PresenceChange(CameraPresence(announced=CameraState.ONLINE), EventName.CAMERA_ONLINE)
-    if status.state is CameraState.OFFLINE and _is_surely_gone(status, offline_after_ms):
+    if status.state is CameraState.OFFLINE and _is_surely_offline(status, offline_after_ms):
         return _offline(known)
     if status.state is CameraState.DISABLED:
         return PresenceChange(None)
@@ -52,5 +52,5 @@ def _offline(known: CameraPresence | None) -> PresenceChange:
     return PresenceChange(CameraPresence(announced=CameraState.OFFLINE), EventName.CAMERA_OFFLINE)
 
 
-def _is_surely_gone(status: CameraStatus, offline_after_ms: int) -> bool:
+def _is_surely_offline(status: CameraStatus, offline_after_ms: int) -> bool:
     return status.last_seen_ms is None or status.at_ms - status.last_seen_ms >= offline_after_ms

@@ -187,7 +187,7 @@ class StageConsumer(driver.Consumer):
         )
 
     def _new_offset(self, tp: TP) -> int | None:
-        offset = self._progress[tp].take_committable()
+        offset = self._progress[tp].pop_committable()
         if offset is not None:
             # Faust's own lists of acknowledged offsets are not used, and would grow for ever.
             self._acked[tp] = []
@@ -197,7 +197,7 @@ class StageConsumer(driver.Consumer):
 
     async def on_partitions_revoked(self, revoked: set[TP]) -> None:
         """Finish and commit what is in flight (Faust does), then forget the partitions."""
-        self._note_busy()
+        self._on_busy()
         await self._passage.wait_until_stored()
         await super().on_partitions_revoked(revoked)
         for tp in revoked:
@@ -209,7 +209,7 @@ class StageConsumer(driver.Consumer):
     async def on_partitions_assigned(self, assigned: set[TP], generation_id: int = 0) -> None:
         """Begin with partitions that the group has just given."""
         self._thread.heard_seconds = _seconds()
-        self._note_busy()
+        self._on_busy()
         await super().on_partitions_assigned(assigned, generation_id)
 
     async def perform_seek(self) -> None:
@@ -240,7 +240,7 @@ class StageConsumer(driver.Consumer):
             return await self._go_back(tp, committed, end)
         if committed < first:
             log.warning("unread_records_gone", partition=str(tp), count=first - committed)
-            self.app.metrics.messages_gone(tp, first - committed)
+            self.app.metrics.messages_lost(tp, first - committed)
         return max(committed, first)
 
     async def _go_back(self, tp: TP, expected: int, end: int) -> int:
@@ -278,11 +278,11 @@ class StageConsumer(driver.Consumer):
             await asyncio.sleep(_NOTHING_WANTED_PAUSE_SECONDS)
             return {}
         if self._thread.pace is not None:
-            self._thread.pace.note_wanted(wanted)
+            self._thread.pace.set_wanted(wanted)
         generation_id = self.app.consumer_generation_id
         records = await super()._getmany(wanted, timeout)
         if records:
-            self._note_busy()
+            self._on_busy()
         if generation_id == self.app.consumer_generation_id and not self.app.rebalancing:
             await self._leave_where_log_is_shorter(records)
             records, in_gaps = await self._passage.deliverable(records)
@@ -307,9 +307,9 @@ class StageConsumer(driver.Consumer):
             if generation_id == self.app.consumer_generation_id and not self.app.rebalancing:
                 self._passage.pass_over(ends)
 
-    def _note_busy(self) -> None:
+    def _on_busy(self) -> None:
         if self._thread.pace is not None:
-            self._thread.pace.note_busy()
+            self._thread.pace.on_busy()
 
     async def _leave_where_log_is_shorter(self, records: Mapping[TP, list[Any]]) -> None:
         """End the process where a log is read from an earlier place than was asked for.

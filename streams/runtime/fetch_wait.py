@@ -31,11 +31,11 @@ class FetchWaitTuner:
         self._busy_at = clock()
         fetcher._get_actions_per_node = self._get_actions_per_node
 
-    def note_busy(self) -> None:
+    def on_busy(self) -> None:
         """Note that something has come, or partitions go from worker to worker."""
         self._busy_at = self._clock()
 
-    def note_wanted(self, partitions: Collection[TP]) -> None:
+    def set_wanted(self, partitions: Collection[TP]) -> None:
         """Note the partitions whose records are taken; the others' may lie in the buffer."""
         self._wanted = frozenset(partitions)
 

@@ -25,7 +25,7 @@ class PartitionProgress:
 
     @property
     def in_flight(self) -> int:
-        """The number of records delivered and not yet covered by :meth:`take_committable`."""
+        """The number of records delivered and not yet covered by :meth:`pop_committable`."""
         return len(self._open)
 
     def delivered(self, offset: int) -> None:
@@ -60,7 +60,7 @@ class PartitionProgress:
         self._undone.clear()
         self.expected_offset = offset
 
-    def take_committable(self) -> int | None:
+    def pop_committable(self) -> int | None:
         """Return the offset after the finished head of what was delivered, ``None`` if it is bare.
 
         The finished head is forgotten, so the same offset is returned once.

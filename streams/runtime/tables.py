@@ -53,7 +53,7 @@ class DurableTable:
         if partition is None:
             partition = self._table.partition_for_key(key)
         await send_and_wait(self._table.changelog_topic, key=key, value=value, partition=partition)
-        self._note(key, value)
+        self._apply(key, value)
 
     async def put_all(self, changes: Sequence[OutgoingMessage]) -> list[bool]:
         """Write values as :meth:`put` does; return for each change whether Kafka has it.
@@ -63,10 +63,10 @@ class DurableTable:
         taken = await try_to_send(self._table.changelog_topic, changes)
         for change, is_taken in zip(changes, taken, strict=True):
             if is_taken:
-                self._note(change.key, change.value)
+                self._apply(change.key, change.value)
         return taken
 
-    def _note(self, key: bytes, value: bytes | None) -> None:
+    def _apply(self, key: bytes, value: bytes | None) -> None:
         if value is None:
             self._table.data.pop(key, None)
         else:

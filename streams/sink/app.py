@@ -51,10 +51,10 @@ def build_sink(settings: SinkSettings) -> StageApp:
         """One worker is enough: the one that has this partition."""
         return not app.is_leaving and 0 in app.own_partitions(recognitions)
 
-    async def keep_rollups() -> None:
+    async def update_rollups() -> None:
         await keeper.run(has_first_partition)
 
-    app.task(keep_rollups)
+    app.task(update_rollups)
 
     @app.on_before_shutdown.connect
     async def close_clients(*_: Any, **__: Any) -> None:

@@ -111,12 +111,12 @@ def _events(chance: random.Random, count: int) -> list[bytes]:
 
 
 @dataclass(frozen=True)
-class _Book:
+class _RuleSet:
     book: RuleIndex
     megabytes: float
 
 
-def _book(kinds: tuple[Kind, ...], size: int) -> _Book:
+def _rule_set(kinds: tuple[Kind, ...], size: int) -> _RuleSet:
     chance = random.Random(size)
     rules = [rule_of(_rule(chance, number, kinds[number % len(kinds)])) for number in range(size)]
     tracemalloc.start()
@@ -125,12 +125,12 @@ def _book(kinds: tuple[Kind, ...], size: int) -> _Book:
         book.put(rule)
     megabytes = tracemalloc.get_traced_memory()[0] / 1e6
     tracemalloc.stop()
-    return _Book(book, megabytes)
+    return _RuleSet(book, megabytes)
 
 
 def _measure(kinds: tuple[Kind, ...], events: list[bytes]) -> list[Measured]:
     """Return what books of each size cost: best of rounds that take turns, as cores are shared."""
-    books = [_book(kinds, size) for size in _SIZES]
+    books = [_rule_set(kinds, size) for size in _SIZES]
     best, candidates = [math.inf] * len(books), [0] * len(books)
     for _ in range(_ROUNDS):
         for number, each in enumerate(books):

@@ -27,6 +27,7 @@ import psutil
 from deploy.local.camera import DEMO_CLIP
 from tools.benchmarks.demo_clip import FRAMES_PER_SECOND, demo_scene
 from tools.benchmarks.http_camera import running_camera
+from tools.benchmarks.pass_monitor import STAGES, PassMonitor, ingested, monitoring
 from tools.benchmarks.stack import (
     BenchmarkStack,
     cpu_seconds,
@@ -35,7 +36,6 @@ from tools.benchmarks.stack import (
     running_stack,
     spread,
 )
-from tools.benchmarks.watch import STAGES, Watch, ingested, watching
 
 _WARM_UP_SECONDS: Final = 15.0
 _END_SECONDS: Final = 20.0
@@ -83,9 +83,9 @@ def print_costs(stack: BenchmarkStack, ports: tuple[int, ...], count: int, secon
         print(f"{name} {value} ({value / cameras / took:.2f} a second and camera)")
 
 
-def print_stages(watch: Watch, ingested_ms: dict[str, int]) -> None:
+def print_stages(monitor: PassMonitor, ingested_ms: dict[str, int]) -> None:
     """Print the time of each stage."""
-    lines = list(watch.stages_ms(ingested_ms))
+    lines = list(monitor.stages_ms(ingested_ms))
     if len(lines) < 2:
         return
     print_table(f"stage, {len(lines)} recognitions", "p50 ms", "p95 ms", "max ms")
@@ -93,14 +93,14 @@ def print_stages(watch: Watch, ingested_ms: dict[str, int]) -> None:
         print(f"| {name} | {spread(took_ms)} |")
 
 
-def print_passes(watch: Watch, camera: UUID, seconds: float) -> None:
+def print_passes(monitor: PassMonitor, camera: UUID, seconds: float) -> None:
     """Compare the first time through the demo clip with what is really in it."""
     scene = demo_scene()
-    begin_ms = min(watch.read_ms[camera])
+    begin_ms = min(monitor.read_ms[camera])
     end_ms = begin_ms + 1000 * min(scene.duration_s, seconds)
     reported = Counter(
         found.plate
-        for found, _ in watch.recognized.values()
+        for found, _ in monitor.recognized.values()
         if found.camera_id == camera and found.last_seen_ms < end_ms
     )
     # A vehicle that is in view at the end may be recognised or not.
@@ -139,16 +139,16 @@ def measure(name: str, clip: Path | None, count: int, seconds: float) -> None:
     )
     with ExitStack() as exits:
         stack = exits.enter_context(running_stack())
-        watch = exits.enter_context(watching(stack))
+        monitor = exits.enter_context(monitoring(stack))
         urls = [exits.enter_context(running_camera(clip)) for _ in range(count) if clip is not None]
         cameras = [stack.create_camera(url, f"{name} {n}") for n, url in enumerate(urls)]
         time.sleep(_WARM_UP_SECONDS)
         ports = (stack.metrics_port("ingest"), stack.metrics_port("recognition"))
         print_costs(stack, ports, len(cameras), seconds)
         time.sleep(_END_SECONDS)
-        print_stages(watch, ingested(stack))
+        print_stages(monitor, ingested(stack))
         if clip == DEMO_CLIP:
-            print_passes(watch, cameras[0], _WARM_UP_SECONDS + seconds)
+            print_passes(monitor, cameras[0], _WARM_UP_SECONDS + seconds)
 
 
 def main() -> None:

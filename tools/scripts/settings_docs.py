@@ -69,9 +69,9 @@ ALL = """
 LOCAL_STACK = "deploy.local"
 
 
-def _settings_modules(room: str) -> Iterator[str]:
-    package = importlib.import_module(room)
-    for module in pkgutil.walk_packages(package.__path__, f"{room}."):
+def _settings_modules(folder: str) -> Iterator[str]:
+    package = importlib.import_module(folder)
+    for module in pkgutil.walk_packages(package.__path__, f"{folder}."):
         if module.name.rpartition(".")[2] == "settings":
             yield module.name
 
@@ -80,8 +80,8 @@ def settings_classes() -> tuple[type[Fragment], ...]:
     """Return every settings class of the service, fragments included, sorted by module."""
     found = {
         value
-        for room in ROOMS
-        for name in _settings_modules(room)
+        for folder in ROOMS
+        for name in _settings_modules(folder)
         for value in vars(importlib.import_module(name)).values()
         if isinstance(value, type) and issubclass(value, Fragment) and value is not Fragment
     }
@@ -130,7 +130,7 @@ def render() -> str:
     """
     found: dict[str, _Setting] = {}
     # The local stack last: what it makes of a setting is an addition.
-    for cls in sorted(settings_classes(), key=lambda cls: _room(cls) == LOCAL_STACK):
+    for cls in sorted(settings_classes(), key=lambda cls: _folder(cls) == LOCAL_STACK):
         for variable, name in cls.environment_names().items():
             _add(found, variable, cls, cls.model_fields[name])
     first = [f"| `{SETTING_PREFIX}{name}` | {occasion} |\n" for name, occasion in FIRST]
@@ -138,18 +138,18 @@ def render() -> str:
 
 
 def _add(found: dict[str, _Setting], variable: str, cls: type[Fragment], field: FieldInfo) -> None:
-    room, default, meaning = _room(cls), _default(field), field.description or ""
+    folder, default, meaning = _folder(cls), _default(field), field.description or ""
     known = found.setdefault(variable, _Setting(default, meaning, set()))
-    known.users |= {room} - {"common"}
+    known.users |= {folder} - {"common"}
     if (known.default, known.meaning) == (default, meaning):
         return
-    if room != LOCAL_STACK:
-        raise ValueError(f"{variable} of {room}: {default}, {meaning}")
+    if folder != LOCAL_STACK:
+        raise ValueError(f"{variable} of {folder}: {default}, {meaning}")
     stated = "unset" if default == "–" else default
     known.in_local_stack = f"Local stack ({stated} by default): {meaning}"
 
 
-def _room(cls: type[Fragment]) -> str:
+def _folder(cls: type[Fragment]) -> str:
     return cls.__module__.rpartition(".")[0]
 
 

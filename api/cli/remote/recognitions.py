@@ -63,7 +63,7 @@ def watch(camera: CameraOption = None, as_json: JsonOption = False) -> None:
     try:
         # A wrong address ends it at once; once it ran, the connection may come and go.
         with connected(RetryPolicy(attempts=1)) as api:
-            for recognition in api.recognitions.stream(camera_id=camera, on_gap=_tell_gap):
+            for recognition in api.recognitions.stream(camera_id=camera, on_gap=_print_gap):
                 if as_json:
                     typer.echo(json.dumps(recognition, ensure_ascii=False))
                 else:
@@ -88,7 +88,7 @@ def recognize(
         raise typer.Exit(1)
 
 
-def _tell_gap(_: str) -> None:
+def _print_gap(_: str) -> None:
     typer.echo("some recognitions came too fast or too long ago to show", err=True)
 
 

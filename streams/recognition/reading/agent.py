@@ -43,7 +43,7 @@ class PoisonFrameError(InvalidInputError):
     """Recogniser processes crash or hang over a frame: our fault, worth a dead letter."""
 
 
-WaitTurn = Callable[[], Awaitable[None]]
+WaitOrder = Callable[[], Awaitable[None]]
 """Returns when the results of all earlier records are out; raises where one will not be."""
 
 Release = Callable[[], None]
@@ -93,7 +93,7 @@ class ReadingAgent:
         self._open_gaps = open_gaps
         self._logged_ms: dict[tuple[str, UUID], int] = {}
 
-    async def handle(self, record: FrameRecord, wait_turn: WaitTurn, release: Release) -> None:
+    async def handle(self, record: FrameRecord, wait_order: WaitOrder, release: Release) -> None:
         """Handle one record. Safe to repeat.
 
         An image that cannot be decoded is a reading without plates and no fault of the record: one
@@ -114,7 +114,7 @@ class ReadingAgent:
             state = self._state_of(record.key) or TrackerState()
             plan = plan_analysis(meta, state, self._track_end_ms)
             result = await self.analyse(record, meta, plan, record.key)
-        await wait_turn()
+        await wait_order()
         gaps = self._open_gaps(record.reference)
         await self._publish(record.key, readings_of(record, meta, result, gaps))
         if result.found is not None:

@@ -178,7 +178,7 @@ class BacklogReader:
         # Counted once, however often the piece is cut off.
         if (gone := min(piece.first, end) - gap.next_offset) > 0:
             log.warning("unread_records_gone", partition=gap.partition, count=gone)
-            self._app.metrics.messages_gone(self._tp(gap), gone)
+            self._app.metrics.messages_lost(self._tp(gap), gone)
         return True
 
     def _require_ours(self) -> None:

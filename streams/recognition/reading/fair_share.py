@@ -67,7 +67,7 @@ class FairShare:
         self._asked += 1
         self._late += age_ms > _BEHIND_MS and self._is_busy()
         if now - self._looked_seconds >= _LOOK_SECONDS:
-            self._look(now)
+            self._measure(now)
         share = self._shares.get(owner_id, 1.0)
         if share >= 1.0:
             return True
@@ -96,7 +96,7 @@ class FairShare:
         camera.captured_ms = max(camera.captured_ms, captured_ms)
         camera.seen_seconds = now
 
-    def _look(self, now: float) -> None:
+    def _measure(self, now: float) -> None:
         is_behind = 2 * self._late >= self._asked
         stays_behind = is_behind and self._was_behind
         self._looked_seconds, self._asked, self._late = now, 0, 0

@@ -19,16 +19,16 @@ from streams.runtime.stage_runner import StageRunner
 
 log = structlog.get_logger()
 
-_MAX_WITHOUT_ROOM = 64
+_MAX_WITHOUT_SLOT = 64
 """Of frames that are not read, which wait for those before them: 0.3 MB each."""
 
 
-class Turn:
+class QueuePosition:
     """A place in a partition's queue. Passed on by leaving the ``async with`` block."""
 
-    def __init__(self, before: "Turn | None") -> None:
+    def __init__(self, before: "QueuePosition | None") -> None:
         self._before = before
-        self.has_room = True
+        self.holds_slot = True
         """Whether it counts to the size of the pool."""
         self._over = asyncio.Event()
 
@@ -55,7 +55,7 @@ class Turn:
             self._over.set()
 
 
-Work = Callable[[Turn], Awaitable[None]]
+Work = Callable[[QueuePosition], Awaitable[None]]
 
 
 class OrderedTaskPool:
@@ -65,9 +65,9 @@ class OrderedTaskPool:
     """
 
     def __init__(self, size: int) -> None:
-        self._without_room = 0
+        self._without_slot = 0
         self._free = asyncio.Semaphore(size)
-        self._last: dict[int, Turn] = {}
+        self._last: dict[int, QueuePosition] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
     @property
@@ -83,20 +83,20 @@ class OrderedTaskPool:
     async def submit(self, partition: int, work: Work) -> None:
         """Start a task as soon as there is room; returns when it has started.
 
-        ``work`` must not raise; it awaits ``turn.wait()`` before it publishes its result.
+        ``work`` must not raise; it awaits ``position.wait()`` before it publishes its result.
         """
         await self._free.acquire()
-        turn = Turn(self._last.get(partition))
-        self._last[partition] = turn
-        task = asyncio.create_task(self._run(turn, work))
+        position = QueuePosition(self._last.get(partition))
+        self._last[partition] = position
+        task = asyncio.create_task(self._run(position, work))
         self._tasks.add(task)
-        task.add_done_callback(lambda done: self._finished(done, turn))
+        task.add_done_callback(lambda done: self._finished(done, position))
 
-    def release(self, turn: Turn) -> None:
+    def release(self, position: QueuePosition) -> None:
         """Let another task start in the place of one that has nothing to do but wait."""
-        if turn.has_room and self._without_room < _MAX_WITHOUT_ROOM:
-            turn.has_room = False
-            self._without_room += 1
+        if position.holds_slot and self._without_slot < _MAX_WITHOUT_SLOT:
+            position.holds_slot = False
+            self._without_slot += 1
             self._free.release()
 
     async def close(self) -> None:
@@ -105,16 +105,16 @@ class OrderedTaskPool:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _run(self, turn: Turn, work: Work) -> None:
-        async with turn:
-            await work(turn)
+    async def _run(self, position: QueuePosition, work: Work) -> None:
+        async with position:
+            await work(position)
 
-    def _finished(self, task: "asyncio.Task[None]", turn: Turn) -> None:
+    def _finished(self, task: "asyncio.Task[None]", position: QueuePosition) -> None:
         self._tasks.discard(task)
-        if turn.has_room:
+        if position.holds_slot:
             self._free.release()
         else:
-            self._without_room -= 1
+            self._without_slot -= 1
 
 
 class OrderedFrameWorker:
@@ -130,19 +130,19 @@ class OrderedFrameWorker:
     async def submit(self, event: Event) -> None:
         """Start a frame as soon as there is room; returns when it has started."""
 
-        async def work(turn: Turn) -> None:
-            await self._runner.run(event, lambda e: self._handle(e, turn))
+        async def work(position: QueuePosition) -> None:
+            await self._runner.run(event, lambda e: self._handle(e, position))
 
         await self._task_pool.submit(event.message.partition, work)
 
-    async def _handle(self, event: Event, turn: Turn) -> None:
-        async def wait_turn() -> None:
-            await turn.wait()
+    async def _handle(self, event: Event, position: QueuePosition) -> None:
+        async def wait_order() -> None:
+            await position.wait()
             # An earlier frame's turn is over too when it was given up.
             self._runner.require_next(event)
 
         await self._reading.handle(
-            _frame_record(event), wait_turn, lambda: self._task_pool.release(turn)
+            _frame_record(event), wait_order, lambda: self._task_pool.release(position)
         )
 
 

@@ -94,7 +94,7 @@ class TrackingAgent:
             return
         lane = await self._lanes.enter(key, frame)
         if lane is None:
-            self._frames.keep_only(lane_key(key, frame), (), frame.frame)
+            self._frames.retain_only(lane_key(key, frame), (), frame.frame)
             if frame.deleted:
                 # A crash may have come between its state and its mark.
                 await self._marks.forget(key)
@@ -118,7 +118,7 @@ class TrackingAgent:
             after = with_published(after, published)
         if published:
             await self._lanes.share_reported(key, lane, frame, after, published)
-        await self._keep(key, lane, frame, state, after)
+        await self._store_state(key, lane, frame, state, after)
         if lane.is_past_gap:
             lane.counter.add_past_gap(frame, ended)
         else:
@@ -134,7 +134,7 @@ class TrackingAgent:
         """Begin to count anew: another worker may have counted cameras meanwhile."""
         self._lanes.forget()
 
-    async def _keep(
+    async def _store_state(
         self,
         key: bytes,
         lane: Lane,
@@ -148,7 +148,7 @@ class TrackingAgent:
         elif after is not before:
             await self._states.write(lane.key, after)
         if frame.readings or after is not before:
-            self._frames.keep_only(lane.key, frames_needed(after), frame.frame)
+            self._frames.retain_only(lane.key, frames_needed(after), frame.frame)
 
     async def _forget(self, key: bytes, lane: Lane, frame: FrameReadings) -> None:
         if lane.gap is not None:

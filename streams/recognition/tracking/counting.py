@@ -150,7 +150,7 @@ class CameraCounter:
         minute = self._minute_of(frame, before)
         minute.records += 1
         minute.counts.update(_captured_since(minute.captured, frame))
-        minute.counts.update(_looked_at(frame))
+        minute.counts.update(_analysed(frame))
         minute.counts.update(_ended(ended))
         # What only describes the frame is not kept with its camera.
         minute.last = msgspec.structs.replace(frame, readings=(), view=b"")
@@ -211,7 +211,7 @@ def _captured_since(before: CaptureCounts | None, frame: FrameReadings) -> dict[
     return {**added, "lost": max(0, now.sent - before.sent - came)}
 
 
-def _looked_at(frame: FrameReadings) -> dict[str, int]:
+def _analysed(frame: FrameReadings) -> dict[str, int]:
     if frame.kind is not FrameKind.FRAME:
         return {}
     if frame.stale:

@@ -181,7 +181,7 @@ class Lanes:
     async def _store_reported(
         self, own_key: bytes, gap: FrameGap, told: Mapping[str, Recognition]
     ) -> None:
-        near = [r for r in told.values() if _is_near_seam(gap, r.first_seen_ms, self._rules)]
+        near = [r for r in told.values() if _is_near_handover(gap, r.first_seen_ms, self._rules)]
         state = self._states.get(own_key) if near else None
         if state is not None:
             after = msgspec.structs.replace(state, told=_merged(state.told, near))
@@ -214,13 +214,13 @@ class Lanes:
     ) -> None:
         state = self._states.get(other)
         assert state is not None, other
-        near = [s for s in suppressed if _is_near_seam(gap, s.last_seen_ms, self._rules)]
+        near = [s for s in suppressed if _is_near_handover(gap, s.last_seen_ms, self._rules)]
         after = state.with_more(tracks, near)
         if after is not state:
             await self._states.write(other, after)
 
 
-def _is_near_seam(gap: FrameGap, seen_ms: int, rules: TrackingRules) -> bool:
+def _is_near_handover(gap: FrameGap, seen_ms: int, rules: TrackingRules) -> bool:
     """Return whether what is seen then may be suppressed, or suppress, across a gap's end."""
     return abs(seen_ms - gap.end_ms) <= rules.suppress_ms + rules.max_track_ms + rules.end_ms
 

@@ -61,7 +61,7 @@ class EndpointQueues:
         endpoint = delivery.endpoint
         state = self._endpoints.setdefault(endpoint, _EndpointQueue(delivery.owner_id))
         heapq.heappush(state.waiting, QueuedDelivery(delivery.occurred_ms, self._sequence, key))
-        self._queue_turn(endpoint, state)
+        self._schedule(endpoint, state)
 
     def is_failing(self, endpoint: str) -> bool:
         """Return whether the latest attempt at an endpoint failed."""
@@ -107,19 +107,19 @@ class EndpointQueues:
         if is_failing != state.is_failing:
             self._failing_in_flight += state.in_flight if is_failing else -state.in_flight
             state.is_failing = is_failing
-        self._queue_turn(endpoint, state)
+        self._schedule(endpoint, state)
 
     def clear(self) -> None:
         """Forget what waits; what is in flight stays so."""
         for endpoint, state in self._endpoints.items():
             state.waiting.clear()
-            self._queue_turn(endpoint, state)
+            self._schedule(endpoint, state)
 
     def __len__(self) -> int:
         """Return how many wait."""
         return sum(len(state.waiting) for state in self._endpoints.values())
 
-    def _queue_turn(self, endpoint: str, state: _EndpointQueue) -> None:
+    def _schedule(self, endpoint: str, state: _EndpointQueue) -> None:
         self._turns.setdefault(state.owner_id, {})[endpoint] = None
 
     def _begin(self, endpoint: str, state: _EndpointQueue, endpoints: dict[str, None]) -> bytes:

@@ -177,7 +177,7 @@ async def test_images_that_may_still_be_stored_are_noted_for_later_too(
     else:
         await store(client, [fresh, old])
         erasure = ERASURE if what == "plate" else Erasure(OWNER)
-        await erase_recognitions(client, erasure, noting_images=what != "removed owner")
+        await erase_recognitions(client, erasure, records_images=what != "removed owner")
     result = await client.run(
         "SELECT id, dateDiff('minute', now(), noted_at) FROM erased_images ORDER BY noted_at"
     )

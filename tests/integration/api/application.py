@@ -306,7 +306,7 @@ class Options:
     erase_plate: ErasePlate = _nothing_to_erase
     reader: ImageReader | None = None
     images: ImageStore | None = None
-    take_seconds: float = 0.5
+    assign_seconds: float = 0.5
     s3: S3Settings | None = None
     limits: LimitRules = NO_LIMITS
     failed_authentications: int = 0
@@ -333,7 +333,7 @@ class Options:
             "api.container.limit_rules": lambda _: self.limits,
             "api.container.attempt_rules": lambda _: self.attempts,
             "api.container.FAILED_AUTHENTICATIONS_PER_MINUTE": self.failed_authentications,
-            "api.container.CAMERA_TAKE_SECONDS": self.take_seconds,
+            "api.container.CAMERA_TAKE_SECONDS": self.assign_seconds,
             "api.container.STREAMS_PER_KEY": 3,
             "api.container.STREAMS_PER_PROCESS": 20,
             "api.recognize.readers.TIMEOUT_SECONDS": 2.5,

@@ -88,7 +88,7 @@ UNNOTED = {
     ("GET", "/api/erasures/{id}"): "shows two characters of the plate, for who knows the id",
     ("GET", "/api/recognitions/{id}/crop"): "the plate, as the list that named it told it",
 }
-NOTED = {key: access.notes for key, access in ACCESS.items() if access.notes is not None}
+NOTED = {key: access.audit for key, access in ACCESS.items() if access.audit is not None}
 
 
 class OnePass(StandInStore):
@@ -120,7 +120,7 @@ async def administrator(
 
 async def rows(application: Application, owner: Caller) -> list[dict[str, Any]]:
     """Return the owner's entries, the oldest first, with all that waits to be written."""
-    await application.services.audit_notes.sweep()
+    await application.services.audit_buffer.sweep()
     wanted = text("SELECT * FROM audit_entries WHERE owner_id = :owner ORDER BY at")
 
     def work(session: Session) -> list[dict[str, Any]]:

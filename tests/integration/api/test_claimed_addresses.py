@@ -335,7 +335,7 @@ async def test_a_guess_through_a_claim_is_in_the_log_of_who_has_the_address(
     squatter = await application.new_owner()
     await _claim(application, squatter, owner.email, OTHERS)
     assert _account(await _log_in(application, owner.email, OTHERS)) == str(squatter.owner_id)
-    await application.services.audit_notes.sweep()
+    await application.services.audit_buffer.sweep()
     async with application.client(owner) as client:
         answer = await client.get("/api/audit", params={"action": "password.refused"})
 
@@ -360,7 +360,7 @@ async def test_the_account_of_a_claim_is_not_told_of_the_attempts_of_others(
     squatter = await application.new_owner()
     await _claim(application, squatter, owner.email, OTHERS)
     await _log_in(application, owner.email, "mistyped")
-    await application.services.audit_notes.sweep()
+    await application.services.audit_buffer.sweep()
     counts = []
     for caller in (owner, squatter):
         async with application.client(caller) as client:

@@ -151,7 +151,7 @@ def test_a_new_password_ends_the_sessions_of_the_old_one(api_database: DatabaseS
         later = datetime.now(UTC) + timedelta(days=1)
         person = accounts.find_proven(session, "owner@platestream.example")
         assert person is not None
-        key_rows.insert_session(session, person, b"token", later, keep=5)
+        key_rows.insert_session(session, person, b"token", later, max_sessions=5)
 
     changed = _run("owner", "password", *OWNER, "--password-stdin", given="another one\n")
 

@@ -224,7 +224,7 @@ async def test_nothing_shows_an_erased_plate(world: World) -> None:
         "outbox": 0,
     }
     assert (await world.json("/api/corrections"))["corrections"] == []
-    assert await world.application.services.erasure_watch.sweep() == 2
+    assert await world.application.services.erasure_sync.sweep() == 2
 
     assert await world.plates() == [OTHER]
     assert await world.plates(world.stranger) == [PLATE]
@@ -292,7 +292,7 @@ async def test_erased_again_is_harmless_and_what_passes_later_is_kept(world: Wor
         "outbox": 0,
     }
     later = seen(world.owner, PLATE, age_ms=0)
-    await world.application.services.erasure_watch.sweep()
+    await world.application.services.erasure_sync.sweep()
     await world.store([later])
 
     assert await world.plates() == [PLATE]
@@ -475,7 +475,7 @@ async def test_an_account_is_gone_from_everywhere(world: World) -> None:
         assert await column(world.clickhouse, table, "count()", world.owner) == [0]
     assert world.objects() == {stays.photo_key, stays.crop_key}
     assert await world.plates(world.stranger) == [PLATE]
-    assert await world.application.services.erasure_watch.sweep() > 0
+    assert await world.application.services.erasure_sync.sweep() > 0
     again = await run("owner", "remove", "--email", world.owner.email, "--yes")
     assert (again.exit_code, "no owner" in again.stderr) == (1, True)
 

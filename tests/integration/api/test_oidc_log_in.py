@@ -151,7 +151,7 @@ async def test_a_refusal_is_told_and_counted_also_where_it_cannot_be_noted(
         counted.append(address)
 
     monkeypatch.setattr(OidcLogIn, "_wanted", away)
-    monkeypatch.setattr(FailedAuthentications, "note", note)
+    monkeypatch.setattr(FailedAuthentications, "record", note)
     stranger = subject_of(oidc_provider, new_address())
     assert said(await log_in(browser, oidc_provider, stranger)) == (403, "unknown_person")
     assert len(counted) == 1

@@ -53,7 +53,7 @@ async def browser(application: Application) -> AsyncIterator[httpx.AsyncClient]:
 async def _refusals(application: Application, owner: Caller) -> list[Any]:
     """Return who was refused, oldest first, as the audit log has it."""
     async with application.client(owner) as client:
-        await application.services.audit_notes.sweep()
+        await application.services.audit_buffer.sweep()
         answer = await client.get("/api/audit", params={"action": "provider"})
     return list(reversed(answer.json()["entries"]))
 

@@ -52,7 +52,7 @@ async def test_so_many_calls_of_an_owner_are_worked_on_at_once(application: Appl
     async with application.client(owner) as client, application.client(other) as theirs:
         with ExitStack() as working:
             for _ in range(IMAGE_CALLS_AT_ONCE):
-                working.enter_context(images.under_way(principal))
+                working.enter_context(images.counted_call(principal))
             refused = await _recognize(client)
             assert (await _recognize(theirs)).status_code == 200
         assert (await _recognize(client)).status_code == 200

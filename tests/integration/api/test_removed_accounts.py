@@ -74,7 +74,7 @@ async def test_a_call_with_a_key_believed_before_the_removal_is_refused(
 async def test_an_account_removed_while_its_camera_waits_for_a_worker_is_refused(
     database: Database,
 ) -> None:
-    async with running_application(database, Options(take_seconds=2)) as application:
+    async with running_application(database, Options(assign_seconds=2)) as application:
         caller = await application.new_owner()
         async with application.client(caller) as client:
             waiting = asyncio.create_task(client.post("/api/cameras", json=CAMERA))

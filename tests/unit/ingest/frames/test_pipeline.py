@@ -102,7 +102,7 @@ class World:
         """Let a scene be still for a while."""
         for _ in range(round(seconds * 2)):
             self.instant = self.instant.later(0.5)
-            pipeline.seen(self.seen(is_still=True, still=2))
+            pipeline.on_status(self.seen(is_still=True, still=2))
             pipeline.tick_if_silent(self.instant)
 
     def count(self, name: str, **labels: str) -> float:
@@ -209,7 +209,7 @@ def test_the_clock_does_not_pass_frames_that_are_held_back(world: World) -> None
     pipeline = world.pipeline()
     world.instant = world.instant.later(10)
     key_frame_ms = world.instant.unix_ms
-    pipeline.seen(world.seen(is_still=True, holds_back=True))
+    pipeline.on_status(world.seen(is_still=True, holds_back=True))
     world.sent.clear()
     for _ in range(6):
         world.instant = world.instant.later(1)
@@ -228,7 +228,7 @@ def test_the_clock_does_not_pass_frames_that_are_held_back(world: World) -> None
 def test_a_connection_that_is_lost_moves_the_clock_on_whatever_was_held_back(world: World) -> None:
     pipeline = world.pipeline()
     world.instant = world.instant.later(10)
-    pipeline.seen(world.seen(is_still=True, holds_back=True))
+    pipeline.on_status(world.seen(is_still=True, holds_back=True))
     world.instant = world.instant.later(5)
 
     pipeline.disconnected()
@@ -270,7 +270,7 @@ def test_frames_that_were_left_out_or_failed_are_counted(world: World) -> None:
 def test_each_record_tells_what_became_of_the_frames_before_it(world: World) -> None:
     pipeline = world.pipeline()
     pipeline.left_out(3)
-    pipeline.seen(world.seen(is_still=False, still=4))
+    pipeline.on_status(world.seen(is_still=False, still=4))
     world.room = False
     pipeline.offer(world.looked())
     world.room = True

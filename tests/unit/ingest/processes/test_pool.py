@@ -153,7 +153,7 @@ class World:
         """Let time pass, in turns of the keeper."""
         for _ in range(round(seconds)):
             self.seconds += 1
-            self.pool.put(self.pool._turn)
+            self.pool.put(self.pool._tick)
             self.settle()
 
     def where(self, capture: Capture) -> FakeProcess:

@@ -36,8 +36,8 @@ def test_cache_drops_a_cameras_frames_that_are_not_needed() -> None:
     for offset in range(5):
         cache.put(CAR, place(offset), b"1234")
     cache.put(b"other", place(9), b"1234")
-    cache.keep_only(CAR, {place(1)}, up_to=place(3))
+    cache.retain_only(CAR, {place(1)}, up_to=place(3))
     kept = [n for n in range(10) if cache.get(place(n)) is not None]
     assert kept == [1, 4, 9]
     assert cache.size_bytes == 12
-    cache.keep_only(b"nobody", (), up_to=place(3))
+    cache.retain_only(b"nobody", (), up_to=place(3))

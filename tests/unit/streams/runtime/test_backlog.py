@@ -102,7 +102,7 @@ class Worker:
             self.progress.done(offset)
 
     def commit(self) -> None:
-        offset = self.progress.take_committable()
+        offset = self.progress.pop_committable()
         self.world.committed = max(self.world.committed, offset or 0)
 
     async def read_late(self, count: int) -> None:

@@ -53,7 +53,7 @@ def fetcher() -> Fetcher:
 def pace(fetcher: Fetcher, clock: Clock) -> FetchWaitTuner:
     """A pace of a consumer for which nothing has come for a minute."""
     pace = FetchWaitTuner(fetcher, clock)
-    pace.note_wanted({ONE, TWO})
+    pace.set_wanted({ONE, TWO})
     clock.seconds += 60
     return pace
 
@@ -66,7 +66,7 @@ def test_a_fetch_of_all_partitions_is_held_for_long_where_nothing_comes(fetcher:
 def test_not_where_something_came_a_moment_ago(
     fetcher: Fetcher, pace: FetchWaitTuner, clock: Clock
 ) -> None:
-    pace.note_busy()
+    pace.on_busy()
     clock.seconds += 4
 
     assert fetcher._get_actions_per_node(Assignment(ONE, TWO)) == SHORT_MS

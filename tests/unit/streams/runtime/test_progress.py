@@ -15,8 +15,8 @@ def test_commits_after_the_finished_head() -> None:
     progress = _progress(10, 11, 12)
     progress.done(10)
     progress.done(11)
-    assert progress.take_committable() == 12
-    assert progress.take_committable() is None
+    assert progress.pop_committable() == 12
+    assert progress.pop_committable() is None
 
 
 def test_never_passes_a_record_in_flight() -> None:
@@ -24,16 +24,16 @@ def test_never_passes_a_record_in_flight() -> None:
     progress = _progress(2585, 2586, 2587, 2588, 2589)
     for offset in (2586, 2587, 2588, 2589):
         progress.done(offset)
-    assert progress.take_committable() is None
+    assert progress.pop_committable() is None
     progress.done(2585)
-    assert progress.take_committable() == 2590
+    assert progress.pop_committable() == 2590
 
 
 def test_holes_in_the_log_are_not_waited_for() -> None:
     progress = _progress(100, 103, 107)
     for offset in (100, 103, 107):
         progress.done(offset)
-    assert progress.take_committable() == 108
+    assert progress.pop_committable() == 108
 
 
 def test_a_rewind_makes_what_was_done_open_again() -> None:
@@ -43,19 +43,19 @@ def test_a_rewind_makes_what_was_done_open_again() -> None:
     progress.delivered(5)
     progress.delivered(6)
     progress.done(5)
-    assert progress.take_committable() == 6
+    assert progress.pop_committable() == 6
 
 
 def test_rewind_forgets_what_is_in_flight() -> None:
     progress = _progress(5, 6)
     progress.done(5)
     progress.rewind(4)
-    assert progress.take_committable() is None
+    assert progress.pop_committable() is None
     assert progress.expected_offset == 4
     progress.delivered(4)
     assert progress.is_next(4)
     progress.done(4)
-    assert progress.take_committable() == 5
+    assert progress.pop_committable() == 5
 
 
 def test_done_before_a_redelivery_does_not_count_for_it() -> None:
@@ -63,7 +63,7 @@ def test_done_before_a_redelivery_does_not_count_for_it() -> None:
     progress.rewind(5)
     progress.done(5)
     progress.delivered(5)
-    assert progress.take_committable() is None
+    assert progress.pop_committable() is None
 
 
 @given(
@@ -79,7 +79,7 @@ def test_no_order_of_finishing_commits_past_an_open_record(
     for offset in data.draw(st.permutations(offsets)):
         progress.done(offset)
         finished.add(offset)
-        committable = progress.take_committable()
+        committable = progress.pop_committable()
         if committable is not None:
             assert {o for o in offsets if o < committable} <= finished
             committed = committable
@@ -93,7 +93,7 @@ def test_the_next_one_is_the_first_that_is_not_done() -> None:
     progress.done(6)
     assert progress.is_next(5)
     progress.done(5)
-    progress.take_committable()
+    progress.pop_committable()
     assert [o for o in (5, 6, 9) if progress.is_next(o)] == [9]
     progress.done(9)
     assert not progress.is_next(9)

@@ -32,7 +32,7 @@ from streams.recognition.metrics import RecognitionMetrics
 from streams.recognition.reading.agent import POISON_FRAME, ReadingAgent
 from streams.recognition.reading.fair_share import FairShare
 from streams.recognition.reading.late_pace import LatePace
-from streams.recognition.reading.ordered_worker import Turn
+from streams.recognition.reading.ordered_worker import QueuePosition
 from streams.recognition.tracking.state import TrackerState
 from tests.unit.streams.recognition.builders import START_MS, frame, play, reading
 
@@ -341,8 +341,8 @@ async def test_a_plate_that_is_followed_out_of_the_zones_is_left_out() -> None:
 
 async def test_results_wait_for_their_turn() -> None:
     published = Published()
-    first, second = Turn(None), None
-    second = Turn(first)
+    first, second = QueuePosition(None), None
+    second = QueuePosition(first)
     later = asyncio.create_task(
         stage(ScriptedPool((reading("SECOND1"),)), published).handle(
             record(), second.wait, keep_room

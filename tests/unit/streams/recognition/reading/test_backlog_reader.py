@@ -22,7 +22,7 @@ from common.records.frames import (
 from common.records.recognitions import FrameReadings
 from recognition.analysis_hints import NOTHING_KNOWN
 from recognition.workers.pool import ImageReadings
-from streams.recognition.frame_store import FrameLog, FramePiece, FrameRecord
+from streams.recognition.frame_store import FrameChunk, FrameLog, FrameRecord
 from streams.recognition.metrics import RecognitionMetrics
 from streams.recognition.reading.agent import (
     POISON_FRAME,
@@ -100,10 +100,10 @@ class World(DurableTable):
         name = "platestream_stream_messages_gone_total"
         return self.metrics.registry.get_sample_value(name, labels)
 
-    async def fetch(self, partition: int, offset: int) -> FramePiece:
+    async def fetch(self, partition: int, offset: int) -> FrameChunk:
         begin = max(offset, self.first)
         found = [self.record(n) for n in range(begin, min(begin + PIECE, self.end))]
-        return FramePiece(tuple(found), self.first, self.end)
+        return FrameChunk(tuple(found), self.first, self.end)
 
     async def close(self) -> None: ...
 

@@ -16,7 +16,11 @@ from streams.recognition.metrics import RecognitionMetrics
 from streams.recognition.reading.agent import ReadingAgent
 from streams.recognition.reading.fair_share import FairShare
 from streams.recognition.reading.late_pace import LatePace
-from streams.recognition.reading.ordered_worker import OrderedFrameWorker, OrderedTaskPool, Turn
+from streams.recognition.reading.ordered_worker import (
+    OrderedFrameWorker,
+    OrderedTaskPool,
+    QueuePosition,
+)
 from streams.runtime.app import Event
 from tests.unit.streams.recognition.builders import CAMERA, HEIGHT_PX, START_MS, WIDTH_PX, reading
 from tests.unit.streams.recognition.builders import plates as plates_of
@@ -192,7 +196,7 @@ async def test_results_leave_in_order_whatever_the_work_takes() -> None:
     tasks, out = OrderedTaskPool(8), list[int]()
     chance = random.Random(1)
 
-    async def work(number: int, turn: Turn) -> None:
+    async def work(number: int, turn: QueuePosition) -> None:
         for _ in range(chance.randrange(20)):
             await asyncio.sleep(0)
         await turn.wait()
@@ -207,7 +211,7 @@ async def test_results_leave_in_order_whatever_the_work_takes() -> None:
 async def test_partitions_do_not_wait_for_each_other() -> None:
     tasks, out, gate = OrderedTaskPool(4), list[int](), asyncio.Event()
 
-    async def work(partition: int, turn: Turn) -> None:
+    async def work(partition: int, turn: QueuePosition) -> None:
         if partition == 0:
             await gate.wait()
         await turn.wait()
@@ -226,7 +230,7 @@ async def test_partitions_do_not_wait_for_each_other() -> None:
 async def test_no_more_than_its_size_is_in_flight() -> None:
     tasks, gate, peak = OrderedTaskPool(3), asyncio.Event(), 0
 
-    async def work(_: Turn) -> None:
+    async def work(_: QueuePosition) -> None:
         nonlocal peak
         peak = max(peak, tasks.running)
         await gate.wait()
@@ -248,7 +252,7 @@ async def test_no_more_than_its_size_is_in_flight() -> None:
 async def test_who_waits_for_its_turn_alone_keeps_no_room_from_others() -> None:
     tasks, out, gate, started = OrderedTaskPool(1), list[int](), asyncio.Event(), list[int]()
 
-    async def work(number: int, turn: Turn) -> None:
+    async def work(number: int, turn: QueuePosition) -> None:
         started.append(number)
         if number == 0:
             tasks.release(turn)
@@ -272,7 +276,7 @@ async def test_who_waits_for_its_turn_alone_keeps_no_room_from_others() -> None:
 async def test_how_many_wait_without_room_is_bounded() -> None:
     tasks, gate, started = OrderedTaskPool(1), asyncio.Event(), 0
 
-    async def work(turn: Turn) -> None:
+    async def work(turn: QueuePosition) -> None:
         nonlocal started
         started += 1
         tasks.release(turn)
@@ -296,10 +300,10 @@ async def test_how_many_wait_without_room_is_bounded() -> None:
 async def test_work_that_fails_lets_the_next_one_go() -> None:
     tasks, out = OrderedTaskPool(2), list[int]()
 
-    async def fail(_: Turn) -> None:
+    async def fail(_: QueuePosition) -> None:
         raise RuntimeError("must not happen, and must not stall the partition")
 
-    async def work(turn: Turn) -> None:
+    async def work(turn: QueuePosition) -> None:
         await turn.wait()
         out.append(1)
 
@@ -312,7 +316,7 @@ async def test_work_that_fails_lets_the_next_one_go() -> None:
 async def test_close_cancels_what_is_in_flight() -> None:
     tasks, cancelled = OrderedTaskPool(2), list[str]()
 
-    async def work(turn: Turn) -> None:
+    async def work(turn: QueuePosition) -> None:
         try:
             await asyncio.Event().wait()
         except asyncio.CancelledError:
@@ -328,8 +332,8 @@ async def test_close_cancels_what_is_in_flight() -> None:
 
 
 async def test_a_turn_comes_once_those_before_are_over() -> None:
-    first = Turn(None)
-    second = Turn(first)
+    first = QueuePosition(None)
+    second = QueuePosition(first)
     waiting = asyncio.create_task(second.wait())
     await asyncio.sleep(0)
     assert not waiting.done()

@@ -70,7 +70,7 @@ class World(DurableTable):
     def items(self) -> list[tuple[bytes, bytes]]:
         return list(self.states.items())
 
-    def keep_only(
+    def retain_only(
         self, camera: bytes, needed: Collection[FrameReference], up_to: FrameReference
     ) -> None:
         assert camera.endswith(KEY)

@@ -321,10 +321,10 @@ class CachingWorld(World):
         super().__init__()
         self.cache = FrameCache(1_000)
 
-    def keep_only(
+    def retain_only(
         self, camera: bytes, needed: Collection[FrameReference], up_to: FrameReference
     ) -> None:
-        self.cache.keep_only(camera, needed, up_to)
+        self.cache.retain_only(camera, needed, up_to)
 
 
 async def test_a_late_record_that_is_done_drops_its_own_frame_and_no_fresh_one() -> None:

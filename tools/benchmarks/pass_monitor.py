@@ -31,7 +31,7 @@ _POLL_SECONDS: Final = 0.2
 
 
 @dataclass
-class Watch:
+class PassMonitor:
     """What happened to the passes of all cameras; times are Unix ms."""
 
     read_ms: dict[UUID, dict[int, int]] = field(default_factory=dict)
@@ -54,24 +54,24 @@ class Watch:
 
 
 @contextmanager
-def watching(stack: BenchmarkStack) -> Iterator[Watch]:
+def monitoring(stack: BenchmarkStack) -> Iterator[PassMonitor]:
     """Note what is published and listed while the block runs."""
-    watch, ended = Watch(), threading.Event()
+    monitor, ended = PassMonitor(), threading.Event()
     threads = [
-        threading.Thread(target=_note_topics, args=(stack.settings(KafkaSettings), watch, ended)),
-        threading.Thread(target=_note_listed, args=(stack, watch, ended)),
+        threading.Thread(target=_read_topics, args=(stack.settings(KafkaSettings), monitor, ended)),
+        threading.Thread(target=_poll_list, args=(stack, monitor, ended)),
     ]
     for thread in threads:
         thread.start()
     try:
-        yield watch
+        yield monitor
     finally:
         ended.set()
         for thread in threads:
             thread.join()
 
 
-def _note_topics(kafka: KafkaSettings, watch: Watch, ended: threading.Event) -> None:
+def _read_topics(kafka: KafkaSettings, monitor: PassMonitor, ended: threading.Event) -> None:
     readings, recognitions = topic_name(kafka, READINGS), topic_name(kafka, RECOGNITIONS)
     consumer = KafkaConsumer(**consumer_options(kafka, "watch"))
     partitions = range(kafka.kafka_partitions)
@@ -81,19 +81,19 @@ def _note_topics(kafka: KafkaSettings, watch: Watch, ended: threading.Event) -> 
             for record in records:
                 if partition.topic == readings:
                     frame = decode(FrameReadings, record.value)
-                    camera = watch.read_ms.setdefault(frame.camera_id, {})
+                    camera = monitor.read_ms.setdefault(frame.camera_id, {})
                     camera[frame.captured_ms] = record.timestamp
                 else:
                     found = decode(Recognition, record.value)
-                    watch.recognized[str(found.id)] = (found, record.timestamp)
+                    monitor.recognized[str(found.id)] = (found, record.timestamp)
     consumer.close()
 
 
-def _note_listed(stack: BenchmarkStack, watch: Watch, ended: threading.Event) -> None:
+def _poll_list(stack: BenchmarkStack, monitor: PassMonitor, ended: threading.Event) -> None:
     while not ended.wait(_POLL_SECONDS):
         page = stack.call("GET", "/api/recognitions", params={"limit": "100"})
         for one in page["recognitions"]:
-            watch.listed_ms.setdefault(one["id"], round(time.time() * 1000))
+            monitor.listed_ms.setdefault(one["id"], round(time.time() * 1000))
 
 
 def ingested(stack: BenchmarkStack) -> dict[str, int]:
