@@ -198,7 +198,7 @@ class TrackingAgent:
         self, key: bytes, frame: FrameReadings, resolved: Pass
     ) -> Recognition:
         unnamed = recognition_of(frame, resolved)
-        recognition = await self._images.keep(unnamed, resolved.best.frame)
+        recognition = await self._images.store(unnamed, resolved.best.frame)
         await self._publish(key, recognition)
         age_ms = max(0, self._now_ms() - resolved.last_seen_ms)
         self._metrics.pass_age.observe(age_ms / 1000)

@@ -87,7 +87,7 @@ class PassImageStore:
         self._has_work = asyncio.Event()
         metrics.pending_images.set_function(lambda: len(self._pending))
 
-    async def keep(self, recognition: Recognition, frame: FrameReference) -> Recognition:
+    async def store(self, recognition: Recognition, frame: FrameReference) -> Recognition:
         """Return a recognition with the keys of its images, which are stored, or pending.
 
         Repeatable. A key is absent where the image can never be had.

@@ -333,7 +333,7 @@ class Options:
             "api.container.limit_rules": lambda _: self.limits,
             "api.container.attempt_rules": lambda _: self.attempts,
             "api.container.FAILED_AUTHENTICATIONS_PER_MINUTE": self.failed_authentications,
-            "api.container.CAMERA_TAKE_SECONDS": self.assign_seconds,
+            "api.container.CAMERA_ASSIGN_SECONDS": self.assign_seconds,
             "api.container.STREAMS_PER_KEY": 3,
             "api.container.STREAMS_PER_PROCESS": 20,
             "api.recognize.readers.TIMEOUT_SECONDS": 2.5,

@@ -76,7 +76,7 @@ class World(DurableTable):
         assert camera.endswith(KEY)
         self.needed = set(needed)
 
-    async def keep(self, recognition: Recognition, frame: FrameReference) -> Recognition:
+    async def store(self, recognition: Recognition, frame: FrameReference) -> Recognition:
         self.fail_if("images")
         self.actions.append("images")
         if frame not in self.frames:

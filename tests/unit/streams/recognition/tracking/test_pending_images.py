@@ -169,7 +169,7 @@ async def stored_in_time(keeper: PassImageStore, world: World) -> None:
 
 
 async def test_images_are_there_before_the_recognition_names_them(world: World) -> None:
-    named = await keeper_of(world).keep(unnamed(), FRAME)
+    named = await keeper_of(world).store(unnamed(), FRAME)
     assert keys_of(named) == both_keys(named)
     assert set(world.objects) == set(keys_of(named))
     assert (world.table, world.count("stored")) == ({}, 1)
@@ -177,20 +177,20 @@ async def test_images_are_there_before_the_recognition_names_them(world: World) 
 
 async def test_a_frame_that_is_gone_names_no_image(world: World) -> None:
     world.frames.clear()
-    assert await keeper_of(world).keep(unnamed(), FRAME) == unnamed()
+    assert await keeper_of(world).store(unnamed(), FRAME) == unnamed()
     assert world.objects == {}
 
 
 async def test_a_frame_that_cannot_be_cut_is_stored_whole(world: World) -> None:
     world.frames[FRAME] = b"\xff\xd8\xff broken"
-    named = await keeper_of(world).keep(unnamed(), FRAME)
+    named = await keeper_of(world).store(unnamed(), FRAME)
     assert named.crop_key is None
     assert keys_of(named) == tuple(world.objects)
 
 
 async def test_without_room_no_image_is_named(world: World) -> None:
     world.is_full = True
-    assert await keeper_of(world).keep(unnamed(), FRAME) == unnamed()
+    assert await keeper_of(world).store(unnamed(), FRAME) == unnamed()
     assert (world.table, world.count("refused")) == ({}, 1)
 
 
@@ -200,7 +200,7 @@ async def test_a_pass_waits_a_moment_for_s3_and_the_next_ones_do_not(
 ) -> None:
     setattr(world, trouble, True)
     keeper = keeper_of(world)
-    named = [await keeper.keep(unnamed(number), FRAME) for number in range(4)]
+    named = [await keeper.store(unnamed(number), FRAME) for number in range(4)]
     assert [keys_of(each) for each in named] == [both_keys(each) for each in named]
     assert world.objects == {}
     # One try: both images of the first pass.
@@ -211,13 +211,13 @@ async def test_a_pass_waits_a_moment_for_s3_and_the_next_ones_do_not(
     await stored_in_time(keeper, world)
     assert set(world.objects) == {key for each in named for key in keys_of(each)}
     assert (world.lost, world.count("late"), world.pending()) == ([], 4, 0)
-    await keeper.keep(unnamed(9), FRAME)
+    await keeper.store(unnamed(9), FRAME)
     assert (world.table, world.count("stored")) == ({}, 1)
 
 
 async def test_what_is_pending_outlives_a_restart(world: World) -> None:
     world.is_away = True
-    named = await keeper_of(world).keep(unnamed(), FRAME)
+    named = await keeper_of(world).store(unnamed(), FRAME)
     world.is_away = False
     world.registry, world.fetched = CollectorRegistry(), 0
 
@@ -232,7 +232,7 @@ async def test_what_is_pending_outlives_a_restart(world: World) -> None:
 async def test_the_partitions_of_others_are_left_to_them(world: World) -> None:
     world.is_away = True
     keeper = keeper_of(world)
-    await keeper.keep(unnamed(), FRAME)
+    await keeper.store(unnamed(), FRAME)
     keeper.restore({FRAME.partition + 1})
     assert (world.table, world.pending()) == ({}, 0)
 
@@ -248,10 +248,10 @@ async def test_a_note_that_kafka_did_not_take_names_nothing_yet(world: World) ->
 
     put, table.put = table.put, refuse  # type: ignore[method-assign]
     with pytest.raises(TransientError):
-        await keeper.keep(unnamed(), FRAME)
+        await keeper.store(unnamed(), FRAME)
     assert world.pending() == 0
     table.put = put  # type: ignore[method-assign]
-    assert keys_of(await keeper.keep(unnamed(), FRAME)) == both_keys(unnamed())
+    assert keys_of(await keeper.store(unnamed(), FRAME)) == both_keys(unnamed())
 
 
 async def test_images_whose_frame_is_gone_are_told_to_be_lost_once_s3_answers(
@@ -259,7 +259,7 @@ async def test_images_whose_frame_is_gone_are_told_to_be_lost_once_s3_answers(
 ) -> None:
     world.is_away = True
     keeper = keeper_of(world)
-    named = await keeper.keep(unnamed(), FRAME)
+    named = await keeper.store(unnamed(), FRAME)
     world.now += STORED_WITHIN_MS + 1
     running = asyncio.create_task(keeper.run())
     await asyncio.sleep(0.1)
@@ -279,7 +279,7 @@ async def test_images_whose_frame_is_gone_are_told_to_be_lost_once_s3_answers(
 async def test_while_kafka_is_away_nothing_is_given_up(world: World) -> None:
     world.is_away = True
     first = keeper_of(world)
-    await first.keep(unnamed(), FRAME)
+    await first.store(unnamed(), FRAME)
     world.registry = CollectorRegistry()
     keeper = keeper_of(world)
     keeper.restore({FRAME.partition})
@@ -299,6 +299,6 @@ async def test_so_many_are_pending_and_others_have_no_images(
     monkeypatch.setattr(pending_images, "_MAX_PENDING", 1)
     world.is_away = True
     keeper = keeper_of(world)
-    assert keys_of(await keeper.keep(unnamed(1), FRAME))
-    assert not keys_of(await keeper.keep(unnamed(2), FRAME))
+    assert keys_of(await keeper.store(unnamed(1), FRAME))
+    assert not keys_of(await keeper.store(unnamed(2), FRAME))
     assert len(world.table) == 1
