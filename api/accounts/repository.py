@@ -74,7 +74,7 @@ def get_owner(session: Session, owner_id: UUID) -> OwnerAccount:
     """Return the account of an owner.
 
     Raises:
-        OwnerGoneError: there is none any more.
+        OwnerNotFoundError: there is none any more.
     """
     found = session.execute(_OWNERS.where(Owner.id == owner_id)).one_or_none()
     if found is None:
@@ -93,7 +93,7 @@ def lock_owner(session: Session, owner_id: UUID) -> Owner:
     One creation at a time for each owner, so that limits hold.
 
     Raises:
-        OwnerGoneError: there is none any more.
+        OwnerNotFoundError: there is none any more.
     """
     return _there(
         session.scalar(select(Owner).where(Owner.id == owner_id).with_for_update(key_share=True))
@@ -104,7 +104,7 @@ def require_owner(session: Session, owner_id: UUID) -> Owner:
     """Return the owner.
 
     Raises:
-        OwnerGoneError: there is none any more.
+        OwnerNotFoundError: there is none any more.
     """
     return _there(session.get(Owner, owner_id))
 

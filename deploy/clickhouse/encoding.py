@@ -37,7 +37,7 @@ async def received(receive: Receive, folder: Path, limit_bytes: float) -> AsyncI
     """Yield a request's body as it came, in memory if it is short.
 
     Raises:
-        ClientGoneError: the client disconnected.
+        ClientDisconnectedError: the client disconnected.
         ClickHouseError: the body is longer than ``limit_bytes``, or the disk is full.
     """
     with SpooledTemporaryFile(_PIECE_BYTES, dir=str(folder)) as file:

@@ -84,7 +84,7 @@ class BacklogReader:
         self._reading = reading
         self._publish = publish
         self._reject = reject
-        self._has_room = has_capacity
+        self._has_capacity = has_capacity
         self._metrics = metrics
         self._past_end_ms = past_end_ms
         self._now_ms = now_ms
@@ -212,7 +212,7 @@ class BacklogReader:
             done: asyncio.Future[FrameResult] = asyncio.get_running_loop().create_future()
             done.set_result(FrameResult(left_out=FrameOutcome.STALE if is_frame else None))
             return done
-        while not self._has_room():
+        while not self._has_capacity():
             await asyncio.sleep(_CAPACITY_SECONDS)
             self._require_ours()
             if abs(self._now_ms() - self._shown_ms) >= _SHOW_MS:

@@ -105,7 +105,7 @@ class _Attempt:
         self._http = http
         self._loop = loop
         self._results: list[SendResult] = []
-        self._under_way: Future[tuple[SendResult, ReceiverAnswer | None]] | None = None
+        self._running: Future[tuple[SendResult, ReceiverAnswer | None]] | None = None
         self._is_stopped = False
 
     def make(self, url: str, message: NotificationMessage) -> SendResult:
@@ -121,8 +121,8 @@ class _Attempt:
     def stop(self) -> None:
         """End what is under way, and with it the thread."""
         self._is_stopped = True
-        if self._under_way is not None:
-            self._under_way.cancel()
+        if self._running is not None:
+            self._running.cancel()
 
     def _exchange(self, request: ServiceRequest) -> ServiceAnswer:
         signed = SignedRequest(
@@ -136,11 +136,11 @@ class _Attempt:
         if self._is_stopped:
             made.close()
             raise NoAnswerError
-        self._under_way = asyncio.run_coroutine_threadsafe(made, self._loop)
+        self._running = asyncio.run_coroutine_threadsafe(made, self._loop)
         if self._is_stopped:
-            self._under_way.cancel()
+            self._running.cancel()
         try:
-            result, answer = self._under_way.result()
+            result, answer = self._running.result()
         except CancelledError as error:
             raise NoAnswerError from error
         self._results.append(result)
