@@ -132,9 +132,9 @@ def camera_chart(
     )
 
 
-def success_percent(accepted: int, seen: int) -> float:
+def success_percent(accepted: int, recognized: int) -> float:
     """Return 100 × accepted ÷ seen, 0 to 100; 0 if nothing was seen."""
-    return 100 * accepted / seen if seen else 0.0
+    return 100 * accepted / recognized if recognized else 0.0
 
 
 def _local(at_ms: int, zone: ZoneInfo) -> datetime:

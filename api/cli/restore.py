@@ -34,9 +34,9 @@ def restore_erasures(
 
     log_to_stderr()
     settings = load_command_settings(ClickHouseSettings)
-    noted = in_database(open_requests)
-    noted += exit_on_service_error(lambda: asyncio.run(read_erasures(settings)))
-    count = exit_on_service_error(lambda: add_to_file(file, noted))
+    erasures = in_database(open_requests)
+    erasures += exit_on_service_error(lambda: asyncio.run(read_erasures(settings)))
+    count = exit_on_service_error(lambda: add_to_file(file, erasures))
     answer({"file": str(file), "erasures": count}, as_json, f"{count} erasures in {file}")
 
 
@@ -72,11 +72,11 @@ def restore_finish(
     if (erased is None) != nothing_erased:
         fail("give either --erased FILE or --nothing-erased")
     settings = load_command_settings(RestoreSettings)
-    noted = [] if erased is None else exit_on_service_error(lambda: read_file(erased))
+    erasures = [] if erased is None else exit_on_service_error(lambda: read_file(erased))
     exit_on_service_error(lambda: check_restored(settings))
     exit_on_service_error(lambda: asyncio.run(check_clickhouse(settings)))
     ended = in_database(lambda session: end_access(session, disables_keys=disable_keys))
-    again = exit_on_service_error(lambda: asyncio.run(erase_again(settings, in_database, noted)))
+    again = exit_on_service_error(lambda: asyncio.run(erase_again(settings, in_database, erasures)))
     published = in_database(lambda session: publish(session, again))
     fields: dict[str, Any] = {
         **ended,

@@ -136,8 +136,8 @@ class Deliveries:
             row.config, row.notifications[number], now_ms=self._now_ms()
         )
         subject = ActionSubject("alert", alert_id)
-        act = current_action(owner_id, Action.ALERT_TESTED, subject, notification=number)
-        await self._send(made, act)
+        action = current_action(owner_id, Action.ALERT_TESTED, subject, notification=number)
+        await self._send(made, action)
         return made
 
     async def redeliver_to_webhook(
@@ -188,13 +188,13 @@ class Deliveries:
         span_ms = {"from": from_ms, "to": to_ms}
         told = {name: iso_utc(from_unix_ms(ms)) for name, ms in span_ms.items()}
         subject = ActionSubject("webhook", webhook_id, row.config.name)
-        act = current_action(owner_id, Action.EVENTS_REPLAYED, subject, count=len(past), **told)
+        action = current_action(owner_id, Action.EVENTS_REPLAYED, subject, count=len(past), **told)
         in_order = sorted(past, key=lambda delivery: delivery.occurred_ms)
 
         def work(session: Session) -> None:
             lock_owner(session, owner_id)
             self._check_replays(session, caller)
-            write_actions(session, [act])
+            write_actions(session, [action])
             enqueue_replay(session, DELIVERIES, owner_id, _keyed(in_order))
 
         await self._database.run(work)
@@ -256,15 +256,15 @@ class Deliveries:
         self, delivery: Delivery, owner_id: UUID, subject: ActionSubject
     ) -> Delivery:
         identifier = str(delivery.id)
-        act = current_action(owner_id, Action.DELIVERY_REPEATED, subject, deliveryId=identifier)
-        await self._send([delivery], act)
+        action = current_action(owner_id, Action.DELIVERY_REPEATED, subject, deliveryId=identifier)
+        await self._send([delivery], action)
         return delivery
 
-    async def _send(self, deliveries: Sequence[Delivery], act: AuditAction) -> None:
+    async def _send(self, deliveries: Sequence[Delivery], action: AuditAction) -> None:
         """Send deliveries, in their order for each endpoint, by an act that the audit log tells."""
 
         def work(session: Session) -> None:
-            write_actions(session, [act])
+            write_actions(session, [action])
             enqueue_all(session, DELIVERIES, _keyed(deliveries))
 
         await self._database.run(work)

@@ -73,14 +73,14 @@ class ErasedImageRemoval:
 
     def __init__(
         self,
-        notes: ErasedImageStore,
+        image_records: ErasedImageStore,
         images: ImageStore,
         *,
         batch_size: int = _BATCH_SIZE,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """``clock`` counts seconds."""
-        self._notes = notes
+        self._image_records = image_records
         self._images = images
         self._batch_size = batch_size
         self._clock = clock
@@ -123,12 +123,12 @@ class ErasedImageRemoval:
         self._after, self._are_refused, self._begun = None, False, self._clock()
 
     async def _remove_some(self, owner_id: UUID | None, after: ErasedImages | None) -> _Page:
-        noted = await self._notes.list_images_to_remove(self._batch_size, owner_id, after)
+        noted = await self._image_records.list_images_to_remove(self._batch_size, owner_id, after)
         # Each key once: a recognition may be noted twice, an image call's photo by several.
         keys = sorted({key for each in noted for key in each.keys})
         refused = await self._images.remove(keys) if keys else frozenset()
         if removed := tuple(each for each in noted if refused.isdisjoint(each.keys)):
-            await self._notes.mark_removed(removed)
+            await self._image_records.mark_removed(removed)
         return _Page(
             RemovedImages(len(keys) - len(refused), len(refused)),
             last=noted[-1] if noted else None,

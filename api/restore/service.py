@@ -202,7 +202,7 @@ def read_file(path: Path) -> list[StoredErasure]:
     return [StoredErasure(each.owner_id, each.plate_hash or "", each.before_ms) for each in found]
 
 
-def add_to_file(path: Path, noted: Sequence[StoredErasure]) -> int:
+def add_to_file(path: Path, erasures: Sequence[StoredErasure]) -> int:
     """Add erasures to a file that only its owner can read, and return how many are in it.
 
     The file is replaced as a whole. Erasures that are already in it stay: the databases forget
@@ -212,7 +212,7 @@ def add_to_file(path: Path, noted: Sequence[StoredErasure]) -> int:
         InvalidInputError: the file cannot be read or written.
     """
     latest: dict[tuple[UUID, str], int] = {}
-    for each in [*(read_file(path) if path.exists() else ()), *noted]:
+    for each in [*(read_file(path) if path.exists() else ()), *erasures]:
         key = each.user_id, each.plate_hash
         latest[key] = max(each.before_ms, latest.get(key, 0))
     lines = [

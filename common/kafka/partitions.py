@@ -143,19 +143,16 @@ def _unread(
     found: dict[str, int] = {}
     done: defaultdict[TopicPartition, list[int]] = defaultdict(list)
     for of_group in offsets.values():
-        for place, offset in of_group.items():
-            done[place].append(offset.offset)
+        for tp, offset in of_group.items():
+            done[tp].append(offset.offset)
     with closing(open_consumer(settings, _CLIENT)) as consumer:
         for topic in TOPICS:
             name = topic_name(settings, topic)
             if topic.cleanup is CleanupPolicy.COMPACT or topic.name.endswith(_DEAD_LETTERS):
                 continue
-            places = [TopicPartition(name, number) for number in partitions.get(name, ())]
-            firsts, ends = consumer.beginning_offsets(places), consumer.end_offsets(places)
-            count = sum(
-                max(0, ends[place] - max(min(done[place], default=0), firsts[place]))
-                for place in places
-            )
+            tps = [TopicPartition(name, number) for number in partitions.get(name, ())]
+            firsts, ends = consumer.beginning_offsets(tps), consumer.end_offsets(tps)
+            count = sum(max(0, ends[tp] - max(min(done[tp], default=0), firsts[tp])) for tp in tps)
             if count:
                 found[name] = count
     return found
@@ -163,13 +160,13 @@ def _unread(
 
 def _entries(settings: KafkaSettings, name: str, numbers: Collection[int]) -> int:
     """Return how many keys of a table's changelog have a value."""
-    places = [TopicPartition(name, number) for number in numbers]
+    tps = [TopicPartition(name, number) for number in numbers]
     values: dict[bytes | None, bool] = {}
     with closing(open_consumer(settings, _CLIENT)) as consumer:
-        consumer.assign(places)
-        consumer.seek_to_beginning(*places)
-        ends = consumer.end_offsets(places)
-        while any(consumer.position(place) < ends[place] for place in places):
+        consumer.assign(tps)
+        consumer.seek_to_beginning(*tps)
+        ends = consumer.end_offsets(tps)
+        while any(consumer.position(tp) < ends[tp] for tp in tps):
             for records in consumer.poll(timeout_ms=_POLL_MS).values():
                 values.update((record.key, record.value is not None) for record in records)
     return sum(values.values())

@@ -83,25 +83,25 @@ def _done(
         for topic in TOPICS
         if topic.cleanup is not CleanupPolicy.COMPACT
     }
-    return {place: each.offset for place, each in offsets.items() if place.topic in names}
+    return {tp: each.offset for tp, each in offsets.items() if tp.topic in names}
 
 
 def _state(
     consumer: KafkaConsumer, name: str, workers: int, done: Mapping[TopicPartition, int]
 ) -> StageProgress:
     firsts, ends = (
-        _by_place(consumer.beginning_offsets, done),
-        _by_place(consumer.end_offsets, done),
+        _by_partition(consumer.beginning_offsets, done),
+        _by_partition(consumer.end_offsets, done),
     )
-    nexts = {place: max(done[place], firsts[place]) for place in done}
-    left = {place: at for place, at in nexts.items() if at < ends[place]}
-    waiting = sum(ends[place] - at for place, at in left.items())
+    nexts = {tp: max(done[tp], firsts[tp]) for tp in done}
+    left = {tp: at for tp, at in nexts.items() if at < ends[tp]}
+    waiting = sum(ends[tp] - at for tp, at in left.items())
     return StageProgress(name, workers, waiting, _oldest_ms(consumer, left))
 
 
-def _by_place(
+def _by_partition(
     ask: Callable[[list[TopicPartition]], dict[TopicPartition, int]],
-    places: Iterable[TopicPartition],
+    tps: Iterable[TopicPartition],
 ) -> dict[TopicPartition, int]:
     """Return the offset of each place.
 
@@ -109,7 +109,7 @@ def _by_place(
     heard of yet, and ends in a KeyError; of one it asks until it knows.
     """
     found: dict[TopicPartition, int] = {}
-    for _, group in groupby(sorted(places), attrgetter("topic")):
+    for _, group in groupby(sorted(tps), attrgetter("topic")):
         try:
             found |= ask(list(group))
         except KeyError as error:
@@ -120,14 +120,14 @@ def _by_place(
 def _oldest_ms(consumer: KafkaConsumer, nexts: Mapping[TopicPartition, int]) -> int | None:
     """Return when the oldest of the records at some places was put there, if all say so in time."""
     consumer.assign(list(nexts))
-    for place, offset in nexts.items():
-        consumer.seek(place, offset)
+    for tp, offset in nexts.items():
+        consumer.seek(tp, offset)
     found: dict[TopicPartition, int] = {}
     end = time.monotonic() + _LOOK_SECONDS
     while len(found) < len(nexts):
         if time.monotonic() > end:
             return None
-        for place, records in consumer.poll(timeout_ms=_POLL_MS).items():
-            found.setdefault(place, records[0].timestamp)
-            consumer.pause(place)
+        for tp, records in consumer.poll(timeout_ms=_POLL_MS).items():
+            found.setdefault(tp, records[0].timestamp)
+            consumer.pause(tp)
     return min(found.values(), default=None)

@@ -81,7 +81,7 @@ def notification_delivery(
     return trigger_delivery(trigger, endpoint, target, cause=cause, requested_ms=requested_ms)
 
 
-def _endpoint(kind: str, owner_id: UUID, place: str) -> str:
+def _endpoint(kind: str, owner_id: UUID, location: str) -> str:
     """Return the name of an owner's endpoint, without its address."""
-    text = "\x1f".join((kind, str(owner_id), place))
+    text = "\x1f".join((kind, str(owner_id), location))
     return f"{kind}-{hashlib.sha256(text.encode()).hexdigest()[:_ENDPOINT_DIGITS]}"

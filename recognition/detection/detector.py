@@ -112,7 +112,7 @@ class Detector:
         """
         grey = self._card.input.pad_value or 0
         largest = largest_px or math.inf
-        searched = list(filter(_has_room_for_plate, images))
+        searched = list(filter(_has_space_for_plate, images))
         sizes = [input_px or self._input_px(image, largest_px) for image in searched]
         placed = [
             letterbox(image, *size, grey, largest)
@@ -123,7 +123,7 @@ class Detector:
             self._detections(output, threshold, image, where)
             for output, image, (_, where) in zip(outputs, searched, placed, strict=True)
         )
-        return [next(found) if _has_room_for_plate(image) else [] for image in images]
+        return [next(found) if _has_space_for_plate(image) else [] for image in images]
 
     def _outputs(self, images: list[BgrImage]) -> list[Tensor]:
         """Return the output of each letterboxed image, as if it were run alone.
@@ -185,7 +185,7 @@ class Detector:
         return classes[index] if 0 <= index < len(classes) else classes[0]
 
 
-def _has_room_for_plate(image: BgrImage) -> bool:
+def _has_space_for_plate(image: BgrImage) -> bool:
     width, height = MIN_PLATE_PX
     return bool(image.shape[1] >= width and image.shape[0] >= height)
 

@@ -110,41 +110,47 @@ class RuleMatcher:
             await asyncio.sleep(0)
         await self._publish(found)
 
-    def _of_recognition(self, seen: Recognition, published_ms: int) -> Iterator[AlertCandidate]:
+    def _of_recognition(
+        self, recognition: Recognition, published_ms: int
+    ) -> Iterator[AlertCandidate]:
         matched = set[UUID]()
-        for rule in self._matches(sighting_of(seen), published_ms):
+        for rule in self._matches(sighting_of(recognition), published_ms):
             matched.add(rule.alert.alert_id)
             yield AlertCandidate(
                 alert=by_reference(rule.alert),
-                recognition=seen,
+                recognition=recognition,
                 published_ms=published_ms,
                 may_be_early=self._may_be_early(rule.alert),
             )
-        yield from self._resolved(seen, seen, published_ms, matched)
+        yield from self._resolved(recognition, recognition, published_ms, matched)
 
     def _of_provisional(
         self, report: ProvisionalRecognition, published_ms: int
     ) -> Iterator[AlertCandidate]:
-        seen = report.recognition
+        recognition = report.recognition
         if report.kind is ProvisionalKind.RESOLVED:
-            yield from self._resolved(seen, report.final_recognition, published_ms, set())
+            yield from self._resolved(recognition, report.final_recognition, published_ms, set())
         elif self._now_ms() - published_ms <= EARLY_WITHIN_MS:
-            for rule in self._matches(sighting_of(seen), published_ms):
+            for rule in self._matches(sighting_of(recognition), published_ms):
                 if self._may_be_early(rule.alert):
                     yield AlertCandidate(
                         alert=by_reference(rule.alert),
-                        recognition=seen,
+                        recognition=recognition,
                         published_ms=published_ms,
                         kind=CandidateKind.EARLY,
                         may_be_early=True,
                     )
 
     def _resolved(
-        self, seen: Recognition, passed: Recognition | None, published_ms: int, matched: set[UUID]
+        self,
+        recognition: Recognition,
+        passed: Recognition | None,
+        published_ms: int,
+        matched: set[UUID],
     ) -> Iterator[AlertCandidate]:
         """Yield a candidate for each rule but ``matched`` that a provisional plate had matched."""
         found: dict[UUID, AlertConfig] = {}
-        for plate in _provisional_plates(seen):
+        for plate in _provisional_plates(recognition):
             for rule in self._matches_or_matched(plate, published_ms):
                 if rule.alert.alert_id not in matched:
                     found.setdefault(rule.alert.alert_id, rule.alert)
@@ -157,21 +163,21 @@ class RuleMatcher:
         for alert in found.values():
             yield AlertCandidate(
                 alert=by_reference(alert),
-                recognition=seen,
+                recognition=recognition,
                 published_ms=published_ms,
                 kind=CandidateKind.RESOLVED,
                 may_be_early=self._may_be_early(alert),
-                final_recognition=None if passed is seen else passed,
+                final_recognition=None if passed is recognition else passed,
                 is_match=alert.alert_id in final_matches,
             )
 
-    def _matches_or_matched(self, seen: Sighting, published_ms: int) -> Iterator[Rule]:
+    def _matches_or_matched(self, sighting: Sighting, published_ms: int) -> Iterator[Rule]:
         """Yield the rules that match now, and those that did and were changed a moment ago."""
-        yield from self._matches(seen, published_ms)
-        yield from self._rules.former(seen)
+        yield from self._matches(sighting, published_ms)
+        yield from self._rules.former(sighting)
 
-    def _matches(self, seen: Sighting, published_ms: int) -> Iterator[Rule]:
-        for rule in self._rules.index.matching(seen):
+    def _matches(self, sighting: Sighting, published_ms: int) -> Iterator[Rule]:
+        for rule in self._rules.index.matching(sighting):
             # A worker that lags, or a new group's first, reads what is older than the alert.
             if rule.alert.created_ms <= published_ms:
                 yield rule
@@ -180,7 +186,9 @@ class RuleMatcher:
         return self._early and alert.early
 
 
-def _provisional_plates(seen: Recognition) -> Iterator[Sighting]:
-    for each in seen.provisional_plates:
+def _provisional_plates(recognition: Recognition) -> Iterator[Sighting]:
+    for each in recognition.provisional_plates:
         plate = normalise_plate(each.plate)
-        yield Sighting(seen.owner_id, seen.camera_id, plate, each.confidence, each.captured_ms)
+        yield Sighting(
+            recognition.owner_id, recognition.camera_id, plate, each.confidence, each.captured_ms
+        )

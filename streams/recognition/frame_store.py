@@ -136,28 +136,28 @@ class FrameLog:
 
     def _piece(self, partition: int, offset: int) -> FrameChunk:
         consumer = self._opened()
-        place = TopicPartition(self._topic, partition)
+        tp = TopicPartition(self._topic, partition)
         if self._position != (partition, offset):
-            consumer.assign([place])
-        first = consumer.beginning_offsets([place], _TIMEOUT_MS)[place]
-        end = consumer.end_offsets([place], _TIMEOUT_MS)[place]
+            consumer.assign([tp])
+        first = consumer.beginning_offsets([tp], _TIMEOUT_MS)[tp]
+        end = consumer.end_offsets([tp], _TIMEOUT_MS)[tp]
         begin = max(offset, first)
         if begin >= end:
             return FrameChunk((), first, end)
         if self._position != (partition, begin):
-            consumer.seek(place, begin)
-        records = self._polled(consumer, place, begin)
+            consumer.seek(tp, begin)
+        records = self._polled(consumer, tp, begin)
         self._position = (partition, records[-1].reference.offset + 1 if records else begin)
         return FrameChunk(records, first, end)
 
     def _polled(
-        self, consumer: KafkaConsumer, place: TopicPartition, begin: int
+        self, consumer: KafkaConsumer, tp: TopicPartition, begin: int
     ) -> tuple[FrameRecord, ...]:
         deadline = time.monotonic() + _TIMEOUT_MS / 1000
         while time.monotonic() < deadline:
-            found = consumer.poll(_POLL_MS).get(place, [])
+            found = consumer.poll(_POLL_MS).get(tp, [])
             # A record from before is one of a position that a reset has moved.
-            if records := tuple(_record(place, r) for r in found if r.offset >= begin):
+            if records := tuple(_record(tp, r) for r in found if r.offset >= begin):
                 return records
         return ()
 
@@ -182,12 +182,12 @@ class FrameLog:
             consumer.close()
 
 
-def _record(place: TopicPartition, record: ConsumerRecord) -> FrameRecord:
+def _record(tp: TopicPartition, record: ConsumerRecord) -> FrameRecord:
     return FrameRecord(
         key=record.key or b"",
         value=record.value or b"",
         headers=dict(record.headers),
-        reference=FrameReference(partition=place.partition, offset=record.offset),
+        reference=FrameReference(partition=tp.partition, offset=record.offset),
         written_ms=record.timestamp,
     )
 

@@ -34,7 +34,7 @@ class Finding:
 def doctor(as_json: JsonOption = False) -> None:
     """Look at service, cameras, alerts, webhooks and credits; 1 where something is at fault."""
     with connected() as api:
-        found = [finding for look in _LOOKS for finding in _seen(look, api)]
+        found = [finding for stream in _LOOKS for finding in _stream_detail(stream, api)]
     if as_json:
         show_json({"findings": [vars(one) for one in found]})
     else:
@@ -44,13 +44,13 @@ def doctor(as_json: JsonOption = False) -> None:
         raise typer.Exit(1)
 
 
-def _seen(look: Callable[[Client], Iterator[Finding]], api: Client) -> Iterator[Finding]:
+def _stream_detail(stream: Callable[[Client], Iterator[Finding]], api: Client) -> Iterator[Finding]:
     try:
-        yield from look(api)
+        yield from stream(api)
     except ApiError as error:
         if error.code != _MISSING_SCOPE:
             raise
-        what = look.__name__.strip("_")
+        what = stream.__name__.strip("_")
         yield Finding(what, _POOR, "the key may not see this; use one with more scopes")
 
 
