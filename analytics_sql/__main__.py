@@ -1,4 +1,4 @@
-"""``python -m analytics_sql migrate [--dry-run]``: the schema, from the environment's settings."""
+"""``python -m analytics_sql migrate [--dry-run]``: migrates the configured ClickHouse schema."""
 
 import argparse
 import sys
@@ -21,8 +21,8 @@ def main() -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(prog="python -m analytics_sql")
     commands = parser.add_subparsers(dest="command", required=True)
-    migrate_command = commands.add_parser("migrate", help="bring the schema to this release")
-    migrate_command.add_argument("--dry-run", action="store_true", help="only say what is missing")
+    migrate_command = commands.add_parser("migrate", help="update the schema to this release")
+    migrate_command.add_argument("--dry-run", action="store_true", help="list pending migrations")
     arguments = parser.parse_args()
     settings = load_settings(AnalyticsSettings)
     configure_logging(settings)
@@ -53,7 +53,7 @@ def _migrate(settings: AnalyticsSettings, *, dry_run: bool) -> None:
     for migration in changed:
         sys.stdout.write(f"{verb} {migration.version:04} {migration.name}\n")
     if not changed:
-        sys.stdout.write("the schema is up to date\n")
+        sys.stdout.write("the ClickHouse schema is up to date\n")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""The adapter of ClickHouse: connections, statements by name, inserts, errors in our family.
+"""The ClickHouse adapter: connections, named statements, inserts, and our error classes.
 
-The only module of what serves that imports clickhouse-connect.
+The only module of the service that imports clickhouse-connect.
 """
 
 import asyncio
@@ -40,12 +40,12 @@ from common.errors import MisconfiguredError, PlatestreamError, TransientError
 from common.settings import ClickHouseSettings
 from common.telemetry.messaging import query_span
 
-# Where pandas and pyarrow are installed, as beside the embedded server, clickhouse-connect imports
-# them at the first insert or answer: 90 MiB, and seconds in which the event loop stands still.
-# Nothing here uses them.
+# If pandas and pyarrow are installed, as with the embedded server, clickhouse-connect imports them
+# on the first insert or result: 90 MiB, and the event loop is blocked for seconds. They are not
+# used here.
 for _unused in ("pd", "pd_time_test", "arrow", "pl"):
     setattr(options, _unused, None)
-# It logs every refused connection with its trace, besides raising it.
+# It logs every refused connection with a traceback, in addition to raising it.
 logging.getLogger("clickhouse_connect").setLevel(logging.ERROR)
 
 _CONNECT_SECONDS = 5
@@ -55,25 +55,25 @@ _KEPT_DAYS_SECONDS = 60.0
 _SERVER_DATABASE = "default"
 _OPTIONAL_LINE = re.compile(r"^(?P<sql>.*?) +-- if (?P<parameter>\w+)$", re.MULTILINE)
 
-# Codes that say "not as things are set up": no table, no database, no access, and no such column
-# (16, 47), as while migrations run.
+# Codes for a wrong setup: no table, no database, no access, and missing columns (16, 47), as while
+# migrations run.
 _MISCONFIGURED_CODES = frozenset({16, 47, 60, 81, 192, 193, 194, 497, 516})
-# Codes that say "not now": time-outs, full queues, memory, disk or parts, read-only, network,
-# mutations that failed or were killed (341), too many of them (692).
+# Codes for temporary errors: time-outs, full queues, memory, disk or parts, read-only, network,
+# mutations that failed or were killed (341), too many mutations (692).
 _TRANSIENT_CODES = frozenset(
     {3, 23, 74, 75, 159, 198, 202, 203, 209, 210, 225, 241, 242, 243, 252, 279, 319, 341, 394, 425}
     | {439, 499, 668, 692, 999}
 )
 
-# ClickHouse's words, beside a code for any bad argument, where a mutation needs what is to go.
+# ClickHouse's message, with a generic code, if a mutation still needs the column to be dropped.
 _MUTATION_AT_WORK = "affected by mutation"
 
-# What the client raises before or after the server has had its say: waiting does not mend it.
+# Errors raised by the client itself, before or after the server's response; a retry does not help.
 _CLIENT_FAULTS = (ProgrammingError, DataError, NotSupportedError, InternalError)
 
 
 class QueryFailedError(PlatestreamError):
-    """ClickHouse refused a statement for a reason that neither waiting nor settings explain."""
+    """ClickHouse rejected a statement for a reason other than availability or settings."""
 
 
 R = TypeVar("R")
@@ -82,27 +82,27 @@ Rows = Sequence[Sequence[Any]]
 
 @dataclass(frozen=True)
 class QueryResult:
-    """The answer to a query: values row by row, in the order of ``columns``."""
+    """The result of a query: values row by row, in the order of ``columns``."""
 
     columns: tuple[str, ...]
     rows: Rows
 
     def named(self) -> Iterator[dict[str, Any]]:
-        """Return each row with its values by column."""
+        """Return each row as values by column."""
         columns = self.columns
         return (dict(zip(columns, row, strict=False)) for row in self.rows)
 
 
 class ClickHouseClient:
-    """The connections to our database; any number of tasks may use them at once.
+    """The connections to our database; can be used by any number of tasks concurrently.
 
-    The first call connects, and so does the next one after a call that could not. Every call raises
-    TransientError where ClickHouse is unavailable or busy, MisconfiguredError where user, password,
-    database or table is wrong, and QueryFailedError where it refuses the statement.
+    The first call connects, and so does the next call after a failed connection. Every call raises
+    TransientError if ClickHouse is unavailable or busy, MisconfiguredError if user, password,
+    database or table is wrong, and QueryFailedError if it rejects the statement.
     """
 
     def __init__(self, settings: ClickHouseSettings, *, query_seconds: int = 60) -> None:
-        """``query_seconds`` is the time limit of a call; ClickHouse goes on by itself past it."""
+        """``query_seconds`` is the time limit of a call; ClickHouse continues after it."""
         self._settings = settings
         self._query_seconds = query_seconds
         self._driver: AsyncClient | None = None
@@ -110,7 +110,7 @@ class ClickHouseClient:
         self._retention_days = (-math.inf, 0)
 
     async def retention_days(self) -> int:
-        """Return how long recognitions are kept at least, as it was a minute ago; 0: for good."""
+        """Return the minimum retention in days, cached for a minute; 0: unlimited."""
         asked_at, days = self._retention_days
         if time.monotonic() - asked_at > _KEPT_DAYS_SECONDS:
             asked_at, days = time.monotonic(), await self.count("kept_days", {})
@@ -118,7 +118,7 @@ class ClickHouseClient:
         return days
 
     async def connect(self) -> None:
-        """Connect now, so that wrong settings are found before anything is asked."""
+        """Connect now, to detect wrong settings before the first query."""
         with clickhouse_errors():
             await self._connected()
 
@@ -129,17 +129,17 @@ class ClickHouseClient:
         *,
         settings: Mapping[str, int] | None = None,
     ) -> QueryResult:
-        """Return the answer to ``queries/<name>.sql``, with its lines for these ``parameters``."""
+        """Return the result of ``queries/<name>.sql``, with its lines for these ``parameters``."""
         text = query_with(name, frozenset(parameters or ()))
         with query_span("clickhouse", name):
             return await self.run(text, parameters, settings=settings)
 
     async def rows(self, name: str, parameters: Mapping[str, object] | None = None) -> Rows:
-        """Return the rows that ``queries/<name>.sql`` answers."""
+        """Return the result rows of ``queries/<name>.sql``."""
         return (await self.query(name, parameters)).rows
 
     async def count(self, name: str, parameters: Mapping[str, object]) -> int:
-        """Return the one number that ``queries/<name>.sql`` answers."""
+        """Return the only number in the result of ``queries/<name>.sql``."""
         return int((await self.rows(name, parameters))[0][0])
 
     async def run(
@@ -149,7 +149,7 @@ class ClickHouseClient:
         *,
         settings: Mapping[str, int] | None = None,
     ) -> QueryResult:
-        """Return the answer to a statement that is given as text."""
+        """Return the result of a statement given as text."""
         with clickhouse_errors():
             driver = await self._connected()
             result = await driver.query(
@@ -168,7 +168,7 @@ class ClickHouseClient:
         answer_format: str,
         settings: Mapping[str, str],
     ) -> AsyncIterator[AsyncIterator[bytes]]:
-        """Yield an answer in one of ClickHouse's formats, piece by piece as it comes."""
+        """Yield a result in one of ClickHouse's formats, piece by piece."""
         with clickhouse_errors():
             driver = await self._connected()
             answer = await driver.raw_stream(
@@ -178,7 +178,7 @@ class ClickHouseClient:
                 yield pieces
 
     async def command(self, name: str, parameters: Mapping[str, object]) -> None:
-        """Run ``queries/<name>.sql``, which answers nothing; on a cluster, on all its servers."""
+        """Run ``queries/<name>.sql``, which has no result; on a cluster, on all its servers."""
         cluster, text = cluster_of(self._settings), query_text(name)
         given = cluster_parameters(text, parameters, cluster)
         with query_span("clickhouse", name), clickhouse_errors():
@@ -187,11 +187,11 @@ class ClickHouseClient:
                 await driver.command(statement, parameters=given)
 
     async def insert(self, table: Table[R], rows: Sequence[R]) -> None:
-        """Write rows; when this returns they are stored. A row written before is the same row.
+        """Write rows; on return, they are stored. Rewriting a row does not duplicate it.
 
         Raises:
-            TransientError: ClickHouse is unavailable or busy: the same rows may be written again.
-            QueryFailedError: ClickHouse refuses at least one of them.
+            TransientError: ClickHouse is unavailable or busy; the rows can be written again.
+            QueryFailedError: ClickHouse rejected at least one of them.
         """
         if not rows:
             return
@@ -204,9 +204,9 @@ class ClickHouseClient:
                 column_type_names=[column.type for column in table.columns],
                 column_oriented=True,
                 settings={
-                    # Rows of very many months are no reason to be refused.
+                    # Do not reject rows of very many months.
                     "max_partitions_per_insert_block": 0,
-                    # Readers of rollups rely on a bound: SETTLE_MS of
+                    # Readers of rollups rely on this limit: SETTLE_MS of
                     # analytics_sql.traffic.frequent_plates.
                     "max_execution_time": _INSERT_SECONDS,
                 },
@@ -221,7 +221,7 @@ class ClickHouseClient:
     async def _connected(self) -> AsyncClient:
         if self._driver is not None:
             return self._driver
-        # Several tasks may be the first: two must not open two pools.
+        # Several tasks can be the first; only one must open the pool.
         async with self._connecting:
             if self._driver is None:
                 self._driver = await self._open()
@@ -236,7 +236,7 @@ class ClickHouseClient:
             username=self._settings.clickhouse_user,
             password=self._settings.clickhouse_password.get_secret_value(),
             database=self._settings.clickhouse_database,
-            # A session admits one query at a time; none of ours needs one.
+            # A session allows one query at a time; our queries need none.
             autogenerate_session_id=False,
             connect_timeout=_CONNECT_SECONDS,
             send_receive_timeout=self._query_seconds,
@@ -246,18 +246,18 @@ class ClickHouseClient:
 
 
 class MutationAtWorkError(TransientError):
-    """A column, projection or index cannot go before an unfinished mutation has ended."""
+    """A column, projection or index cannot be dropped before a running mutation has finished."""
 
 
 SchemaClient = Client
-"""The blocking client of clickhouse-connect, as migrations and analysts' accounts use it."""
+"""The blocking client of clickhouse-connect, for migrations and analysts."""
 
 
 def connect_for_schema(settings: ClickHouseSettings) -> SchemaClient:
-    """Open a blocking client to the server's own database, as ours may not exist yet.
+    """Open a blocking client to the server's default database, as ours may not exist yet.
 
     Raises:
-        TransientError: nobody answers there.
+        TransientError: the server is not responding.
         MisconfiguredError: user or password is wrong.
     """
     parts = urlsplit(settings.clickhouse_url)
@@ -288,12 +288,12 @@ def _port(url: str) -> int:
 
 @contextmanager
 def clickhouse_errors() -> Iterator[None]:
-    """Turn what clickhouse-connect raises into this service's family.
+    """Convert exceptions of clickhouse-connect into our own.
 
     Raises:
-        TransientError: the network, or a code that says "not now".
-        MisconfiguredError: a code that says "not as things are set up".
-        QueryFailedError: any other code, or a fault of the client's own.
+        TransientError: a network error, or a code of a temporary error.
+        MisconfiguredError: a code of a wrong setup.
+        QueryFailedError: any other code, or an error of the client itself.
     """
     try:
         yield
@@ -324,10 +324,10 @@ def query_text(name: str) -> str:
 
 @cache
 def query_with(name: str, parameters: frozenset[str]) -> str:
-    """Return the statement in ``queries/<name>.sql`` as these parameters ask for it.
+    """Return the statement in ``queries/<name>.sql`` for a set of parameters.
 
-    A line that ends in ``-- if NAME`` is left out where NAME is not among them. A statement without
-    such lines comes as it is, with its comments.
+    A line that ends in ``-- if NAME`` is omitted if NAME is not in the set. A statement without
+    such lines is returned unchanged, with its comments.
     """
     text = query_text(name)
     if not _OPTIONAL_LINE.search(text):

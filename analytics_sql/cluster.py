@@ -1,9 +1,9 @@
-"""The schema and its statements on several servers of a ClickHouse cluster, made by rule.
+"""Converts the schema and its statements for a ClickHouse cluster.
 
-Rows lie in replicated tables, ``NAME_local``, on the shard of their owner; ``NAME`` is a
-Distributed table over all shards, which everything reads and writes as it does the table of one
-server. What changes tables runs on all servers. A table without an owner is small and whole on
-every server.
+Rows are stored in replicated tables, ``NAME_local``, on the shard of their account; ``NAME`` is a
+Distributed table over all shards, which is read and written like the table of a single server.
+Statements that change tables run on all servers. A table without an account column is small and
+stored completely on every server.
 """
 
 import re
@@ -15,19 +15,19 @@ from common.errors import MisconfiguredError
 from common.settings import ClickHouseSettings
 
 LOCAL: Final = "_local"
-"""Behind the name of the tables that hold the rows."""
+"""Suffix of the tables in which the rows are stored."""
 
 _DDL_SECONDS: Final = 3600
 
-# An insert has come when most replicas of its shard have it, and a query reads from a replica that
-# has all such inserts: so reads see what was written before them, also through other servers. A
-# statement about all servers fails where one of them fails, rather than say so in its answer.
+# An insert is complete when most replicas of its shard have it, and a query reads from a replica
+# with all such inserts. So reads see earlier writes, also through other servers. A statement for
+# all servers fails if one of them fails, instead of reporting the error in its result.
 CLUSTER_SETTINGS: Final[Mapping[str, int | str]] = {
     "insert_quorum": "auto",
     "insert_quorum_parallel": 0,
     "select_sequential_consistency": 1,
     "distributed_foreground_insert": 1,
-    # All rows of an owner lie on one shard: nothing has to be asked of the others.
+    # All rows of an account are on one shard, so the others need not be queried.
     "distributed_product_mode": "local",
     "optimize_skip_unused_shards": 1,
     "distributed_ddl_task_timeout": _DDL_SECONDS,
@@ -50,31 +50,31 @@ _OWNER = re.compile(r"^\s*user_id UUID\b", re.MULTILINE)
 _OF_COLUMNS = re.compile(r"(ADD|DROP|RENAME|MODIFY|COMMENT) COLUMN\b")
 _SETTINGS = re.compile(r"\sSETTINGS\s[^']*$", re.DOTALL)
 
-# Whole on every server: it has no owner.
+# Stored completely on every server, because it has no account column.
 _WITHOUT_OWNER: Final = frozenset({"schema_migrations"})
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """The cluster, by its name in the servers' configuration, and the database on it."""
+    """The cluster, by its name in the server configuration, and the database on it."""
 
     name: str
     database: str
 
 
 def cluster_of(settings: ClickHouseSettings) -> Cluster | None:
-    """Return the cluster that the settings name, None for one server."""
+    """Return the configured cluster, or None for a single server."""
     name = settings.clickhouse_cluster
     return Cluster(name, settings.clickhouse_database) if name else None
 
 
 def cluster_statements(statement: str, cluster: Cluster | None) -> tuple[str, ...]:
-    """Return what a statement for one server is on a cluster; itself where there is none.
+    """Return the cluster version of a statement, or the statement itself without a cluster.
 
-    It is one of a migration, or of what changes the schema or erases.
+    The statement belongs to a migration, or changes the schema or erases rows.
 
     Raises:
-        MisconfiguredError: a statement of a form that the rules do not know.
+        MisconfiguredError: the rules do not cover this form of statement.
     """
     if not cluster:
         return (statement,)
@@ -85,13 +85,13 @@ def cluster_statements(statement: str, cluster: Cluster | None) -> tuple[str, ..
     for pattern, rule in _RULES:
         if found := pattern.match(code):
             return tuple(rule(found, code, cluster))
-    raise MisconfiguredError(f"no rule says what this is on a cluster: {code[:80]}")
+    raise MisconfiguredError(f"no clustering rule for this statement: {code[:80]}")
 
 
 def cluster_parameters(
     statement: str, parameters: Mapping[str, object], cluster: Cluster | None
 ) -> dict[str, object]:
-    """Return the parameters of a statement: a table that is altered is the one with the rows."""
+    """Return the parameters of a statement, with the local name of an altered table."""
     found = _ALTER.match(_COMMENT.sub("", statement).strip()) if cluster else None
     name = found and found.group("parameter")
     if not name:
@@ -100,7 +100,7 @@ def cluster_parameters(
 
 
 def local_table(name: str) -> str:
-    """Return the name of the table that holds a table's rows."""
+    """Return the name of the table in which a table's rows are stored."""
     return name if name in _WITHOUT_OWNER else f"{name}{LOCAL}"
 
 
@@ -116,9 +116,9 @@ def _table(found: re.Match[str], code: str, cluster: Cluster) -> Iterator[str]:
     name = found.group("name")
     has_owner = _OWNER.search(code) is not None
     if has_owner == (name in _WITHOUT_OWNER):
-        raise MisconfiguredError(f"{name} has no owner and is not known to have none")
+        raise MisconfiguredError(f"{name} has no owner column and is not registered as global")
     local = local_table(name)
-    # Of an owner's rows there is a copy on the servers of one shard, of others on all.
+    # Rows of an account are replicated on the servers of one shard, other rows on all servers.
     place = "{shard}" if has_owner else "all"
     path = f"'/clickhouse/tables/{place}/{{database}}/{local}', '{{replica}}'"
 
@@ -129,7 +129,7 @@ def _table(found: re.Match[str], code: str, cluster: Cluster) -> Iterator[str]:
 
     body, count = _ENGINE.subn(replicated, code[found.end() :], count=1)
     if not count:
-        raise MisconfiguredError(f"{name}: only tables of the MergeTree family are replicated")
+        raise MisconfiguredError(f"{name}: only MergeTree tables can be replicated")
     yield f"CREATE TABLE IF NOT EXISTS {local}{_on(cluster)}{body}"
     if has_owner:
         yield (
@@ -144,7 +144,7 @@ def _view(found: re.Match[str], code: str, cluster: Cluster) -> Iterator[str]:
 
 
 def _materialized(found: re.Match[str], code: str, cluster: Cluster) -> Iterator[str]:
-    """What arrives at a server becomes rows of that server: both lie on the owner's shard."""
+    """Each server processes the rows it receives; source and target are on the same shard."""
 
     def source(match: re.Match[str]) -> str:
         return f"{match.group(1)} {local_table(match.group(2))}"
@@ -158,7 +158,7 @@ def _alter(found: re.Match[str], code: str, cluster: Cluster) -> Iterator[str]:
     name, actions = found.group("name"), found.group("actions")
     local = name if found.group("parameter") else local_table(name)
     yield f"ALTER TABLE {local}{_on(cluster)} {actions}"
-    # How a column is stored is no matter of a table that stores nothing.
+    # The codec of a column does not apply to a table that stores nothing.
     is_of_storage = actions.startswith("MODIFY COLUMN") and "CODEC(" in actions
     if local != name and _OF_COLUMNS.match(actions) and not is_of_storage:
         yield f"ALTER TABLE {name}{_on(cluster)} {_SETTINGS.sub('', actions)}"

@@ -1,7 +1,7 @@
-"""Attempts to deliver events, one row each, and the deliveries that they belong to.
+"""Delivery attempts, one row each, and the deliveries they belong to.
 
 All functions raise TransientError if ClickHouse is unavailable or busy. Rows that were not stored
-then can be written again.
+can then be written again.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -43,7 +43,7 @@ class DeliveryChannel(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class DeliverySummary:
-    """A delivery with what its last attempt came to. Times are Unix ms, UTC."""
+    """A delivery with the outcome of its last attempt. Times are Unix ms, UTC."""
 
     id: UUID
     event_id: UUID
@@ -71,7 +71,7 @@ class AddressedDelivery:
 
 @dataclass(frozen=True, kw_only=True)
 class EventFilter:
-    """Events of an owner that happened in a span (Unix ms, UTC, both ends inclusive)."""
+    """Events of an account within a time range (Unix ms, UTC, both ends inclusive)."""
 
     user_id: UUID
     event_ids: frozenset[UUID]
@@ -81,7 +81,7 @@ class EventFilter:
 
 @dataclass(frozen=True, kw_only=True)
 class DeliveryCursor:
-    """The target of deliveries: an owner's webhook, or an alert's own notifications."""
+    """The target of deliveries: an account's webhook, or an alert's own notifications."""
 
     user_id: UUID
     webhook_id: UUID = NIL_UUID
@@ -90,7 +90,7 @@ class DeliveryCursor:
 
 @dataclass(frozen=True, kw_only=True)
 class DeliveryFilter:
-    """Conditions on deliveries: ``from_ms`` by the event's time, ``before_ms`` by the last attempt.
+    """Conditions on deliveries: ``from_ms`` by event time, ``before_ms`` by the last attempt.
 
     Times are Unix ms, UTC.
     """
@@ -102,15 +102,15 @@ class DeliveryFilter:
 
     @property
     def user_id(self) -> UUID:
-        """The owner."""
+        """The account."""
         return self.cursor.user_id
 
 
 @dataclass(frozen=True, kw_only=True)
 class WebhookSpan:
-    """The events of a time that were to reach an owner's webhook.
+    """The events for an account's webhook within a time range.
 
-    They happened from ``from_ms`` (inclusive) to ``to_ms`` (exclusive; Unix ms, UTC).
+    The range is from ``from_ms`` (inclusive) to ``to_ms`` (exclusive; Unix ms, UTC).
     """
 
     user_id: UUID
@@ -121,27 +121,27 @@ class WebhookSpan:
 
 
 def check_attempt(attempt: DeliveryAttempt) -> DeliveryAttempt:
-    """Return an attempt that the table can hold.
+    """Return an attempt after checking that the table can store it.
 
     Raises:
-        InvalidInputError: a time that it cannot hold.
+        InvalidInputError: a time is out of range.
     """
     delivery = attempt.delivery
     times = (delivery.occurred_ms, delivery.created_ms, attempt.started_ms)
     if not all(0 <= each < LAST_STORABLE_MS for each in (*times, attempt.next_attempt_ms or 0)):
-        raise InvalidInputError("a time beyond the table", code="time_out_of_range")
+        raise InvalidInputError("the time is outside the table's range", code="time_out_of_range")
     return attempt
 
 
 async def insert_attempts(client: ClickHouseClient, attempts: Sequence[DeliveryAttempt]) -> None:
-    """Write attempts; when this returns they are stored. One written before is the same row."""
+    """Write attempts; on return, they are stored. Rewriting one does not duplicate it."""
     await client.insert(_ATTEMPTS, attempts)
 
 
 async def list_deliveries(
     client: ClickHouseClient, wanted: DeliveryFilter, limit: int
 ) -> tuple[DeliverySummary, ...]:
-    """Return at most ``limit`` deliveries, the latest tried first."""
+    """Return at most ``limit`` deliveries, the most recently attempted first."""
     conditions = {
         **asdict(wanted.cursor),
         "from_ms": wanted.from_ms,
@@ -155,7 +155,7 @@ async def list_deliveries(
 async def list_recognition_deliveries(
     client: ClickHouseClient, wanted: EventFilter, limit: int
 ) -> tuple[AddressedDelivery, ...]:
-    """Return at most ``limit`` deliveries of events, the latest tried first."""
+    """Return at most ``limit`` deliveries of events, the most recently attempted first."""
     conditions = {
         **asdict(wanted),
         "event_ids": sorted(wanted.event_ids),
@@ -176,7 +176,7 @@ async def list_recognition_deliveries(
 async def get_delivery_content(
     client: ClickHouseClient, cursor: DeliveryCursor, delivery_id: UUID
 ) -> bytes | None:
-    """Return the encoded record of a delivery: empty past retention, None for an unknown one."""
+    """Return the encoded record of a delivery: empty after retention, None if unknown."""
     occurred_ms = uuid_unix_ms(delivery_id)
     if occurred_ms >= LAST_STORABLE_MS:
         return None
@@ -188,7 +188,7 @@ async def get_delivery_content(
 async def list_deliveries_between(
     client: ClickHouseClient, span: WebhookSpan, limit: int
 ) -> tuple[bytes, ...]:
-    """Return the encoded records of at most ``limit`` events of a span, in order."""
+    """Return the encoded records of at most ``limit`` events of a time range, in order."""
     events = [event.value for event in span.events]
     parameters = {**asdict(span), "events": events, "limit": limit}
     rows = await client.rows("deliveries_between", parameters)
@@ -246,7 +246,7 @@ def _id_if_any(identifier: UUID) -> UUID | None:
 
 
 def _channel(endpoint: str) -> DeliveryChannel:
-    # How the fan-out names an address; all else is a URL.
+    # The prefixes used by the fan-out; all other endpoints are URLs.
     kind = endpoint.partition("-")[0]
     people = (DeliveryChannel.EMAIL, DeliveryChannel.APPRISE)
     return next((channel for channel in people if channel == kind), DeliveryChannel.HTTP)
@@ -271,7 +271,7 @@ def _summary(row: Mapping[str, Any]) -> DeliverySummary:
 
 
 def plates_of(delivery: Delivery) -> frozenset[str]:
-    """Return the plates (normalised) that passed, were provisional, or stand in the alert.
+    """Return the plates (normalised) of a delivery: final, provisional, and in the alert's list.
 
     ``plate_spellings.sql`` finds the same in SQL.
     """
@@ -279,13 +279,13 @@ def plates_of(delivery: Delivery) -> frozenset[str]:
 
 
 def without_content(attempt: DeliveryAttempt) -> DeliveryAttempt:
-    """Return an attempt whose delivery carries nothing, as after its retention."""
+    """Return an attempt whose delivery has no content, as after its retention."""
     bare = msgspec.structs.replace(attempt.delivery, recognition=None, trigger=None, camera=None)
     return msgspec.structs.replace(attempt, delivery=bare)
 
 
 def has_content(delivery: Delivery) -> bool:
-    """Return whether a delivery carries the event that it is about."""
+    """Return whether a delivery contains its event."""
     return any((delivery.recognition, delivery.trigger, delivery.camera))
 
 

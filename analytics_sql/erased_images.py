@@ -1,8 +1,7 @@
-"""Images of erased recognitions, noted in ClickHouse until they are removed from S3.
+"""Images of erased recognitions, recorded in ClickHouse until they are removed from S3.
 
-The photo of an image call is shared by the recognitions of its plates. Where one of these was
-erased, the photo goes, and the others are not to name it: neither a row that is stored, nor one
-that comes late or again.
+All recognitions of an image call share its photo. If one of them is erased, the photo is removed,
+and the others must not refer to it: neither stored rows, nor rows that arrive late or again.
 
 All functions raise TransientError if ClickHouse is unavailable or busy.
 """
@@ -35,9 +34,9 @@ from common.records.recognitions import RecognitionSource
 
 @dataclass(frozen=True, kw_only=True)
 class ErasedImages:
-    """The images of one erased recognition; a key is None where there is none.
+    """The images of one erased recognition; a key is None if there is no image.
 
-    ``noted_ms`` (Unix ms, UTC) tells one note from a later one of the same recognition.
+    ``noted_ms`` (Unix ms, UTC) distinguishes several notes about the same recognition.
     """
 
     noted_ms: Annotated[int, Column(TIME, "noted_at")]
@@ -48,7 +47,7 @@ class ErasedImages:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The keys that there are."""
+        """The keys that are set."""
         return tuple(key for key in (self.photo_key, self.crop_key) if key is not None)
 
 
@@ -58,7 +57,7 @@ def _table(removed: int) -> Table[ErasedImages]:
 
 
 STORED_BY_THEN_MS: Final = STORED_WITHIN_MS + 5 * 60_000
-"""After so long no image is stored any more, whatever clocks and calls to S3 take."""
+"""Time after which no image is stored any more, with a margin for clocks and S3 calls."""
 
 _as_stored = shared_fields(ErasedImages, but=("noted_ms",))
 _TO_REMOVE: Final = _table(removed=0)
@@ -66,9 +65,9 @@ _REMOVED: Final = _table(removed=1)
 
 
 def images_of(row: RecognitionRow, noted_ms: int) -> tuple[ErasedImages, ErasedImages]:
-    """Return the notes of a recognition's images, made at ``noted_ms`` (Unix ms, UTC).
+    """Return the notes about a recognition's images, recorded at ``noted_ms`` (Unix ms, UTC).
 
-    The second is for later: an image that S3 did not take when it came may still be stored.
+    The second note is for later: an image that S3 rejected at first can still be stored.
     """
     fields = _as_stored(row)
     first = ErasedImages(noted_ms=noted_ms, **fields)
@@ -76,12 +75,12 @@ def images_of(row: RecognitionRow, noted_ms: int) -> tuple[ErasedImages, ErasedI
 
 
 async def insert_erased_images(client: ClickHouseClient, images: Sequence[ErasedImages]) -> None:
-    """Note images that are to be removed."""
+    """Record images to be removed."""
     await client.insert(_TO_REMOVE, [each for each in images if each.keys])
 
 
 async def mark_removed(client: ClickHouseClient, images: Sequence[ErasedImages]) -> None:
-    """Note that images are removed."""
+    """Record that images are removed."""
     await client.insert(_REMOVED, images)
 
 
@@ -93,7 +92,7 @@ async def list_images_to_remove(
 ) -> tuple[ErasedImages, ...]:
     """Return the images of at most ``limit`` recognitions that are still to be removed.
 
-    Those of one owner, or of all; the first noted first, from behind ``after``.
+    Of one account or of all, oldest note first, starting after ``after``.
     """
     given: dict[str, object] = {} if owner_id is None else {"user_id": owner_id}
     if after is not None:
@@ -112,19 +111,19 @@ def _images(noted_ms: int, user_id: UUID, recognition: UUID, photo: str, crop: s
     )
 
 
-# A request line of ClickHouse has 1 MiB at the most; an id in it takes some 50 bytes.
+# A request line of ClickHouse has at most 1 MiB; an ID in it takes about 50 bytes.
 _MAX_ROWS = 1000
 
 
 def has_shared_photo(row: RecognitionRow) -> bool:
-    """Tell whether other recognitions may have the row's photo too."""
+    """Return whether other recognitions can have the same photo."""
     return row.source is RecognitionSource.API and row.photo_key is not None
 
 
 async def without_erased_photos(
     client: ClickHouseClient, rows: Sequence[RecognitionRow]
 ) -> list[RecognitionRow]:
-    """Return the rows, without the key of a photo that is noted as erased."""
+    """Return the rows, without the keys of photos that are recorded as erased."""
     noted: set[str] = set()
     for first in range(0, len(rows), _MAX_ROWS):
         noted |= await _erased_photos(client, rows[first : first + _MAX_ROWS])
@@ -132,7 +131,7 @@ async def without_erased_photos(
 
 
 async def delete_erased_photos(client: ClickHouseClient, span: OwnerSpan) -> int:
-    """Remove photos that are noted as erased from stored rows of a span; return how many rows."""
+    """Remove erased photos from the stored rows of a time range; return the number of rows."""
     parameters = span.parameters()
     found = await client.count("rows_with_noted_photos", parameters)
     if found:
@@ -153,5 +152,5 @@ def _without_photo(row: RecognitionRow) -> RecognitionRow:
 
 
 def _photo(row: RecognitionRow) -> str:
-    """Return the recognition that the photo's key is derived from; the first of its call."""
+    """Return the recognition in the photo's key: the first of its image call."""
     return PurePosixPath(row.photo_key or "").parent.name

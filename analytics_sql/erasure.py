@@ -1,9 +1,9 @@
-"""Erases rows for good, and notes each erasure: no such row is written again, however late.
+"""Erases rows permanently, and records each erasure so that late rows are not written again.
 
-Each call that erases returns once the rows are gone, and may be repeated.
+Calls that erase return after the rows are deleted, and can be repeated.
 
-All functions raise TransientError if ClickHouse is unavailable or busy; those that erase also if a
-statement takes too long, which the server then continues.
+All functions raise TransientError if ClickHouse is unavailable or busy; calls that erase also if a
+statement times out, which the server then continues.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ from common.plates.normalise import normalise_plate
 
 _ALL_PLATES = ""
 _SPELLINGS: Final = 50
-"""Spellings of a plate in one statement, whose parameters are part of an address."""
+"""Number of spellings of a plate per statement, whose parameters are part of the URL."""
 DERIVED: Final = (
     "plate_pieces",
     "plate_ranks",
@@ -32,10 +32,10 @@ DERIVED: Final = (
 
 @dataclass(frozen=True)
 class Erasure:
-    """A plate (normalised) of an owner, as far as it was captured in a time.
+    """A plate (normalised) of an account, captured within a time range.
 
-    ``from_ms`` is inclusive, ``before_ms`` exclusive (Unix ms, UTC). No plate: all that there is of
-    the owner, whenever it was captured.
+    ``from_ms`` is inclusive, ``before_ms`` exclusive (Unix ms, UTC). Without a plate: all data of
+    the account, whenever it was captured.
     """
 
     user_id: UUID
@@ -45,13 +45,13 @@ class Erasure:
 
     @property
     def plate_hash(self) -> str:
-        """SHA-256 of owner and plate, lower hexadecimal; empty without a plate."""
+        """SHA-256 of account and plate, lower-case hexadecimal; empty without a plate."""
         return _ALL_PLATES if self.plate is None else _plate_hash(self.user_id, self.plate)
 
 
 @dataclass(frozen=True)
 class StoredErasure:
-    """An erasure as it is noted: ``plate_hash`` is empty for all of an owner.
+    """An erasure as recorded: ``plate_hash`` is empty for a whole account.
 
     ``before_ms`` is exclusive (Unix ms, UTC).
     """
@@ -73,7 +73,7 @@ _ERASURES: Final = Table[StoredErasure](
 
 @dataclass(frozen=True)
 class Subject:
-    """The subject of a row: the plates (normalised) that it names, and its time (Unix ms, UTC)."""
+    """The subject of a row: the plates (normalised) in it, and its time (Unix ms, UTC)."""
 
     user_id: UUID
     at_ms: int
@@ -81,22 +81,22 @@ class Subject:
 
 
 class Erasures:
-    """The erasures of thirty days; plates are known by their hash alone."""
+    """The erasures of the last thirty days; plates are only known by their hash."""
 
     def __init__(self, rows: Iterable[tuple[UUID, str, int]] = ()) -> None:
-        """``rows``: owner, hash of the plate (empty: all of the owner), before (Unix ms)."""
+        """``rows``: account, hash of the plate (empty: whole account), before (Unix ms)."""
         self._before_ms: dict[UUID, dict[str, int]] = {}
         for user_id, plate_hash, before_ms in rows:
             self._before_ms.setdefault(user_id, {})[plate_hash] = before_ms
         self._last_ms = {user: max(each.values()) for user, each in self._before_ms.items()}
 
     def __eq__(self, other: object) -> bool:
-        """Tell whether both are the same list."""
+        """Return whether both contain the same erasures."""
         return isinstance(other, Erasures) and self._before_ms == other._before_ms
 
     def covering(self, subject: Subject) -> Iterator[Erasure]:
-        """Return the erasures that a row of this subject falls under."""
-        # Almost no row does: what has just happened is past all of them, and nothing is hashed.
+        """Return the erasures that apply to a row with this subject."""
+        # Almost no row is affected: recent rows are later than all erasures; nothing is hashed.
         if not self.reach(subject):
             return
         of_owner = self._before_ms[subject.user_id]
@@ -109,43 +109,43 @@ class Erasures:
                 yield Erasure(subject.user_id, plate, before_ms)
 
     def reach(self, subject: Subject) -> bool:
-        """Tell whether anything of its owner and its time was erased, of whatever plate."""
+        """Return whether anything of its account and time was erased, for any plate."""
         return subject.at_ms < self._last_ms.get(subject.user_id, 0)
 
     def covers(self, subject: Subject) -> bool:
-        """Tell whether a row of this subject falls under any."""
+        """Return whether any erasure applies to a row with this subject."""
         return any(self.covering(subject))
 
 
 async def insert_erasure(client: ClickHouseClient, erasure: Erasure) -> None:
-    """Remember an erasure for thirty days; from then on the sink writes nothing that it covers."""
+    """Record an erasure for thirty days, during which the sink writes no row that it covers."""
     await insert_erasures(client, [stored_erasure(erasure)])
 
 
 def stored_erasure(erasure: Erasure) -> StoredErasure:
-    """Return what is noted of an erasure: no plate."""
+    """Return the recorded form of an erasure, which does not contain the plate."""
     return StoredErasure(erasure.user_id, erasure.plate_hash, erasure.before_ms)
 
 
 async def insert_erasures(client: ClickHouseClient, erasures: Sequence[StoredErasure]) -> None:
-    """Remember erasures for thirty days from now, also after a restore has removed their notes."""
+    """Record erasures for thirty days from now, also after a restore has removed them."""
     await client.insert(_ERASURES, erasures)
 
 
 async def list_stored_erasures(client: ClickHouseClient) -> list[StoredErasure]:
-    """Return the erasures of thirty days."""
+    """Return the erasures of the last thirty days."""
     rows = await client.rows("erasures")
     return [StoredErasure(user_id, str(text), before_ms) for user_id, text, before_ms in rows]
 
 
 async def list_plates(client: ClickHouseClient, user_id: UUID) -> set[str]:
-    """Return the plates of an owner's recognitions and triggers."""
+    """Return the plates of an account's recognitions and triggers."""
     rows = await client.rows("plates_of_owner", {"user_id": user_id})
     return {str(plate) for (plate,) in rows}
 
 
 async def list_erasures(client: ClickHouseClient) -> Erasures:
-    """Return what was erased within thirty days."""
+    """Return the erasures of the last thirty days, prepared for matching."""
     found = await list_stored_erasures(client)
     return Erasures((each.user_id, each.plate_hash, each.before_ms) for each in found)
 
@@ -155,7 +155,7 @@ def _plate_hash(user_id: UUID, plate: str) -> str:
 
 
 _Statements = tuple[str, str]
-"""The query that counts rows of a plate, and the statement after which there are none."""
+"""The query that counts the rows of a plate, and the statement that erases them."""
 
 _TRIGGERS = ("plate_triggers", "erase_plate_triggers")
 _DELIVERIES = ("plate_deliveries", "erase_plate_deliveries")
@@ -167,10 +167,10 @@ _SHARED_PHOTOS = ("plate_shared_photos", "erase_shared_photos")
 async def erase_recognitions(
     client: ClickHouseClient, erasure: Erasure, *, records_images: bool = True
 ) -> int:
-    """Delete recognitions and return how many; their images are noted first, to be removed.
+    """Delete recognitions and return their number; record their images to be removed.
 
-    Without ``records_images`` an owner's are recorded only for what may be stored later.
-    An image call's photo goes although it shows other plates too: their rows lose its key.
+    Without ``records_images``, images of an account are only recorded for removal at a later time.
+    The photo of an image call is removed even if it shows other plates; their rows lose its key.
     """
     if erasure.plate is None:
         parameters = {**_parameters("note_owner_images", erasure), "now_too": int(records_images)}
@@ -180,7 +180,7 @@ async def erase_recognitions(
         return erased
     found = await client.count("plate_recognitions", _parameters("plate_recognitions", erasure))
     if found:
-        # Counted row by row until it is over: no rollup may tell of rows that are gone.
+        # Count these quarters row by row meanwhile, so that no rollup contains deleted rows.
         await _run(client, "reopen_plate_quarters", erasure)
         await _run(client, "note_plate_images", erasure)
         await _erase(client, _SHARED_PHOTOS, erasure)
@@ -193,22 +193,22 @@ async def erase_recognitions(
 
 
 async def erase_derived(client: ClickHouseClient, user_id: UUID) -> None:
-    """Delete what is made of an owner's recognitions and outcomes."""
+    """Delete the rollups of an account's recognitions and outcomes."""
     for table in DERIVED:
         await _erase_owner(client, table, user_id)
 
 
 async def erase_triggers(client: ClickHouseClient, erasure: Erasure) -> int:
-    """Empty the plate of triggers, or delete all of an owner; return how many."""
+    """Clear the plate of triggers, or delete all triggers of an account; return the number."""
     if erasure.plate is None:
         return await _erase_owner(client, "alert_triggers", erasure.user_id)
     return await _erase(client, _TRIGGERS, erasure)
 
 
 async def erase_deliveries(client: ClickHouseClient, erasure: Erasure) -> int:
-    """Empty the content of deliveries that name the plate, and return how many.
+    """Clear the content of deliveries that contain the plate, and return their number.
 
-    Of an owner all attempts to deliver are deleted and counted.
+    For an account, delete and count all delivery attempts.
     """
     if erasure.plate is None:
         return await _erase_owner(client, "delivery_attempts", erasure.user_id)
@@ -224,14 +224,14 @@ async def erase_deliveries(client: ClickHouseClient, erasure: Erasure) -> int:
 
 
 async def erase_outcomes(client: ClickHouseClient, erasure: Erasure) -> int:
-    """Delete what is counted of an owner's passes and image calls; it names no plates."""
+    """Delete the outcomes of an account's passes and image calls, which contain no plates."""
     if erasure.plate is None:
         return await _erase_owner(client, "pass_outcomes", erasure.user_id)
     return 0
 
 
 async def erase_camera_counts(client: ClickHouseClient, erasure: Erasure) -> int:
-    """Delete what is counted of an owner's cameras; it names no plates."""
+    """Delete the counts of an account's cameras, which contain no plates."""
     if erasure.plate is None:
         return await _erase_owner(client, "camera_counts", erasure.user_id)
     return 0
@@ -244,7 +244,7 @@ async def _run(client: ClickHouseClient, statement: str, erasure: Erasure) -> No
 async def _erase(
     client: ClickHouseClient, statements: _Statements, erasure: Erasure, **more: object
 ) -> int:
-    # Counted first: a statement that changes nothing still looks through every part of the table.
+    # Counted first, because a statement that changes nothing still scans every part of the table.
     count, erase = statements
     found = await client.count(count, _parameters(count, erasure) | more)
     if found:
@@ -261,7 +261,7 @@ async def _erase_owner(client: ClickHouseClient, table: str, user_id: UUID) -> i
 
 
 def _parameters(statement: str, erasure: Erasure) -> dict[str, object]:
-    """Return what the statement names, and no more: the plate itself only where it is asked for."""
+    """Return only the parameters in the statement, to pass the plate only where needed."""
     given: dict[str, object] = {
         "user_id": erasure.user_id,
         "plate": erasure.plate,

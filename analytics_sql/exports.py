@@ -1,4 +1,4 @@
-"""Recognitions as files: parts of a list, written by ClickHouse in formats of its own."""
+"""Exports of recognitions as files: parts of a list, written by ClickHouse in its own formats."""
 
 import codecs
 from collections.abc import AsyncIterator
@@ -13,7 +13,7 @@ from analytics_sql.rows import LAST_STORABLE_MS
 from common.records.regions import COUNTRY_CODES
 
 _PAGE: Final = "recognitions_page"
-# Copies of rows are rare. Where there are more, a part has fewer rows.
+# Duplicate rows are rare. If there are more, a part has fewer rows.
 _EXPECTED_COPIES: Final = 1_000
 _ALL_ROWS: Final = (1 << 32) - 1
 
@@ -27,7 +27,7 @@ class ExportFormat(StrEnum):
 
 
 class Separator(StrEnum):
-    """The separators of a CSV file's columns."""
+    """Column separator of a CSV file."""
 
     COMMA = "comma"
     SEMICOLON = "semicolon"
@@ -35,10 +35,10 @@ class Separator(StrEnum):
 
 @dataclass(frozen=True)
 class FileForm:
-    """The form of a file.
+    """The format of an export file.
 
-    ``excel_timezone`` (IANA name) is for CSV that Excel opens: the file begins with a byte order
-    mark, has local times, and no cell is a formula.
+    ``excel_timezone`` (IANA name) is for CSV files for Excel: the file begins with a byte order
+    mark, contains local times, and no cell is a formula.
     """
 
     format: ExportFormat = ExportFormat.CSV
@@ -53,7 +53,7 @@ _FORMATS: Final = {
     ExportFormat.ARROW: "ArrowStream",
 }
 _SETTINGS: Final = {
-    # An answer begins when it is whole, so that none breaks off with an error in its middle.
+    # Send the result only when it is complete, so that it cannot break off with an error.
     "wait_end_of_query": "1",
     "date_time_output_format": "iso",
     "format_csv_null_representation": "",
@@ -64,9 +64,9 @@ _SETTINGS: Final = {
 
 @dataclass(frozen=True)
 class ExportPart:
-    """The end of a part of a list; ``next_after`` is None where nothing follows it.
+    """The end of a part of a list; ``next_after`` is None if no part follows.
 
-    Without ``last`` the part is empty.
+    Without ``last``, the part is empty.
     """
 
     last: RecognitionCursor | None
@@ -76,7 +76,7 @@ class ExportPart:
 async def export_part(
     client: ClickHouseClient, wanted: RecognitionFilter, after: RecognitionCursor | None, rows: int
 ) -> ExportPart:
-    """Return where the part ends that begins behind ``after`` and has so many rows at most.
+    """Return the end of the part that starts after ``after`` and has at most ``rows`` rows.
 
     Raises:
         TransientError: ClickHouse is unavailable or busy.
@@ -101,13 +101,13 @@ async def exported(
     *,
     form: FileForm,
 ) -> AsyncIterator[AsyncIterator[bytes]]:
-    """Yield the bytes of a part's file, piece by piece. Rows that came since are in it too.
+    """Yield the bytes of a part's file, piece by piece, including rows added meanwhile.
 
     Raises:
         TransientError: ClickHouse is unavailable or busy.
     """
     last = part.last or RecognitionCursor(LAST_STORABLE_MS, wanted.user_id)
-    # No row before the last one's time is read, so the page needs no other end.
+    # No row before the time of the last one is read, so the page needs no other limit.
     first_ms = max(wanted.from_ms or 0, last.captured_ms)
     given = page_parameters(replace(wanted, from_ms=first_ms), after, _ALL_ROWS)
     zone = form.excel_timezone

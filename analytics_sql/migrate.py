@@ -1,8 +1,8 @@
-"""Brings a ClickHouse database to this release's schema.
+"""Migrates a ClickHouse database to this release's schema.
 
 Migrations are numbered files, applied once, never edited. ClickHouse has neither transactions nor
-locks for DDL, so that every statement of a migration must be harmless when it runs twice: then two
-runners at once, or one that died half-way, end with the same schema.
+locks for DDL, so every statement of a migration must be idempotent: then two concurrent runs, or
+one that crashed half-way, end with the same schema.
 """
 
 import hashlib
@@ -33,7 +33,7 @@ _DOWN_SUFFIX = ".down.sql"
 _MUTATION_PAUSE_SECONDS = 0.5
 _MUTATION_LIMIT_SECONDS = 900.0
 
-# The statement that makes each table keep what is personal for so many days.
+# The statement that sets the retention of each table with personal data.
 _RETENTIONS = {
     "recognitions": "set_retention",
     "alert_triggers": "set_trigger_retention",
@@ -44,7 +44,7 @@ _RETENTIONS = {
 
 @dataclass(frozen=True)
 class Migration:
-    """One numbered change of the schema, and its way back."""
+    """One numbered schema change, and its reversal."""
 
     version: int
     name: str
@@ -55,7 +55,7 @@ class Migration:
 
 
 AppliedMigration = tuple[int, str, str]
-"""A migration as the database remembers it: version, name, checksum."""
+"""A migration as recorded in the database: version, name, checksum."""
 
 
 @cache
@@ -86,7 +86,7 @@ def _statements(text: str) -> tuple[str, ...]:
 
 
 def create_database(client: SchemaClient, name: str, cluster: Cluster | None = None) -> None:
-    """Make the database if it is missing, and turn the client to it."""
+    """Create the database if it does not exist, and select it in the client."""
     with clickhouse_errors():
         _run(client, query_text("create_database"), cluster, {"name": name})
     client.database = name
@@ -99,15 +99,15 @@ def migrate(
     dry_run: bool = False,
     cluster: Cluster | None = None,
 ) -> tuple[Migration, ...]:
-    """Apply what the client's database has not seen; return it.
+    """Apply the migrations that the database lacks, and return them.
 
-    Safe to repeat and to run twice at once. ``dry_run`` applies nothing. Where a mutation is at
-    work on what is to change, it waits.
+    Can be repeated and run concurrently. ``dry_run`` applies nothing. Waits for a running mutation
+    on affected tables.
 
     Raises:
-        MisconfiguredError: a migration was edited after it was applied, or the database is of a
-            newer release, or was made for one server and is now to be on several, or back.
-        TransientError: ClickHouse is unavailable or busy, or a mutation went on for 15 minutes.
+        MisconfiguredError: a migration was edited after it was applied, or the database belongs to
+            a newer release, or was created for a single server instead of a cluster or vice versa.
+        TransientError: ClickHouse is unavailable or busy, or a mutation ran for over 15 minutes.
     """
     with clickhouse_errors():
         _check_kind(client, cluster)
@@ -123,12 +123,12 @@ def migrate(
 
 
 async def check_schema(client: ClickHouseClient) -> None:
-    """Return where recognitions can be read and no migration of this release is missing.
+    """Return if recognitions can be read and no migration of this release is missing.
 
-    There may be a newer release's.
+    Migrations of a newer release are allowed.
 
     Raises:
-        MisconfiguredError: one is missing, or the table.
+        MisconfiguredError: a migration or the table is missing.
         TransientError: ClickHouse is unavailable or busy.
     """
     await client.rows("recognitions_readable")
@@ -136,14 +136,15 @@ async def check_schema(client: ClickHouseClient) -> None:
     missing = [f"{m.version:04} {m.name}" for m in migrations() if m.version not in applied]
     if missing:
         raise MisconfiguredError(
-            f"ClickHouse lacks migrations {', '.join(missing)}: python -m analytics_sql migrate"
+            f"missing ClickHouse migrations: {', '.join(missing)}; run "
+            "python -m analytics_sql migrate"
         )
 
 
 def roll_back(
     client: SchemaClient, version: int, cluster: Cluster | None = None
 ) -> tuple[Migration, ...]:
-    """Undo every applied migration above ``version``, the newest first; data in them is lost."""
+    """Undo all applied migrations above ``version``, newest first; their data is lost."""
     with clickhouse_errors():
         applied = {version for version, *_ in _applied(client)}
         undone = [m for m in reversed(migrations()) if m.version in applied and m.version > version]
@@ -161,7 +162,7 @@ def pending(
     """Return the known migrations that were not applied.
 
     Raises:
-        MisconfiguredError: what was applied is not what this release knows.
+        MisconfiguredError: an applied migration is unknown to this release or has changed.
     """
     by_version = {migration.version: migration for migration in known}
     for version, name, checksum in applied:
@@ -169,12 +170,12 @@ def pending(
         if migration is None:
             raise MisconfiguredError(
                 f"the database has migration {version:04} {name}, "
-                "which this release does not know: a newer release made it"
+                "which this release does not know; it was created by a newer release"
             )
         if migration.checksum != checksum:
             raise MisconfiguredError(
                 f"migration {version:04} {name} was changed after it was applied; "
-                "write a new one instead"
+                "add a new migration instead"
             )
     return tuple(by_version.values())
 
@@ -199,10 +200,10 @@ def _run(
 def _run_after_mutations(
     client: SchemaClient, statement: str, parameters: dict[str, object] | None
 ) -> None:
-    """Run a statement; where a mutation is in its way, wait for its end.
+    """Run a statement; if a mutation blocks it, wait until that has finished.
 
     Raises:
-        MutationAtWorkError: it went on for 15 minutes.
+        MutationAtWorkError: the mutation ran for over 15 minutes.
     """
     end = time.monotonic() + _MUTATION_LIMIT_SECONDS
     told = False
@@ -216,7 +217,7 @@ def _run_after_mutations(
         else:
             return
         if not told:
-            _log.info("migration_waits_for_mutation", statement=statement)
+            _log.info("migration_waiting_for_mutation", statement=statement)
             told = True
         time.sleep(_MUTATION_PAUSE_SECONDS)
 
@@ -227,8 +228,8 @@ def _check_kind(client: SchemaClient, cluster: Cluster | None) -> None:
     made_by = str(client.command("SHOW CREATE TABLE schema_migrations"))
     if ("Replicated" in made_by) != (cluster is not None):
         raise MisconfiguredError(
-            "the database was made without PLATESTREAM_CLICKHOUSE_CLUSTER, or with it: tables of"
-            " one server do not become those of a cluster; name another database"
+            "the ClickHouse database was created with a different PLATESTREAM_CLICKHOUSE_CLUSTER;"
+            " a single-server database cannot become clustered or vice versa. Use another database"
         )
 
 
@@ -249,4 +250,4 @@ def _set_retention(client: SchemaClient, days: int, cluster: Cluster | None) -> 
         stored = table if cluster is None else local_table(table)
         if not client.command(is_set, parameters={"table": stored, "days": days}):
             _run(client, query_text(statement), cluster, {"days": days})
-            _log.info("retention_set", table=table, days=days)
+            _log.info("retention_updated", table=table, days=days)

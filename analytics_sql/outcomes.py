@@ -41,19 +41,19 @@ def outcome_row(record: PassOutcome) -> OutcomeRow:
     """Return the row for a record of the outcomes topic.
 
     Raises:
-        InvalidInputError: a time that the table cannot hold, or an id of another time.
+        InvalidInputError: the time is out of range, or the ID does not match it.
     """
     if not 0 <= record.at_ms < LAST_STORABLE_MS:
         raise InvalidInputError(f"at_ms {record.at_ms}", code="time_out_of_range")
     if uuid_unix_ms(record.id) != record.at_ms:
-        raise InvalidInputError("the id does not begin with at_ms", code="id_of_other_time")
+        raise InvalidInputError("the ID does not begin with at_ms", code="id_of_other_time")
     return OutcomeRow(user_id=record.owner_id, **_as_recorded(record))
 
 
 async def insert_outcomes(client: ClickHouseClient, rows: Sequence[OutcomeRow]) -> None:
-    """Write rows; when this returns they are stored. A row written before is the same row.
+    """Write rows; on return, they are stored. Rewriting a row does not duplicate it.
 
     Raises:
-        TransientError: ClickHouse is unavailable or busy: the same rows may be written again.
+        TransientError: ClickHouse is unavailable or busy; the rows can be written again.
     """
     await client.insert(_OUTCOMES, rows)

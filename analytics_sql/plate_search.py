@@ -1,6 +1,6 @@
-"""Conditions that ask ClickHouse for the plates that a text stands for.
+"""ClickHouse conditions for the plates that match a search text.
 
-``common.plates.matching`` says which these are; a property test holds both to one answer.
+``common.plates.matching`` defines the same in Python; a property test checks that both agree.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,21 +18,21 @@ from common.plates.matching import (
 from common.plates.normalise import normalise_plate
 
 SEARCH_TOLERANCE = 1
-"""Edits that a fuzzy search forgives beside look-alikes.
+"""Edits that a fuzzy search allows, in addition to look-alikes.
 
-Over seven characters one edit finds a few neighbours of a plate, two find some thousand.
+For seven characters, one edit finds a few neighbours of a plate, two edits some thousand.
 """
 
 BEGIN, END = "^", "$"
-"""Stand before and behind a plate where it is cut into pieces (table ``plate_pieces``)."""
+"""Start and end marks of a plate that is cut into pieces (table ``plate_pieces``)."""
 
 
 @dataclass(frozen=True)
 class PlateQuestion:
-    """The parameters that ask for the plates that are wanted.
+    """The query parameters that select the matching plates.
 
-    ``parameters`` are conditions on a plate. ``pieces`` say where in ``plate_pieces`` all such
-    plates are: empty where the rows sorted by plate tell it themselves.
+    ``parameters`` are conditions on a plate. ``pieces`` select rows of ``plate_pieces`` that
+    contain all such plates; empty if the rows sorted by plate are sufficient.
     """
 
     parameters: Mapping[str, object]
@@ -40,7 +40,7 @@ class PlateQuestion:
 
 
 def plate_question(plate: str | None, match: MatchMode) -> PlateQuestion:
-    """Return how lists are asked for ``plate``; None or blank: for every one."""
+    """Return the query parameters for ``plate``; None or blank: every plate."""
     wanted = normalise_plate(plate or "")
     if match is MatchMode.FUZZY and wanted:
         return _resembling(fold_look_alikes(wanted))
@@ -52,7 +52,7 @@ def plate_question(plate: str | None, match: MatchMode) -> PlateQuestion:
         return PlateQuestion(conditions)
     folded = fold_look_alikes(wanted)
     if match is MatchMode.WILDCARD:
-        # What begins or ends with literal text holds that text's pieces with the mark beside it.
+        # A plate that begins or ends with literal text has a piece with the adjacent mark.
         folded = f"{BEGIN}{fold_look_alikes(normalise_pattern(plate or ''))}{END}"
         return PlateQuestion(conditions, _pieces(_longest_literal(folded)))
     return PlateQuestion(conditions, _pieces(folded))
@@ -71,13 +71,13 @@ def _resembling(folded: str) -> PlateQuestion:
     conditions["folded_parts"] = parts
     if all(len(part) > 1 for part in parts):
         return PlateQuestion(conditions, {"pieces": [part[:2] for part in parts]})
-    # A piece begins with each character of a plate.
+    # There is a piece starting with each character of a plate.
     return PlateQuestion(conditions, {"piece_starts": [part[0] for part in parts]})
 
 
 def _pieces(literal: str) -> dict[str, object]:
-    """Return where plates that hold ``literal`` (folded) are; all plates where it is empty."""
-    # The middle: beginnings and ends are alike on many plates.
+    """Return the pieces of plates that contain ``literal`` (folded); if empty, of all plates."""
+    # The middle, because many plates share beginnings and ends.
     pairs = [a + b for a, b in pairwise(literal)]
     if pairs:
         return {"pieces": [pairs[len(pairs) // 2]]}
@@ -85,15 +85,15 @@ def _pieces(literal: str) -> dict[str, object]:
 
 
 def _longest_literal(pattern: str) -> str:
-    """Return the longest run of a pattern that holds no wildcard; not a mark alone."""
+    """Return the longest run without wildcards in a pattern, unless it is only a mark."""
     runs = pattern.replace(ANY_CHARACTER, ANY_TEXT).split(ANY_TEXT)
     return max((run for run in runs if run not in (BEGIN, END)), key=len, default="")
 
 
 def like_pattern(plate: str | None, match: MatchMode = MatchMode.SUBSTRING) -> str:
-    """Return the LIKE pattern for plates that ``plate`` stands for once both are normalised.
+    """Return the LIKE pattern for plates that match ``plate``, both normalised.
 
-    Empty where every plate does. ``%``, ``_`` and ``\\`` stand for themselves. Not for fuzzy.
+    Empty if every plate matches. ``%``, ``_`` and ``\\`` are literal. Not for fuzzy searches.
     """
     text = normalise_pattern(plate or "") if match is MatchMode.WILDCARD else plate or ""
     text = "".join(_literal(normalise_plate(text)))
@@ -115,10 +115,10 @@ def _literal(text: str) -> Iterator[str]:
 
 
 def parts_for_edits(text: str, edits: int) -> list[str]:
-    """Cut ``text`` into parts of which ``edits`` edits can not touch all.
+    """Cut ``text`` into parts, at least one of which ``edits`` edits cannot change.
 
-    What is within so many edits of ``text`` therefore holds one of them as it is. No parts where
-    ``text`` is too short to be cut.
+    A text within ``edits`` of ``text`` therefore contains one of them unchanged. Empty if ``text``
+    is too short to be cut.
     """
     if len(text) <= edits:
         return []

@@ -1,7 +1,7 @@
-"""Recognitions in ClickHouse: written in batches, listed in pages, read by id.
+"""Recognitions in ClickHouse: written in batches, listed in pages, read by ID.
 
 All functions raise TransientError if ClickHouse is unavailable or busy. Rows that were not stored
-then can be written again.
+can then be written again.
 """
 
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ __all__ = [
     "recognition_row",
 ]
 
-# Of two rows of one id that counts which was written later: none is while Kafka holds records.
+# Of two rows with the same ID, the later write is valid; none is later while Kafka has records.
 _CORRECTIONS: Final = Table[RecognitionRow](
     RECOGNITIONS.name,
     (
@@ -50,12 +50,12 @@ _CORRECTIONS: Final = Table[RecognitionRow](
     ),
 )
 
-# Copies of rows are rare: merges drop them within minutes of a replay.
+# Duplicate rows are rare: merges remove them within minutes after a replay.
 _EXPECTED_COPIES = 4
-# The newest rows are looked through first: what is frequent fills a page from them, and of what
-# does not there are few rows, whose times the projections find. How many depends on how often the
-# text is met: each plate that is looked up costs as much as a thousand rows that are read in order.
-# Among so few as for a long text it is only found out whether nearly all plates are alike.
+# The newest rows are searched first: frequent plates fill a page from them, and of rare plates
+# there are few rows, found by the projections. How many rows are searched depends on how frequent
+# the text is: each plate that is looked up costs as much as reading a thousand rows in order. The
+# small number for long texts only detects whether nearly all plates are alike.
 _NEWEST_ROWS = 65_536
 _NEWEST_OF_RARE = 1_024
 _NEWEST_WITH_THREE = 524_288
@@ -66,11 +66,11 @@ _RARE_CHARACTERS = 3
 
 @dataclass(frozen=True)
 class RecognitionFilter:
-    """Conditions on an owner's recognitions; None: no such condition.
+    """Conditions on an account's recognitions; None: no such condition.
 
-    ``plate`` is matched as ``match`` says after normalising; a fuzzy one holds no wildcards.
-    ``from_ms`` is inclusive, ``to_ms`` exclusive (Unix ms, UTC); ``min_confidence`` is inclusive,
-    0..1.
+    ``plate`` is normalised and matched according to ``match``; a fuzzy one has no wildcards.
+    ``from_ms`` is inclusive, ``to_ms`` exclusive (Unix ms, UTC); ``min_confidence`` is inclusive, 0
+    to 1.
     """
 
     user_id: UUID
@@ -84,7 +84,7 @@ class RecognitionFilter:
 
 @dataclass(frozen=True)
 class RecognitionCursor:
-    """The last row of a page: the next page goes on behind it."""
+    """The last row of a page; the next page starts after it."""
 
     captured_ms: int
     id: UUID
@@ -92,26 +92,26 @@ class RecognitionCursor:
 
 @dataclass(frozen=True)
 class RecognitionPage:
-    """Rows, newest first; ``next_after`` is None where nothing follows."""
+    """Rows, newest first; ``next_after`` is None if no page follows."""
 
     rows: tuple[RecognitionRow, ...]
     next_after: RecognitionCursor | None
 
 
 async def insert_recognitions(client: ClickHouseClient, rows: Sequence[RecognitionRow]) -> None:
-    """Write rows; when this returns they are stored. A row written before is the same row."""
+    """Write rows; on return, they are stored. Rewriting a row does not duplicate it."""
     await client.insert(RECOGNITIONS, rows)
 
 
 async def correct_recognitions(client: ClickHouseClient, rows: Sequence[RecognitionRow]) -> None:
-    """Write rows that stand for the ones of their ids, also where these are written afterwards."""
+    """Write rows that replace those with the same IDs, even if these are written later."""
     await client.insert(_CORRECTIONS, rows)
 
 
 async def get_recognition(
     client: ClickHouseClient, owner_id: UUID, recognition_id: UUID
 ) -> RecognitionRow | None:
-    """Return an owner's recognition, or None if the owner has none of this id."""
+    """Return an account's recognition, or None if the account has none with this ID."""
     id_ms = uuid_unix_ms(recognition_id)
     if id_ms >= LAST_STORABLE_MS:
         return None
@@ -131,10 +131,10 @@ async def list_recognitions(
     after: RecognitionCursor | None,
     limit: int,
 ) -> RecognitionPage:
-    """Return an owner's recognitions, newest first, from behind ``after``.
+    """Return an account's recognitions, newest first, starting after ``after``.
 
-    Rows of the same millisecond come in the order of their ids as ClickHouse compares them. Rows
-    that arrive between two pages never make one repeat or skip.
+    Rows of the same millisecond are ordered by their IDs as ClickHouse compares them. Rows added
+    between two pages never cause a row to be repeated or skipped.
     """
     if newest := _newest_rows(wanted):
         rows = _without_copies(await _newest(client, wanted, after, limit, newest))
@@ -152,7 +152,7 @@ async def list_recognitions(
 async def get_recognitions(
     client: ClickHouseClient, owner_id: UUID, positions: Sequence[RecognitionCursor]
 ) -> tuple[RecognitionRow, ...]:
-    """Return those of an owner's recognitions at these places that there are, in no order."""
+    """Return an account's existing recognitions at these positions, unordered."""
     if not positions:
         return ()
     parameters = {
@@ -169,21 +169,21 @@ def _characters(wanted: RecognitionFilter) -> int:
 
 
 def _is_in_few(wanted: RecognitionFilter) -> bool:
-    """Tell whether fewer rows are of such plates than of one camera, where one is asked for."""
+    """Return whether such plates have fewer rows than one camera, if a camera is given."""
     return wanted.camera_id is None or _characters(wanted) > _RARE_CHARACTERS
 
 
 def _newest_rows(wanted: RecognitionFilter) -> int:
-    """Return how many of the newest rows to look through first; 0: none."""
+    """Return how many of the newest rows to search first; 0: none."""
     if not wanted.plate:
         return _NEWEST_ROWS if wanted.camera_id is not None or wanted.min_confidence else 0
     if wanted.camera_id is not None:
-        # There are few rows of one camera.
+        # A single camera has few rows.
         return 0
     characters = _characters(wanted)
     pieces = plate_question(wanted.plate, wanted.match).pieces
     if wanted.match is MatchMode.WILDCARD and "pieces" not in pieces:
-        # No two neighbours are given: nearly all plates would have to be looked at.
+        # No two adjacent characters are given, so nearly all plates would have to be compared.
         return _NEWEST_WITHOUT_PIECE
     if wanted.match is MatchMode.EXACT or characters > _RARE_CHARACTERS:
         return _NEWEST_OF_RARE
@@ -194,7 +194,7 @@ def _newest_rows(wanted: RecognitionFilter) -> int:
 
 
 def _without_copies(rows: list[RecognitionRow]) -> list[RecognitionRow]:
-    """Return each row once; of copies the one that names fewest images: the others are gone."""
+    """Return each row once; of duplicates the one with the fewest images, as others are erased."""
     found: dict[UUID, RecognitionRow] = {}
     for row in rows:
         known = found.get(row.id)
@@ -238,7 +238,7 @@ async def _newest(
     limit: int,
     newest: int,
 ) -> list[RecognitionRow]:
-    """Return what matches among so many of the newest rows of the owner behind ``after``."""
+    """Return matches among the ``newest`` newest rows of the account after ``after``."""
     question = page_parameters(wanted, after, limit + 1 + _EXPECTED_COPIES)
     result = await client.query("recognitions_page", {**question, "newest": newest})
     return [read_recognition(found) for found in result.named()]
@@ -247,7 +247,7 @@ async def _newest(
 async def _listed(
     client: ClickHouseClient, wanted: RecognitionFilter, after: RecognitionCursor | None, limit: int
 ) -> list[RecognitionRow]:
-    """Return what matches, however old."""
+    """Return matches of any age."""
     question = page_parameters(wanted, after, limit)
     if not (wanted.plate or wanted.camera_id is not None):
         result = await client.query("recognitions_page", question)

@@ -1,4 +1,4 @@
-"""Rows of ClickHouse tables: their columns, declared beside the fields that fill them."""
+"""Rows of ClickHouse tables, with columns declared next to their fields."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from common.records.recognitions import (
 )
 
 LAST_STORABLE_MS = 4_102_444_800_000
-"""2100-01-01 UTC: tables hold times before it (Unix ms)."""
+"""2100-01-01 UTC (Unix ms). Tables store times before it."""
 
 UUIDS: Final = "UUID"
 TEXT: Final = "String"
@@ -29,7 +29,7 @@ LABEL: Final = "LowCardinality(String)"
 NUMBER: Final = "Float64"
 TIME: Final = "DateTime64(3, 'UTC')"
 
-# Stands for the key that is derived from user and id.
+# Represents the key that is derived from account and ID.
 _DERIVED = "="
 _NO_BOX = Box(x=0.0, y=0.0, width=0.0, height=0.0)
 
@@ -40,8 +40,8 @@ R = TypeVar("R")
 class Column:
     """A column of a table, as the annotation of a row's field: ``Annotated[UUID, Column(UUIDS)]``.
 
-    ``name`` is that of the field unless it is given; ``value`` makes the column's value of the
-    whole row where the field's own is not it.
+    ``name`` is the field's name by default; ``value`` computes the column's value from the whole
+    row if it is not the field's value.
     """
 
     type: str
@@ -51,13 +51,13 @@ class Column:
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns of a field that fills several."""
+    """The columns of a field that has several."""
 
     columns: tuple[Column, ...]
 
 
 class Table(Generic[R]):
-    """A table that rows of one class are written to."""
+    """A table for rows of one class."""
 
     def __init__(self, name: str, columns: Sequence[Column]) -> None:
         self.name = name
@@ -65,12 +65,12 @@ class Table(Generic[R]):
         self._values = [column.value or attrgetter(column.name) for column in columns]
 
     def column_values(self, rows: Sequence[R]) -> list[list[object]]:
-        """Return for each of ``columns`` the values of all rows."""
+        """Return the values of all rows for each of ``columns``."""
         return [list(map(value, rows)) for value in self._values]
 
 
 def columns_of(row_type: type[object]) -> tuple[Column, ...]:
-    """Return the columns that the fields of a row class are annotated with, in their order."""
+    """Return the columns in the annotations of a row class's fields, in order."""
     return tuple(_columns_of(row_type))
 
 
@@ -86,19 +86,19 @@ def _columns_of(row_type: type[object]) -> Iterator[Column]:
 def shared_fields(
     row_type: type[object], *, but: tuple[str, ...]
 ) -> Callable[[object], dict[str, Any]]:
-    """Return a function that reads a row class's fields, ``but`` for some, from a record."""
+    """Return a function that reads a row class's fields, except ``but``, from a record."""
     names = tuple(name for name in get_type_hints(row_type) if name not in but)
     values_of = attrgetter(*names)
     return lambda record: dict(zip(names, values_of(record), strict=False))
 
 
 def stored_key(key: str | None, derived: str) -> str:
-    """Return a key of S3 as tables hold it: '=' for the derived one, '' for none."""
+    """Return an S3 key as stored in tables: '=' for the derived one, '' for none."""
     return _DERIVED if key == derived else key or ""
 
 
 def read_key(stored: str, derived: str) -> str | None:
-    """Return the key of S3 that a table holds as :func:`stored_key` says."""
+    """Return the S3 key stored in a table by :func:`stored_key`."""
     return derived if stored == _DERIVED else stored or None
 
 
@@ -126,9 +126,9 @@ CropKey = Annotated[
 
 
 class RecognitionRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One recognition as stored. Times are Unix ms, UTC; confidences 0..1; ``plate`` normalised.
+    """A recognition as stored. Times are Unix ms, UTC; confidences 0 to 1; ``plate`` normalised.
 
-    ``box`` is in pixels of the frame. Pages are read without ``alternatives``. A key is None where
+    ``box`` is in pixels of the frame. Pages are read without ``alternatives``. A key is None if
     there is no image.
     """
 
@@ -166,7 +166,7 @@ class RecognitionRow(msgspec.Struct, frozen=True, kw_only=True):
     )
 
 
-# A member of an enum is looked up ten times faster in a dictionary than by its class.
+# Looking up an enum member in a dictionary is ten times faster than through its class.
 _SOURCES: Final = {source.value: source for source in RecognitionSource}
 _DIRECTIONS: Final = {direction.value: direction for direction in Direction}
 
@@ -178,12 +178,12 @@ def recognition_row(record: Recognition) -> RecognitionRow:
     """Return the row for a record of the recognitions topic.
 
     Raises:
-        InvalidInputError: a time that the table cannot hold, or an id of another time.
+        InvalidInputError: the time is out of range, or the ID does not match it.
     """
     if not 0 <= record.captured_ms < LAST_STORABLE_MS:
         raise InvalidInputError(f"captured_ms {record.captured_ms}", code="time_out_of_range")
     if not may_be_captured(record.id, record.captured_ms):
-        raise InvalidInputError("the id is of another time", code="id_of_other_time")
+        raise InvalidInputError("the ID does not match captured_ms", code="id_of_other_time")
     plate = normalise_plate(record.plate)
     return RecognitionRow(user_id=record.owner_id, plate=plate, **_as_recorded(record))
 

@@ -6,7 +6,7 @@ from common.settings import ClickHouseSettings, Fragment, ProcessSettings
 
 
 class RecognitionRetentionSettings(Fragment):
-    """The time for which recognitions are kept."""
+    """Retention of recognitions."""
 
     recognition_retention_days: int = Field(
         400,

@@ -1,7 +1,7 @@
-"""Triggers of alerts, one row each, and the questions of alerts about the past.
+"""Triggers of alerts, one row each, and the queries about them.
 
 All functions raise TransientError if ClickHouse is unavailable or busy. Rows that were not stored
-then can be written again.
+can then be written again.
 """
 
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ from common.records.ids import uuid_unix_ms
 
 @dataclass(frozen=True)
 class TriggerCursor:
-    """A trigger's place in the list of an alert's. ``captured_ms`` is Unix ms, UTC."""
+    """A trigger's position in an alert's list. ``captured_ms`` is Unix ms, UTC."""
 
     captured_ms: int
     id: UUID
@@ -38,14 +38,14 @@ class TriggerCursor:
 _LAST_ID: Final = UUID(int=2**128 - 1)
 _NEWEST: Final = TriggerCursor(LAST_STORABLE_MS - 1, _LAST_ID)
 _ROWS_A_TRIGGER: Final = 3
-"""It is stored early, settled, and again after a crash; merges leave one."""
+"""A trigger is stored when early, when resolved, and after a crash; merges leave one row."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TriggerRow:
-    """One trigger of an alert as stored. Times are Unix ms, UTC; ``plate`` is normalised.
+    """A trigger of an alert as stored. Times are Unix ms, UTC; ``plate`` is normalised.
 
-    ``captured_ms`` and ``decided_ms`` are those of the early trigger where there was one.
+    ``captured_ms`` and ``decided_ms`` are those of the early trigger, if there was one.
     """
 
     user_id: Annotated[UUID, Column(UUIDS)]
@@ -71,14 +71,14 @@ def trigger_row(record: AlertTrigger) -> TriggerRow:
     """Return the row for a record of the alerts topic.
 
     Raises:
-        InvalidInputError: a time that the table cannot hold, or an id of another time.
+        InvalidInputError: a time is out of range, or the ID does not match it.
     """
     alert, recognition = record.alert, record.recognition
     captured_ms = record.triggered_ms
     if not 0 <= captured_ms < LAST_STORABLE_MS or not 0 <= record.decided_ms < LAST_STORABLE_MS:
-        raise InvalidInputError("a time beyond the table", code="time_out_of_range")
+        raise InvalidInputError("the time is outside the table's range", code="time_out_of_range")
     if uuid_unix_ms(record.id) != captured_ms:
-        raise InvalidInputError("the id does not begin with capturedMs", code="id_of_other_time")
+        raise InvalidInputError("the ID does not begin with capturedMs", code="id_of_other_time")
     return TriggerRow(
         user_id=record.owner_id,
         alert_id=alert.alert_id,
@@ -105,13 +105,13 @@ def _plate(record: AlertTrigger) -> str:
 
 
 async def insert_triggers(client: ClickHouseClient, rows: Sequence[TriggerRow]) -> None:
-    """Write rows; when this returns they are stored. A row written before is the same row."""
+    """Write rows; on return, they are stored. Rewriting a row does not duplicate it."""
     await client.insert(_TRIGGERS, rows)
 
 
 @dataclass(frozen=True)
 class TriggerCount:
-    """The number of an alert's triggers, and when its latest plate was captured (Unix ms, UTC)."""
+    """The number of an alert's triggers, and the latest capture time (Unix ms, UTC)."""
 
     triggers: int
     last_ms: int
@@ -131,7 +131,7 @@ class RecognitionTrigger:
 
 @dataclass(frozen=True)
 class FiredFor:
-    """What an alert fired for. Times are Unix ms, UTC; ``plate`` is empty once it is erased."""
+    """A trigger of an alert. Times are Unix ms, UTC; ``plate`` is empty after erasure."""
 
     id: UUID
     recognition_id: UUID
@@ -147,7 +147,7 @@ class FiredFor:
 
 @dataclass(frozen=True)
 class FiredPage:
-    """Part of what an alert fired for, newest first. ``end``: where the next one begins, if any."""
+    """A page of an alert's triggers, newest first. ``end``: start of the next page, if any."""
 
     fired: tuple[FiredFor, ...]
     end: TriggerCursor | None
@@ -175,7 +175,7 @@ class SuppressingTrigger:
 
 @dataclass(frozen=True)
 class SpanRow:
-    """The fields of a recognition that a rule looks at. ``captured_ms`` is Unix ms, UTC."""
+    """The fields of a recognition that an alert checks. ``captured_ms`` is Unix ms, UTC."""
 
     id: UUID
     camera_id: UUID
@@ -186,7 +186,7 @@ class SpanRow:
 
 
 async def count_triggers(client: ClickHouseClient, owner_id: UUID) -> dict[UUID, TriggerCount]:
-    """Return the counts of an owner's alerts; those that never triggered are left out."""
+    """Return the counts of an account's alerts, without those that never triggered."""
     rows = await client.rows("trigger_counts", {"user_id": owner_id})
     return {alert_id: TriggerCount(count, last_ms) for alert_id, count, last_ms in rows}
 
@@ -194,7 +194,7 @@ async def count_triggers(client: ClickHouseClient, owner_id: UUID) -> dict[UUID,
 async def list_triggers(
     client: ClickHouseClient, owner_id: UUID, recognition_id: UUID, captured_ms: int
 ) -> tuple[RecognitionTrigger, ...]:
-    """Return the triggers of alerts by a recognition."""
+    """Return the alert triggers of a recognition."""
     where = {"user_id": owner_id, "recognition_id": recognition_id, "captured_ms": captured_ms}
     rows = await client.rows("triggers_of_recognition", where)
     return tuple(replace(RecognitionTrigger(*row), phase=TriggerPhase(row[-1])) for row in rows)
@@ -207,10 +207,10 @@ async def fired_for(
     after: TriggerCursor | None,
     limit: int,
 ) -> FiredPage:
-    """Return what an alert fired for, newest first, from behind ``after``, at most ``limit``.
+    """Return at most ``limit`` triggers of an alert, newest first, starting after ``after``.
 
-    It costs as much as that many rows, however often the alert fired; where it was withdrawn again
-    and again there are fewer of them than ``limit``, and yet an ``end``.
+    The cost depends on ``limit``, not on the alert's number of triggers. If many triggers were
+    withdrawn, the page may have fewer than ``limit`` and still an ``end``.
     """
     before = after or _NEWEST
     of_alert = {"user_id": owner_id, "alert_id": alert_id, "before_ms": before.captured_ms}
@@ -222,7 +222,7 @@ async def fired_for(
     fired = tuple(replace(FiredFor(*row), phase=TriggerPhase(row[-1])) for row in found)
     if len(fired) == limit:
         return FiredPage(fired, TriggerCursor(fired[-1].captured_ms, fired[-1].id))
-    # All of that millisecond was looked at.
+    # All rows of that millisecond were read.
     return FiredPage(fired, TriggerCursor(since_ms - 1, _LAST_ID) if stored == rows else None)
 
 
@@ -242,7 +242,7 @@ async def span_rows(
     after: SpanRow | None,
     limit: int,
 ) -> tuple[SpanRow, ...]:
-    """Return an owner's recognitions of a span, oldest first, from behind ``after``.
+    """Return an account's recognitions of a time range, oldest first, starting after ``after``.
 
     ``span_ms`` is from (inclusive) and to (exclusive), Unix ms, UTC.
     """

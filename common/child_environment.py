@@ -1,5 +1,5 @@
-"""The part of an environment that a process is given: who reads what strangers send holds nothing
-that it does not need.
+"""Environment variables for child processes. A process that handles untrusted data gets only the
+variables it needs.
 """
 
 from collections.abc import Mapping
@@ -8,18 +8,18 @@ from typing import Final
 
 from common.settings import SETTING_PREFIX, Fragment
 
-# Whole names, not beginnings: HOME is, HOMEBREW_GITHUB_API_TOKEN is not.
+# Full names, not prefixes: HOME is needed, HOMEBREW_GITHUB_API_TOKEN is not.
 _NEEDED_BY_ALL: Final = (
     *("PATH", "HOME", "USER", "LOGNAME", "TMPDIR"),
     *("LANG", "LANGUAGE", "LC_*", "TZ", "TZDIR"),
     *("LD_LIBRARY_PATH", "LD_PRELOAD", "GLIBC_TUNABLES", "MALLOC_*", "PYTHON*"),
 )
-# They often hold a password: http://user:password@proxy.example:3128.
+# They often contain a password: http://user:password@proxy.example:3128.
 _PROXIES: Final = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
 
 
 def bare_environment(environment: Mapping[str, str], *others: str) -> dict[str, str]:
-    """Return what any program needs, and ``others``: names, with ``*`` for any ending."""
+    """Return the basic variables and ``others``: names, in which ``*`` matches any suffix."""
     wanted = (*_NEEDED_BY_ALL, *others)
     return {
         name: value
@@ -29,22 +29,22 @@ def bare_environment(environment: Mapping[str, str], *others: str) -> dict[str, 
 
 
 def child_environment(environment: Mapping[str, str], *settings: type[Fragment]) -> dict[str, str]:
-    """Return what is no setting of the service (libraries read it), and the settings of these
-    classes.
+    """Return the settings of these classes, and all variables that are not settings of the service
+    (libraries read them).
     """
     others = {n: v for n, v in environment.items() if not n.upper().startswith(SETTING_PREFIX)}
     return {**others, **settings_within(environment, *settings)}
 
 
 def settings_within(environment: Mapping[str, str], *settings: type[Fragment]) -> dict[str, str]:
-    """Return the variables that these settings classes are read from."""
+    """Return the variables that these settings classes read."""
     names = {name for each in settings for name in each.environment_names()}
-    # In capitals or not: so they are read.
+    # Names of settings are case-insensitive.
     return {name: value for name, value in environment.items() if name.upper() in names}
 
 
 def proxies_without_login(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that name proxies, but for those with a user or password."""
+    """Return the proxy variables, except those with a user name or password."""
     return {
         name: value
         for name, value in environment.items()

@@ -1,8 +1,8 @@
-"""The one error family: three branches, three answers.
+"""The base classes of all errors.
 
-*Invalid* input is refused or dead-lettered and never tried again, a *transient* fault is tried
-again with back-off, a *misconfigured* process stops at start with a sentence that says what to
-mend. The statuses with which a process ends say the same to whoever started it.
+*Invalid* input is rejected or dead-lettered and never retried. A *transient* error is retried with
+back-off. A *misconfigured* process exits at start with a message that says what to fix. The exit
+statuses report the same to the process that started it.
 
 **Source:** sysexits.h of BSD, for the statuses.
 """
@@ -11,13 +11,13 @@ from typing import Final
 
 
 class PlatestreamError(Exception):
-    """Root of every error that this service raises on purpose."""
+    """Base class of all errors that the service raises on purpose."""
 
 
 class InvalidInputError(PlatestreamError):
-    """Input that can never be right: answer the caller or dead-letter it, do not retry.
+    """Input that can never be valid: reject it or dead-letter it, do not retry.
 
-    ``code`` is a stable snake_case word for programs, the message a sentence for a person.
+    ``code`` is a stable snake_case word for programs, the message a sentence for people.
     """
 
     def __init__(self, message: str, *, code: str = "invalid") -> None:
@@ -26,28 +26,28 @@ class InvalidInputError(PlatestreamError):
 
 
 class TransientError(PlatestreamError):
-    """A neighbour is unavailable or slow: the same call may succeed later, with back-off."""
+    """A dependency is unavailable or slow; the same call may succeed later, with back-off."""
 
 
 class MisconfiguredError(PlatestreamError):
-    """Settings or files that cannot work: stop at start and say why."""
+    """Invalid settings or files: exit at start and log the reason."""
 
 
 class UnknownRecordVersionError(InvalidInputError):
-    """A record on a topic has a version (or no version) that this release does not read."""
+    """A record on a topic has no version, or one that this release does not read."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, code="unknown_record_version")
 
 
 EXIT_UNAVAILABLE: Final = 69
-"""A neighbour cannot be reached (EX_UNAVAILABLE)."""
+"""A dependency is unavailable (EX_UNAVAILABLE)."""
 
 EXIT_SOFTWARE: Final = 70
-"""The process failed by itself (EX_SOFTWARE)."""
+"""An internal error (EX_SOFTWARE)."""
 
 EXIT_TEMPORARY_FAILURE: Final = 75
-"""Started again it may succeed; nothing was acknowledged before its time (EX_TEMPFAIL)."""
+"""A restart may succeed; no unfinished work was acknowledged (EX_TEMPFAIL)."""
 
 EXIT_MISCONFIGURED: Final = 78
-"""The operator's settings or files cannot work (EX_CONFIG)."""
+"""Invalid settings or files of the server administrator (EX_CONFIG)."""

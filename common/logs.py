@@ -1,4 +1,4 @@
-"""Logs: an event name that never changes, plus fields."""
+"""Logs: a constant event name, plus fields."""
 
 import logging
 import math
@@ -15,19 +15,19 @@ from opentelemetry.trace import format_span_id, format_trace_id, get_current_spa
 
 from common.settings import LogFormat, ProcessSettings
 
-SUPPRESSED = "held_back"
-"""Attribute of a record that is let through: how many like it were suppressed before."""
+SUPPRESSED = "suppressed"
+"""Log record attribute: number of similar records suppressed before this one."""
 
 _MAX_KINDS = 512
 _VARYING = re.compile(r"0x[0-9a-fA-F]+|\d+")
 
 
 class RepeatLimit(logging.Filter):
-    """Lets one record of a kind through in ``seconds``; the next one says how many were not.
+    """Passes one record of a kind per ``seconds``; the next one has the number suppressed since.
 
-    A kind is a logger, a level, a message before its arguments are put in, and the type and origin
-    of the exception that comes with it. Numbers in the message do not count, as many libraries put
-    them in themselves. Loggers of ``exempt`` packages are let through always. Thread-safe.
+    A kind is a logger, a level, a message before its arguments are inserted, and the type and
+    origin of its exception. Numbers in the message are ignored, because many libraries insert them
+    themselves. Loggers of ``exempt`` packages are never limited. Thread-safe.
     """
 
     def __init__(
@@ -42,11 +42,11 @@ class RepeatLimit(logging.Filter):
         self._exempt = frozenset(exempt)
         self._clock = clock
         self._lock = Lock()
-        # When a kind was let through last, and the number suppressed since.
+        # The time at which a kind last passed, and the number suppressed since.
         self._known: LRUCache[tuple[object, ...], tuple[float, int]] = LRUCache(_MAX_KINDS)
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Return whether the record is to be written; may set :data:`SUPPRESSED` on it."""
+        """Return whether to write the record; may set :data:`SUPPRESSED` on it."""
         if record.name.partition(".")[0] in self._exempt:
             return True
         kind = (record.name, record.levelno, _VARYING.sub("#", str(record.msg)), _error(record))
@@ -67,10 +67,10 @@ _KEEPALIVE: Final = "keepalive is not responding"
 
 
 def _soften(record: logging.LogRecord) -> bool:
-    """Make a warning of what a library calls an error and tries again for ever; let all through.
+    """Downgrade errors that a library retries forever to warnings; pass all records.
 
-    An error wants somebody: what Kafka's clients do not get over, our own rooms say. Mode's says
-    that a thread had no processor for three seconds; one that stands still ends its process.
+    Errors need attention: if Kafka's clients do not recover, our own packages log it. Mode logs
+    that a thread had no CPU for three seconds; a stalled thread ends its process.
     """
     is_client = record.name.partition(".")[0] in _TRY_AGAIN
     if record.levelno == logging.ERROR and (is_client or _KEEPALIVE in str(record.msg)):
@@ -91,14 +91,14 @@ _OUR_ROOMS = (
     "__main__", "analytics_sql", "api", "common", "deploy", "ingest", "recognition", "streams",
 )  # fmt: skip
 _LIBRARY_REPEAT_SECONDS = 30.0
-"""The pause between equal messages of a library. aiokafka repeats them several times a second, for
-each broker and partition, for as long as a broker is unavailable."""
+"""Minimum interval between equal messages of a library. aiokafka repeats them several times per
+second, for each broker and partition, while a broker is unavailable."""
 
 
 def add_trace_ids(
     _logger: structlog.types.WrappedLogger, _method: str, event: structlog.types.EventDict
 ) -> structlog.types.EventDict:
-    """Add the ids of the span in which a line is logged, if there is one."""
+    """Add the IDs of the current span, if there is one."""
     span = get_current_span().get_span_context()
     if span.is_valid:
         event.setdefault("trace_id", format_trace_id(span.trace_id))
@@ -107,7 +107,7 @@ def add_trace_ids(
 
 
 def configure_logging(settings: ProcessSettings) -> None:
-    """Send structlog's and the standard library's records to standard error, in one format."""
+    """Send records of structlog and the standard library to standard error, in one format."""
     level = getattr(logging, settings.log_level.upper())
     shared: list[structlog.types.Processor] = [
         structlog.contextvars.merge_contextvars,
@@ -137,7 +137,7 @@ def configure_logging(settings: ProcessSettings) -> None:
     )
     root = logging.getLogger()
     root.handlers[:] = [handler]
-    # Libraries talk a lot at info; their warnings are ours to read.
+    # Libraries are verbose at info; their warnings matter.
     root.setLevel(max(level, logging.WARNING))
     for room in _OUR_ROOMS:
         logging.getLogger(room).setLevel(level)

@@ -1,4 +1,4 @@
-"""Settings of e-mail: the SMTP server and its limits."""
+"""Email settings: the SMTP server and limits."""
 
 from enum import StrEnum
 
@@ -8,7 +8,7 @@ from common.settings import Fragment, Port
 
 
 class SmtpEncryption(StrEnum):
-    """The protection of the connection to the SMTP server."""
+    """Encryption of the connection to the SMTP server."""
 
     STARTTLS = "starttls"
     TLS = "tls"
@@ -16,7 +16,7 @@ class SmtpEncryption(StrEnum):
 
 
 class EmailSettings(Fragment):
-    """The SMTP server that e-mail goes through: alerts, and links of invitations."""
+    """The SMTP server for alert and invitation emails."""
 
     smtp_host: str = Field(
         "",
@@ -42,7 +42,7 @@ class EmailSettings(Fragment):
         60,
         ge=0,
         description="Maximum number of emails per address, and of notifications (push, chat, SMS) "
-        "per Apprise URL, in an hour. Further alerts are recorded as not sent. 0: unlimited.",
+        "per Apprise URL, within an hour. Further alerts are recorded as not sent. 0: unlimited.",
     )
     public_url: str = Field(
         "http://127.0.0.1:8000",

@@ -1,7 +1,7 @@
-"""The metrics of all programs, and the pages by which a process is watched.
+"""The metrics of all processes, and their monitoring endpoints.
 
-``metrics.toml`` describes each metric. The pages are ``/metrics`` for Prometheus, ``/healthz`` for
-probes and ``/readyz`` for people.
+``metrics.toml`` describes each metric. The endpoints are ``/metrics`` for Prometheus, ``/healthz``
+for health checks and ``/readyz`` for people.
 """
 
 import json
@@ -33,7 +33,7 @@ from common.settings import Fragment, Port
 
 
 class MetricKind(StrEnum):
-    """A metric's behaviour: only grows, goes up and down, or counts by size."""
+    """The kind of a metric: increases only, goes up and down, or a distribution."""
 
     COUNTER = "counter"
     GAUGE = "gauge"
@@ -42,7 +42,7 @@ class MetricKind(StrEnum):
 
 @dataclass(frozen=True)
 class Metric:
-    """One metric. ``rise`` says what it means when it goes up."""
+    """One metric. ``rise`` is its help text: what it measures, and why it rises."""
 
     kind: MetricKind
     name: str
@@ -63,19 +63,19 @@ METRICS: Final = {
 
 
 def counter(name: str, registry: CollectorRegistry) -> Counter:
-    """Return a counter with the labels that are described."""
+    """Return a counter with the labels from the catalogue."""
     metric = _described(name, MetricKind.COUNTER)
     return Counter(metric.name, metric.rise, metric.labels, registry=registry)
 
 
 def gauge(name: str, registry: CollectorRegistry) -> Gauge:
-    """Return a gauge with the labels that are described."""
+    """Return a gauge with the labels from the catalogue."""
     metric = _described(name, MetricKind.GAUGE)
     return Gauge(metric.name, metric.rise, metric.labels, registry=registry)
 
 
 def histogram(name: str, registry: CollectorRegistry, *, buckets: Sequence[float]) -> Histogram:
-    """Return a histogram; ``buckets`` are upper bounds in the unit that is described."""
+    """Return a histogram; ``buckets`` are upper bounds in the unit from the catalogue."""
     metric = _described(name, MetricKind.HISTOGRAM)
     return Histogram(metric.name, metric.rise, metric.labels, registry=registry, buckets=buckets)
 
@@ -87,7 +87,7 @@ def _described(name: str, kind: MetricKind) -> Metric:
 
 
 class HealthPageSettings(Fragment):
-    """The address of the health pages of processes."""
+    """The address of a process's monitoring endpoints."""
 
     metrics_port: Port = Field(
         0,
@@ -102,29 +102,28 @@ class HealthPageSettings(Fragment):
 
 
 LABELLED_CAMERAS: Final = 100
-"""Cameras of one process with metrics of their own. The rest are counted as ``other``."""
+"""Number of cameras per process with their own label. The rest are counted as ``other``."""
 OTHER_CAMERAS: Final = "other"
 _UNUSED_SECONDS: Final = 3600.0
 
 
 class CameraLabels:
-    """Labels of cameras: the id, for as many as may have one, else ``other``. Not thread-safe.
+    """The labels of cameras: the ID, up to the limit, otherwise ``other``. Not thread-safe.
 
-    A camera that had none for an hour, as it is at another worker now, leaves its place to the
-    next one.
+    A camera that was not counted for an hour, because another worker has it now, frees its label.
     """
 
     def __init__(
         self, limit: int, forget: Callable[[str], None], clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """``forget`` drops what is kept under a label; ``clock`` returns seconds that only rise."""
+        """``forget`` drops the metrics of a label; ``clock`` must be monotonic, in seconds."""
         self._limit = limit
         self._forget = forget
         self._clock = clock
         self._used: dict[UUID, float] = {}
 
     def of(self, camera_id: UUID) -> str:
-        """Return the label of a camera that is counted now."""
+        """Return the label of a camera that is being counted."""
         now = self._clock()
         if camera_id not in self._used and len(self._used) >= self._limit:
             oldest = min(self._used, key=self._used.__getitem__, default=None)
@@ -135,19 +134,19 @@ class CameraLabels:
         return str(camera_id)
 
     def drop(self, camera_id: UUID) -> None:
-        """Drop the label of a camera that is gone, if it has one."""
+        """Drop the label of a removed camera, if it has one."""
         if self._used.pop(camera_id, None) is not None:
             self._forget(str(camera_id))
 
 
 Details = Callable[[], Mapping[str, object]]
-"""Reports on a process, as JSON values; called from another thread. A ``status`` of its own other
-than ``ready`` makes ``/readyz`` answer 503.
+"""Returns details of a process as JSON values; called from another thread. If it returns its own
+``status`` other than ``ready``, ``/readyz`` responds with 503.
 """
 
 
 class HealthServer:
-    """Answers ``/metrics``, ``/healthz`` and ``/readyz`` from threads of its own."""
+    """Serves ``/metrics``, ``/healthz`` and ``/readyz`` in separate threads."""
 
     def __init__(
         self,
@@ -157,20 +156,22 @@ class HealthServer:
         is_alive: Callable[[], bool],
         details: Details = dict,
     ) -> None:
-        """Listen. ``details`` is what ``/readyz`` says beside whether the process is alive.
+        """Start listening. ``details`` are added to ``/readyz``.
 
         Raises:
-            MisconfiguredError: the port is taken, or the address is not of this machine.
+            MisconfiguredError: the port is in use, or the address does not belong to this machine.
         """
         try:
             self._server = _server(host, port, _handler(registry, is_alive, details))
         except OSError as error:
-            raise MisconfiguredError(f"no health page on {host}, port {port}: {error}") from error
+            raise MisconfiguredError(
+                f"cannot serve health checks on {host}, port {port}: {error}"
+            ) from error
         threading.Thread(target=self._server.serve_forever, name="health", daemon=True).start()
 
     @property
     def port(self) -> int:
-        """The port that is listened on."""
+        """The port on which the server listens."""
         return self._server.server_port
 
     def stop(self) -> None:
@@ -186,12 +187,12 @@ def serve_health(
     is_alive: Callable[[], bool] = lambda: True,
     details: Details = dict,
 ) -> HealthServer | None:
-    """Answer on ``port``; 0 does nothing.
+    """Serve the monitoring endpoints on ``port``; with 0, do nothing.
 
-    Without ``is_alive`` an answer alone means that the process is there.
+    By default, a process is alive if it responds.
 
     Raises:
-        MisconfiguredError: the port is taken, or the address is not of this machine.
+        MisconfiguredError: the port is in use, or the address does not belong to this machine.
     """
     if not port:
         return None
@@ -204,7 +205,7 @@ def _server(host: str, port: int, handler: type[BaseHTTPRequestHandler]) -> Thre
         daemon_threads = True
 
         def server_bind(self) -> None:
-            """Bind as any server does; HTTPServer would look up a name of the address first."""
+            """Bind without resolving the name of the address, which HTTPServer would do first."""
             TCPServer.server_bind(self)
             self.server_name, self.server_port = host, self.socket.getsockname()[1]
 
@@ -232,7 +233,7 @@ def _handler(
                 self._answer(404, "text/plain", b"not found\n")
 
         def log_message(self, format: str, *args: object) -> None:
-            """Say nothing: probes come every few seconds."""
+            """Log nothing: health checks come every few seconds."""
 
         def _answer(self, status: int, content_type: str, body: bytes) -> None:
             self.send_response(status)

@@ -1,4 +1,4 @@
-"""IP addresses and networks as settings and rules speak of them."""
+"""IP addresses and networks, as used in settings and rules."""
 
 from collections.abc import Iterable
 from ipaddress import (
@@ -33,12 +33,12 @@ def parse_networks(text: str) -> tuple[IpNetwork, ...]:
 
 
 def is_loopback_name(host: str) -> bool:
-    """Return whether a host name (lower case) is the machine itself, whatever a resolver says."""
+    """Return whether a host name (lower case) is a loopback name, whatever a resolver returns."""
     return host in _LOOPBACK_NAMES or host.endswith((".localhost", ".localhost.localdomain"))
 
 
 def is_own_machine(host: str) -> bool:
-    """Return whether a host, a name (lower case) or an IP address, is the machine itself."""
+    """Return whether a host, a name (lower case) or an IP address, is this machine."""
     try:
         return without_mapping(ip_address(host)).is_loopback
     except ValueError:
@@ -46,15 +46,15 @@ def is_own_machine(host: str) -> bool:
 
 
 def without_mapping(address: IpAddress) -> IpAddress:
-    """Return the IPv4 address where ``address`` is one in the form ``::ffff:a.b.c.d``."""
+    """Return the IPv4 address if ``address`` is an IPv4-mapped one, ``::ffff:a.b.c.d``."""
     if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
         return address.ipv4_mapped
     return address
 
 
 def contains(networks: Iterable[IpNetwork], address: IpAddress) -> bool:
-    """Return whether one of the networks contains the address. An IPv4 network may be written in
-    its IPv6 form, ``::ffff:10.0.0.0/104``.
+    """Return whether one of the networks contains the address. An IPv4 network can have the
+    IPv6-mapped form, ``::ffff:10.0.0.0/104``.
     """
     return any(address in _without_mapping(network) for network in networks)
 
@@ -71,4 +71,4 @@ def _networks(value: object) -> object:
 
 
 NetworkList = Annotated[tuple[IpNetwork, ...], NoDecode, BeforeValidator(_networks)]
-"""Of settings: comma-separated CIDR ranges or single addresses."""
+"""Type of settings: comma-separated CIDR ranges or single addresses."""

@@ -1,4 +1,4 @@
-"""Limits of owners that several processes hold, and the owners who are near one."""
+"""Account limits that several processes apply, and metrics of the accounts close to one."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -14,17 +14,17 @@ from common.metrics import METRICS
 from common.settings import Fragment
 
 NEAR_RATIO: Final = 0.8
-"""An owner who uses this much of a limit, or more, is named in the metrics."""
+"""Fraction of a limit from which on an account appears in the metrics."""
 
 ALERT_DESTINATIONS: Final = 100
-"""Deliveries of an account's alerts for one recognition, at each worker of the webhooks stage."""
+"""Limit on an account's alert deliveries per recognition, per worker of the webhooks stage."""
 
 _NEAR_SECONDS = 600.0
 _NEAR_OWNERS = 200
 
 
 class DeliveryLimitSettings(Fragment):
-    """Limits of what the events of one owner give, who has none of its own."""
+    """Default limits on the deliveries of an account."""
 
     deliveries_per_minute_per_owner: int = Field(
         3000,
@@ -35,15 +35,15 @@ class DeliveryLimitSettings(Fragment):
 
 
 class LimitUsageGauge(Collector):
-    """Names an owner for ten minutes, with the share of the limit that was used."""
+    """Reports, for ten minutes, an account close to a limit, with the fraction that was used."""
 
     def __init__(self, name: str, clock: Callable[[], float] = time.monotonic) -> None:
-        """``name`` is that of the gauge; ``clock`` counts seconds."""
+        """``name`` is the name of the gauge; ``clock`` returns seconds."""
         self._name = name
         self._near: TTLCache[tuple[UUID, str], float] = TTLCache(_NEAR_OWNERS, _NEAR_SECONDS, clock)
 
     def record(self, limit: str, owner_id: UUID, used: float, size: int) -> None:
-        """Note how much of a limit of ``size`` an owner uses."""
+        """Record how much of a limit of ``size`` an account uses."""
         ratio = used / size if size else 1.0
         if ratio >= NEAR_RATIO:
             self._near[owner_id, limit] = min(ratio, 1.0)
@@ -51,16 +51,13 @@ class LimitUsageGauge(Collector):
             self._near.pop((owner_id, limit), None)
 
     def record_peak(self, limit: str, owner_id: UUID, used: float, size: int) -> None:
-        """Note how much of a limit of ``size`` an owner used; what is less later changes nothing.
-
-        For limits of what comes in bursts.
-        """
+        """Record peak use of a limit of ``size``, for bursts; lower values do not replace it."""
         known = self._near.get((owner_id, limit), 0.0)
         if used >= max(NEAR_RATIO, known) * size:
             self.record(limit, owner_id, used, size)
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
-        """Return the gauge of the owners who are near a limit."""
+        """Return the gauge of the accounts close to a limit."""
         metric = METRICS[self._name]
         family = GaugeMetricFamily(metric.name, metric.rise, labels=metric.labels)
         for (owner_id, limit), ratio in list(self._near.items()):

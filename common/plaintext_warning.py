@@ -1,11 +1,11 @@
-"""Logins that cross a network in the clear, where anybody may listen to them."""
+"""Finds logins that are sent unencrypted over a network."""
 
 from common.networks import is_own_machine
 from common.settings import KafkaProtocol, KafkaSettings, MqttLoginSettings
 
 
 def kafka_servers_in_clear(settings: KafkaSettings) -> list[str]:
-    """Return the brokers, as the settings name them, that get a login unencrypted from afar."""
+    """Return the remote brokers, as in the settings, that receive an unencrypted login."""
     if settings.kafka_security_protocol is not KafkaProtocol.SASL_PLAINTEXT:
         return []
     servers = broker_addresses(settings.kafka_bootstrap_servers)
@@ -13,9 +13,9 @@ def kafka_servers_in_clear(settings: KafkaSettings) -> list[str]:
 
 
 def mqtt_server_in_clear(host: str, settings: MqttLoginSettings) -> str | None:
-    """Return the MQTT broker as host:port if it gets a password unencrypted from afar.
+    """Return the MQTT broker as host:port if it is remote and receives an unencrypted password.
 
-    ``host`` is empty where there is no broker.
+    ``host`` is empty if there is no broker.
     """
     if not host or settings.mqtt_tls or is_own_machine(host.lower()):
         return None
@@ -25,7 +25,7 @@ def mqtt_server_in_clear(host: str, settings: MqttLoginSettings) -> str | None:
 
 
 def broker_addresses(servers: str) -> list[tuple[str, str, int]]:
-    """Return each broker of a comma-separated list: as it stands there, its host and its port."""
+    """Return each broker of a comma-separated list: as written, its host and its port."""
     found = []
     for server in (part.strip() for part in servers.split(",")):
         host, _, port = server.rpartition(":")

@@ -1,4 +1,4 @@
-"""Pauses between tries, and how often something may happen in a while. Pure."""
+"""Retry pauses, and event rate limits. No I/O."""
 
 import random as random_numbers
 from collections import deque
@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class RetryPolicy:
-    """Pauses that double from the first to the longest, each spread at random.
+    """Pauses that double from the first to the longest, each with random jitter.
 
-    ``spread`` are the shares of a pause between which it is drawn. ``bound_seconds`` is the time
-    from the first try after which there is no other one; ``None`` means never to give up.
+    ``spread`` is the range of factors from which the jitter is drawn. ``bound_seconds`` is the time
+    since the first attempt after which no further one is made; ``None``: unlimited.
 
     **Source:** https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/
     """
@@ -24,23 +24,23 @@ class RetryPolicy:
     def pause_seconds(
         self, failures: int, random: Callable[[], float] = random_numbers.random
     ) -> float:
-        """Return the pause after that many failures (1 or more); ``random`` gives 0..1."""
-        # 2**30 pauses are years: the clamp keeps the float finite after a long outage.
+        """Return the pause after ``failures`` failures (1 or more); ``random`` returns 0 to 1."""
+        # 2**30 pauses are years; the limit keeps the float finite after a long outage.
         pause = self.first_pause_seconds * 2.0 ** min(failures - 1, 30)
         lowest, highest = self.spread
         share = lowest + (highest - lowest) * random()
         return min(self.longest_pause_seconds, min(self.longest_pause_seconds, pause) * share)
 
     def is_exhausted(self, elapsed_seconds: float) -> bool:
-        """Return whether the bound has passed."""
+        """Return whether no further attempt should be made."""
         return self.bound_seconds is not None and elapsed_seconds >= self.bound_seconds
 
 
 @dataclass
 class Backoff:
-    """The pauses of a connection that is made again and again.
+    """The pauses before reconnecting.
 
-    One that lasted for ``stable_seconds`` makes the next pause a first one.
+    After a connection that lasted for at least ``stable_seconds``, the pauses start over.
     """
 
     policy: RetryPolicy
@@ -49,7 +49,7 @@ class Backoff:
     _failures: int = 0
 
     def next_pause_seconds(self, lasted_seconds: float) -> float:
-        """Return the pause now, after a connection that lasted for ``lasted_seconds``."""
+        """Return the next pause, after a connection that lasted for ``lasted_seconds``."""
         if lasted_seconds >= self.stable_seconds:
             self._failures = 0
         self._failures += 1
@@ -65,12 +65,12 @@ class RateBound:
         self._times: deque[float] = deque()
 
     def is_exceeded_by(self, now_seconds: float) -> bool:
-        """Count one event now and return whether there were more than ``limit`` in the window."""
+        """Count one event now; return whether there were more than ``limit`` in the window."""
         self.count(now_seconds)
         return len(self._times) > self._limit
 
     def remaining(self, now_seconds: float) -> int:
-        """Return how many more may be counted now; counts nothing."""
+        """Return how many more events are allowed now, without counting one."""
         self._drop_past(now_seconds)
         return max(0, self._limit - len(self._times))
 

@@ -1,4 +1,4 @@
-"""The bucket of all images: the one adapter for S3 services. Calls block, each with time-outs."""
+"""The bucket of all images; the only S3 adapter. Calls block, each with time-outs."""
 
 import io
 import time
@@ -19,12 +19,12 @@ from common.errors import TransientError
 from common.settings import S3Settings
 
 _MISSING_CODES: Final = frozenset({"NoSuchKey", "NoSuchObject", "ResourceNotFound"})
-"""Codes of S3 services for an object that is not there."""
+"""Codes of S3 services for a missing object."""
 
 _FULL_CODES: Final = frozenset(
     {"XMinioStorageFull", "XMinioAdminBucketQuotaExceeded", "QuotaExceeded"}
 )
-"""Codes of S3 services for an object that finds no room."""
+"""Codes of S3 services when storage is full."""
 
 _CONNECT_SECONDS: Final = 2.0
 _PIECE_BYTES: Final = 64 * 1024
@@ -32,9 +32,9 @@ _METADATA_PREFIX: Final = "x-amz-meta-"
 
 
 class S3UnavailableError(TransientError):
-    """S3 does not answer, or refuses a call, which an operator can mend.
+    """S3 is not responding, or rejects a call for a reason that the server administrator can fix.
 
-    ``code`` is S3's own, empty where it gave none; ``kind`` names the fault for a log.
+    ``code`` is the S3 error code, or empty; ``kind`` is the type of error, for logs.
     """
 
     def __init__(self, fault: Exception) -> None:
@@ -44,7 +44,7 @@ class S3UnavailableError(TransientError):
 
 
 class S3FullError(S3UnavailableError):
-    """S3 has no room for an object. It answers, and all else goes on."""
+    """S3 has no free space for an object. It responds, and everything else works."""
 
 
 @dataclass(frozen=True)
@@ -58,25 +58,24 @@ class StoredObject:
 
 @dataclass(frozen=True)
 class RefusedRemoval:
-    """An object that S3 does not remove, with its code for the reason."""
+    """An object that S3 does not remove, with the error code."""
 
     key: str
     code: str
 
 
 class S3Bucket:
-    """The bucket of the settings. It connects at the first call. Thread-safe.
+    """The configured bucket. Connects on the first call. Thread-safe.
 
-    Calls raise :class:`S3UnavailableError` if S3 does not answer, or refuses them.
+    Calls raise :class:`S3UnavailableError` if S3 is not responding, or rejects them.
     """
 
     def __init__(
         self, settings: S3Settings, *, read_seconds: float, connections: int, retries: int = 0
     ) -> None:
-        """A call gives up after 2 s without a connection or ``read_seconds`` of silence.
+        """A call fails after 2 s without a connection, or ``read_seconds`` without data.
 
-        Most callers retry by themselves, and want to know that they do: ``retries`` is for those
-        that don't.
+        Most callers retry themselves, and report it; ``retries`` is for those that do not.
         """
         self._name = settings.s3_bucket
         self._connections = urllib3.PoolManager(
@@ -85,7 +84,7 @@ class S3Bucket:
             retries=urllib3.Retry(total=retries, backoff_factor=0.1),
         )
         self._client = self._client_of(settings, settings.s3_endpoint)
-        # The host is part of a signature, so links are signed by a client of the public address.
+        # The host is part of a signature, so URLs are signed by a client of the public endpoint.
         self._public = self._client_of(
             settings, settings.s3_public_endpoint or settings.s3_endpoint
         )
@@ -97,13 +96,13 @@ class S3Bucket:
             access_key=settings.s3_access_key,
             secret_key=settings.s3_secret_key.get_secret_value(),
             secure=parts.scheme == "https",
-            # Named, because the client would ask the server for it otherwise.
+            # Otherwise the client would ask the server for it.
             region=settings.s3_region,
             http_client=self._connections,
         )
 
     def link(self, key: str, validity: timedelta, content_type: str) -> str:
-        """Return a URL that shows the object for that long. Pure arithmetic: no call is made."""
+        """Return a presigned URL of the object for ``validity``. Makes no request."""
         return self._public.presigned_get_object(
             self._name,
             key,
@@ -112,28 +111,28 @@ class S3Bucket:
         )
 
     def exists(self) -> bool:
-        """Return whether the bucket is there."""
+        """Return whether the bucket exists."""
         with _faults():
             return self._client.bucket_exists(self._name)
 
     def make(self) -> None:
-        """Make the bucket."""
+        """Create the bucket."""
         with _faults():
             self._client.make_bucket(self._name)
 
     def set_policy(self, policy: str) -> None:
-        """Set the bucket's policy (JSON), which says what users other than its owner may do."""
+        """Set the bucket's policy (JSON): the permissions of users other than its owner."""
         with _faults():
             self._client.set_bucket_policy(self._name, policy)
 
     def put(
         self, key: str, data: bytes, content_type: str, metadata: Mapping[str, str] | None = None
     ) -> None:
-        """Store an object; the same key again overwrites it.
+        """Store an object, replacing any object with the same key.
 
         Raises:
-            S3FullError: there is no room for it.
-            S3UnavailableError: S3 does not take it.
+            S3FullError: there is no free space.
+            S3UnavailableError: S3 did not accept it.
         """
         with _faults():
             self._client.put_object(
@@ -148,10 +147,10 @@ class S3Bucket:
     def get(
         self, key: str, *, max_bytes: int | None = None, within_seconds: float | None = None
     ) -> StoredObject | None:
-        """Return an object, None where there is none or it has more than ``max_bytes``.
+        """Return an object, or None if it does not exist or exceeds ``max_bytes``.
 
-        ``within_seconds`` is for the whole body: the connection's own time-out is for each piece,
-        and a server that gives a byte now and then would hold the thread for hours.
+        ``within_seconds`` limits the whole body: the connection's own time-out is per piece, so a
+        server that sends a byte now and then could block the thread for hours.
         """
         try:
             with _faults():
@@ -171,7 +170,7 @@ class S3Bucket:
         return StoredObject(data, etag, _metadata(response.headers))
 
     def describe(self, key: str) -> StoredObject | None:
-        """Return an object without its bytes, None where there is none."""
+        """Return an object without its bytes, or None if it does not exist."""
         try:
             with _faults():
                 found = self._client.stat_object(self._name, key)
@@ -182,31 +181,31 @@ class S3Bucket:
         return StoredObject(b"", (found.etag or "").strip('"'), _metadata(found.metadata or {}))
 
     def has(self, key: str) -> bool:
-        """Return whether there is an object."""
+        """Return whether an object exists."""
         return self.describe(key) is not None
 
     def folders(self, prefix: str) -> list[str]:
-        """Return the folders directly below a folder (it and they end with ``/``)."""
+        """Return the direct subfolders of a folder (all names end with ``/``)."""
         with _faults():
             found = self._client.list_objects(self._name, prefix)
             return [one.object_name for one in found if one.is_dir and one.object_name]
 
     def keys(self, prefix: str) -> Iterator[str]:
-        """Return the keys that begin so, at any depth, asked for as they are consumed."""
+        """Return the keys with this prefix, at any depth, fetched as they are consumed."""
         with _faults():
             for one in self._client.list_objects(self._name, prefix, recursive=True):
                 if one.object_name:
                     yield one.object_name
 
     def remove(self, key: str) -> None:
-        """Remove an object; one that is not there is no fault."""
+        """Remove an object; do nothing if it does not exist."""
         with _faults():
             self._client.remove_object(self._name, key)
 
     def remove_many(self, keys: Sequence[str]) -> list[RefusedRemoval]:
-        """Remove at most a thousand objects in one call, and return those that S3 refuses.
+        """Remove at most a thousand objects in one call, and return those that S3 rejects.
 
-        One that is not there is no fault."""
+        Missing objects are ignored."""
         wanted = [DeleteObject(key) for key in keys]
         with _faults():
             try:
@@ -218,7 +217,7 @@ class S3Bucket:
         return [RefusedRemoval(fault.name or "", fault.code) for fault in faults]
 
     def close(self) -> None:
-        """Close the connections; no call is under way any more."""
+        """Close the connections; no call may be running."""
         self._connections.clear()
 
 
@@ -234,10 +233,10 @@ def _faults() -> Iterator[None]:
 def _read(
     response: urllib3.BaseHTTPResponse, max_bytes: int | None, within_seconds: float | None
 ) -> bytes | None:
-    """Return the body, None as soon as it is longer than ``max_bytes``.
+    """Return the body, or None as soon as it exceeds ``max_bytes``.
 
     Raises:
-        TimeoutError: it takes longer than ``within_seconds``.
+        TimeoutError: it took longer than ``within_seconds``.
     """
     if max_bytes is None and within_seconds is None:
         return response.read()
@@ -245,7 +244,7 @@ def _read(
     body = bytearray()
     while piece := response.read1(_PIECE_BYTES):
         if deadline is not None and time.monotonic() > deadline:
-            raise TimeoutError("too slow")
+            raise TimeoutError("read timed out")
         body += piece
         if max_bytes is not None and len(body) > max_bytes:
             return None

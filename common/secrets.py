@@ -1,4 +1,4 @@
-"""Encryption of texts that must not be readable in Postgres or on a topic."""
+"""Encryption of text that must not be readable in PostgreSQL or on a topic."""
 
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 
@@ -20,20 +20,22 @@ class SecretBox:
         try:
             self._fernet = MultiFernet([Fernet(key.strip()) for key in keys.split(",")])
         except ValueError as error:
-            raise MisconfiguredError("PLATESTREAM_SECRET_KEY is not a Fernet key") from error
+            raise MisconfiguredError("PLATESTREAM_SECRET_KEY is not a valid Fernet key") from error
 
     def encrypt(self, text: str) -> str:
         """Return ``text`` encrypted, as ASCII."""
         return self._fernet.encrypt(text.encode()).decode("ascii")
 
     def decrypt(self, token: str, *, max_age_seconds: int | None = None) -> str:
-        """Return what :meth:`encrypt` was given, not longer ago than ``max_age_seconds``.
+        """Return the text passed to :meth:`encrypt`, at most ``max_age_seconds`` ago.
 
         Raises:
-            MisconfiguredError: encrypted under a key that this installation does not have, or too
+            MisconfiguredError: encrypted with a key that this installation does not have, or too
                 long ago.
         """
         try:
             return self._fernet.decrypt(token.encode(), ttl=max_age_seconds).decode()
         except InvalidToken as error:
-            raise MisconfiguredError("a secret was encrypted with another secret key") from error
+            raise MisconfiguredError(
+                "a stored secret was encrypted with a different PLATESTREAM_SECRET_KEY"
+            ) from error

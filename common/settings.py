@@ -27,7 +27,7 @@ SETTING_PREFIX: Final = "PLATESTREAM_"
 
 
 class Fragment(BaseSettings):
-    """Base of every settings class: environment only, one prefix, immutable."""
+    """Base class of all settings: environment only, one prefix, immutable."""
 
     model_config = SettingsConfigDict(
         env_prefix=SETTING_PREFIX, frozen=True, extra="ignore", hide_input_in_errors=True
@@ -35,14 +35,14 @@ class Fragment(BaseSettings):
 
     @classmethod
     def environment_names(cls) -> dict[str, str]:
-        """Return the variables that the class is read from, each with its field."""
+        """Return the variables that the class reads, each with its field."""
         return {SETTING_PREFIX + name.upper(): name for name in cls.model_fields}
 
 
 def _http_url(value: str) -> str:
     parts = urlsplit(value)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValueError("must be an http:// or https:// address")
+        raise ValueError("must be an http:// or https:// URL")
     return value.rstrip("/")
 
 
@@ -51,14 +51,14 @@ Port = Annotated[int, Field(ge=0, le=65535)]
 
 
 class LogFormat(StrEnum):
-    """The form of a log line."""
+    """The format of log lines."""
 
     JSON = "json"
     CONSOLE = "console"
 
 
 class ProcessSettings(Fragment):
-    """The settings that every process has."""
+    """The settings of every process."""
 
     log_level: str = Field(
         "info",
@@ -69,7 +69,7 @@ class ProcessSettings(Fragment):
 
 
 class KafkaProtocol(StrEnum):
-    """Kafka's security protocols, by their names there."""
+    """Kafka's security protocols, under their Kafka names."""
 
     PLAINTEXT = "PLAINTEXT"
     SSL = "SSL"
@@ -78,17 +78,17 @@ class KafkaProtocol(StrEnum):
 
     @property
     def is_encrypted(self) -> bool:
-        """True over TLS."""
+        """Whether connections use TLS."""
         return self in (KafkaProtocol.SSL, KafkaProtocol.SASL_SSL)
 
     @property
     def has_login(self) -> bool:
-        """True where clients log in."""
+        """Whether clients authenticate."""
         return self in (KafkaProtocol.SASL_PLAINTEXT, KafkaProtocol.SASL_SSL)
 
 
 class SaslMechanism(StrEnum):
-    """SASL mechanisms, by their names there."""
+    """SASL mechanisms, under their Kafka names."""
 
     PLAIN = "PLAIN"
     SCRAM_SHA_256 = "SCRAM-SHA-256"
@@ -96,13 +96,12 @@ class SaslMechanism(StrEnum):
 
 
 class KafkaSecuritySettings(Fragment):
-    """TLS and login between Kafka's brokers and their clients."""
+    """TLS and authentication between Kafka's brokers and clients."""
 
     kafka_security_protocol: KafkaProtocol = Field(
         KafkaProtocol.PLAINTEXT,
-        description="Security protocol: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL. Anyone who "
-        "can write to Kafka can open gates: use PLAINTEXT only on a network that "
-        "nobody else can reach.",
+        description="Security protocol: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL. Anyone who can "
+        "write to Kafka can open gates: use PLAINTEXT only on a network that is closed to others.",
     )
     kafka_ca_file: str = Field(
         "",
@@ -135,10 +134,13 @@ class KafkaSecuritySettings(Fragment):
         }
         if protocol.has_login:
             return [
-                f"{name}: is required with {protocol}" for name, is_ in given.items() if not is_
+                f"{name}: is required with PLATESTREAM_KAFKA_SECURITY_PROTOCOL={protocol}"
+                for name, is_given in given.items()
+                if not is_given
             ]
         return [
-            f"{name}: nobody logs in with PLATESTREAM_KAFKA_SECURITY_PROTOCOL={protocol}"
+            f"{name}: must not be set with PLATESTREAM_KAFKA_SECURITY_PROTOCOL={protocol}, "
+            "which has no authentication"
             for name, is_given in given.items()
             if is_given
         ]
@@ -151,7 +153,8 @@ class KafkaSecuritySettings(Fragment):
         }
         if not protocol.is_encrypted:
             return [
-                f"{name}: nothing is encrypted with PLATESTREAM_KAFKA_SECURITY_PROTOCOL={protocol}"
+                f"{name}: must not be set with PLATESTREAM_KAFKA_SECURITY_PROTOCOL={protocol}, "
+                "which has no encryption"
                 for name, file in given.items()
                 if file
             ]
@@ -162,7 +165,7 @@ class KafkaSecuritySettings(Fragment):
         return []
 
     def kafka_tls(self) -> ssl.SSLContext | None:
-        """Return how brokers are trusted, reading the files again; None where TLS is off.
+        """Return the TLS context for brokers, read from the files, or None without TLS.
 
         Raises:
             MisconfiguredError: a file cannot be used.
@@ -173,7 +176,7 @@ class KafkaSecuritySettings(Fragment):
 
 
 class KafkaSettings(KafkaSecuritySettings):
-    """Kafka's address and the shape of its topics."""
+    """Kafka's address and the configuration of its topics."""
 
     kafka_bootstrap_servers: str = Field(
         "127.0.0.1:19092",
@@ -208,7 +211,7 @@ class KafkaSettings(KafkaSecuritySettings):
 
 
 class S3Settings(Fragment):
-    """The S3 service that keeps images."""
+    """The S3 service in which images are stored."""
 
     s3_endpoint: HttpUrlText = Field(
         "http://127.0.0.1:19000", description="S3 endpoint URL, as seen by the processes."
@@ -225,14 +228,14 @@ class S3Settings(Fragment):
 
 
 class ClickHouseLoginSettings(Fragment):
-    """The service's user at ClickHouse."""
+    """The ClickHouse user of the service."""
 
     clickhouse_user: str = Field("platestream", min_length=1, description="ClickHouse user name.")
     clickhouse_password: SecretStr = Field(description="ClickHouse password.")
 
 
 class ClickHouseSettings(ClickHouseLoginSettings):
-    """The ClickHouse in which recognitions are searched."""
+    """The ClickHouse server with the recognitions."""
 
     clickhouse_url: HttpUrlText = Field(
         "http://127.0.0.1:18123", description="HTTP URL of the ClickHouse server."
@@ -249,7 +252,7 @@ class ClickHouseSettings(ClickHouseLoginSettings):
 
 
 class DatabaseSettings(Fragment):
-    """The database that keeps configuration."""
+    """The database with the configuration."""
 
     database_url: SecretStr = Field(
         description="PostgreSQL URL, postgresql://user:password@host:port/database."
@@ -268,7 +271,7 @@ class MqttLoginSettings(Fragment):
 
 
 class EncryptionSettings(Fragment):
-    """The keys for camera addresses and signing secrets at rest and on topics."""
+    """The keys that encrypt stream URLs and signing secrets in the database and on topics."""
 
     secret_key: SecretStr = Field(
         description="Fernet key (32 bytes, URL-safe base64) that encrypts stored secrets. For "
@@ -278,7 +281,7 @@ class EncryptionSettings(Fragment):
 
 
 class SampleRateSettings(Fragment):
-    """The sample rate of cameras."""
+    """The sampling rate of cameras."""
 
     ingest_sample_fps: float = Field(
         5.0,
@@ -297,7 +300,7 @@ class CameraOfflineSettings(Fragment):
 
 
 class WebhookAddressSettings(Fragment):
-    """Networks to which deliveries may go beyond the public internet (see common.urls.outbound)."""
+    """Private networks to which deliveries can be sent (see common.urls.outbound)."""
 
     webhook_allowed_networks: NetworkList = Field(
         (),
@@ -310,9 +313,9 @@ _S = TypeVar("_S", bound=BaseSettings)
 
 
 def load_settings(settings_type: type[_S]) -> _S:
-    """Build a process's settings from the environment, or end the process.
+    """Return a process's settings from the environment, or exit.
 
-    All faults are printed at once to standard error, one line each, without values; exit status 78
+    All errors are written to standard error, one line each, without values; exit status 78
     (EX_CONFIG of sysexits.h).
     """
     try:
@@ -324,7 +327,7 @@ def load_settings(settings_type: type[_S]) -> _S:
 def _exit_with_faults(error: ValidationError) -> NoReturn:
     for fault in error.errors(include_input=False, include_url=False):
         name = SETTING_PREFIX + "_".join(str(part) for part in fault["loc"]).upper()
-        # Where settings do not fit together the sentences begin with their names.
+        # Errors about combinations of settings begin with their names.
         sentences = fault["msg"].removeprefix("Value error, ")
         for line in (f"{name}: {fault['msg']}",) if fault["loc"] else sentences.splitlines():
             sys.stderr.write(f"setting {line}\n")

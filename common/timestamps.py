@@ -1,4 +1,4 @@
-"""Points in time: Unix milliseconds (UTC) inside, ISO 8601 where clients or people read them."""
+"""Times: Unix milliseconds (UTC) internally, ISO 8601 for clients and people."""
 
 import time
 from datetime import UTC, datetime
@@ -6,12 +6,12 @@ from functools import lru_cache
 
 
 def now_ms() -> int:
-    """Return the machine's time of day as Unix milliseconds."""
+    """Return the current time as Unix milliseconds."""
     return time.time_ns() // 1_000_000
 
 
 def iso_utc(moment: datetime) -> str:
-    """Return a point in time as ISO 8601 in UTC with milliseconds and ``Z``."""
+    """Return a time as ISO 8601 in UTC with milliseconds and ``Z``."""
     text = moment.astimezone(UTC).isoformat(timespec="milliseconds")
     return text.replace("+00:00", "Z")
 
@@ -24,5 +24,5 @@ def format_timestamp(unix_ms: int) -> str:
 
 @lru_cache(maxsize=4096)
 def _whole_second(unix_seconds: int) -> str:
-    """Lists tell three times a row, most of them of seconds that were asked for before."""
+    """Cached: lists contain three times per row, mostly with seconds that occurred before."""
     return datetime.fromtimestamp(unix_seconds, tz=UTC).isoformat()[:19]

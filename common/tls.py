@@ -1,4 +1,4 @@
-"""Files of TLS, Kafka's clients' above all. Apart from the settings, which check them at start."""
+"""TLS files, mainly of Kafka clients. Separate from the settings, which check them at start."""
 
 import ssl
 from pathlib import Path
@@ -10,10 +10,10 @@ _CERTIFICATE = "PLATESTREAM_KAFKA_CLIENT_CERTIFICATE_FILE"
 
 
 def tls_context(ca_file: str, certificate_file: str) -> ssl.SSLContext:
-    """Return a client's context: the chain and the host name of every broker are checked.
+    """Return a client's TLS context, which verifies certificate chain and host name of brokers.
 
     Files are PEM. An empty ``ca_file`` means the system's certificates, an empty
-    ``certificate_file`` none of one's own. The key is in the same file.
+    ``certificate_file`` no client certificate. The key is in the same file.
 
     Raises:
         MisconfiguredError: a file cannot be used; the sentence begins with its setting.
@@ -24,30 +24,31 @@ def tls_context(ca_file: str, certificate_file: str) -> ssl.SSLContext:
     try:
         context = ssl.create_default_context(cafile=ca_file or None)
     except ssl.SSLError as error:
-        raise MisconfiguredError(f"{_CA}: holds no certificates (PEM)") from error
+        raise MisconfiguredError(f"{_CA}: contains no PEM certificates") from error
     if certificate_file:
         try:
-            # With a password, wrong as it is, a key that has one is refused: without, OpenSSL asks
+            # With any passphrase, an encrypted key is rejected; without one, OpenSSL would prompt
             # for it on the terminal.
             context.load_cert_chain(certificate_file, password="-")  # noqa: S106
         except ssl.SSLError as error:
             raise MisconfiguredError(
-                f"{_CERTIFICATE}: it and its key are not PEM without a password, or not a pair"
+                f"{_CERTIFICATE}: the certificate and key must be a matching pair in PEM format, "
+                "without a passphrase"
             ) from error
     return context
 
 
 def file_of_certificates(file: str) -> str:
-    """Return the name of a file that holds certificates (PEM), or the empty one.
+    """Return the name of a file with PEM certificates, or the empty name.
 
     Raises:
-        ValueError: it cannot be read, or holds none.
+        ValueError: it cannot be read, or contains no certificates.
     """
     if file:
         try:
             ssl.create_default_context(cafile=file)
         except OSError as error:
-            raise ValueError("cannot be read, or holds no certificates (PEM)") from error
+            raise ValueError("cannot be read, or contains no PEM certificates") from error
     return file
 
 

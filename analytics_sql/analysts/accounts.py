@@ -1,7 +1,7 @@
-"""Analysts of one account: users of a ClickHouse server, confined by the server's own grants.
+"""Analysts of one account: users of a ClickHouse server, restricted by the server's own grants.
 
-Each has a database that holds views of the account's rows and nothing else. The views read with the
-rights of the service (``SQL SECURITY DEFINER``); the analyst may read that database alone.
+Each has a database that contains only views of the account's rows. The views read with the
+permissions of the service (``SQL SECURITY DEFINER``); the analyst can only read that database.
 """
 
 import hashlib
@@ -32,8 +32,8 @@ _LABEL = re.compile(r"[a-z0-9_]{1,24}")
 _PASSWORD_BYTES: Final = 24
 _QUERIES_PER_HOUR: Final = 10_000
 _SECONDS_PER_HOUR: Final = 1_800
-# Drivers set these two with each query; all other settings are fixed. The last one runs the
-# condition of a view before those of the analyst, whose errors would tell of other rows.
+# Drivers set these two with each query; all other settings are fixed. The last one evaluates the
+# view's condition before those of the analyst, whose errors could reveal other accounts' rows.
 _SETTINGS: Final = (
     "readonly = 1",
     "max_execution_time = 60 MIN 1 MAX 60 CHANGEABLE_IN_READONLY",
@@ -58,7 +58,7 @@ class AnalystAccount:
 
 @dataclass(frozen=True)
 class TargetDatabase:
-    """The database of the service, and the cluster that it is on; empty: one server."""
+    """The database of the service, and its cluster; empty: a single server."""
 
     database: str
     cluster: str = ""
@@ -68,35 +68,35 @@ def analyst_name(owner_id: UUID, label: str = "") -> str:
     """Return the name of an account's analyst; ``label`` distinguishes several.
 
     Raises:
-        InvalidInputError: a label with other characters than ``a-z0-9_``, or more than 24.
+        InvalidInputError: the label has other characters than ``a-z0-9_``, or more than 24.
     """
     name = f"{_PREFIX}{owner_id.hex}"
     if not label:
         return name
     if not _LABEL.fullmatch(label):
-        raise InvalidInputError("a name has 1 to 24 characters of a-z, 0-9 and _")
+        raise InvalidInputError("the name must have 1 to 24 characters: a-z, 0-9 and _")
     return f"{name}_{label}"
 
 
 def create_analyst(client: SchemaClient, target: TargetDatabase, analyst: AnalystAccount) -> str:
-    """Create an analyst, all or nothing, and return the password, which is stored nowhere.
+    """Create an analyst, all or nothing, and return the password, which is not stored.
 
     Raises:
         InvalidInputError: the analyst exists.
         TransientError: ClickHouse is unavailable.
-        MisconfiguredError: the embedded server, or the service's user may not create users.
+        MisconfiguredError: the server is the embedded one, or the service cannot create users.
     """
     password = secrets.token_urlsafe(_PASSWORD_BYTES)
     hashed = hashlib.sha256(password.encode()).hexdigest()
     if analyst.name in _names(client):
-        raise InvalidInputError(f"{analyst.name} exists already: remove it first")
+        raise InvalidInputError(f"analyst {analyst.name} already exists; remove it first")
     try:
         with clickhouse_errors():
             service = str(client.command("SELECT currentUser()"))
             for statement in created_by(target, analyst, hashed, service):
                 client.command(statement)
     except PlatestreamError:
-        # Where this fails too, the next attempt is told to remove what there is.
+        # If this fails, too, the next attempt asks to remove the existing analyst.
         with suppress(PlatestreamError):
             remove_analyst(client, target, analyst)
         raise
@@ -104,11 +104,11 @@ def create_analyst(client: SchemaClient, target: TargetDatabase, analyst: Analys
 
 
 def remove_analyst(client: SchemaClient, target: TargetDatabase, analyst: AnalystAccount) -> None:
-    """Remove an analyst, also one that was created in part. Repeatable.
+    """Remove an analyst, even if it was only partly created. Can be repeated.
 
     Raises:
         TransientError: ClickHouse is unavailable.
-        MisconfiguredError: the embedded server, or the service's user may not remove users.
+        MisconfiguredError: the server is the embedded one, or the service cannot remove users.
     """
     _check_server(client)
     with clickhouse_errors():
@@ -117,11 +117,11 @@ def remove_analyst(client: SchemaClient, target: TargetDatabase, analyst: Analys
 
 
 def list_analysts(client: SchemaClient, owner_ids: Sequence[UUID]) -> tuple[AnalystAccount, ...]:
-    """Return the analysts of these accounts by name, also those that were created in part.
+    """Return the analysts of these accounts by name, including partly created ones.
 
     Raises:
         TransientError: ClickHouse is unavailable.
-        MisconfiguredError: the embedded server, or the service's user may not see users.
+        MisconfiguredError: the server is the embedded one, or the service cannot list users.
     """
     owners = {owner.hex: owner for owner in owner_ids}
     found = filter(None, map(_NAME.fullmatch, sorted(_names(client))))
@@ -135,9 +135,9 @@ def list_analysts(client: SchemaClient, owner_ids: Sequence[UUID]) -> tuple[Anal
 def created_by(
     target: TargetDatabase, analyst: AnalystAccount, password_sha256: str, service_user: str
 ) -> tuple[str, ...]:
-    """Return the statements that create an analyst, in their order.
+    """Return the statements that create an analyst, in order.
 
-    The grant comes last: an analyst that is created in part reads nothing.
+    The grant comes last, so a partly created analyst cannot read anything.
     """
     name, service, cluster = _quoted(analyst.name), _quoted(service_user), _on(target)
     return (
@@ -158,7 +158,7 @@ def created_by(
 
 
 def removed_by(target: TargetDatabase, analyst: AnalystAccount) -> tuple[str, ...]:
-    """Return the statements that remove an analyst. The user goes first: no more queries."""
+    """Return the statements that remove an analyst, starting with the user to stop queries."""
     name, cluster = _quoted(analyst.name), _on(target)
     return (
         f"DROP USER IF EXISTS {name}{cluster}",
@@ -182,8 +182,8 @@ def _check_server(client: SchemaClient) -> None:
     with clickhouse_errors():
         if client.command(_FIND_EMBEDDED):
             raise MisconfiguredError(
-                "the embedded ClickHouse server has one analyst, for all accounts: analysts of one"
-                " account need a ClickHouse server of your own (PLATESTREAM_CLICKHOUSE_URL)"
+                "analysts of one account require an external ClickHouse server"
+                " (PLATESTREAM_CLICKHOUSE_URL); the embedded server has one for all accounts"
             )
 
 

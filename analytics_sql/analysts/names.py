@@ -1,6 +1,6 @@
-"""Names of cameras and alerts, for people who ask ClickHouse themselves.
+"""Names of cameras and alerts, for analysts who query ClickHouse directly.
 
-No stream address, plate of an alert or receiver is among what these rows hold.
+The rows contain no stream URLs, plates of alerts or recipients.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,11 +15,11 @@ from common.records.alerts import AlertConfig
 from common.records.cameras import CameraConfig
 
 _LAST_REVISION: Final = (1 << 64) - 1
-"""The revision of what was deleted: nothing comes after it, as identifiers are never used twice."""
+"""The revision of a deleted resource: the highest, as IDs are never reused."""
 
 
 class NamedRow(msgspec.Struct, frozen=True, kw_only=True):
-    """The fields of what has a name. The highest ``revision`` counts."""
+    """The fields of a named resource. The row with the highest ``revision`` is valid."""
 
     id: Annotated[UUID, Column(UUIDS)]
     user_id: Annotated[UUID, Column(UUIDS)]
@@ -30,14 +30,14 @@ class NamedRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CameraName(NamedRow, frozen=True, kw_only=True):
-    """A camera as analysts see it; one that was deleted has no name."""
+    """A camera as shown to analysts; a deleted one has no name."""
 
     location: Annotated[str, Column(TEXT)] = ""
     created_ms: Annotated[int, Column(TIME, "created")] = 0
 
 
 class AlertName(NamedRow, frozen=True, kw_only=True):
-    """An alert as analysts see it; one that was deleted has no name."""
+    """An alert as shown to analysts; a deleted one has no name."""
 
 
 CAMERA_NAMES: Final = Table[CameraName]("cameras", columns_of(CameraName))
@@ -73,7 +73,7 @@ def alert_name(alert: AlertConfig) -> AlertName:
 async def owners_of_names(
     client: ClickHouseClient, table: str, ids: Sequence[UUID]
 ) -> Mapping[UUID, UUID]:
-    """Return the owners of what is not deleted in ``cameras`` or ``alerts``, by identifier.
+    """Return the accounts of existing ``cameras`` or ``alerts``, by ID.
 
     Raises:
         TransientError: ClickHouse is unavailable or busy.
@@ -83,10 +83,10 @@ async def owners_of_names(
 
 
 async def erase_names(client: ClickHouseClient, user_id: UUID) -> None:
-    """Delete the names of an owner's cameras and alerts. Repeatable.
+    """Delete the names of an account's cameras and alerts. Can be repeated.
 
     Raises:
-        TransientError: ClickHouse is unavailable or busy, or takes too long and goes on by itself.
+        TransientError: ClickHouse is unavailable or busy, or timed out and continues on its own.
     """
     for table in (CAMERA_NAMES.name, ALERT_NAMES.name):
         await client.command("erase_owner_rows", {"table": table, "user_id": user_id})

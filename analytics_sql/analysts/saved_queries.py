@@ -1,4 +1,4 @@
-"""Questions that analysts ask often, as files: ``saved/*.sql``."""
+"""Common queries of analysts, stored in ``saved/*.sql``."""
 
 import re
 from functools import cache
@@ -9,7 +9,7 @@ _PARAMETER = re.compile(r"\{(\w+):[^{}]+\}")
 
 @cache
 def saved_queries() -> dict[str, str]:
-    """Return the statements by name; what each asks for stands in its first lines."""
+    """Return the statements by name; each one's first lines describe its result."""
     folder = files(__package__).joinpath("saved")
     found = (entry for entry in folder.iterdir() if entry.name.endswith(".sql"))
     return {
@@ -19,5 +19,5 @@ def saved_queries() -> dict[str, str]:
 
 
 def saved_parameters(statement: str) -> tuple[str, ...]:
-    """Return the names of a statement's parameters, in the order of their first mention."""
+    """Return the names of a statement's parameters, in order of first occurrence."""
     return tuple(dict.fromkeys(_PARAMETER.findall(statement)))

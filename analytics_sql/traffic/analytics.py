@@ -1,8 +1,8 @@
-"""Counts of recognitions over a span of one owner: by time, camera, plate and outcome.
+"""Counts of an account's recognitions in a time range: by time, camera, plate and outcome.
 
-Most of a long span is counted already, in buckets (:mod:`analytics_sql.traffic.rollups`). What no
-bucket stands for is counted row by row: the newest quarters, the edges of the span, and what rows
-that came late or again, or an erasure, have touched. The answer is that of counting every row.
+Most of a long range is already counted in buckets (:mod:`analytics_sql.traffic.rollups`). The rest
+is counted row by row: the newest quarters, the edges of the range, and quarters changed by late or
+repeated rows or by an erasure. The result is the same as counting every row.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 QUARTER_MS = 900_000
-"""A quarter of an hour: the finest step in which time zones differ from UTC."""
+"""A quarter of an hour: the smallest difference of time zones from UTC."""
 
 DAY_QUARTERS = 96
 
@@ -47,7 +47,7 @@ class QuarterCount:
 
 @dataclass(frozen=True)
 class CameraCount:
-    """Recognitions of a camera, with the name that the newest of them bears."""
+    """Recognitions of a camera, with the camera's name in the newest of them."""
 
     camera_id: UUID
     camera_name: str
@@ -56,7 +56,7 @@ class CameraCount:
 
 @dataclass(frozen=True)
 class OutcomeCount:
-    """Image calls that found a plate; image calls and passes that gave no accepted reading."""
+    """Image calls that found a plate; image calls and passes without an accepted reading."""
 
     accepted: int = 0
     refused: int = 0
@@ -64,10 +64,10 @@ class OutcomeCount:
 
 @dataclass(frozen=True)
 class Traffic:
-    """The counts of a span, the busiest first; no empty ``quarters``.
+    """The counts of a time range, highest first; without empty ``quarters``.
 
-    ``quarters`` and ``cameras`` have the same sum. ``plates`` were asked for apart: a row that came
-    meanwhile may be in them alone.
+    ``quarters`` and ``cameras`` have the same sum. ``plates`` are queried separately, so they may
+    include a row added meanwhile.
     """
 
     quarters: tuple[QuarterCount, ...]
@@ -78,10 +78,10 @@ class Traffic:
 
 @dataclass(frozen=True)
 class Coverage:
-    """The quarters of a span (numbered since 1970), by how they are counted.
+    """The quarters of a time range (numbered since 1970), by how they are counted.
 
-    Those of ``days``, each named by its first, and ``quarters`` by buckets that stand; ``live`` row
-    by row.
+    ``days`` (each named by its first quarter) and ``quarters`` are counted by valid buckets,
+    ``live`` row by row.
     """
 
     days: tuple[int, ...]
@@ -91,14 +91,14 @@ class Coverage:
 
 @dataclass(frozen=True)
 class Bucket:
-    """A stored count of ``length`` quarters (1 or 96), made after ``counted_ms`` (Unix ms)."""
+    """A stored count of ``length`` quarters (1 or 96), created after ``counted_ms`` (Unix ms)."""
 
     length: int
     first: int
     counted_ms: int
 
     def stands(self, touched_ms: Mapping[int, int], settle_ms: int) -> bool:
-        """Tell whether it has all rows, given when quarters were touched last."""
+        """Return whether it includes all rows, given the last changes of quarters."""
         settled_ms = self.counted_ms - settle_ms
         covered = range(self.first, self.first + self.length)
         return not any(touched_ms.get(quarter, 0) > settled_ms for quarter in covered)
@@ -107,9 +107,9 @@ class Bucket:
 async def count_traffic(
     client: ClickHouseClient, span: OwnerSpan, *, plates: int, settle_ms: int = SETTLE_MS
 ) -> Traffic:
-    """Return the counts of a span, and at most so many ``plates``. A repeated row counts once.
+    """Return the counts of a time range, with at most ``plates`` plates. Duplicates count once.
 
-    An insert is readable ``settle_ms`` after its ``ingested_at`` at the latest.
+    An insert is readable at most ``settle_ms`` after its ``ingested_at``.
 
     Raises:
         TransientError: ClickHouse is unavailable or busy.
@@ -137,9 +137,9 @@ async def _count(client: ClickHouseClient, span: OwnerSpan, settle_ms: int) -> "
 
 
 async def _covered(client: ClickHouseClient, span: OwnerSpan, settle_ms: int) -> Coverage:
-    """Return how each quarter that a span touches is to be counted."""
+    """Return how to count each quarter of a time range."""
     first, end = span.from_ms // QUARTER_MS, -(-span.to_ms // QUARTER_MS)
-    # What is rolled up in between is in the newest buckets, and these are added up.
+    # Quarters rolled up meanwhile are in the newest buckets, which are summed.
     (buckets, _), touched_ms, kept_from_ms = await asyncio.gather(
         stored_buckets(client, span, outside_days=True),
         touched(client, span),
@@ -161,7 +161,7 @@ async def _covered(client: ClickHouseClient, span: OwnerSpan, settle_ms: int) ->
 
     days = standing(DAY_QUARTERS)
     if fallen := {one.first for one in buckets if one.length == DAY_QUARTERS} - days:
-        # Of a day in which something was touched most quarters stand.
+        # If a day changed, most of its quarters are still valid.
         buckets += (await stored_buckets(client, span, in_days=sorted(fallen)))[0]
     single = standing(1)
     stored = single.union(day + number for day in days for number in range(DAY_QUARTERS))
@@ -176,10 +176,10 @@ async def stored_buckets(
     outside_days: bool = False,
     in_days: Sequence[int] = (),
 ) -> tuple[list[Bucket], int]:
-    """Return an owner's buckets that begin in a span, and up to when they have all rows (Unix ms).
+    """Return the buckets that begin in a time range, and their completeness time (Unix ms).
 
-    That is the moment of writing. ``outside_days``: without the quarters of days that have a bucket
-    of their own; ``in_days``: only the quarters of these days, each named by its first.
+    That is a time of writing. ``outside_days``: exclude the quarters of days that have their own
+    bucket; ``in_days``: only the quarters of these days, each named by its first.
     """
     asked: dict[str, object] = {
         "user_id": span.user_id,
@@ -197,9 +197,9 @@ async def stored_buckets(
 async def touched(
     client: ClickHouseClient, span: OwnerSpan, as_of_ms: int | None = None
 ) -> dict[int, int]:
-    """Return when quarters of a span were touched last (Unix ms), if after ``as_of_ms``.
+    """Return when quarters of a time range last changed (Unix ms), if after ``as_of_ms``.
 
-    None: after the moment up to which the owner's buckets have all rows.
+    None: after the time up to which the account's buckets include all rows.
     """
     rows = await client.rows("traffic_touched", {**span.parameters(), "as_of_ms": as_of_ms})
     return {int(row[0]): int(row[1]) for row in rows}
@@ -207,7 +207,7 @@ async def touched(
 
 @dataclass
 class _Tally:
-    """Sums of the answers of ``traffic_stored.sql`` and ``traffic_live.sql``."""
+    """Sums of the results of ``traffic_stored.sql`` and ``traffic_live.sql``."""
 
     quarters: Counter[int] = field(default_factory=Counter)
     cameras: Counter[UUID] = field(default_factory=Counter)

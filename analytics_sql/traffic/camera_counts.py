@@ -1,7 +1,7 @@
-"""How far each camera's frames and vehicles came: a row a minute, asked for by the hour.
+"""Counts of each camera's frames and vehicles by outcome: stored per minute, read per hour.
 
 All functions raise TransientError if ClickHouse is unavailable or busy. Rows that were not stored
-then can be written again.
+can then be written again.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ _COUNTS: Final = Columns(
 
 @dataclass(frozen=True, kw_only=True)
 class CameraMinute:
-    """A camera's minute as stored. ``minute_ms`` (Unix ms, UTC) begins it."""
+    """A camera's minute as stored, starting at ``minute_ms`` (Unix ms, UTC)."""
 
     user_id: Annotated[UUID, Column(UUIDS)]
     camera_id: Annotated[UUID, Column(UUIDS)]
@@ -39,7 +39,7 @@ _CAMERA_COUNTS: Final = Table[CameraMinute]("camera_counts", columns_of(CameraMi
 
 @dataclass(frozen=True)
 class CameraSpan:
-    """A camera's time from ``from_ms`` (inclusive) to ``to_ms`` (exclusive; Unix ms, UTC)."""
+    """A camera's time range, ``from_ms`` (inclusive) to ``to_ms`` (exclusive; Unix ms, UTC)."""
 
     user_id: UUID
     camera_id: UUID
@@ -49,7 +49,7 @@ class CameraSpan:
 
 @dataclass(frozen=True)
 class CameraHour:
-    """A camera's hour, which begins at ``start_ms`` (Unix ms, UTC)."""
+    """A camera's hour, starting at ``start_ms`` (Unix ms, UTC)."""
 
     start_ms: int
     counts: FrameCounts
@@ -57,7 +57,7 @@ class CameraHour:
 
 @dataclass(frozen=True)
 class ReportedHour:
-    """The vehicles of a camera's hour, which begins at ``start_ms`` (Unix ms, UTC)."""
+    """The vehicles in a camera's hour, starting at ``start_ms`` (Unix ms, UTC)."""
 
     camera_id: UUID
     start_ms: int
@@ -68,7 +68,7 @@ def camera_minute(record: CameraCounts) -> CameraMinute:
     """Return the row for a record of the camera-counts topic.
 
     Raises:
-        InvalidInputError: a time or a number that the table cannot hold.
+        InvalidInputError: a time or a number is out of range.
     """
     if not 0 <= record.minute_ms < LAST_STORABLE_MS:
         raise InvalidInputError(f"minute_ms {record.minute_ms}", code="time_out_of_range")
@@ -85,12 +85,12 @@ def camera_minute(record: CameraCounts) -> CameraMinute:
 
 
 async def insert_camera_minutes(client: ClickHouseClient, rows: Sequence[CameraMinute]) -> None:
-    """Write rows; when this returns they are stored."""
+    """Write rows; on return, they are stored."""
     await client.insert(_CAMERA_COUNTS, rows)
 
 
 async def camera_hours(client: ClickHouseClient, span: CameraSpan) -> tuple[CameraHour, ...]:
-    """Return a camera's hours, oldest first, but for those in which nothing was counted."""
+    """Return a camera's hours, oldest first, without empty ones."""
     found = (await client.query("camera_hours", asdict(span))).named()
     return tuple(
         CameraHour(row["hour_ms"], FrameCounts(**{name: row[name] for name in COUNT_NAMES}))
@@ -101,6 +101,6 @@ async def camera_hours(client: ClickHouseClient, span: CameraSpan) -> tuple[Came
 async def reported_hours(
     client: ClickHouseClient, hours_ms: Sequence[int]
 ) -> tuple[ReportedHour, ...]:
-    """Return what the cameras of all owners reported in hours that begin at these times."""
+    """Return the reported vehicles of all cameras in the hours that begin at these times."""
     found = (await client.query("reported_hours", {"hours": list(hours_ms)})).named()
     return tuple(ReportedHour(row["camera_id"], row["hour_ms"], row["reported"]) for row in found)

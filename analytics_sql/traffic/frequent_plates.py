@@ -1,9 +1,9 @@
-"""The plates that an owner's cameras read most often in a span, exactly, at any number of rows.
+"""The most frequent plates of an account in a time range: exact, for any number of rows.
 
-The most frequent plates of thirty days are counted now and then and stored (a rank), with a bound
-for all others. A call adds what came since and takes off what has left the span. Where that leaves
-open whether a plate is among the first, because rows of it came late or it was erased, this plate
-alone is counted again.
+The most frequent plates of thirty days are counted periodically and stored (a rank), with an upper
+bound for all other plates. A call adds newer rows and subtracts those before the range. If a
+plate's position then remains uncertain, because of late rows or an erasure, only this plate is
+counted again.
 """
 
 import asyncio
@@ -15,30 +15,31 @@ from uuid import UUID
 from analytics_sql.client import ClickHouseClient
 
 SETTLE_MS: Final = 180_000
-"""An insert is readable so long after its ``ingested_at`` at the latest; it may take a third."""
+"""Maximum time after its ``ingested_at`` until an insert is readable; inserts time out at a third.
+"""
 
 _DAY_MS: Final = 86_400_000
 _OTHERS: Final = 200
 _SHORT_MS: Final = 3_600_000
-"""Of so short a span all rows are read as quickly as those of some plates."""
+"""For shorter time ranges, reading all rows is as fast as reading those of some plates."""
 
 
 @dataclass(frozen=True)
 class OwnerSpan:
-    """An owner's recognitions from ``from_ms`` (inclusive) to ``to_ms`` (exclusive; Unix ms)."""
+    """An account's recognitions, ``from_ms`` (inclusive) to ``to_ms`` (exclusive; Unix ms)."""
 
     user_id: UUID
     from_ms: int
     to_ms: int
 
     def parameters(self) -> dict[str, object]:
-        """Return the span as queries take it."""
+        """Return the time range as query parameters."""
         return asdict(self)
 
 
 @dataclass(frozen=True)
 class PlateCount:
-    """Recognitions of a plate (normalised), and when the newest was captured (Unix ms)."""
+    """Recognitions of a plate (normalised), and the latest capture time (Unix ms)."""
 
     plate: str
     recognitions: int
@@ -47,9 +48,9 @@ class PlateCount:
 
 @dataclass(frozen=True, kw_only=True)
 class _Rank:
-    """The stored counts of a time, ``since_ms`` to ``until_ms``.
+    """The stored counts of a time range, ``since_ms`` to ``until_ms``.
 
-    No other plate has more than ``others``. ``erased``: plates whose rows may be gone.
+    No other plate has more than ``others``. ``erased``: plates whose rows may be erased.
     """
 
     counted_ms: int
@@ -60,13 +61,13 @@ class _Rank:
     erased: frozenset[str]
 
     def serves(self, span: OwnerSpan) -> bool:
-        """Tell whether the counts of a span can be told from it."""
+        """Return whether the counts of a time range can be derived from it."""
         return self.since_ms <= span.from_ms < self.until_ms <= span.to_ms
 
 
 @dataclass(frozen=True)
 class _Bounds:
-    """The fewest and the most recognitions that a plate can have."""
+    """The minimum and maximum number of recognitions of a plate."""
 
     plate: str
     lower: int
@@ -79,9 +80,9 @@ class _Bounds:
 
 
 async def retention_start_ms(client: ClickHouseClient, now_ms: int) -> int:
-    """Return since when recognitions are kept (Unix ms); 0 where all are.
+    """Return the start of the retention of recognitions (Unix ms); 0 if unlimited.
 
-    Older ones may be dropped at any time, so that nothing that was counted stands for them.
+    Older rows can be dropped at any time, so stored counts do not represent them.
     """
     days = await client.retention_days()
     return now_ms - days * _DAY_MS if days else 0
@@ -90,9 +91,9 @@ async def retention_start_ms(client: ClickHouseClient, now_ms: int) -> int:
 async def frequent_plates(
     client: ClickHouseClient, span: OwnerSpan, limit: int, *, settle_ms: int = SETTLE_MS
 ) -> tuple[PlateCount, ...]:
-    """Return the most frequent plates of a span, of equals the latest. A repeated row counts once.
+    """Return the most frequent plates of a time range, ties by latest. Duplicates count once.
 
-    An insert is readable ``settle_ms`` after its ``ingested_at`` at the latest.
+    An insert is readable at most ``settle_ms`` after its ``ingested_at``.
 
     Raises:
         TransientError: ClickHouse is unavailable or busy.
@@ -127,7 +128,7 @@ async def _stored_rank(client: ClickHouseClient, span: OwnerSpan) -> _Rank | Non
 async def _from_rank(
     client: ClickHouseClient, span: OwnerSpan, rank: _Rank, limit: int, settle_ms: int
 ) -> tuple[PlateCount, ...] | None:
-    """Return the most frequent plates; None where too many have a chance."""
+    """Return the most frequent plates, or None if there are too many candidates."""
     asked = {
         **span.parameters(),
         "since_ms": rank.since_ms,
@@ -147,7 +148,7 @@ async def _from_rank(
     if len(others) >= _OTHERS and min(each.upper for each in others) >= needed:
         return None
     if rank.others >= needed and rank.others > 0:
-        # Not even the plates that did not come since are out of the question.
+        # Even plates without newer rows could be among the first.
         return None
     hopeful = [each for each in bounds if each.upper >= max(needed, 1)]
     open_ones = [each.plate for each in hopeful if not each.is_exact]

@@ -1,10 +1,10 @@
-"""Brings the rollups of owners up to date: buckets of their traffic, and their frequent plates.
+"""Updates the rollups of accounts: buckets of their traffic, and their most frequent plates.
 
-The sink does so every now and then. A bucket is replaced as a whole by a newer count, and an
-owner's ``as_of`` moves on only when all that was written before it is in buckets; so a crash, a
-second worker and a repeated run leave nothing wrong, only something to be counted again.
+The sink does this periodically. A bucket is replaced completely by a newer count, and an account's
+``as_of`` only advances when all earlier writes are in buckets; so a crash, a second worker or a
+repeated run causes no errors, only work to be repeated.
 
-All functions raise TransientError if ClickHouse is unavailable or busy; what is done is done.
+All functions raise TransientError if ClickHouse is unavailable or busy; completed work is stored.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,22 +24,21 @@ from analytics_sql.traffic.analytics import (
 from analytics_sql.traffic.frequent_plates import SETTLE_MS, retention_start_ms
 
 ROLLED_UP_MS: Final = 31 * DAY_QUARTERS * QUARTER_MS
-"""So far back there are buckets: thirty days and what a call needs at their edges."""
+"""Age up to which there are buckets: thirty days, plus the edges of a call's range."""
 
 _RANKED_MS: Final = 30 * DAY_QUARTERS * QUARTER_MS + 600_000
 _LATE_MS: Final = 60_000
-"""Most rows are written so soon after they were captured; each that is later is counted again."""
+"""Time between capture and write of most rows; later ones are counted again."""
 _CHUNK: Final = 96
 _FIRST_RUN_MS: Final = 3_600_000
 
 
 @dataclass(frozen=True)
 class RollupBounds:
-    """Bounds of one run: quarters counted at most, and plates ranked.
+    """Limits of one run: quarters to count, and plates to rank.
 
-    Fewer rows than ``ranked_from_rows`` are counted at once as quickly as by a rank. A rank is
-    counted anew after ``rank_age_ms``. An insert is readable ``settle_ms`` after its
-    ``ingested_at`` at the latest.
+    With fewer rows than ``ranked_from_rows``, counting them is as fast as a rank. A rank is renewed
+    after ``rank_age_ms``. An insert is readable at most ``settle_ms`` after its ``ingested_at``.
     """
 
     quarters: int = 4 * DAY_QUARTERS
@@ -53,23 +52,23 @@ _BOUNDS: Final = RollupBounds()
 
 
 async def owners_written_since(client: ClickHouseClient, since_ms: int) -> tuple[UUID, ...]:
-    """Return the owners of whom anything was written since a moment (Unix ms), by their ids."""
+    """Return the accounts with rows written since a time (Unix ms), by ID."""
     return tuple(row[0] for row in await client.rows("traffic_owners", {"since_ms": since_ms}))
 
 
 async def server_time_ms(client: ClickHouseClient) -> int:
-    """Return the clock that stamps rows as they are written (Unix ms)."""
+    """Return the server's time, which timestamps written rows (Unix ms)."""
     return await client.count("server_time", {})
 
 
 async def roll_up(client: ClickHouseClient, owner_id: UUID, bounds: RollupBounds = _BOUNDS) -> bool:
-    """Count what is open of an owner's traffic; return whether nothing is left for the next run."""
-    # Before anything is read: what is written from now on is not in these counts.
+    """Count an account's open quarters; return whether nothing is left for the next run."""
+    # Before anything is read: later writes are not included in these counts.
     now_ms = await server_time_ms(client)
     settled_ms = now_ms - bounds.settle_ms
     span = OwnerSpan(owner_id, now_ms - ROLLED_UP_MS, settled_ms)
     if not await client.count("is_rolled_up", {"user_id": owner_id}):
-        # There is no bucket yet. Not later, as another run may be doing the same.
+        # There is no bucket yet. Set it now, because another run may be doing the same.
         begun_ms = settled_ms - _FIRST_RUN_MS
         await client.command("roll_up_as_of", {"user_id": owner_id, "as_of_ms": begun_ms})
     buckets, as_of_ms = await stored_buckets(client, span)
@@ -94,9 +93,9 @@ def _open_quarters(
     now_ms: int,
     settle_ms: int,
 ) -> list[int]:
-    """Return the quarters to be counted, the newest first, as most calls need these.
+    """Return the quarters to count, newest first, because most calls need these.
 
-    One that was touched a moment ago would have to be counted again: it waits.
+    A quarter that has just changed would have to be counted again, so it is postponed.
     """
     single = {bucket.first: bucket for bucket in buckets if bucket.length == 1}
     return [
@@ -135,7 +134,7 @@ async def _add_days(
     buckets: Sequence[Bucket],
     counted: Sequence[int],
 ) -> None:
-    """Store the days that are closed and new, or of which a quarter was counted."""
+    """Store the closed days that are new, or in which a quarter was counted."""
     stored = {bucket.first for bucket in buckets if bucket.length == DAY_QUARTERS}
     changed = {quarter // DAY_QUARTERS * DAY_QUARTERS for quarter in counted}
     first_day = -(-closed.start // DAY_QUARTERS) * DAY_QUARTERS
@@ -152,7 +151,7 @@ async def _add_days(
 async def rank_plates(
     client: ClickHouseClient, owner_id: UUID, bounds: RollupBounds = _BOUNDS
 ) -> None:
-    """Count an owner's most frequent plates of thirty days, where that was not done lately."""
+    """Count an account's most frequent plates of thirty days, unless that was done recently."""
     now_ms = await server_time_ms(client)
     rank = await client.rows("plate_rank", {"user_id": owner_id})
     if rank and now_ms - rank[0][0] < bounds.rank_age_ms:

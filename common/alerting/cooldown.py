@@ -1,15 +1,15 @@
-"""The cooldown of an alert. Pure, and decided in capture time.
+"""The cooldown of an alert, decided in capture time. No I/O.
 
-Two triggers of one scope lie at least the cooldown apart, measured by when their recognitions were
-captured, whichever was decided first. So a recognition that comes late (its camera was cut off)
-triggers by its own time: a trigger an hour after it does not suppress it, one within the cooldown
-before *or after* it does.
+Two triggers of the same scope are at least the cooldown apart, measured by the capture times of
+their recognitions, in whichever order they were decided. A late recognition (its camera was
+disconnected) therefore triggers by its own time: a trigger an hour after it does not suppress it,
+one within the cooldown before *or after* it does.
 
-A trigger is remembered with its recognition: the same one again, after a crash or a replay, gets
-the same answer. Memory is bounded: triggers are kept for a week, or for the cooldown where that is
-longer (a week is what the topics keep, so nothing older is read again), and at most
-:data:`MAX_PAST_TRIGGERS` of one scope. A recognition from before the oldest of so many is
-suppressed: it is not known any more whether there was a trigger near it.
+A trigger is stored with its recognition: the same recognition, after a crash or a replay, gets the
+same decision. Memory is bounded: triggers are stored for a week or for the cooldown, whichever is
+longer (topics are retained for a week, so nothing older is read again), and at most
+:data:`MAX_PAST_TRIGGERS` per scope. A recognition older than the oldest of these is suppressed,
+because a trigger near it may have been dropped.
 """
 
 from bisect import bisect_left, insort
@@ -41,8 +41,8 @@ class PastTrigger(msgspec.Struct, frozen=True, array_like=True, order=True):
 class PastTriggers(Record, frozen=True, kw_only=True):
     """The triggers of one scope of one alert, oldest first.
 
-    ``forgotten_before_ms``: triggers by recognitions captured before may have been dropped, as
-    there were too many. ``kept_until_ms`` is when all of it may be forgotten.
+    ``forgotten_before_ms``: triggers of recognitions captured earlier may have been dropped because
+    there were too many. ``kept_until_ms`` is when the whole entry expires.
     """
 
     triggers: tuple[PastTrigger, ...] = ()
@@ -55,24 +55,24 @@ class CandidateOutcome(StrEnum):
 
     TRIGGERED = "fired"
     REPEATED = "repeated"
-    """This very recognition had triggered it before, and so does again."""
+    """The same recognition triggered the alert before, so it triggers again."""
     SUPPRESSED_BY_COOLDOWN = "held_back"
     TOO_OLD = "too_old"
-    """There were so many triggers since that one near it may have been forgotten."""
+    """There were so many later triggers that one near it may have been dropped."""
     CONFIRMED = "confirmed"
     CORRECTED = "corrected"
     WITHDRAWN = "withdrawn"
-    """It triggered early; the pass is resolved (:class:`~common.records.alerts.TriggerPhase`)."""
+    """How an early trigger was resolved (:class:`~common.records.alerts.TriggerPhase`)."""
     RESOLVED = "resolved"
-    """Nothing is left to publish: the pass is resolved, or had triggered nothing."""
+    """Nothing to publish: the pass was already resolved, or it triggered nothing."""
 
 
 @dataclass(frozen=True)
 class Decision:
     """The decision on a candidate.
 
-    ``trigger`` is its own where the alert triggers, and where it is suppressed the one that does
-    it. ``after`` is what is to be remembered, the same object as before where nothing changes.
+    ``trigger`` is the candidate's own if the alert triggers; if it is suppressed, the trigger that
+    suppresses it. ``after`` is the new state to store, the same object as before if unchanged.
     """
 
     outcome: CandidateOutcome
@@ -81,12 +81,12 @@ class Decision:
 
     @property
     def is_triggered(self) -> bool:
-        """True where the alert triggers."""
+        """Whether the alert triggers."""
         return self.outcome in (CandidateOutcome.TRIGGERED, CandidateOutcome.REPEATED)
 
 
 def cooldown_ms(alert: AlertConfig) -> int:
-    """Return an alert's cooldown; 0: it has none."""
+    """Return an alert's cooldown; 0 if it has none."""
     return round(alert.cooldown_minutes * _MINUTE_MS)
 
 
@@ -115,7 +115,7 @@ def decide(before: PastTriggers, candidate: PastTrigger, length_ms: int) -> Deci
 
 
 def without(before: PastTriggers, withdrawn: PastTrigger) -> PastTriggers:
-    """Return what is remembered when a trigger is taken back, so that it suppresses nothing."""
+    """Return the state without a withdrawn trigger, which then suppresses nothing."""
     kept = tuple(
         each
         for each in before.triggers
@@ -128,14 +128,14 @@ def without(before: PastTriggers, withdrawn: PastTrigger) -> PastTriggers:
 
 
 def with_trigger(before: PastTriggers, added: PastTrigger, length_ms: int) -> PastTriggers:
-    """Return what is remembered when an alert has triggered, whatever its cooldown says."""
+    """Return the state after an alert has triggered, regardless of its cooldown."""
     if _same(before.triggers, added) is not None:
         return before
     return _with(before, added, length_ms)
 
 
 def nearest(triggers: tuple[PastTrigger, ...], captured_ms: int) -> PastTrigger | None:
-    """Return the trigger that lies nearest in capture time; ``triggers`` are in its order."""
+    """Return the trigger nearest in capture time; ``triggers`` must be sorted."""
     at = bisect_left(triggers, captured_ms, key=_captured_ms)
     near = triggers[max(0, at - 1) : at + 1]
     return min(near, key=lambda each: abs(each.captured_ms - captured_ms), default=None)

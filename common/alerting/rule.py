@@ -19,7 +19,7 @@ log = structlog.get_logger(__name__)
 
 
 class Condition(StrEnum):
-    """The conditions of an alert, in the order in which clients see them."""
+    """Conditions of an alert, in the order in which they are listed."""
 
     ENABLED = "enabled"
     PLATE = "plate"
@@ -30,9 +30,9 @@ class Condition(StrEnum):
 
 @dataclass(frozen=True)
 class Sighting:
-    """The part of a recognition, or of a pass that is not over, that a rule looks at.
+    """The values of a recognition, or of a pass in progress, that a rule checks.
 
-    ``plate`` is normalised, ``captured_ms`` Unix ms, UTC.
+    ``plate`` is normalised, ``captured_ms`` is Unix ms, UTC.
     """
 
     owner_id: UUID
@@ -43,7 +43,7 @@ class Sighting:
 
 
 def sighting_of(recognition: Recognition) -> Sighting:
-    """Return the part of a recognition that a rule looks at."""
+    """Return the values of a recognition that a rule checks."""
     return Sighting(
         recognition.owner_id,
         recognition.camera_id,
@@ -55,7 +55,7 @@ def sighting_of(recognition: Recognition) -> Sighting:
 
 @dataclass(frozen=True, eq=False)
 class Rule:
-    """An alert made ready; :func:`rule_of` makes it. ``cameras`` None: all."""
+    """An alert prepared for matching by :func:`rule_of`. ``cameras`` None: all."""
 
     alert: AlertConfig
     matchers: tuple[PlateMatcher, ...]
@@ -63,9 +63,9 @@ class Rule:
     window: Window | None
 
     def failures(self, sighting: Sighting) -> tuple[Condition, ...]:
-        """Return the conditions that are not fulfilled; none: the alert matches.
+        """Return the conditions that are not met; empty if the alert matches.
 
-        The cooldown is not among them: it depends on what else was seen.
+        The cooldown is not included, because it depends on other recognitions.
         """
         fulfilled = {
             Condition.ENABLED: self.alert.enabled,
@@ -77,7 +77,7 @@ class Rule:
         return tuple(condition for condition, is_met in fulfilled.items() if not is_met)
 
     def is_open_to(self, sighting: Sighting) -> bool:
-        """Return whether confidence and schedule are fulfilled."""
+        """Return whether the confidence and schedule conditions are met."""
         if sighting.confidence < self.alert.min_confidence:
             return False
         return self.window is None or self.window.is_open(sighting.captured_ms)
@@ -96,13 +96,13 @@ class Rule:
 
 
 def rule_of(alert: AlertConfig) -> Rule:
-    """Return an alert made ready.
+    """Return an alert prepared for matching.
 
-    Entries of its list that no plate can match are left out and logged: the API refuses them, but
-    an older record may hold them.
+    List entries that cannot match any plate are skipped and logged. The API rejects them, but older
+    records may contain them.
 
     Raises:
-        InvalidInputError: its schedule can not be read.
+        InvalidInputError: the schedule is invalid.
     """
     return Rule(
         alert,
@@ -113,7 +113,7 @@ def rule_of(alert: AlertConfig) -> Rule:
 
 
 def rule_cost(mode: PlateMatchMode, plates: Iterable[str], tolerance: int) -> int:
-    """Return the cost of a rule: microseconds of a processor that the worst plate takes of it."""
+    """Return the cost of a rule: CPU time in microseconds for the most expensive plate."""
     return 0 if mode is PlateMatchMode.ANY else list_cost(_listed(plates, tolerance))
 
 
@@ -122,7 +122,7 @@ def _matchers(alert: AlertConfig) -> list[PlateMatcher]:
         return []
     matchers = _listed(alert.plates, alert.match_tolerance)
     if ignored := len(alert.plates) - len(matchers):
-        # Only how many: an entry is personal data.
+        # Only the number: an entry is personal data.
         log.warning("alert_plates_ignored", alert_id=str(alert.alert_id), entries=ignored)
     return matchers
 
@@ -133,6 +133,6 @@ def _listed(plates: Iterable[str], tolerance: int) -> list[PlateMatcher]:
         try:
             matchers.append(listed_plate(entry, tolerance))
         except InvalidInputError:
-            # The api refuses such entries; one in an older record must not disable the others.
+            # The API rejects such entries; one in an older record must not disable the others.
             continue
     return matchers

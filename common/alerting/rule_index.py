@@ -1,4 +1,4 @@
-"""The index of all rules: finds those that match, at a cost that hardly grows with their number."""
+"""The index of all rules. Finds matching rules at a cost that hardly grows with their number."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -12,18 +12,18 @@ _Rules = dict[UUID, Rule]
 
 
 class _OwnersRules:
-    """One owner's enabled rules, filed by what they look at first."""
+    """The enabled rules of one account, indexed by the condition that is checked first."""
 
     def __init__(self) -> None:
         self.count = 0
         self._lists: PlateIndex[UUID] = PlateIndex()
         self._specific: _Rules = {}
-        # Those that match any plate, or for any that is not in their list: by camera.
+        # Rules that match any plate, or any plate not in their list, by camera.
         self._everywhere: _Rules = {}
         self._at_camera: defaultdict[UUID, _Rules] = defaultdict(dict)
 
     def add(self, rule: Rule) -> None:
-        """File a rule."""
+        """Add a rule to the index."""
         self.count += 1
         identifier = rule.alert.alert_id
         self._lists.add(identifier, rule.matchers)
@@ -31,7 +31,7 @@ class _OwnersRules:
             rules[identifier] = rule
 
     def remove(self, rule: Rule) -> None:
-        """Remove a filed rule."""
+        """Remove a rule from the index."""
         self.count -= 1
         identifier = rule.alert.alert_id
         self._lists.remove(identifier, rule.matchers)
@@ -60,22 +60,22 @@ class _OwnersRules:
 
 
 class RuleIndex:
-    """The rules of all owners. Lives on one thread."""
+    """The rules of all accounts. Not thread-safe."""
 
     def __init__(self) -> None:
         self._rules: _Rules = {}
         self._owners: dict[UUID, _OwnersRules] = {}
 
     def __len__(self) -> int:
-        """Return the number of rules, those that are switched off included."""
+        """Return the number of rules, including disabled ones."""
         return len(self._rules)
 
     def get(self, alert_id: UUID) -> Rule | None:
-        """Return an alert's rule, if there is one."""
+        """Return an alert's rule, or None."""
         return self._rules.get(alert_id)
 
     def put(self, rule: Rule) -> None:
-        """Add a rule, or replace the one of the same alert."""
+        """Add a rule, or replace the rule of the same alert."""
         self.remove(rule.alert.alert_id)
         self._rules[rule.alert.alert_id] = rule
         if rule.alert.enabled:
@@ -92,7 +92,7 @@ class RuleIndex:
             del self._owners[rule.alert.owner_id]
 
     def matching(self, sighting: Sighting) -> list[Rule]:
-        """Return the rules that a recognition matches, by alert id."""
+        """Return the rules that a recognition matches, sorted by alert ID."""
         owners = self._owners.get(sighting.owner_id)
         if owners is None:
             return []

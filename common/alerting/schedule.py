@@ -14,10 +14,10 @@ _DAY_MINUTES = 24 * 60
 
 @dataclass(frozen=True)
 class Window:
-    """A schedule made ready. Minutes are those of the local day, both ends inclusive.
+    """A schedule prepared for evaluation. Minutes are of the local day, both ends inclusive.
 
-    Decided by the clock on the wall: an hour that a change of time skips is never in a window, one
-    that comes twice is in it twice.
+    Evaluated in local wall-clock time: an hour skipped by a clock change is never in a window, and
+    an hour that occurs twice is in it twice.
     """
 
     zone: ZoneInfo
@@ -26,7 +26,7 @@ class Window:
     days: frozenset[int]
 
     def is_open(self, at_ms: int) -> bool:
-        """Return whether a moment (Unix ms, UTC) lies in the window."""
+        """Return whether a time (Unix ms, UTC) is within the window."""
         day, minute = _local(self.zone, at_ms // 1000)
         if self.start_minute == self.end_minute:
             return day in self.days
@@ -38,16 +38,16 @@ class Window:
 
 
 def window(schedule: AlertSchedule, timezone: str) -> Window:
-    """Return a schedule made ready.
+    """Return a schedule prepared for evaluation.
 
     Raises:
-        InvalidInputError: the zone or a time is none.
+        InvalidInputError: the time zone or a time is invalid.
     """
     try:
         zone = ZoneInfo(timezone)
         start, end = _minute(schedule.start_time), _minute(schedule.end_time)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        raise InvalidInputError(f"no schedule: {error}", code="unusable_schedule") from error
+        raise InvalidInputError(f"invalid schedule: {error}", code="unusable_schedule") from error
     days = frozenset(_DAYS.index(day) for day in schedule.days_of_week or _DAYS)
     return Window(zone, start, end, days)
 
@@ -56,13 +56,13 @@ def _minute(text: str) -> int:
     hours, _, minutes = text.partition(":")
     minute = int(hours) * 60 + int(minutes)
     if not 0 <= minute < _DAY_MINUTES:
-        raise ValueError(f"no time of day: {text}")
+        raise ValueError(f"not a valid time of day: {text}")
     return minute
 
 
-# Thousands of rules ask for the same moment in a few zones.
+# Thousands of rules evaluate the same time in a few time zones.
 @lru_cache(maxsize=4096)
 def _local(zone: ZoneInfo, second: int) -> tuple[int, int]:
-    """Return the weekday (0 is Monday) and the minute of the day of a second (Unix time)."""
+    """Return the weekday (0 is Monday) and the minute of the day of a Unix time in seconds."""
     moment = datetime.fromtimestamp(second, zone)
     return moment.weekday(), moment.hour * 60 + moment.minute

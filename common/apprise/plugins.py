@@ -1,8 +1,8 @@
-"""Apprise's plugins, which turn a message into the requests of a service.
+"""Apprise's plugins, which convert a message into HTTP requests of a service.
 
-The only module that imports apprise and requests: a quarter of a second and 16 MB, so it is
-imported where the first address is met. Nothing is sent here: each plugin has, in the place of
-``requests``, :class:`_RequestsStandIn`, which hands its requests to the caller's exchange.
+The only module that imports apprise and requests. The import takes 0.25 s and 16 MB, so it is
+deferred until the first Apprise URL is used. Plugins do not send anything themselves:
+:class:`_RequestsStandIn` replaces ``requests`` and passes their requests to the caller's exchange.
 """
 
 import importlib
@@ -37,23 +37,23 @@ from common.errors import InvalidInputError
 
 log = structlog.get_logger()
 
-# It writes addresses and answers.
+# It logs URLs and responses.
 logging.getLogger("apprise").disabled = True
 
 _TARGET_LISTS: Final = ("targets", "topics", "channels", "devices", "groups")
-# The sender's own connection knows the length, and what it can unpack.
+# Set by the sender's own connection, which knows the length and the supported encodings.
 _OWN_HEADERS: Final = frozenset({"content-length", "transfer-encoding", "accept-encoding", "host"})
 _exchange: ContextVar[Exchange] = ContextVar("apprise_exchange")
 
 
 class _RequestsStandIn:
-    """Stands in a plugin for the module ``requests``, with what the plugins use of it."""
+    """Replaces the module ``requests`` in a plugin, with the functions that plugins use."""
 
     RequestException = requests.RequestException
     codes = requests.codes
 
     def request(self, method: str, url: str, **options: Any) -> requests.Response:
-        """Hand a request to the exchange of the call in hand."""
+        """Pass a request to the exchange of the current call."""
         made = ("params", "data", "headers", "files", "json", "auth")
         wanted = {name: options[name] for name in made if name in options}
         prepared = requests.Request(method.upper(), url, **wanted).prepare()
@@ -73,19 +73,19 @@ class _RequestsStandIn:
             raise requests.ConnectionError("no answer") from error
 
     def post(self, url: str, **options: Any) -> requests.Response:
-        """Hand on a POST."""
+        """Pass on a POST request."""
         return self.request("POST", url, **options)
 
     def get(self, url: str, **options: Any) -> requests.Response:
-        """Hand on a GET."""
+        """Pass on a GET request."""
         return self.request("GET", url, **options)
 
 
 def first_request_url(url: str) -> str:
-    """Return the URL that a message to the service of an address would go to first.
+    """Return the URL of the first request that sending to an Apprise URL would make.
 
     Raises:
-        InvalidInputError: code ``apprise_url``, for an address that gives no request.
+        InvalidInputError: code ``apprise_url``, if the URL produces no request.
     """
     found: list[str] = []
 
@@ -100,7 +100,7 @@ def first_request_url(url: str) -> str:
 
 
 def send_message(url: str, message: NotificationMessage, exchange: Exchange) -> bool:
-    """Send a message to the service of an address; return whether the service took it. Blocks.
+    """Send a message through an Apprise URL; return whether the service accepted it. Blocks.
 
     Raises:
         InvalidInputError: code ``apprise_url``.
@@ -109,13 +109,13 @@ def send_message(url: str, message: NotificationMessage, exchange: Exchange) -> 
     attach = None
     if message.picture is not None and plugin.attachment_support:
         attach = AppriseAttachment(asset=plugin.asset)
-        picture: Any = AttachMemory  # published without types
+        picture: Any = AttachMemory  # the package has no type information
         attach.add(picture(message.picture, name="plate.jpg", mimetype="image/jpeg"))
     with _exchanging(exchange):
         try:
             return bool(plugin.notify(body=message.text, title=message.title, attach=attach))
         except Exception as error:
-            # The edge of a library; what it says may hold the address.
+            # A third-party library can raise anything; the message may contain the URL.
             log.warning("apprise_plugin_failed", error=type(error).__name__)
             return False
 
@@ -130,9 +130,9 @@ def _exchanging(exchange: Exchange) -> Iterator[None]:
 
 
 def _opened(url: str) -> NotifyBase:
-    """Return the plugin of an address, which has exactly one target.
+    """Return the plugin of an Apprise URL, which must have exactly one recipient.
 
-    Several would be told again where one of them fails.
+    With several, a retry after one of them failed would notify the others again.
     """
     service = SERVICES[service_scheme(url)]
     kind = _guarded(service)
@@ -146,10 +146,10 @@ def _opened(url: str) -> NotifyBase:
     except InvalidInputError:
         raise
     except Exception:
-        # The edge of a library that is given what strangers wrote: it raises this and that, and
-        # may repeat the address.
+        # A third-party library with untrusted input: it raises various exceptions, which may
+        # repeat the URL.
         raise refused("is not an address of that service") from None
-    # It would sleep between the requests of one message.
+    # Otherwise it sleeps between the requests of one message.
     plugin.request_rate_per_sec = 0
     return plugin
 
@@ -170,7 +170,7 @@ def _check_one_target(plugin: NotifyBase, service: ServicePlugin) -> None:
 
 @cache
 def _guarded(service: ServicePlugin) -> type[NotifyBase]:
-    """Return a plugin's class, once its module can send by nothing but the stand-in."""
+    """Return a plugin's class, after replacing ``requests`` in its module with the stand-in."""
     module = importlib.import_module(f"apprise.plugins.{service.module}")
     setattr(module, "requests", _RequestsStandIn())  # noqa: B010 # mypy knows modules' names
     kind: type[NotifyBase] = getattr(module, service.name)
@@ -179,7 +179,7 @@ def _guarded(service: ServicePlugin) -> type[NotifyBase]:
 
 @cache
 def _asset() -> AppriseAsset:
-    """Return what plugins know of this program: its name; no pictures, files or storage."""
+    """Return the application data for plugins: only the name; no images, files or storage."""
     return AppriseAsset(
         app_id="Platestream",
         app_desc="Platestream",
@@ -197,7 +197,7 @@ def _response(answer: ServiceAnswer) -> requests.Response:
     response = requests.Response()
     response.status_code = answer.status
     response.headers = CaseInsensitiveDict(answer.headers)
-    response._content = answer.body  # the library's own tests make answers like this
+    response._content = answer.body  # as in the tests of requests itself
     return response
 
 

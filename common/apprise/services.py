@@ -1,7 +1,7 @@
-"""The services that people are told by, each named by an Apprise address, ``ntfys://…``. Pure.
+"""The supported notification services, each configured by an Apprise URL, ``ntfys://…``. No I/O.
 
-An address of Apprise may also name files, programs and other machines' buses. What is here are
-plugins that only send HTTP requests (``tests/unit/common/apprise`` holds them to it).
+An Apprise URL can also refer to files, programs and message buses of other machines. The plugins
+listed here only send HTTP requests (checked by ``tests/unit/common/apprise``).
 """
 
 from collections.abc import Callable, Mapping
@@ -17,9 +17,9 @@ MAX_APPRISE_URL_LENGTH: Final = 1024
 
 @dataclass(frozen=True)
 class ServicePlugin:
-    """The module and class of Apprise that speak to a service.
+    """The Apprise module and class of a service.
 
-    ``needs_target``: without one it would look for somebody to tell by itself.
+    ``needs_target``: without a recipient, the plugin would look for one itself.
     """
 
     module: str
@@ -36,7 +36,7 @@ _OVER_HTTP: Final[Mapping[str, ServicePlugin]] = {
     "signal": ServicePlugin("signal_api", "NotifySignalAPI"),
     "synology": ServicePlugin("synology", "NotifySynology"),
 }
-"""Services on servers of one's own; their schemes with an ``s`` are over HTTPS."""
+"""Self-hosted services; schemes with an ``s`` use HTTPS."""
 
 SERVICES: Final[Mapping[str, ServicePlugin]] = {
     "46elks": ServicePlugin("fortysixelks", "Notify46Elks"),
@@ -53,22 +53,22 @@ SERVICES: Final[Mapping[str, ServicePlugin]] = {
     **_OVER_HTTP,
     **{f"{scheme}s": plugin for scheme, plugin in _OVER_HTTP.items()},
 }
-"""The services that are spoken to, by the scheme of their addresses."""
+"""The supported services, by the scheme of their URLs."""
 
 PARAMETERS: Final = frozenset({
     "apikey", "auth", "channel", "expire", "flash", "from", "interval", "key", "label", "priority",
     "secret", "sid", "silent", "sound", "tags", "team", "thread", "to", "token", "topic", "ttl",
     "url_prefix", "workspace", "xtags",
 })  # fmt: skip
-"""What may stand behind the ``?``: whom it goes to, and how it rings there.
+"""Allowed query parameters: recipient and presentation.
 
-The others name files, headers, other attempts or no check of certificates.
+Other parameters would name files or headers, change the retries or disable certificate checks.
 """
 
 
 @dataclass(frozen=True, repr=False)
 class ServiceRequest:
-    """An HTTP request to a service, as its plugin makes it."""
+    """An HTTP request to a service, as created by its plugin."""
 
     method: str
     url: str
@@ -78,7 +78,7 @@ class ServiceRequest:
 
 @dataclass(frozen=True, repr=False)
 class ServiceAnswer:
-    """A service's answer; ``body`` may be cut off."""
+    """A service's response; ``body`` may be truncated."""
 
     status: int
     headers: Mapping[str, str]
@@ -86,16 +86,16 @@ class ServiceAnswer:
 
 
 class NoAnswerError(Exception):
-    """A service did not answer, or was not asked."""
+    """A service did not respond, or no request was made."""
 
 
 Exchange = Callable[[ServiceRequest], ServiceAnswer]
-"""Makes a request and returns the answer; raises :class:`NoAnswerError`. Blocks."""
+"""Sends a request and returns the response; raises :class:`NoAnswerError`. Blocks."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class NotificationMessage:
-    """What people are told; ``picture`` is a JPEG, for services that take one."""
+    """A notification; ``picture`` is a JPEG, for services that accept one."""
 
     title: str
     text: str
@@ -103,10 +103,10 @@ class NotificationMessage:
 
 
 def service_scheme(url: str) -> str:
-    """Return the scheme of an address, which is one of :data:`SERVICES`.
+    """Return the scheme of an Apprise URL, which is one of :data:`SERVICES`.
 
     Raises:
-        InvalidInputError: code ``apprise_url``; the message does not repeat the address.
+        InvalidInputError: code ``apprise_url``; the message does not repeat the URL.
     """
     if not url or len(url) > MAX_APPRISE_URL_LENGTH:
         raise refused(f"must have 1 to {MAX_APPRISE_URL_LENGTH} characters")
@@ -123,10 +123,10 @@ def service_scheme(url: str) -> str:
 
 
 def is_masked(url: str) -> bool:
-    """Return whether an address is one as reads show it."""
+    """Return whether a URL is masked, as in API responses."""
     return url.partition("://")[2] == MASK
 
 
 def refused(message: str) -> InvalidInputError:
-    """Return the error of an address that is not taken."""
+    """Return the error for a rejected Apprise URL."""
     return InvalidInputError(message, code="apprise_url")

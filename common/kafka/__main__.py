@@ -35,7 +35,7 @@ def main() -> None:
 
 
 def _end(error: Exception, status: int) -> NoReturn:
-    log.error("topics_not_created", error=str(error))
+    log.error("topic_creation_failed", error=str(error))
     raise SystemExit(status) from error
 
 

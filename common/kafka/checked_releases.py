@@ -1,6 +1,7 @@
-"""The releases of Kafka's libraries whose insides are replaced here, and by which of our modules.
+"""The releases of Kafka libraries whose internals are patched, and the modules that patch them.
 
-Another release may have moved what is replaced, and would then lose records without a word.
+Another release may have changed the patched code, and would then silently lose records. Each
+workaround is a separate module, to be removed when its library is fixed.
 """
 
 from importlib.metadata import version
@@ -24,15 +25,15 @@ _CHECKED: Final = {
 
 
 def require_checked_release(*libraries: str) -> None:
-    """Make sure that the installed libraries are those that our modules were read with.
+    """Verify that the installed libraries have the releases that our patches were written for.
 
     Raises:
-        MisconfiguredError: one has another release.
+        MisconfiguredError: a library has another release.
     """
     for library in libraries:
         installed, checked = version(library), _CHECKED[library]
         if installed != checked.release:
             raise MisconfiguredError(
-                f"{library} {installed} was not checked with {checked.replaced_by}, "
-                f"which knows {checked.release}"
+                f"{library} {installed} has not been verified with {checked.replaced_by} "
+                f"(verified release: {checked.release})"
             )

@@ -1,6 +1,6 @@
-"""Kafka clients set up alike: sizes, safety, who may in and names from the settings.
+"""Creates Kafka clients with common options: sizes, durability, security and names.
 
-Every kafka-python client of the service is made here. No I/O on import.
+Every kafka-python client of the service is created here. No I/O on import.
 """
 
 from collections.abc import Sequence
@@ -32,19 +32,19 @@ lock_decoders()
 
 _REQUEST_TIMEOUT_MS = 30_000
 _DELIVERY_TIMEOUT_MS = 2**31 - 1
-"""For ever. In kafka-python 3.0.12 a record that expires blocks an idempotent producer for good:
-after a broker was unavailable for longer than this time-out nothing is ever sent again (measured
-with a broker killed for 30 s and frozen for 45 s; without expiry everything goes out when it is
-back)."""
-# The default of 30 s would keep a client waiting that long after the broker is back.
+"""No time-out. In kafka-python 3.0.12, a record that expires blocks an idempotent producer
+permanently: after a broker was unavailable for longer than this time-out, nothing is ever sent
+again (measured with a broker killed for 30 s and frozen for 45 s; without expiry, everything is
+sent after it recovers)."""
+# With the default of 30 s, a client could wait that long after the broker has recovered.
 _RECONNECT_BACK_OFF_MAX_MS = 1_000
 _RETENTION_BYTES = "retention.bytes"
 SESSION_TIMEOUT_SECONDS = 10.0
-"""A worker without a heartbeat for so long loses its partitions to others."""
+"""Time without a heartbeat after which a worker's partitions are reassigned."""
 METADATA_MAX_AGE_MS = 5_000
-"""The maximum age of a client's metadata. A broker that has just come back may name a topic
-only later: a group that shares out its work then gives nobody that topic's partitions, and looks
-again at the next refresh, which comes after 5 minutes by default."""
+"""The maximum age of a client's metadata. A broker that has just recovered may list a topic only
+later: a rebalance of a group then assigns that topic's partitions to no member, until the next
+refresh, which comes after 5 minutes by default."""
 
 MIN_IN_SYNC: Final = "min.insync.replicas"
 _USUAL_REPLICAS: Final = 3
@@ -52,21 +52,21 @@ _USUAL_REPLICAS: Final = 3
 
 @dataclass(frozen=True)
 class Replication:
-    """A record is on ``replicas`` brokers, and is written once ``in_sync`` of them have it."""
+    """A record is stored on ``replicas`` brokers, and is acknowledged by ``in_sync`` of them."""
 
     replicas: int
     in_sync: int
 
     @property
     def topic_options(self) -> dict[str, str]:
-        """The topic's configuration entry as Kafka names it."""
+        """The topic's configuration entry under its Kafka name."""
         return {MIN_IN_SYNC: str(self.in_sync)}
 
     def not_made(self, topic: str) -> str:
-        """Return what to say where Kafka did not make a topic for want of brokers."""
+        """Return the error message if Kafka did not create a topic for lack of brokers."""
         return (
-            f"Kafka did not make {topic} with {self.replicas} replicas: that many brokers are not "
-            "there. Start them, or set PLATESTREAM_KAFKA_REPLICATION_FACTOR"
+            f"Kafka did not create {topic} with {self.replicas} replicas because there are not "
+            "enough brokers. Start more brokers or set PLATESTREAM_KAFKA_REPLICATION_FACTOR"
         )
 
 
@@ -76,20 +76,20 @@ def topic_name(settings: KafkaSettings, topic: Topic) -> str:
 
 
 def group_name(settings: KafkaSettings, stage: str) -> str:
-    """Return the consumer group (Faust app id) of a stage."""
+    """Return the consumer group (Faust app ID) of a stage."""
     return f"{settings.kafka_topic_prefix}platestream-{stage}"
 
 
 def changelog_name(settings: KafkaSettings, stage: str, table: str) -> str:
-    """Return the topic that has the changes of a stage's table, as Faust names it."""
+    """Return the name of a table's changelog topic, as created by Faust."""
     return f"{group_name(settings, stage)}-{table}-changelog"
 
 
 def client_options(settings: KafkaSettings, client: str) -> dict[str, Any]:
-    """Return the options that every kafka-python client takes.
+    """Return the options of every kafka-python client.
 
     Raises:
-        MisconfiguredError: kafka-python is of a release that was not checked.
+        MisconfiguredError: kafka-python has a release that was not verified.
     """
     require_checked_release("kafka-python")
     return {
@@ -103,7 +103,7 @@ def client_options(settings: KafkaSettings, client: str) -> dict[str, Any]:
 
 
 def producer_options(settings: KafkaSettings, client: str) -> dict[str, Any]:
-    """Return the options of a ``kafka.KafkaProducer`` that loses nothing it acknowledged."""
+    """Return the options of a ``kafka.KafkaProducer`` that never loses an acknowledged record."""
     return {
         **client_options(settings, client),
         "acks": "all",
@@ -114,7 +114,7 @@ def producer_options(settings: KafkaSettings, client: str) -> dict[str, Any]:
 
 
 def consumer_options(settings: KafkaSettings, client: str) -> dict[str, Any]:
-    """Return the options of a ``kafka.KafkaConsumer`` that reads everything a producer may send."""
+    """Return the options of a ``kafka.KafkaConsumer`` that accepts any record a producer sends."""
     return {
         **client_options(settings, client),
         "enable_auto_commit": False,
@@ -125,12 +125,12 @@ def consumer_options(settings: KafkaSettings, client: str) -> dict[str, Any]:
 
 
 def open_producer(settings: KafkaSettings, client: str, **options: Any) -> KafkaProducer:
-    """Return a connected producer; ``options`` come on top of :func:`producer_options`.
+    """Return a connected producer; ``options`` override :func:`producer_options`.
 
     Raises:
-        MisconfiguredError: Kafka does not let us in, or kafka-python was not checked.
-        TransientError: no broker answers.
-        kafka.errors.KafkaError: a broker accepted the connection and said no more in time.
+        MisconfiguredError: Kafka denied access, or kafka-python was not verified.
+        TransientError: no broker is responding.
+        kafka.errors.KafkaError: a broker accepted the connection, but then did not respond in time.
     """
     require_reachable(settings)
     return ReconnectWaitProducer(**producer_options(settings, client) | options)
@@ -143,25 +143,25 @@ def open_consumer(
     kind: type[KafkaConsumer] = KafkaConsumer,
     **options: Any,
 ) -> KafkaConsumer:
-    """Return a connected consumer; ``options`` come on top of :func:`consumer_options`.
+    """Return a connected consumer; ``options`` override :func:`consumer_options`.
 
-    Raises as :func:`open_producer` does.
+    Raises the same errors as :func:`open_producer`.
     """
     require_reachable(settings)
     return kind(**consumer_options(settings, client) | options)
 
 
 def open_admin(settings: KafkaSettings, client: str, **options: Any) -> KafkaAdminClient:
-    """Return a connected administrator; ``options`` come on top of :func:`client_options`.
+    """Return a connected admin client; ``options`` override :func:`client_options`.
 
-    Raises as :func:`open_producer` does.
+    Raises the same errors as :func:`open_producer`.
     """
     require_reachable(settings)
     return KafkaAdminClient(**client_options(settings, client) | options)
 
 
 def topic_options(settings: KafkaSettings, topic: Topic) -> dict[str, str]:
-    """Return the topic's configuration entries as Kafka names them."""
+    """Return the topic's configuration entries under their Kafka names."""
     options = {
         "cleanup.policy": topic.cleanup.value,
         "max.message.bytes": str(settings.kafka_max_message_bytes),
@@ -178,13 +178,13 @@ def topic_options(settings: KafkaSettings, topic: Topic) -> dict[str, str]:
 
 
 def create_topics(settings: KafkaSettings, topics: Sequence[Topic] = TOPICS) -> tuple[str, ...]:
-    """Create the topics that are missing and return their full names. Safe to run twice at once.
+    """Create missing topics and return their full names. Can run concurrently with itself.
 
-    Kafka acknowledges a new topic before its brokers name it; the topics are usable on return.
+    Kafka acknowledges a new topic before its brokers list it; on return, the topics are usable.
 
     Raises:
-        MisconfiguredError: Kafka does not let us in, or has too few brokers.
-        TransientError: no broker answers, or not enough of them are there for a new topic.
+        MisconfiguredError: Kafka denied access, or has too few brokers.
+        TransientError: no broker is responding, or too few are available for a new topic.
         kafka.errors.KafkaTimeoutError: a new topic did not become usable in time.
     """
     admin = open_admin(settings, "admin")
@@ -203,7 +203,7 @@ def create_topics(settings: KafkaSettings, topics: Sequence[Topic] = TOPICS) -> 
 
 
 def replication(settings: KafkaSettings, brokers: int) -> Replication:
-    """Return what the settings say, or one replica per broker, up to three.
+    """Return the replication from the settings, by default one replica per broker, up to three.
 
     One of three replicas may be unavailable.
     """
@@ -212,7 +212,7 @@ def replication(settings: KafkaSettings, brokers: int) -> Replication:
 
 
 def replication_at(admin: KafkaAdminClient, settings: KafkaSettings) -> Replication:
-    """Return it for the brokers that Kafka names.
+    """Return the replication for the brokers that Kafka lists.
 
     Raises:
         MisconfiguredError: there are fewer brokers than replicas.
@@ -222,28 +222,28 @@ def replication_at(admin: KafkaAdminClient, settings: KafkaSettings) -> Replicat
     if found.replicas > brokers:
         raise MisconfiguredError(
             f"PLATESTREAM_KAFKA_REPLICATION_FACTOR is {found.replicas}, "
-            f"but Kafka names {brokers} of its brokers"
+            f"but Kafka has only {brokers} brokers"
         )
     return found
 
 
 def count_brokers(admin: KafkaAdminClient) -> int:
-    """Return how many brokers Kafka names: who never joined is none of them. From release 4 on
-    those count that are away for now, and those that are gone and were not unregistered.
+    """Return the number of brokers that Kafka lists. Brokers that never joined do not count. Since
+    release 4, brokers count while unavailable, and after removal if they were not unregistered.
 
-    **Source:** KIP-1073, fenced brokers of DescribeCluster, which kafka-python asks for.
+    **Source:** KIP-1073, fenced brokers of DescribeCluster, which kafka-python requests.
     """
     return len(admin.describe_cluster()["brokers"])
 
 
 def table_replication(settings: KafkaSettings, name: str) -> Replication | None:
-    """Return what the topic of a stage's table is to get; None where it is there.
+    """Return the replication for the topic of a stage's table, or None if the topic exists.
 
-    ``name`` is its full name. It asks Kafka, so not for an event loop.
+    ``name`` is the full name. Queries Kafka, so do not call it on an event loop.
 
     Raises:
-        MisconfiguredError: Kafka does not let us in.
-        TransientError: Kafka does not answer.
+        MisconfiguredError: Kafka denied access.
+        TransientError: Kafka is not responding.
     """
     try:
         admin = open_admin(settings, "replication")
@@ -254,7 +254,7 @@ def table_replication(settings: KafkaSettings, name: str) -> Replication | None:
         finally:
             admin.close()
     except KafkaError as error:
-        raise TransientError("Kafka does not say which topics and brokers it has") from error
+        raise TransientError("Kafka did not return its list of topics and brokers") from error
     return replication(settings, brokers)
 
 

@@ -1,4 +1,4 @@
-"""Follows a compacted topic from its start: configuration, or the latest status of something."""
+"""Follows a compacted topic from its start: configuration, or the latest status of resources."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -21,15 +21,15 @@ log = structlog.get_logger()
 R = TypeVar("R", bound=Record)
 
 _BATCH_RECORDS = 5
-"""A list of a thousand plates takes 40 ms, and a loop that is to answer a probe has seconds."""
+"""A list of a thousand plates takes 40 ms, and the loop must answer health checks in seconds."""
 
 Update: TypeAlias = tuple[UUID, R | None]
-"""A key's latest record; None: there is none any more."""
+"""A key's latest record; None if it was deleted."""
 
 
 @dataclass(frozen=True)
 class RecordPosition:
-    """A record's place, with its time: a topic that was made again has no place in common."""
+    """A record's position and time. The time detects a recreated topic, whose offsets restart."""
 
     partition: int
     offset: int
@@ -38,7 +38,7 @@ class RecordPosition:
 
 @dataclass(frozen=True)
 class KeyedRecord(Generic[R]):
-    """A record of a key, or its deletion."""
+    """The record of a key, or its deletion."""
 
     key: UUID
     record: R | None
@@ -46,10 +46,10 @@ class KeyedRecord(Generic[R]):
 
 
 class LatestByKey(Generic[R]):
-    """The latest record of each key, over several readings of a topic. Pure.
+    """The latest record of each key, over several reads of a topic. No I/O.
 
-    What a reading meets on its way is older than what is known of the same key; so nothing is
-    reported before its end, and then the last of each key.
+    Records met during a read may be older than what is known of the same key. So nothing is
+    reported before the end of the read, and then only the last record of each key.
     """
 
     def __init__(self) -> None:
@@ -57,23 +57,23 @@ class LatestByKey(Generic[R]):
         self._waiting: dict[UUID, KeyedRecord[R]] | None = None
 
     def begin_read(self) -> None:
-        """Note that the topic is read from its start."""
+        """Record that the topic is read from its start."""
         self._waiting = {}
 
     def add(self, found: Iterable[KeyedRecord[R]]) -> list[Update[R]]:
-        """Add records, those of a key in the topic's order; return what is to be reported now."""
+        """Add records, per key in the topic's order; return the updates to report now."""
         if self._waiting is None:
             return [self._report(each) for each in found]
         for each in found:
-            # In the order of the last ones.
+            # Keep the keys in the order of their last records.
             self._waiting.pop(each.key, None)
             self._waiting[each.key] = each
         return []
 
     def end_read(self) -> list[Update[R]]:
-        """Return, at the end of the topic, what has changed since the reading before.
+        """Return, at the end of the topic, the changes since the previous read.
 
-        A key that is no longer on the topic was deleted: compaction drops a deletion in the end.
+        A key that is no longer on the topic was deleted: compaction eventually drops deletions too.
         """
         waiting, self._waiting = self._waiting or {}, None
         gone = [key for key in self._reported if key not in waiting]
@@ -93,10 +93,10 @@ class LatestByKey(Generic[R]):
 
 
 class CompactedTopicReader(TopicTailer, Generic[R]):
-    """Reads a topic from its start, and again from there after each restart of Kafka.
+    """Reads a topic from its start, and again after each restart of Kafka.
 
-    Reading again reports what has changed meanwhile, when all is read: what is known of a key never
-    gives way to an older record of it.
+    After reading again, it reports the changes: an older record never replaces what is known of a
+    key.
     """
 
     def __init__(
@@ -110,8 +110,8 @@ class CompactedTopicReader(TopicTailer, Generic[R]):
     ) -> None:
         """The topic's keys are UUIDs as text.
 
-        ``post`` is called on the event loop that calls :meth:`start`, with a few records at a time,
-        those of a key in the topic's order; it may not get each one.
+        ``post`` is called on the event loop that called :meth:`start`, with a few records at a
+        time, per key in the topic's order; it may skip intermediate ones.
         """
         super().__init__(settings, topic, client=client)
         self._record_type = record_type
@@ -119,16 +119,16 @@ class CompactedTopicReader(TopicTailer, Generic[R]):
         self._keys = LatestByKey[R]()
 
     def seek(self, consumer: KafkaConsumer, partitions: list[TopicPartition]) -> None:
-        """Begin at the start."""
+        """Seek to the start."""
         self._keys.begin_read()
         consumer.seek_to_beginning(*partitions)
 
     def handle_records(self, records: Sequence[ConsumerRecord]) -> None:
-        """Report the records once all is read; what cannot be read is left out."""
+        """Report the records once everything is read; skip unreadable ones."""
         self._report(self._keys.add(found for found in map(self._found, records) if found))
 
     def on_caught_up(self) -> None:
-        """Report what has changed since the topic was last read."""
+        """Report the changes since the topic was last read."""
         self._report(self._keys.end_read())
 
     def _report(self, news: list[Update[R]]) -> None:

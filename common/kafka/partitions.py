@@ -1,8 +1,8 @@
-"""Another number of partitions: the topics are made anew, once all that was on them is done.
+"""Changes the number of partitions by recreating the topics, after everything on them is processed.
 
-A key's partition follows from their number, and what stages keep (tables, offsets) lies in the
-partition of its key: partitions that are only added part cameras and alerts from it. Nothing is
-made anew while a stage runs, or has something left to do.
+The partition of a key depends on their number, and the state of stages (tables, offsets) is stored
+in the partition of its key: adding partitions would separate cameras and alerts from their state.
+Nothing is recreated while a stage is running or has unfinished work.
 """
 
 import time
@@ -26,7 +26,7 @@ from common.settings import KafkaSettings
 
 _CLIENT: Final = "partitions"
 _DEAD_LETTERS: Final = "-dead-letters"
-# Tables of what is still to be done; the others remember what was.
+# Tables of pending work; the other tables store the past.
 _WORK: Final = (
     "-pending-deliveries-changelog",
     "-pending-images-changelog",
@@ -39,10 +39,10 @@ _POLL_MS: Final = 1_000
 
 @dataclass(frozen=True)
 class TopicState:
-    """What stands on Kafka.
+    """Partition counts of our topics, active groups, and unfinished work.
 
-    ``numbers`` of partitions that our topics have (one, but where they were made at different
-    times), ``running`` groups, and what is left to do: records by topic, entries by table.
+    There are several ``numbers`` if topics were created at different times. ``waiting`` has records
+    by topic and entries by table.
     """
 
     numbers: frozenset[int]
@@ -51,19 +51,19 @@ class TopicState:
 
 
 def partition_numbers(settings: KafkaSettings, **options: Any) -> frozenset[int]:
-    """Return the numbers of partitions that our topics have.
+    """Return the partition counts of our topics.
 
     Raises:
-        MisconfiguredError: Kafka does not let us in.
-        TransientError: no broker answers.
-        kafka.errors.KafkaError: a broker says no more.
+        MisconfiguredError: Kafka denied access.
+        TransientError: no broker is responding.
+        kafka.errors.KafkaError: a broker stopped responding.
     """
     with closing(open_admin(settings, _CLIENT, **options)) as admin:
         return frozenset(map(len, _partitions(admin, _our_names(settings)).values()))
 
 
 def topic_state(settings: KafkaSettings) -> TopicState:
-    """Return what stands on Kafka; raises as :func:`partition_numbers` does."""
+    """Return the state of Kafka; raises the same errors as :func:`partition_numbers`."""
     with closing(open_admin(settings, _CLIENT)) as admin:
         partitions = _partitions(admin, None)
         groups = _groups(admin, settings)
@@ -85,12 +85,12 @@ def topic_state(settings: KafkaSettings) -> TopicState:
 
 
 def recreate_topics(settings: KafkaSettings) -> None:
-    """Delete all topics and groups of the service, and make the topics with the number of now.
+    """Delete all topics and groups of the service, and recreate the topics with the set number.
 
-    Cut off, it is to be repeated. Raises as :func:`partition_numbers` does.
+    If interrupted, run it again. Raises the same errors as :func:`partition_numbers`.
 
     Raises:
-        TransientError: topics were not gone in time.
+        TransientError: topics were not deleted in time.
     """
     with closing(open_admin(settings, _CLIENT)) as admin:
         there = _ours_of_all(settings, admin.list_topics())
@@ -99,7 +99,7 @@ def recreate_topics(settings: KafkaSettings) -> None:
         end = time.monotonic() + _GONE_SECONDS
         while left := _ours_of_all(settings, admin.list_topics()):
             if time.monotonic() > end:
-                raise TransientError(f"Kafka still has {', '.join(left)}; run it again")
+                raise TransientError(f"Kafka has not yet deleted {', '.join(left)}; run it again")
             time.sleep(_LOOK_SECONDS)
         if groups := _groups(admin, settings):
             admin.delete_groups(groups)
@@ -111,7 +111,7 @@ def _our_names(settings: KafkaSettings) -> frozenset[str]:
 
 
 def _ours_of_all(settings: KafkaSettings, names: Collection[str]) -> list[str]:
-    """Return our topics and those that Faust made for our stages."""
+    """Return our topics, and those that Faust created for our stages."""
     ours, made_by_faust = _our_names(settings), group_name(settings, "")
     return sorted(name for name in names if name in ours or name.startswith(made_by_faust))
 
@@ -136,9 +136,9 @@ def _unread(
     partitions: Mapping[str, list[int]],
     offsets: Mapping[str, Mapping[TopicPartition, Any]],
 ) -> dict[str, int]:
-    """Return how many records of each topic some group has not done; all where none ever read it.
+    """Return the number of records per topic that some group has not processed; all if unread.
 
-    Of a compacted topic the latest records are published again, dead letters nobody reads.
+    Compacted topics do not count (their latest records are published again), nor do dead letters.
     """
     found: dict[str, int] = {}
     done: defaultdict[TopicPartition, list[int]] = defaultdict(list)
@@ -159,7 +159,7 @@ def _unread(
 
 
 def _entries(settings: KafkaSettings, name: str, numbers: Collection[int]) -> int:
-    """Return how many keys of a table's changelog have a value."""
+    """Return the number of keys of a table's changelog that have a value."""
     tps = [TopicPartition(name, number) for number in numbers]
     values: dict[bytes | None, bool] = {}
     with closing(open_consumer(settings, _CLIENT)) as consumer:

@@ -1,8 +1,8 @@
-"""Entry to Kafka: the options of its clients, and a check before one is made.
+"""Access to Kafka: the options of its clients, and a check before a client is created.
 
-kafka-python and aiokafka try again for ever where a certificate is not trusted or a password is
-wrong, and give the reason only between the lines of their logs; kafka-python 3.0.12 also leaves a
-thread and its sockets behind whenever a client cannot be made.
+If a certificate is not trusted or a password is wrong, kafka-python and aiokafka retry forever, and
+the reason is hard to find in their logs. kafka-python 3.0.12 also leaks a thread and its sockets
+whenever a client cannot be created.
 """
 
 import socket
@@ -36,7 +36,7 @@ log = structlog.get_logger()
 
 
 def security_options(settings: KafkaSettings) -> dict[str, Any]:
-    """Return the options that encrypt and log in.
+    """Return the options for encryption and login.
 
     Raises:
         MisconfiguredError: a certificate file can no longer be used.
@@ -53,7 +53,7 @@ def security_options(settings: KafkaSettings) -> dict[str, Any]:
 
 
 def warn_unencrypted_login(settings: KafkaSettings) -> None:
-    """Say, once in a process, where a login crosses a network that anybody may listen to."""
+    """Log a warning, once per process, if a login is sent over an unencrypted connection."""
     if servers := kafka_servers_in_clear(settings):
         _warn_of_clear_text(tuple(servers))
 
@@ -61,9 +61,9 @@ def warn_unencrypted_login(settings: KafkaSettings) -> None:
 @cache
 def _warn_of_clear_text(servers: tuple[str, ...]) -> None:
     log.warning(
-        "kafka_login_not_encrypted",
+        "kafka_login_unencrypted",
         servers=list(servers),
-        hint="whoever listens can read and change it: SASL_SSL encrypts",
+        hint="the connection can be read and modified in transit; use SASL_SSL",
     )
 
 
@@ -73,12 +73,12 @@ _MAX_ANSWER_BYTES = 1024 * 1024
 
 
 def require_reachable(settings: KafkaSettings) -> None:
-    """Return once one of the brokers has accepted a connection, and with TLS or a login: has let
-    us in.
+    """Return once a broker has accepted a connection, and the TLS handshake or login if required.
 
     Raises:
-        TransientError: none does.
-        MisconfiguredError: none does, and one refused us in a way that trying again does not mend.
+        TransientError: no broker did.
+        MisconfiguredError: no broker did, and one denied access for a reason that a retry does not
+            fix.
     """
     warn_unencrypted_login(settings)
     faults: list[PlatestreamError] = []
@@ -95,7 +95,7 @@ def _knock(settings: KafkaSettings, server: str, host: str, port: int) -> None:
     try:
         connection = socket.create_connection((host, port), _REACHABLE_SECONDS)
     except OSError as error:
-        raise TransientError("no Kafka broker answers") from error
+        raise TransientError("no Kafka broker is responding") from error
     with connection:
         if settings.kafka_security_protocol is KafkaProtocol.PLAINTEXT:
             return
@@ -104,12 +104,12 @@ def _knock(settings: KafkaSettings, server: str, host: str, port: int) -> None:
             _enter(settings, server, connection, host)
         except ssl.SSLCertVerificationError as error:
             raise MisconfiguredError(
-                f"Kafka's certificate at {server} is not trusted: {error.verify_message}"
+                f"the certificate of Kafka at {server} is not trusted: {error.verify_message}"
             ) from error
         except (ssl.SSLEOFError, ssl.SSLZeroReturnError, ConnectionError, TimeoutError) as error:
             raise TransientError(
-                f"Kafka at {server} closed the connection or does not answer: it is starting, or "
-                f"requires another PLATESTREAM_KAFKA_SECURITY_PROTOCOL than "
+                f"Kafka at {server} closed the connection or is not responding: it may be "
+                f"starting, or require a security protocol other than "
                 f"{settings.kafka_security_protocol}, or a client certificate"
             ) from error
         except ssl.SSLError as error:
@@ -120,12 +120,12 @@ def _knock(settings: KafkaSettings, server: str, host: str, port: int) -> None:
 
 def _no_tls(server: str, reason: str) -> MisconfiguredError:
     if "ALERT" in reason and "CERTIFICATE" in reason:
-        # It says so of none at all too.
+        # The alert is the same if no certificate was sent.
         return MisconfiguredError(
-            f"Kafka at {server} refuses the certificate of "
+            f"Kafka at {server} rejected the certificate in "
             f"PLATESTREAM_KAFKA_CLIENT_CERTIFICATE_FILE: {reason}"
         )
-    return MisconfiguredError(f"no TLS with Kafka at {server}: {reason}")
+    return MisconfiguredError(f"TLS connection to Kafka at {server} failed: {reason}")
 
 
 def _enter(settings: KafkaSettings, server: str, connection: socket.socket, host: str) -> None:
@@ -149,10 +149,10 @@ def _greet(
 
 
 class _Dialogue:
-    """Requests and answers, one after the other.
+    """Requests and responses, one at a time.
 
-    **Source:** Kafka protocol guide, "SASL authentication sequence": ApiVersions may come before
-    it; a listener without a login answers a SaslHandshake with ILLEGAL_SASL_STATE.
+    **Source:** Kafka protocol guide, "SASL authentication sequence": ApiVersions may precede it; a
+    listener without a login answers a SaslHandshake with ILLEGAL_SASL_STATE.
     """
 
     def __init__(self, connection: socket.socket, server: str) -> None:
@@ -160,15 +160,15 @@ class _Dialogue:
         self._server = server
 
     def enter_without_login(self) -> None:
-        # Only an answer shows that a client certificate was taken (TLS 1.3).
+        # With TLS 1.3, only a response shows that the client certificate was accepted.
         self._ask(ApiVersionsRequest(), ApiVersionsResponse, version=0)
         try:
             answer = self._ask(SaslHandshakeRequest(mechanism="PLAIN"), SaslHandshakeResponse, 1)
         except OSError:
-            return  # Not Apache Kafka's answer, but no listener with a login either.
+            return  # Not how Apache Kafka responds, but not a listener with a login either.
         if for_code(answer.error_code) is not IllegalSaslStateError:
             raise MisconfiguredError(
-                f"Kafka at {self._server} requires a login: "
+                f"Kafka at {self._server} requires authentication; set "
                 "PLATESTREAM_KAFKA_SECURITY_PROTOCOL=SASL_SSL"
             )
 
@@ -184,7 +184,7 @@ class _Dialogue:
                 mechanism.receive(answer.auth_bytes)
             except (ValueError, KeyError) as error:
                 raise MisconfiguredError(
-                    f"Kafka at {self._server} does not prove that it knows the password"
+                    f"Kafka at {self._server} could not prove that it knows the password"
                 ) from error
 
     def _agree(self, wanted: str) -> None:
@@ -192,22 +192,26 @@ class _Dialogue:
         error = for_code(answer.error_code)
         if error is UnsupportedSaslMechanismError:
             raise MisconfiguredError(
-                f"Kafka at {self._server} does not accept {wanted}, only "
-                f"{', '.join(answer.mechanisms)} (PLATESTREAM_KAFKA_SASL_MECHANISM)"
+                f"Kafka at {self._server} does not support {wanted}, only "
+                f"{', '.join(answer.mechanisms)}; set PLATESTREAM_KAFKA_SASL_MECHANISM"
             )
         if error is IllegalSaslStateError:
             raise MisconfiguredError(
-                f"Kafka at {self._server} accepts no login: PLATESTREAM_KAFKA_SECURITY_PROTOCOL"
+                f"Kafka at {self._server} does not support authentication; check "
+                "PLATESTREAM_KAFKA_SECURITY_PROTOCOL"
             )
         self._require_login(error)
 
     def _require_login(self, error: type[Exception]) -> None:
         if error is SaslAuthenticationFailedError:
             raise MisconfiguredError(
-                f"Kafka at {self._server} refuses PLATESTREAM_KAFKA_SASL_USERNAME and …_PASSWORD"
+                f"Kafka at {self._server} rejected PLATESTREAM_KAFKA_SASL_USERNAME and "
+                "PLATESTREAM_KAFKA_SASL_PASSWORD"
             )
         if error is not NoError:
-            raise TransientError(f"no login at Kafka at {self._server}: {error.__name__}")
+            raise TransientError(
+                f"authentication with Kafka at {self._server} failed: {error.__name__}"
+            )
 
     def _ask(self, request: Any, response: Any, version: int) -> Any:
         request.API_VERSION = version
@@ -216,7 +220,7 @@ class _Dialogue:
         (size_bytes,) = struct.unpack(">i", self._receive(4))
         if not 0 < size_bytes <= _MAX_ANSWER_BYTES:
             raise MisconfiguredError(
-                f"what answers at {self._server} is not Kafka, or requires another "
+                f"the server at {self._server} is not Kafka, or requires a different "
                 "PLATESTREAM_KAFKA_SECURITY_PROTOCOL"
             )
         return response.decode(self._receive(size_bytes), version=version, header=True)
@@ -226,6 +230,6 @@ class _Dialogue:
         while len(received) < size_bytes:
             part = self._connection.recv(size_bytes - len(received))
             if not part:
-                raise ConnectionResetError("ended in the middle of an answer")
+                raise ConnectionResetError("connection closed in the middle of a response")
             received += part
         return received

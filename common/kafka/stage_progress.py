@@ -1,4 +1,4 @@
-"""How far the stages are: who works in each, and what it has not done yet."""
+"""Progress of the stages: the workers of each, and its unprocessed messages."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -24,18 +24,17 @@ from common.settings import KafkaSettings
 _CLIENT: Final = "stage-progress"
 _TIMEOUT_MS: Final = 5_000
 _REQUIRED: Final = ("recognition", "sink", "alerts", "webhooks")
-# A partition's oldest record is at most some hundred kilobytes; what is slower tells no age.
+# A partition's oldest record has at most a few hundred kilobytes; if it takes longer, no age.
 _LOOK_SECONDS: Final = 1.0
 _POLL_MS: Final = 100
 
 
 @dataclass(frozen=True)
 class StageProgress:
-    """How far a stage is.
+    """The progress of a stage.
 
-    ``workers`` are the processes that share its work, ``waiting`` the messages that it has not
-    done, ``oldest_ms`` when the oldest of these was put on its topic (Unix ms, UTC); None: nothing
-    waits, or it is not known.
+    ``workers``: processes that share its work. ``waiting``: unprocessed messages. ``oldest_ms``:
+    when the oldest of these was published (Unix ms, UTC); None if there are none, or if unknown.
     """
 
     name: str
@@ -45,11 +44,11 @@ class StageProgress:
 
 
 def stage_progress(settings: KafkaSettings) -> tuple[StageProgress, ...]:
-    """Return how far the stages are: those that are required first, then others that were seen.
+    """Return the progress of all stages: the required ones first, then others that were found.
 
     Raises:
-        MisconfiguredError: Kafka does not let us in.
-        TransientError: it does not answer.
+        MisconfiguredError: Kafka denied access.
+        TransientError: Kafka is not responding.
     """
     try:
         with closing(open_admin(settings, _CLIENT, request_timeout_ms=_TIMEOUT_MS)) as admin:
@@ -69,7 +68,7 @@ def stage_progress(settings: KafkaSettings) -> tuple[StageProgress, ...]:
                 for group in ours
             }
     except KafkaError as error:
-        raise TransientError(f"Kafka does not answer: {error!r}") from error
+        raise TransientError(f"Kafka is not responding: {error!r}") from error
     required = {name: StageProgress(name, 0, 0) for name in _REQUIRED}
     return tuple((required | seen).values())
 
@@ -77,7 +76,7 @@ def stage_progress(settings: KafkaSettings) -> tuple[StageProgress, ...]:
 def _done(
     settings: KafkaSettings, offsets: Mapping[TopicPartition, Any]
 ) -> dict[TopicPartition, int]:
-    """Return how far a group is in the topics whose records are work."""
+    """Return a group's offsets in the topics whose records are work."""
     names = {
         topic_name(settings, topic)
         for topic in TOPICS
@@ -103,22 +102,22 @@ def _by_partition(
     ask: Callable[[list[TopicPartition]], dict[TopicPartition, int]],
     tps: Iterable[TopicPartition],
 ) -> dict[TopicPartition, int]:
-    """Return the offset of each place.
+    """Return the offset of each partition.
 
-    Topic by topic: of several kafka-python leaves out in silence those whose leaders it has not
-    heard of yet, and ends in a KeyError; of one it asks until it knows.
+    One topic at a time: for several topics, kafka-python silently skips partitions whose leaders it
+    does not know yet, and raises KeyError; for a single topic it retries until it knows them.
     """
     found: dict[TopicPartition, int] = {}
     for _, group in groupby(sorted(tps), attrgetter("topic")):
         try:
             found |= ask(list(group))
         except KeyError as error:
-            raise TransientError(f"Kafka does not say who leads {error}") from error
+            raise TransientError(f"Kafka did not return the leader of {error}") from error
     return found
 
 
 def _oldest_ms(consumer: KafkaConsumer, nexts: Mapping[TopicPartition, int]) -> int | None:
-    """Return when the oldest of the records at some places was put there, if all say so in time."""
+    """Return the publication time of the oldest record at some positions, or None if too slow."""
     consumer.assign(list(nexts))
     for tp, offset in nexts.items():
         consumer.seek(tp, offset)

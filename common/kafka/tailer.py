@@ -20,8 +20,8 @@ from common.settings import KafkaSettings
 log = structlog.get_logger()
 
 _POLL_MS = 500
-# For so long a broker holds a fetch that finds nothing: all that is followed is in it, so that it
-# ends with the first record. What else is asked waits for it.
+# A broker holds a fetch without records for this long. The fetch covers all partitions, so that it
+# returns with the first record. Other requests wait for it.
 _FETCH_MAX_WAIT_MS = 1_000
 _RETRY_SECONDS = 1.0
 _SILENT_SECONDS = 10.0
@@ -32,7 +32,7 @@ _STOP_SECONDS = 5.0
 
 
 class TopicTailer(ABC):
-    """It survives restarts of Kafka; each connection begins where :meth:`seek` says.
+    """Survives restarts of Kafka; each connection starts at the position set by :meth:`seek`.
 
     ``seek``, ``handle_records`` and ``on_caught_up`` are called in the thread.
     """
@@ -51,44 +51,44 @@ class TopicTailer(ABC):
 
     @abstractmethod
     def seek(self, consumer: KafkaConsumer, partitions: list[TopicPartition]) -> None:
-        """Seek to where reading begins; a new connection was made."""
+        """Seek to the position from which a new connection reads."""
 
     @abstractmethod
     def handle_records(self, records: Sequence[ConsumerRecord]) -> None:
-        """Handle records, those of one partition in its order."""
+        """Handle records; those of one partition come in order."""
 
     @abstractmethod
     def on_caught_up(self) -> None:
-        """Note that all is read that was there when the connection was made."""
+        """Called when everything is read that existed when the connection was made."""
 
     def start(self) -> None:
-        """Begin to follow."""
+        """Start the thread."""
         self._loop = asyncio.get_running_loop()
         self._thread.start()
 
     def stop(self) -> None:
-        """Ask the thread to end and wait for it."""
+        """Stop the thread and wait for it."""
         self._stop.set()
         self._thread.join(timeout=_STOP_SECONDS)
 
     async def wait_until_caught_up(self) -> None:
-        """Return once all that was there at the start has been taken."""
+        """Return once everything that existed at the start is read."""
         await self._caught_up.wait()
 
     async def ping(self) -> None:
-        """Return when the topic is being followed.
+        """Return if the topic is being followed.
 
         Raises:
-            TransientError: Kafka does not answer, or what was there at the start is not read yet.
+            TransientError: Kafka is not responding, or the existing records are not read yet.
         """
         silent = time.monotonic() - self._alive_at > _SILENT_SECONDS
         if silent or not self._caught_up.is_set():
-            raise TransientError(f"{self._topic.name} is not being followed")
+            raise TransientError(f"the feed of topic {self._topic.name} is interrupted")
 
     def call_on_loop(self, call: Callable[[], None]) -> None:
-        """Have ``call`` done on the event loop that called :meth:`start`, in this order.
+        """Run ``call`` on the event loop that called :meth:`start`, in the order of the calls.
 
-        Between two of them the loop does what else is to be done.
+        Between two calls, the loop runs other tasks.
         """
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._queue, self._loop, call)
@@ -113,12 +113,12 @@ class TopicTailer(ABC):
             except (KafkaError, PlatestreamError) as error:
                 self._on_interruption(error)
             except Exception:
-                # The edge of the thread: without it what is known would stand still for ever.
+                # The outermost level of the thread: otherwise it would silently stop updating.
                 log.exception("topic_feed_failed", topic=self._topic.name)
             self._stop.wait(_RETRY_SECONDS)
 
     def _on_interruption(self, error: Exception) -> None:
-        # Said once for each outage, not with every try.
+        # Logged once per outage, not on every attempt.
         if not self._interrupted:
             log.warning("topic_feed_interrupted", topic=self._topic.name, error=repr(error))
         self._interrupted = True
@@ -151,7 +151,7 @@ class TopicTailer(ABC):
             for records in consumer.poll(timeout_ms=_POLL_MS).values():
                 self.handle_records(records)
             if time.monotonic() - self._alive_at > _CHECK_SECONDS:
-                # A poll says nothing of a broker that is unavailable; this call does.
+                # A poll does not report an unavailable broker; this call does.
                 self._ends(consumer, partitions)
 
     def _ends(
@@ -168,7 +168,7 @@ class TopicTailer(ABC):
 
 
 async def stop_tailers(tailers: Iterable[TopicTailer]) -> None:
-    """Stop them all, side by side."""
+    """Stop all tailers concurrently."""
     await asyncio.gather(*(asyncio.to_thread(tailer.stop) for tailer in tailers))
 
 

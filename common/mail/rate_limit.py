@@ -1,4 +1,4 @@
-"""Limits of what people are told in an hour, by address and by owner."""
+"""Hourly limits of messages to people, per address and per account."""
 
 import math
 from collections import Counter
@@ -15,12 +15,12 @@ _NAMES_SWEPT_AT = 10_000
 _HELD_BACK_REMEMBERED = 10_000
 
 _Name = tuple[str, str]
-"""A limit, and the address or account that it counts."""
+"""A limit, and the address or account that it applies to."""
 
 
 @dataclass(frozen=True)
 class Denial:
-    """Why a message may not be sent, in a sentence; ``is_final``: trying again is of no use."""
+    """Why a message must not be sent, as a sentence; ``is_final``: a retry is pointless."""
 
     sentence: str
     is_final: bool
@@ -28,9 +28,9 @@ class Denial:
 
 @dataclass(frozen=True)
 class AllowedMessage:
-    """A message that may be sent. ``warning`` is what its reader is told of the limits, if any.
+    """A message that can be sent. ``warning``: what to mention about the limits in it, if anything.
 
-    ``accepted`` is called once a server has taken it.
+    Call ``accepted`` once a server has accepted the message.
     """
 
     warning: str | None
@@ -38,18 +38,18 @@ class AllowedMessage:
 
 
 class HourlyLimits:
-    """Limits by address and by account, of messages in a sliding hour; only accepted ones count.
+    """Limits per address and per account, of messages in a sliding hour; only accepted ones count.
 
-    Suppressed messages are counted by address and reported with the next one. Lives on one event
+    Suppressed messages are counted per address and reported in the next one. Runs on one event
     loop.
     """
 
     def __init__(
         self, *, per_address: int, per_owner: int, messages: str, clock: Callable[[], float]
     ) -> None:
-        """Each limit is a number of ``messages`` (their name) an hour, 0: any number.
+        """Each limit is a number of ``messages`` (their name) per hour; 0: unlimited.
 
-        ``clock`` returns seconds that only rise.
+        ``clock`` must be monotonic, in seconds.
         """
         self._limits = {"address": per_address, "account": per_owner}
         self._messages = messages
@@ -59,7 +59,7 @@ class HourlyLimits:
         self._held_back: LRUCache[str, int] = LRUCache(_HELD_BACK_REMEMBERED)
 
     def denial(self, owner: str, address: str) -> Denial | None:
-        """Return why no further message may be sent now, None where one may."""
+        """Return why no further message can be sent now, or None."""
         messages = self._messages
         for name in _names(owner, address):
             what, remaining = name[0], self._remaining(name)
@@ -92,7 +92,7 @@ class HourlyLimits:
             yield AllowedMessage(warning, accepted)
         finally:
             self._in_flight.subtract(names)
-            # Without those of which nothing is left.
+            # Drop entries that reached zero.
             self._in_flight = +self._in_flight
 
     def _warning(self, names: tuple[_Name, ...], held_back: int) -> str | None:
@@ -115,7 +115,7 @@ class HourlyLimits:
         if not limit:
             return
         if len(self._accepted) > _NAMES_SWEPT_AT:
-            # A name with its whole quota back needs no entry.
+            # A name with its full quota needs no entry.
             kept = self._accepted.items()
             self._accepted = {k: v for k, v in kept if v.remaining(now) < self._limits[k[0]]}
         if name not in self._accepted:

@@ -1,4 +1,4 @@
-"""Hands e-mail to the SMTP server in the settings, within limits. The only module with SMTP."""
+"""Sends emails through the configured SMTP server, within limits. The only module using SMTP."""
 
 import ssl
 import time
@@ -16,28 +16,28 @@ from common.mail.rate_limit import HourlyLimits
 from common.mail_settings import EmailSettings, SmtpEncryption
 
 _PERMANENT = 500
-# They ask to log in, or to do it otherwise: the settings lack something. **Source:** RFC 4954.
+# The server requires a (different) login, so the settings are incomplete. **Source:** RFC 4954.
 _LOGIN_CODES = frozenset({530, 534, 535, 538})
 
 PER_OWNER_PER_HOUR = 500
-"""Emails of an account, per process: guards the mail provider's quota. 0: unlimited."""
+"""Emails of an account, per process. Protects the mail provider's quota. 0: unlimited."""
 
 
 class MailOutcome(StrEnum):
-    """What became of a message."""
+    """The outcome of sending a message."""
 
     ACCEPTED = "accepted"
     FAILED = "failed"
-    """Another try may go better."""
+    """A retry may succeed."""
     REFUSED = "refused"
-    """It will never go better."""
+    """A retry will never succeed."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MailResult:
-    """What became of a message; ``status`` is SMTP's, ``error`` a sentence without secrets.
+    """The result of sending; ``status`` is the SMTP status, ``error`` a sentence without secrets.
 
-    ``is_held_back``: a limit of ours did not let it go.
+    ``is_held_back``: one of our own limits prevented sending.
     """
 
     outcome: MailOutcome
@@ -47,7 +47,7 @@ class MailResult:
 
 
 class MailServer:
-    """One connection for each message: they are few, and servers drop idle ones."""
+    """Opens one connection per message: messages are rare, and servers drop idle connections."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class MailServer:
         timeout_seconds: float,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``timeout_seconds`` is for each step of the exchange; ``clock`` never goes back."""
+        """``timeout_seconds`` applies to each SMTP step; ``clock`` must be monotonic."""
         self._settings = settings
         self._timeout_seconds = timeout_seconds
         self._limits = HourlyLimits(
@@ -70,10 +70,10 @@ class MailServer:
     async def send(
         self, owner: str, address: str, make: Callable[[str | None], Awaitable[EmailMessage]]
     ) -> MailResult:
-        """Send what ``make`` returns once, for an account. Never raises for what the server does.
+        """Send the message returned by ``make`` once, for an account. Never raises server errors.
 
-        ``make`` is given what the reader is told of the limits, if anything. Beyond them nothing is
-        made.
+        ``make`` gets a notice about the limits to include, or None. It is not called if a limit is
+        exceeded.
         """
         place = address.lower()
         if (denial := self._limits.denial(owner, place)) is not None:
@@ -105,7 +105,7 @@ class MailServer:
 
 
 def _fault(error: Exception) -> MailResult:
-    """Return the result of an error: 5xx is final, unless it is about us and not the message."""
+    """Return the result of an error: 5xx is final, unless it concerns us and not the message."""
     if isinstance(error, aiosmtplib.SMTPRecipientsRefused):
         error = error.recipients[0]
     if not isinstance(error, aiosmtplib.SMTPResponseException):

@@ -1,7 +1,7 @@
-"""The one edit distance of this service."""
+"""The edit distance used everywhere in the service."""
 
 ANY_TEXT = "*"
-"""In a pattern: any characters, or none."""
+"""In a pattern: any number of characters."""
 
 ANY_CHARACTER = "?"
 """In a pattern: exactly one character."""
@@ -10,10 +10,10 @@ _FEW = 2
 
 
 def edit_distance(pattern: str, text: str, limit: int | None = None) -> int:
-    """Return the fewest edits that make ``text`` one that ``pattern`` stands for.
+    """Return the minimum number of edits that make ``text`` match ``pattern``.
 
-    An edit inserts, drops or replaces one character (code point). In the pattern ``*`` stands for
-    any characters at no cost, ``?`` for any one. Above ``limit``, any larger number is returned.
+    An edit inserts, deletes or replaces one character (code point). In the pattern, ``*`` matches
+    any characters at no cost, ``?`` any one. Above ``limit``, the result is any larger number.
 
     **Source:** V. I. Levenshtein, Binary codes capable of correcting deletions, insertions and
     reversals (1966); computed row by row after R. A. Wagner and M. J. Fischer (1974).
@@ -26,17 +26,17 @@ def edit_distance(pattern: str, text: str, limit: int | None = None) -> int:
     row = list(range(len(text) + 1))
     for character in pattern:
         row = _star_row(row) if character == ANY_TEXT else _next_row(row, character, text)
-        # No later row falls below the least of this one.
+        # No later row has a value below the minimum of this one.
         if min(row) > bound:
             return bound + 1
     return row[-1]
 
 
 def matches_wildcards(pattern: str, text: str) -> bool:
-    """Return whether ``pattern`` stands for ``text`` as it is: no edits.
+    """Return whether ``pattern`` matches ``text`` without edits.
 
-    Each piece between two ``*`` takes the first place where it fits and is not moved again, which
-    loses nothing; so the time is in proportion to the product of both lengths at most.
+    Each piece between two ``*`` is matched at its first possible position, without backtracking,
+    which never misses a match; so the time is at most proportional to the product of both lengths.
     """
     first, *inner = pattern.split(ANY_TEXT)
     if not inner:
@@ -62,7 +62,7 @@ def _fits(piece: str, text: str, at: int) -> bool:
 
 
 def _place(piece: str, text: str, start: int, end: int) -> int:
-    """Return the first place from ``start`` where a piece fits before ``end``, or -1."""
+    """Return the first position from ``start`` at which a piece fits before ``end``, or -1."""
     if ANY_CHARACTER not in piece:
         return text.find(piece, start, end)
     places = range(start, end - len(piece) + 1)
@@ -70,7 +70,7 @@ def _place(piece: str, text: str, start: int, end: int) -> int:
 
 
 def _without_common_ends(one: str, other: str) -> tuple[str, str]:
-    """Return what is left of two texts without wildcards; their distance is the same."""
+    """Return two texts (no wildcards) without their common ends; their distance is the same."""
     if not one or not other:
         return one, other
     shortest = min(len(one), len(other))
@@ -81,17 +81,17 @@ def _without_common_ends(one: str, other: str) -> tuple[str, str]:
 
 
 def within_edits(pattern: str, text: str, limit: int) -> bool:
-    """Return whether at most ``limit`` edits make ``text`` one that ``pattern`` stands for."""
+    """Return whether at most ``limit`` edits make ``text`` match ``pattern``."""
     if limit > _FEW or ANY_TEXT in pattern or ANY_CHARACTER in pattern:
         return edit_distance(pattern, text, limit) <= limit
     return abs(len(pattern) - len(text)) <= limit and _few_edits(pattern, text) <= limit
 
 
 def _few_edits(one: str, other: str) -> int:
-    """Return how far two texts without wildcards are apart, 3 for what is more than 2.
+    """Return the distance of two texts without wildcards, or 3 if it is more than 2.
 
-    Both texts without their common ends begin and end with an edit each. So of two edits these are
-    all, and what lies between them is alike. A tenth of the time of all rows.
+    Without common ends, both texts begin and end with an edit. If there are only these two, the
+    text between them is equal. Takes a tenth of the time of the full table.
     """
     shorter, longer = sorted(_without_common_ends(one, other), key=len)
     if len(longer) <= _FEW:

@@ -1,8 +1,8 @@
-"""The index of all lists of plates: whose list does this plate match?
+"""The index of all plate lists: which lists does a plate match?
 
-What it costs grows with the length of the plate and with the matches, hardly with the lists:
-exact plates lie in a hash table; plates with a tolerance lie there under pairs of their pieces, one
-of which a plate within so many edits holds; and wildcards lie under a piece that a plate must hold.
+The cost grows with the plate's length and the matches, hardly with the lists. Exact plates are in a
+hash table. Plates with a tolerance are indexed by pairs of pieces, one of which a plate within that
+many edits contains. Wildcards are indexed by a piece that a matching plate must contain.
 """
 
 from collections import Counter
@@ -17,7 +17,7 @@ K = TypeVar("K", bound=Hashable)
 
 
 class _MatcherEntry(Generic[K]):
-    """One matcher with all whose list it is in; ``characters`` of those that forgive edits."""
+    """One matcher with the keys of its lists; ``characters`` is set if it tolerates edits."""
 
     __slots__ = ("characters", "keys", "matcher", "owners")
 
@@ -29,13 +29,13 @@ class _MatcherEntry(Generic[K]):
 
 
 class _MatcherTable(Generic[K]):
-    """Matchers under texts that a plate gives rise to."""
+    """Matchers, indexed by texts that are derived from plates."""
 
     def __init__(self) -> None:
-        # Most keys have one entry: a list for each would be a third of the table.
+        # Most keys have one entry; a list for each would take a third of the table.
         self._entries: dict[str, _MatcherEntry[K] | list[_MatcherEntry[K]]] = {}
-        # Nearly all keys that are asked for lie under nothing. A set tells so with one wait for
-        # memory, where a dictionary that is two thirds full takes three or four.
+        # Nearly all lookups find nothing. A set shows this with one memory access, where a
+        # dictionary that is two thirds full takes three or four.
         self._keys: set[str] = set()
 
     def __bool__(self) -> bool:
@@ -69,9 +69,9 @@ class _MatcherTable(Generic[K]):
 
 
 class _PairTable(_MatcherTable[K]):
-    """Matchers that forgive so many edits, under pairs of their pieces.
+    """Matchers that tolerate a number of edits, indexed by pairs of their pieces.
 
-    A plate is looked up only by the pairs of texts of the lengths that are here.
+    Lookups only use the pairs for text lengths that are in the table.
     """
 
     def __init__(self, edits: int) -> None:
@@ -83,7 +83,7 @@ class _PairTable(_MatcherTable[K]):
         text = entry.matcher.folded
         entry.characters = character_bits(text)
         self._lengths[len(text)] += 1
-        # Two pairs of a text that repeats itself may be one key.
+        # Two pairs of a repetitive text can have the same key.
         for key in set(text_pairs(text, self._edits)):
             self.add(key, entry)
 
@@ -96,8 +96,8 @@ class _PairTable(_MatcherTable[K]):
             del self._lengths[len(text)]
 
     def near(self, plate: str) -> Iterator[_MatcherEntry[K]]:
-        # Nine in ten that share a pair differ in more characters than edits are forgiven, and to
-        # compare texts takes ten times as long as to see that.
+        # Nine in ten texts that share a pair differ in more characters than the tolerance allows.
+        # Comparing texts takes ten times as long as this check.
         limit, found = self._edits, character_bits(plate)
         for entry in self.under(set(plate_pairs(plate, limit, self._lengths))):
             wanted = entry.characters
@@ -106,10 +106,10 @@ class _PairTable(_MatcherTable[K]):
 
 
 class _GramTable(_MatcherTable[K]):
-    """Matchers under pieces that a plate must hold.
+    """Matchers, indexed by pieces that a plate must contain.
 
-    It is asked only for pieces of the shapes that it has: each look into a large table is a wait
-    for memory, and lists hold few shapes.
+    Lookups only use the kinds of pieces that are in the table: each access to a large table waits
+    for memory, and lists contain few kinds.
     """
 
     def __init__(self) -> None:
@@ -123,7 +123,7 @@ class _GramTable(_MatcherTable[K]):
     def remove(self, key: str, entry: _MatcherEntry[K]) -> None:
         super().remove(key, entry)
         self._kinds.subtract(gram_kinds(key))
-        # Without those of which nothing is left.
+        # Drop entries that reached zero.
         self._kinds = +self._kinds
 
     def holding(self, plate: str) -> Iterator[_MatcherEntry[K]]:
@@ -131,7 +131,7 @@ class _GramTable(_MatcherTable[K]):
 
 
 class PlateIndex(Generic[K]):
-    """Lists of :func:`common.plates.matching.listed_plate`, each under a key of the caller's."""
+    """Lists of :func:`common.plates.matching.listed_plate`, each under a key of the caller."""
 
     def __init__(self) -> None:
         self._entries: dict[PlateMatcher, _MatcherEntry[K]] = {}
@@ -167,7 +167,7 @@ class PlateIndex(Generic[K]):
         exact = self._exact.get(plate)
         if exact is not None:
             found.update(exact.owners)
-        # A candidate may lie under several keys of the plate.
+        # A candidate can be indexed under several keys of the plate.
         for entry in set(self._candidates(plate)):
             if not found.issuperset(entry.owners) and entry.matcher.matches(plate):
                 found.update(entry.owners)
@@ -223,7 +223,7 @@ class PlateIndex(Generic[K]):
 
 
 def index_keys(matcher: PlateMatcher) -> Collection[str]:
-    """Return the keys under which a matcher that is no plate as it is lies; none: always asked."""
+    """Return the index keys of a matcher that is not exact; if empty, it is always compared."""
     if _is_forgiving(matcher):
         return text_pairs(matcher.folded, matcher.tolerance)
     return _wildcard_keys(matcher)
@@ -234,9 +234,9 @@ def _is_forgiving(matcher: PlateMatcher) -> bool:
 
 
 def _wildcard_keys(matcher: PlateMatcher) -> Collection[str]:
-    """Return the keys under which a matcher is to lie; none: it is always asked."""
+    """Return the index keys of a wildcard matcher; if empty, it is always compared."""
     if matcher.mode is MatchMode.WILDCARD:
         keys = pattern_grams(matcher.text)
-        # One is enough: the longest is the rarest.
+        # One key is enough; the longest is the rarest.
         return sorted(keys, key=len)[-1:]
     return set(edited_grams(matcher.folded, matcher.tolerance))

@@ -1,7 +1,7 @@
-"""The cost of a list of plates: the processor time that the worst plate takes of its index. Pure.
+"""The cost of a list of plates: CPU time for the most expensive plate in its index. No I/O.
 
-Plates as they are cost nothing: they lie in a hash table. Others are compared with each plate that
-has a key of theirs, so a list costs what is crowded under few keys.
+Exact plates cost nothing, because they are in a hash table. Other entries are compared with each
+plate that shares a key with them, so the cost of a list depends on how many share the same keys.
 """
 
 from collections import Counter
@@ -13,19 +13,19 @@ from common.plates.index import index_keys
 from common.plates.matching import MatchMode, PlateMatcher, has_wildcard
 from common.plates.normalise import MAX_PLATE_LENGTH
 
-# Microseconds to compare a plate, on a processor of 2020.
+# Microseconds to compare a plate, on a CPU of 2020.
 _WILDCARD: Final = 1
 _FORGIVING: Final = 5
 _CELL: Final = 0.75
-"""For a character of a pattern and one of the plate: such a comparison fills a table."""
+"""Per character of the pattern and of the plate: the comparison fills a table."""
 _KEYS_MET: Final = 8
-"""A plate has more keys, but those of one list are seldom crowded under more."""
+"""A plate has more keys, but a list's entries are rarely concentrated under more."""
 
 
 def list_cost(matchers: Iterable[PlateMatcher]) -> int:
-    """Return the cost of a list, in microseconds of a processor for the worst plate.
+    """Return the cost of a list, in microseconds of CPU time for the most expensive plate.
 
-    Lists that are judged one by one may be added up: together they cost no more than that.
+    The costs of separate lists can be added: together they cost at most the sum.
     """
     crowds: Counter[str] = Counter()
     always = 0
@@ -41,7 +41,7 @@ def list_cost(matchers: Iterable[PlateMatcher]) -> int:
 
 
 def _cost(matcher: PlateMatcher) -> int:
-    """Return what it costs to compare a matcher with a plate that has a key of it."""
+    """Return the cost of comparing a matcher with a plate that shares a key with it."""
     if matcher.mode is MatchMode.WILDCARD:
         return _WILDCARD
     if has_wildcard(matcher.text):

@@ -1,6 +1,6 @@
-"""Matching of plates with what a person wrote: one answer for search and for alerts.
+"""Matching of plates with the text that a person entered; the same for search and alerts.
 
-``analytics_sql`` asks ClickHouse the same questions; a property test holds both to one answer.
+``analytics_sql`` implements the same in ClickHouse; a property test checks that both agree.
 """
 
 import re
@@ -12,13 +12,13 @@ from common.plates.edit_distance import ANY_CHARACTER, ANY_TEXT, matches_wildcar
 from common.plates.normalise import MAX_PLATE_LENGTH, normalise_plate, typed_plate
 
 LOOK_ALIKES = "OQDILZSGB"
-"""Characters that readers and people take for one of :data:`STAND_INS`, place by place."""
+"""Characters that readers and people confuse with :data:`STAND_INS`, position by position."""
 
 STAND_INS = "000112568"
-"""The stand-in for each of :data:`LOOK_ALIKES` where look-alikes count as the same."""
+"""The replacement for each of :data:`LOOK_ALIKES` when look-alikes count as equal."""
 
 MAX_TOLERANCE = 2
-"""Limit of the edits that an alert's ``matchTolerance`` can ask for."""
+"""Maximum of an alert's ``matchTolerance``."""
 
 _FOLDING = str.maketrans(LOOK_ALIKES, STAND_INS)
 _STARS = re.compile(r"\*+")
@@ -36,24 +36,24 @@ class MatchMode(StrEnum):
 
 @dataclass(frozen=True)
 class PlateMatcher:
-    """Tells plates that ``text`` stands for from others; :func:`plate_matcher` makes it.
+    """Matches plates against ``text``; created by :func:`plate_matcher`.
 
-    ``tolerance`` is the number of edits that a fuzzy match forgives; look-alikes are no edits.
+    ``tolerance`` is the number of edits that a fuzzy match allows; look-alikes are not edits.
     """
 
     mode: MatchMode
     text: str
     tolerance: int = 0
     folded: str = field(init=False, repr=False, compare=False)
-    """``text`` with look-alikes as one."""
+    """``text`` with look-alikes replaced."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "folded", fold_look_alikes(self.text))
 
     def matches(self, plate: str) -> bool:
-        """Return whether ``plate``, normalised, is meant.
+        """Return whether ``plate``, normalised, matches.
 
-        Takes time in proportion to the product of both lengths at most, whatever they hold.
+        Takes time at most proportional to the product of both lengths, for any content.
         """
         match self.mode:
             case MatchMode.EXACT:
@@ -69,12 +69,12 @@ class PlateMatcher:
 
 
 def plate_matcher(text: str, mode: MatchMode, tolerance: int = 0) -> PlateMatcher:
-    """Return the matcher for what a person wrote.
+    """Return the matcher for a text that a person entered.
 
-    In a fuzzy match ``*`` and ``?`` keep their meaning.
+    In a fuzzy match, ``*`` and ``?`` are wildcards, too.
 
     Raises:
-        InvalidInputError: nothing is left after normalising, or more than a plate can hold.
+        InvalidInputError: the normalised text is empty, or longer than any plate.
     """
     wanted = normalise_pattern(text)
     length = len(wanted.replace(ANY_TEXT, "")) if _has_wildcards(mode) else len(wanted)
@@ -90,8 +90,8 @@ def plate_matcher(text: str, mode: MatchMode, tolerance: int = 0) -> PlateMatche
 def listed_plate(text: str, tolerance: int = 0) -> PlateMatcher:
     """Return the matcher for an entry of an alert's ``plates``.
 
-    A tolerance of 0 takes the text as it is, look-alikes included; 1 and 2 forgive look-alikes and
-    as many edits. ``*`` and ``?`` are wildcards with any tolerance.
+    With tolerance 0, the text must match exactly, including look-alikes; 1 and 2 ignore look-alikes
+    and allow as many edits. ``*`` and ``?`` are wildcards with any tolerance.
 
     Raises:
         InvalidInputError: no plate can match the entry, or the tolerance is out of range.
@@ -105,18 +105,18 @@ def listed_plate(text: str, tolerance: int = 0) -> PlateMatcher:
 
 
 def has_wildcard(text: str) -> bool:
-    """Return whether a text, as written or normalised, holds a wildcard."""
+    """Return whether a text, as entered or normalised, contains a wildcard."""
     normalised = normalise_plate(text)
     return ANY_TEXT in normalised or ANY_CHARACTER in normalised
 
 
 def fold_look_alikes(plate: str) -> str:
-    """Return a normalised plate with one character for all that look alike; the length stays."""
+    """Return a normalised plate with look-alikes replaced; the length is unchanged."""
     return plate.translate(_FOLDING)
 
 
 def normalise_pattern(text: str) -> str:
-    """Return a text in the form that is matched: normalised, a run of ``*`` as one."""
+    """Return a text as used for matching: normalised, with runs of ``*`` collapsed."""
     return _STARS.sub(ANY_TEXT, normalise_plate(text))
 
 

@@ -1,4 +1,4 @@
-"""The names that a list has for its plates. Pure."""
+"""The names of plates in a list. No I/O."""
 
 from collections.abc import Iterable, Mapping
 
@@ -10,9 +10,9 @@ from common.plates.normalise import normalise_plate
 def plate_name(
     plate: str, entries: Iterable[str], names: Mapping[str, str], tolerance: int
 ) -> str | None:
-    """Return the name of a plate: that of its own entry, else of the first that stands for it.
+    """Return the name of a plate: of its own entry, else of the first entry that matches it.
 
-    ``names`` are by entry, as that is written; ``tolerance`` as of
+    ``names`` is keyed by entry as written; ``tolerance`` as in
     :func:`common.plates.matching.listed_plate`.
     """
     if not names:
@@ -25,14 +25,14 @@ def plate_name(
 
 
 def names_of_entries(plates: Iterable[str], names: Mapping[str, str]) -> dict[str, str]:
-    """Return the names of those ``plates`` that have one, however ``names`` writes them."""
+    """Return the names of those ``plates`` that have one, regardless of spelling in ``names``."""
     known = {normalise_plate(plate): name for plate, name in names.items()}
     found = ((entry, known.get(normalise_plate(entry))) for entry in plates)
     return {entry: name for entry, name in found if name is not None}
 
 
 def unlisted(plates: Iterable[str], names: Mapping[str, str]) -> list[str]:
-    """Return the plates of ``names`` that are no entry of a list."""
+    """Return the plates of ``names`` that are not entries of the list."""
     listed = {normalise_plate(plate) for plate in plates}
     return [plate for plate in names if normalise_plate(plate) not in listed]
 
@@ -41,5 +41,5 @@ def _stands_for(entry: str, plate: str, tolerance: int) -> bool:
     try:
         return listed_plate(entry, tolerance).matches(plate)
     except InvalidInputError:
-        # The api refuses such entries; one in an older record has no plate.
+        # The API rejects such entries; one in an older record matches no plate.
         return False

@@ -1,4 +1,4 @@
-"""Pieces of a pattern that a plate must hold: what wildcards are looked up by. Pure."""
+"""Pieces of a pattern that a plate must contain, used as index keys for wildcards. No I/O."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -12,9 +12,9 @@ _LITERALS = re.compile(r"[^*?]+")
 
 @dataclass(frozen=True)
 class GramKind:
-    """The kind of a key: its place in a plate, and its number of characters.
+    """The kind of a key: its position in a plate, and its number of characters.
 
-    ``anchor`` is empty where that may be anywhere.
+    ``anchor`` is empty if the position is arbitrary.
     """
 
     anchor: str
@@ -22,7 +22,7 @@ class GramKind:
 
 
 def gram_kinds(key: str) -> Iterator[GramKind]:
-    """Return the kinds that a key may have: a plate, too, may hold what marks its ends."""
+    """Return the possible kinds of a key: plates, too, can contain the anchor characters."""
     if key[0] in (_BEGIN, _END):
         yield GramKind(key[0], len(key) - 1)
     if len(key) <= _MAX_CHARACTERS:
@@ -30,7 +30,7 @@ def gram_kinds(key: str) -> Iterator[GramKind]:
 
 
 def plate_grams(plate: str, kinds: Iterable[GramKind]) -> set[str]:
-    """Return every key of these kinds under which a pattern that the plate matches may lie."""
+    """Return all keys of these kinds under which a pattern matching the plate can be indexed."""
     grams, length = set(), len(plate)
     for shape in kinds:
         size = shape.size
@@ -44,9 +44,9 @@ def plate_grams(plate: str, kinds: Iterable[GramKind]) -> set[str]:
 
 
 def pattern_grams(pattern: str) -> list[str]:
-    """Return keys of a pattern without edits; a plate that it stands for holds every one of them.
+    """Return keys of a pattern without edits; a matching plate contains all of them.
 
-    No keys: the pattern has no literals.
+    Empty if the pattern has no literals.
     """
     runs = list(_LITERALS.finditer(pattern))
     if not runs:
@@ -60,17 +60,17 @@ def pattern_grams(pattern: str) -> list[str]:
 
 
 def edited_grams(pattern: str, edits: int) -> tuple[str, ...]:
-    """Return keys of which a plate within so many edits of the pattern holds one at least.
+    """Return keys of which a plate within ``edits`` of the pattern contains at least one.
 
-    One edit touches one of several separate pieces at most. No keys: the pattern has too few
-    literals, any plate may match.
+    One edit changes at most one of several separate pieces. Empty if the pattern has too few
+    literals, so that any plate may match.
     """
     pieces = _pieces(_LITERALS.findall(pattern), edits + 1)
     return tuple(piece[:_MAX_CHARACTERS] for piece in pieces)
 
 
 def _pieces(runs: list[str], count: int) -> list[str]:
-    """Cut runs of literals into ``count`` pieces, as long as can be; no pieces if too short."""
+    """Cut runs of literals into ``count`` pieces as long as possible; empty if too short."""
     if sum(map(len, runs)) < count:
         return []
     pieces = list(runs)

@@ -1,4 +1,4 @@
-"""The form in which plate texts are compared: what readers write, 0 to 9 and A to Z.
+"""The form in which plate texts are compared: the characters of readers, 0 to 9 and A to Z.
 
 ``docs/api/plates.md`` has the table of letters; a test compares it with this module.
 """
@@ -11,7 +11,7 @@ from typing import Final
 from common.errors import InvalidInputError
 
 MAX_PLATE_LENGTH = 16
-"""Longest plate text, in characters after normalising, that the service stores or matches."""
+"""Maximum length of a normalised plate text that the service stores or matches, in characters."""
 
 
 class InvalidCharacterError(InvalidInputError):
@@ -90,8 +90,8 @@ _MAX_PATTERN = 2 * MAX_PLATE_LENGTH
 def normalise_plate(text: str) -> str:
     """Return the form in which plates are stored, queried and matched.
 
-    Letters and digits become what readers write. White space, dots, dashes and invisible
-    characters are removed. Characters that cannot be folded stay, so that a text that no plate
+    Letters and digits are folded to those of readers. White space, dots, dashes and invisible
+    characters are removed. Characters that cannot be folded remain, so that a text that no plate
     can have matches none. Idempotent. Does not limit the length.
     """
     if text.isascii() and text.isalnum():
@@ -102,9 +102,9 @@ def normalise_plate(text: str) -> str:
 
 
 def typed_plate(text: str, *, wildcards: bool = False) -> str:
-    """Return a plate that a person or a client wrote, normalised.
+    """Return a plate entered by a person or a client, normalised.
 
-    With ``wildcards``, ``*`` and ``?`` stay; otherwise they are refused too.
+    With ``wildcards``, ``*`` and ``?`` are allowed; otherwise they are rejected, too.
 
     Raises:
         InvalidCharacterError: a character cannot be folded.
@@ -117,7 +117,7 @@ def typed_plate(text: str, *, wildcards: bool = False) -> str:
 
 
 def whole_plate(text: str) -> str:
-    """Return a plate that a person or a client wrote, normalised and without wildcards.
+    """Return a plate entered by a person or a client, normalised and without wildcards.
 
     Raises:
         InvalidInputError: as for :func:`typed_plate`, or it is empty or longer than any plate.
@@ -131,7 +131,7 @@ def whole_plate(text: str) -> str:
 
 
 def list_entry(text: str) -> str:
-    """Return an entry of a list of plates, which may have wildcards, normalised.
+    """Return an entry of a list of plates, normalised. Wildcards are allowed.
 
     Raises:
         InvalidInputError: as for :func:`typed_plate`, or no plate can match it.
@@ -149,9 +149,9 @@ def list_entry(text: str) -> str:
 
 
 def mask_plate(text: str) -> str:
-    """Return ``text`` fit for a log above debug level: first and last character, rest starred.
+    """Return ``text`` masked for logs above debug level: first and last character, rest starred.
 
-    Number plates are personal data.
+    Plates are personal data.
     """
     if len(text) <= 2:
         return "*" * len(text)
@@ -160,21 +160,21 @@ def mask_plate(text: str) -> str:
 
 @lru_cache(_CHARACTERS_CACHED)
 def _folded(character: str) -> str | None:
-    """Return what a character folds to; None if it cannot be folded."""
+    """Return the text to which a character folds, or None if it cannot be folded."""
     if _is_dropped(character):
         return ""
     parts = unicodedata.normalize("NFKD", character)
     if parts[0] == " ":
         # An accent without a letter, which decomposes to a space and a combining accent.
         return None
-    # The upper-case form of a letter may have a decomposition of its own.
+    # The upper-case form of a letter can have its own decomposition.
     capitals = "".join(part if _is_dropped(part) else part.upper() for part in parts)
     folded = [_letter(part) for part in unicodedata.normalize("NFKD", capitals)]
     return None if None in folded else "".join(filter(None, folded))
 
 
 def _letter(part: str) -> str | None:
-    """Return what a decomposed capital letter, digit or sign folds to."""
+    """Return the text to which a decomposed capital letter, digit or sign folds."""
     if _is_dropped(part):
         return ""
     if part in WILDCARDS or (part.isascii() and part.isalnum()):

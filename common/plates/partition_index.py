@@ -1,11 +1,11 @@
-"""Pairs of pieces of a plate that edits leave whole: what forgiving lists are looked up by. Pure.
+"""Pairs of pieces of a plate that edits leave unchanged: index keys for tolerances. No I/O.
 
-A text is cut into two pieces more than edits are forgiven. An edit touches one piece at most, so a
-plate within so many edits holds two of them whole, in this order, and not far from their places:
-what edits move before, between and behind them adds up to the edits at most.
+A text is cut into two more pieces than the number of tolerated edits. An edit changes at most one
+piece, so a plate within that many edits contains two of them unchanged, in order, and near their
+positions: the shifts before, between and after them add up to at most the number of edits.
 
 **Source:** pieces by the pigeonhole principle: G. Li, D. Deng, J. Wang and J. Feng, Pass-Join: A
-Partition-based Method for Similarity Joins (2011), there with one piece more and one left whole.
+Partition-based Method for Similarity Joins (2011), with one more piece and one left unchanged.
 """
 
 from collections.abc import Iterable, Iterator
@@ -19,7 +19,7 @@ _CHARACTER_BITS = 60
 
 @dataclass(frozen=True)
 class _PairPosition:
-    """The place of the two pieces of a pair; ``tag`` names the pair and the text's length."""
+    """The positions of the two pieces of a pair; ``tag`` encodes the pair and the text's length."""
 
     tag: str
     first: slice
@@ -30,12 +30,12 @@ class _PairPosition:
 
 
 def text_pairs(text: str, edits: int) -> list[str]:
-    """Return the keys of a text that forgives so many edits: 3 for one, 6 for two."""
+    """Return the keys of a text that tolerates ``edits`` edits: 3 for one, 6 for two."""
     return [place.key(text) for place in _pair_positions(len(text), 0, 0, edits)]
 
 
 def plate_pairs(plate: str, edits: int, lengths: Iterable[int]) -> Iterator[str]:
-    """Return every key under which a text of these lengths may lie that the plate is near."""
+    """Return all keys under which a text of these lengths near the plate can be indexed."""
     for length in lengths:
         longer_by = len(plate) - length
         if abs(longer_by) <= edits:
@@ -44,9 +44,9 @@ def plate_pairs(plate: str, edits: int, lengths: Iterable[int]) -> Iterator[str]
 
 
 def character_bits(text: str) -> int:
-    """Return which characters a text holds, a bit for each; some share one.
+    """Return the set of characters of a text, one bit for each; some share a bit.
 
-    An edit takes one character away at most, and brings one at most.
+    An edit removes at most one character and adds at most one.
     """
     bits = 0
     for character in text:
@@ -58,9 +58,9 @@ def character_bits(text: str) -> int:
 def _pair_positions(
     length: int, longer_by: int, moves: int, edits: int
 ) -> tuple[_PairPosition, ...]:
-    """Return where the pairs of a text lie in one that is ``longer_by`` characters longer.
+    """Return the positions of a text's pairs in a text that is ``longer_by`` characters longer.
 
-    Edits move them by ``moves`` characters in all.
+    Edits shift them by at most ``moves`` characters in total.
     """
     pieces = _pieces(length, edits + 2)
     return tuple(
@@ -76,7 +76,7 @@ def _pair_positions(
 def _moved(
     tag: str, first: slice, second: slice, before: int, between: int
 ) -> _PairPosition | None:
-    """Return a pair that is moved, None where its pieces would overlap or begin too early."""
+    """Return a shifted pair, or None if its pieces would overlap or begin too early."""
     start, moved = first.start + before, before + between
     if start < 0 or second.start + moved < first.stop + before:
         return None
@@ -88,6 +88,6 @@ def _moved(
 
 
 def _pieces(length: int, count: int) -> list[slice]:
-    """Cut a length into pieces as even as can be; of a short text some are empty."""
+    """Cut a length into pieces as even as possible; for a short text, some are empty."""
     ends = [length * number // count for number in range(count + 1)]
     return [slice(*each) for each in zip(ends, ends[1:], strict=False)]

@@ -1,4 +1,4 @@
-"""An alert's rule, as the stages evaluate it."""
+"""An alert as the stages evaluate it, and its candidates and triggers."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -72,12 +72,12 @@ class EmailNotification(
 class WebhookNotification(
     msgspec.Struct, frozen=True, kw_only=True, rename="camel", tag_field="type", tag="webhook"
 ):
-    """Sends an alert to a URL, whose path may hold a secret."""
+    """Sends alerts to a URL, whose path may contain a secret."""
 
     url: str
 
     def masked(self) -> "WebhookNotification":
-        """Return it with scheme and host of the URL alone."""
+        """Return a copy in which the URL only has scheme and host."""
         return msgspec.structs.replace(self, url=scheme_and_host(self.url))
 
 
@@ -93,7 +93,7 @@ class AppriseNotification(
     id: str = ""
 
     def masked(self) -> "AppriseNotification":
-        """Return it as it is shown: of the address, only the service."""
+        """Return a copy as shown to clients: of the URL, only the service."""
         scheme = self.url.partition("://")[0]
         return msgspec.structs.replace(self, url=f"{scheme}://{MASK}")
 
@@ -107,13 +107,13 @@ class _OwnedAlert(Record, frozen=True, kw_only=True):
 
 
 class AlertFields(_OwnedAlert, frozen=True, kw_only=True):
-    """The fields of an alert that its owner decides and everyone with access is shown.
+    """The fields of an alert that clients set and everyone with access can read.
 
-    The API's answers and the events have these very fields (:data:`ALERT_FIELDS`): what a client
-    may not see belongs to :class:`AlertConfig`. ``plates`` are as the client wrote them: compare
-    them after :func:`common.plates.normalise.normalise_plate`; ``*`` and ``?`` stand for any
-    characters and for one. ``timezone`` is an IANA name and is always set; ``schedule`` counts
-    only where ``schedule_enabled``. ``early``: may trigger before the pass is over.
+    API responses and events have exactly these fields (:data:`ALERT_FIELDS`); fields that a client
+    must not see belong to :class:`AlertConfig`. ``plates`` are as the client wrote them: compare
+    them after :func:`common.plates.normalise.normalise_plate`; ``*`` and ``?`` match any characters
+    and any one. ``timezone`` is an IANA name and always set; ``schedule`` only applies if
+    ``schedule_enabled``. ``early``: can trigger before the pass ends.
     """
 
     name: str
@@ -138,18 +138,17 @@ ALERT_FIELDS: Final[Mapping[str, Any]] = {
     for field in msgspec.structs.fields(AlertFields)
     if field.name not in _OwnedAlert.__struct_fields__
 }
-"""The names and types of the public fields, in the order in which they are shown."""
+"""The names and types of the public fields, in the order in which they are listed."""
 
 
 class AlertConfig(AlertFields, frozen=True, kw_only=True):
-    """On config-alerts (compacted, key = alert id; an empty value deletes the alert).
+    """On config-alerts (compacted, key = alert ID; an empty value deletes the alert).
 
-    ``notifications_encrypted`` opens with :class:`common.secrets.SecretBox` and holds a JSON array
-    of :data:`Notification`; ``notification_secret_encrypted`` signs those that are webhooks.
-    ``created_ms`` is Unix ms, UTC. ``plate_names`` are names of entries of ``plates``, as these are
-    written.
+    ``notifications_encrypted`` is decrypted by :class:`common.secrets.SecretBox` and contains a
+    JSON array of :data:`Notification`; ``notification_secret_encrypted`` signs its webhooks.
+    ``created_ms`` is Unix ms, UTC. ``plate_names`` is keyed by entries of ``plates``, as written.
 
-    On other topics an alert is a reference (``is_reference``) to what is on config-alerts, see
+    On other topics, an alert is a reference (``is_reference``) to the record on config-alerts, see
     :func:`by_reference`.
     """
 
@@ -161,7 +160,7 @@ class AlertConfig(AlertFields, frozen=True, kw_only=True):
     is_reference: bool = False
 
     def plate_name(self, plate: str) -> str | None:
-        """Return the name that the list has for a plate, if any."""
+        """Return the name of a plate in the list, or None."""
         return plate_name(plate, self.plates, self.plate_names, self.match_tolerance)
 
 
@@ -173,11 +172,11 @@ _REFERRED: Final = (
     "notification_secret_encrypted",
     "plate_names",
 )
-"""The fields that a reference leaves out: with them an alert may have half a megabyte."""
+"""The fields that a reference omits: with them, an alert can have half a megabyte."""
 
 
 def by_reference(alert: AlertConfig) -> AlertConfig:
-    """Return an alert without what may be long: who needs that looks it up by id and revision."""
+    """Return an alert without its long fields, to be looked up by ID and revision if needed."""
     if alert.is_reference:
         return alert
     return msgspec.structs.replace(
@@ -193,7 +192,7 @@ def by_reference(alert: AlertConfig) -> AlertConfig:
 
 
 def with_content(reference: AlertConfig, content: AlertConfig) -> AlertConfig:
-    """Return a reference as the alert that it stands for; ``content`` has what was left out."""
+    """Return the full alert of a reference; ``content`` has the omitted fields."""
     fields = {name: getattr(content, name) for name in _REFERRED}
     name = reference.name or content.name
     return msgspec.structs.replace(reference, is_reference=False, name=name, **fields)
@@ -203,19 +202,19 @@ class TriggerPhase(StrEnum):
     """The phase of a trigger: provisional, or resolved in one way or another."""
 
     FINAL = "final"
-    """It triggered when the pass was over, as without early alerts."""
+    """It triggered after the pass ended, as without early alerts."""
     EARLY = "early"
-    """Provisional: it triggered while the vehicle was still there."""
+    """Provisional: it triggered while the vehicle was still in view."""
     CONFIRMED = "confirmed"
     """It triggered early, and the vehicle had that plate."""
     CORRECTED = "corrected"
-    """It triggered early; the vehicle had another plate, which the alert matches just as well."""
+    """It triggered early; the vehicle had another plate, which the alert also matches."""
     WITHDRAWN = "withdrawn"
-    """It triggered early; the vehicle had a plate that it does not match, or none was accepted."""
+    """It triggered early; the alert does not match the final plate, or none was accepted."""
 
 
 class EarlyTrigger(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """An early trigger: the plate, its capture and the decision (Unix ms, UTC)."""
+    """An early trigger: the plate, its capture time and the decision time (Unix ms, UTC)."""
 
     plate: str
     captured_ms: int
@@ -223,21 +222,21 @@ class EarlyTrigger(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class ProvisionalKind(StrEnum):
-    """The kind of a report on a pass beside its recognition."""
+    """The kind of a report on a pass, in addition to its recognition."""
 
     AGREED = "agreed"
-    """Enough of its readings agree on a plate; the vehicle is still there."""
+    """Enough readings of the pass agree on a plate; the vehicle is still in view."""
     RESOLVED = "resolved"
-    """A pass that was reported as agreed is over and is no recognition of its own."""
+    """A pass that was reported as agreed has ended without a recognition under its ID."""
 
 
 class ProvisionalRecognition(Record, frozen=True, kw_only=True):
-    """On sightings (key = camera id): a pass before it is over, for alerts that trigger early.
+    """On sightings (key = camera ID): a pass before it has ended, for early triggers.
 
-    ``recognition`` is what it would be were it over now: without images, under the id that it will
-    have; its ``provisional_plates`` were reported before. For a resolved one there is no
-    recognition of that id: ``final_recognition`` is the one that its vehicle is under another id,
-    as it was published before, or None: no plate was accepted.
+    ``recognition`` is the result if the pass ended now: without images, under its future ID; its
+    ``provisional_plates`` were reported before. For a resolved pass, there is no recognition with
+    that ID: ``final_recognition`` is the recognition of the same vehicle under another ID, as
+    published before, or None if no plate was accepted.
     """
 
     kind: ProvisionalKind
@@ -246,25 +245,24 @@ class ProvisionalRecognition(Record, frozen=True, kw_only=True):
 
 
 class CandidateKind(StrEnum):
-    """The reason for which a rule is looked at."""
+    """Why an alert is evaluated."""
 
     FINAL = "final"
-    """A recognition matches it."""
+    """It matches a recognition."""
     EARLY = "early"
-    """A pass that is not over matches it."""
+    """It matches a pass that has not ended."""
     RESOLVED = "resolved"
-    """A pass that had triggered it early is over, and is not a recognition that matches it now."""
+    """A pass that triggered it early has ended without a recognition that it matches now."""
 
 
 class AlertCandidate(Record, frozen=True, kw_only=True):
-    """On alert-candidates (key = alert id): a rule that a recognition matches.
+    """On alert-candidates (key = alert ID): an alert that matches a recognition.
 
-    Its cooldown is applied next. ``alert`` is the rule as it was when it was evaluated, by
-    reference;
-    ``published_ms`` is when the recognition was put on its topic (Unix ms, UTC). ``may_be_early``:
-    the rule is one that triggers early. Of a resolved pass ``final_recognition`` is the recognition
-    that its vehicle is under another id, if any, and ``is_match`` says whether the rule matches
-    what passed: it was changed since, or that recognition is another's.
+    Its cooldown is applied next. ``alert`` is the alert at the time of evaluation, by reference;
+    ``published_ms`` is when the recognition was published (Unix ms, UTC). ``may_be_early``: the
+    alert can trigger early. For a resolved pass, ``final_recognition`` is the recognition of its
+    vehicle under another ID, if any, and ``is_match`` is whether the alert matches the final plate:
+    it may have been changed since, or that recognition may have another plate.
     """
 
     alert: AlertConfig
@@ -277,20 +275,20 @@ class AlertCandidate(Record, frozen=True, kw_only=True):
 
     @property
     def passed(self) -> Recognition:
-        """The recognition of the pass, as far as it is known; resolving may have replaced it."""
+        """The recognition of the pass so far known; ``final_recognition`` takes precedence."""
         return self.recognition if self.final_recognition is None else self.final_recognition
 
 
 class AlertTrigger(Record, frozen=True, kw_only=True):
-    """On the alerts topic: a rule was triggered by a recognition (key = alert id).
+    """On the alerts topic: a recognition triggered an alert (key = alert ID).
 
-    ``id`` is derived from both, so a replay says the same again. ``alert`` is the rule as it was
-    when it was evaluated, by reference. ``is_late`` where the recognition came so long after its
-    capture that the vehicle is surely gone. ``decided_ms`` is Unix ms, UTC.
+    ``id`` is derived from both, so a replay gives the same one. ``alert`` is the alert at the time
+    of evaluation, by reference. ``is_late``: the recognition came so long after its capture that
+    the vehicle has certainly left. ``decided_ms`` is Unix ms, UTC.
 
-    Where a rule triggers early there are two records with the same ``id``: first one of phase
-    early, whose ``recognition`` is provisional (it has no images yet), then one that says what
-    became of it; that one's ``early`` is the first.
+    If an alert triggers early, there are two records with the same ``id``: the first has phase
+    early and a provisional ``recognition`` without images; the second reports how it was resolved,
+    and its ``early`` is the first.
     """
 
     id: UUID
@@ -304,5 +302,5 @@ class AlertTrigger(Record, frozen=True, kw_only=True):
 
     @property
     def triggered_ms(self) -> int:
-        """Capture time of the plate that triggered it first (Unix ms, UTC); ``id`` begins so."""
+        """Capture time of the plate that triggered first (Unix ms, UTC); ``id`` begins with it."""
         return self.recognition.captured_ms if self.early is None else self.early.captured_ms

@@ -1,4 +1,4 @@
-"""A camera as its worker is to run it, and how it is."""
+"""The configuration of a camera for its worker, and its status."""
 
 from enum import StrEnum
 from uuid import UUID
@@ -8,10 +8,10 @@ from common.records.frames import Zone
 
 
 class CameraConfig(Record, frozen=True, kw_only=True):
-    """On config-cameras (compacted, key = camera id; an empty value deletes the camera).
+    """On config-cameras (compacted, key = camera ID; an empty value deletes the camera).
 
-    ``stream_url_encrypted`` opens with :class:`common.secrets.SecretBox`. ``revision`` grows with
-    each change of the camera. ``timezone`` is an IANA name, None where the owner's counts;
+    ``stream_url_encrypted`` is decrypted by :class:`common.secrets.SecretBox`. ``revision``
+    increases with each change of the camera. ``timezone`` is an IANA name, None for the account's;
     ``created_ms`` is Unix ms, UTC.
     """
 
@@ -40,11 +40,11 @@ class CameraState(StrEnum):
 
 
 class CameraStatus(Record, frozen=True, kw_only=True):
-    """On camera-status (compacted, key = camera id): sent at each change and each few seconds.
+    """On camera-status (compacted, key = camera ID): sent on each change and every few seconds.
 
-    ``revision`` is that of the configuration the worker acts on. ``last_error`` is a sentence for
-    a person, without passwords. ``decoder`` is what decoded its last frame: ``software``, or the
-    kind of a video device. Times are Unix ms, UTC.
+    ``revision`` is the configuration that the worker uses. ``last_error`` is a sentence for people,
+    without passwords. ``decoder`` decoded the last frame: ``software``, or the kind of a video
+    device. Times are Unix ms, UTC.
     """
 
     camera_id: UUID

@@ -1,8 +1,8 @@
-"""The records on the topics: frozen, versioned, one codec (JSON).
+"""The records on the topics: frozen, versioned, encoded as JSON.
 
-Every record carries ``version``. A reader accepts exactly the version it was built for; any other
-is an :class:`~common.errors.UnknownRecordVersionError`, which a stage answers with its
-dead-letter topic. New optional fields do not raise the version: readers ignore unknown fields.
+Every record has a ``version``. A reader accepts only the version it was built for; any other raises
+:class:`~common.errors.UnknownRecordVersionError`, and a stage sends the message to its dead-letter
+topic. New optional fields do not change the version: readers ignore unknown fields.
 """
 
 from typing import ClassVar, TypeVar
@@ -13,14 +13,14 @@ from common.errors import InvalidInputError, UnknownRecordVersionError
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """Base of what travels on a topic. Subclasses set ``VERSION``."""
+    """Base class of records on topics. Subclasses set ``VERSION``."""
 
     VERSION: ClassVar[int] = 1
     version: int = 1
 
 
 class DeadLetter(Record, frozen=True, kw_only=True):
-    """On the dead-letter topic: a message that a stage can never handle, whole, with the reason."""
+    """On the dead-letter topic: a complete message that a stage can never process, and why."""
 
     stage: str
     topic: str
@@ -44,15 +44,15 @@ _decoders: dict[type[Record], msgspec.json.Decoder[Record]] = {}
 
 
 def encode(record: Record) -> bytes:
-    """Return the record as it travels on its topic (UTF-8 JSON)."""
+    """Return a record as sent to its topic (UTF-8 JSON)."""
     return _encoder.encode(record)
 
 
 def decode(record_type: type[_R], data: bytes) -> _R:
-    """Return the record that ``data`` holds.
+    """Return the record in ``data``.
 
     Raises:
-        UnknownRecordVersionError: the version is missing or is not the one this release reads.
+        UnknownRecordVersionError: the version is missing, or this release does not read it.
         InvalidInputError: not JSON, or not this record.
     """
     _check_version(record_type, data)
@@ -61,7 +61,7 @@ def decode(record_type: type[_R], data: bytes) -> _R:
         record = decoder.decode(data)
     except msgspec.MsgspecError as error:
         raise InvalidInputError(
-            f"not a {record_type.__name__}: {error}", code="unreadable_record"
+            f"not a valid {record_type.__name__}: {error}", code="unreadable_record"
         ) from error
     assert isinstance(record, record_type)
     return record
@@ -72,11 +72,12 @@ def _check_version(record_type: type[Record], data: bytes) -> None:
         version = _version_decoder.decode(data).version
     except msgspec.ValidationError as error:
         raise UnknownRecordVersionError(
-            f"{record_type.__name__} without a version: {error}"
+            f"{record_type.__name__} without a valid version: {error}"
         ) from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InvalidInputError(f"not JSON: {error}", code="unreadable_record") from error
+        raise InvalidInputError(f"invalid JSON: {error}", code="unreadable_record") from error
     if version != record_type.VERSION:
         raise UnknownRecordVersionError(
-            f"{record_type.__name__} version {version}, this release reads {record_type.VERSION}"
+            f"{record_type.__name__} has version {version}; this release reads version "
+            f"{record_type.VERSION}"
         )

@@ -1,4 +1,4 @@
-"""Counts of a camera's frames and plates on their way to recognitions."""
+"""Counts of a camera's frames and plates, from capture to recognition."""
 
 from typing import Final
 from uuid import UUID
@@ -9,11 +9,11 @@ from common.records.codec import Record
 
 
 class CaptureCounts(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
-    """What became of a camera's frames since its worker took it over, at ``since_ms`` (Unix ms).
+    """Counts of a camera's frames since its worker took it over, at ``since_ms`` (Unix ms).
 
-    They only grow, so what is lost on the way is made up for by the next. ``still``: looked at, and
-    nothing moved; ``failed``: no picture could be made; ``slow``: the worker did not take them in
-    time; ``unsent``: there was no room for them, or they are too large; ``sent``: given to Kafka.
+    They only increase, so the next record makes up for a lost one. ``still``: analysed, no motion.
+    ``failed``: could not be encoded. ``slow``: the worker did not read them in time. ``unsent``:
+    the buffer was full, or they are too large. ``sent``: passed to Kafka.
     """
 
     since_ms: int
@@ -26,10 +26,10 @@ class CaptureCounts(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
 
 
 class PlatesLeft(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
-    """Plates of a frame that give no reading.
+    """Plates of a frame without a reading.
 
-    ``small``: narrower than the camera's least width; ``unread``: too short or too unsure a text;
-    ``outside``: not in the camera's zones.
+    ``small``: narrower than the camera's minimum width. ``unread``: the text is too short or its
+    confidence too low. ``outside``: outside the camera's zones.
     """
 
     small: int = 0
@@ -38,16 +38,15 @@ class PlatesLeft(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
 
 
 class FrameCounts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How far a camera's frames and vehicles came. The names are those of columns and of the API.
+    """Counts of a camera's frames, plates and vehicles, by outcome; also columns and API fields.
 
-    ``decoded`` to ``unsent`` are those of :class:`CaptureCounts`. Of the frames that were sent
-    ``lost`` never came to recognition (Kafka did not take them, or its retention did), ``stale``
-    were left out among late ones, ``surplus`` were beyond their owner's share, ``refused`` cannot
-    be decoded; ``read`` were looked at, or show nothing new, and ``found`` of these have a plate
-    that was read or is followed.
+    ``decoded`` to ``unsent`` are those of :class:`CaptureCounts`. Sent frames are ``lost`` (not
+    received by recognition: rejected by Kafka, or expired), ``stale`` (skipped among late ones),
+    ``surplus`` (beyond the account's share), ``refused`` (cannot be decoded) or ``read`` (analysed,
+    or identical to the previous one); ``found`` are those with a plate that was read or tracked.
     ``small`` to ``outside`` are plates (:class:`PlatesLeft`), ``readings`` those that were read.
     Ended passes are ``reported`` as recognitions, ``repeated`` (the plate was reported shortly
-    before), ``unsure`` (no text is sure enough) or ``fragments`` of another vehicle's.
+    before), ``unsure`` (confidence too low) or ``fragments`` of another vehicle's pass.
     """
 
     decoded: int = 0
@@ -72,14 +71,14 @@ class FrameCounts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 COUNT_NAMES: Final = FrameCounts.__struct_fields__
-"""All of them, in their order."""
+"""All count names, in order."""
 
 
 class CameraCounts(Record, frozen=True, kw_only=True):
-    """On camera-counts: a minute of a camera, in the camera's time; ``minute_ms`` begins it.
+    """On camera-counts: one minute of a camera, in the camera's time, starting at ``minute_ms``.
 
-    ``records`` of the frames topic are counted: of two of the same minute that with more of them
-    is the more complete one.
+    ``records`` is the number of counted records of the frames topic: of two records for the same
+    minute, the one with more is the more complete.
     """
 
     camera_id: UUID

@@ -1,4 +1,4 @@
-"""The records of deliveries: what is to reach whom, each try, and how a webhook fares.
+"""The records of deliveries: an event for an endpoint, each attempt, and the state of a webhook.
 
 Encoded and decoded like all others, see :mod:`common.records.codec`.
 """
@@ -19,7 +19,7 @@ from common.records.webhooks import ALERT_EVENTS, EventName
 
 
 class CameraEvent(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """A camera came or went: its configuration then, and its status."""
+    """A camera went online or offline: its configuration at that time, and its status."""
 
     camera: CameraConfig
     status: CameraStatus
@@ -28,7 +28,7 @@ class CameraEvent(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 class WebhookTarget(
     msgspec.Struct, frozen=True, kw_only=True, rename="camel", tag_field="type", tag="webhook"
 ):
-    """A webhook; where it is and what signs is looked up when it is sent to."""
+    """A webhook; its URL and secrets are looked up when it is sent."""
 
     webhook_id: UUID
 
@@ -36,7 +36,7 @@ class WebhookTarget(
 class UrlTarget(
     msgspec.Struct, frozen=True, kw_only=True, rename="camel", tag_field="type", tag="url"
 ):
-    """A URL among an alert's notifications; opens with :class:`common.secrets.SecretBox`.
+    """A URL of an alert's notifications; decrypted by :class:`common.secrets.SecretBox`.
 
     ``secret_encrypted`` signs until the secret of the account's
     :class:`~common.records.owners.OwnerConfig` is known.
@@ -50,7 +50,7 @@ class UrlTarget(
 class EmailTarget(
     msgspec.Struct, frozen=True, kw_only=True, rename="camel", tag_field="type", tag="email"
 ):
-    """An e-mail address among an alert's notifications, encrypted likewise."""
+    """An email address of an alert's notifications, also encrypted."""
 
     alert_id: UUID
     address_encrypted: str
@@ -59,7 +59,7 @@ class EmailTarget(
 class AppriseTarget(
     msgspec.Struct, frozen=True, kw_only=True, rename="camel", tag_field="type", tag="apprise"
 ):
-    """An Apprise address among an alert's notifications, encrypted likewise."""
+    """An Apprise URL of an alert's notifications, also encrypted."""
 
     alert_id: UUID
     url_encrypted: str
@@ -67,7 +67,7 @@ class AppriseTarget(
 
 DeliveryTarget = WebhookTarget | UrlTarget | EmailTarget | AppriseTarget
 NOTIFICATION_TARGETS = (EmailTarget, AppriseTarget)
-"""The targets that people read: they are told once, when a vehicle is gone."""
+"""Targets read by people. They are notified once, after the vehicle has left."""
 
 
 class DeliveryCause(StrEnum):
@@ -80,15 +80,15 @@ class DeliveryCause(StrEnum):
 
 
 class Delivery(Record, frozen=True, kw_only=True):
-    """On the deliveries topic (key = ``endpoint``): one event is to reach one endpoint.
+    """On the deliveries topic (key = ``endpoint``): one event for one endpoint.
 
-    ``endpoint`` names where it goes without telling: the webhook's id, or a hash. ``event_id`` is
-    derived from what happened and ``id`` from event and endpoint, so that a replay says the same
-    again. Exactly one of ``recognition``, ``trigger`` and ``camera`` is there, as ``event`` says.
-    ``occurred_ms`` (capture time) orders the deliveries of an endpoint; ``created_ms`` is when the
-    event came about. ``requested_ms`` tells the rounds of one delivery apart that clients asked
-    for. ``trace`` is the ``traceparent`` that its attempts go on with, where one is made, however
-    late they are. Times are Unix ms, UTC.
+    ``endpoint`` identifies the destination without revealing it: the webhook's ID, or a hash.
+    ``event_id`` is derived from the cause and ``id`` from event and endpoint, so a replay gives the
+    same ones. Exactly one of ``recognition``, ``trigger`` and ``camera`` is set, depending on
+    ``event``. ``occurred_ms`` (capture time) orders the deliveries of an endpoint; ``created_ms``
+    is when the event was created. ``requested_ms`` distinguishes redeliveries requested by clients.
+    ``trace`` is the ``traceparent`` that attempts continue, if traced, however late they are. Times
+    are Unix ms, UTC.
     """
 
     id: UUID
@@ -108,16 +108,13 @@ class Delivery(Record, frozen=True, kw_only=True):
 
     @property
     def recognition_id(self) -> UUID | None:
-        """The recognition that it tells of, None for what a camera did."""
+        """The recognition of the event, or None for a camera event."""
         if self.trigger is not None:
             return self.trigger.recognition.id
         return None if self.recognition is None else self.recognition.id
 
     def again(self, cause: DeliveryCause, requested_ms: int) -> "Delivery":
-        """Return it as it is sent once more (Unix ms, UTC), with its ids.
-
-        One of many that are replayed is in no trace.
-        """
+        """Return a copy to send again (Unix ms, UTC), with the same IDs; a replay has no trace."""
         trace = UNSET if cause is DeliveryCause.REPLAY else self.trace
         return msgspec.structs.replace(self, cause=cause, requested_ms=requested_ms, trace=trace)
 
@@ -128,21 +125,21 @@ class AttemptOutcome(StrEnum):
     DELIVERED = "delivered"
     RETRYING = "retrying"
     DEAD = "dead"
-    """Failed for good; it is sent again only when somebody asks."""
+    """Failed permanently; it is only sent again on request."""
     CANCELLED = "cancelled"
-    """Not tried: its webhook was deleted or switched off, or the account is at a limit."""
+    """Not attempted: its webhook was deleted or disabled, or an account limit was reached."""
 
 
 GONE: Final = 410
-"""HTTP status of a receiver that wants no more deliveries."""
+"""HTTP status of a receiver that wants no further deliveries."""
 
 
 class DeliveryAttempt(Record, frozen=True, kw_only=True):
-    """On the attempts topic (key = the delivery's endpoint): one try to deliver.
+    """On the attempts topic (key = the delivery's endpoint): one attempt of a delivery.
 
-    ``number`` counts from 1. ``status`` is the HTTP status where there was one, or SMTP's reply;
-    ``error`` a sentence for a person. ``webhook_revision`` is that of the webhook when it was sent,
-    None for other targets. Times are Unix ms, UTC.
+    ``number`` counts from 1. ``status`` is the HTTP status, if any, or the SMTP reply code;
+    ``error`` is a sentence for people. ``webhook_revision`` is the webhook's revision when it was
+    sent, None for other targets. Times are Unix ms, UTC.
     """
 
     id: UUID
@@ -158,7 +155,7 @@ class DeliveryAttempt(Record, frozen=True, kw_only=True):
 
 
 def attempt_id(delivery: Delivery, number: int) -> UUID:
-    """Return the id of a delivery's attempt number ``number``: the same whoever makes it."""
+    """Return the ID of a delivery's attempt ``number``, the same in every process."""
     return derived_uuid(
         delivery.occurred_ms,
         "attempt",
@@ -169,7 +166,7 @@ def attempt_id(delivery: Delivery, number: int) -> UUID:
 
 
 def dropped_attempt(delivery: Delivery, reason: str, now_ms: int) -> DeliveryAttempt:
-    """Return the record of a delivery that is not even tried; it can be sent again."""
+    """Return the record of a delivery that is not attempted; it can be sent again."""
     return DeliveryAttempt(
         id=attempt_id(delivery, 1),
         delivery=delivery,
@@ -182,13 +179,13 @@ def dropped_attempt(delivery: Delivery, reason: str, now_ms: int) -> DeliveryAtt
 
 
 class WebhookStatus(Record, frozen=True, kw_only=True):
-    """On webhook-status (compacted, key = webhook id): how deliveries to a webhook go.
+    """On webhook-status (compacted, key = webhook ID): the state of a webhook's deliveries.
 
-    ``failure_count`` counts failed attempts since the last success, ``given_up_count`` deliveries
-    that were given up. The attempts since
-    ``failing_since_ms`` decide whether it is switched off: ``disabled_reason`` then says why, and
-    ``disabled_revision`` which configuration of it is meant. ``attempts_offset`` is how far its
-    partition of the attempts topic is in here. Times are Unix ms, UTC.
+    ``failure_count``: failed attempts since the last success. ``given_up_count``: failed
+    deliveries. The attempts since ``failing_since_ms`` decide whether the webhook is disabled;
+    ``disabled_reason`` then contains the reason, and ``disabled_revision`` the configuration that
+    was disabled. ``attempts_offset`` is the offset up to which its partition of the attempts topic
+    is included. Times are Unix ms, UTC.
     """
 
     webhook_id: UUID
@@ -206,14 +203,14 @@ class WebhookStatus(Record, frozen=True, kw_only=True):
 
 
 def recognition_event_id(recognition_id: UUID, captured_ms: int) -> UUID:
-    """Return the id of the event that a recognition was made; ``captured_ms`` is Unix ms, UTC."""
+    """Return the ID of the event recognition.created; ``captured_ms`` is Unix ms, UTC."""
     return event_id(captured_ms, EventName.RECOGNITION_CREATED, str(recognition_id))
 
 
 def trigger_event_ids(trigger_id: UUID, triggered_ms: int, captured_ms: int) -> frozenset[UUID]:
-    """Return the ids of all events that a trigger may have given.
+    """Return the IDs of all events that a trigger can cause.
 
-    ``triggered_ms`` is its time, ``captured_ms`` that of its recognition (Unix ms, UTC).
+    ``triggered_ms`` is its time, ``captured_ms`` the time of its recognition (Unix ms, UTC).
     """
     return frozenset(
         event_id(_occurred_ms(name, triggered_ms, captured_ms), name, str(trigger_id))
@@ -248,7 +245,7 @@ def recognition_delivery(
 
 
 def trigger_event(phase: TriggerPhase) -> EventName:
-    """Return the event as which webhooks get a trigger of a phase."""
+    """Return the event that webhooks receive for a trigger of a phase."""
     match phase:
         case TriggerPhase.FINAL | TriggerPhase.EARLY:
             return EventName.ALERT_TRIGGERED
@@ -259,7 +256,7 @@ def trigger_event(phase: TriggerPhase) -> EventName:
 
 
 def trigger_occurred_ms(trigger: AlertTrigger, event: EventName) -> int:
-    """Return the time (Unix ms, UTC) that the id of an event of a trigger begins with."""
+    """Return the time (Unix ms, UTC) with which the ID of a trigger's event begins."""
     return _occurred_ms(event, trigger.triggered_ms, trigger.recognition.captured_ms)
 
 
@@ -277,10 +274,10 @@ def trigger_delivery(
     cause: DeliveryCause = DeliveryCause.EVENT,
     requested_ms: int = 0,
 ) -> Delivery:
-    """Return the delivery of alert.triggered, or of what became of it, to an endpoint.
+    """Return the delivery of a trigger, or of its resolution, to an endpoint.
 
-    What became of an early trigger takes its turn after it. People get a trigger once, when it
-    is resolved.
+    The resolution of an early trigger is ordered after it. People are notified once, when the
+    trigger is resolved.
     """
     name = trigger_event(trigger.phase)
     if isinstance(target, NOTIFICATION_TARGETS):

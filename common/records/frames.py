@@ -1,4 +1,4 @@
-"""The records of ingest workers: a camera's frames, and that its clock moved on or stopped."""
+"""The records of ingest workers: a camera's frames, and the progress of its clock."""
 
 from enum import StrEnum
 from typing import Final
@@ -11,15 +11,15 @@ from common.records.counts import CaptureCounts
 
 
 class FrameKind(StrEnum):
-    """The kind of a record on the frames topic, and of the one that follows from it on readings."""
+    """The kind of a record on the frames topic, and of its counterpart on the readings topic."""
 
     FRAME = "frame"
     TICK = "tick"
-    """No frame: only says that the camera's clock has moved on."""
+    """No frame: only reports the camera's current time."""
     END = "end"
-    """No frame: the camera was deleted or switched off, what it sees is over."""
+    """No frame: the camera was deleted or disabled, so its passes end."""
     GAP_END = "gap_end"
-    """On readings only, and of no camera: the records of a gap were read, or are gone."""
+    """Only on readings, without a camera: the records of a gap were read, or have expired."""
 
 
 class Box(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,13 +53,12 @@ class Zone(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FrameMeta(Record, frozen=True, kw_only=True):
-    """Travels in the header ``FRAME_META_HEADER`` of each record on the frames topic.
+    """Sent in the header ``FRAME_META_HEADER`` of each record on the frames topic.
 
-    The record's value is one JPEG (``kind`` frame) or empty (the others). ``captured_ms`` is Unix
-    time in ms, UTC, and never falls for one camera and one ingest worker. ``deleted``: an end after
-    which the camera never comes back, so that nothing of it need be remembered. ``still``: a tick
-    while the camera's frames are looked at, and nothing moves in them. ``counts`` are those up to
-    this record, itself included.
+    The record's value is one JPEG (``kind`` frame) or empty. ``captured_ms`` is Unix time in ms,
+    UTC, and never decreases for one camera and one ingest worker. ``deleted``: the camera is
+    permanently gone, so its state can be dropped. ``still``: a tick while the camera's frames are
+    analysed and show no motion. ``counts`` are the counts up to and including this record.
     """
 
     kind: FrameKind
@@ -80,17 +79,17 @@ FRAME_META_HEADER = "platestream-frame"
 
 
 class FrameReference(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """The place of a frame's JPEG on the frames topic (as long as its retention lasts)."""
+    """The position of a frame's JPEG on the frames topic (until it expires)."""
 
     partition: int
     offset: int
 
 
 class FrameGap(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
-    """Records of a partition that were too old when their turn came, and are read late.
+    """Records of a partition that were too old when they were due, and are read late.
 
-    They are those from offset ``begin`` up to ``end``, without it; all of them were written before
-    ``end_ms`` (Unix ms, UTC), and those that are read in time after it.
+    These are the offsets from ``begin`` up to but excluding ``end``. All of them were written
+    before ``end_ms`` (Unix ms, UTC), and the records that are read in time after it.
     """
 
     begin: int
@@ -98,17 +97,17 @@ class FrameGap(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     end_ms: int
 
     def is_covered_by(self, other: "FrameGap | None") -> bool:
-        """Return whether another gap is this one, or a later one of its partition.
+        """Return whether another gap is the same, or a later one of the same partition.
 
-        Both its end and its time must be: offsets start again when a topic is recreated.
+        Both end offset and end time must match: offsets restart when a topic is recreated.
         """
         return other is not None and self.end <= other.end and self.end_ms <= other.end_ms
 
 
 class OpenGap(Record, frozen=True, kw_only=True):
-    """A gap that is not closed, and how far it is read: ``next_offset`` is the next record's.
+    """A gap that is not completely read; ``next_offset`` is the next record to read.
 
-    ``next_ms`` (Unix ms, UTC) is when that was written, or before.
+    ``next_ms`` (Unix ms, UTC) is when that record was written, or earlier.
     """
 
     partition: int
@@ -118,7 +117,7 @@ class OpenGap(Record, frozen=True, kw_only=True):
 
     @property
     def left(self) -> int:
-        """Records that are not read yet."""
+        """Number of records that are not read yet."""
         return max(0, self.gap.end - self.next_offset)
 
 
@@ -128,5 +127,5 @@ MAX_SIDE_PX: Final = 10_000
 
 
 def is_too_large(width_px: int, height_px: int) -> bool:
-    """Return whether an image of this size is looked at by nobody."""
+    """Return whether an image of this size is rejected."""
     return width_px * height_px > MAX_PIXELS or max(width_px, height_px) > MAX_SIDE_PX

@@ -1,13 +1,13 @@
-"""Identifiers derived from their cause, so that a replay gives the same ones."""
+"""IDs derived from their cause, so that a replay gives the same ones."""
 
 import hashlib
 from uuid import UUID
 
 NIL_UUID = UUID(int=0)
-"""Camera id of recognitions that came from the image call, not from a camera."""
+"""Camera ID of recognitions from image calls."""
 
 MAX_PASS_MS = 600_000
-"""The setting of a track's longest time goes no further."""
+"""Upper bound of a track's maximum duration."""
 
 _MAX_UNIX_MS = (1 << 48) - 1
 
@@ -15,8 +15,8 @@ _MAX_UNIX_MS = (1 << 48) - 1
 def derived_uuid(unix_ms: int, *parts: str) -> UUID:
     """Return a UUIDv8: 48 bits of Unix time in milliseconds, then a hash of ``parts``.
 
-    The same arguments give the same id on every machine. Ids sort by time as text and as bytes
-    (not inside ClickHouse, which compares the second half first).
+    The same arguments give the same ID on every machine. IDs sort by time as text and as bytes (but
+    not in ClickHouse, which compares the second half first).
 
     Raises:
         ValueError: ``unix_ms`` is negative or does not fit into 48 bits.
@@ -39,24 +39,24 @@ def uuid_unix_ms(identifier: UUID) -> int:
 
 
 def recognition_id(first_seen_ms: int, camera_id: UUID, track: str) -> UUID:
-    """Return the id of the recognition that a track gives, known from its first frame on.
+    """Return the ID of a track's recognition, known from its first frame on.
 
-    ``first_seen_ms`` is the capture time (Unix ms, UTC) of that frame, ``track`` names the track
-    within its camera (see ``streams.recognition``).
+    ``first_seen_ms`` is the capture time (Unix ms, UTC) of that frame, ``track`` the name of the
+    track within its camera (see ``streams.recognition``).
     """
     return derived_uuid(first_seen_ms, "recognition", str(camera_id), track)
 
 
 def may_be_captured(recognition: UUID, captured_ms: int) -> bool:
-    """Return whether a recognition of this id may have been captured then (Unix ms, UTC).
+    """Return whether a recognition with this ID can have been captured then (Unix ms, UTC).
 
-    The frame whose reading won is one of the pass, which is no longer than ``LONGEST_PASS_MS``.
+    The frame whose reading won belongs to the pass, which is not longer than :data:`MAX_PASS_MS`.
     """
     return abs(captured_ms - uuid_unix_ms(recognition)) <= MAX_PASS_MS
 
 
 def missed_pass_id(first_seen_ms: int, camera_id: UUID, track: str) -> UUID:
-    """Return the id of the outcome of a track that gave no recognition.
+    """Return the ID of the outcome of a track without a recognition.
 
     ``first_seen_ms`` is the capture time (Unix ms, UTC) of its first frame.
     """
@@ -64,20 +64,20 @@ def missed_pass_id(first_seen_ms: int, camera_id: UUID, track: str) -> UUID:
 
 
 def image_call_id(at_ms: int, call_id: UUID) -> UUID:
-    """Return the id of the outcome of an image call that was answered at ``at_ms`` (Unix ms)."""
+    """Return the ID of the outcome of an image call with response time ``at_ms`` (Unix ms)."""
     return derived_uuid(at_ms, "image call", str(call_id))
 
 
 def trigger_id(captured_ms: int, alert_id: UUID, recognition_id: UUID) -> UUID:
-    """Return the id of an alert's trigger by a recognition of capture time ``captured_ms``."""
+    """Return the ID of an alert's trigger by a recognition captured at ``captured_ms``."""
     return derived_uuid(captured_ms, "trigger", str(alert_id), str(recognition_id))
 
 
 def event_id(unix_ms: int, event: str, cause: str) -> UUID:
-    """Return the id of an event that clients get; ``cause`` names what happened."""
+    """Return the ID of an event for clients; ``cause`` identifies its cause."""
     return derived_uuid(unix_ms, event, cause)
 
 
 def delivery_id(event: UUID, endpoint: str) -> UUID:
-    """Return the id of the delivery of an event to an endpoint."""
+    """Return the ID of the delivery of an event to an endpoint."""
     return derived_uuid(uuid_unix_ms(event), "delivery", str(event), endpoint)

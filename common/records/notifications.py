@@ -1,4 +1,4 @@
-"""An alert's own notifications: the endpoints that they name, and the deliveries to these. Pure."""
+"""An alert's own notifications: their endpoints, and the deliveries to these. No I/O."""
 
 import hashlib
 from collections.abc import Iterable, Mapping
@@ -30,7 +30,7 @@ _ENDPOINT_DIGITS: Final = 32
 
 @dataclass(frozen=True)
 class EmailAddress:
-    """One address of an e-mail notification."""
+    """One address of an email notification."""
 
     address: str
 
@@ -41,7 +41,7 @@ Destinations = Mapping[str, Destination]
 
 
 def destinations_of(owner_id: UUID, notifications: Iterable[Notification]) -> Destinations:
-    """Return the destinations of an owner's notifications; one named twice is there once."""
+    """Return the destinations of an account's notifications, without duplicates."""
     found: dict[str, Destination] = {}
     for notification in notifications:
         if isinstance(notification, EmailNotification):
@@ -65,7 +65,7 @@ def notification_delivery(
     cause: DeliveryCause = DeliveryCause.EVENT,
     requested_ms: int = 0,
 ) -> Delivery:
-    """Return the delivery of a trigger to a destination; ``alert`` is the trigger's, whole."""
+    """Return the delivery of a trigger to a destination; ``alert`` is the full alert."""
     target: DeliveryTarget
     if isinstance(destination, EmailAddress):
         address = box.encrypt(destination.address)
@@ -82,6 +82,6 @@ def notification_delivery(
 
 
 def _endpoint(kind: str, owner_id: UUID, location: str) -> str:
-    """Return the name of an owner's endpoint, without its address."""
+    """Return the name of an account's endpoint, which does not reveal its address."""
     text = "\x1f".join((kind, str(owner_id), location))
     return f"{kind}-{hashlib.sha256(text.encode()).hexdigest()[:_ENDPOINT_DIGITS]}"

@@ -1,4 +1,4 @@
-"""Keys of the objects in S3. Deterministic: a replay overwrites an object with itself."""
+"""Keys of the objects in S3. Deterministic: a replay overwrites an object with the same one."""
 
 from datetime import UTC, date, datetime
 from functools import lru_cache
@@ -8,21 +8,21 @@ from common.records.ids import uuid_unix_ms
 
 _DAY_MS = 86_400_000
 _TIME_ORDERED = 8
-"""The UUID version of a recognition's id, which begins with its time."""
+"""The UUID version of a recognition's ID, which begins with its time."""
 
 STORED_WITHIN_MS = 30 * 60_000
-"""An image of a recognition is stored no later than so long after the recognition was published."""
+"""Maximum time between publishing a recognition and storing its images."""
 
 RECOGNITION_FOLDER = "recognitions/"
-"""Below it: owner, year, month, day, recognition."""
+"""Folder of recognition images, with subfolders owner, year, month, day, recognition."""
 
 SNAPSHOT_FOLDER = "snapshots/"
-"""Below it: owner, camera."""
+"""Folder of snapshots, with subfolders owner, camera."""
 
 
 @lru_cache(maxsize=1024)
 def _day_path(day: int) -> str:
-    """``day`` counts from 1970. Lists ask for the same few days again and again."""
+    """``day`` counts from 1970. Cached, because lists use the same few days repeatedly."""
     return datetime.fromtimestamp(day * _DAY_MS / 1000, tz=UTC).strftime("%Y/%m/%d")
 
 
@@ -34,7 +34,7 @@ def _folder(owner_id: UUID, recognition: UUID) -> str:
 
 
 def day_of_folder(folder: str) -> date | None:
-    """Return the day (UTC) of a folder of images, ``recognitions/owner/YYYY/MM/DD/``; else None."""
+    """Return the day (UTC) of an image folder, ``recognitions/owner/YYYY/MM/DD/``, or None."""
     try:
         return date.fromisoformat("-".join(folder.split("/")[2:5]))
     except ValueError:
@@ -47,7 +47,7 @@ def photo_key(owner_id: UUID, recognition: UUID) -> str:
 
 
 def uploaded_photo_key(owner_id: UUID, recognition: UUID, extension: str) -> str:
-    """Return the key of the image of an image call (``jpg`` or ``png``), kept as it came."""
+    """Return the key of the unchanged image of an image call (``jpg`` or ``png``)."""
     return f"{_folder(owner_id, recognition)}/photo.{extension}"
 
 
@@ -62,7 +62,7 @@ def snapshot_key(owner_id: UUID, camera_id: UUID) -> str:
 
 
 def camera_of_snapshot(key: str) -> UUID | None:
-    """Return the camera whose snapshot has this key, None where it is the key of no snapshot."""
+    """Return the camera whose snapshot has this key, or None if it is not a snapshot's key."""
     name, _, extension = key.rpartition("/")[2].partition(".")
     try:
         return UUID(name) if extension == "jpg" else None

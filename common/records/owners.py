@@ -1,4 +1,4 @@
-"""An account, as far as the stages need to know it."""
+"""The part of an account's configuration that the stages need."""
 
 from uuid import UUID
 
@@ -6,9 +6,9 @@ from common.records.codec import Record
 
 
 class OwnerConfig(Record, frozen=True, kw_only=True):
-    """On config-owners (compacted, key = owner id; an empty value: the account has nothing here).
+    """On config-owners (compacted, key = owner ID; an empty value: the account has no entry).
 
-    ``limits`` are those of the account's own, by name. The encrypted secrets open with
+    ``limits`` are the account's own limits, by name. The encrypted secrets are decrypted by
     :class:`common.secrets.SecretBox` and sign notifications to URLs, the previous one until
     ``previous_notification_secret_until_ms`` (Unix ms, UTC).
     """

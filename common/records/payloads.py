@@ -1,6 +1,6 @@
-"""Recognitions, alerts and cameras as clients know them, and the envelope of events. Pure.
+"""Recognitions, alerts and cameras as JSON for clients, and the envelope of events. No I/O.
 
-The one definition of these JSON forms: in webhooks, in MQTT messages and in the API's answers.
+The single definition of these JSON forms for webhooks, MQTT messages and API responses.
 """
 
 from collections.abc import Callable, Mapping
@@ -41,13 +41,13 @@ _PlateName = Annotated[
 
 
 class Payload(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """Base of the public JSON forms: frozen, camelCase, without a version of its own."""
+    """Base class of the public JSON forms: frozen, camelCase, without a version field."""
 
 
 class RegionPayload(Payload, frozen=True, kw_only=True):
-    """The country of a plate: its ISO 3166-1 code, or the name that a model of another maker gave.
+    """Country of a plate: its ISO 3166-1 code, or the name given by a third-party model.
 
-    ``confidence`` is 0..1, left out where only the order of letters and digits tells it.
+    ``confidence`` is 0 to 1, absent if only the order of letters and digits indicates the country.
     """
 
     code: str
@@ -55,7 +55,7 @@ class RegionPayload(Payload, frozen=True, kw_only=True):
 
 
 class AlternativePayload(Payload, frozen=True, kw_only=True):
-    """A character that may stand at a position of the plate instead."""
+    """A likely alternative character at a position of the plate."""
 
     position: int
     character: str
@@ -63,7 +63,7 @@ class AlternativePayload(Payload, frozen=True, kw_only=True):
 
 
 class RecognitionPayload(Payload, frozen=True, kw_only=True):
-    """A recognition as in lists; images by their storage keys. What is not known is left out."""
+    """A recognition as in lists; images are storage keys. Unknown values are absent."""
 
     id: UUID
     user_id: UUID
@@ -98,17 +98,17 @@ AlertPayload = msgspec.defstruct(
     frozen=True,
     kw_only=True,
 )
-"""An alert as it was when it triggered, made from the record's public fields.
+"""An alert at the time of its trigger, created from the record's public fields.
 
-It has neither its count nor its ``notifications``: a receiver must not learn the addresses of the
-others.
+It contains neither its count nor its ``notifications``: a receiver must not learn the addresses of
+the others.
 """
 
 
 class CameraPayload(Payload, frozen=True, kw_only=True):
-    """A camera at the moment of the event; the password in its address is masked.
+    """The camera at the time of the event. The password in its URL is masked.
 
-    The address is left out of MQTT messages.
+    MQTT messages do not include the URL.
     """
 
     id: UUID
@@ -163,7 +163,7 @@ class CameraEventData(Payload, frozen=True, kw_only=True):
 
 
 class EventEnvelope(Payload, frozen=True, kw_only=True):
-    """The body of an event. ``test`` and ``replay`` are left out where they are false."""
+    """The body of an event. ``test`` and ``replay`` are absent if false."""
 
     id: UUID
     event: EventName
@@ -177,7 +177,7 @@ def delivery_body(delivery: Delivery, box: SecretBox) -> bytes:
     """Return the JSON body of a delivery, the same bytes on every attempt.
 
     Raises:
-        MisconfiguredError: something in it was encrypted with another key.
+        MisconfiguredError: a value in it was encrypted with a different key.
     """
     envelope = EventEnvelope(
         id=delivery.event_id,
@@ -202,7 +202,7 @@ def _event_data(
 
 
 def shared_fields(source: msgspec.Struct, target: type[msgspec.Struct]) -> Mapping[str, Any]:
-    """Return the values of those fields of ``source`` that ``target`` has under the same name."""
+    """Return the values of those fields of ``source`` that ``target`` also has, by name."""
     names, values_of = _shared_names(type(source), target)
     return dict(zip(names, values_of(source), strict=True))
 
@@ -217,7 +217,7 @@ def _shared_names(
 
 
 def recognition_payload(recognition: Recognition) -> RecognitionPayload:
-    """Return a recognition as clients know it, images by their storage keys."""
+    """Return a recognition as JSON for clients; images are storage keys."""
     return recognition_fields(
         recognition,
         user_id=recognition.owner_id,
@@ -229,9 +229,9 @@ def recognition_payload(recognition: Recognition) -> RecognitionPayload:
 def recognition_fields(
     known: Any, *, user_id: UUID, photo_url: str | None, crop_url: str | None
 ) -> RecognitionPayload:
-    """Return a recognition as clients know it, with its owner and what stands for its images.
+    """Return a recognition as JSON for clients, with its account and the given image URLs.
 
-    ``known`` is a :class:`Recognition` or the row of one, which has its fields under their names.
+    ``known`` is a :class:`Recognition` or its row, which has the same field names.
     """
     return RecognitionPayload(
         id=known.id,
@@ -286,7 +286,7 @@ def notifications_of(alert: AlertConfig, box: SecretBox) -> tuple[Notification, 
     """Return an alert's own notifications.
 
     Raises:
-        MisconfiguredError: they were encrypted with another key.
+        MisconfiguredError: they were encrypted with a different key.
     """
     text = box.decrypt(alert.notifications_encrypted) if alert.notifications_encrypted else "[]"
     return msgspec.json.decode(text, type=tuple[Notification, ...])
@@ -303,10 +303,10 @@ def _alert_payload(trigger: AlertTrigger) -> msgspec.Struct:
 
 
 def camera_event_data(event: CameraEvent, box: SecretBox | None) -> CameraEventData:
-    """Return the data of camera.online and camera.offline; without a box, without the address.
+    """Return the data of camera.online and camera.offline; without ``box``, without the URL.
 
     Raises:
-        MisconfiguredError: the camera's address was encrypted with another key.
+        MisconfiguredError: the camera's stream URL was encrypted with a different key.
     """
     camera, status = event.camera, event.status
     return CameraEventData(

@@ -17,9 +17,9 @@ _MAX_ALTERNATIVES: Final = 2
 
 
 class ProvisionalPlate(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """A plate that was reported of a pass before it was over, as it was known then.
+    """A plate that was reported before the pass ended, as known at that time.
 
-    ``captured_ms`` (Unix ms, UTC) is that of the best frame up to then; ``confidence`` is 0..1.
+    ``captured_ms`` (Unix ms, UTC) is the time of the best frame so far; ``confidence`` is 0 to 1.
     """
 
     plate: str
@@ -44,7 +44,7 @@ class Direction(StrEnum):
 
 
 class CharacterAlternative(msgspec.Struct, frozen=True, array_like=True):
-    """A character that may stand at a position of a plate instead (from 0), with its chance."""
+    """A likely alternative character at a position (from 0) of a plate, with its probability."""
 
     position: int
     character: str
@@ -52,15 +52,15 @@ class CharacterAlternative(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Recognition(Record, frozen=True, kw_only=True):
-    """On the recognitions topic: one pass of one vehicle, accepted.
+    """On the recognitions topic: one accepted pass of one vehicle.
 
-    Times are Unix ms, UTC. ``captured_ms`` is that of the frame whose reading won; ``box`` is in
-    that frame's pixels. ``confidence`` is the mean of ``character_confidences`` (0..1, one for each
-    character of ``plate``); ``alternatives`` are the likeliest other characters. A key is absent
-    where no image could be kept. ``id`` is the pass's from its first frame on;
-    ``provisional_plates`` were reported before it was over
-    (see :class:`common.records.alerts.ProvisionalRecognition`). ``region_confidence`` is 0..1,
-    None where none was told; ``direction`` is None where it is not clear.
+    Times are Unix ms, UTC. ``captured_ms`` is the time of the frame whose reading won; ``box`` is
+    in that frame's pixels. ``confidence`` is the mean of ``character_confidences`` (0 to 1, one per
+    character of ``plate``); ``alternatives`` are the most likely other characters. A key is absent
+    if no image could be stored. ``id`` is known from the first frame of the pass;
+    ``provisional_plates`` were reported before the pass ended
+    (see :class:`common.records.alerts.ProvisionalRecognition`). ``region_confidence`` is 0 to 1, or
+    None if unknown; ``direction`` is None if unclear.
     """
 
     id: UUID
@@ -89,9 +89,9 @@ class Recognition(Record, frozen=True, kw_only=True):
 class PassOutcome(Record, frozen=True, kw_only=True):
     """On the outcomes topic: a vehicle's pass without an accepted reading, or an image call.
 
-    A pass that was accepted is not here: it is a :class:`Recognition`. Of image calls all
-    that were answered are; their ``camera_id`` is the nil UUID. ``id`` is derived from what it
-    stands for and begins with ``at_ms`` (Unix ms, UTC).
+    An accepted pass is a :class:`Recognition` instead. Every image call with a response has an
+    outcome; its ``camera_id`` is the nil UUID. ``id`` is derived from the pass or call and begins
+    with ``at_ms`` (Unix ms, UTC).
     """
 
     id: UUID
@@ -103,7 +103,7 @@ class PassOutcome(Record, frozen=True, kw_only=True):
 
 
 class CharacterOption(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
-    """One possible character at a position, with its probability (0..1)."""
+    """One possible character at a position, with its probability (0 to 1)."""
 
     character: str
     probability: float
@@ -112,9 +112,9 @@ class CharacterOption(msgspec.Struct, frozen=True, kw_only=True, array_like=True
 class PlateReading(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """The reading of one plate in one frame.
 
-    ``text`` is A-Z0-9 (rows of a two-row plate joined). ``positions`` holds for each character of
-    ``text`` the likeliest options, best first. ``confidence`` is 0..1 and calibrated;
-    ``detection_confidence`` is the detector's own score, 0..1.
+    ``text`` is A-Z0-9 (rows of a two-row plate are joined). ``positions`` contains the most likely
+    options for each character of ``text``, best first. ``confidence`` is 0 to 1 and calibrated;
+    ``detection_confidence`` is the detector's own score, 0 to 1.
     """
 
     text: str
@@ -128,23 +128,23 @@ class PlateReading(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class FollowedPlate(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """A plate in a frame that was found where a track expects it, and not read once more."""
+    """A plate that was found where a track expects it, and not read again."""
 
     track: str
     box: Box
 
 
 class FrameReadings(Record, frozen=True, kw_only=True):
-    """On the readings topic: one for each record of the frames topic; fresh ones in its order.
+    """On the readings topic: one per record of the frames topic; fresh ones in the same order.
 
-    ``stale`` frames were left out between others that were late, or beyond their owner's share, and
-    were not looked at. ``deleted``, ``still`` and ``counts`` are those of the record on the frames
-    topic. ``view`` is the frame as a few numbers (see :func:`recognition.scene.scene_view`), empty
-    where it was not looked at. Those ``over_share`` are ``stale``, too; ``refused`` frames cannot
-    be decoded. ``plates_left`` gave no reading. ``followed`` plates are known by earlier ones.
-    ``late`` ones are read for the first of ``gaps``, the others of which are later; of all others
-    ``gaps`` are those before them that are still open. ``trace`` is the ``traceparent`` that came
-    with the message, where a trace is made; not in the record itself.
+    ``stale`` frames were skipped among late ones, or because the account exceeded its share
+    (``over_share``). ``deleted``, ``still`` and ``counts`` are copied from the record on the frames
+    topic. ``view`` describes the frame in a few numbers (see :func:`recognition.scene.scene_view`),
+    empty if it was not analysed. ``refused`` frames cannot be decoded. ``plates_left`` gave no
+    reading. ``followed`` plates are known from earlier frames. ``late`` frames belong to the first
+    of ``gaps``, the others of which are later; for all other frames, ``gaps`` are the open gaps
+    before them. ``trace`` is the ``traceparent`` of the message, if traced; it is not part of the
+    record.
     """
 
     kind: FrameKind
@@ -173,9 +173,9 @@ class FrameReadings(Record, frozen=True, kw_only=True):
 def alternatives_of(
     plate: str, positions: Iterable[Iterable[tuple[str, float]]]
 ) -> tuple[CharacterAlternative, ...]:
-    """Return what may stand in a plate instead, by position, the likeliest first.
+    """Return the alternative characters of a plate, by position, the most likely first.
 
-    ``positions`` are the characters that each may be and their chances (0..1), also its own.
+    ``positions`` are the possible characters with their probabilities (0 to 1), including its own.
     """
     return tuple(
         CharacterAlternative(position, character, round(chance, 3))

@@ -1,4 +1,4 @@
-"""Codes of the countries that readers of plates name."""
+"""Country codes for the names that plate readers return."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -23,5 +23,5 @@ COUNTRY_CODES: Final[Mapping[str, str]] = {
 
 
 def region_code(region: str) -> str:
-    """Return the code of a country, or the name itself where a model of another maker gave it."""
+    """Return the code of a country, or the name itself if a third-party model returned it."""
     return COUNTRY_CODES.get(region, region)

@@ -1,6 +1,6 @@
-"""The Kafka topics: who writes them, what is on them, how long they keep it.
+"""The Kafka topics: producers, records and retention.
 
-``python -m common.kafka`` creates what is missing (see :mod:`common.kafka.clients`).
+``python -m common.kafka`` creates missing topics (see :mod:`common.kafka.clients`).
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ _MIB: Final = 1024 * 1024
 
 
 class CleanupPolicy(StrEnum):
-    """Kafka's treatment of old records: forget them, or keep the last one of each key."""
+    """Kafka's policy for old records: delete them, or retain the last one of each key."""
 
     DELETE = "delete"
     COMPACT = "compact"
@@ -31,10 +31,10 @@ class CleanupPolicy(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Topic:
-    """One topic. ``name`` is without the prefix of the settings.
+    """One topic. ``name`` excludes the prefix from the settings.
 
-    ``producer`` is the folder that writes it. Into some the API's outbox writes as well what
-    clients asked for: a comment says so. ``retention_bytes`` is for each partition (-1: no bound).
+    ``producer`` is the folder that writes it. The API's outbox also writes to some topics, on
+    behalf of clients, as noted in comments. ``retention_bytes`` is per partition (-1: unlimited).
     """
 
     name: str
@@ -72,13 +72,13 @@ FRAMES = Topic(
     producer="ingest",
     record=FrameMeta,
     key="camera id",
-    # 1080p JPEG: 150-350 kB; a bound by bytes so that a burst of cameras cannot fill a disk, and
-    # small segments, because Kafka only ever deletes whole closed ones.
+    # 1080p JPEG: 150-350 kB. Limited by bytes so that a burst of cameras cannot fill a disk, in
+    # small segments because Kafka only deletes whole closed segments.
     retention_ms=15 * _MINUTE_MS,
     retention_bytes=2048 * _MIB,
     segment_bytes=32 * _MIB,
     segment_ms=2 * _MINUTE_MS,
-    # JPEG does not compress again.
+    # JPEG is already compressed.
     compression="uncompressed",
 )
 READINGS = Topic(
@@ -92,13 +92,13 @@ RECOGNITIONS = Topic(
     name="recognitions",
     producer="streams/recognition",
     record=Recognition,
-    # Those of image calls that are to be stored come from the api, through its outbox.
+    # The API publishes stored image calls through its outbox.
     key="camera id; of an image call, the owner's id",
 )
 LOST_IMAGES = Topic(
     name="lost-images",
     producer="streams/recognition",
-    # As it was published, without the keys of images that S3 never got.
+    # As published, without the keys of images that S3 never received.
     record=Recognition,
     key="camera id",
 )
@@ -106,7 +106,7 @@ OUTCOMES = Topic(
     name="outcomes",
     producer="streams/recognition",
     record=PassOutcome,
-    # Those of image calls come from the api, through its outbox.
+    # The API publishes outcomes of image calls through its outbox.
     key="camera id; of an image call, the owner's id",
 )
 CAMERA_COUNTS = Topic(
@@ -121,7 +121,7 @@ SIGHTINGS = Topic(
     producer="streams/recognition",
     record=ProvisionalRecognition,
     key="camera id",
-    # Only the newest trigger anything; what resolves them must outlive an outage.
+    # Only the newest can trigger, but resolutions must survive an outage.
     retention_ms=_DAY_MS,
 )
 CONFIG_CAMERAS = _compacted("config-cameras", "api", CameraConfig, "camera id")
@@ -150,10 +150,10 @@ DELIVERIES = Topic(
     name="deliveries",
     producer="streams/webhooks",
     record=Delivery,
-    # What clients ask for (tests, replays, redeliveries) comes from the api, through its outbox.
+    # The API publishes client requests (tests, replays, redeliveries) through its outbox.
     key="endpoint: the webhook's id, or a hash of where an alert notifies",
     retention_bytes=1024 * _MIB,
-    # Those of one event hold the same recognition: together they take a seventh.
+    # Deliveries of one event contain the same recognition; compressed, they take a seventh.
     compression="gzip",
 )
 ATTEMPTS = Topic(
@@ -172,8 +172,8 @@ READING_DEAD_LETTERS = Topic(
     record=DeadLetter,
     key="camera id",
     retention_ms=14 * _DAY_MS,
-    # A frame that cannot be read is in its dead letter whole, as base64: 0.4 MB, and a camera that
-    # sends nothing else fills 50 GB a day. These are the last 300 of each partition.
+    # The dead letter of an unreadable frame contains it completely, as base64: 0.4 MB. A camera
+    # that sends nothing else fills 50 GB per day. This stores the last 300 per partition.
     retention_bytes=128 * _MIB,
     segment_bytes=16 * _MIB,
 )

@@ -1,4 +1,4 @@
-"""A webhook as the delivering stage is to serve it."""
+"""A webhook's configuration for the webhooks stage."""
 
 import re
 from enum import StrEnum
@@ -16,7 +16,7 @@ class EventName(StrEnum):
     ALERT_TRIGGERED = "alert.triggered"
     ALERT_CONFIRMED = "alert.confirmed"
     ALERT_CORRECTED = "alert.corrected"
-    """Goes to whom alert.triggered goes, and is not subscribed to by itself."""
+    """Sent to the subscribers of alert.triggered; cannot be subscribed to separately."""
     CAMERA_ONLINE = "camera.online"
     CAMERA_OFFLINE = "camera.offline"
 
@@ -24,16 +24,16 @@ class EventName(StrEnum):
 ALERT_EVENTS: Final = frozenset(
     {EventName.ALERT_TRIGGERED, EventName.ALERT_CONFIRMED, EventName.ALERT_CORRECTED}
 )
-"""The events that tell of alerts."""
+"""The events about alerts."""
 
 
 class WebhookConfig(Record, frozen=True, kw_only=True):
-    """On config-webhooks (compacted, key = webhook id; an empty value deletes the webhook).
+    """On config-webhooks (compacted, key = webhook ID; an empty value deletes the webhook).
 
-    The encrypted fields open with :class:`common.secrets.SecretBox`; that of ``headers``
-    holds a JSON object of strings. ``revision`` grows with each change. The previous secret signs
-    beside the new one until ``previous_secret_until_ms``. Events from before ``created_ms`` are not
-    meant for this webhook. Times are Unix ms, UTC.
+    The encrypted fields are decrypted by :class:`common.secrets.SecretBox`; ``headers`` is a JSON
+    object of strings. ``revision`` increases with each change. The previous secret signs in
+    addition to the new one until ``previous_secret_until_ms``. Events from before ``created_ms``
+    are not sent to this webhook. Times are Unix ms, UTC.
     """
 
     webhook_id: UUID
@@ -61,14 +61,14 @@ EVENT_TYPE_HEADER: Final = "X-Event-Type"
 WEBHOOK_ID_HEADER: Final = "X-Webhook-Id"
 ATTEMPT_HEADER: Final = "X-Delivery-Attempt"
 STANDARD_HEADERS: Final = ("webhook-id", "webhook-timestamp", "webhook-signature")
-"""Message id, time stamp, signatures. **Source:** the Standard Webhooks specification."""
+"""Message ID, timestamp, signatures. **Source:** the Standard Webhooks specification."""
 
 _OURS: Final = frozenset({
     SIGNATURE_HEADER.lower(), PREVIOUS_SIGNATURE_HEADER.lower(), EVENT_ID_HEADER.lower(),
     EVENT_TYPE_HEADER.lower(), WEBHOOK_ID_HEADER.lower(), ATTEMPT_HEADER.lower(), "user-agent",
     *STANDARD_HEADERS,
 })  # fmt: skip
-# What frames a message or belongs to one connection. **Source:** RFC 9110, 7.6.1; RFC 9112, 6.
+# Message framing and connection headers. **Source:** RFC 9110, 7.6.1; RFC 9112, 6.
 _OF_THE_PROTOCOL: Final = frozenset({
     "host", "content-length", "content-encoding", "transfer-encoding", "connection", "keep-alive",
     "expect", "te", "trailer", "upgrade", "http2-settings",
@@ -78,7 +78,7 @@ _VALUE: Final = re.compile(r"[\x20-\x7e]*\Z")
 
 
 def check_header_name(name: str) -> None:
-    """Refuse a name that is no header name or that only the service itself may send.
+    """Reject an invalid header name, or one reserved for the service.
 
     Raises:
         InvalidInputError: code ``webhook_header``.
@@ -91,7 +91,7 @@ def check_header_name(name: str) -> None:
 
 
 def check_header_value(value: str) -> None:
-    """Refuse a value that would not reach the receiver as it is.
+    """Reject a value that would not reach the receiver unchanged.
 
     Raises:
         InvalidInputError: code ``webhook_header``.

@@ -1,7 +1,7 @@
-"""Spans of what is asked of Kafka and of databases.
+"""Spans of Kafka messages and database queries.
 
-Traces cross Kafka by ``traceparent`` in the headers of messages. Names and attributes are those of
-OpenTelemetry's conventions. Those of databases never have a query's parameters.
+Traces cross Kafka through ``traceparent`` in message headers. Names and attributes follow
+OpenTelemetry's conventions. Database spans never contain query parameters.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -31,28 +31,28 @@ Headers = Mapping[str, bytes]
 
 
 class IncomingMessage(Protocol):
-    """The used part of a message that was read, whichever client read it."""
+    """The used part of a received message, from any client library."""
 
     @property
     def topic(self) -> str:
-        """The full name of its topic."""
+        """The full name of the topic."""
 
     @property
     def partition(self) -> int:
-        """Its partition."""
+        """The partition."""
 
     @property
     def offset(self) -> int:
-        """Its place there."""
+        """The offset."""
 
     @property
     def headers(self) -> Mapping[str, bytes] | Collection[tuple[str, bytes]] | None:
-        """Its headers."""
+        """The headers."""
 
 
 @dataclass(frozen=True)
 class _Batch:
-    """The spans of messages that are handled together: those about an id, and all."""
+    """The spans of messages that are processed together: by ID, and all."""
 
     about: Mapping[UUID, TraceContext] = field(default_factory=dict)
     traces: tuple[TraceContext, ...] = ()
@@ -63,33 +63,33 @@ _batch: ContextVar[_Batch] = ContextVar("batch_traces", default=_NO_BATCH)
 
 
 def headers_of(span: Span | None) -> dict[str, bytes]:
-    """Return the headers of a message that is sent in a span; none where there is no span."""
+    """Return the headers of a message sent within a span; empty without a span."""
     return {} if span is None else {TRACEPARENT: trace_of(span).traceparent.encode("ascii")}
 
 
 def message_trace(message: IncomingMessage) -> TraceContext | None:
-    """Return the trace that a message goes on with, None where there is none."""
+    """Return the trace that a message continues, or None."""
     if not is_tracing() or not message.headers:
         return None
     return parse_traceparent(dict(message.headers).get(TRACEPARENT))
 
 
 def send_span(topic: str, parent: TraceContext | None) -> Span | None:
-    """Begin the span of a message that is sent, or None; ended when Kafka has the message."""
+    """Start the span of a sent message, or return None; end it when Kafka has the message."""
     if parent is None:
         return None
     return start_span(f"send {topic}", SpanKind.PRODUCER, parent, about_topic("send", topic))
 
 
 def sending(topic: str) -> AbstractContextManager[Span | None]:
-    """Return a block that sends one message in the caller's trace, if it is in one."""
+    """Return a block that sends one message in the caller's trace, if any."""
     if current_trace() is None:
         return nullcontext()
     return traced(f"send {topic}", SpanKind.PRODUCER, about_topic("send", topic))
 
 
 def processing(message: IncomingMessage, group: str) -> AbstractContextManager[Span | None]:
-    """Return a block that handles one message; in its trace, if it is in one."""
+    """Return a block that processes one message in its trace, if any."""
     trace = message_trace(message)
     if trace is None:
         return nullcontext()
@@ -100,11 +100,11 @@ def processing(message: IncomingMessage, group: str) -> AbstractContextManager[S
 def processing_all(
     messages: Iterable[tuple[IncomingMessage, UUID | None]], group: str
 ) -> AbstractContextManager[None]:
-    """Return a block that handles messages together, each with the id of what it is about.
+    """Return a block that processes messages together, each with the ID of its subject.
 
-    Each has a span of its own trace. In the block, what goes on with one is found by that id
-    (:func:`trace_about`); what is done for all is in the first one's trace, and linked to the
-    others (:func:`other_traces`).
+    Each has a span in its own trace. In the block, :func:`trace_about` finds the trace to continue
+    by that ID; work for all messages is in the first trace, and linked to the others
+    (:func:`other_traces`).
     """
     if not is_tracing():
         return nullcontext()
@@ -142,21 +142,21 @@ def _processing_all(
 
 
 def trace_about(subject: UUID | None) -> TraceContext | None:
-    """Return the trace of the message about an id, in a block of :func:`processing_all`."""
+    """Return the trace of the message about an ID, in a block of :func:`processing_all`."""
     return None if subject is None else _batch.get().about.get(subject)
 
 
 def other_traces() -> list[TraceContext]:
-    """Return the traces of the messages that are handled together with the caller's own."""
+    """Return the traces of the messages that are processed together with the current one."""
     current = current_trace()
     return [trace for trace in _batch.get().traces if trace != current]
 
 
 def query_span(system: str, operation: str, table: str = "") -> AbstractContextManager[Span | None]:
-    """Return a block that asks a database something, in the caller's trace if it is in one.
+    """Return a block that queries a database, in the caller's trace, if any.
 
-    ``operation`` is a command (``INSERT``, with its table) or the name of a statement of ours. What
-    is done for several messages together is linked to the traces of all.
+    ``operation`` is a command (``INSERT``, with its table) or the name of one of our statements.
+    Work for several messages is linked to all their traces.
     """
     if current_trace() is None:
         return nullcontext()
@@ -171,7 +171,7 @@ def query_span(system: str, operation: str, table: str = "") -> AbstractContextM
 
 
 def about_topic(operation: str, topic: str) -> dict[str, str]:
-    """Return the attributes of a span that sends to or processes from a topic (its full name)."""
+    """Return the attributes of a span that sends to or processes from a topic (full name)."""
     return {
         "messaging.system": "kafka",
         "messaging.operation.name": operation,

@@ -1,6 +1,6 @@
-"""OpenTelemetry's SDK: spans leave by OTLP over HTTP, from a thread and a bounded queue.
+"""OpenTelemetry's SDK: spans are exported over OTLP/HTTP by a thread with a bounded queue.
 
-Only imported where traces are made.
+Only imported if tracing is enabled.
 """
 
 import logging
@@ -19,8 +19,8 @@ from prometheus_client import Counter
 from common.telemetry.tracing import MAX_LINKS
 
 log = structlog.get_logger(__name__)
-# The SDK logs each failed attempt with its trace, and each span for which the queue has no room.
-# One line of ours says it once.
+# The SDK logs each failed attempt with a traceback, and each span for which the queue is full. We
+# log one line instead.
 logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)
 
 _QUEUE_SPANS: Final = 2048
@@ -31,7 +31,7 @@ _CLOSE_MS: Final = 1_000
 
 
 class _Processor(BatchSpanProcessor):
-    """The SDK's queue and thread. Counts the spans that are made, and ends within a second."""
+    """The SDK's queue and thread. Counts created spans, and shuts down within a second."""
 
     def __init__(self, exporter: OTLPSpanExporter, spans: Counter) -> None:
         super().__init__(
@@ -51,7 +51,7 @@ class _Processor(BatchSpanProcessor):
 
 
 class _Exporter(OTLPSpanExporter):
-    """Counts the spans that are sent, and logs once that they cannot be, and can be again."""
+    """Counts exported spans; logs once when the export fails and once when it recovers."""
 
     def __init__(self, endpoint: str, spans: Counter) -> None:
         super().__init__(endpoint, timeout=_EXPORT_SECONDS, compression=Compression.Gzip)
@@ -63,26 +63,28 @@ class _Exporter(OTLPSpanExporter):
         """Send spans; those that cannot be sent are lost. Never raises."""
         try:
             result = super().export(spans)
-        # The edge of the exporter's thread, which would print what it is.
+        # The outermost level of the exporter's thread, which would print the exception.
         except Exception as error:
-            log.debug("traces_exporter_failed", error=type(error).__name__)
+            log.debug("trace_exporter_error", error=type(error).__name__)
             result = SpanExportResult.FAILURE
         is_sent = result is SpanExportResult.SUCCESS
         (self._sent if is_sent else self._failed).inc(len(spans))
         if is_sent and self._is_away:
-            log.info("traces_sent_again")
+            log.info("trace_export_recovered")
         elif not is_sent and not self._is_away:
-            log.warning("traces_not_sent", reason="PLATESTREAM_TRACES_ENDPOINT does not take them")
+            log.warning(
+                "trace_export_failed", reason="PLATESTREAM_TRACES_ENDPOINT accepts no spans"
+            )
         self._is_away = not is_sent
         return result
 
 
 def otlp_provider(endpoint: str, *, process: str, version: str, spans: Counter) -> TracerProvider:
-    """Return what makes the spans of this process and sends them; the endpoint is not asked yet.
+    """Return the provider that creates and exports this process's spans; does not connect yet.
 
-    ``spans`` counts by outcome: made, sent, failed. The standard variables
-    ``OTEL_EXPORTER_OTLP_HEADERS``, ``…_CERTIFICATE`` and ``OTEL_RESOURCE_ATTRIBUTES`` have their
-    effect. Its ``shutdown`` sends what waits, within a second; what is left is lost.
+    ``spans`` counts by outcome: created, sent, failed. The standard variables
+    ``OTEL_EXPORTER_OTLP_HEADERS``, ``…_CERTIFICATE`` and ``OTEL_RESOURCE_ATTRIBUTES`` apply. Its
+    ``shutdown`` sends queued spans within a second; the rest are lost.
     """
     provider = TracerProvider(
         resource=Resource.create(
@@ -92,7 +94,7 @@ def otlp_provider(endpoint: str, *, process: str, version: str, spans: Counter) 
                 "service.version": version,
             }
         ),
-        # Sampling was decided before.
+        # The sampling decision was made before.
         sampler=ALWAYS_ON,
         span_limits=SpanLimits(max_attributes=32, max_links=MAX_LINKS, max_attribute_length=256),
         shutdown_on_exit=False,

@@ -8,7 +8,7 @@ from common.settings import Fragment
 
 
 class TraceSettings(Fragment):
-    """The traces of a process: where they go, and of how much."""
+    """The destination and sampling of a process's traces."""
 
     traces_endpoint: str = Field(
         "",
@@ -31,7 +31,7 @@ class TraceSettings(Fragment):
             return value
         parts = urlsplit(value)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError("must be an http:// or https:// address, or empty")
+            raise ValueError("must be an http:// or https:// URL, or empty")
         if parts.username is not None:
-            raise ValueError("must have no user and no password")
+            raise ValueError("must not contain a user name or password")
         return value

@@ -1,4 +1,4 @@
-"""Has a process make traces, where its settings say so."""
+"""Enables tracing in a process, if configured."""
 
 import atexit
 from collections.abc import Callable
@@ -14,14 +14,14 @@ _stop: Callable[[], None] | None = None
 
 
 def start_tracing(settings: TraceSettings, process: str, registry: CollectorRegistry) -> None:
-    """Make traces from now on, unless no address is set for them; ``process`` names this one.
+    """Start tracing, if an endpoint is configured; ``process`` is the name of this process.
 
-    What waits to be sent when the process ends is sent within a second, or lost.
+    When the process ends, queued spans are sent within a second, or lost.
     """
     global _stop
     if not settings.traces_endpoint:
         return
-    # Here, as it takes 0.4 s of processor and 16 MiB.
+    # Imported here because it takes 0.4 s of CPU time and 16 MiB.
     from common.telemetry.otlp import otlp_provider
 
     provider = otlp_provider(
@@ -36,7 +36,7 @@ def start_tracing(settings: TraceSettings, process: str, registry: CollectorRegi
 
 
 def stop_tracing() -> None:
-    """Make no more traces, and send what waits; for processes that end without Python's own end."""
+    """Stop tracing and send queued spans. For processes that exit without Python's finalisation."""
     global _stop
     stop, _stop = _stop, None
     if stop is not None:

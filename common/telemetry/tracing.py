@@ -1,13 +1,12 @@
 """Traces: the work of a process for one frame or one request, as OpenTelemetry spans.
 
-A trace begins in two places, with a frame of a camera and with a request to the API, and is sampled
-there. Nothing of an unsampled trace is passed on, so all that follows costs nothing. Another
-process continues the trace of the ``traceparent`` that it was given (see
-:mod:`common.telemetry.messaging`). Without :func:`use_tracer` no spans are made; the SDK is not
-imported.
+A trace starts with a camera's frame or with a request to the API, where the sampling decision is
+made. An unsampled trace is not propagated, so it costs nothing further on. Another process
+continues a trace by its ``traceparent`` (see :mod:`common.telemetry.messaging`). Without
+:func:`use_tracer`, no spans are created and the SDK is not imported.
 
-Spans hold ids of cameras, recognitions and deliveries; never plates, names, addresses or texts of
-errors, which may hold them.
+Spans contain IDs of cameras, recognitions and deliveries; never plates, names, addresses or error
+messages, which may contain them.
 """
 
 import random
@@ -37,7 +36,7 @@ from opentelemetry.trace import (
 )
 
 TRACEPARENT: Final = "traceparent"
-"""The name of the header, of HTTP and of Kafka's messages alike."""
+"""The name of the header, both in HTTP and in Kafka messages."""
 
 MAX_LINKS: Final = 16
 """Maximum number of links of a span."""
@@ -50,7 +49,7 @@ _GIVEN_A_SECOND: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class TraceContext:
-    """A sampled span, as others continue it: hexadecimal, 32 and 16 digits."""
+    """A sampled span to be continued elsewhere: hexadecimal, 32 and 16 digits."""
 
     trace_id: str
     span_id: str
@@ -63,7 +62,7 @@ class TraceContext:
 
 @dataclass(slots=True)
 class _Tracing:
-    """How this process traces."""
+    """The tracing configuration of this process."""
 
     tracer: Tracer
     sample_ratio: float
@@ -71,7 +70,7 @@ class _Tracing:
     given_second: int = 0
 
     def takes_given(self) -> bool:
-        """Return whether one more trace of a client is continued in this second."""
+        """Return whether another client trace can be continued in this second."""
         second = int(time.monotonic())
         if second != self.given_second:
             self.given, self.given_second = 0, second
@@ -83,20 +82,20 @@ _tracing: _Tracing | None = None
 
 
 def use_tracer(tracer: Tracer | None, sample_ratio: float = 1.0) -> None:
-    """Trace a share (0..1) of frames and requests from now on; None: no more."""
+    """Trace a fraction (0 to 1) of frames and requests from now on; None: stop tracing."""
     global _tracing
     _tracing = None if tracer is None else _Tracing(tracer, sample_ratio)
 
 
 def is_tracing() -> bool:
-    """Return whether this process makes traces."""
+    """Return whether this process creates traces."""
     return _tracing is not None
 
 
 def parse_traceparent(value: object) -> TraceContext | None:
-    """Return the span that a header names; None where it is not sampled, or is no such header.
+    """Return the span in a header, or None if it is not sampled or the header is invalid.
 
-    **Source:** W3C Trace Context, section 3.2 (version 00; ids of zeros are none).
+    **Source:** W3C Trace Context, section 3.2 (version 00; all-zero IDs are invalid).
     """
     text = value.decode("latin-1") if isinstance(value, bytes) else value
     found = _VERSION_00.match(text) if isinstance(text, str) else None
@@ -107,7 +106,7 @@ def parse_traceparent(value: object) -> TraceContext | None:
 
 
 def trace_of(span: Span) -> TraceContext:
-    """Return a span as others continue it."""
+    """Return the context with which others continue a span."""
     found = span.get_span_context()
     return TraceContext(format_trace_id(found.trace_id), format_span_id(found.span_id))
 
@@ -120,10 +119,10 @@ def begin_trace(
     start_ms: int | None = None,
     given: str | bytes | None = None,
 ) -> Span | None:
-    """Begin a trace, or None where this one is not sampled. The caller ends its first span.
+    """Start a trace, or return None if it is not sampled. The caller ends its first span.
 
-    ``start_ms`` (Unix ms, UTC) is when it began, now unless given. ``given`` is a client's own
-    ``traceparent``: a sampled one is continued, of ten requests a second at most.
+    ``start_ms`` (Unix ms, UTC) is its start, by default now. ``given`` is a client's own
+    ``traceparent``: if sampled, it is continued, for at most ten requests per second.
     """
     tracing = _tracing
     if tracing is None:
@@ -145,7 +144,7 @@ def start_span(
     attributes: Attributes | None = None,
     links: Sequence[TraceContext] = (),
 ) -> Span | None:
-    """Begin a span of a trace, or None where there is no trace. The caller ends it."""
+    """Start a span of a trace, or return None without a trace. The caller ends it."""
     tracing = _tracing
     if tracing is None or parent is None:
         return None
@@ -163,7 +162,7 @@ def _span_context(trace: TraceContext) -> SpanContext:
 
 
 def current_trace() -> TraceContext | None:
-    """Return the span in which the caller runs, None outside of traces."""
+    """Return the caller's current span, or None outside of traces."""
     if _tracing is None:
         return None
     span = get_current_span()
@@ -178,9 +177,9 @@ def traced(
     parent: TraceContext | None = None,
     links: Sequence[TraceContext] = (),
 ) -> AbstractContextManager[Span | None]:
-    """Return a block that is a span: of ``parent``'s trace, or of the one that the caller is in.
+    """Return a block that is a span: of ``parent``'s trace, or else of the caller's.
 
-    The block has the span, or None where there is no trace. An exception marks it as failed.
+    The block gets the span, or None without a trace. An exception marks it as failed.
     """
     span = start_span(name, kind, parent or current_trace(), attributes, links)
     return nullcontext() if span is None else within(span)
@@ -188,7 +187,7 @@ def traced(
 
 @contextmanager
 def within(span: Span) -> Iterator[Span]:
-    """Run a block in a span and end it then; log lines in the block have its ids."""
+    """Run a block in a span and end the span; log lines in the block have its IDs."""
     try:
         with activated(span):
             yield span
@@ -200,7 +199,7 @@ def within(span: Span) -> Iterator[Span]:
 
 
 def activated(span: Span | None) -> AbstractContextManager[Span]:
-    """Return a block in a span, or outside of all, which does not end with it."""
+    """Return a block in a span, or outside of all spans; leaving it does not end the span."""
     return use_span(
         INVALID_SPAN if span is None else span,
         record_exception=False,
@@ -209,18 +208,18 @@ def activated(span: Span | None) -> AbstractContextManager[Span]:
 
 
 def outside_traces() -> AbstractContextManager[Span | None]:
-    """Return a block that is in no trace, whatever the caller is in."""
+    """Return a block outside of all traces."""
     return nullcontext() if current_trace() is None else activated(None)
 
 
 def fail(span: Span, error_type: str) -> None:
-    """Mark a span as failed, with the kind of error: a class, or a status."""
+    """Mark a span as failed, with the type of error: a class, or a status."""
     span.set_attribute("error.type", error_type)
     span.set_status(StatusCode.ERROR)
 
 
 def log_fields(trace: TraceContext | None) -> dict[str, str]:
-    """Return the fields of a log line about a span; nothing where there is none."""
+    """Return the fields of a log line about a span; empty without one."""
     if trace is None:
         return {}
     return {"trace_id": trace.trace_id, "span_id": trace.span_id}

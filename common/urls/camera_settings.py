@@ -1,4 +1,4 @@
-"""Settings of camera addresses."""
+"""Settings for stream URLs of cameras."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,14 +11,14 @@ from common.urls.streams import StreamUrlRules
 
 
 class CameraAddressSettings(Fragment):
-    """Stream addresses that cameras may have beyond the usual (see common.urls.streams)."""
+    """Stream URLs that cameras can have (see common.urls.streams)."""
 
     camera_allow_loopback: bool = Field(
         False, description="Allow cameras on loopback addresses (127.0.0.1)."
     )
     camera_denied_networks: NetworkList = Field(
         (),
-        description="Comma-separated CIDR ranges in which no camera may be, for example the "
+        description="Comma-separated CIDR ranges in which cameras are not allowed, for example the "
         "network of the servers, 10.10.0.0/24. Checked when a camera is saved and again for each "
         "connection, redirect and playlist.",
     )
@@ -42,12 +42,12 @@ class CameraAddressSettings(Fragment):
     @classmethod
     def _whole_path(cls, folder: Path | None) -> Path | None:
         if folder is not None and not folder.is_absolute():
-            raise ValueError("must be a whole path, for example /srv/clips")
+            raise ValueError("must be an absolute path, for example /srv/clips")
         return folder
 
 
 def stream_url_rules(settings: CameraAddressSettings) -> StreamUrlRules:
-    """Return the rules that an installation's settings make."""
+    """Return the rules configured for the installation."""
     return StreamUrlRules(
         allow_loopback=settings.camera_allow_loopback,
         denied_networks=",".join(map(str, settings.camera_denied_networks)),

@@ -1,4 +1,4 @@
-"""Video files as cameras: those in the operator's folder, and nothing else of the machine."""
+"""Video files as cameras: only files in the configured folder, nothing else on the machine."""
 
 from pathlib import Path
 from typing import Final
@@ -17,18 +17,18 @@ _SIGNATURES: Final = (
 )
 _TS_SYNC: Final = 0x47
 _TS_PACKETS: Final = ((0, 188, 376), (4, 196, 388))
-"""Places of the first three packets' sync byte in an MPEG transport stream, plain and M2TS."""
+"""Offsets of the first three packets' sync byte in an MPEG transport stream, plain and M2TS."""
 
 
 def video_file(path: str, folder: Path | None) -> Path:
-    """Return the real path of a video file that lies in the folder of camera files.
+    """Return the real path of a video file in the camera files folder.
 
-    Only containers: a raw stream, such as a run of JPEG pictures, is found in any file that holds
-    pictures, other owners' among them.
+    Only containers are allowed: a raw stream, such as a run of JPEG images, can be found in any
+    file that contains images, including those of other accounts.
 
     Raises:
-        InvalidInputError: code ``stream_url_file``. One sentence for whatever is wrong: nobody
-            learns from it what lies elsewhere on the machine.
+        InvalidInputError: code ``stream_url_file``. The message is always the same, so that it does
+            not reveal other files on the machine.
     """
     try:
         real = Path(path).resolve(strict=True)

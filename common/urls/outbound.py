@@ -1,9 +1,8 @@
-"""The addresses to which the service sends for clients: webhooks and notifications of alerts.
+"""Checks the URLs to which the service sends on behalf of clients: webhooks and notifications.
 
-The api applies these rules when an address is given, the delivery stage again to every IP address
-that a host name resolves to at the moment it connects. Pure: nothing is resolved here. What is
-refused is everything that is not the public internet, unless the operator's settings allow the
-network.
+The API applies these rules when a URL is saved, and the webhooks stage again to every IP address to
+which a host name resolves when it connects. No I/O: nothing is resolved here. Everything outside
+the public internet is rejected, unless the settings allow the network.
 
 **Source:** IANA IPv4 and IPv6 special-purpose address registries; RFC 6890; the vendors' manuals
 for their metadata services.
@@ -22,20 +21,20 @@ from common.networks import IpAddress, IpNetwork, is_loopback_name, without_mapp
 METADATA_NAMES: Final = frozenset(
     {"metadata", "metadata.google.internal", "metadata.goog", "instance-data"}
 )
-"""Host names of clouds' metadata services, which hand out credentials.
+"""Host names of cloud metadata services, which return credentials.
 
 **Source:** the vendors' manuals.
 """
 
 FORBIDDEN_CHARACTERS: Final = re.compile(r"[\x00-\x20\x7f-\xa0\\\u2028\u2029]")
-"""Spaces, control characters and the backslash: parsers disagree on where an address with one of
-them ends."""
+"""Spaces, control characters and the backslash: parsers disagree on where a URL that contains them
+ends."""
 
 MAX_OUTBOUND_URL_LENGTH: Final = 2048
 
 
 class OutboundScheme(StrEnum):
-    """The protocols that the service sends by."""
+    """The supported protocols."""
 
     HTTP = "http"
     HTTPS = "https"
@@ -46,21 +45,21 @@ DEFAULT_PORTS: Final = {OutboundScheme.HTTP: 80, OutboundScheme.HTTPS: 443}
 
 @dataclass(frozen=True)
 class OutboundRules:
-    """The networks that the operator allows beside the public internet."""
+    """The networks that are allowed in addition to the public internet."""
 
     allowed_networks: tuple[IpNetwork, ...] = ()
 
     def allow(self, address: IpAddress) -> bool:
-        """Return whether one of the operator's networks holds ``address``."""
+        """Return whether one of the allowed networks contains ``address``."""
         return any(address in network for network in self.allowed_networks)
 
 
 @dataclass(frozen=True, kw_only=True)
 class OutboundUrl:
-    """An address that passed the rules.
+    """A URL that passed the rules.
 
-    ``text`` is as given. ``host`` is lower case, without brackets and without a dot at its end.
-    ``address`` is there where the host is an IP address and not a name.
+    ``text`` is as given. ``host`` is lower case, without brackets and trailing dot. ``address`` is
+    set if the host is an IP address and not a name.
     """
 
     text: str
@@ -70,7 +69,7 @@ class OutboundUrl:
     address: IpAddress | None
 
     def __repr__(self) -> str:
-        """Show no path: receivers put secrets there."""
+        """Omit the path, because receivers put secrets there."""
         return f"OutboundUrl({self.scheme}://{self.host}:{self.port}/...)"
 
 
@@ -116,7 +115,7 @@ _NUMBER: Final = re.compile(r"(?:0x[0-9a-f]*|[0-9]+)\Z")
 _MAX_HOST_LENGTH: Final = 253
 _SHOWN_HOST: Final = re.compile(rf"[0-9A-Za-z._:-]{{1,{_MAX_HOST_LENGTH}}}\Z")
 _SEPARATOR: Final = re.compile(r"[/?&=]")
-# Names that only a private resolver knows. **Source:** RFC 6761, 6762, 8375; ICANN's .internal.
+# Names known only to private resolvers. **Source:** RFC 6761, 6762, 8375; ICANN's .internal.
 _PRIVATE_SUFFIXES: Final = (
     ".local",
     ".localdomain",
@@ -130,14 +129,14 @@ _PRIVATE_SUFFIXES: Final = (
 
 
 def parse_outbound_url(text: str, rules: OutboundRules) -> OutboundUrl:
-    """Return the parts of an address that the service may send to.
+    """Return the parts of a URL to which the service can send.
 
-    A host name passes where it is not known to be a private one; what it resolves to is for
+    A host name is accepted if it is not known to be private; its addresses are checked by
     :func:`check_outbound_address`.
 
     Raises:
         InvalidInputError: with code ``outbound_url_malformed``, ``outbound_url_scheme`` or
-            ``outbound_url_address``. The message never repeats the address.
+            ``outbound_url_address``. The message never repeats the URL.
     """
     scheme, host, port = outbound_endpoint(text)
     address = _literal_address(host)
@@ -149,10 +148,10 @@ def parse_outbound_url(text: str, rules: OutboundRules) -> OutboundUrl:
 
 
 def outbound_endpoint(text: str) -> tuple[OutboundScheme, str, int]:
-    """Return scheme, host and port of an address: where what is sent to it arrives.
+    """Return the scheme, host and port of a URL.
 
     Raises:
-        InvalidInputError: as :func:`parse_outbound_url`, but for the host, which is not judged.
+        InvalidInputError: as :func:`parse_outbound_url`, except that the host is not checked.
     """
     parts = _split(text)
     scheme = _scheme(parts.scheme)
@@ -161,7 +160,7 @@ def outbound_endpoint(text: str) -> tuple[OutboundScheme, str, int]:
 
 
 def scheme_and_host(text: str) -> str:
-    """Return the part of an address that is no secret.
+    """Return the part of a URL that is not secret.
 
     Raises:
         InvalidInputError: as :func:`outbound_endpoint`.
@@ -171,10 +170,10 @@ def scheme_and_host(text: str) -> str:
 
 
 def redirect_target(url: str, location: str) -> str | None:
-    """Return scheme, host and port to which a receiver at ``url`` redirects.
+    """Return the scheme, host and port to which a receiver at ``url`` redirects.
 
-    None if it is no address, or if its host or port contains a part of the path or query of
-    ``url``: these may be secret.
+    None if the target is invalid, or if its host or port contains a part of the path or query of
+    ``url``, which may be secret.
     """
     try:
         own, target = urlsplit(url), urlsplit(urljoin(url, location[:MAX_OUTBOUND_URL_LENGTH]))
@@ -194,9 +193,9 @@ def _letters(text: str) -> str:
 
 
 def check_outbound_address(address: IpAddress, rules: OutboundRules) -> None:
-    """Refuse an IP address that is not of the public internet, unless ``rules`` allow its network.
+    """Reject an IP address outside the public internet, unless ``rules`` allow its network.
 
-    To be asked of every address that is dialled, also where it was asked before: a name may
+    Must be called for every address before connecting, even if it was checked before: a name can
     resolve to another address the next time.
 
     Raises:
@@ -242,10 +241,10 @@ def _host_and_port(parts: SplitResult) -> tuple[str, int | None]:
 
 
 def _literal_address(host: str) -> IpAddress | None:
-    """Return the address that ``host`` spells out; None for a name.
+    """Return the IP address in ``host``, or None for a name.
 
-    The old spellings of IPv4 (127.1, 0x7f000001, 017700000001) are refused: what one resolver
-    takes for a name, another takes for an address.
+    The old notations of IPv4 (127.1, 0x7f000001, 017700000001) are rejected, because some resolvers
+    treat them as names and others as addresses.
     """
     try:
         address = ip_address(host)
@@ -268,7 +267,7 @@ def _check_name(host: str, rules: OutboundRules) -> None:
         if not any(rules.allow(address) for address in _LOOPBACK):
             raise _forbidden()
         return
-    # Names of the operator's own networks are judged by what they resolve to.
+    # Private names are checked by the addresses to which they resolve.
     is_private = len(labels) == 1 or host.endswith(_PRIVATE_SUFFIXES)
     if is_private and not rules.allowed_networks:
         raise _forbidden()

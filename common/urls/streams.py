@@ -1,8 +1,8 @@
-"""Stream addresses of cameras: the allowed ones, their masked form and what identifies them.
+"""Stream URLs of cameras: validation, masking and identification.
 
-The api applies these rules when a camera is made or changed, ingest again to every address that a
-host name resolves to at the moment it connects. Pure: nothing is resolved here, and no file is
-looked at (see common.urls.files).
+The API applies these rules when a camera is created or updated, and ingest again to every address
+to which a host name resolves when it connects. No I/O: nothing is resolved here, and no file is
+opened (see common.urls.files).
 """
 
 import re
@@ -23,11 +23,11 @@ from common.urls.outbound import FORBIDDEN_CHARACTERS, METADATA_NAMES
 MAX_STREAM_URL_LENGTH: Final = 2048
 
 MASK: Final = "***"
-"""Stands in the place of a secret wherever it is not shown."""
+"""Replaces a secret wherever it is not shown."""
 
 
 class StreamScheme(StrEnum):
-    """The protocols that a camera can be read by."""
+    """The supported protocols of cameras."""
 
     RTSP = "rtsp"
     RTSPS = "rtsps"
@@ -46,24 +46,24 @@ DEFAULT_PORTS: Final = {
 
 @dataclass(frozen=True, kw_only=True)
 class StreamUrlRules:
-    """The schemes and networks of this installation's cameras.
+    """The schemes and networks allowed for this installation's cameras.
 
-    ``denied_networks`` are comma-separated CIDR ranges in which no camera may be. They are text
-    because the rules are sent to the capture processes.
+    ``denied_networks`` are comma-separated CIDR ranges in which cameras are not allowed. They are
+    text because the rules are sent to the capture processes.
     """
 
     allow_loopback: bool = False
     denied_networks: str = ""
     files_folder: Path | None = None
-    """Folder of the video files that cameras may play; None: no file is a camera."""
+    """Folder of the video files that cameras can play; None: files are not allowed."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class StreamUrl:
-    """A stream address that passed the rules.
+    """A stream URL that passed the rules.
 
-    ``text`` is the address as given, with its password. ``host`` is lower case, without brackets,
-    and empty for a file. ``path`` is that of the file, else empty.
+    ``text`` is the URL as given, with its password. ``host`` is lower case, without brackets, and
+    empty for a file. ``path`` is the path of a file, otherwise empty.
     """
 
     text: str
@@ -73,11 +73,11 @@ class StreamUrl:
     path: str = ""
 
     def __repr__(self) -> str:
-        """Show the address without its password."""
+        """Show the URL without its password."""
         return f"StreamUrl({mask_password(self.text)!r})"
 
 
-# Metadata services that lie outside the link-local ranges.
+# Metadata services outside the link-local ranges.
 # Source: the vendors' manuals (Alibaba ECS, Oracle OCI, Azure, AWS IMDS over IPv6).
 _METADATA_ADDRESSES: Final = frozenset(
     ip_address(text)
@@ -90,8 +90,8 @@ _CONTROL_CHARACTERS: Final = re.compile(r"[\x00-\x1f\x7f]")
 _NUMERIC_HOST: Final = re.compile(r"^(0x[0-9a-f]*|\d+)(\.(0x[0-9a-f]*|\d+)){0,3}$")
 _HOST_NAME: Final = re.compile(r"^[a-z0-9_]([a-z0-9_.-]{0,251}[a-z0-9_])?$")
 
-# Passwords outside the user part: ?password=x, and user=admin_password=x_channel=1 as some
-# recorders have it in the path. Rather too much is masked than too little.
+# Passwords outside the user part: ?password=x, and user=admin_password=x_channel=1, as some
+# recorders have it in the path. When in doubt, mask.
 _SECRET_PARAMETER: Final = re.compile(
     r"(?P<name>pas[a-z]*|pw[a-z]*|psw|token|secret|auth|(?:[a-z]{1,20}_?)?key|"
     r"sig(?:nature)?|credentials?)="
@@ -104,17 +104,17 @@ _USER_INFO: Final = re.compile(
 
 
 def names_playlist(url: str) -> bool:
-    """Return whether an address over HTTP ends as those of playlists do."""
+    """Return whether an HTTP URL ends like those of playlists."""
     return urlsplit(url).path.lower().endswith(".m3u8")
 
 
 def parse_stream_url(text: str, rules: StreamUrlRules) -> StreamUrl:
-    """Return the parts of a camera's stream address.
+    """Return the parts of a camera's stream URL.
 
     Raises:
         InvalidInputError: with code ``stream_url_malformed``, ``stream_url_scheme`` (a protocol
-            that is not allowed) or ``stream_url_address`` (a host that is never, or not here,
-            a camera). Its message never repeats the address.
+            that is not allowed) or ``stream_url_address`` (a host that is not allowed for cameras,
+            in general or here). The message never repeats the URL.
     """
     parts = _split(text)
     scheme = _scheme(parts.scheme, rules)
@@ -126,7 +126,7 @@ def parse_stream_url(text: str, rules: StreamUrlRules) -> StreamUrl:
 
 
 def check_host(host: str, rules: StreamUrlRules) -> None:
-    """Refuse a host name or literal address that no camera can have.
+    """Reject a host name or literal address that is not allowed for cameras.
 
     Raises:
         InvalidInputError: code ``stream_url_address``, or ``stream_url_malformed``.
@@ -144,10 +144,10 @@ def check_host(host: str, rules: StreamUrlRules) -> None:
 
 
 def check_address(address: IpAddress, rules: StreamUrlRules) -> None:
-    """Refuse an IP address that no camera can have: metadata, link-local, multicast, reserved.
+    """Reject IP addresses not allowed for cameras: metadata, link-local, multicast, reserved.
 
-    Loopback is refused unless ``rules`` allow it, and so is every network that they deny. Private
-    networks are where cameras live.
+    Loopback is rejected unless ``rules`` allow it, and so are all networks that they deny. Private
+    networks are allowed, because most cameras are there.
 
     Raises:
         InvalidInputError: code ``stream_url_address``.
@@ -172,10 +172,7 @@ def check_address(address: IpAddress, rules: StreamUrlRules) -> None:
 
 
 def literal_address(host: str) -> IpAddress | None:
-    """Return the IP address that ``host`` spells out, also in the old forms 127.1 or 0x7f000001.
-
-    A dot at its end, as names may have, makes no name of it.
-    """
+    """Return the IP address in ``host``, also as 127.1, 0x7f000001 or with a trailing dot."""
     host = host.removesuffix(".")
     with suppress(ValueError):
         return ip_address(host.partition("%")[0])
@@ -188,25 +185,22 @@ def literal_address(host: str) -> IpAddress | None:
 
 
 def mask_password(text: str) -> str:
-    """Return a stream address with every password in it replaced by ``MASK``.
-
-    Works on any text, also on one that is no address.
-    """
+    """Return any text, usually a stream URL, with every password in it replaced by ``MASK``."""
     masked = _USER_INFO.sub(rf"\g<head>{MASK}@", text)
     return _SECRET_PARAMETER.sub(rf"\g<name>={MASK}", masked)
 
 
 def restore_password(text: str, stored: str) -> str:
-    """Return ``text`` with each ``MASK`` in it replaced by the password of the ``stored`` address.
+    """Return ``text`` with each ``MASK`` in it replaced by the password from the ``stored`` URL.
 
-    What a client sends back after reading a masked address keeps its meaning. A password goes to
-    nobody else: scheme, host, port and user have to be the stored ones, and each mask has to stand
-    in its own place, that of the user or of the one parameter of its name. Name of the camera, path
-    and other parameters may change.
+    So a client can send back a masked URL that it has read. The password is never sent elsewhere:
+    scheme, host, port and user must be unchanged, and each mask must be at its original position,
+    in the user part or in the only parameter with that name. The path and other parameters can
+    change.
 
     Raises:
-        InvalidInputError: code ``stream_url_mask``; a mask stands for a password that ``stored``
-            does not have there, or that would go elsewhere.
+        InvalidInputError: code ``stream_url_mask``; a mask represents a password that ``stored``
+            does not have at that position, or that would be sent elsewhere.
     """
     if MASK not in text:
         return text
@@ -221,9 +215,9 @@ def restore_password(text: str, stored: str) -> str:
 
 
 def stream_identifier(url: StreamUrl) -> str:
-    """Return what makes two addresses the same stream: no user, no password, default port dropped.
+    """Return the identity of a stream: its URL without user, password and default port.
 
-    Path and query stay as they are, since recorders name their channels there.
+    Path and query are included, because recorders name their channels there.
     """
     if url.scheme is StreamScheme.FILE:
         return f"file://{url.path}"
@@ -315,7 +309,7 @@ def _embedded_ipv4(address: IpAddress) -> IpAddress:
 
 
 def _endpoint(text: str) -> tuple[str, str, int | None, str | None]:
-    """Return scheme, host, port and user of an address."""
+    """Return the scheme, host, port and user of a URL."""
     parts = _split(text)
     host, port = _host_and_port(parts)
     default = next((port for scheme, port in DEFAULT_PORTS.items() if scheme == parts.scheme), None)
@@ -323,7 +317,7 @@ def _endpoint(text: str) -> tuple[str, str, int | None, str | None]:
 
 
 def _password_at(masked: re.Match[str], stored: str) -> str:
-    """Return the password that stands in ``stored`` where ``masked`` has its mask."""
+    """Return the password in ``stored`` at the position of the mask in ``masked``."""
     if masked.re is _USER_INFO:
         user = _USER_INFO.match(stored)
         found = [user[2]] if user else []

@@ -1,7 +1,4 @@
-"""Corrects how kafka-python 3.0.12 judges old claims on partitions when a group shares them out.
-
-A file of its own, as each workaround goes when its fault is mended in the library.
-"""
+"""Fixes the handling of outdated partition claims in a rebalance of kafka-python 3.0.12."""
 
 from typing import Any, Final
 
@@ -11,12 +8,12 @@ _VERSION_WITH_GENERATION: Final = 2
 
 
 class LatestClaimAssignor(CooperativeStickyAssignor):  # type: ignore[misc] # kafka-python is untyped
-    """Lets each worker keep what it has, and believes the latest who claims a partition.
+    """Lets each worker keep its partitions; of several claims on one, the latest wins.
 
-    A worker that was frozen comes back with claims from before, on what others have taken. In
-    kafka-python 3.0.12 a claim does not say how old it is, and two on one partition are judged in
-    two ways, so that nobody gets it in this round, not even the worker that has it: every camera
-    of the group stood still for a heartbeat's interval.
+    A worker that was frozen returns with outdated claims on partitions that others own now. In
+    kafka-python 3.0.12, a claim has no age, and two claims on one partition are resolved
+    inconsistently, so that no worker gets it in this round, not even its current owner: every
+    camera of the group stopped for one heartbeat interval.
 
     **Source:** KIP-792 (a claim carries its generation).
     """
@@ -24,22 +21,22 @@ class LatestClaimAssignor(CooperativeStickyAssignor):  # type: ignore[misc] # ka
     version = _VERSION_WITH_GENERATION
 
     def forget(self) -> None:
-        """Claim nothing any more: the membership was lost, and the partitions with it.
+        """Drop all claims: the membership was lost, and the partitions with it.
 
-        kafka-python 3.0.12 goes on claiming them. Where nobody had taken them meanwhile, the group
-        waited for this member to give some up, which it no longer had to give: nobody got those,
-        until somebody else came or went.
+        kafka-python 3.0.12 keeps claiming them. If no other member had taken them, the group waited
+        for this member to revoke partitions that it no longer owned, and no one was assigned them
+        until another member joined or left.
         """
         self.member_assignment = None
 
     def metadata(self, topics: set[str]) -> Any:
-        """Return what this member tells the group: its topics, what it has, since when."""
+        """Return this member's metadata: its topics, its partitions and their generation."""
         subscription = super().metadata(topics)
         subscription.generation_id = self.generation
         return subscription
 
     def assign(self, cluster: Any, members: list[Any]) -> Any:
-        """Return each member's partitions; called at the member that the group elected."""
+        """Return each member's partitions; called on the elected leader of the group."""
         latest = _latest_claims(members)
         for member in members:
             for claim in _claims(member):

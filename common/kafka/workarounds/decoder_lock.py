@@ -1,11 +1,10 @@
-"""Keeps threads from compiling a response's decoder together (kafka-python 3.0.12).
+"""Prevents threads from compiling a response decoder concurrently (kafka-python 3.0.12).
 
-kafka-python 3.0 writes the function that decodes a kind of response when the first such response
-comes, and meanwhile puts another class into that response's description, which all threads share.
-Two threads that do so together can leave a function behind that fails for as long as the process
-lives (``object.__new__(X): X is not a type object``): none of its consumers reads anything more.
-Seen where an API process began to follow three topics, in one of some thirty starts.
-
+kafka-python 3.0 generates the function that decodes a response type when the first such response
+arrives, and meanwhile replaces a class in that type's description, which all threads share. Two
+threads that do so concurrently can leave a function that fails for the rest of the process
+(``object.__new__(X): X is not a type object``): none of its consumers reads anything any more.
+Observed when an API process started to follow three topics, in one of about thirty starts.
 **Source:** kafka-python 3.0.12, ``kafka/protocol/schemas/fields/struct.py``.
 """
 
@@ -20,7 +19,7 @@ _ONE_AT_A_TIME = threading.RLock()
 
 
 def lock_decoders() -> None:
-    """Have responses' decoders written by one thread at a time; a second call changes nothing."""
+    """Let only one thread compile decoders at a time. Idempotent."""
     original: Callable[..., Any] = StructField.compiled_decode_from
     if hasattr(original, "__wrapped__"):
         return

@@ -1,10 +1,10 @@
-"""Heeds the error of an answer as a whole where committed offsets are asked for (aiokafka 0.14.0).
+"""Checks the top-level error of a response to a request for committed offsets (aiokafka 0.14.0).
 
-From version 2 on the answer to an OffsetFetch names errors of the group once, beside a list of
-topics that is then empty. aiokafka 0.14.0 asks in version 3, looks at the list alone, and finds
-that nothing was ever committed. So a worker that asks while its group moves to another broker, or
-is being loaded there, reads its topics from the beginning again. Seen with three brokers: those
-that did not have the group answered so.
+Since version 2, the response to OffsetFetch contains group errors in a top-level field, and its
+list of topics is then empty. aiokafka 0.14.0 requests version 3, reads only the list, and concludes
+that nothing was ever committed. So a worker that asks while its group's coordinator moves, or is
+being loaded, reads its topics from the beginning again. Observed with three brokers: those that did
+not coordinate the group responded like this.
 
 **Source:** Kafka protocol guide, OffsetFetch; aiokafka 0.14.0,
 ``GroupCoordinator._do_fetch_commit_offsets``.
@@ -20,7 +20,7 @@ from aiokafka.protocol.commit import OffsetFetchRequest
 
 
 def raise_offset_fetch_errors() -> None:
-    """Have an OffsetFetch that was answered by an error fail; a second call changes nothing."""
+    """Let an OffsetFetch fail if its response contains an error. Idempotent."""
     original: Callable[..., Awaitable[Any]] = GroupCoordinator._send_req
     if hasattr(original, "__wrapped__"):
         return
@@ -36,7 +36,7 @@ def raise_offset_fetch_errors() -> None:
 
 
 def _raise_error(coordinator: GroupCoordinator, answer: Any) -> None:
-    # Version 1 has none.
+    # Version 1 has no such field.
     error = for_code(getattr(answer, "error_code", NoError.errno))
     if error is NotCoordinatorForGroupError:
         coordinator.coordinator_dead()

@@ -1,4 +1,4 @@
-"""Keeps a join of a group, once begun, from being lost or repeated (kafka-python 3.0.12)."""
+"""Prevents a started group join from being lost or repeated (kafka-python 3.0.12)."""
 
 import time
 from collections.abc import Callable
@@ -8,28 +8,27 @@ from kafka.structs import MemberState
 
 
 class RejoinPatch:
-    """Joins a group for its coordinator: a join that was begun is seen through.
+    """Joins a group for its coordinator, and completes every join that was started.
 
-    In kafka-python 3.0.12 a join goes on between two polls, with the heartbeats switched off, but
-    what it brings is looked at during a poll only, and only where there still is a reason to join.
+    In kafka-python 3.0.12, a join continues between two polls, with heartbeats disabled, but its
+    result is only checked during a poll, and only if there still is a reason to join.
 
-    - Where the reason was that the elected member learnt of the partitions, it is gone as soon as
-      they are shared out again, which each worker does that is alone when it starts. If the answer
-      to that took longer than the poll, the worker was no member any more, without a word: without
-      heartbeats its cameras were given to others, and it kept them too. So the reason stays.
-    - Where the join ended between two polls, the coordinator joined once more, which has the whole
-      group begin again, at the pace of its heartbeats (seen on an idle machine: 3 of 24 workers got
-      their cameras one to three heartbeats later). So what it brought stays.
+    - If the reason was that the elected leader learnt of the partitions, it disappears as soon as
+      they are assigned, which every worker that starts alone does. If the response took longer than
+      the poll, the worker was silently no longer a member: without heartbeats its cameras were
+      assigned to others, while it also captured them. So the reason is retained.
+    - If the join finished between two polls, the coordinator joined once more, which restarts the
+      rebalance of the whole group at the pace of its heartbeats (observed on an idle machine: 3 of
+      24 workers got their cameras one to three heartbeats later). So the result is retained.
     """
 
     def __init__(
         self, coordinator: Any, valid_seconds: float, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """Replaces the coordinator's own way to join.
+        """Replaces the coordinator's join method.
 
-        A join's assignment is used for ``valid_seconds``, less than the group waits for a
-        heartbeat, of which there is none until it is acted on. ``clock`` returns seconds that only
-        rise.
+        An assignment is used for ``valid_seconds``, less than the session timeout, because no
+        heartbeat is sent until it is applied. ``clock`` must be monotonic, in seconds.
         """
         self._coordinator = coordinator
         self._valid_seconds = valid_seconds
@@ -41,7 +40,7 @@ class RejoinPatch:
         coordinator._do_join_and_sync_async = self.join
 
     async def join(self) -> bytes:
-        """Return what the last join brought where nobody asked for it yet, else join."""
+        """Return the result of the last join if it was not used yet, otherwise join."""
         if self._assignment is not None and self._is_unused():
             return self._assignment
         self._assignment = None
@@ -52,7 +51,8 @@ class RejoinPatch:
         return assignment
 
     def _is_unused(self) -> bool:
-        # Acted on, the state is stable; a membership lost meanwhile has another generation.
+        # Once the assignment is applied, the state is stable; after a lost membership, the
+        # generation differs.
         is_joining = self._coordinator.state is MemberState.REBALANCING
         is_member = self._coordinator._generation is self._generation
         return is_joining and is_member and self._clock() < self._until_seconds

@@ -102,7 +102,7 @@ def test_a_migration_waits_for_a_mutation_in_its_way(
     with ThreadPoolExecutor(1) as pool, capture_logs() as logs:
         migrating = pool.submit(migrate, runner, retention_days=36_500)
         while not migrating.done():
-            if any(entry["event"] == "migration_waits_for_mutation" for entry in logs):
+            if any(entry["event"] == "migration_waiting_for_mutation" for entry in logs):
                 break
             time.sleep(0.05)
         assert not migrating.done(), migrating.exception()
@@ -225,7 +225,7 @@ def test_the_command_line_migrates(clickhouse_address: ClickHouseAddress) -> Non
     dry = run("--dry-run")
     assert (dry.returncode, dry.stdout) == (0, "".join(f"missing {name}" for name in names))
     assert run().stdout == "".join(f"applied {name}" for name in names)
-    assert run().stdout == "the schema is up to date\n"
+    assert run().stdout == "the ClickHouse schema is up to date\n"
     refused = run(PLATESTREAM_CLICKHOUSE_PASSWORD="guess")
     assert refused.returncode == 78
     assert "guess" not in refused.stderr

@@ -362,7 +362,7 @@ def test_a_restore_is_not_finished_while_the_service_runs_or_with_another_key(
     assert "cannot be read" in run(filled, "restore", "finish", "--erased", str(tmp_path)).stderr
     with monkeypatch.context() as other:
         other.setenv("PLATESTREAM_SECRET_KEY", Fernet.generate_key().decode())
-        assert "another secret key" in run(filled, *finish).stderr
+        assert "a different PLATESTREAM_SECRET_KEY" in run(filled, *finish).stderr
     engine = open_engine(filled.database)
     with engine.connect():
         assert "the service is running" in run(filled, *finish).stderr

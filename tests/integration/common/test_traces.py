@@ -101,7 +101,7 @@ def test_an_endpoint_that_is_away_is_told_once_and_again_when_it_is_back(
             provider.force_flush()
             assert [span.name for span in back.spans] == ["frame"]
 
-    assert [line["event"] for line in logs] == ["traces_not_sent", "traces_sent_again"]
+    assert [line["event"] for line in logs] == ["trace_export_failed", "trace_export_recovered"]
     assert _count(registry, "sent") == 1
 
 

@@ -93,7 +93,7 @@ def test_a_wrong_login_is_reported_and_not_shown(
     kafka: SecureKafka, listener: str, mechanism: str, wrong: str
 ) -> None:
     settings = kafka.settings(listener, sasl_mechanism=mechanism, **{wrong: "hunter2"})
-    with pytest.raises(MisconfiguredError, match="refuses PLATESTREAM_KAFKA_SASL_") as fault:
+    with pytest.raises(MisconfiguredError, match="rejected PLATESTREAM_KAFKA_SASL_") as fault:
         require_reachable(settings)
     assert "hunter2" not in str(fault.value) + repr(settings).replace("username='hunter2'", "")
 
@@ -117,11 +117,11 @@ def test_a_client_that_is_not_trusted_is_reported(kafka: SecureKafka, stranger: 
 @pytest.mark.parametrize(
     ("protocol", "is_there", "error", "sentence"),
     [
-        ("SSL", "SASL_SSL", MisconfiguredError, "requires a login: .*=SASL_SSL"),
-        ("SASL_SSL", "SSL", MisconfiguredError, "accepts no login"),
-        ("SASL_PLAINTEXT", "SSL", MisconfiguredError, "requires another .*_SECURITY_PROTOCOL"),
-        ("SASL_PLAINTEXT", "PLAINTEXT", MisconfiguredError, "accepts no login"),
-        ("SSL", "PLAINTEXT", TransientError, "requires another .*_SECURITY_PROTOCOL than SSL"),
+        ("SSL", "SASL_SSL", MisconfiguredError, "requires authentication; set .*=SASL_SSL"),
+        ("SASL_SSL", "SSL", MisconfiguredError, "does not support authentication"),
+        ("SASL_PLAINTEXT", "SSL", MisconfiguredError, "requires a different .*_SECURITY_PROTOCOL"),
+        ("SASL_PLAINTEXT", "PLAINTEXT", MisconfiguredError, "does not support authentication"),
+        ("SSL", "PLAINTEXT", TransientError, "security protocol other than SSL"),
     ],
 )
 def test_another_protocol_than_the_listeners_is_reported(
@@ -166,14 +166,14 @@ async def test_the_apis_feeds_say_once_why_they_are_kept_out(
         await feed.ping()
     (entry,) = logs
     assert entry["event"] == "topic_feed_interrupted"
-    assert "refuses PLATESTREAM_KAFKA_SASL_USERNAME" in entry["error"]
+    assert "rejected PLATESTREAM_KAFKA_SASL_USERNAME" in entry["error"]
     assert "hunter2" not in str(logs)
 
 
 @pytest.mark.parametrize(
     ("module", "event", "more"),
     [
-        ("common.kafka", "topics_not_created", {}),
+        ("common.kafka", "topic_creation_failed", {}),
         ("streams.alerts", "misconfigured", {"secret_key": "x"}),
         ("ingest", "misconfigured", {"s3_secret_key": "x", "secret_key": "A" * 43 + "="}),
     ],
@@ -188,7 +188,7 @@ def test_a_process_with_a_wrong_password_ends_and_says_why(
         assert process.exit_status == 78, process.tail()
     entry = json.loads(process.tail().splitlines()[-1])
     assert entry["event"] == event
-    assert "refuses PLATESTREAM_KAFKA_SASL_USERNAME" in process.tail()
+    assert "rejected PLATESTREAM_KAFKA_SASL_USERNAME" in process.tail()
     assert "hunter2" not in process.tail()
 
 

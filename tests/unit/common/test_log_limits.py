@@ -108,7 +108,7 @@ def test_a_configured_process_limits_libraries_and_not_itself(
     first, second = (line for line in lines if "no broker" in line)
     assert "no broker 1" in first
     assert SUPPRESSED not in first
-    assert '"held_back": 2' in second
+    assert '"suppressed": 2' in second
 
 
 @pytest.mark.usefixtures("logging_as_before")

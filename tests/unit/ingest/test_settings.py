@@ -34,5 +34,5 @@ def test_a_file_without_certificates_is_refused(tmp_path: Path, text: str | None
     if text is not None:
         file.write_text(text)
 
-    with pytest.raises(ValidationError, match="holds no certificates"):
+    with pytest.raises(ValidationError, match="contains no PEM certificates"):
         _settings(camera_ca_file=str(file))

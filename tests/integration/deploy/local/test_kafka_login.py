@@ -52,7 +52,7 @@ def test_nobody_is_let_in_without_the_login(process: ServerProcess) -> None:
 
     assert not _is_answered(server.port)
     assert not _is_answered(server.controller_port)
-    with pytest.raises(MisconfiguredError, match="refuses PLATESTREAM_KAFKA_SASL_"):
+    with pytest.raises(MisconfiguredError, match="rejected PLATESTREAM_KAFKA_SASL_"):
         require_reachable(replace(LOGIN, password="guessed").settings(server.bootstrap_servers))
     assert (server.directory / "server.properties").stat().st_mode & 0o777 == 0o600
 

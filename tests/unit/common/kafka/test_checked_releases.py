@@ -28,7 +28,7 @@ def test_a_release_that_was_not_read_is_refused(
 ) -> None:
     require_checked_release(library)
     monkeypatch.setattr(checked_releases, "version", lambda _: "9.9")
-    with pytest.raises(MisconfiguredError, match=f"{library} 9.9 was not checked with"):
+    with pytest.raises(MisconfiguredError, match=f"{library} 9.9 has not been verified with"):
         require_checked_release(library)
 
 
@@ -36,5 +36,5 @@ def test_no_client_is_made_with_a_kafka_python_that_was_not_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(checked_releases, "version", lambda _: "3.0.99")
-    with pytest.raises(MisconfiguredError, match=r"kafka-python 3\.0\.99 was not checked"):
+    with pytest.raises(MisconfiguredError, match=r"kafka-python 3\.0\.99 has not been verified"):
         client_options(KafkaSettings.model_validate({}), "test")

@@ -36,7 +36,7 @@ def _admin(brokers: int, *topics: str) -> SimpleNamespace:
 
 
 def test_new_topics_take_no_more_brokers_than_there_are() -> None:
-    with pytest.raises(MisconfiguredError, match="REPLICATION_FACTOR is 3, but Kafka names 2"):
+    with pytest.raises(MisconfiguredError, match="REPLICATION_FACTOR is 3, but Kafka has only 2"):
         replication_at(_admin(2), _settings(3))
     found = replication_at(_admin(3), _settings())
     assert found.topic_options == {"min.insync.replicas": "2"}
