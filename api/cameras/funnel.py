@@ -114,7 +114,7 @@ class LowActivityCameras(Collector):
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
         """Return the gauge of the quietest cameras, each by its id, and of the others."""
-        metric = METRICS["platestream_api_camera_usual_ratio"]
+        metric = METRICS["platestream_api_camera_activity_ratio"]
         family = GaugeMetricFamily(metric.name, metric.rise, labels=metric.labels)
         own, others = self._ratios[: self._max_cameras], self._ratios[self._max_cameras :]
         for camera_id, ratio in own:

@@ -79,8 +79,8 @@ class Relay:
         self._stop = Event()
         self._turned_seconds = time.monotonic()
         registry = registry or CollectorRegistry()
-        self._set_aside = gauge("platestream_relay_rows_set_aside", registry)
-        self._replayed = gauge("platestream_relay_rows_of_replays", registry)
+        self._set_aside = gauge("platestream_relay_failed_rows", registry)
+        self._replayed = gauge("platestream_relay_pending_replay_rows", registry)
 
     def stop(self) -> None:
         """Ask the relay to end after the batch in hand."""

@@ -53,10 +53,10 @@ class PastTriggers(Record, frozen=True, kw_only=True):
 class CandidateOutcome(StrEnum):
     """The outcome of a candidate: its cooldown's decision, or how its pass is resolved."""
 
-    TRIGGERED = "fired"
+    TRIGGERED = "triggered"
     REPEATED = "repeated"
     """The same recognition triggered the alert before, so it triggers again."""
-    SUPPRESSED_BY_COOLDOWN = "held_back"
+    SUPPRESSED_BY_COOLDOWN = "suppressed"
     TOO_OLD = "too_old"
     """There were so many later triggers that one near it may have been dropped."""
     CONFIRMED = "confirmed"

@@ -40,7 +40,7 @@ class _Processor(BatchSpanProcessor):
             schedule_delay_millis=_BATCH_MS,
             max_export_batch_size=_BATCH_SPANS,
         )
-        self._made = spans.labels("made")
+        self._made = spans.labels("created")
 
     def on_end(self, span: ReadableSpan) -> None:
         self._made.inc()

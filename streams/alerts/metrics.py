@@ -14,7 +14,7 @@ class AlertMetrics:
         """Make the metrics in ``registry``, or in one of their own."""
         registry = registry or CollectorRegistry()
         self.rules = gauge("platestream_alerts_rules", registry)
-        self.rule_faults = counter("platestream_alerts_rule_faults_total", registry)
+        self.rule_faults = counter("platestream_alerts_invalid_rules_total", registry)
         self.recognitions = counter("platestream_alerts_recognitions_total", registry)
         self.decisions = counter("platestream_alerts_decisions_total", registry)
         self.cooldowns = gauge("platestream_alerts_cooldowns", registry)

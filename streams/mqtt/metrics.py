@@ -15,7 +15,7 @@ class MqttMetrics:
         registry = registry or CollectorRegistry()
         self.connected = gauge("platestream_mqtt_connected", registry)
         self.messages = counter("platestream_mqtt_messages_total", registry)
-        self.refused = counter("platestream_mqtt_refused_total", registry)
+        self.refused = counter("platestream_mqtt_messages_rejected_total", registry)
         self.event_age = histogram(
             "platestream_mqtt_event_age_seconds", registry, buckets=_AGE_BUCKETS_SECONDS
         )

@@ -20,15 +20,15 @@ class FrameOutcome(StrEnum):
     LATE = "late"
     """Read, long after its capture."""
     STALE = "stale"
-    OVER_SHARE = "over_share"
-    REFUSED = "refused"
+    OVER_SHARE = "fair_share"
+    REFUSED = "undecodable"
 
 
 class TrackOutcome(StrEnum):
     """The outcome of a vehicle's track."""
 
     RECOGNIZED = "recognized"
-    SUPPRESSED = "silent"
+    SUPPRESSED = "suppressed"
     UNSURE = "unsure"
 
 
@@ -36,7 +36,7 @@ class FetchOutcome(StrEnum):
     """The outcome of a frame that was looked for on the frames topic."""
 
     FOUND = "found"
-    GONE = "gone"
+    GONE = "expired"
 
 
 class ImageOutcome(StrEnum):
@@ -44,7 +44,7 @@ class ImageOutcome(StrEnum):
 
     STORED = "stored"
     LATE = "late"
-    REFUSED = "refused"
+    REFUSED = "rejected"
     LOST = "lost"
 
 
@@ -67,8 +67,8 @@ class RecognitionMetrics:
         registry = registry or CollectorRegistry()
         self.frames = counter("platestream_recognition_frames_total", registry)
         self.tracks = counter("platestream_recognition_tracks_total", registry)
-        self.fetched = counter("platestream_recognition_frames_fetched_total", registry)
-        self.replaced = gauge("platestream_recognition_processes_replaced", registry)
+        self.fetched = counter("platestream_recognition_frames_refetched_total", registry)
+        self.replaced = gauge("platestream_recognition_workers_replaced", registry)
         self.images = counter("platestream_recognition_images_total", registry)
         self.pending_images = gauge("platestream_recognition_pending_images", registry)
         self._by_camera = (
@@ -77,10 +77,10 @@ class RecognitionMetrics:
             (counter("platestream_recognition_camera_passes_total", registry), _PASS_COUNTS),
         )
         self._cameras = CameraLabels(cameras, self._forget_camera)
-        self._gap_frames = gauge("platestream_recognition_gap_frames", registry)
-        self._gap_age = gauge("platestream_recognition_gap_age_seconds", registry)
+        self._gap_frames = gauge("platestream_recognition_backlog_frames", registry)
+        self._gap_age = gauge("platestream_recognition_backlog_age_seconds", registry)
         self.frame_seconds = histogram(
-            "platestream_recognition_frame_seconds", registry, buckets=_FRAME_BUCKETS_SECONDS
+            "platestream_recognition_inference_seconds", registry, buckets=_FRAME_BUCKETS_SECONDS
         )
         self.frame_age = histogram(
             "platestream_recognition_frame_age_seconds", registry, buckets=_AGE_BUCKETS_SECONDS

@@ -58,11 +58,11 @@ class StageMetrics:
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
         """Without ``registry`` the metrics have one of their own."""
         self.registry = registry or CollectorRegistry()
-        self.released = counter("platestream_stream_messages_released_total", self.registry)
+        self.released = counter("platestream_stream_messages_processed_total", self.registry)
         self.dead_letters = counter("platestream_stream_dead_letters_total", self.registry)
         self.failures = counter("platestream_stream_transient_failures_total", self.registry)
         self._lag = gauge("platestream_stream_lag_messages", self.registry)
-        self._gone = counter("platestream_stream_messages_gone_total", self.registry)
+        self._gone = counter("platestream_stream_messages_expired_total", self.registry)
 
     def messages_lost(self, tp: TP, count: int) -> None:
         """Count messages that retention took before they were read."""

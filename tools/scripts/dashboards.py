@@ -1,7 +1,7 @@
 """Makes Grafana's dashboards in deploy/monitoring/grafana from the catalogue of metrics.
 
 A panel for each metric: of a counter its rate, of a gauge its sum, of a histogram the median and
-the 95th percentile, by label where it has labels; its description is what a rise means.
+the 95th percentile, by label where it has labels; its description is the help text.
 """
 
 import json
@@ -27,14 +27,14 @@ _OF_THE_API: Final = (
         MetricKind.COUNTER,
         "platestream_api_requests_total",
         "requests",
-        "Clients ask; status 5xx: a part of the service is away, or a fault.",
+        "HTTP requests. 5xx: a dependency is unavailable, or an internal error.",
         ("status",),
     ),
     Metric(
         MetricKind.HISTOGRAM,
         "platestream_api_request_seconds",
         "seconds",
-        "Calls take longer: too little processor, or a server is slow.",
+        "Request duration. Rises if CPU is short or a dependency is slow.",
         ("route",),
     ),
 )
@@ -42,7 +42,7 @@ _OF_THE_API: Final = (
 _SHOWN: Final = (*METRICS.values(), *_OF_THE_API)
 _MACHINE: Final = {
     "Memory": ("process_resident_memory_bytes", "bytes"),
-    "Processor": ("rate(process_cpu_seconds_total[$__rate_interval])", "short"),
+    "CPU": ("rate(process_cpu_seconds_total[$__rate_interval])", "short"),
     "Up": ("up", "short"),
 }
 
@@ -153,7 +153,7 @@ def _panel_of(metric: Metric) -> dict[str, Any]:
     unit = _UNITS.get(metric.unit, "short")
     title = metric.name.removeprefix("platestream_").removesuffix("_total").replace("_", " ")
     if metric.kind is MetricKind.COUNTER:
-        title += f" ({metric.unit} a second)"
+        title += f" ({metric.unit} per second)"
     return _panel(title[0].upper() + title[1:], metric.rise, unit, list(expressions(metric)))
 
 
@@ -161,7 +161,7 @@ def _machine_panel(title: str, asked: str, unit: str) -> dict[str, Any]:
     expression = (
         asked.replace("[", f"{{{_PROCESS}}}[") if "[" in asked else f"{asked}{{{_PROCESS}}}"
     )
-    return _panel(title, "Of each process.", unit, [(expression, "{{process}} {{instance}}")])
+    return _panel(title, "By process.", unit, [(expression, "{{process}} {{instance}}")])
 
 
 def _panel(

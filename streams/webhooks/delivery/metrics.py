@@ -23,7 +23,7 @@ class DeliveryMetrics:
         """Make the metrics in ``registry``, or in one of their own."""
         registry = registry or CollectorRegistry()
         self._attempts = counter("platestream_webhooks_attempts_total", registry)
-        self._held_back = counter("platestream_webhooks_held_back_total", registry)
+        self._held_back = counter("platestream_webhooks_rate_limited_total", registry)
         self._seconds = histogram(
             "platestream_webhooks_attempt_seconds", registry, buckets=_ATTEMPT_BUCKETS_SECONDS
         )
@@ -31,7 +31,7 @@ class DeliveryMetrics:
             "platestream_webhooks_event_age_seconds", registry, buckets=_AGE_BUCKETS_SECONDS
         )
         self._pending = gauge("platestream_webhooks_pending_deliveries", registry)
-        self._waiting = gauge("platestream_webhooks_waiting_deliveries", registry)
+        self._waiting = gauge("platestream_webhooks_queued_deliveries", registry)
 
     def attempted(self, attempt: DeliveryAttempt, now_ms: int, *, is_held_back: bool) -> None:
         """Count an attempt that has just ended, with the time it took.

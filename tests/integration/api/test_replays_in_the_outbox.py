@@ -133,9 +133,9 @@ def test_a_replay_waits_until_all_of_it_is_published(
         waiting = waiting_replays(session, owner_id)
         assert (waiting.count, waiting.next_position) == (2, 151)
         assert waiting_replays(session, uuid4()).count == 0
-    assert recorder.registry.get_sample_value("platestream_relay_rows_of_replays") == 51
+    assert recorder.registry.get_sample_value("platestream_relay_pending_replay_rows") == 51
 
     again = Recorder(api_database, expected=51)
     again.relay.run()
     assert again.sent_keys() == [*(f"first {number}" for number in range(100, 150)), "second 0"]
-    assert again.registry.get_sample_value("platestream_relay_rows_of_replays") == 0
+    assert again.registry.get_sample_value("platestream_relay_pending_replay_rows") == 0

@@ -16,7 +16,7 @@ from tests.integration.api.topic_reader import ConfigReader
 
 pytestmark = pytest.mark.integration
 
-_GAUGE = "platestream_relay_rows_set_aside"
+_GAUGE = "platestream_relay_failed_rows"
 
 
 @pytest.fixture

@@ -81,7 +81,7 @@ def test_spans_come_as_they_were_made(registry: CollectorRegistry) -> None:
     assert ask.attributes == {"number": "3", "error.type": "TimeoutError"}
     assert ask.is_failed
     assert ask.links == (f"{7:032x}",)
-    assert (_count(registry, "made"), _count(registry, "sent")) == (2, 2)
+    assert (_count(registry, "created"), _count(registry, "sent")) == (2, 2)
 
 
 def test_an_endpoint_that_is_away_is_told_once_and_again_when_it_is_back(
@@ -117,7 +117,7 @@ def test_nobody_waits_for_an_endpoint_that_says_nothing(registry: CollectorRegis
         provider.shutdown()
         closed = time.monotonic() - began_close
 
-    assert _count(registry, "made") == 20_000
+    assert _count(registry, "created") == 20_000
     # It holds the exporter for five seconds; what makes spans is not held, nor is the end.
     assert made < 60
     assert closed < 4

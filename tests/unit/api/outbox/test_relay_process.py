@@ -32,7 +32,7 @@ def test_it_shows_how_many_rows_are_set_aside(monkeypatch: pytest.MonkeyPatch) -
         )
     )
 
-    assert served[9107].get_sample_value("platestream_relay_rows_set_aside") == 0
+    assert served[9107].get_sample_value("platestream_relay_failed_rows") == 0
     assert alive == [True]
 
 

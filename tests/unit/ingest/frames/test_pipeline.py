@@ -186,7 +186,7 @@ def test_a_still_scene_sends_ticks_only(world: World) -> None:
 
     assert set(world.kinds()) == {FrameKind.TICK}
     assert len(world.sent) in (9, 10)
-    assert world.count("platestream_ingest_frames_still_total") == 40
+    assert world.count("platestream_ingest_frames_without_motion_total") == 40
     assert world.count("platestream_ingest_frames_decoded_total") == 200
     assert world.instant.unix_ms - world.sent[-1].captured_ms <= 1100
     assert all(tick.still for tick in world.sent[1:])

@@ -218,7 +218,7 @@ def test_a_refused_record_is_counted_and_its_room_returns(kafka: Kafka) -> None:
         errback(MessageSizeTooLargeError())
 
     assert kafka.dropped("kafka") == 1
-    assert kafka.metrics.registry.get_sample_value("platestream_ingest_waiting_bytes") == 0
+    assert kafka.metrics.registry.get_sample_value("platestream_ingest_send_buffer_bytes") == 0
 
 
 def test_a_send_that_kafka_cannot_take_leaves_no_trace_in_the_buffer(kafka: Kafka) -> None:
@@ -228,7 +228,7 @@ def test_a_send_that_kafka_cannot_take_leaves_no_trace_in_the_buffer(kafka: Kafk
 
     assert kafka.client.sent == []
     assert kafka.dropped("kafka") == 1
-    assert kafka.metrics.registry.get_sample_value("platestream_ingest_waiting_bytes") == 0
+    assert kafka.metrics.registry.get_sample_value("platestream_ingest_send_buffer_bytes") == 0
 
 
 def test_what_goes_to_a_topic_that_kafka_does_not_name_yet_waits(kafka: Kafka) -> None:
@@ -268,7 +268,7 @@ def test_a_worker_that_ends_does_not_wait_for_a_topic_that_is_not_named(
     assert threaded.client.sent == []
     assert len(threaded.client.refuses) > 99_000
     assert threaded.client.closed_within[0] > 0
-    waiting = threaded.metrics.registry.get_sample_value("platestream_ingest_waiting_bytes")
+    waiting = threaded.metrics.registry.get_sample_value("platestream_ingest_send_buffer_bytes")
     assert waiting == 0
 
 
@@ -316,7 +316,7 @@ def test_what_is_wrong_itself_is_not_tried_for_ever(
 
     assert kafka.client.sent == []
     assert kafka.dropped("kafka") == 1
-    assert kafka.metrics.registry.get_sample_value("platestream_ingest_waiting_bytes") == 0
+    assert kafka.metrics.registry.get_sample_value("platestream_ingest_send_buffer_bytes") == 0
 
 
 def test_frames_that_waited_too_long_give_way_to_later_ones(

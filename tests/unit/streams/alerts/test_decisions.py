@@ -214,7 +214,7 @@ async def test_an_early_trigger_starts_the_cooldown(world: World) -> None:
     other = _candidate(_EARLY, seen_as("AB3", 1000, track=UUID(int=2)))
     after = _candidate(_FINAL, seen_as("AB3", 1000, track=UUID(int=2), provisional_plates=["AB3"]))
     assert await _handle(world, other, after) == []
-    assert world.outcomes("held_back") == 2
+    assert world.outcomes("suppressed") == 2
 
 
 @_ALL

@@ -42,7 +42,7 @@ async def test_one_batch_decides_the_same_as_many(world: World) -> None:
     ]
     # One cooldown, one write; and it is written before anything is published.
     assert world.done == ["table", "alert", "alert", "alert"]
-    assert (world.outcomes("fired"), world.outcomes("held_back")) == (3, 1)
+    assert (world.outcomes("triggered"), world.outcomes("suppressed")) == (3, 1)
 
 
 async def test_a_trigger_that_could_not_be_published_is_published_later_as_it_was_decided(
@@ -144,7 +144,7 @@ def test_a_rule_that_becomes_unusable_no_longer_matches(world: World) -> None:
     strange = msgspec.structs.replace(rule, timezone="Mars/Olympus")
     rule_store.apply([(rule.alert_id, strange)])
     assert len(rule_store.index) == 0
-    assert world.registry.get_sample_value("platestream_alerts_rule_faults_total") == 1
+    assert world.registry.get_sample_value("platestream_alerts_invalid_rules_total") == 1
     rule_store.apply([(rule.alert_id, None), (alert(2).alert_id, alert(2))])
     assert world.registry.get_sample_value("platestream_alerts_rules") == 1
 

@@ -286,7 +286,7 @@ async def test_what_retention_took_before_a_start_is_counted(
     broker.committed, broker.first, broker.end = 100, 140, 500
     await consumer.perform_seek()
     place = {"topic": _TP.topic, "partition": str(_TP.partition)}
-    name = "platestream_stream_messages_gone_total"
+    name = "platestream_stream_messages_expired_total"
     assert app.metrics.registry.get_sample_value(name, place) == 40
 
 

@@ -239,7 +239,7 @@ async def test_a_bad_image_is_a_reading_without_plates_and_no_dead_letter(code: 
     assert out.readings == ()
     assert out.refused
     assert not out.stale
-    refused = {"outcome": "refused"}
+    refused = {"outcome": "undecodable"}
     assert metrics.get_sample_value("platestream_recognition_frames_total", refused) == 1
 
 
@@ -325,7 +325,7 @@ async def test_the_plate_of_a_settled_track_is_followed_where_it_is_expected(
 async def test_the_time_of_a_process_for_a_frame_is_measured() -> None:
     registry = CollectorRegistry()
     await stage(ScriptedPool(()), Published(), registry=registry).handle(record(), turn, keep_room)
-    assert registry.get_sample_value("platestream_recognition_frame_seconds_sum") == 0.012
+    assert registry.get_sample_value("platestream_recognition_inference_seconds_sum") == 0.012
 
 
 async def test_a_plate_that_is_followed_out_of_the_zones_is_left_out() -> None:

@@ -97,7 +97,7 @@ class World(DurableTable):
 
     def gone(self) -> float | None:
         labels = {"topic": "frames", "partition": str(PARTITION)}
-        name = "platestream_stream_messages_gone_total"
+        name = "platestream_stream_messages_expired_total"
         return self.metrics.registry.get_sample_value(name, labels)
 
     async def fetch(self, partition: int, offset: int) -> FrameChunk:

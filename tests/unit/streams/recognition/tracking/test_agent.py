@@ -245,7 +245,7 @@ async def test_what_became_of_tracks_is_counted(tracking: TrackingAgent, world: 
         name = "platestream_recognition_tracks_total"
         return world.registry.get_sample_value(name, {"outcome": outcome})
 
-    assert [count(o) for o in ("recognized", "unsure", "silent")] == [1, 1, 1]
+    assert [count(o) for o in ("recognized", "unsure", "suppressed")] == [1, 1, 1]
     age = "platestream_recognition_pass_age_seconds_sum"
     assert world.registry.get_sample_value(age) == pytest.approx(2.8)
 

@@ -191,7 +191,7 @@ async def test_a_frame_that_cannot_be_cut_is_stored_whole(world: World) -> None:
 async def test_without_room_no_image_is_named(world: World) -> None:
     world.is_full = True
     assert await keeper_of(world).store(unnamed(), FRAME) == unnamed()
-    assert (world.table, world.count("refused")) == ({}, 1)
+    assert (world.table, world.count("rejected")) == ({}, 1)
 
 
 @pytest.mark.parametrize("trouble", ["is_away", "hangs"])
