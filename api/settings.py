@@ -98,7 +98,7 @@ class ApiSettings(
         2000,
         ge=0,
         description="Maximum number of open client connections per API process, including event "
-        "streams. Further ones get 503. One address may have a quarter of it. 0: "
+        "streams. Further ones get 503. One IP address can use a quarter of them. 0: "
         "unlimited.",
     )
     api_database_connections: int = Field(
@@ -132,9 +132,9 @@ class ApiSettings(
     login_attempts_per_minute: int = Field(
         5,
         ge=0,
-        description="Failed logins per IP address, account and minute; 0: unlimited. An address "
-        "may fail six times as often over all accounts, an account 20 times as "
-        "often per hour.",
+        description="Failed logins per IP address, account and minute; 0: unlimited. The limit is "
+        "six times as high per IP address over all accounts, and 20 times as high per account "
+        "and hour.",
     )
     trusted_proxies: NetworkList = Field(
         (),
@@ -145,7 +145,7 @@ class ApiSettings(
         100,
         ge=0,
         description="Requests per API key and minute; 0: unlimited. Image downloads are counted "
-        "separately, with 30 times as many.",
+        "separately, with a limit 30 times as high.",
     )
     rate_limit_recognize_per_minute: int = Field(
         30,
@@ -161,8 +161,8 @@ class ApiSettings(
     )
     demo_enabled: bool = Field(
         True,
-        description="Enable /api/demo, which reads images without an API key, five per minute "
-        "and address. If false, it returns 404.",
+        description="Enable /api/demo, which reads images without an API key, at most five "
+        "per minute and IP address. If false, it returns 404.",
     )
 
     @property

@@ -47,9 +47,8 @@ class RecognizerSettings(Fragment):
 
     recognition_detector_model: Path | None = Field(
         None,
-        description="ONNX file that finds plates, with its model card (.json) beside it; exports "
-        "of ultralytics and files of open-image-models need no card; unset: the one that comes "
-        "with the service.",
+        description="ONNX file of the plate detector, with its model card (.json) next to it. "
+        "Ultralytics exports and open-image-models files need no card. Unset: built-in.",
     )
     recognition_reader_model: str = Field(
         "",
@@ -62,8 +61,8 @@ class RecognizerSettings(Fragment):
         True,
         union_mode="left_to_right",
         description="Ask a second model, which reads plates as text lines, when the reader is "
-        "uncertain: true, false, or an ONNX file of another second reader, with its model card "
-        "(.json) next to it.",
+        "uncertain: `true`, `false`, or the ONNX file of another second reader, with its model "
+        "card (.json) next to it.",
     )
     recognition_plate_formats: bool = Field(
         True,
@@ -75,10 +74,10 @@ class RecognizerSettings(Fragment):
     )
     recognition_precision: Precision = Field(
         Precision.AUTO,
-        description="Precision of the models: `int8` (the built-in detector in 8 bits, readers in "
-        "32-bit floats), `bf16` (OpenVINO only), `float` (32 bits) or `auto`: `bf16` if the "
-        "processor has AMX or AVX-512 instructions for it, `int8` on other processors, `float` on "
-        "a GPU and under onnxruntime.",
+        description="Precision of the models: `int8` (built-in detector in 8 bits, readers in "
+        "32-bit floats), `bf16` (OpenVINO only), `float` (32 bits) or `auto`. `auto` selects "
+        "`bf16` on CPUs with AMX or AVX-512 instructions for it, `int8` on other CPUs, and `float` "
+        "on a GPU and with ONNX Runtime.",
     )
     recognition_providers: str = Field(
         CPU_PROVIDER,
@@ -95,8 +94,8 @@ class RecognizerSettings(Fragment):
         None,
         ge=64,
         le=4096,
-        description="Side in pixels to which images are brought for a detector that takes any "
-        "size; unset: as the model card says.",
+        description="Input size in pixels for detectors with a variable size; unset: as in the "
+        "model card.",
     )
 
     @field_validator("recognition_reader_model")
@@ -164,8 +163,8 @@ class RecognizerPoolSettings(RecognizerSettings):
         0,
         ge=0,
         le=64,
-        description="Images that a recogniser process reads together, where so many wait; 0: "
-        f"{GPU_BATCH} on a GPU, 1 on a processor, which gains nothing by it.",
+        description="Maximum number of images per inference batch. "
+        f"0: {GPU_BATCH} on a GPU, 1 on a CPU, which does not benefit from batches.",
     )
     recognition_worker_memory_bytes: int = Field(
         0,

@@ -20,7 +20,7 @@ class LocalStackSettings(Fragment):
     api_port: Port = Field(8000, description="Port on which the API listens.")
     metrics_port: Port = Field(
         18000,
-        description="the API's; each process adds a number of its own.",
+        description="port of the API; the other processes add fixed offsets.",
     )
     kafka_port: Port = Field(19092, description="Port of the local stack's Kafka broker.")
     s3_port: Port = Field(19000, description="Port of the local stack's S3 server.")

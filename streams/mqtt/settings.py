@@ -81,9 +81,9 @@ class MqttTopicSettings(Fragment):
     )
     mqtt_picture: MqttPicture = Field(
         MqttPicture.OFF,
-        description="Image of each camera's latest pass whose presigned URL is published: off, "
-        "crop (the plate) or photo (the frame). Off by default: images of vehicles and people are "
-        "personal data, and a broker may have many readers.",
+        description="Image of each camera's latest pass whose presigned URL is published: `off`, "
+        "`crop` (the plate) or `photo` (the frame). Images of vehicles and people are personal "
+        "data, and a broker may have many subscribers.",
     )
 
 
