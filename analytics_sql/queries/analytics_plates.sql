@@ -1,12 +1,12 @@
--- Question: which plates did an owner's cameras read most often in a span?
+-- Question: which plates did an account's cameras read most often in a time range?
 --
 -- Parameters:
---   user_id             owner
+--   user_id         account
 --   from_ms, to_ms  Unix ms, UTC; from is inclusive, to exclusive
 --   limit           rows
--- Result: plate, recognitions, last_ms (Unix ms, UTC, of the newest of them); the most frequent
--- first, of equals the latest.
--- Sort key: (user_id, ts); one scan of the span. FINAL: a row written twice counts once.
+-- Result: plate, recognitions, last_ms (Unix ms, UTC, of the newest recognition); the most frequent first,
+-- ties by latest.
+-- Sort key: (user_id, ts); one scan of the range. FINAL: a row written twice counts once.
 SELECT
     plate,
     count() AS recognitions,

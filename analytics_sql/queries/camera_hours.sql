@@ -1,11 +1,11 @@
--- Question: how far did a camera's frames and vehicles come, hour by hour?
+-- Question: how many of a camera's frames and vehicles had which outcome, per hour?
 --
 -- Parameters:
---   user_id, camera_id  owner and camera
+--   user_id, camera_id  account and camera
 --   from_ms, to_ms      Unix ms, UTC; from is inclusive, to exclusive
--- Result: hour_ms (Unix ms), then the sums by their names; hours without a row are missing.
--- Sort key: (user_id, camera_id, minute): one scan of the span. FINAL: of a minute that was written twice
--- the more complete row counts.
+-- Result: hour_ms (Unix ms), then the sums by name; hours without rows are omitted.
+-- Sort key: (user_id, camera_id, minute); one scan of the range. FINAL: if a minute was written twice, the
+-- more complete row counts.
 SELECT
     toInt64(toUnixTimestamp(toStartOfHour(minute))) * 1000 AS hour_ms,
     sum(c.decoded) AS decoded,

@@ -1,4 +1,4 @@
--- Makes our database; harmless if it is there.
+-- Creates our database if it does not exist.
 --
 -- Parameters: name.
 CREATE DATABASE IF NOT EXISTS {name:Identifier}

@@ -1,20 +1,20 @@
--- Question: what became of the deliveries to an owner's webhook, or of an alert's own notifications, or of
--- certain events, the latest tried first?
+-- Question: which deliveries to an account's webhook, or of an alert's own notifications, or of certain
+-- events were attempted most recently, with what outcome?
 --
--- A line that ends in "-- if NAME" stands in the query only when that parameter is given.
+-- A line that ends in "-- if NAME" is only part of the query if that parameter is given.
 --
 -- Parameters:
---   user_id              owner
---   webhook_id, alert_id  whose deliveries; one of them is nil
---   event_ids            only of these events
---   from_ms              only of events that happened then or later (Unix ms, UTC)
---   to_ms                only of events that happened then or earlier (Unix ms, UTC)
---   outcomes             only deliveries whose last attempt ended so; empty: all
---   before_ms            only those last tried before (Unix ms, UTC)
---   limit                at most so many
--- Result: a row for each delivery, with its target (webhook_id and alert_id, one of which is nil) and with what its
--- last attempt came to; attempts of all rounds count.
--- Sort key: (user_id, webhook_id, occurred); of events the granules of the span, of each webhook.
+--   user_id              account
+--   webhook_id, alert_id  target; one of them is nil
+--   event_ids            only deliveries of these events
+--   from_ms              only of events at this time or later (Unix ms, UTC)
+--   to_ms                only of events at this time or earlier (Unix ms, UTC)
+--   outcomes             only deliveries whose last attempt had one of these outcomes; empty: all
+--   before_ms            only deliveries last attempted before this time (Unix ms, UTC)
+--   limit                maximum number of rows
+-- Result: one row per delivery, with its target (webhook_id and alert_id, one of which is nil) and its last
+-- attempt; includes attempts of redeliveries.
+-- Sort key: (user_id, webhook_id, occurred); for events, the granules of the range in each webhook.
 SELECT
     delivery_id,
     any(tried.webhook_id) AS webhook_id,

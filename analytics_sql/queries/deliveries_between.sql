@@ -1,11 +1,11 @@
--- Question: which events of a time were to reach a webhook, so that they can be sent again?
+-- Question: which events of a time range were for a webhook, so that they can be sent again?
 --
 -- Parameters:
---   user_id, webhook_id  whose deliveries
---   events               of these events
---   from_ms, to_ms       when they happened (Unix ms, UTC), the end not included
---   limit                at most so many
--- Result: the encoded record of each event, in order; nothing that clients had asked for.
+--   user_id, webhook_id  target
+--   events               event types
+--   from_ms, to_ms       time of the event (Unix ms, UTC), end exclusive
+--   limit                maximum number of rows
+-- Result: the encoded record of each event, in order, without those requested by clients.
 -- Sort key: (user_id, webhook_id, occurred).
 SELECT any(delivery) AS content
 FROM delivery_attempts

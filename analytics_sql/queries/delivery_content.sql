@@ -1,10 +1,10 @@
--- Question: what was to be delivered, so that it can be sent again?
+-- Question: what is the content of a delivery, so that it can be sent again?
 --
 -- Parameters:
---   user_id, webhook_id, alert_id  whose delivery; one of the last two is nil
---   delivery_id          which
---   occurred_ms          Unix ms, UTC, as the id tells it (common.records.ids.uuid_unix_ms)
--- Result: one row or none: the encoded record, '' where it is past retention.
+--   user_id, webhook_id, alert_id  target; one of the last two is nil
+--   delivery_id          delivery
+--   occurred_ms          Unix ms, UTC, from the ID (common.records.ids.uuid_unix_ms)
+-- Result: one row or none: the encoded record, '' after its retention.
 -- Sort key: (user_id, webhook_id, occurred, delivery_id).
 SELECT delivery
 FROM delivery_attempts

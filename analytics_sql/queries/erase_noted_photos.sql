@@ -1,10 +1,10 @@
--- Takes photos that are noted to be removed from the rows of an owner's image calls of a span.
+-- Removes erased photos from the rows of an account's image calls in a time range.
 --
 -- Parameters:
---   user_id         owner
+--   user_id         account
 --   from_ms, to_ms  Unix ms, UTC; from is inclusive, to exclusive
--- Conditions as in rows_with_noted_photos.sql. A replicated table would refuse the query within it as
--- not deterministic.
+-- Conditions as in rows_with_noted_photos.sql. A replicated table would reject that query as a subquery,
+-- because it is not deterministic.
 ALTER TABLE recognitions UPDATE photo_key = ''
 WHERE user_id = {user_id:UUID}
   AND source = 'api'

@@ -1,8 +1,8 @@
--- Deletes all rows of an owner from a table, and returns when they are gone.
+-- Deletes all rows of an account from a table; returns when they are deleted.
 --
 -- Parameters:
---   table    its name
---   user_id  owner
+--   table    name of the table
+--   user_id  account
 ALTER TABLE {table:Identifier} DELETE
 WHERE user_id = {user_id:UUID}
 SETTINGS mutations_sync = 2

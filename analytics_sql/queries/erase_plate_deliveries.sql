@@ -1,11 +1,11 @@
--- Empties what deliveries carried that name an owner's plate, in a span; the rows stay, as
--- at retention.
+-- Clears the content of an account's deliveries that contain a plate, in a time range. The rows remain, as
+-- after retention.
 --
 -- Parameters:
---   user_id             owner
---   spelling_hashes     SHA-256, lower hexadecimal, of owner, a blank and each spelling of the plate
---   from_ms, before_ms  Unix ms, UTC: of the event; from is inclusive, before exclusive
--- By the hash, as the server keeps the text of such a statement. Conditions as in plate_deliveries.sql.
+--   user_id             account
+--   spelling_hashes     SHA-256, lower-case hexadecimal, of account, space and each spelling of the plate
+--   from_ms, before_ms  Unix ms, UTC, of the event; from is inclusive, before exclusive
+-- By hash, because the server stores the text of the statement. Conditions as in plate_deliveries.sql.
 ALTER TABLE delivery_attempts UPDATE delivery = ''
 WHERE user_id = {user_id:UUID}
   AND occurred >= fromUnixTimestamp64Milli({from_ms:Int64}, 'UTC')

@@ -1,9 +1,9 @@
--- Takes an owner's plate out of the rank of the most frequent ones, and returns when it is gone.
+-- Removes an account's plate from the rank of the most frequent ones; returns when it is removed.
 --
 -- Parameters:
---   user_id     owner
---   plate_hash  SHA-256, lower hexadecimal, of owner, a blank and the normalised plate
--- By the hash, as the server keeps the text of such a statement.
+--   user_id     account
+--   plate_hash  SHA-256, lower-case hexadecimal, of account, space and normalised plate
+-- By hash, because the server stores the text of the statement.
 ALTER TABLE plate_ranks UPDATE
     recognitions = arrayFilter((each, plate) -> lower(hex(SHA256(concat(toString(user_id), ' ', plate))))
                                                 != {plate_hash:String}, recognitions, plates),

@@ -1,10 +1,10 @@
--- Empties an owner's plate in firings of a span; the rows stay, as at retention.
+-- Clears an account's plate in the triggers of a time range. The rows remain, as after retention.
 --
 -- Parameters:
---   user_id             owner
---   plate_hash          SHA-256, lower hexadecimal, of owner, a blank and the normalised plate
+--   user_id             account
+--   plate_hash          SHA-256, lower-case hexadecimal, of account, space and normalised plate
 --   from_ms, before_ms  Unix ms, UTC; from is inclusive, before exclusive
--- By the hash, as the server keeps the text of such a statement.
+-- By hash, because the server stores the text of the statement.
 ALTER TABLE alert_triggers UPDATE plate = ''
 WHERE user_id = {user_id:UUID}
   AND lower(hex(SHA256(concat(toString(user_id), ' ', plate)))) = {plate_hash:String}

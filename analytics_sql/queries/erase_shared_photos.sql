@@ -1,11 +1,11 @@
--- Takes the photo from recognitions of other plates that share it with an owner's plate, in a span.
+-- Removes the photo from recognitions of other plates that share it with an account's plate, in a time range.
 --
 -- Parameters:
---   user_id             owner
---   plate_hash          SHA-256, lower hexadecimal, of owner, a blank and the normalised plate
+--   user_id             account
+--   plate_hash          SHA-256, lower-case hexadecimal, of account, space and normalised plate
 --   from_ms, before_ms  Unix ms, UTC; from is inclusive, before exclusive
--- By the hash, as the server keeps the text of such a statement. Conditions as in
--- plate_shared_photos.sql. A replicated table would refuse the query within it as not deterministic.
+-- By hash, because the server stores the text of the statement. Conditions as in plate_shared_photos.sql. A
+-- replicated table would reject that query as a subquery, because it is not deterministic.
 ALTER TABLE recognitions UPDATE photo_key = ''
 WHERE user_id = {user_id:UUID}
   AND source = 'api'

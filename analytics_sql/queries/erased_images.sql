@@ -1,13 +1,12 @@
--- Question: which images of erased recognitions are to be removed by now, the first noted first?
+-- Question: which images of erased recognitions are due for removal, oldest note first?
 --
 -- Parameters:
---   user_id  whose; all where it is not asked for
---   after_ms, after_user, after_id  noted_ms, user_id and id of the row behind which to begin; from
---            the first on where they are not given
+--   user_id  account; optional
+--   after_ms, after_user, after_id  noted_ms, user_id and id of the row after which to start; optional
 --   limit    rows
 -- Result: noted_ms (Unix ms, UTC), user_id, id (of the recognition), photo_key, crop_key ('=': the
 -- derived key, '': none).
--- Sort key: (noted_at, user_id, id). FINAL: what was removed is the same row again.
+-- Sort key: (noted_at, user_id, id). FINAL: after removal, the same row is written again.
 SELECT
     toUnixTimestamp64Milli(noted_at) AS noted_ms,
     user_id,

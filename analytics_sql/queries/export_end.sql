@@ -1,10 +1,10 @@
 -- Question: where does a part of an export end, and does anything follow it?
 --
--- Parameters: those of the list (recognitions_page.sql), which stands for PAGE below, and
---   rows  rows of the part at most
--- Result: rows of the page with their copies, rows without them, and the last row of the part (Unix ms,
--- UTC, and its id).
--- Sort key: as of the list.
+-- Parameters: those of the list (recognitions_page.sql), which replaces PAGE below, and
+--   rows  maximum number of rows of the part
+-- Result: rows of the page with duplicates, rows without them, and the last row of the part (Unix ms, UTC,
+-- and its ID).
+-- Sort key: as for the list.
 WITH arrayReverseSort(groupArray((captured_ms, id))) AS places
 SELECT
     sum(copies) AS all_rows,

@@ -1,15 +1,14 @@
 -- Question: which recognitions are in a part of an export?
 --
--- Parameters: those of the list (recognitions_page.sql), which stands for PAGE below, and
---   last_ms, last_id  the last row of the part (Unix ms, UTC, and its id)
---   region_names, region_codes  names of regions, and place by place the codes shown for them
---   timezone  IANA name; of localTime, in a file for Excel
--- A line that ends in "-- if plain" or "-- if excel" is for such a file only. For Excel a text that it would take
--- for a formula, also if it splits cells at another separator, has an apostrophe in front.
--- Result: the fields of a recognition, named as in the API; those that there is nothing for are NULL.
--- Keys of images are spelt out as common.records.object_keys derives them. A row that was written twice
--- comes once.
--- Sort key: as of the list.
+-- Parameters: those of the list (recognitions_page.sql), which replaces PAGE below, and
+--   last_ms, last_id  the last row of the part (Unix ms, UTC, and its ID)
+--   region_names, region_codes  names of regions, and the codes shown for them, in the same order
+--   timezone  IANA name, for localTime in a file for Excel
+-- A line that ends in "-- if plain" or "-- if excel" is only for that kind of file. For Excel, text that it would
+-- take for a formula, even if it splits cells at another separator, is prefixed with an apostrophe.
+-- Result: the fields of a recognition, named as in the API; fields without a value are NULL. Image keys are
+-- complete, as derived by common.records.object_keys. A row written twice is returned once.
+-- Sort key: as for the list.
 WITH
     concat(
         'recognitions/', toString(p.user_id), '/',

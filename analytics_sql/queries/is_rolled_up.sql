@@ -1,6 +1,6 @@
--- Question: has an owner any rollups?
+-- Question: does an account have any rollups?
 --
--- Parameters: user_id (owner).
+-- Parameters: user_id (account).
 -- Result: 1 (or more) or 0.
 -- Sort key: user_id.
 SELECT count()

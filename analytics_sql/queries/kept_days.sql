@@ -1,6 +1,6 @@
--- Question: how long are recognitions kept at least, as their table says?
+-- Question: what is the minimum retention of recognitions, according to their table?
 --
--- Result: days (0: it does not say); one row.
+-- Result: days (0: none is set); one row.
 -- Sort key: none; system tables.
 SELECT toUInt32OrZero(extract(any(create_table_query), 'toIntervalDay\\((?:_CAST\\()?(\\d+)')) AS days
 FROM system.tables

@@ -1,4 +1,4 @@
--- Forgets that a migration was applied.
+-- Deletes the record of an applied migration.
 --
 -- Parameters: version.
 ALTER TABLE schema_migrations DELETE WHERE version = {version:UInt32} SETTINGS mutations_sync = 1

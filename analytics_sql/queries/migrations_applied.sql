@@ -1,4 +1,4 @@
--- Question: which migrations has this database seen?
+-- Question: which migrations were applied to this database?
 --
 -- Result: version, name, checksum (SHA-256 of the file, hexadecimal), by version.
 -- Sort key: version.

@@ -1,5 +1,5 @@
--- Makes the table that remembers migrations; harmless if it is there. A version noted twice, by two
--- runners at once, is one row.
+-- Creates the table of applied migrations if it does not exist. A version recorded twice, by two concurrent
+-- runs, is one row.
 CREATE TABLE IF NOT EXISTS schema_migrations
 (
     version UInt32,

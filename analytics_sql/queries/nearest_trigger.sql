@@ -1,13 +1,13 @@
--- Question: which firing of an alert lies nearest to a moment, within less than a cooldown?
+-- Question: which trigger of an alert is nearest to a time, within the cooldown?
 --
 -- Parameters:
---   user_id, alert_id  owner and alert
---   captured_ms        the moment (Unix ms, UTC)
---   cooldown_ms        how far a firing may be away, exclusive
---   plate              normalised plate that it fired for; '' for any
+--   user_id, alert_id  account and alert
+--   captured_ms        the time (Unix ms, UTC)
+--   cooldown_ms        maximum distance of the trigger, exclusive
+--   plate              normalised plate of the trigger; '' for any
 --   camera_id          camera (NULL: any)
 -- Result: recognition_id, captured_ms (Unix ms, UTC); one row or none.
--- Sort key: (user_id, alert_id, ts). FINAL: a firing that was withdrawn holds nothing back.
+-- Sort key: (user_id, alert_id, ts). FINAL: a withdrawn trigger suppresses nothing.
 SELECT
     recognition_id,
     toUnixTimestamp64Milli(ts) AS captured_ms

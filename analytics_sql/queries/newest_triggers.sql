@@ -1,14 +1,14 @@
--- Question: what did an alert fire for, newest first?
+-- Question: which triggers does an alert have, newest first?
 --
 -- Parameters:
---   user_id, alert_id     owner and alert
---   since_ms              not before this moment (Unix ms, UTC), see newest_triggers_span
---   before_ms, before_id  only those behind this firing, in the list's order
---   limit                 at most so many
--- Result: id, recognition_id, camera_id, camera_name, plate ('' where it was erased or is past its
--- retention), confidence, captured_ms, decided_ms (Unix ms, UTC), is_late, phase.
--- Sort key: (user_id, alert_id, ts): the granules of that span. FINAL: one that was withdrawn is
--- none, one that was corrected has the plate that it was corrected to.
+--   user_id, alert_id     account and alert
+--   since_ms              start time (Unix ms, UTC), see newest_triggers_span
+--   before_ms, before_id  only triggers after this one, in the order of the list
+--   limit                 maximum number of rows
+-- Result: id, recognition_id, camera_id, camera_name, plate ('' if it was erased or has expired), confidence,
+-- captured_ms, decided_ms (Unix ms, UTC), is_late, phase.
+-- Sort key: (user_id, alert_id, ts): the granules of that range. FINAL: a withdrawn trigger is omitted, a
+-- corrected one has the corrected plate.
 SELECT
     id,
     recognition_id,

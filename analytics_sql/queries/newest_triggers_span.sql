@@ -1,11 +1,11 @@
--- Question: how far back do the newest rows of an alert's firings reach, from a moment on?
+-- Question: what time range do the newest rows of an alert's triggers cover, back from a given time?
 --
 -- Parameters:
---   user_id, alert_id  owner and alert
---   before_ms          that moment (Unix ms, UTC), inclusive
---   rows               at most so many rows, of which several may be of one firing
--- Result: rows, since_ms (Unix ms, UTC: of the oldest of them).
--- Sort key: (user_id, alert_id, ts), read backwards; without FINAL it ends at so many rows.
+--   user_id, alert_id  account and alert
+--   before_ms          the given time (Unix ms, UTC), inclusive
+--   rows               maximum number of rows, several of which can belong to one trigger
+-- Result: rows, since_ms (Unix ms, UTC, of the oldest row).
+-- Sort key: (user_id, alert_id, ts), read backwards; without FINAL, it stops after that many rows.
 SELECT
     count() AS rows,
     toUnixTimestamp64Milli(min(ts)) AS since_ms

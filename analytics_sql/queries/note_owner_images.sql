@@ -1,10 +1,10 @@
--- Notes the images of all recognitions of an owner, to be removed: now, and those of
--- the last day once more when no image of them can be stored any more.
+-- Records the images of all recognitions of an account for removal: now, and those of the last day again
+-- when no image of them can be stored any more.
 --
 -- Parameters:
---   user_id   owner
---   now_too   0: all that is there is removed by other means, so they are noted for later only
---   later_ms  time from now until then
+--   user_id   account
+--   now_too   0: existing images are removed by other means, so only record the later removal
+--   later_ms  time from now until the later removal
 INSERT INTO erased_images (noted_at, user_id, id, photo_key, crop_key)
 SELECT
     now64(3, 'UTC') + toIntervalMillisecond(

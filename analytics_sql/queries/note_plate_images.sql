@@ -1,11 +1,11 @@
--- Notes the images of an owner's plate of a span, to be removed: now, and those of
--- the last day once more when no image of them can be stored any more.
+-- Records the images of an account's plate in a time range for removal: now, and those of the last day again
+-- when no image of them can be stored any more.
 --
 -- Parameters:
---   user_id             owner
+--   user_id             account
 --   plate               normalised plate
 --   from_ms, before_ms  Unix ms, UTC; from is inclusive, before exclusive
---   later_ms            time from now until then
+--   later_ms            time from now until the later removal
 INSERT INTO erased_images (noted_at, user_id, id, photo_key, crop_key)
 SELECT
     now64(3, 'UTC') + toIntervalMillisecond(

@@ -1,8 +1,8 @@
--- Question: how many rows of an owner does a table hold?
+-- Question: how many rows of an account does a table contain?
 --
 -- Parameters:
---   table    its name
---   user_id  owner
+--   table    name of the table
+--   user_id  account
 -- Result: rows; one row.
 -- Sort key: (user_id) in all tables. FINAL: a row written twice counts once.
 SELECT count() AS rows

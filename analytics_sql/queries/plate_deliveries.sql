@@ -1,13 +1,13 @@
--- Question: how many deliveries of an owner carried a plate, in a span?
+-- Question: how many deliveries of an account contain a plate, in a time range?
 --
 -- Parameters:
---   user_id             owner
---   spelling_hashes     SHA-256, lower hexadecimal, of owner, a blank and each spelling of the plate
---   from_ms, before_ms  Unix ms, UTC: of the event; from is inclusive, before exclusive
--- Result: deliveries; one row. The plate may stand for what passed, for what an alert fired for early,
--- or in the list of the alert: the places of analytics_sql.deliveries.
--- Spellings: the normalised plate, and those of plate_spellings.sql that normalise to it.
--- Sort key: (user_id); one scan of the owner's rows, three months at the most.
+--   user_id             account
+--   spelling_hashes     SHA-256, lower-case hexadecimal, of account, space and each spelling of the plate
+--   from_ms, before_ms  Unix ms, UTC, of the event; from is inclusive, before exclusive
+-- Result: deliveries; one row. The plate can be the final plate, an early one, or an entry of the alert's
+-- list, as in analytics_sql.deliveries.
+-- Spellings: the normalised plate, and those from plate_spellings.sql that normalise to it.
+-- Sort key: (user_id); one scan of the account's rows, at most three months.
 SELECT uniqExact(delivery_id) AS deliveries
 FROM delivery_attempts
 WHERE user_id = {user_id:UUID}

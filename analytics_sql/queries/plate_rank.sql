@@ -1,10 +1,10 @@
--- Question: which plates did an owner's cameras read most often, as it was counted last?
+-- Question: which plates did an account's cameras read most often, according to the last count?
 --
--- Parameters: user_id (owner).
--- Result: counted_ms, since_ms, until_ms (Unix ms, UTC), others, plates, recognitions, newest_ms (arrays of one
--- length), erased: for each plate whether it was erased about then or since, so that its count may be none.
--- One row or none.
--- Sort key: user_id. FINAL: the newest count. An erasure takes two hours at the most.
+-- Parameters: user_id (account).
+-- Result: counted_ms, since_ms, until_ms (Unix ms, UTC), others, plates, recognitions, newest_ms (arrays of equal
+-- length), erased: for each plate, whether it was erased around that time or since, so that its count may be
+-- zero. One row or none.
+-- Sort key: user_id. FINAL: the newest count. An erasure takes at most two hours.
 SELECT
     toUnixTimestamp64Milli(counted_at) AS counted_ms,
     toUnixTimestamp64Milli(since) AS since_ms,

@@ -1,13 +1,13 @@
--- Question: how many recognitions of other plates are of an image call that also found an owner's plate,
--- in a span? They have its photo, on which that plate is to be seen.
+-- Question: how many recognitions of other plates belong to an image call that also found an account's plate, in
+-- a time range? They have its photo, which shows that plate.
 --
 -- Parameters:
---   user_id             owner
---   plate_hash          SHA-256, lower hexadecimal, of owner, a blank and the normalised plate
+--   user_id             account
+--   plate_hash          SHA-256, lower-case hexadecimal, of account, space and normalised plate
 --   from_ms, before_ms  Unix ms, UTC; from is inclusive, before exclusive
 -- Result: recognitions; one row.
--- Sort key: (user_id, ts); all recognitions of a call have one time. A photo's key is derived from the
--- first of them, for which '=' stands.
+-- Sort key: (user_id, ts); all recognitions of a call have the same time. A photo's key is derived from the first
+-- of them, for which it is stored as '='.
 SELECT count() AS recognitions
 FROM recognitions
 WHERE user_id = {user_id:UUID}

@@ -1,10 +1,10 @@
--- Question: how are plates written in an owner's deliveries, where not in the normalised form, in a span?
+-- Question: which spellings of plates other than the normalised one are in an account's deliveries, in a time range?
 --
 -- Parameters:
---   user_id             owner
---   from_ms, before_ms  Unix ms, UTC: of the event; from is inclusive, before exclusive
+--   user_id             account
+--   from_ms, before_ms  Unix ms, UTC, of the event; from is inclusive, before exclusive
 -- Result: plate (as written), each once. The caller normalises it.
--- Sort key: (user_id); one scan of the owner's rows, three months at the most.
+-- Sort key: (user_id); one scan of the account's rows, at most three months.
 SELECT DISTINCT plate
 FROM delivery_attempts
 ARRAY JOIN arrayFilter(

@@ -1,12 +1,12 @@
--- Question: how many firings of an owner's alerts bear a plate, in a span?
+-- Question: how many triggers of an account's alerts have a plate, in a time range?
 --
 -- Parameters:
---   user_id             owner
+--   user_id             account
 --   plate               normalised plate
 --   from_ms, before_ms  Unix ms, UTC; from is inclusive, before exclusive
 -- Result: triggers; one row.
--- Sort key: (user_id); one scan of the owner's rows, of three columns. Without FINAL: a copy that
--- bears the plate is to go as well.
+-- Sort key: (user_id); one scan of the account's rows, of three columns. Without FINAL, because duplicates with
+-- the plate must be cleared, too.
 SELECT uniqExact(alert_id, ts, id) AS triggers
 FROM alert_triggers
 WHERE user_id = {user_id:UUID}

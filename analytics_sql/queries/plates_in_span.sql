@@ -1,11 +1,11 @@
--- Question: how often were these plates of an owner read in a span?
+-- Question: how often were these plates of an account read in a time range?
 --
 -- Parameters:
---   user_id         owner
+--   user_id         account
 --   plates          normalised plates
 --   from_ms, to_ms  Unix ms, UTC; from is inclusive, to exclusive
---   by_time         where the span is short: its rows are read, not those of the plates
--- Result: plate, recognitions, last_ms (Unix ms, UTC, of the newest), for those with any.
+--   by_time         for a short range: read its rows instead of those of the plates
+-- Result: plate, recognitions, last_ms (Unix ms, UTC, of the newest), for plates with any.
 -- Sort key: the projection times_by_plate, or (user_id, ts) by time. A row written twice counts once, by its hash.
 SELECT
     plate,

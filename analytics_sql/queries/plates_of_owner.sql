@@ -1,8 +1,8 @@
--- Question: which plates do an owner's rows name?
+-- Question: which plates are in an account's rows?
 --
 -- Parameters: user_id.
 -- Result: plate (normalised), each once.
--- Sort key: user_id, of both tables; all rows of the owner are read.
+-- Sort key: user_id, of both tables; all rows of the account are read.
 SELECT DISTINCT plate FROM recognitions WHERE user_id = {user_id:UUID}
 UNION DISTINCT
 SELECT DISTINCT plate FROM alert_triggers WHERE user_id = {user_id:UUID} AND plate != ''

@@ -1,17 +1,17 @@
--- Question: how often was each plate of an owner read since its rank was counted?
+-- Question: how often was each plate of an account read since its rank was counted?
 --
 -- Parameters:
---   user_id            owner
+--   user_id            account
 --   from_ms, to_ms     Unix ms, UTC; from is inclusive, to exclusive
---   since_ms, until_ms Unix ms, UTC: what was captured from since_ms on and before until_ms is in the rank
---   written_ms         Unix ms, UTC: if it was written before this
---   ranked             plates of the rank: they come all, as far as there is anything of them
+--   since_ms, until_ms Unix ms, UTC: recognitions captured from since_ms until before until_ms are in the rank
+--   written_ms         Unix ms, UTC: if they were written before this time
+--   ranked             plates of the rank, all of which are returned if they have rows
 --   limit              rows of other plates, the most frequent first
--- Result: plate, newer, late, last_ms: recognitions from until_ms on; rows from before it that were written
--- since, of which some may be copies; Unix ms, UTC of the newest of both.
--- Sort key: (user_id, ts); of the time before until_ms the granules that hold anything new, by the index
--- ingested_range. A row written twice counts once in newer. Projections could not help, and looking whether they
--- might takes a fifth of the time.
+-- Result: plate, newer, late, last_ms: recognitions from until_ms on; earlier rows that were written since, some
+-- of which may be duplicates; Unix ms, UTC, of the newest of both.
+-- Sort key: (user_id, ts); before until_ms, only granules with new rows, by the index ingested_range. A row
+-- written twice counts once in newer. Projections could not help, and checking whether they might takes a fifth of
+-- the time.
 SELECT plate, newer, late, last_ms
 FROM
 (

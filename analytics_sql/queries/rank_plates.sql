@@ -1,11 +1,11 @@
--- Counts how often an owner's cameras read these plates in a span, and stores it as the owner's rank.
+-- Counts how often an account's cameras read these plates in a time range, and stores it as the account's rank.
 --
 -- Parameters:
---   user_id         owner
---   counted_ms      Unix ms, UTC: a moment before this
+--   user_id         account
+--   counted_ms      Unix ms, UTC: a time before this count
 --   from_ms, to_ms  Unix ms, UTC; from is inclusive, to exclusive
 --   plates          normalised plates
---   others          no other plate was read more often than this
+--   others          upper bound for all other plates
 -- By the projection times_by_plate. A row written twice counts once, by its hash.
 INSERT INTO plate_ranks
 SELECT

@@ -1,12 +1,12 @@
--- Question: which recognition of an owner has this id?
+-- Question: which recognition of an account has this ID?
 --
 -- Parameters:
---   user_id  owner
+--   user_id  account
 --   id       recognition
---   from_ms  Unix ms, UTC: the earliest that it can have been captured, as its id tells
+--   from_ms  Unix ms, UTC: the earliest possible capture time for this ID
 --   to_ms    and the latest (common.records.ids.may_be_captured)
--- Result: one row or none: columns as recognitions_page.sql.
--- Sort key: (user_id, ts): the granules of some minutes.
+-- Result: one row or none: columns as in recognitions_page.sql.
+-- Sort key: (user_id, ts): the granules of a few minutes.
 SELECT
     id,
     user_id,

@@ -1,10 +1,10 @@
--- Question: which of an owner's recognitions are these?
+-- Question: which recognitions of an account have these IDs and times?
 --
 -- Parameters:
---   user_id  owner
---   ids      their ids
---   times    their times of capture (Unix ms, UTC)
--- Result: as recognitions_page.sql, in no order; a row that was written twice may come twice.
+--   user_id  account
+--   ids      IDs
+--   times    capture times (Unix ms, UTC)
+-- Result: as recognitions_page.sql, unordered; a row written twice may be returned twice.
 -- Sort key: (user_id, ts): the granules of these times.
 SELECT
     id,

@@ -1,30 +1,30 @@
--- Question: which recognitions of an owner lie in a span of time, newest first, and match?
+-- Question: which recognitions of an account in a time range match, newest first?
 --
--- A line that ends in "-- if NAME" stands in the query only when that parameter is asked for: over
--- 1 M rows the conditions that nobody asked for were a quarter of a page's time (22 against 16 ms).
+-- A line that ends in "-- if NAME" is only part of the query if that parameter is given: over 1 M rows, unused
+-- conditions took a quarter of a page's time (22 against 16 ms).
 --
 -- Parameters:
---   user_id         owner
+--   user_id         account
 --   from_ms, to_ms  Unix ms, UTC; from is inclusive, to exclusive
---   after_ms, after_id  the last row of the page before (Unix ms, UTC, and its id); both or neither
+--   after_ms, after_id  the last row of the previous page (Unix ms, UTC, and its ID); both or neither
 --   camera_id       camera
 --   plate_pattern   LIKE pattern over the normalised plate
---   folded_plate    normalised plate, look-alikes folded, that a plate resembles
---   folded_parts    parts of folded_plate, one of which a plate that resembles it holds
---   max_edits       edits (insert, drop, replace a character) that folded_plate may be away
---   look_alikes, stand_ins  characters, and place by place what they are folded to
+--   folded_plate    normalised plate, look-alikes folded, for a fuzzy match
+--   folded_parts    parts of folded_plate, one of which every matching plate contains
+--   max_edits       maximum number of edits (insert, delete, replace a character) from folded_plate
+--   look_alikes, stand_ins  characters, and their replacements in the same order
 --   min_confidence  0 to 1, inclusive
---   newest          only among so many rows of the owner and the span, the newest
+--   newest          search only this many rows of the account and range, the newest
 --   limit           rows
--- Result: the whole row; times in Unix ms, UTC. A row that was written twice
--- may come twice, its copies next to each other: FINAL would read all columns of every row that is
--- asked about (a text of three characters in 1 M rows: 76 ms with it, 42 without).
--- Sort key: (user_id, ts, id), read backwards until the page is full; conditions on narrow columns
--- first, the rest for the rows of the page alone, and not ahead of it: over 15 parts a frequent text
--- takes 30 instead of 35 ms so. Edits are counted only where a part is found, in plates of about that
--- length: over 1 M plates 22 instead of 354 ms. A character is put before both, as the distance from '' would be one in bytes.
--- Scattered rows cost a block of each column, so that blocks are kept uncompressed where the server
--- has a cache for them: a text of three characters takes 22 instead of 28 ms.
+-- Result: the whole row; times in Unix ms, UTC. A row written twice may be returned twice, next to each other:
+-- FINAL would read all columns of every row that is searched (a text of three characters in 1 M rows: 76 ms with
+-- it, 42 without).
+-- Sort key: (user_id, ts, id), read backwards until the page is full; conditions on narrow columns first, the
+-- others only for the rows of the page, and without reading ahead: over 15 parts, a frequent text then takes 30
+-- instead of 35 ms. Edits are only counted if a part is found, in plates of about that length: over 1 M plates, 22
+-- instead of 354 ms. Both texts are prefixed with a character, because the distance from '' would be in bytes.
+-- Scattered rows cost a block of each column, so blocks are cached uncompressed if the server has a cache for
+-- them: a text of three characters takes 22 instead of 28 ms.
 SELECT
     id,
     user_id,

@@ -1,18 +1,18 @@
--- Question: as recognitions_page.sql, of one camera's or of certain plates' rows, where few rows match.
+-- Question: as recognitions_page.sql, for the rows of one camera or of certain plates, if few rows match.
 --
 -- Parameters: user_id, from_ms, to_ms, after_ms, after_id, camera_id, plate_pattern, folded_plate,
 -- folded_parts, max_edits, look_alikes, stand_ins, min_confidence and limit as there, and
---   pieces        plates that match hold one of these pairs of characters (folded, see plate_pieces)
---   piece_starts  plates that match hold one of these one or two characters (folded); neither: the
---                 condition on the plate finds them by itself, or there is none
---   by_camera     where fewer rows are of the camera than of such plates
+--   pieces        matching plates contain one of these pairs of characters (folded, see plate_pieces)
+--   piece_starts  matching plates contain one of these one or two characters (folded); without both, the
+--                 condition on the plate is sufficient, or there is none
+--   by_camera     if the camera has fewer rows than such plates
 -- Result: as there.
--- Sort key: the projections times_by_camera and times_by_plate find the times of the page, the table
--- the rows of these times. Reading in the order of time is forbidden, as no projection would be used
--- then. Rows of the cursor's millisecond are asked for besides: some of them were on the page before.
--- No projection is looked through as a mere index of the outer rows (optimize_use_projection_filtering), and of
--- one camera's rows only that by camera: finding out that they do not help took several times as long as the
--- rows (this query over 100 M rows: 241 instead of 47 ms for a fuzzy text, 268 instead of 69 for all filters).
+-- Sort key: the projections times_by_camera and times_by_plate find the times of the page, the table the rows of
+-- these times. Reading in order is disabled, because no projection would be used then. Rows of the cursor's
+-- millisecond are read in addition, because some of them were on the previous page.
+-- No projection is used as a mere index of the outer rows (optimize_use_projection_filtering), and for one
+-- camera's rows only that by camera: finding out that they do not help took several times as long as the rows
+-- (this query over 100 M rows: 241 instead of 47 ms for a fuzzy text, 268 instead of 69 for all filters).
 SELECT
     id,
     user_id,

@@ -1,4 +1,4 @@
--- Question: is the table of recognitions there, and may we read it?
+-- Question: does the table of recognitions exist, and can we read it?
 --
 -- Result: one column, no rows.
 -- Sort key: none; no granule is read.

@@ -1,12 +1,12 @@
--- Question: what was recognised of an owner in a span of time, oldest first, behind a row?
+-- Question: which recognitions of an account are in a time range, oldest first, after a given row?
 --
 -- Parameters:
---   user_id         owner
+--   user_id         account
 --   from_ms, to_ms  Unix ms, UTC; from is inclusive, to exclusive
---   after_ms, after_id  the last row of the page before (Unix ms, UTC, and its id); both or neither
+--   after_ms, after_id  the last row of the previous page (Unix ms, UTC, and its ID); both or neither
 --   limit           rows
 -- Result: id, camera_id, camera_name, plate (normalised), confidence (0 to 1), captured_ms.
--- Sort key: (user_id, ts, id), read forwards. FINAL: a row written twice comes once.
+-- Sort key: (user_id, ts, id), read forwards. FINAL: a row written twice is returned once.
 SELECT
     id,
     camera_id,

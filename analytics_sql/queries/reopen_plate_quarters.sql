@@ -1,10 +1,10 @@
--- Notes that a plate's rows of a span are about to be erased: no rollup stands for their quarters until that is done,
--- which takes two hours at the most.
+-- Records that a plate's rows in a time range are about to be erased. Their quarters are not counted by rollups until
+-- that is done, which takes at most two hours.
 --
 -- Parameters:
---   user_id             owner
+--   user_id             account
 --   plate               normalised plate
---   plate_hash          SHA-256, lower hexadecimal, of owner, a blank and the normalised plate
+--   plate_hash          SHA-256, lower-case hexadecimal, of account, space and normalised plate
 --   from_ms, before_ms  Unix ms, UTC; from is inclusive, before exclusive
 INSERT INTO traffic_reopened (user_id, quarter, plate_hash, touched_at)
 SELECT DISTINCT

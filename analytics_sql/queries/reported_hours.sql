@@ -1,10 +1,10 @@
--- Question: how many vehicles did each camera of all owners report in these hours?
+-- Question: how many vehicles did each camera of all accounts report in these hours?
 --
 -- Parameters:
---   hours  beginnings of hours, Unix ms, UTC
--- Result: camera_id, hour_ms (Unix ms), reported; hours without a row are missing.
--- Sort key: not used: the times of all rows are read, for a metric that is made once an hour. Of a minute that was written twice
--- the more complete row counts: few are left by then, so they are grouped rather than read with FINAL.
+--   hours  start times of hours, Unix ms, UTC
+-- Result: camera_id, hour_ms (Unix ms), reported; hours without rows are omitted.
+-- Sort key: not used: the times of all rows are read, for a metric that is updated once an hour. If a minute was
+-- written twice, the more complete row counts; few are left by then, so they are grouped instead of using FINAL.
 SELECT camera_id, hour_ms, sum(reported) AS reported
 FROM
 (

@@ -1,7 +1,7 @@
--- Adds the pieces of an owner's plate as far as there are recognitions of it, such as came after an erasure.
+-- Adds the pieces of an account's plate if it still has recognitions, such as those added after an erasure.
 --
--- Parameters: user_id (owner), plate (normalised).
--- As the view plate_pieces_of_recognitions does with each insert.
+-- Parameters: user_id (account), plate (normalised).
+-- Does the same as the view plate_pieces_of_recognitions on each insert.
 INSERT INTO plate_pieces
 SELECT user_id, arrayJoin(ngrams(concat('^', translate(plate, 'OQDILZSGB', '000112568'), '$'), 2)), plate, last_day
 FROM

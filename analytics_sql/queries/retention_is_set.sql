@@ -1,4 +1,4 @@
--- Question: are a table's rows (or its personal data) kept for this many days?
+-- Question: is the retention of a table's rows (or personal data) this many days?
 --
 -- Parameters: table (its name), days.
 -- Result: 1 or 0.

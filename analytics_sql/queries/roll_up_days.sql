@@ -1,9 +1,9 @@
--- Adds the quarters of an hour of days (UTC) of an owner, and stores each day as a bucket.
+-- Sums the quarters of an hour of an account's days (UTC), and stores each day as a bucket.
 --
 -- Parameters:
---   user_id     owner
---   counted_ms  Unix ms, UTC: a moment before what is new in the quarters was counted
---   days        days whose quarters all have a bucket, each by its first quarter since 1970
+--   user_id     account
+--   counted_ms  Unix ms, UTC: a time before the new quarters were counted
+--   days        days whose quarters all have a bucket, each given by its first quarter since 1970
 INSERT INTO traffic_buckets
 WITH
     quarters AS

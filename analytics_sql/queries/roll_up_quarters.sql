@@ -1,9 +1,9 @@
--- Counts quarters of an hour of an owner and stores each as a bucket, empty ones too.
+-- Counts quarters of an hour of an account and stores each as a bucket, including empty ones.
 --
 -- Parameters:
---   user_id         owner
---   counted_ms      Unix ms, UTC: a moment before this
---   from_ms, to_ms  Unix ms, UTC, around the quarters; from is inclusive, to exclusive
+--   user_id         account
+--   counted_ms      Unix ms, UTC: a time before this count
+--   from_ms, to_ms  Unix ms, UTC, a range that contains the quarters; from is inclusive, to exclusive
 --   quarters        quarters since 1970
 -- FINAL: a row written twice counts once.
 INSERT INTO traffic_buckets

@@ -1,12 +1,11 @@
--- Question: which plates may an owner's cameras have read most often in a span?
+-- Question: which plates may an account's cameras have read most often in a time range?
 --
 -- Parameters:
---   user_id         owner
+--   user_id         account
 --   from_ms, to_ms  Unix ms, UTC; from is inclusive, to exclusive
 --   limit           rows
--- Result: plate, recognitions (no fewer than there are: each copy of a row is one more), the most frequent
--- first.
--- Sort key: (user_id, ts); one scan of the span. What does not fit in memory is counted on the disk.
+-- Result: plate, recognitions (an upper bound, because duplicates of a row are included), the most frequent first.
+-- Sort key: (user_id, ts); one scan of the range. Counts that exceed memory are spilled to disk.
 SELECT plate, count() AS recognitions
 FROM recognitions
 WHERE user_id = {user_id:UUID}

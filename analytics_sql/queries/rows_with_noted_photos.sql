@@ -1,10 +1,10 @@
--- Question: how many rows of an owner's image calls of a span bear a photo that is noted to be removed?
+-- Question: how many rows of an account's image calls in a time range have a photo that is recorded for removal?
 --
 -- Parameters:
---   user_id         owner
+--   user_id         account
 --   from_ms, to_ms  Unix ms, UTC; from is inclusive, to exclusive
 -- Result: rows; one row.
--- Sort key: (user_id, ts). Without FINAL: a copy that bears the key is to lose it as well.
+-- Sort key: (user_id, ts). Without FINAL, because duplicates must lose the key, too.
 SELECT count() AS rows
 FROM recognitions
 WHERE user_id = {user_id:UUID}

@@ -1,4 +1,4 @@
--- Question: what time is it where rows are written?
+-- Question: what is the time of the server that writes rows?
 --
 -- Result: now_ms (Unix ms, UTC); one row.
 -- Sort key: none.

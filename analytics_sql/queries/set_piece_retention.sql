@@ -1,5 +1,5 @@
--- Forgets plates that are looked for by their pieces once all recognitions of them are dropped: so many days, and
--- up to a month longer (set_retention.sql).
+-- Deletes plates from the search index of pieces after all their recognitions were dropped: after this many days, or
+-- up to a month later (set_retention.sql).
 --
 -- Parameters: days.
 ALTER TABLE plate_pieces MODIFY TTL last_day + toIntervalDay({days:UInt32}) + toIntervalMonth(1)

@@ -1,7 +1,7 @@
--- Keeps recognitions for so many days, and up to a month longer: parts are dropped whole, once all
--- their rows are past it, and a part holds up to a month.
+-- Retains recognitions for this many days, and up to a month longer: whole parts are dropped when all their rows
+-- have expired, and a part contains up to a month.
 --
 -- Parameters: days.
--- The sum stays a DateTime64: as a DateTime it runs over in 2106, and rows that should be kept for a
--- hundred years would be dropped at once.
+-- The sum must remain a DateTime64: a DateTime overflows in 2106, and rows to be retained for a hundred years would
+-- be dropped immediately.
 ALTER TABLE recognitions MODIFY TTL ts + toIntervalDay({days:UInt32})

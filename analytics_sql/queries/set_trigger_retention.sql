@@ -1,4 +1,4 @@
--- Empties the plates of triggers once their recognitions are past so many days; the rows stay.
+-- Clears the plates of triggers when their recognitions have expired after this many days. The rows remain.
 --
 -- Parameters: days.
 ALTER TABLE alert_triggers MODIFY COLUMN plate TTL ts + toIntervalDay({days:UInt32})

@@ -1,7 +1,7 @@
--- Question: how many rows, copies included, has an owner in a span?
+-- Question: how many rows, including duplicates, does an account have in a time range?
 --
 -- Parameters:
---   user_id         owner
+--   user_id         account
 --   from_ms, to_ms  Unix ms, UTC; from is inclusive, to exclusive
 -- Result: rows; one row.
 -- Sort key: (user_id, ts); reads one column of it.

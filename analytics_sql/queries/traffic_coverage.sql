@@ -1,12 +1,12 @@
--- Question: which buckets are stored of an owner's span, and since when do they stand?
+-- Question: which buckets are stored for an account's time range, and when were they counted?
 --
 -- Parameters:
---   user_id     owner
+--   user_id     account
 --   first, end  quarters since 1970; first is inclusive, end exclusive
---   outside_days  without the quarters of days that have a bucket of their own
---   in_days       only the quarters of these days, each named by its first
--- Result: length, first_quarter, counted_ms, as_of_ms (Unix ms, UTC; all that was written before the latter is
--- in the buckets).
+--   outside_days  exclude the quarters of days that have their own bucket
+--   in_days       only the quarters of these days, each given by its first
+-- Result: length, first_quarter, counted_ms, as_of_ms (Unix ms, UTC; everything written before as_of_ms is in the
+-- buckets).
 -- Sort key: (user_id, length, first_quarter).
 SELECT
     length,

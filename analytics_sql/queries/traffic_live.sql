@@ -1,12 +1,12 @@
--- Question: what is there in these quarters of an hour of an owner, by quarter, camera and outcome, row by row?
+-- Question: what are the counts of these quarters of an hour of an account, by quarter, camera and outcome, row by row?
 --
 -- Parameters:
---   user_id         owner
+--   user_id         account
 --   from_ms, to_ms  Unix ms, UTC; from is inclusive, to exclusive
 --   quarters        quarters since 1970
 -- Result: as traffic_stored.sql.
--- Sort key: (user_id, ts); one scan of the quarters, so that both counts have the same sum. FINAL: a row
--- written twice counts once. argMax by (ts, id) instead of ts alone took eight times as long.
+-- Sort key: (user_id, ts); one scan of the quarters, so that both counts have the same sum. FINAL: a row written twice
+-- counts once. argMax by (ts, id) instead of only ts took eight times as long.
 SELECT
     if(grouping(by_camera) = 0, NULL, CAST(by_quarter AS Nullable(Int64))) AS quarter,
     [count()] AS counts,

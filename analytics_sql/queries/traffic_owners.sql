@@ -1,8 +1,8 @@
--- Question: of which owners was anything written that is in no rollup?
+-- Question: which accounts have new rows that are not in any rollup?
 --
--- Parameters: since_ms (Unix ms, UTC): only what was written since.
+-- Parameters: since_ms (Unix ms, UTC): only rows written since.
 -- Result: user_id.
--- Sort key: none; granules that hold anything so new, by the index ingested_range.
+-- Sort key: none; only granules with such new rows, by the index ingested_range.
 SELECT DISTINCT user_id
 FROM
 (

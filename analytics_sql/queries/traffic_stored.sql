@@ -1,10 +1,10 @@
--- Question: what is counted in these buckets of an owner, by quarter of an hour, camera and outcome?
+-- Question: what are the counts in these buckets of an account, by quarter of an hour, camera and outcome?
 --
 -- Parameters:
---   user_id   owner
---   days      days that are asked for as a whole, each by its first quarter since 1970
---   quarters  quarters that are asked for by themselves
--- Result: quarter, counts (recognitions of this quarter and the ones behind it), camera_id, newest_ms, newest_name,
+--   user_id   account
+--   days      whole days, each given by its first quarter since 1970
+--   quarters  single quarters
+-- Result: quarter, counts (recognitions of this quarter and the following ones), camera_id, newest_ms, newest_name,
 -- number (recognitions of the camera), found, not_found (outcomes). A row of quarters has no camera_id (NULL), a row of
 -- a camera no quarter, and the row of the outcomes neither.
 -- Sort key: (user_id, length, first_quarter). FINAL: a bucket is its newest count.

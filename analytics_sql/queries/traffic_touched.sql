@@ -1,12 +1,12 @@
--- Question: which quarters of an hour of an owner's span were touched since a moment?
+-- Question: which quarters of an hour in an account's time range have changed since a given time?
 --
 -- Parameters:
---   user_id         owner
+--   user_id         account
 --   from_ms, to_ms  Unix ms, UTC; from is inclusive, to exclusive
---   as_of_ms        Unix ms, UTC: by what was written, or erased, later; NULL: later than the owner's as_of
--- Result: quarter (since 1970), touched_ms (Unix ms, UTC: when a row of it was written, or erased, last).
--- Sort key: (user_id, ts); of these granules the ones that hold anything new, by the index ingested_range.
--- Without FINAL: a copy touches its quarter as well.
+--   as_of_ms        Unix ms, UTC: only writes and erasures after it; NULL: after the account's as_of
+-- Result: quarter (since 1970), touched_ms (Unix ms, UTC: when one of its rows was last written or erased).
+-- Sort key: (user_id, ts); only granules with new rows, by the index ingested_range. Without FINAL, because a
+-- duplicate changes its quarter, too.
 WITH ifNull(
     fromUnixTimestamp64Milli({as_of_ms:Nullable(Int64)}, 'UTC'),
     (SELECT max(as_of) FROM traffic_states WHERE user_id = {user_id:UUID})

@@ -1,11 +1,10 @@
--- Question: how often has each of an owner's alerts fired, and when the last time?
+-- Question: how many triggers does each of an account's alerts have, and when was the last one?
 --
--- Parameters: user_id (owner).
--- Result: alert_id, triggers, last_ms (Unix ms, UTC: capture time of the latest), for those that have
--- fired. A pass that set an alert off early and in the end counts once, a firing that was withdrawn
--- does not.
--- Sort key: (user_id); one scan of the owner's rows, columns of the key and the phase. FINAL: a row
--- written twice counts once, as it was written last.
+-- Parameters: user_id (account).
+-- Result: alert_id, triggers, last_ms (Unix ms, UTC: capture time of the latest), for alerts with any. A pass with
+-- an early and a final trigger counts once, a withdrawn trigger does not count.
+-- Sort key: (user_id); one scan of the account's rows, columns of the key and the phase. FINAL: a row written twice
+-- counts once, as last written.
 SELECT
     alert_id,
     count() AS triggers,

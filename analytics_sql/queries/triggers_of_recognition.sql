@@ -1,12 +1,12 @@
--- Question: which of an owner's alerts fired for this recognition?
+-- Question: which of an account's alerts did this recognition trigger?
 --
 -- Parameters:
---   user_id         owner
+--   user_id         account
 --   recognition_id  recognition
---   captured_ms     Unix ms, UTC, when it was captured
+--   captured_ms     Unix ms, UTC, capture time
 -- Result: alert_id, id, triggered_ms, decided_ms (Unix ms, UTC), is_late, phase.
--- Sort key: (user_id, alert_id, ts): of each alert the granules around that moment. One that fired
--- early has the time of the reading that it fired for: no track is longer than ten minutes.
+-- Sort key: (user_id, alert_id, ts): the granules of each alert around that time. An early trigger has the time of
+-- the reading that triggered it; no track is longer than ten minutes.
 SELECT
     alert_id,
     id,

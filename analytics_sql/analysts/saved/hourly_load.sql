@@ -1,7 +1,7 @@
--- How many vehicles pass each camera in an hour of the day, on average and at most?
+-- How many vehicles pass each camera per hour of the day, on average and at most?
 --
 -- Parameters: owner; since, before (UTC; since inclusive, before exclusive); zone (IANA time zone).
--- Result: camera (its latest name), hour (0 to 23, in the zone), days (of the zone, with any in that
+-- Result: camera (its latest name), hour (0 to 23, in the zone), days (in the zone, with recognitions in that
 -- hour), mean (recognitions in that hour of such a day), most; by camera and hour.
 SELECT argMax(name, latest) AS camera, hour, count() AS days, round(avg(passes), 1) AS mean, max(passes) AS most
 FROM

@@ -1,9 +1,9 @@
--- Which plates were read by two cameras sooner after each other than anybody drives?
+-- Which plates were read by two cameras within less time than the drive takes?
 --
--- Parameters: owner; since, before (UTC; since inclusive, before exclusive); seconds (less than so many
--- lie between the two).
--- Result: plate, first_at (UTC), first_camera, second_at, second_camera, apart_seconds; the latest
--- first. A copied plate, or one misread as another.
+-- Parameters: owner; since, before (UTC; since inclusive, before exclusive); seconds (maximum time between the
+-- two readings, exclusive).
+-- Result: plate, first_at (UTC), first_camera, second_at, second_camera, apart_seconds; latest first. The plate
+-- was copied, or another plate was misread as it.
 SELECT
     plate,
     before_at AS first_at,

@@ -1,9 +1,9 @@
--- Which plates come back, on how many days?
+-- Which plates were read on several days, and on how many?
 --
 -- Parameters: owner; since, before (UTC; since inclusive, before exclusive); zone (IANA time zone);
--- days (on so many at least).
--- Result: plate, days (of the zone), recognitions, first_at, latest_at (UTC), cameras (their latest
--- names); who came on most days first.
+-- days (minimum number).
+-- Result: plate, days (in the zone), recognitions, first_at, latest_at (UTC), cameras (their latest names); the
+-- plates with the most days first.
 SELECT
     plate,
     uniqExact(toDate(ts, {zone:String})) AS days,

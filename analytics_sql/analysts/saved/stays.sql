@@ -1,9 +1,9 @@
 -- How long did vehicles stay between an entry and an exit camera?
 --
 -- Parameters: owner; entry, exit (cameras); since, before (UTC; since inclusive, before exclusive).
--- Result: plate, entered, left (UTC), minutes; the latest first.
--- Only an exit right after an entry of the same plate counts: where one of the two was missed there is
--- no row, rather than a stay of two days.
+-- Result: plate, entered, left (UTC), minutes; latest first.
+-- Only an exit directly after an entry of the same plate counts: if one of the two was missed, there is no row,
+-- instead of a stay of two days.
 SELECT plate, entered, left, dateDiff('minute', entered, left) AS minutes
 FROM
 (

@@ -1,8 +1,8 @@
--- Which cameras see vehicles whose plates are not read?
+-- Which cameras see vehicles whose plates cannot be read?
 --
 -- Parameters: owner; since, before (UTC; since inclusive, before exclusive).
--- Result: camera_id, camera (its name now; NULL: it is deleted), passes, unread, unread_per_cent; the
--- worst first. The last 100 days at most: what was not read is kept no longer.
+-- Result: camera_id, camera (its current name; NULL if deleted), passes, unread, unread_per_cent; worst first.
+-- Covers at most the last 100 days, because outcomes are not retained longer.
 SELECT
     p.camera_id AS camera_id,
     any(nullIf(c.name, '')) AS camera,
