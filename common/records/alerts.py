@@ -261,8 +261,8 @@ class AlertCandidate(Record, frozen=True, kw_only=True):
     Its cooldown is applied next. ``alert`` is the alert at the time of evaluation, by reference;
     ``published_ms`` is when the recognition was published (Unix ms, UTC). ``may_be_early``: the
     alert can trigger early. For a resolved pass, ``final_recognition`` is the recognition of its
-    vehicle under another ID, if any, and ``is_match`` is whether the alert matches the final plate:
-    it may have been changed since, or that recognition may have another plate.
+    vehicle under another ID, if any, and ``is_match`` is whether the alert matches the final plate
+    after all: it was changed since, or that recognition belongs to another pass.
     """
 
     alert: AlertConfig

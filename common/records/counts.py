@@ -43,7 +43,7 @@ class FrameCounts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     ``decoded`` to ``unsent`` are those of :class:`CaptureCounts`. Sent frames are ``lost`` (not
     received by recognition: rejected by Kafka, or expired), ``stale`` (skipped among late ones),
     ``surplus`` (beyond the account's share), ``refused`` (cannot be decoded) or ``read`` (analysed,
-    or identical to the previous one); ``found`` are those with a plate that was read or tracked.
+    or without anything new); ``found`` are those with a plate that was read or tracked.
     ``small`` to ``outside`` are plates (:class:`PlatesLeft`), ``readings`` those that were read.
     Ended passes are ``reported`` as recognitions, ``repeated`` (the plate was reported shortly
     before), ``unsure`` (confidence too low) or ``fragments`` of another vehicle's pass.

@@ -99,7 +99,7 @@ class FrameGap(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     def is_covered_by(self, other: "FrameGap | None") -> bool:
         """Return whether another gap is the same, or a later one of the same partition.
 
-        Both end offset and end time must match: offsets restart when a topic is recreated.
+        Both end offset and end time are compared: offsets restart when a topic is recreated.
         """
         return other is not None and self.end <= other.end and self.end_ms <= other.end_ms
 
@@ -127,5 +127,5 @@ MAX_SIDE_PX: Final = 10_000
 
 
 def is_too_large(width_px: int, height_px: int) -> bool:
-    """Return whether an image of this size is rejected."""
+    """Return whether an image of this size is too large to be analysed."""
     return width_px * height_px > MAX_PIXELS or max(width_px, height_px) > MAX_SIDE_PX
