@@ -204,7 +204,7 @@ def _written(value: Given) -> str:
         return str(value).lower()
     if isinstance(value, datetime):
         if value.tzinfo is None:
-            raise ValueError("a time needs its time zone, as in datetime.now(UTC)")
+            raise ValueError("times must have a time zone, for example datetime.now(UTC)")
         return value.isoformat()
     return str(value)
 

@@ -42,8 +42,8 @@ class _Settings:
         key = api_key or os.environ.get("PLATESTREAM_KEY", "")
         if not self.base_url or not key:
             raise ValueError(
-                "a client needs the API's address and a key: base_url and api_key, or "
-                "PLATESTREAM_URL and PLATESTREAM_KEY in the environment"
+                "base_url and api_key are required; pass them or set PLATESTREAM_URL and "
+                "PLATESTREAM_KEY"
             )
         self.headers = {
             "Authorization": f"Bearer {key}",
@@ -241,6 +241,6 @@ class AsyncClient(Resources[Async]):
 
 def _unreachable(error: httpx.TransportError) -> PlatestreamError:
     kind = UnconnectedError if isinstance(error, _UNCONNECTED) else UnreachableError
-    fault = kind(f"The API does not answer: {error or type(error).__name__}.")
+    fault = kind(f"The API is not responding: {error or type(error).__name__}.")
     fault.__cause__ = error
     return fault

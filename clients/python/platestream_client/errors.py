@@ -7,7 +7,7 @@ import httpx
 
 from platestream_client.models import FieldError
 
-_UNSAID = "The answer is not one of a Platestream API."
+_UNSAID = "The response is not from a Platestream API."
 
 
 class PlatestreamError(Exception):
@@ -46,7 +46,10 @@ class StreamGapError(PlatestreamError):
 
     def __init__(self, since: str) -> None:
         self.since = since
-        super().__init__(f"The stream could not send everything since {since}; search for it.")
+        super().__init__(
+            f"The stream could not replay everything since {since}; search for the missing "
+            "recognitions."
+        )
 
 
 def error_of(answer: httpx.Response) -> ApiError:

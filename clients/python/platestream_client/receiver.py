@@ -55,7 +55,7 @@ def verify(
     """
     secrets = (secret,) if isinstance(secret, str) else tuple(secret)
     if not all(secrets) or not secrets:
-        raise ValueError("a secret is empty")
+        raise ValueError("the secret must not be empty")
     found = {name.lower(): value for name, value in headers.items()}
     _verify_contract(secrets, found, body)
     if tolerance is not None:
@@ -65,10 +65,10 @@ def verify(
 def _verify_contract(secrets: Sequence[str], headers: Mapping[str, str], body: bytes) -> None:
     given = (headers.get("x-signature-256"), headers.get("x-signature-256-previous"))
     if given[0] is None:
-        raise SignatureError("The header X-Signature-256 is missing.")
+        raise SignatureError("The X-Signature-256 header is missing.")
     expected = [hmac.digest(one.encode(), body, hashlib.sha256).hex() for one in secrets]
     if not _any_equal(expected, [one for one in given if one is not None]):
-        raise SignatureError("X-Signature-256 does not fit the body and the secret.")
+        raise SignatureError("X-Signature-256 does not match the body and secret.")
 
 
 def _verify_standard(
@@ -77,16 +77,16 @@ def _verify_standard(
     try:
         id, sent, given = (headers[f"webhook-{name}"] for name in ("id", "timestamp", "signature"))
     except KeyError as error:
-        raise SignatureError(f"The header {error.args[0]} is missing.") from None
+        raise SignatureError(f"The {error.args[0]} header is missing.") from None
     if not (sent.isascii() and sent.isdigit()) or abs(now - int(sent)) > tolerance:
-        raise SignatureError("webhook-timestamp is too far from the time of this machine.")
+        raise SignatureError("webhook-timestamp differs too much from the local clock.")
     signed = b".".join((id.encode(), sent.encode(), body))
     expected = [
         "v1," + base64.b64encode(hmac.digest(_key(one), signed, hashlib.sha256)).decode()
         for one in secrets
     ]
     if not _any_equal(expected, given.split()):
-        raise SignatureError("webhook-signature does not fit the body and the secret.")
+        raise SignatureError("webhook-signature does not match the body and secret.")
 
 
 def _any_equal(expected: Sequence[str], given: Sequence[str]) -> bool:
@@ -120,9 +120,9 @@ def parse(body: bytes) -> Event:
     try:
         event = json.loads(body)
     except ValueError as error:
-        raise EventError("The body is not JSON.") from error
+        raise EventError("The body is not valid JSON.") from error
     if not isinstance(event, dict) or not {"id", "event", "createdAt", "data"} <= event.keys():
-        raise EventError("The body is not an event.")
+        raise EventError("The body is not a Platestream event.")
     return cast(Event, event)
 
 

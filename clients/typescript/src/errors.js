@@ -26,7 +26,7 @@ export class ApiError extends PlatestreamError {
    */
   constructor(status, said, headers) {
     const code = said.code ?? "unknown";
-    const sentence = said.error ?? "The answer is not one of a Platestream API.";
+    const sentence = said.error ?? "The response is not from a Platestream API.";
     const fields = said.fields ?? [];
     const faults = fields.map((fault) => ` ${fault.path}: ${fault.message}.`).join("");
     super(`${status} ${code}: ${sentence}${faults}`);
@@ -48,7 +48,7 @@ export class StreamGapError extends PlatestreamError {
 
   /** @param {string} since */
   constructor(since) {
-    super(`The stream could not send everything since ${since}; search for it.`);
+    super(`The stream could not replay everything since ${since}; search for the missing recognitions.`);
     this.since = since;
   }
 }

@@ -39,7 +39,7 @@ export class Http {
     const key = options.apiKey ?? environment.PLATESTREAM_KEY;
     if (!base || !key) {
       throw new TypeError(
-        "a client needs the API's address and a key: baseUrl and apiKey, or PLATESTREAM_URL and PLATESTREAM_KEY",
+        "baseUrl and apiKey are required; pass them or set PLATESTREAM_URL and PLATESTREAM_KEY",
       );
     }
     this.base = base.replace(/\/+$/, "");
@@ -172,7 +172,7 @@ export class Http {
 /** @param {unknown} error */
 function unreachable(error) {
   const cause = /** @type {any} */ (error)?.cause ?? error;
-  return new UnreachableError(`The API does not answer: ${cause?.message || cause?.code || cause}.`, { cause });
+  return new UnreachableError(`The API is not responding: ${cause?.message || cause?.code || cause}.`, { cause });
 }
 
 /**

@@ -37,8 +37,8 @@ export class EventError extends PlatestreamError {
  */
 export function verify(secret, headers, body, { tolerance = TOLERANCE_SECONDS, now = Date.now() / 1000 } = {}) {
   const secrets = [secret].flat();
-  if (secrets.length === 0 || secrets.includes("")) throw new TypeError("a secret is empty");
-  if (!(body instanceof Uint8Array)) throw new TypeError("the body is needed as it came, in bytes");
+  if (secrets.length === 0 || secrets.includes("")) throw new TypeError("the secret must not be empty");
+  if (!(body instanceof Uint8Array)) throw new TypeError("the body must be the raw bytes received");
   const found = lowerCase(headers);
   verifyContract(secrets, found, body);
   if (tolerance !== null) verifyStandard(secrets, found, body, tolerance, now);
@@ -51,10 +51,10 @@ export function verify(secret, headers, body, { tolerance = TOLERANCE_SECONDS, n
  */
 function verifyContract(secrets, headers, body) {
   const current = headers.get("x-signature-256");
-  if (current === undefined) throw new SignatureError("The header X-Signature-256 is missing.");
+  if (current === undefined) throw new SignatureError("The X-Signature-256 header is missing.");
   const expected = secrets.map((one) => createHmac("sha256", one).update(body).digest("hex"));
   if (!anyEqual(expected, [current, headers.get("x-signature-256-previous") ?? ""])) {
-    throw new SignatureError("X-Signature-256 does not fit the body and the secret.");
+    throw new SignatureError("X-Signature-256 does not match the body and secret.");
   }
 }
 
@@ -68,17 +68,17 @@ function verifyContract(secrets, headers, body) {
 function verifyStandard(secrets, headers, body, tolerance, now) {
   const [id, sent, given] = ["id", "timestamp", "signature"].map((name) => {
     const value = headers.get(`webhook-${name}`);
-    if (value === undefined) throw new SignatureError(`The header webhook-${name} is missing.`);
+    if (value === undefined) throw new SignatureError(`The webhook-${name} header is missing.`);
     return value;
   });
   if (!/^\d+$/.test(sent) || Math.abs(now - Number(sent)) > tolerance) {
-    throw new SignatureError("webhook-timestamp is too far from the time of this machine.");
+    throw new SignatureError("webhook-timestamp differs too much from the local clock.");
   }
   const expected = secrets.map(
     (one) => `v1,${createHmac("sha256", keyOf(one)).update(`${id}.${sent}.`).update(body).digest("base64")}`,
   );
   if (!anyEqual(expected, given.split(" "))) {
-    throw new SignatureError("webhook-signature does not fit the body and the secret.");
+    throw new SignatureError("webhook-signature does not match the body and secret.");
   }
 }
 
@@ -132,10 +132,10 @@ export function parse(body) {
   try {
     event = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(body));
   } catch (cause) {
-    throw new EventError("The body is not JSON.", { cause });
+    throw new EventError("The body is not valid JSON.", { cause });
   }
   if (typeof event !== "object" || event === null || !["id", "event", "createdAt", "data"].every((name) => name in event)) {
-    throw new EventError("The body is not an event.");
+    throw new EventError("The body is not a Platestream event.");
   }
   return event;
 }
