@@ -12,7 +12,7 @@ from api.cameras.repository import CameraCondition, CameraRow
 from api.validation.fields import from_unix_ms_if_any
 from common.records.cameras import CameraState, CameraStatus
 
-_SILENT = "No ingest worker has reported on this camera for a while."
+_SILENT = "No ingest worker has reported on this camera recently."
 
 
 class CameraStatusCache:

@@ -60,7 +60,7 @@ async def test_what_is_wrong_is_said_in_words(client: httpx.AsyncClient, tmp_pat
     assert (test["reachable"], test["picture"]) == (False, None)
     assert (test["code"], test["error"]) == (
         "not_video",
-        "The address answered, but not with a video stream.",
+        "The URL responded, but not with a video stream.",
     )
 
 
