@@ -70,7 +70,7 @@ class _RequestsStandIn:
         try:
             return _response(_exchange.get()(request))
         except NoAnswerError as error:
-            raise requests.ConnectionError("no answer") from error
+            raise requests.ConnectionError("no response") from error
 
     def post(self, url: str, **options: Any) -> requests.Response:
         """Pass on a POST request."""
@@ -95,7 +95,7 @@ def first_request_url(url: str) -> str:
 
     send_message(url, NotificationMessage(title="Test", text="Test"), note)
     if not found:
-        raise refused("is not complete: nothing could be sent to it")
+        raise refused("is incomplete: it names no destination")
     return found[0]
 
 
@@ -139,7 +139,7 @@ def _opened(url: str) -> NotifyBase:
     try:
         parts = kind.parse_url(url)
         if not parts:
-            raise refused("is not an address of that service")
+            raise refused("is not a valid URL for this service")
         _check_parameters(parts)
         plugin: NotifyBase = kind(**parts, asset=_asset())
         _check_one_target(plugin, service)
@@ -148,7 +148,7 @@ def _opened(url: str) -> NotifyBase:
     except Exception:
         # A third-party library with untrusted input: it raises various exceptions, which may
         # repeat the URL.
-        raise refused("is not an address of that service") from None
+        raise refused("is not a valid URL for this service") from None
     # Otherwise it sleeps between the requests of one message.
     plugin.request_rate_per_sec = 0
     return plugin
@@ -163,9 +163,9 @@ def _check_parameters(parts: dict[str, Any]) -> None:
 def _check_one_target(plugin: NotifyBase, service: ServicePlugin) -> None:
     named = [len(getattr(plugin, name, None) or ()) for name in _TARGET_LISTS]
     if len(plugin) > 1 or sum(named) > 1:
-        raise refused("names several targets: give each an address of its own")
+        raise refused("names more than one recipient; use a separate notification for each")
     if len(plugin) == 0 or (service.needs_target and not any(named)):
-        raise refused("names nobody to tell")
+        raise refused("names no recipient")
 
 
 @cache

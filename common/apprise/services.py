@@ -111,9 +111,9 @@ def service_scheme(url: str) -> str:
     if not url or len(url) > MAX_APPRISE_URL_LENGTH:
         raise refused(f"must have 1 to {MAX_APPRISE_URL_LENGTH} characters")
     if FORBIDDEN_CHARACTERS.search(url):
-        raise refused("may not hold a space, a backslash or a control character")
+        raise refused("must not contain spaces, backslashes or control characters")
     if not url.isascii():
-        raise refused("must be ASCII; write other letters as %C3%A9")
+        raise refused("must be ASCII; percent-encode other characters, for example %C3%A9")
     scheme = url.partition("://")[0]
     if scheme not in SERVICES:
         raise refused(

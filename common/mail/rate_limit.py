@@ -66,11 +66,11 @@ class HourlyLimits:
             if remaining == 0:
                 self._held_back[address] = self._held_back.get(address, 0) + 1
                 limit = self._limits[what]
-                sentence = f"The {what} had its {limit} {messages} of this hour already."
+                sentence = f"The {what} has reached its limit of {limit} {messages} per hour."
                 return Denial(sentence, is_final=True)
             if self._in_flight[name] >= remaining:
                 sentence = (
-                    f"The {what} may have had its {messages} of this hour: some are under way."
+                    f"The {what} may have reached its limit of {messages}; some are being sent."
                 )
                 return Denial(sentence, is_final=False)
         return None
@@ -99,9 +99,9 @@ class HourlyLimits:
         parts = []
         if held_back:
             were = "was" if held_back == 1 else "were"
-            parts.append(f"Since the last one {held_back} {were} not sent: too many in an hour.")
+            parts.append(f"{held_back} {were} not sent since the last one: hourly limit reached.")
         if any(self._remaining(name) - self._in_flight[name] <= 1 for name in names):
-            parts.append("This is the last one of this hour; what else comes is not sent.")
+            parts.append("The hourly limit is reached. No more will be sent in this hour.")
         return " ".join(parts) or None
 
     def _remaining(self, name: _Name) -> float:

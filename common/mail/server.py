@@ -62,7 +62,7 @@ class MailServer:
         self._limits = HourlyLimits(
             per_address=settings.messages_per_address_per_hour,
             per_owner=PER_OWNER_PER_HOUR,
-            messages="e-mails",
+            messages="emails",
             clock=clock,
         )
         self._tls = ssl.create_default_context(cafile=settings.smtp_ca_file or None)
@@ -109,14 +109,14 @@ def _fault(error: Exception) -> MailResult:
     if isinstance(error, aiosmtplib.SMTPRecipientsRefused):
         error = error.recipients[0]
     if not isinstance(error, aiosmtplib.SMTPResponseException):
-        sentence = f"The exchange with the SMTP server failed: {type(error).__name__}."
+        sentence = f"Sending to the SMTP server failed: {type(error).__name__}."
         return MailResult(outcome=MailOutcome.FAILED, error=sentence)
     is_ours = isinstance(error, aiosmtplib.SMTPAuthenticationError) or error.code in _LOGIN_CODES
     is_final = error.code >= _PERMANENT and not is_ours
     return MailResult(
         outcome=MailOutcome.REFUSED if is_final else MailOutcome.FAILED,
         status=error.code,
-        error=f"The SMTP server answered {error.code}.",
+        error=f"The SMTP server responded with {error.code}.",
     )
 
 

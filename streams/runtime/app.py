@@ -239,7 +239,7 @@ def _kafka_errors() -> Iterator[None]:
     try:
         yield
     except (KafkaError, TimeoutError) as error:
-        raise TransientError(f"Kafka does not answer: {error!r}") from error
+        raise TransientError(f"Kafka is not responding: {error!r}") from error
 
 
 def build_app(

@@ -294,7 +294,7 @@ def _services(settings: WebhooksSettings, http: HttpSender, images: CropReader) 
         HourlyLimits(
             per_address=settings.messages_per_address_per_hour,
             per_owner=_MESSAGES_PER_OWNER_PER_HOUR,
-            messages="messages",
+            messages="notifications",
             clock=time.monotonic,
         ),
         public_url=public_url,

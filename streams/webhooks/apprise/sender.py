@@ -88,7 +88,7 @@ class AppriseSender:
             async with asyncio.timeout(self._timeout_seconds):
                 return await loop.run_in_executor(self._threads, attempt.make, url, message)
         except TimeoutError:
-            sentence = f"No answer within {self._timeout_seconds:g} s."
+            sentence = f"No response within {self._timeout_seconds:g} s."
             return SendResult(kind=SendKind.FAILED, error=sentence)
         finally:
             attempt.stop()
@@ -115,7 +115,7 @@ class _Attempt:
         try:
             is_sent = send_message(url, message, self._exchange)
         except InvalidInputError as error:
-            return SendResult(kind=SendKind.REFUSED, error=f"The address {error}.")
+            return SendResult(kind=SendKind.REFUSED, error=f"The URL {error}.")
         return _result(self._results, is_sent=is_sent)
 
     def stop(self) -> None:
@@ -157,8 +157,8 @@ def _result(results: list[SendResult], *, is_sent: bool) -> SendResult:
     failed = next((each for each in results if each.kind is not SendKind.ACCEPTED), None)
     if failed is not None:
         return _once(failed, results)
-    said = f"answered {last.status}, but" if last.status else "was not asked: Apprise"
-    sentence = f"The service {said} says that the message was not taken."
+    said = f"responded with {last.status}, but" if last.status else "was not contacted:"
+    sentence = f"The notification service {said} the message was not accepted."
     return SendResult(kind=SendKind.FAILED, status=last.status, error=sentence)
 
 

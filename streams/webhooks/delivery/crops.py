@@ -44,7 +44,7 @@ async def crop_of(delivery: Delivery, fetch_image: FetchImage, now_ms: int) -> b
                 crop = await fetch_image(recognition.crop_key)
             return crop
     except (TransientError, TimeoutError) as error:
-        log.warning("notification_without_picture", error=str(error) or "it is not stored yet")
+        log.warning("notification_without_picture", error=str(error) or "not stored yet")
         return None
 
 
@@ -70,7 +70,7 @@ class CropReader:
                 # What has not begun by then is taken out of the queue.
                 return await loop.run_in_executor(self._threads, self._fetch, key)
         except TimeoutError as error:
-            raise TransientError(f"S3 gave no image within {_IMAGE_READ_SECONDS:g} s") from error
+            raise TransientError(f"S3 sent no image within {_IMAGE_READ_SECONDS:g} s") from error
 
     def close(self) -> None:
         """Let running reads end by themselves."""
@@ -82,5 +82,5 @@ class CropReader:
                 key, max_bytes=_MAX_IMAGE_BYTES, within_seconds=_IMAGE_READ_SECONDS
             )
         except S3UnavailableError as error:
-            raise TransientError(f"S3 did not give an image: {error.code or error}") from error
+            raise TransientError(f"S3 did not return an image: {error.code or error}") from error
         return image.data if image is not None else None

@@ -47,7 +47,7 @@ log = structlog.get_logger()
 _TICK_SECONDS, _IDLE_TICK_SECONDS = 0.05, 0.25
 _BEGUN_TOGETHER = 2
 _DONE_REMEMBERED = 20_000
-_FULL = SendResult(kind=SendKind.REFUSED, error="Too many deliveries wait already.")
+_FULL = SendResult(kind=SendKind.REFUSED, error="Too many deliveries are pending.")
 
 
 class Dispatcher:
@@ -259,7 +259,7 @@ class Dispatcher:
         except Exception:
             # The edge of an attempt: whatever it was, the delivery must not be lost for it.
             log.exception("attempt_failed", delivery_id=str(job.delivery.id))
-            return SendResult(kind=SendKind.FAILED, error="The attempt failed inside the service.")
+            return SendResult(kind=SendKind.FAILED, error="Internal error during the attempt.")
 
     def _record(
         self, job: DeliveryJob, result: SendResult, started_ms: int, seconds: float

@@ -32,7 +32,7 @@ _MAX_RESPONSE_BYTES = 64 * 1024
 _READ_SECONDS = 1.0
 # More than may fail at once, at the usual settings: half of ATTEMPTS_AT_ONCE.
 _RESOLVER_THREADS = 512
-_REFUSED = "is in a network that is not allowed (see PLATESTREAM_WEBHOOK_ALLOWED_NETWORKS)"
+_REFUSED = "is in a network that is not allowed; see PLATESTREAM_WEBHOOK_ALLOWED_NETWORKS"
 # The dispatcher limits the concurrency, for each endpoint.
 _NO_LIMIT = 0
 _IDLE_SECONDS = 30.0
@@ -147,12 +147,12 @@ class HttpSender:
             return await self._exchange(request)
         except TimeoutError:
             seconds = self._timeout.total
-            return _failed(f"No answer within {seconds:g} s."), None
+            return _failed(f"No response within {seconds:g} s."), None
         except aiohttp.ClientConnectorError as error:
             return _connection_fault(error, dialled), None
         except (aiohttp.ClientError, OSError, ValueError) as error:
             # ValueError: what aiohttp makes of an answer that is not HTTP.
-            return _failed(f"The exchange failed: {type(error).__name__}."), None
+            return _failed(f"The request failed: {type(error).__name__}."), None
 
     async def close(self) -> None:
         """Close all connections."""
@@ -165,7 +165,7 @@ class HttpSender:
         try:
             parse_outbound_url(url, self._rules)
         except InvalidInputError as error:
-            return SendResult(kind=SendKind.REFUSED, error=f"The address {error}.")
+            return SendResult(kind=SendKind.REFUSED, error=f"The URL {error}.")
         return None
 
     async def _exchange(self, request: SignedRequest) -> tuple[SendResult, ReceiverAnswer]:
@@ -181,7 +181,7 @@ class HttpSender:
             result = SendResult(
                 kind=kind,
                 status=response.status,
-                error=None if kind is SendKind.ACCEPTED else f"Answered {response.status}.",
+                error=None if kind is SendKind.ACCEPTED else f"Received status {response.status}.",
                 retry_after_seconds=(
                     self._retry_after(response) if kind is SendKind.FAILED else None
                 ),
@@ -277,14 +277,14 @@ def retry_after_seconds(text: str | None, now_seconds: float) -> float | None:
 def _connection_fault(error: aiohttp.ClientConnectorError, dialled: _Dialled) -> SendResult:
     # Where one address is allowed, it may answer the next time.
     if dialled.refused and not dialled.allowed:
-        return SendResult(kind=SendKind.REFUSED, error=f"The address {_REFUSED}.")
+        return SendResult(kind=SendKind.REFUSED, error=f"The URL {_REFUSED}.")
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
-        return _failed("The certificate cannot be trusted.")
+        return _failed("The receiver's certificate is not trusted.")
     if isinstance(error, aiohttp.ClientSSLError):
-        return _failed("No TLS connection could be made.")
+        return _failed("The TLS handshake failed.")
     if isinstance(error, aiohttp.ClientConnectorDNSError):
-        return _failed("The host name does not resolve.")
-    return _failed("No connection could be made.")
+        return _failed("The host name could not be resolved.")
+    return _failed("The connection failed.")
 
 
 def _failed(sentence: str) -> SendResult:

@@ -14,7 +14,7 @@ def message_subject(delivery: Delivery) -> str:
     """Return the line that says it all."""
     trigger = delivery.trigger
     assert trigger is not None, delivery.event
-    test = "Test of " if delivery.cause is DeliveryCause.TEST else ""
+    test = "[Test] " if delivery.cause is DeliveryCause.TEST else ""
     camera = trigger.recognition.camera_name
     return _one_line(f"{test}{trigger.alert.name}: {_named_plate(trigger)} at {camera}")
 
@@ -43,15 +43,15 @@ def _facts(trigger: AlertTrigger, public_url: str) -> list[Fact]:
         ("Alert", trigger.alert.name),
         ("Plate", _named_plate(trigger)),
         ("Camera", recognition.camera_name),
-        ("Seen", f"{moment:%Y-%m-%d %H:%M:%S} ({trigger.alert.timezone})"),
+        ("Time", f"{moment:%Y-%m-%d %H:%M:%S} ({trigger.alert.timezone})"),
         ("Confidence", f"{recognition.confidence:.0%}"),
         *_link(public_url, f"recognitions/{recognition.id}"),
     ]
     if trigger.is_late:
-        facts.append(("Note", "The camera was cut off: this was seen a while ago."))
+        facts.append(("Note", "Delayed: this was captured some time ago."))
     if trigger.phase is TriggerPhase.CORRECTED and trigger.early is not None:
         facts.append(
-            ("Note", f"Read as {trigger.early.plate} at first; webhooks were notified of that.")
+            ("Note", f"First read as {trigger.early.plate}; webhooks were notified of that.")
         )
     if trigger.alert.description:
         facts.append(("Description", trigger.alert.description))
@@ -61,7 +61,7 @@ def _facts(trigger: AlertTrigger, public_url: str) -> list[Fact]:
 def _test_facts(trigger: AlertTrigger, public_url: str) -> list[Fact]:
     """Return what a test tells: of a plate that nobody saw, and so without a recognition."""
     return [
-        ("Test", "Somebody asked for this message; no vehicle passed."),
+        ("Test", "This is a test message. No vehicle was detected."),
         ("Alert", trigger.alert.name),
         ("Plate", trigger.recognition.plate),
         ("Camera", trigger.recognition.camera_name),

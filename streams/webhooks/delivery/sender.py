@@ -104,7 +104,7 @@ class DeliverySender:
         try:
             if isinstance(delivery.target, EmailTarget):
                 address = self._decrypted(delivery.target.address_encrypted)
-                with traced("send e-mail", SpanKind.CLIENT):
+                with traced("send email", SpanKind.CLIENT):
                     return await self._email.send(delivery, address)
             if isinstance(delivery.target, AppriseTarget):
                 url = self._decrypted(delivery.target.url_encrypted)
@@ -118,7 +118,7 @@ class DeliverySender:
         except MisconfiguredError as error:
             # A key is missing from the settings: an operator can mend it while retries last.
             log.error("delivery_misconfigured", delivery_id=str(delivery.id), error=str(error))
-            return SendResult(kind=SendKind.FAILED, error="A secret of it could not be decrypted.")
+            return SendResult(kind=SendKind.FAILED, error="A stored secret could not be decrypted.")
 
     async def _with_alert(self, delivery: Delivery) -> Delivery:
         if delivery.trigger is None:
@@ -182,7 +182,7 @@ def _with_target(result: SendResult, destination: Destination) -> SendResult:
         return result
     target = redirect_target(destination.url, result.location)
     where = "" if target is None else f" to {target}"
-    return replace(result, error=f"Answered {result.status}, a redirect{where}.")
+    return replace(result, error=f"Received status {result.status}, a redirect{where}.")
 
 
 def _content_type(destination: Destination) -> dict[str, str]:

@@ -24,7 +24,7 @@ class DisabledEmail:
 
     async def send(self, delivery: Delivery, address: str) -> SendResult:
         """Return that there is no server to send through."""
-        return SendResult(kind=SendKind.REFUSED, error="No SMTP server is in the settings.")
+        return SendResult(kind=SendKind.REFUSED, error="No SMTP server is configured.")
 
 
 class EmailSender:

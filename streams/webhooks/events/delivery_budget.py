@@ -26,8 +26,8 @@ class DeliveryLimit(StrEnum):
 
 
 _SENTENCES: Mapping[DeliveryLimit, str] = {
-    DeliveryLimit.PER_MINUTE: "deliveries for the events of a minute",
-    DeliveryLimit.ALERT_DESTINATIONS: "deliveries of alerts for a recognition",
+    DeliveryLimit.PER_MINUTE: "deliveries for the events of one minute",
+    DeliveryLimit.ALERT_DESTINATIONS: "alert deliveries per recognition",
 }
 
 
@@ -74,10 +74,11 @@ class DeliveryBudget:
         made += [plan() for plan in plans[1:count]]
         if count == len(plans):
             return Share(tuple(made))
-        others = f" and {len(plans) - count - 1:,} others" if count + 1 < len(plans) else ""
+        left = len(plans) - count - 1
+        others = f" and {left:,} more were" if left else " was"
         reason = (
-            f"The account has reached its limit of {allowance.size:,}"
-            f" {_SENTENCES[allowance.limit]}: this one{others} were not sent."
+            f"The account has reached its limit of {allowance.size:,} "
+            f"{_SENTENCES[allowance.limit]}; this delivery{others} not sent."
         )
         return Share(tuple(made), plans[count]() if count else first, reason)
 

@@ -195,7 +195,7 @@ class FanOut:
             log.info(
                 "email_not_sent",
                 alert_id=str(alert.alert_id),
-                reason="no SMTP server is in the settings",
+                reason="no SMTP server is configured",
             )
         return left
 

@@ -148,7 +148,7 @@ class SubscriptionCache:
         if webhook is None:
             return Unavailable("The webhook was deleted.")
         if not self._is_enabled(webhook) and not include_disabled:
-            return Unavailable("The webhook is switched off.")
+            return Unavailable("The webhook is disabled.")
         found = self._destinations.get(webhook_id)
         if found is None:
             found = self._destinations[webhook_id] = self._decrypted(webhook)
@@ -215,7 +215,7 @@ def _headers(text: str) -> dict[str, str]:
     try:
         return _headers_decoder.decode(text)
     except msgspec.MsgspecError as error:
-        raise MisconfiguredError("headers of a webhook cannot be read") from error
+        raise MisconfiguredError("stored webhook headers cannot be decrypted") from error
 
 
 def _without_past_secret(found: Destination, webhook: WebhookConfig, now_ms: int) -> Destination:

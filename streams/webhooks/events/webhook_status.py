@@ -100,7 +100,7 @@ def _disabled_reason(
 ) -> str | None:
     """Return why an attempt disables its webhook, or None if it does not."""
     if attempt.status == GONE:
-        return f"The receiver answered {GONE} (Gone): it wants no more deliveries."
+        return f"Received status {GONE} (Gone): the receiver accepts no more deliveries."
     if status.failing_count < rules.failures or attempt.started_ms - since_ms < rules.over_ms:
         return None
     return f"{status.failing_count} attempts in a row failed since {format_timestamp(since_ms)}."

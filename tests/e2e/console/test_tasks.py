@@ -488,14 +488,14 @@ def test_what_was_sent_of_a_recognition(console: ConsolePage, stack: ConsoleStac
             duration_ms=12,
             outcome=AttemptOutcome.DEAD,
             status=503,
-            error="Answered 503.",
+            error="Received status 503.",
         )
     )
     console.page.reload()
 
     line = console.page.get_by_role("row").filter(has_text="Barrier")
     expect(line).to_contain_text("given up")
-    expect(line).to_contain_text("Answered 503.")
+    expect(line).to_contain_text("Received status 503.")
     line.get_by_role("button", name="Send again").click()
     console.sees("It is on its way")
 

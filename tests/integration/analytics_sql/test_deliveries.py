@@ -77,7 +77,7 @@ def _attempt(delivery: Delivery, number: int, outcome: AttemptOutcome) -> Delive
         duration_ms=7,
         outcome=outcome,
         status=200 if is_ok else 503,
-        error=None if is_ok else "Answered 503.",
+        error=None if is_ok else "Received status 503.",
         next_attempt_ms=START_MS + 99 if outcome is AttemptOutcome.RETRYING else None,
     )
 
@@ -106,7 +106,7 @@ async def test_each_delivery_with_what_its_last_attempt_came_to(client: ClickHou
         (THREE.id, AttemptOutcome.DELIVERED, 1, 200, DeliveryCause.EVENT),
         (TWO.id, AttemptOutcome.RETRYING, 1, 503, DeliveryCause.EVENT),
     ]
-    assert (found[2].error, found[2].next_attempt_ms) == ("Answered 503.", START_MS + 99)
+    assert (found[2].error, found[2].next_attempt_ms) == ("Received status 503.", START_MS + 99)
     assert (found[2].event_id, found[2].created_ms) == (TWO.event_id, START_MS)
     assert await list_deliveries(client, MINE, 2) == found[:2]
     later = replace(MINE, before_ms=found[1].last_attempt_ms)

@@ -48,7 +48,7 @@ DEAD = DeliverySummary(
     last_duration_ms=12,
     outcome=AttemptOutcome.DEAD,
     status=550,
-    error="The SMTP server answered 550.",
+    error="The SMTP server responded with 550.",
     next_attempt_ms=None,
 )
 

@@ -15,7 +15,7 @@ from tests.services.mail import MailServer
 
 pytestmark = pytest.mark.integration
 
-REASON = "The receiver answered 410 (Gone): it wants no more deliveries."
+REASON = "Received status 410 (Gone): the receiver accepts no more deliveries."
 BODY = {"name": "Gate", "url": "https://receiver.example.com/t0ken", "events": ["camera.online"]}
 
 

@@ -262,7 +262,7 @@ def _refused(url: str) -> DeliverySummary:
         last_duration_ms=1,
         outcome=AttemptOutcome.DEAD,
         status=301,
-        error=f"Answered 301, a redirect to {target}.",
+        error=f"Received status 301, a redirect to {target}.",
         next_attempt_ms=None,
     )
 

@@ -55,7 +55,7 @@ RETRYING = DeliverySummary(
     last_duration_ms=12,
     outcome=AttemptOutcome.RETRYING,
     status=503,
-    error="Answered 503.",
+    error="Received status 503.",
     next_attempt_ms=1_790_000_035_000,
 )
 
@@ -95,7 +95,7 @@ async def test_deliveries_are_listed(
                 "lastAttemptAt": "2026-09-21T14:13:25.000Z",
                 "lastDurationMs": 12,
                 "lastStatus": 503,
-                "lastError": "Answered 503.",
+                "lastError": "Received status 503.",
                 "nextAttemptAt": "2026-09-21T14:13:55.000Z",
             }
         ]
@@ -189,7 +189,7 @@ async def test_so_many_replays_of_an_owner_wait_at_once(
 
     assert [answer.status_code for answer in answers] == [202, 202, 202, 429]
     refused = answers[-1]
-    assert refused.json()["error"].endswith("limit of 3 replays that wait to be sent.")
+    assert refused.json()["error"].endswith("limit of 3 pending replays.")
     assert refused.headers["Retry-After"] == "10"
 
 

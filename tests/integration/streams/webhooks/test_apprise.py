@@ -77,7 +77,7 @@ async def test_ntfy_gets_the_words_and_the_picture(receiver: Receiver) -> None:
     assert delivery.trigger is not None
     seen, alert = delivery.trigger.recognition, delivery.trigger.alert
     assert got.path.startswith("/gate?")
-    for text in (seen.plate, seen.id, "Confidence", "Seen", "https%3A%2F%2Fplates.example.com"):
+    for text in (seen.plate, seen.id, "Confidence", "Time", "https%3A%2F%2Fplates.example.com"):
         assert str(text) in got.path
     assert alert.name.replace(" ", "+") in got.path
 
@@ -90,19 +90,19 @@ async def test_gotify_gets_json_and_a_test_says_so(receiver: Receiver) -> None:
     (got,) = receiver.received
     assert got.path == "/message"
     assert got.headers["x-gotify-key"] == "t0ken"
-    assert got.json["title"].startswith("Test of ")
+    assert got.json["title"].startswith("[Test] ")
     assert "Test: Somebody asked for this message" in got.json["message"]
 
 
 @pytest.mark.parametrize(
     ("behaviour", "kind", "error"),
     [
-        ("/status/500", SendKind.FAILED, "Answered 500."),
-        ("/status/429?retry-after=7", SendKind.FAILED, "Answered 429."),
-        ("/status/403", SendKind.FAILED, "Answered 403."),
-        ("/status/410", SendKind.REFUSED, "Answered 410."),
-        ("/redirect", SendKind.REFUSED, "Answered 302."),
-        ("/hang-up", SendKind.FAILED, "The exchange failed: ServerDisconnectedError."),
+        ("/status/500", SendKind.FAILED, "Received status 500."),
+        ("/status/429?retry-after=7", SendKind.FAILED, "Received status 429."),
+        ("/status/403", SendKind.FAILED, "Received status 403."),
+        ("/status/410", SendKind.REFUSED, "Received status 410."),
+        ("/redirect", SendKind.REFUSED, "Received status 302."),
+        ("/hang-up", SendKind.FAILED, "The request failed: ServerDisconnectedError."),
     ],
 )
 async def test_a_failure_is_what_the_same_of_a_webhook_is(
@@ -127,10 +127,10 @@ async def test_beyond_the_limit_of_the_hour_nothing_is_sent(receiver: Receiver) 
     ]
     assert results[2] == SendResult(
         kind=SendKind.REFUSED,
-        error="The address had its 2 messages of this hour already.",
+        error="The address has reached its limit of 2 messages per hour.",
         is_held_back=True,
     )
-    said = ["last one of this hour" in got.json["message"] for got in receiver.received]
+    said = ["hourly limit is reached" in got.json["message"] for got in receiver.received]
     assert said == [False, True, False]
 
 
@@ -143,7 +143,7 @@ async def test_a_service_that_hangs_holds_up_no_other(receiver: Receiver) -> Non
     assert not hanging.done()
     (result,) = await hanging
 
-    assert (result.kind, result.error) == (SendKind.FAILED, "No answer within 1.5 s.")
+    assert (result.kind, result.error) == (SendKind.FAILED, "No response within 1.5 s.")
     assert time.monotonic() - began < 10
 
 
@@ -152,8 +152,8 @@ async def test_a_service_that_hangs_holds_up_no_other(receiver: Receiver) -> Non
     [
         (
             "gotify://127.0.0.1:9/t0ken",
-            "The address is in a network that is not allowed"
-            " (see PLATESTREAM_WEBHOOK_ALLOWED_NETWORKS).",
+            "The URL is in a network that is not allowed; see "
+            "PLATESTREAM_WEBHOOK_ALLOWED_NETWORKS.",
         ),
         ("ntfy://push.example.com/a/b", "The address names several targets: give each"),
         ("dbus://", "The address must begin with one of"),

@@ -127,7 +127,7 @@ async def test_no_answer_in_time_is_a_failure(receiver: Receiver, path: str) -> 
     result = await _send(receiver.url(path), timeout_seconds=1.5)
 
     assert result.kind is SendKind.FAILED
-    assert result.error == "No answer within 1.5 s."
+    assert result.error == "No response within 1.5 s."
     assert time.monotonic() - started < 3
 
 
@@ -146,7 +146,7 @@ async def test_an_absent_receiver_is_a_failure() -> None:
         unused.bind(("127.0.0.1", 0))
         result = await _send(f"http://127.0.0.1:{unused.getsockname()[1]}/")
 
-    assert result == SendResult(kind=SendKind.FAILED, error="No connection could be made.")
+    assert result == SendResult(kind=SendKind.FAILED, error="The connection failed.")
 
 
 @pytest.fixture
@@ -161,7 +161,9 @@ def untrusted(tmp_path: Path) -> Iterator[Receiver]:
 async def test_a_certificate_that_is_not_trusted_is_a_failure(untrusted: Receiver) -> None:
     result = await _send(untrusted.url())
 
-    assert result == SendResult(kind=SendKind.FAILED, error="The certificate cannot be trusted.")
+    assert result == SendResult(
+        kind=SendKind.FAILED, error="The receiver's certificate is not trusted."
+    )
     assert untrusted.received == []
 
 
@@ -291,8 +293,8 @@ def test_it_works_the_same_on_the_loop_that_the_stage_runs_on(
         "inside": (SendKind.REFUSED, None),
         "allowed": (SendKind.ACCEPTED, 200),
     }
-    assert found["untrusted"].error == "The certificate cannot be trusted."
-    assert found["nobody"].error == "No connection could be made."
+    assert found["untrusted"].error == "The receiver's certificate is not trusted."
+    assert found["nobody"].error == "The connection failed."
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:{port}/", "http://localhost:{port}/"])

@@ -94,10 +94,10 @@ async def test_a_test_says_that_it_is_one_and_leads_to_its_alert(server: MailSer
 
     assert result.kind is SendKind.ACCEPTED
     (email,) = server.emails
-    assert email["Subject"] == "Test of Stolen <cars>: AB00001 at camera 1"
+    assert email["Subject"] == "[Test] Stolen <cars>: AB00001 at camera 1"
     text = email.get_body(("plain",))
     assert text is not None
-    assert "no vehicle passed" in text.get_content()
+    assert "No vehicle was detected" in text.get_content()
     assert f"https://plates.example.com/alerts/{alert(1).alert_id}" in text.get_content()
 
 
@@ -140,7 +140,7 @@ async def test_a_busy_rule_cannot_flood_an_address(server: MailServer) -> None:
     assert put_off == [SendKind.FAILED] * 4
     assert kinds == [SendKind.ACCEPTED] * 2 + [SendKind.REFUSED] * 2
     assert other.kind is SendKind.ACCEPTED
-    assert results[-1].error == "The address had its 2 e-mails of this hour already."
+    assert results[-1].error == "The address has reached its limit of 2 emails per hour."
 
 
 async def test_starttls_needs_a_certificate_that_is_trusted(tmp_path: Path) -> None:

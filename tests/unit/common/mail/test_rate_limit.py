@@ -25,11 +25,11 @@ def test_the_last_one_says_so_and_the_next_one_what_was_held_back() -> None:
     clock = Clock()
     limits = _limits(clock)
     assert _send(limits) is None
-    assert _send(limits) == "This is the last one of this hour; what else comes is not sent."
+    assert _send(limits) == "The hourly limit is reached. No more will be sent in this hour."
     for _ in range(3):
-        assert _send(limits) == "denied: The address had its 2 messages of this hour already."
+        assert _send(limits) == "denied: The address has reached its limit of 2 messages per hour."
     clock.seconds += 3600
-    told = "Since the last one 3 were not sent: too many in an hour."
+    told = "3 were not sent since the last one: hourly limit reached."
     # One that no server took told nobody.
     assert _send(limits, taken=False) == told
     assert _send(limits) == told
@@ -39,11 +39,11 @@ def test_the_last_one_says_so_and_the_next_one_what_was_held_back() -> None:
 def test_what_the_account_may_not_send_is_told_to_each_address() -> None:
     clock = Clock()
     limits = _limits(clock, per_address=0, per_owner=1)
-    assert (_send(limits, "one") or "").startswith("This is the last one")
-    sentence = "denied: The account had its 1 messages of this hour already."
+    assert (_send(limits, "one") or "").startswith("The hourly limit is reached")
+    sentence = "denied: The account has reached its limit of 1 messages per hour."
     assert [_send(limits, "one"), _send(limits, "two")] == [sentence] * 2
     clock.seconds += 3600
-    assert (_send(limits, "two") or "").startswith("Since the last one 1 was not sent")
+    assert (_send(limits, "two") or "").startswith("1 was not sent since the last one")
 
 
 def test_what_is_under_way_may_use_up_the_hour() -> None:

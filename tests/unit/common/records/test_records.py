@@ -160,7 +160,7 @@ EXAMPLES: tuple[Record, ...] = (
         duration_ms=2,
         outcome=AttemptOutcome.RETRYING,
         status=503,
-        error="Answered 503.",
+        error="Received status 503.",
         next_attempt_ms=9,
         webhook_revision=3,
     ),

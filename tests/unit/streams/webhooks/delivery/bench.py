@@ -22,8 +22,8 @@ from streams.webhooks.delivery.schedule import SendKind, SendResult
 from tests.unit.streams.runtime.fakes import FakeApp, event
 
 ACCEPTED = SendResult(kind=SendKind.ACCEPTED, status=200)
-FAILED = SendResult(kind=SendKind.FAILED, status=503, error="Answered 503.")
-REFUSED = SendResult(kind=SendKind.REFUSED, status=410, error="Answered 410.")
+FAILED = SendResult(kind=SendKind.FAILED, status=503, error="Received status 503.")
+REFUSED = SendResult(kind=SendKind.REFUSED, status=410, error="Received status 410.")
 PARTITION = 3
 
 

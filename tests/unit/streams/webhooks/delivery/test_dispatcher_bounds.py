@@ -70,4 +70,7 @@ async def test_a_last_failure_says_why_it_was_the_last(bench: Bench) -> None:
     await bench.until(lambda: bench.outcomes()[AttemptOutcome.DEAD] > 0)
 
     dead = next(each for each in bench.published if each.outcome is AttemptOutcome.DEAD)
-    assert (dead.status, dead.error) == (503, "Answered 503. Too many deliveries wait already.")
+    assert (dead.status, dead.error) == (
+        503,
+        "Received status 503. Too many deliveries are pending.",
+    )

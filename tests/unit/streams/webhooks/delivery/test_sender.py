@@ -115,11 +115,14 @@ async def test_a_redirect_says_where_it_leads() -> None:
     subscriptions = SubscriptionCache(BOX)
     subscriptions.apply_webhooks([(WEBHOOK, webhook())])
     answer = SendResult(
-        kind=SendKind.REFUSED, status=302, error="Answered 302.", location="https://new.example/a?b"
+        kind=SendKind.REFUSED,
+        status=302,
+        error="Received status 302.",
+        location="https://new.example/a?b",
     )
     result = await _sender(Transport(answer), subscriptions).send(delivery(1), 1)
 
-    assert result.error == "Answered 302, a redirect to https://new.example."
+    assert result.error == "Received status 302, a redirect to https://new.example."
 
 
 async def test_a_result_names_the_revision_that_it_was_sent_by() -> None:
@@ -139,4 +142,4 @@ async def test_a_redirect_to_no_address_says_so() -> None:
     answer = SendResult(kind=SendKind.REFUSED, status=302, error="-", location="gopher://a/")
     result = await _sender(Transport(answer), subscriptions).send(delivery(1), 1)
 
-    assert result.error == "Answered 302, a redirect."
+    assert result.error == "Received status 302, a redirect."

@@ -77,7 +77,7 @@ async def test_no_address_is_in_the_spans() -> None:
         await _sender(Transport()).send(mail, 1)
         await _sender(Transport()).send(_traced(delivery(1)), 1)
 
-    assert tracer.names == ["process deliveries", "send e-mail", "process deliveries"]
+    assert tracer.names == ["process deliveries", "send email", "process deliveries"]
     plate = mail.recognition.plate if mail.recognition else ""
     for secret in ("example.com", plate, str(mail.owner_id)):
         assert secret

@@ -79,7 +79,7 @@ async def test_only_what_was_accepted_counts(server: Server, sender: EmailSender
     assert meanwhile == [SendKind.FAILED] * 5
     assert afterwards == [SendKind.ACCEPTED] * 2 + [SendKind.REFUSED] * 2
     plain = [email.get_body(("plain",)) for email in server.emails]
-    said = ["last one of this hour" in part.get_content() for part in plain if part is not None]
+    said = ["hourly limit is reached" in part.get_content() for part in plain if part is not None]
     assert said == [False] * 6 + [True]
 
 
@@ -110,7 +110,7 @@ async def test_an_account_with_many_addresses_is_bounded_until_the_hour_is_over(
 
     kinds = [result.kind for result in results]
     assert kinds == [SendKind.ACCEPTED] * 3 + [SendKind.REFUSED] * 2
-    assert results[-1].error == "The account had its 3 e-mails of this hour already."
+    assert results[-1].error == "The account has reached its limit of 3 emails per hour."
     assert [result.is_held_back for result in results] == [False] * 3 + [True] * 2
     assert (other.kind, later.kind) == (SendKind.ACCEPTED, SendKind.ACCEPTED)
 

@@ -256,8 +256,8 @@ async def test_what_is_beyond_a_limit_is_recorded_once_for_each_event(
     assert len(topics.deliveries) == 5
     assert [attempt.outcome for attempt in topics.attempts] == [AttemptOutcome.CANCELLED] * 2
     assert [attempt.error for attempt in topics.attempts] == [
-        "The account has reached its limit of 5 deliveries of alerts for a recognition:"
-        f" this one and {others} others were not sent."
+        "The account has reached its limit of 5 alert deliveries per recognition; this delivery "
+        f"and {others} more were not sent."
         for others in (2, 3)
     ]
     # Another recognition has its own.

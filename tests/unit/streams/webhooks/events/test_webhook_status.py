@@ -92,7 +92,10 @@ def test_410_disables_the_webhook_at_once() -> None:
 
     assert found is not None
     assert (found.disabled_revision, found.disabled_ms) == (4, 5)
-    assert found.disabled_reason == "The receiver answered 410 (Gone): it wants no more deliveries."
+    assert (
+        found.disabled_reason
+        == "Received status 410 (Gone): the receiver accepts no more deliveries."
+    )
 
 
 @pytest.mark.parametrize(("revision", "disables"), [(None, True), (4, True), (3, False)])
