@@ -34,7 +34,7 @@ _MAX_STATUS = 65_535
 
 
 class DeliveryChannel(StrEnum):
-    """The way that a delivery goes."""
+    """Delivery channel."""
 
     HTTP = "http"
     EMAIL = "email"

@@ -19,7 +19,7 @@ _ALL_ROWS: Final = (1 << 32) - 1
 
 
 class ExportFormat(StrEnum):
-    """The formats of a file."""
+    """Export file format."""
 
     CSV = "csv"
     PARQUET = "parquet"

@@ -17,7 +17,7 @@ SETTING = "platestream.actor"
 
 
 class ActorKind(StrEnum):
-    """Who acts. ``database`` is whoever changes a row without the service."""
+    """Actor type. `database` is a direct change in the database, outside the service."""
 
     PERSON = "person"
     KEY = "key"

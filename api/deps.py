@@ -12,7 +12,7 @@ from api.validation.fields import uuid_text
 
 _T = TypeVar("_T")
 _Text = Annotated[
-    str, Path(description="Id of the resource.", json_schema_extra={"format": "uuid"})
+    str, Path(description="ID of the resource.", json_schema_extra={"format": "uuid"})
 ]
 
 
@@ -56,7 +56,7 @@ ResourceId = Annotated[UUID, Depends(_resource_id)]
 
 
 async def _delivery_id(
-    delivery_id: Annotated[str, Path(alias="deliveryId", description="Id of the delivery.")],
+    delivery_id: Annotated[str, Path(alias="deliveryId", description="ID of the delivery.")],
 ) -> UUID:
     return await _resource_id(delivery_id)
 

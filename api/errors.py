@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 
 from common.errors import PlatestreamError, TransientError
 
-NO_ANSWER = "does not answer"
+NO_ANSWER = "is not responding"
 
 
 class Dependency(StrEnum):
@@ -26,7 +26,7 @@ class Dependency(StrEnum):
     SEARCH = "search database"
     """ClickHouse: recognitions, counts, alerts that triggered, deliveries."""
 
-    PICTURES = "picture store"
+    PICTURES = "image store"
     """S3."""
 
     BROKER = "message broker"
@@ -45,7 +45,7 @@ class DependencyUnavailableError(TransientError):
     def __init__(self, dependency: Dependency, trouble: str = NO_ANSWER) -> None:
         """``trouble`` goes on after the dependency's name."""
         super().__init__(f"the {dependency} {trouble}")
-        self.sentence = f"The {dependency} {trouble}; try again later."
+        self.sentence = f"The {dependency} {trouble}. Try again later."
 
 
 _T = TypeVar("_T")
@@ -55,7 +55,7 @@ UNION_TAG_PREFIX = "\x00"
 
 
 class ErrorCode(StrEnum):
-    """The stable words for programs; the only list of them."""
+    """Machine-readable error codes."""
 
     status: HTTPStatus
     sentence: str
@@ -67,152 +67,156 @@ class ErrorCode(StrEnum):
         code._value_, code.status, code.sentence = word, HTTPStatus(status), sentence
         return code
 
-    INVALID_REQUEST = "invalid_request", 400, "The request is not valid; see fields."
-    INVALID_JSON = "invalid_json", 400, "The body is not a JSON object."
-    INCOMPLETE_BODY = "incomplete_body", 400, "The body did not arrive in full in time."
+    INVALID_REQUEST = "invalid_request", 400, "The request is invalid; see fields."
+    INVALID_JSON = "invalid_json", 400, "The request body is not a JSON object."
+    INCOMPLETE_BODY = "incomplete_body", 400, "The request body was not received in time."
     INVALID_CURSOR = (
         "invalid_cursor",
         400,
-        "lastKey is not a nextKey of this list with the same filters.",
+        "lastKey is not a valid cursor for this list and these filters.",
     )
     EMPTY_IMAGE = "empty_image", 400, "The image is empty."
-    UNSUPPORTED_IMAGE = "unsupported_image", 400, "The image is neither a JPEG nor a PNG."
-    IMAGE_TOO_LARGE = "image_too_large", 400, "The image has too many pixels."
-    TRUNCATED_IMAGE = "truncated_image", 400, "The image ends too early."
-    UNREADABLE_IMAGE = "unreadable_image", 400, "The image cannot be read."
+    UNSUPPORTED_IMAGE = "unsupported_image", 400, "The image must be a JPEG or PNG."
+    IMAGE_TOO_LARGE = "image_too_large", 400, "The image exceeds the maximum number of pixels."
+    TRUNCATED_IMAGE = "truncated_image", 400, "The image is truncated."
+    UNREADABLE_IMAGE = "unreadable_image", 400, "The image cannot be decoded."
     UNREADABLE_FILE = "unreadable_file", 400, "The file cannot be read as CSV."
     MISSING_CREDENTIALS = (
         "missing_credentials",
         401,
-        "Send an API key in the header: Authorization: Bearer pk_...",
+        "Authentication required. Send an API key in the header Authorization: Bearer pk_...",
     )
-    INVALID_CREDENTIALS = "invalid_credentials", 401, "The API key is not valid or is switched off."
+    INVALID_CREDENTIALS = "invalid_credentials", 401, "The API key is invalid or disabled."
     EXPIRED_CREDENTIALS = "expired_credentials", 401, "The API key has expired."
     INSUFFICIENT_CREDITS = (
         "insufficient_credits",
         402,
-        "Insufficient credits: this call needs one credit.",
+        "Insufficient credits: this call costs one credit.",
     )
-    MISSING_SCOPE = "missing_scope", 403, "The API key lacks a scope that this call needs."
+    MISSING_SCOPE = "missing_scope", 403, "The API key lacks a scope required for this call."
     BEYOND_OWN_EXPIRY = (
         "beyond_own_expiry",
         403,
-        "A key cannot grant anything that lasts beyond its own expiresAt.",
+        "An API key cannot grant access beyond its own expiresAt.",
     )
     CROSS_SITE_REQUEST = (
         "cross_site_request",
         403,
-        "A session may change things only from pages of the same site.",
+        "Requests with a session cookie must come from the same site.",
     )
-    NOT_FOUND = "not_found", 404, "There is nothing here."
+    NOT_FOUND = "not_found", 404, "Resource not found."
     METHOD_NOT_ALLOWED = (
         "method_not_allowed",
         405,
-        "This path does not support this method; see the Allow header.",
+        "This path does not support the request method; see the Allow header.",
     )
-    DUPLICATE_IDENTIFIER = "duplicate_identifier", 409, "A camera with the same identifier exists."
-    LIMIT_REACHED = "limit_reached", 409, "No more of these are allowed for this account."
+    DUPLICATE_IDENTIFIER = "duplicate_identifier", 409, "A camera with this identifier exists."
+    LIMIT_REACHED = "limit_reached", 409, "The account has reached its limit for this resource."
     LAST_ADMINISTRATOR = (
         "last_administrator",
         409,
-        "Nobody else administers this account; make another person do first.",
+        "The account must have an administrator. Make another person an administrator first.",
     )
-    PERSON_EXISTS = "person_exists", 409, "Somebody logs in with this e-mail address already."
+    PERSON_EXISTS = "person_exists", 409, "A person with this email address already exists."
     INVITATION_OVER = (
         "invitation_over",
         404,
-        "The invitation was used, was taken back or has expired.",
+        "The invitation has expired, was revoked or has already been used.",
     )
     INVITATION_FOR_ANOTHER = (
         "invitation_for_another",
         403,
-        "The invitation is for another e-mail address than the identity provider's.",
+        "The invitation is for a different email address than the one at the identity provider.",
     )
     LOG_IN_EXPIRED = (
         "log_in_expired",
         400,
-        "The log-in was begun in another browser, or over ten minutes ago; begin again.",
+        "The login expired or was started in another browser. Start again.",
     )
     LOG_IN_REFUSED = (
         "log_in_refused",
         403,
-        "The identity provider's answer is not good; begin again.",
+        "The identity provider's response could not be verified. Start again.",
     )
     EMAIL_NOT_VERIFIED = (
         "email_not_verified",
         403,
-        "The identity provider has not verified the e-mail address.",
+        "The identity provider has not verified the email address.",
     )
     EMAIL_DOMAIN_REFUSED = (
         "email_domain_refused",
         403,
-        "With an e-mail address of this domain nobody logs in by the identity provider here.",
+        "Single sign-on is not enabled for this email domain.",
     )
     UNKNOWN_PERSON = (
         "unknown_person",
         403,
-        "Nobody with this e-mail address logs in here; ask for an invitation.",
+        "No account has a person with this email address. Ask an administrator for an invitation.",
     )
     PERSON_SWITCHED_OFF = (
         "person_switched_off",
         403,
-        "The log-in is switched off; ask an administrator of the account.",
+        "Your login is disabled. Contact an administrator of the account.",
     )
     BOUND_TO_ANOTHER = (
         "bound_to_another",
         403,
-        "Somebody else at the identity provider logs in with this e-mail address here; an "
-        "administrator can unbind that person, or remove them and invite you.",
+        "This email address is linked to a different identity at the provider. An administrator "
+        "can unlink it, or remove the person and invite you again.",
     )
     PASSWORD_LOG_IN_OFF = (
         "password_log_in_off",
         403,
-        "Nobody logs in with a password here; use the identity provider.",
+        "Password login is disabled. Log in through the identity provider.",
     )
     IDEMPOTENCY_KEY_REUSED = (
         "idempotency_key_reused",
         409,
-        "This Idempotency-Key was used with another request.",
+        "This Idempotency-Key was already used with a different request.",
     )
     IDEMPOTENCY_KEY_IN_USE = (
         "idempotency_key_in_use",
         409,
-        "The first request with this Idempotency-Key is still running.",
+        "A request with this Idempotency-Key is still in progress.",
     )
-    BODY_TOO_LARGE = "body_too_large", 413, "The body is too large."
+    BODY_TOO_LARGE = "body_too_large", 413, "The request body is too large."
     UNSUPPORTED_MEDIA_TYPE = (
         "unsupported_media_type",
         415,
-        "This call does not accept that Content-Type.",
+        "This call does not accept the request's Content-Type.",
     )
-    RATE_LIMITED = "rate_limited", 429, "The request limit was reached; wait, then try again."
+    RATE_LIMITED = "rate_limited", 429, "Rate limit exceeded. Try again later."
     TEMPORARILY_BLOCKED = (
         "temporarily_blocked",
         429,
-        "Far too many requests: the key is blocked for a while; wait, then try again.",
+        "Rate limit exceeded by far: the API key is temporarily blocked. Try again later.",
     )
-    TOO_MANY_STREAMS = "too_many_streams", 429, "Too many streams are open; close one, or wait."
-    SERVICE_BUSY = "service_busy", 503, "Too many callers at once; wait, then try again."
-    INTERNAL_ERROR = "internal_error", 500, "Something went wrong on our side."
+    TOO_MANY_STREAMS = (
+        "too_many_streams",
+        429,
+        "Too many open event streams. Close one or try again later.",
+    )
+    SERVICE_BUSY = "service_busy", 503, "The service is busy. Try again shortly."
+    INTERNAL_ERROR = "internal_error", 500, "Internal server error."
     DEPENDENCY_UNAVAILABLE = (
         "dependency_unavailable",
         500,
-        "A part of the service does not answer; try again later.",
+        "A dependency of the service is unavailable. Try again later.",
     )
     RECOGNIZER_BUSY = (
         "recognizer_busy",
         500,
-        "Too many images are being read; nothing was charged, try again later.",
+        "Too many images are being processed. No credit was charged. Try again later.",
     )
     RECOGNIZER_TIMEOUT = (
         "recognizer_timeout",
         500,
-        "Reading the image failed or took too long; nothing was charged.",
+        "Processing the image failed or timed out. No credit was charged.",
     )
     AGENT_UNAVAILABLE = (
         "agent_unavailable",
         502,
-        "The processing agent is unavailable; nothing was saved.",
+        "No ingest worker is available. The camera was not saved.",
     )
 
 

@@ -39,38 +39,38 @@ _SHOWN_AS: Final = {
 _FIELDS: Final[dict[str, dict[str, Any]]] = {
     "alert": {"description": "The alert."},
     "at": {
-        "description": "When the camera connected or disconnected; UTC.",
+        "description": "Time at which the camera connected or disconnected (UTC).",
         "examples": ["2026-11-21T16:32:52.301Z"],
     },
     "camera": {"description": "The camera."},
     "createdAt": {"examples": ["2026-11-21T16:32:52.301Z"]},
     "earlyPlate": {
-        "description": "The plate that was told early, where another came out.",
+        "description": "Plate sent in the early alert, if the final reading differs.",
         "examples": ["AB12CDE"],
     },
     "lastSeenAt": {"examples": ["2026-11-21T16:32:53.501Z"]},
     "lastTriggeredAt": {"examples": ["2026-11-21T16:32:52.301Z"]},
-    "late": {"description": "True: told late, as the frame was read late."},
-    "phase": {"description": "Where the alert stands: told early, settled, or final at once."},
-    "provisional": {"description": "True: told before the vehicle was gone; may be corrected."},
+    "late": {"description": "True if the frame was processed late."},
+    "phase": {"description": "Phase: `early`, then `confirmed` or `corrected`; or `final`."},
+    "provisional": {"description": "True while the trigger may still be corrected."},
     "recognition": {"description": "The recognition."},
-    "triggerId": {"description": "Id of this firing: the same in all that is told of it."},
+    "triggerId": {"description": "ID of the trigger; identical in all events about it."},
 }
 """Keywords of fields that no answer describes."""
 _KEYWORDS: Final = ("description", "examples", "minimum", "maximum", "exclusiveMinimum")
 _SUMMARIES: Final = {
-    EventName.RECOGNITION_CREATED: "A plate was recognized",
-    EventName.ALERT_TRIGGERED: "An alert fired",
-    EventName.ALERT_CONFIRMED: "An alert that fired early was right",
-    EventName.ALERT_CORRECTED: "An alert that fired early was for another plate, or for nothing",
-    EventName.CAMERA_ONLINE: "A camera connected",
-    EventName.CAMERA_OFFLINE: "A camera disconnected",
+    EventName.RECOGNITION_CREATED: "A plate was recognised",
+    EventName.ALERT_TRIGGERED: "An alert was triggered",
+    EventName.ALERT_CONFIRMED: "An early alert was confirmed",
+    EventName.ALERT_CORRECTED: "An early alert was corrected or withdrawn",
+    EventName.CAMERA_ONLINE: "A camera went online",
+    EventName.CAMERA_OFFLINE: "A camera went offline",
 }
 _SIGNATURE: Final = {
     "name": "X-Signature-256",
     "in": "header",
     "required": True,
-    "description": "Hexadecimal HMAC-SHA256 of the raw body under the webhook's secret.",
+    "description": "Hex-encoded HMAC-SHA256 of the raw body, keyed with the webhook's secret.",
     "schema": {"type": "string"},
 }
 
@@ -106,17 +106,17 @@ def _webhook(event: EventName) -> dict[str, Any]:
             "id": {
                 "type": "string",
                 "format": "uuid",
-                "description": "Of the event: the same on every attempt and for every receiver.",
+                "description": "ID of the event; identical for every attempt and every receiver.",
             },
-            "event": {"const": event.value, "type": "string", "description": "The event's name."},
+            "event": {"const": event.value, "type": "string", "description": "Event name."},
             "createdAt": {
                 "type": "string",
                 "format": "date-time",
-                "description": "When the event happened; UTC.",
+                "description": "Time of the event (UTC).",
             },
             "data": _reference(_DATA[event].__name__),
-            "test": {"type": "boolean", "description": "Only where it is true: a test."},
-            "replay": {"type": "boolean", "description": "Only where it is true: sent again."},
+            "test": {"type": "boolean", "description": "True for a test event; otherwise absent."},
+            "replay": {"type": "boolean", "description": "True for a replay; otherwise absent."},
         },
         "required": ["id", "event", "createdAt", "data"],
     }
@@ -129,7 +129,9 @@ def _webhook(event: EventName) -> dict[str, Any]:
                 "required": True,
                 "content": {"application/json": {"schema": envelope}},
             },
-            "responses": {"2XX": {"description": "Taken; anything else is tried again or final."}},
+            "responses": {
+                "2XX": {"description": "Accepted. Other statuses are retried, or final."}
+            },
         }
     }
 

@@ -52,9 +52,9 @@ BODY_ERRORS = (
 _EXAMPLE_REQUEST_ID = "0b1f7c5e9a9d4c7f8f1f2a6d5c3b4e21"
 _NUMBER = {"schema": {"type": "integer", "minimum": 0}}
 LIMIT_HEADERS: dict[str, Any] = {
-    "RateLimit-Limit": _NUMBER | {"description": "Requests allowed in a minute."},
-    "RateLimit-Remaining": _NUMBER | {"description": "Requests left in this minute."},
-    "RateLimit-Reset": _NUMBER | {"description": "Seconds until requests are free again."},
+    "RateLimit-Limit": _NUMBER | {"description": "Requests allowed per minute."},
+    "RateLimit-Remaining": _NUMBER | {"description": "Requests remaining in the current minute."},
+    "RateLimit-Reset": _NUMBER | {"description": "Seconds until further requests are allowed."},
 }
 """The headers of the answer to every call that counts in a limit."""
 
@@ -66,23 +66,26 @@ _HEADERS: dict[int, tuple[str, ...]] = {
 
 
 class FieldError(ResponseModel):
-    """The fault of one parameter or body field."""
+    """A validation error in one parameter or body field."""
 
-    path: str = Field(description="The parameter, or the field's path.", examples=["limit"])
-    message: str = Field(description="What is wrong.", examples=["must be at most 200"])
+    path: str = Field(description="Parameter name, or path of the body field.", examples=["limit"])
+    message: str = Field(description="The problem.", examples=["must be at most 200"])
 
 
 class Error(ResponseModel):
-    """Every answer that is not a success, whatever its status."""
+    """Body of every error response."""
 
     error: str = Field(
-        description="A sentence for a person.", examples=["The request is not valid; see fields."]
+        description="Error message. May change.", examples=["The request is invalid; see fields."]
     )
-    code: ErrorCode = Field(description="A stable word for programs.")
+    code: ErrorCode = Field(description="Machine-readable error code. Stable.")
     request_id: str = Field(
-        description="As in the header X-Request-Id.", examples=["0b1f7c5e9a9d4c7f8f1f2a6d5c3b4e21"]
+        description="Request ID, as in the `X-Request-Id` header.",
+        examples=["0b1f7c5e9a9d4c7f8f1f2a6d5c3b4e21"],
     )
-    fields: list[FieldError] = Field(default=[], description="Only where fields are at fault.")
+    fields: list[FieldError] = Field(
+        default=[], description="Invalid fields; only with `invalid_request`."
+    )
     retry_after: int = Field(
         default=0, description="Seconds to wait; only with 429 and 503.", ge=0, examples=[12]
     )
@@ -131,28 +134,29 @@ def _example(code: ErrorCode) -> dict[str, Any]:
 
 router = APIRouter(route_class=GuardedRoute, include_in_schema=False)
 
-_ABOUT = """Number plates read from cameras and images.
+_ABOUT = """Licence plate recognition for cameras and images.
 
-Send an API key with every call: `Authorization: Bearer pk_...`. Each call needs the scopes that are
-named with its security requirement. Every error, whatever its status, has the body `Error`; every
-answer carries `X-Request-Id`, the caller's own if it sent a sane one, and every answer to a call
-that counts in a limit carries `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset` (see
-`components.headers`). Ids that belong to another account are answered as if they did not exist.
-HEAD is answered like GET, without the body.
+Authenticate every call with an API key: `Authorization: Bearer pk_...`. The security requirement of
+each call lists the scopes it needs.
+
+Every error response has the body `Error`. Every response has an `X-Request-Id` header, which echoes
+the caller's value if it is valid. Responses to rate-limited calls have the headers
+`RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset` (see `components.headers`). IDs that
+belong to another account return 404. HEAD works like GET, without the body.
 """
 _FILES = {
-    BodyKind.IMAGE: f"A JPEG or PNG file of at most {MAX_IMAGE_BYTES} bytes.",
+    BodyKind.IMAGE: f"A JPEG or PNG image of at most {MAX_IMAGE_BYTES} bytes.",
     BodyKind.TABLE: f"A CSV file of at most {MAX_TABLE_BYTES} bytes.",
 }
 _SECURITY = "apiKey"
 _SESSION = "session"
 _REQUEST_ID = {
-    "description": "Names the call in logs; the caller's own if it sent a sane one.",
+    "description": "Identifies the call in logs. Echoes the caller's value if it is valid.",
     "schema": {"type": "string"},
 }
 _SHARED: dict[str, Any] = {
     **LIMIT_HEADERS,
-    "Retry-After": _NUMBER | {"description": "Seconds until a request may pass again."},
+    "Retry-After": _NUMBER | {"description": "Seconds to wait before the next request."},
     "WWW-Authenticate": {"schema": {"type": "string"}, "description": "Bearer"},
     "X-Request-Id": _REQUEST_ID,
 }
@@ -161,14 +165,14 @@ _LEFT_OUT = ("RecognitionBody", "PlateRegion")
 """What is not known is left out of these, and never null."""
 _SCHEMAS = "#/components/schemas/"
 _FROM_FASTAPI_OK = "Successful Response"
-_SUCCESSES = {"200": "The answer.", "201": "Made.", "202": "Accepted.", "204": "Done; no body."}
+_SUCCESSES = {"200": "Success.", "201": "Created.", "202": "Accepted.", "204": "Success; no body."}
 _FROM_FASTAPI = ("HTTPValidationError", "ValidationError")
 
 
 @router.get("/api/openapi.json")
 @requires(Public.ANYBODY)
 async def openapi(request: Request) -> Response:
-    """Answer with the OpenAPI description."""
+    """Returns the OpenAPI description."""
     state = request.app.state
     if getattr(state, "openapi_document", None) is None:
         text = json.dumps(description_of(request.app), ensure_ascii=False, separators=(",", ":"))
@@ -221,7 +225,7 @@ def describe(app: FastAPI) -> dict[str, Any]:
             "in": "cookie",
             "name": SESSION_COOKIE,
             "description": "Set by POST /api/session; over HTTPS it is __Host-session. Calls other "
-            "than GET need an Origin header that names this very site.",
+            "than GET must have an Origin header of the same site.",
         },
     }
     return description

@@ -41,7 +41,7 @@ _LINE_BREAKS = str.maketrans("", "", "\t\n\r")
 def few_names(value: Any) -> Any:
     """Refuse an object with absurdly many names, before each of them becomes a fault to tell."""
     if isinstance(value, dict) and len(value) > MAX_NAMES:
-        raise ValueError(f"may have at most {MAX_NAMES} fields")
+        raise ValueError(f"must have at most {MAX_NAMES} fields")
     return value
 
 
@@ -82,7 +82,7 @@ class ResponseModel(BaseModel):
 
 def _clean(text: str) -> str:
     if _UNCLEAN.search(text):
-        raise ValueError("may not hold control characters")
+        raise ValueError("must not contain control characters")
     return text
 
 
@@ -93,7 +93,7 @@ def _clean_lines(text: str) -> str:
 
 def _not_blank(text: str) -> str:
     if not text.strip():
-        raise ValueError("may not be blank")
+        raise ValueError("must not be blank")
     return text.strip()
 
 
@@ -127,7 +127,7 @@ def _fit_password(password: str) -> str:
 
 def _known_timezone(name: str) -> str:
     if name not in available_timezones():
-        raise ValueError("is not an IANA time zone")
+        raise ValueError("must be an IANA time zone, for example Europe/Lisbon")
     return name
 
 
@@ -172,7 +172,7 @@ OutboundAddress = Annotated[
     Field(
         min_length=1,
         max_length=MAX_OUTBOUND_URL_LENGTH,
-        description="http or https address on the public internet.",
+        description="Public `http` or `https` URL.",
         examples=["https://receiver.example.com/plates"],
     ),
     AfterValidator(_outbound_address),

@@ -8,7 +8,7 @@ from api.schemas import CleanText, RequestModel, json_number
 from api.security.credentials import MAX_SECRET_CHARACTERS
 from common.urls.streams import MASK
 
-NOTHING_HIDDEN = f"may not be {MASK}, which stands for a value that is stored and not shown"
+NOTHING_HIDDEN = f"must not be {MASK}, which stands for a stored, hidden value"
 _WEEK_HOURS = 168
 
 
@@ -23,7 +23,7 @@ Secret = Annotated[
     Field(
         min_length=1,
         max_length=MAX_SECRET_CHARACTERS,
-        description="Key of the signatures; made by the service where none is given.",
+        description="Signing secret. Generated if omitted.",
         examples=["whsec_3X1yq0h3PBl1c2r7m4iT8Q0wq6b8v1u7nZ3m9k2s5dE="],
     ),
 ]
@@ -34,11 +34,11 @@ OverlapHours = Annotated[float, Field(ge=0, le=_WEEK_HOURS), BeforeValidator(jso
 
 
 class RotateSecret(RequestModel):
-    """A new signing secret; the old one signs as well for a while."""
+    """Replaces the signing secret. The previous secret also signs for a limited time."""
 
-    secret: NewSecret | None = Field(
-        default=None, description="The new secret; null: the service makes one."
-    )
+    secret: NewSecret | None = Field(default=None, description="Signing secret; null: generated.")
     overlap_hours: OverlapHours = Field(
-        default=24, description="Hours for which the former secret signs as well.", examples=[24]
+        default=24,
+        description="Hours during which deliveries are also signed with the previous secret.",
+        examples=[24],
     )

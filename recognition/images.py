@@ -98,7 +98,7 @@ def _is_jpeg(data: bytes) -> bool:
         return True
     if data.startswith(_PNG_MAGIC):
         return False
-    raise InvalidInputError("The image is neither a JPEG nor a PNG.", code="unsupported_image")
+    raise InvalidInputError("The image must be a JPEG or PNG.", code="unsupported_image")
 
 
 def _open(data: bytes, kind: str) -> Image.Image:
@@ -108,7 +108,7 @@ def _open(data: bytes, kind: str) -> Image.Image:
         raise _too_large() from error
     except (UnidentifiedImageError, OSError, SyntaxError, ValueError) as error:
         raise InvalidInputError(
-            f"The {kind} header cannot be read.", code="unreadable_image"
+            f"The {kind} header is invalid.", code="unreadable_image"
         ) from error
 
 
@@ -119,7 +119,7 @@ def _check_size(width: int, height: int) -> None:
 
 def _check_scans(scans: int | None) -> None:
     if scans is None:
-        raise InvalidInputError("The JPEG ends too early.", code="truncated_image")
+        raise InvalidInputError("The JPEG is truncated.", code="truncated_image")
     if scans > _MAX_SCANS:
         raise InvalidInputError(
             f"The JPEG has more than {_MAX_SCANS} scans.", code="unreadable_image"
@@ -150,8 +150,7 @@ def _count_jpeg_scans(data: bytes) -> int | None:
 
 def _too_large() -> InvalidInputError:
     return InvalidInputError(
-        f"The image is larger than {MAX_PIXELS // 1_000_000} megapixels or {MAX_SIDE_PX} pixels "
-        "a side.",
+        f"The image exceeds {MAX_PIXELS // 1000000} megapixels or {MAX_SIDE_PX} pixels per side.",
         code="image_too_large",
     )
 
@@ -163,7 +162,7 @@ def _decode_with_libjpeg(data: bytes, enough_px: int | None) -> BgrImage:
             data, "BGR", min_height=enough_px or 0, min_width=enough_px or 0, strict=False
         )
     except ValueError as error:
-        raise InvalidInputError("The image cannot be read.", code="unreadable_image") from error
+        raise InvalidInputError("The image cannot be decoded.", code="unreadable_image") from error
     return np.asarray(image, np.uint8)
 
 
@@ -183,7 +182,7 @@ def _decode_with_pillow(image: Image.Image) -> BgrImage:
     except _FAULTS_OF_PILLOW as error:
         truncated = "truncated" in str(error)
         raise InvalidInputError(
-            "The image ends too early." if truncated else "The image cannot be read.",
+            "The image is truncated." if truncated else "The image cannot be decoded.",
             code="truncated_image" if truncated else "unreadable_image",
         ) from error
     return _turned(np.ascontiguousarray(rgb[..., ::-1]), image)

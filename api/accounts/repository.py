@@ -44,7 +44,7 @@ class OwnerNotFoundError(InvalidInputError):
     """The owner has been removed since the caller was let in."""
 
     def __init__(self) -> None:
-        super().__init__("The account has been removed.", code="invalid_credentials")
+        super().__init__("The account has been deleted.", code="invalid_credentials")
 
 
 def insert_owner(session: Session, email: str, password_hash: str, timezone: str) -> Person:

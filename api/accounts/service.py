@@ -45,18 +45,16 @@ def create_owner(
     _check_password(password)
     check_timezone(timezone)
     if repository.find_owner(session, address) is not None:
-        raise InvalidInputError(f"an owner {address} exists already", code="owner_exists")
+        raise InvalidInputError(f"the account {address} already exists", code="owner_exists")
     password_hash = credentials.hash_password(password, repository.password_like(session, address))
     person = repository.insert_owner(session, address, password_hash, timezone)
     # The server administrator vouches for the address.
     if not repository.prove_email(session, person):
-        raise InvalidInputError(
-            f"{address} is a person of another account already", code="owner_exists"
-        )
+        raise InvalidInputError(f"{address} is a person of another account", code="owner_exists")
     owner_id = person.owner_id
     if credits:
         credits_repository.insert_entry(
-            session, owner_id, delta=credits, kind=EntryKind.GRANT, reason="first credits"
+            session, owner_id, delta=credits, kind=EntryKind.GRANT, reason="initial credits"
         )
     return owner_by_email(session, address)
 
@@ -70,7 +68,7 @@ def owner_by_email(session: Session, email: str) -> OwnerAccount:
     address = normalised_email(email)
     owner = repository.find_owner(session, address)
     if owner is None:
-        raise InvalidInputError(f"there is no owner {address}", code="unknown_owner")
+        raise InvalidInputError(f"there is no account {address}", code="unknown_owner")
     return owner
 
 
@@ -89,7 +87,7 @@ def named_person(session: Session, email: str, account: str | None = None) -> Pe
         owner_id = owner_by_email(session, account).id
         people = [person for person in people if person.owner_id == owner_id]
     if not people:
-        raise InvalidInputError(f"there is no owner or person {address}", code="unknown_owner")
+        raise InvalidInputError(f"there is no account or person {address}", code="unknown_owner")
     if len(people) > 1 and not people[0].email_proven:
         raise InvalidInputError(
             f"people of several accounts use {address}: name one with --account",
@@ -133,7 +131,9 @@ def create_key(
         InvalidInputError: the name is empty or too long.
     """
     if not 0 < len(name.strip()) <= MAX_KEY_NAME_CHARACTERS:
-        raise InvalidInputError(f"a key's name has 1 to {MAX_KEY_NAME_CHARACTERS} characters")
+        raise InvalidInputError(
+            f"the key's name must have 1 to {MAX_KEY_NAME_CHARACTERS} characters"
+        )
     plain = credentials.new_api_key()
     key = ApiKey(
         owner_id=owner_id,
@@ -156,7 +156,7 @@ def normalised_email(email: str) -> str:
     """
     address = email.strip().lower()
     if not _EMAIL.match(address):
-        raise InvalidInputError("not an e-mail address", code="invalid_email")
+        raise InvalidInputError("is not a valid email address", code="invalid_email")
     return address
 
 

@@ -63,7 +63,7 @@ class CircuitBreaker:
                 yield
             self._answers_heard += 1
         except TimeoutError as error:
-            trouble = NO_ANSWER if self._is_open else f"took over {timeout_seconds:g} s"
+            trouble = NO_ANSWER if self._is_open else f"timed out after {timeout_seconds:g} s"
             raise DependencyUnavailableError(self._dependency, trouble) from error
         finally:
             slow.cancel()

@@ -149,7 +149,7 @@ class ClickHouseStore:
             async with self._queue.slot(owner_id, _QUERY_SECONDS):
                 yield
         except QueueFullError as error:
-            raise DependencyUnavailableError(Dependency.SEARCH, "has too much to do") from error
+            raise DependencyUnavailableError(Dependency.SEARCH, "is overloaded") from error
 
     async def run(self, query: Query[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         """Return the answer to a query."""

@@ -36,7 +36,7 @@ class RemovalRefusedError(DependencyUnavailableError):
 
     def __init__(self, count: int) -> None:
         """``count`` images."""
-        super().__init__(Dependency.PICTURES, f"refuses to remove images ({count})")
+        super().__init__(Dependency.PICTURES, f"refused to delete images ({count})")
 
 
 class ImageStoreFullError(DependencyUnavailableError):

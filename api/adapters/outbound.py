@@ -24,7 +24,7 @@ _LOOK_UP_SECONDS = 2.0
 # A name whose servers do not answer uses a thread for longer than its caller waits.
 _LOOK_UPS = QueueLimits(at_once=16, waiting=1_000, each=4)
 _SERVICE_ADDRESSES = QueueLimits(at_once=1, waiting=1_000)
-_TOO_MANY = "Too many addresses of services are being checked; wait, then try again."
+_TOO_MANY = "Too many notification URLs are being checked. Try again shortly."
 
 
 class HostResolver:

@@ -41,18 +41,18 @@ _LIMITS = QueueLimits(at_once=2, waiting=20, each=1)
 _WAIT_SECONDS = 10.0
 # Questions of one call to ClickHouse at the same time: an owner can have 200 alerts.
 _MAX_QUESTIONS = 8
-_TOO_MANY = "Too many alerts are being tested or explained; wait, then try again."
+_TOO_MANY = "Too many alert tests or explanations are running. Try again shortly."
 _SLICE_SECONDS = 0.05
 """A turn is so short that another owner's test delays nobody noticeably."""
 _BUDGET_SECONDS = 10.0
 _USED_UP = (
-    f"The account's tests and explanations of alerts have used {_BUDGET_SECONDS:g} s of processor "
-    "time within a minute; wait, then try again."
+    f"The account's alert tests and explanations have used their {_BUDGET_SECONDS:g} s of CPU "
+    "time per minute. Try again later."
 )
 
 
 class Outcome(StrEnum):
-    """The outcome of a recognition for an alert."""
+    """Outcome of a recognition for an alert."""
 
     TRIGGERED = "fired"
     NO_MATCH = "not_set_off"

@@ -24,52 +24,52 @@ MAX_TRIGGERS = 200
 _MAX_DAYS = 31
 _DAY_MS = 24 * 60 * 60 * 1000
 _PLATE_NAME: Any = Field(
-    description="The plate's name in the alert's list, as it is now; null: none.",
-    examples=["Courier"],
+    description="Current name of the plate in the alert's list; null: none.", examples=["Courier"]
 )
 
 
 class ExplainedAlert(ResponseModel):
-    """The outcome of a recognition for one alert."""
+    """Outcome of a recognition for one alert."""
 
-    alert_id: UUID = Field(description="Id of the alert.")
-    alert_name: str = Field(description="The alert's name.", examples=["Stolen cars"])
+    alert_id: UUID = Field(description="ID of the alert.")
+    alert_name: str = Field(description="Name of the alert.", examples=["Stolen cars"])
     plate_name: str | None = _PLATE_NAME
     outcome: Outcome = Field(
-        description="`fired`; `not_set_off`: conditions are not met; `held_back`: the alert fired "
-        "for another recognition within its cooldown; `withdrawn`: it fired early for another "
-        "reading of the same pass, and that was taken back; `not_then`: it would fire now, but the "
-        "alert "
-        "was made or changed since, or the recognition is still on its way."
+        description="`fired`: the alert triggered. `not_set_off`: conditions are not met. "
+        "`held_back`: suppressed by the cooldown of another trigger. `withdrawn`: triggered "
+        "early on another reading of the pass, and withdrawn. `not_then`: it would trigger "
+        "now, but the alert is newer, or the recognition is still being processed."
     )
     unmet: list[Condition] = Field(
-        description="Conditions of the alert, as it is now, that the recognition does not meet."
+        description="Conditions that are not met, by the alert's current settings."
     )
-    triggered_at: Timestamp | None = Field(description="When it was decided that it fires.")
-    is_late: bool | None = Field(description="Whether it fired long after the capture.")
+    triggered_at: Timestamp | None = Field(description="Time of the trigger (UTC); null: none.")
+    is_late: bool | None = Field(description="Whether it triggered long after the capture.")
     phase: TriggerPhase | None = Field(
-        description="`final`: it fired when the vehicle was gone. Else it fired early, and was "
-        "`confirmed`, `corrected` (another plate, for which it fires as well) or `withdrawn`."
+        description="`final`: triggered after the vehicle had left. `early`: triggered before "
+        "that, and then `confirmed`, `corrected` (another plate that also matches) or `withdrawn`."
     )
-    held_back_by: UUID | None = Field(description="The recognition whose cooldown held it back.")
-    cooldown_until: Timestamp | None = Field(
-        description="When that cooldown ended, in capture time."
-    )
+    held_back_by: UUID | None = Field(description="Recognition that started the cooldown.")
+    cooldown_until: Timestamp | None = Field(description="End of the cooldown, in capture time.")
 
 
 class ExplanationList(ResponseModel):
-    """Why each of the caller's alerts fired for a recognition or did not, newest alert first."""
+    """Why each alert of the account triggered for a recognition or not, newest alert first."""
 
     alerts: list[ExplainedAlert] = Field(description="The alerts.")
 
 
 class AlertTest(RequestModel):
-    """An alert to try on what was recognised."""
+    """An alert to test against past recognitions."""
 
-    alert: AlertUpdate = Field(description="As for making an alert; no name is required.")
-    from_: Annotated[BodyInstant, Field(alias="from", description="Inclusive, by capture time.")]
+    alert: AlertUpdate = Field(description='As in "Create an alert", but `name` is optional.')
+    from_: Annotated[
+        BodyInstant,
+        Field(alias="from", description="Start, inclusive, by capture time."),
+    ]
     to: Annotated[
-        BodyInstant | None, Field(description="Exclusive; null: now. At most 31 days after `from`.")
+        BodyInstant | None,
+        Field(description="End, exclusive; null: now. At most 31 days after `from`."),
     ] = None
 
     def backtest(self) -> Backtest:
@@ -81,42 +81,41 @@ class AlertTest(RequestModel):
         end = datetime.now(UTC) if self.to is None else self.to
         from_ms, to_ms = (to_unix_ms(each) for each in (self.from_, end))
         if from_ms > to_ms:
-            raise invalid_field("from", "must not be after to")
+            raise invalid_field("from", "must not be later than to")
         if to_ms - from_ms > _MAX_DAYS * _DAY_MS:
-            raise invalid_field("to", f"may be at most {_MAX_DAYS} days after from")
+            raise invalid_field("to", f"must be at most {_MAX_DAYS} days after from")
         within = (min(max(each, 0), LAST_STORABLE_MS) for each in (from_ms, to_ms))
         return Backtest(*within)
 
 
 class TriedTrigger(ResponseModel):
-    """A recognition that the alert would have fired for."""
+    """A recognition that would have triggered the alert."""
 
-    recognition_id: UUID = Field(description="Id of the recognition.")
-    camera_id: UUID = Field(description="Id of the camera.")
-    camera_name: str = Field(description="The camera's name at that time.", examples=["Gate north"])
-    plate: str = Field(description="Upper case, without separators.", examples=["AB12CDE"])
-    confidence: float = Field(
-        ge=0, le=1, description="The chance that the plate is right.", examples=[0.97]
-    )
-    timestamp: Timestamp = Field(description="When the frame was captured whose reading won; UTC.")
+    recognition_id: UUID = Field(description="ID of the recognition.")
+    camera_id: UUID = Field(description="ID of the camera.")
+    camera_name: str = Field(description="Camera name at that time.", examples=["Gate north"])
+    plate: str = Field(description="Plate, upper case, without separators.", examples=["AB12CDE"])
+    confidence: float = Field(ge=0, le=1, description="Confidence, 0 to 1.", examples=[0.97])
+    timestamp: Timestamp = Field(description="Capture time of the best reading (UTC).")
 
 
 class AlertTriggerBody(TriedTrigger):
-    """A recognition that the alert fired for; `plate` is empty once it was erased."""
+    """A trigger of the alert. `plate` is empty after the plate's erasure or retention."""
 
-    id: UUID = Field(description="Its id.")
+    id: UUID = Field(description="ID of the trigger.")
     plate_name: str | None = _PLATE_NAME
-    triggered_at: Timestamp = Field(description="When it was decided that it fires.")
-    is_late: bool = Field(description="Whether it fired long after the capture.")
-    phase: TriggerPhase = Field(description="As in why an alert fired for a recognition.")
+    triggered_at: Timestamp = Field(description="Time of the trigger (UTC).")
+    is_late: bool = Field(description="Whether it triggered long after the capture.")
+    phase: TriggerPhase = Field(description='Trigger phase, as in "Explain alert outcomes".')
 
 
 class AlertTriggerList(ResponseModel):
-    """What an alert fired for, newest capture first."""
+    """Triggers of an alert, newest capture first."""
 
-    triggers: list[AlertTriggerBody] = Field(description="Those of the page.")
+    triggers: list[AlertTriggerBody] = Field(description="Triggers on this page.")
     next_key: str | None = Field(
-        description="lastKey of the next page; null: there is none.", examples=["eyJ0IjoxNzY0MH0"]
+        description="`lastKey` of the next page; null on the last one.",
+        examples=["eyJ0IjoxNzY0MH0"],
     )
 
 
@@ -126,11 +125,9 @@ class TriggerQuery(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     limit: Annotated[int, Field(ge=1, le=MAX_TRIGGERS), BeforeValidator(whole_number)] = Field(
-        default=50, description="Most triggers of the page; there may be fewer before its end."
+        default=50, description="Maximum number of triggers to return; a page may have fewer."
     )
-    last_key: str | None = Field(
-        default=None, alias="lastKey", description="nextKey of the page before."
-    )
+    last_key: str | None = Field(default=None, alias="lastKey", description="Previous `nextKey`.")
 
     def after(self, wanted: ListFilter, cursors: CursorSealer) -> TriggerCursor | None:
         """Return the place from behind which the page begins; None: the newest.
@@ -143,21 +140,21 @@ class TriggerQuery(BaseModel):
 
 
 class AlertTestResult(ResponseModel):
-    """The triggers that an alert would have had, had it never fired before."""
+    """Triggers the alert would have had, starting without any cooldown."""
 
     evaluated: int = Field(
-        description="Recognitions that were looked at, oldest first.", ge=0, examples=[1200]
+        description="Recognitions evaluated, oldest first.", ge=0, examples=[1200]
     )
-    matched: int = Field(description="Those that meet all conditions.", ge=0, examples=[5])
-    fired: int = Field(description="Those of them that no cooldown holds back.", ge=0, examples=[3])
+    matched: int = Field(description="Recognitions that meet all conditions.", ge=0, examples=[5])
+    fired: int = Field(description="Matches not suppressed by a cooldown.", ge=0, examples=[3])
     is_complete: bool = Field(
-        description="Whether all of the span was looked at: a call looks at no more than "
-        f"{MAX_ROWS:,} recognitions and compares them for no longer than {MAX_SECONDS:g} seconds."
+        description="Whether the whole time range was evaluated. One call evaluates at most "
+        f"{MAX_ROWS:,} recognitions and runs for at most {MAX_SECONDS:g} seconds."
     )
     until: Timestamp = Field(
-        description="Up to where it was looked at: `to`, or where the next call may go on `from`."
+        description="End of the evaluated range: `to`, or the `from` of the next call."
     )
-    triggers: list[TriedTrigger] = Field(description=f"The first {MAX_SHOWN} that fired.")
+    triggers: list[TriedTrigger] = Field(description=f"The first {MAX_SHOWN} triggers.")
 
 
 def explained_body(found: Explanation, plate: str) -> ExplainedAlert:

@@ -27,11 +27,8 @@ MAX_DESTINATIONS = 100
 _KINDS = ("email", "webhook", "apprise")
 _ID_BYTES = 4
 
-_UNCLEAR = (
-    "names scheme and host of a stored URL, and it is not clear which one: send the whole URL, with"
-    " at least / as its path"
-)
-_UNKNOWN = "*** stands for a stored address, and none is stored for this notification: send it"
+_UNCLEAR = "is ambiguous: send the full URL, with at least / as its path"
+_UNKNOWN = "is ***, but no URL is stored for this notification; send the full URL"
 
 
 def _kind(notification: Any) -> str | None:
@@ -40,22 +37,22 @@ def _kind(notification: Any) -> str | None:
 
 
 class EmailNotificationBody(RequestModel):
-    """Write to e-mail addresses."""
+    """Sends alerts by email."""
 
     type: Annotated[str, Field(pattern="^email$")] = Field(
-        description="`email`.", examples=["email"]
+        description="Always `email`.", examples=["email"]
     )
     addresses: Annotated[
         list[Annotated[str, AfterValidator(check_email_address)]],
         Field(min_length=1, max_length=MAX_ADDRESSES, examples=[["guard@example.com"]]),
-    ] = Field(description="E-mail addresses.")
+    ] = Field(description="Email addresses.")
 
 
 class WebhookNotificationBody(RequestModel):
-    """Send to a URL."""
+    """Sends alerts to a URL."""
 
     type: Annotated[str, Field(pattern="^webhook$")] = Field(
-        description="`webhook`.", examples=["webhook"]
+        description="Always `webhook`.", examples=["webhook"]
     )
     url: OutboundAddress
 
@@ -69,16 +66,18 @@ def _service_address(text: str) -> str:
 
 
 class AppriseNotificationBody(RequestModel):
-    """Tell people by the service of an Apprise address."""
+    """Sends alerts through an Apprise notification service."""
 
     type: Annotated[str, Field(pattern="^apprise$")] = Field(
-        description="`apprise`.", examples=["apprise"]
+        description="Always `apprise`.", examples=["apprise"]
     )
     url: Annotated[str, AfterValidator(_service_address)] = Field(
-        description="Its Apprise address.", examples=["ntfys://ntfy.example.com/gate"]
+        description="Apprise URL of the service.", examples=["ntfys://ntfy.example.com/gate"]
     )
     id: Annotated[CleanText, Field(max_length=32)] = Field(
-        default="", description="The one that a masked address stands for.", examples=["5f0c91d2"]
+        default="",
+        description="ID of the notification whose URL was masked.",
+        examples=["5f0c91d2"],
     )
 
 
@@ -90,7 +89,7 @@ def _few_destinations(notifications: list[_AnyBody]) -> list[_AnyBody]:
         len(one.addresses) if isinstance(one, EmailNotificationBody) else 1 for one in notifications
     )
     if sum(counts) > MAX_DESTINATIONS:
-        raise ValueError(f"may name at most {MAX_DESTINATIONS} addresses and URLs together")
+        raise ValueError(f"must have at most {MAX_DESTINATIONS} addresses and URLs in total")
     return notifications
 
 
@@ -101,41 +100,41 @@ NotificationBody = Annotated[
     Discriminator(
         _kind,
         custom_error_type="notification_type",
-        custom_error_message="must be an object with the type email, webhook or apprise",
+        custom_error_message="must be an object with type email, webhook or apprise",
     ),
 ]
 Notifications = Annotated[
     list[NotificationBody],
     Field(
         max_length=MAX_NOTIFICATIONS,
-        description=f"At most {MAX_DESTINATIONS} addresses and URLs together.",
+        description=f"At most {MAX_DESTINATIONS} addresses and URLs in total.",
     ),
     AfterValidator(_few_destinations),
 ]
 
 
 class EmailNotificationView(ResponseModel):
-    """Write to e-mail addresses."""
+    """Sends alerts by email."""
 
-    type: Literal["email"] = Field(default="email", description="`email`.")
-    addresses: list[str] = Field(description="E-mail addresses.", examples=[["guard@example.com"]])
+    type: Literal["email"] = Field(default="email", description="Always `email`.")
+    addresses: list[str] = Field(description="Email addresses.", examples=[["guard@example.com"]])
 
 
 class WebhookNotificationView(ResponseModel):
-    """Send to a URL."""
+    """Sends alerts to a URL."""
 
-    type: Literal["webhook"] = Field(default="webhook", description="`webhook`.")
+    type: Literal["webhook"] = Field(default="webhook", description="Always `webhook`.")
     url: str = Field(
-        description="Its address, http or https.", examples=["https://receiver.example.com/plates"]
+        description="URL; `http` or `https`.", examples=["https://receiver.example.com/plates"]
     )
 
 
 class AppriseNotificationView(ResponseModel):
-    """Tell people by a service."""
+    """Sends alerts through an Apprise notification service."""
 
-    type: Literal["apprise"] = Field(default="apprise", description="`apprise`.")
-    url: str = Field(description="Its service, masked.", examples=["ntfys://***"])
-    id: str = Field(description="Tells it from the others.", examples=["5f0c91d2"])
+    type: Literal["apprise"] = Field(default="apprise", description="Always `apprise`.")
+    url: str = Field(description="Apprise URL with its secrets masked.", examples=["ntfys://***"])
+    id: str = Field(description="ID of the notification within the alert.", examples=["5f0c91d2"])
 
 
 NotificationView = Annotated[

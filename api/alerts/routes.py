@@ -58,9 +58,10 @@ _NEW_SECRET = RotateSecret()
 async def list_alerts(
     alerts: AlertsDep, cursors: CursorsDep, caller: Caller, query: Annotated[ListQuery, Query()]
 ) -> AlertList:
-    """Return the caller's alerts, newest first; all of them unless a page is asked for.
+    """Returns the account's alerts, newest first, or one page if `limit` or `lastKey` is set.
 
-    A key without webhooks:read sees no notification secret, and scheme and host of the URLs.
+    Without the scope `webhooks:read`, notification URLs are reduced to scheme and host, and the
+    notification secret is null.
     """
     listing = await alerts.list_all(caller.owner_id)
     wanted = ListFilter("alertas", caller.owner_id)
@@ -72,37 +73,37 @@ async def list_alerts(
 @router.post(
     "/api/alertas",
     status_code=201,
-    summary="Make an alert",
+    summary="Create an alert",
     responses=error_responses(*BODY_ERRORS, ErrorCode.LIMIT_REACHED),
 )
 @requires(Scope.ALERTS_WRITE, BodyKind.JSON)
 async def create_alert(alerts: AlertsDep, caller: Caller, body: AlertCreate) -> AlertAnswer:
-    """Make an alert. URLs outside of the public internet are refused."""
+    """Creates an alert. Its URLs must be on the public internet or in an allowed network."""
     row = await alerts.create(caller, body)
     return _answer(caller, row)
 
 
 @router.get(
-    "/api/alertas/{id}", summary="One alert", responses=error_responses(ErrorCode.NOT_FOUND)
+    "/api/alertas/{id}", summary="Get an alert", responses=error_responses(ErrorCode.NOT_FOUND)
 )
 @requires(Scope.ALERTS_READ)
 async def get_alert(alerts: AlertsDep, caller: Caller, id: ResourceId) -> AlertAnswer:
-    """Return one of the caller's alerts."""
+    """Returns an alert."""
     return _answer(caller, await alerts.get(caller.owner_id, id))
 
 
 @router.put(
     "/api/alertas/{id}",
-    summary="Change an alert",
+    summary="Update an alert",
     responses=error_responses(*BODY_ERRORS, ErrorCode.NOT_FOUND),
 )
 @requires(Scope.ALERTS_WRITE, BodyKind.JSON)
 async def update_alert(
     alerts: AlertsDep, caller: Caller, id: ResourceId, body: AlertUpdate
 ) -> AlertAnswer:
-    """Change the fields that are sent; the others stay, also within ``schedule``.
+    """Updates the fields that are sent, also within `schedule`. Omitted fields keep their values.
 
-    A URL that a key without webhooks:read sends back as scheme and host stays as it is stored.
+    A URL that was shown as scheme and host only can be sent back in this form and stays as stored.
     """
     return _answer(caller, await alerts.update(caller, id, body))
 
@@ -116,13 +117,13 @@ async def update_alert(
 )
 @requires(Scope.ALERTS_WRITE)
 async def delete_alert(alerts: AlertsDep, caller: Caller, id: ResourceId) -> None:
-    """Delete an alert; it fires no more."""
+    """Deletes an alert. It no longer triggers."""
     await alerts.delete(caller.owner_id, id)
 
 
 @router.get(
     "/api/alertas/{id}/triggers",
-    summary="List what an alert fired for",
+    summary="List triggers of an alert",
     responses=error_responses(
         ErrorCode.INVALID_REQUEST, ErrorCode.INVALID_CURSOR, ErrorCode.NOT_FOUND
     ),
@@ -139,7 +140,7 @@ async def list_triggers(
     id: ResourceId,
     query: Annotated[TriggerQuery, Query()],
 ) -> AlertTriggerList:
-    """Return the recognitions that an alert fired for, newest first; none that was withdrawn."""
+    """Returns the triggers of an alert, newest first. Withdrawn triggers are not included."""
     wanted = ListFilter(f"alertas/{id}/triggers", caller.owner_id)
     after = query.after(wanted, cursors)
     alert, page = await insight.fired_for(caller.owner_id, id, after, query.limit)
@@ -148,7 +149,7 @@ async def list_triggers(
 
 @router.get(
     "/api/recognitions/{id}/alerts",
-    summary="Why alerts fired for a recognition, or did not",
+    summary="Explain alert outcomes",
     responses=error_responses(ErrorCode.NOT_FOUND),
 )
 # It tells of alerts; of the recognition nothing.
@@ -156,7 +157,7 @@ async def list_triggers(
 async def explain_alerts(
     insight: InsightDep, recognitions: RecognitionsDep, caller: Caller, id: ResourceId
 ) -> ExplanationList:
-    """Say for each of the caller's alerts, as it is now, what came of the recognition."""
+    """Returns, for each alert in its current form, whether it triggered and why."""
     recognition = await recognitions.require(caller.owner_id, id)
     found = await insight.explain(recognition)
     return ExplanationList(alerts=[explained_body(each, recognition.plate) for each in found])
@@ -164,13 +165,13 @@ async def explain_alerts(
 
 @router.post(
     "/api/alertas/test",
-    summary="Try an alert on what was recognised",
+    summary="Test an alert",
     responses=error_responses(*BODY_ERRORS, ErrorCode.LIMIT_REACHED),
 )
 # It tells of recognitions; the alert is the caller's own.
 @requires(Scope.RECOGNITIONS_READ, BodyKind.JSON, audit=Action.ALERT_TRIED)
 async def test_alert(insight: InsightDep, caller: Caller, body: AlertTest) -> AlertTestResult:
-    """Say what an alert would have fired for in a span of time. Nothing is kept or sent."""
+    """Returns what would have triggered an alert. Nothing is stored or sent."""
     replay = await insight.test(caller.owner_id, body.alert, body.backtest())
     return test_result(replay)
 
@@ -190,9 +191,9 @@ async def test_alert(insight: InsightDep, caller: Caller, body: AlertTest) -> Al
 async def rotate_notification_secret(
     alerts: AlertsDep, caller: Caller, body: RotateSecret = _NEW_SECRET
 ) -> NotificationSecretAnswer:
-    """Replace the secret that signs what alerts send to URLs.
+    """Replaces the secret that signs alert notifications sent to URLs.
 
-    For ``overlapHours`` the old one signs as well.
+    The previous secret also signs for `overlapHours`.
     """
     secret = body.secret or new_signing_secret()
     until = await alerts.rotate_secret(caller.owner_id, secret, timedelta(hours=body.overlap_hours))

@@ -47,7 +47,8 @@ PlateNames = Annotated[
         Annotated[NameText, Field(min_length=1, max_length=MAX_PLATE_NAME)],
     ],
     Field(
-        description="Names of entries of `plates`, by entry; told with the alert.",
+        description="Display names for entries of `plates`, keyed by entry. Included in "
+        "notifications.",
         examples=[{"AB12CDE": "Courier"}],
     ),
 ]
@@ -59,7 +60,7 @@ CameraIds = Annotated[
 TimeOfDay = Annotated[str, Field(pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$", examples=["22:00"])]
 Days = Annotated[
     list[Weekday],
-    Field(max_length=100, description="Empty: all days."),
+    Field(max_length=100, description="Empty: every day."),
     AfterValidator(without_repeats),
 ]
 Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False), BeforeValidator(json_number)]
@@ -70,7 +71,7 @@ Minutes = Annotated[
 ]
 Tolerance = Annotated[
     int,
-    Field(ge=0, le=2, description="Look-alike and edit errors that are allowed."),
+    Field(ge=0, le=2, description="Number of look-alike or edit errors tolerated when matching."),
     BeforeValidator(json_number),
 ]
 
@@ -84,9 +85,9 @@ def _plate(text: str) -> str:
 def _no_more_than_allowed(plates: Any) -> Any:
     limit = PLATES_PER_ALERT
     if isinstance(plates, list) and len(plates) > limit:
-        fault = FieldFault("plates", f"may have at most {limit} entries")
+        fault = FieldFault("plates", f"must have at most {limit} entries")
         raise ApiError(
-            ErrorCode.LIMIT_REACHED, f"An alert has at most {limit} plates.", fields=(fault,)
+            ErrorCode.LIMIT_REACHED, f"An alert can have at most {limit} plates.", fields=(fault,)
         )
     return plates
 
@@ -101,91 +102,91 @@ Plates = Annotated[
     ],
     BeforeValidator(_no_more_than_allowed),
     Field(
-        description="Plates; * stands for any characters, ? for one. Case, spaces, dots and dashes"
-        " do not matter, and letters fold to what cameras read (Ä is A). A character that cannot be"
-        " folded is refused with its position.",
+        description="Plates to match. `*` matches any number of characters, `?` exactly one. "
+        "Case, spaces, dots and dashes are ignored, and letters are folded to those that are "
+        "read (Ä to A). A character that cannot be folded is rejected with its position.",
         examples=[["AB12CDE", "XY*"]],
     ),
 ]
 
 
 class ScheduleBody(RequestModel):
-    """A window of local time; an end before the start is overnight."""
+    """A window of local time. If the end is before the start, the window runs overnight."""
 
-    start_time: TimeOfDay = Field(default="00:00", description="00:00 in a new alert.")
-    end_time: TimeOfDay = Field(default="23:59", description="23:59 in a new alert.")
+    start_time: TimeOfDay = Field(default="00:00", description="Defaults to 00:00 in a new alert.")
+    end_time: TimeOfDay = Field(default="23:59", description="Defaults to 23:59 in a new alert.")
     days_of_week: Days = Field(default_factory=list)
 
 
 class AlertUpdate(RequestModel):
-    """The fields of an alert to change; those left out stay, also within ``schedule``."""
+    """Fields of an alert to update. Omitted fields keep their values, also within `schedule`."""
 
     shown_only = frozenset({"id", "triggerCount", "lastTriggeredAt", "createdAt"})
 
-    name: Name = Field(default="", description="Its name.")
+    name: Name = Field(default="", description="Name of the alert.")
     description: Description = Field(
-        default="", description="A text for people.", examples=["From the police list"]
+        default="", description="Free-text description.", examples=["From the police list"]
     )
-    enabled: JsonBoolean = Field(default=True, description="False: switched off.")
+    enabled: JsonBoolean = Field(default=True, description="Whether the alert is enabled.")
     plate_match_mode: PlateMatchMode = Field(
         default=PlateMatchMode.SPECIFIC,
-        description="Any plate, those of `plates`, or all but those.",
+        description="`any` plate, only plates in `plates` (`specific`), or only plates not "
+        "in `plates` (`allowlist`).",
     )
     plates: Plates = Field(default_factory=list)
     plate_names: PlateNames = Field(default_factory=dict)
     camera_scope: CameraScope = Field(
-        default=CameraScope.ALL, description="All cameras, or those of `cameraIds`."
+        default=CameraScope.ALL, description="`all` cameras, or the `specific` ones in `cameraIds`."
     )
     camera_ids: CameraIds = Field(
-        default_factory=list, description="The cameras, where `cameraScope` is `specific`."
+        default_factory=list,
+        description="IDs of the cameras. Used only if `cameraScope` is `specific`.",
     )
-    schedule_enabled: JsonBoolean = Field(
-        default=False, description="False: it may fire at any time."
-    )
+    schedule_enabled: JsonBoolean = Field(default=False, description="Whether `schedule` applies.")
     schedule: ScheduleBody = Field(
-        default_factory=ScheduleBody, description="The window of time in which it may fire."
+        default_factory=ScheduleBody, description="Time window in which the alert may trigger."
     )
     timezone: TimeZone | None = Field(
-        default=None, description="IANA name; in which the schedule is read. Null: the account's."
+        default=None, description="IANA time zone of the schedule; null: the account's time zone."
     )
     min_confidence: Fraction = Field(
-        default=0.5, description="Less sure recognitions do not count.", examples=[0.8]
+        default=0.5,
+        description="Minimum confidence; less confident recognitions are ignored.",
+        examples=[0.8],
     )
     cooldown_minutes: Minutes = Field(
-        default=5, description="Minutes after firing in which it does not fire again.", examples=[5]
+        default=5,
+        description="Minutes after a trigger during which the alert does not trigger again.",
+        examples=[5],
     )
     cooldown_scope: CooldownScope = Field(
         default=CooldownScope.ALERT,
-        description="What the cooldown holds back: the whole alert, its plate, or that plate at "
-        "that camera.",
+        description="Scope of the cooldown: the whole alert, each plate, or each plate per camera.",
     )
     match_tolerance: Tolerance = Field(default=0, examples=[0])
     early: JsonBoolean = Field(
         default=False,
-        description="Trigger as soon as two readings agree, before the vehicle is gone.",
+        description="Trigger as soon as two readings agree, while the vehicle is still in view.",
     )
     notifications: Notifications = Field(default_factory=list)
 
 
 class AlertCreate(AlertUpdate):
-    """An alert to make."""
+    """An alert to create."""
 
-    name: Name = Field(description="Its name.")
+    name: Name = Field(description="Name of the alert.")
 
 
 class ScheduleView(ResponseModel):
-    """A window of local time; an end before the start is overnight."""
+    """A window of local time. If the end is before the start, the window runs overnight."""
 
-    start_time: str = Field(
-        description="The first minute of the window, HH:MM.", examples=["22:00"]
-    )
+    start_time: str = Field(description="First minute of the window, HH:MM.", examples=["22:00"])
     end_time: str = Field(
-        description="The last minute of the window, HH:MM; before the start: overnight.",
+        description="Last minute of the window, HH:MM. If earlier than `startTime`, the "
+        "window runs overnight.",
         examples=["06:00"],
     )
-    days_of_week: list[Weekday] = Field(
-        description="The days on which the window begins; empty: all."
-    )
+    days_of_week: list[Weekday] = Field(description="Days on which it starts; empty: every day.")
 
 
 # The record's public fields, under their own types but for these.
@@ -207,30 +208,33 @@ def _shown(name: str, kind: Any) -> Any:
 _AlertFields = create_model(
     "_AlertFields",
     __base__=ResponseModel,
-    id=Annotated[UUID, Field(description="Id of the alert.")],
+    id=Annotated[UUID, Field(description="ID of the alert.")],
     **{name: _shown(name, kind) for name, kind in ALERT_FIELDS.items()},
 )
 
 
 class AlertBody(_AlertFields):  # type: ignore[misc, valid-type] # made from the record's fields
-    """An alert as reads show it."""
+    """An alert."""
 
     timezone: str = Field(
-        description="In which the schedule is read; the owner's by default.",
+        description="IANA time zone of the schedule. Defaults to the account's time zone.",
         examples=["Europe/Lisbon"],
     )
     early: bool = Field(
-        description="Triggers as soon as two readings agree, before the vehicle has left."
+        description="Trigger as soon as two readings agree, while the vehicle is still in view."
     )
     plate_names: dict[str, str] = Field(
-        description="Names of entries of `plates`, by entry.", examples=[{"AB12CDE": "Courier"}]
+        description="Display names for entries of `plates`, keyed by entry.",
+        examples=[{"AB12CDE": "Courier"}],
     )
-    notifications: list[NotificationView] = Field(description="Who is told besides webhooks.")
-    trigger_count: int = Field(ge=0, description="How often it fired.", examples=[3])
+    notifications: list[NotificationView] = Field(
+        description="Notifications sent by the alert, independent of webhooks."
+    )
+    trigger_count: int = Field(ge=0, description="Number of triggers.", examples=[3])
     last_triggered_at: Timestamp | None = Field(
-        description="When it last fired, capture time; UTC. Null: never."
+        description="Capture time of the last trigger; null: never."
     )
-    created_at: Timestamp = Field(description="When it was made; UTC.")
+    created_at: Timestamp = Field(description="Creation time (UTC).")
 
 
 class AlertAnswer(ResponseModel):
@@ -240,26 +244,25 @@ class AlertAnswer(ResponseModel):
 
 
 class AlertList(ResponseModel):
-    """The caller's alerts, newest first."""
+    """The account's alerts, newest first."""
 
     alerts: list[AlertBody] = Field(description="The alerts.")
     next_key: str | None = next_key_field()
     counted_at: Timestamp | None = Field(
-        description="When it was counted how often alerts fired; null: it is not known just now, "
-        "and `triggerCount` is 0."
+        description="Time of the trigger counts. Null: counts are currently unavailable and "
+        "every `triggerCount` is 0."
     )
     sends_email: bool = Field(
-        description="False: no SMTP server is in the API's settings (`PLATESTREAM_SMTP_HOST`), and "
-        "e-mail addresses among the notifications get nothing."
+        description="False: no SMTP server is configured (`PLATESTREAM_SMTP_HOST`), so email "
+        "notifications are not sent."
     )
     notification_secret: str | None = Field(
-        description="Signs what alerts send to the URLs among their notifications; made with the "
-        "first alert. Null where the key may not read webhooks.",
+        description="Secret that signs alert notifications sent to URLs. Generated with the "
+        "first alert. Null without the scope `webhooks:read`.",
         examples=["whsec_3X1yq0h3PBl1c2r7m4iT8Q0wq6b8v1u7nZ3m9k2s5dE="],
     )
     previous_notification_secret_until: Timestamp | None = Field(
-        exclude_if=is_absent,
-        description="Until then the secret before the last rotation signs as well.",
+        exclude_if=is_absent, description="Until this time (UTC), the previous secret also signs."
     )
 
 
@@ -267,10 +270,11 @@ class NotificationSecretAnswer(ResponseModel):
     """The secret that signs what alerts send to URLs."""
 
     notification_secret: str = Field(
-        description="The secret.", examples=["whsec_3X1yq0h3PBl1c2r7m4iT8Q0wq6b8v1u7nZ3m9k2s5dE="]
+        description="The new secret.",
+        examples=["whsec_3X1yq0h3PBl1c2r7m4iT8Q0wq6b8v1u7nZ3m9k2s5dE="],
     )
     previous_notification_secret_until: Timestamp | None = Field(
-        description="Until then the secret before this one signs as well."
+        description="Until this time (UTC), the previous secret also signs."
     )
 
 

@@ -46,7 +46,7 @@ log = structlog.get_logger()
 
 _MAX_OWNERS = 10_000
 _WAIT_SECONDS = 0.5
-_NO_SECRET = "The account has no notification secret yet; it is made with the first alert."
+_NO_SECRET = "The account has no notification secret yet. It is generated with the first alert."
 
 
 @dataclass(frozen=True)
@@ -276,7 +276,7 @@ def _with_names(
         return fields
     plates = fields.get("plates", plates)
     faults = [
-        FieldFault(f"plateNames.{plate}", "is not in plates")
+        FieldFault(f"plateNames.{plate}", "is not an entry of plates")
         for plate in unlisted(plates, fields.get("plate_names", {}))
     ]
     if faults:
@@ -294,7 +294,7 @@ def check_cameras(
     """
     unknown = unknown_cameras(session, owner_id, set(wanted) - set(known))
     faults = [
-        FieldFault(f"cameraIds.{number}", "is not the id of one of your cameras")
+        FieldFault(f"cameraIds.{number}", "is not the ID of a camera in this account")
         for number, camera_id in enumerate(wanted)
         if camera_id in unknown
     ]

@@ -17,8 +17,8 @@ router = APIRouter(route_class=GuardedRoute, tags=["Analytics"])
 AnalyticsDep = Annotated[Analytics, Depends(service(Analytics))]
 
 
-@router.get("/api/analytics", summary="The last 30 days at a glance", responses=error_responses())
+@router.get("/api/analytics", summary="Get analytics", responses=error_responses())
 @requires(Scope.ANALYTICS_READ, audit=Action.ANALYTICS_VIEWED)
 async def get_analytics(analytics: AnalyticsDep, caller: Caller) -> AnalyticsBody:
-    """Return counts over the last 30 × 24 hours, in days and hours of the account's time zone."""
+    """Returns statistics for the last 30 × 24 hours, by day and hour in the account's time zone."""
     return await analytics.get_overview(caller.owner_id)

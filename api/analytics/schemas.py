@@ -9,24 +9,24 @@ from api.schemas import ResponseModel
 
 
 class AnalyticsStats(ResponseModel):
-    """Numbers at a glance."""
+    """Key figures."""
 
     # Spelt out: the rule for names would make it total30D.
     total30d: int = Field(
         alias="total30d",
         ge=0,
-        description="Recognitions of the last 30 × 24 hours.",
+        description="Recognitions in the last 30 × 24 hours.",
         examples=[48211],
     )
-    active_cameras: int = Field(ge=0, description="Cameras that are enabled.", examples=[12])
+    active_cameras: int = Field(ge=0, description="Number of enabled cameras.", examples=[12])
     active_api_keys: int = Field(
-        ge=0, description="Keys that are enabled and have not expired.", examples=[3]
+        ge=0, description="Number of API keys that are enabled and not expired.", examples=[3]
     )
     success_rate: float = Field(
         ge=0,
         le=100,
-        description="Per cent of plate passes and image calls that ended in an accepted reading; "
-        "0 when nothing was seen.",
+        description="Percentage of passes and image calls that produced an accepted reading; "
+        "0 if there were none.",
         examples=[97.4],
     )
 
@@ -34,61 +34,64 @@ class AnalyticsStats(ResponseModel):
 class DailyEntry(ResponseModel):
     """A calendar day in the account's time zone."""
 
-    date: dt.date = Field(
-        description="The day, in the account's time zone.", examples=["2026-11-21"]
-    )
-    count: int = Field(ge=0, description="Recognitions.", examples=[42])
+    date: dt.date = Field(description="Day in the account's time zone.", examples=["2026-11-21"])
+    count: int = Field(ge=0, description="Number of recognitions.", examples=[42])
 
 
 class HourlyEntry(ResponseModel):
-    """An hour of the clock in the account's time zone, over all days."""
+    """An hour of the day in the account's time zone, summed over all days."""
 
-    hour: int = Field(
-        ge=0, le=23, description="The hour of the day, in the account's time zone.", examples=[17]
-    )
-    count: int = Field(ge=0, description="Recognitions.", examples=[42])
+    hour: int = Field(ge=0, le=23, description="Hour in the account's time zone.", examples=[17])
+    count: int = Field(ge=0, description="Number of recognitions.", examples=[42])
 
 
 class PlateEntry(ResponseModel):
-    """A plate and when it was last seen."""
+    """A plate and the time of its latest recognition."""
 
-    plate: str = Field(description="Upper case, without separators.", examples=["AB12CDE"])
-    count: int = Field(ge=1, description="Recognitions.", examples=[42])
+    plate: str = Field(description="Plate, upper case, without separators.", examples=["AB12CDE"])
+    count: int = Field(ge=1, description="Number of recognitions.", examples=[42])
     last_seen_at: str = Field(
-        json_schema_extra={"format": "date-time"}, description="Its latest recognition; UTC."
+        json_schema_extra={"format": "date-time"},
+        description="Time of the latest recognition (UTC).",
     )
 
 
 class CameraEntry(ResponseModel):
-    """A camera under its present name."""
+    """A camera under its current name."""
 
-    camera_id: str = Field(json_schema_extra={"format": "uuid"}, description="Id of the camera.")
-    camera_name: str = Field(description="The camera's name at that time.", examples=["Gate north"])
-    count: int = Field(ge=1, description="Recognitions.", examples=[42])
+    camera_id: str = Field(json_schema_extra={"format": "uuid"}, description="ID of the camera.")
+    camera_name: str = Field(description="Camera name at that time.", examples=["Gate north"])
+    count: int = Field(ge=1, description="Number of recognitions.", examples=[42])
 
 
 class AnalyticsBody(ResponseModel):
-    """The last 30 × 24 hours up to now."""
+    """Analytics for the last 30 × 24 hours."""
 
     stats: AnalyticsStats = Field(description="Totals.")
     daily_chart: tuple[DailyEntry, ...] = Field(
-        min_length=30, max_length=31, description="Every day, oldest first, with zeros."
+        min_length=30,
+        max_length=31,
+        description="One entry per day, oldest first, including days without recognitions.",
     )
     hourly_chart: tuple[HourlyEntry, ...] = Field(
-        min_length=24, max_length=24, description="Every hour, 0 first, with zeros."
+        min_length=24,
+        max_length=24,
+        description="One entry per hour of the day, starting at 0, including hours without "
+        "recognitions.",
     )
     heat_map: tuple[tuple[int, ...], ...] = Field(
         min_length=7,
         max_length=7,
-        description="Recognitions of each weekday, Monday first, by the hours of the clock.",
+        description="Recognitions by weekday (rows, Monday first) and hour of the day (columns).",
         examples=[[[0] * 24] * 7],
     )
     top_plates: tuple[PlateEntry, ...] = Field(
-        max_length=10, description="The most frequent first."
+        max_length=10, description="Most frequent plates, in descending order."
     )
     camera_chart: tuple[CameraEntry, ...] = Field(
-        description="All cameras with any, the busiest first."
+        description="Cameras with recognitions, busiest first."
     )
     recent: tuple[RecognitionBody, ...] = Field(
-        max_length=10, description="The newest first. Image fields are storage keys here."
+        max_length=10,
+        description="Most recent recognitions, newest first. Image fields are storage keys.",
     )

@@ -34,7 +34,7 @@ ApiKeysDep = Annotated[ApiKeys, Depends(service(ApiKeys))]
 async def list_api_keys(
     api_keys: ApiKeysDep, cursors: CursorsDep, caller: Caller, query: Annotated[ListQuery, Query()]
 ) -> ApiKeyList:
-    """Return the caller's keys, newest first; all of them unless a page is asked for."""
+    """Returns the account's API keys, newest first, or a page if `limit` or `lastKey` is set."""
     records = await api_keys.list_all(caller.owner_id)
     wanted = ListFilter("api-keys", caller.owner_id)
     page, next_key = page_of(records, query, wanted, cursors, lambda record: record)
@@ -44,40 +44,43 @@ async def list_api_keys(
 @router.post(
     "/api/api-keys",
     status_code=201,
-    summary="Make an API key",
+    summary="Create an API key",
     responses=error_responses(*BODY_ERRORS, ErrorCode.BEYOND_OWN_EXPIRY, ErrorCode.LIMIT_REACHED),
 )
 @requires(Scope.API_KEYS_WRITE, BodyKind.JSON)
 async def create_api_key(
     api_keys: ApiKeysDep, caller: Caller, body: ApiKeyCreate
 ) -> NewApiKeyAnswer:
-    """Make a key with scopes that the caller has too, ending no later than the caller.
+    """Creates an API key with scopes that the caller has, expiring no later than the caller.
 
-    The answer alone shows it whole.
+    The complete key is returned only in this response.
     """
     made = await api_keys.create(caller, body)
     return NewApiKeyAnswer(api_key=ApiKeyBody.model_validate(made.record), plain_key=made.plain_key)
 
 
 @router.get(
-    "/api/api-keys/{id}", summary="One API key", responses=error_responses(ErrorCode.NOT_FOUND)
+    "/api/api-keys/{id}", summary="Get an API key", responses=error_responses(ErrorCode.NOT_FOUND)
 )
 @requires(Scope.API_KEYS_READ)
 async def get_api_key(api_keys: ApiKeysDep, caller: Caller, id: ResourceId) -> ApiKeyAnswer:
-    """Return one of the caller's keys."""
+    """Returns an API key."""
     return ApiKeyAnswer(api_key=ApiKeyBody.model_validate(await api_keys.get(caller.owner_id, id)))
 
 
 @router.put(
     "/api/api-keys/{id}",
-    summary="Change an API key",
+    summary="Update an API key",
     responses=error_responses(*BODY_ERRORS, ErrorCode.BEYOND_OWN_EXPIRY, ErrorCode.NOT_FOUND),
 )
 @requires(Scope.API_KEYS_WRITE, BodyKind.JSON)
 async def update_api_key(
     api_keys: ApiKeysDep, caller: Caller, id: ResourceId, body: ApiKeyUpdate
 ) -> ApiKeyAnswer:
-    """Change the fields that are sent; the others stay. In effect everywhere within a second."""
+    """Updates the fields that are sent.
+
+    Others keep their values. Takes effect within one second.
+    """
     record = await api_keys.update(caller, id, body)
     return ApiKeyAnswer(api_key=ApiKeyBody.model_validate(record))
 
@@ -91,8 +94,8 @@ async def update_api_key(
 )
 @requires(Scope.API_KEYS_WRITE)
 async def revoke_api_key(api_keys: ApiKeysDep, caller: Caller, id: ResourceId) -> None:
-    """Revoke a key: within a second nobody gets in with it.
+    """Revokes an API key. It stops working within one second.
 
-    The keys that it made stay; the list names it among their ``ancestors``.
+    Keys that it created stay valid. They list the revoked key in `ancestors`.
     """
     await api_keys.revoke(caller.owner_id, id)

@@ -26,7 +26,7 @@ Scopes = Annotated[
     Field(
         min_length=1,
         max_length=100,
-        description="What the key may do; never more than its maker may.",
+        description="Scopes of the key. A key cannot grant scopes that its creator does not have.",
         examples=[["recognitions:read", "cameras:read"]],
     ),
     AfterValidator(without_repeats),
@@ -34,8 +34,8 @@ Scopes = Annotated[
 ExpiresAt = Annotated[
     BodyInstant | None,
     Field(
-        description="The key is refused from then on; null: never. "
-        "A key gives none beyond its own; left out of a new key, it is that of its maker."
+        description="Expiry time (UTC); null: never. A key cannot outlive the key that "
+        "created it. Defaults to the creator's expiry."
     ),
 ]
 
@@ -44,64 +44,63 @@ _SHOWN_ONLY = frozenset({"id", "prefix", "createdAt", "lastUsedAt", "ancestors"}
 
 
 class ApiKeyCreate(RequestModel):
-    """A key to make."""
+    """An API key to create."""
 
     shown_only = _SHOWN_ONLY
 
-    name: Name = Field(description="A name to know the key by.")
+    name: Name = Field(description="Name of the API key.")
     scopes: Scopes
-    enabled: JsonBoolean = Field(default=True, description="False: the key is refused.")
+    enabled: JsonBoolean = Field(default=True, description="Whether the key is accepted.")
     expires_at: ExpiresAt = None
 
 
 class ApiKeyUpdate(RequestModel):
-    """The fields of a key to change; those left out stay."""
+    """Fields of an API key to update. Omitted fields keep their values."""
 
     shown_only = _SHOWN_ONLY
 
-    name: Name = Field(default="", description="A name to know the key by.")
+    name: Name = Field(default="", description="Name of the API key.")
     scopes: Scopes = Field(default_factory=list)
-    enabled: JsonBoolean = Field(default=True, description="False: the key is refused.")
+    enabled: JsonBoolean = Field(default=True, description="Whether the key is accepted.")
     expires_at: ExpiresAt = None
 
 
 class ApiKeyBody(ResponseModel):
-    """A key as reads show it; the key itself is known to its holder only."""
+    """An API key. The key itself is returned only when it is created."""
 
-    id: UUID = Field(description="Id of the key.")
-    name: str = Field(description="The key's name.", examples=["Gate north"])
-    prefix: str = Field(description="The first characters of the key.", examples=["pk_4fzXq1Lm"])
-    scopes: Annotated[list[Scope], BeforeValidator(sorted)] = Field(description="What it may do.")
-    enabled: bool = Field(description="False: the key is refused.")
-    created_at: Timestamp = Field(description="When it was made; UTC.")
-    last_used_at: Timestamp | None = Field(description="Within a minute.")
-    expires_at: Timestamp | None = Field(
-        description="Not valid from then on; UTC. Null: it does not end."
-    )
+    id: UUID = Field(description="ID of the API key.")
+    name: str = Field(description="Name of the API key.", examples=["Gate north"])
+    prefix: str = Field(description="First characters of the key.", examples=["pk_4fzXq1Lm"])
+    scopes: Annotated[list[Scope], BeforeValidator(sorted)] = Field(description="Scopes granted.")
+    enabled: bool = Field(description="Whether the key is accepted.")
+    created_at: Timestamp = Field(description="Creation time (UTC).")
+    last_used_at: Timestamp | None = Field(description="Time of the last use, to the minute (UTC).")
+    expires_at: Timestamp | None = Field(description="Expiry time (UTC); null: never expires.")
     ancestors: list[UUID] = Field(
-        description="The keys by which it was made, its maker first; they may be revoked. "
-        "Empty for keys made in a session or by the operator."
+        description="IDs of the keys from which this key was created, its direct parent "
+        "first. Some may have been revoked. Empty for keys created in a session or by a "
+        "server administrator."
     )
 
 
 class ApiKeyAnswer(ResponseModel):
-    """One key."""
+    """One API key."""
 
-    api_key: ApiKeyBody = Field(description="The key's record.")
+    api_key: ApiKeyBody = Field(description="The API key, without the secret part.")
 
 
 class NewApiKeyAnswer(ResponseModel):
-    """A key just made, and the only sight of the key itself."""
+    """A new API key. This is the only response that contains the complete key."""
 
-    api_key: ApiKeyBody = Field(description="The key's record.")
+    api_key: ApiKeyBody = Field(description="The API key, without the secret part.")
     plain_key: str = Field(
-        description="The full key, shown this once.",
+        description="The complete key. Returned only once.",
         examples=["pk_4fzXq1LmT0aVbN8cRk2sWd7eHu9yJp5iGo3QZ6tB"],
     )
 
 
 class ApiKeyList(ResponseModel):
-    """The caller's keys, newest first."""
+    """The account's API keys, newest first."""
 
-    api_keys: list[ApiKeyBody] = Field(description="The keys, newest first.")
+    api_keys: list[ApiKeyBody] = Field(description="API keys, newest first.")
     next_key: str | None = next_key_field()

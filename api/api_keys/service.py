@@ -82,7 +82,7 @@ class Granter:
             names = ", ".join(sorted(beyond))
             raise ApiError(
                 ErrorCode.MISSING_SCOPE,
-                f"A key cannot grant scopes that it does not have itself: {names}.",
+                f"An API key cannot grant scopes that it does not have: {names}.",
             )
         if self.is_outlived(wanted, current):
             raise ApiError(ErrorCode.BEYOND_OWN_EXPIRY)

@@ -18,7 +18,7 @@ router = APIRouter(route_class=GuardedRoute, tags=["Audit"])
 
 @router.get(
     "/api/audit",
-    summary="Read the audit log",
+    summary="List audit log entries",
     responses=error_responses(ErrorCode.INVALID_REQUEST, ErrorCode.INVALID_CURSOR),
 )
 @requires(Scope.AUDIT_READ, audit=Action.AUDIT_READ)
@@ -27,6 +27,6 @@ async def read_audit_log(
     caller: Caller,
     query: Annotated[AuditQuery, Query()],
 ) -> AuditEntryList:
-    """Return what was searched, changed, exported and erased in the account, newest first."""
+    """Returns searches, changes, exports and erasures in the account, newest first."""
     page = await audit.page(query.wanted(caller.owner_id), query.limit, query.last_key)
     return AuditEntryList(entries=list(map(entry_body, page.entries)), next_key=page.next_key)

@@ -39,31 +39,25 @@ class AuditQuery(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    from_ms: QueryInstant | None = Field(
-        default=None, alias="from", description="Not before this moment (inclusive)."
-    )
-    to_ms: QueryInstant | None = Field(
-        default=None, alias="to", description="Before this moment (exclusive)."
-    )
+    from_ms: QueryInstant | None = Field(default=None, alias="from", description="Inclusive start.")
+    to_ms: QueryInstant | None = Field(default=None, alias="to", description="Exclusive end.")
     action: Annotated[str, Field(pattern=r"^[a-z]+(\.[a-z_]+)?$", max_length=60)] | None = Field(
-        default=None, description="An action, or its first word: `camera` for all of cameras."
+        default=None, description="Action, or its first part: `camera` for all camera actions."
     )
     actor: Annotated[CleanText, Field(max_length=_MAX_ACTOR_CHARACTERS)] | None = Field(
-        default=None, description="Id, e-mail address or name of a key."
+        default=None, description="ID, email address or API key name of the actor."
     )
     subject: Annotated[UUID, BeforeValidator(uuid_text)] | None = Field(
-        default=None, description="Id of what was acted on."
+        default=None, description="ID of the resource acted on."
     )
     plate: (
         Annotated[
             str, Field(max_length=_MAX_PLATE_CHARACTERS), AfterValidator(field_check(typed_plate))
         ]
         | None
-    ) = Field(default=None, description="A whole plate, in any spelling.")
-    limit: Limit = Field(default=DEFAULT_LIMIT, description="Most entries of the page.")
-    last_key: str | None = Field(
-        default=None, alias="lastKey", description="nextKey of the page before."
-    )
+    ) = Field(default=None, description="A complete plate, in any spelling.")
+    limit: Limit = Field(default=DEFAULT_LIMIT, description="Maximum number of entries to return.")
+    last_key: str | None = Field(default=None, alias="lastKey", description="Previous `nextKey`.")
 
     def wanted(self, owner_id: UUID) -> AuditFilter:
         """Return what is asked of an owner's entries."""
@@ -79,39 +73,40 @@ class AuditQuery(BaseModel):
 
 
 class AuditActor(ResponseModel):
-    """Who acted, as they were named then."""
+    """The actor, as named at the time of the action."""
 
     kind: ActorKind = Field(
-        description="`command`: the operator's; `database`: somebody without the service."
+        description="Actor type. `command`: a server administrator, on the command line. "
+        "`database`: a direct change in the database."
     )
-    id: UUID | None = Field(exclude_if=is_absent, description="Id of the person or the key.")
+    id: UUID | None = Field(exclude_if=is_absent, description="ID of the person or API key.")
     name: str | None = Field(
         exclude_if=is_absent,
-        description="E-mail address, or a key's name.",
+        description="Email address of the person, or name of the API key.",
         examples=["ana@example.com"],
     )
     prefix: str | None = Field(
-        exclude_if=is_absent, description="The key's beginning.", examples=["pk_4Qz81xYa"]
+        exclude_if=is_absent, description="First characters of the key.", examples=["pk_4Qz81xYa"]
     )
 
 
 class AuditSubject(ResponseModel):
-    """What was acted on, as it was named then."""
+    """The resource acted on, as named at the time of the action."""
 
-    kind: str = Field(description="The action's first word.", examples=["camera"])
-    id: UUID | None = Field(exclude_if=is_absent, description="Its id.")
-    name: str | None = Field(exclude_if=is_absent, description="Its name.", examples=["Gate"])
+    kind: str = Field(description="Resource type: first part of the action.", examples=["camera"])
+    id: UUID | None = Field(exclude_if=is_absent, description="ID of the resource.")
+    name: str | None = Field(exclude_if=is_absent, description="Resource name.", examples=["Gate"])
 
 
 class AuditChange(ResponseModel):
     """A changed field. Values are absent if they are secret, very long, or plates of a list."""
 
-    field: str = Field(description="The field's name.", examples=["name"])
+    field: str = Field(description="Name of the changed field.", examples=["name"])
     before: Any = Field(
-        default=None, exclude_if=is_absent, description="What stood there.", examples=["Gate"]
+        default=None, exclude_if=is_absent, description="The old value.", examples=["Gate"]
     )
     after: Any = Field(
-        default=None, exclude_if=is_absent, description="What stands there.", examples=["Gate 2"]
+        default=None, exclude_if=is_absent, description="The new value.", examples=["Gate 2"]
     )
     added: int | None = Field(
         default=None,
@@ -130,33 +125,34 @@ class AuditChange(ResponseModel):
 
 
 class AuditEntryBody(ResponseModel):
-    """An entry of the audit log."""
+    """An audit log entry."""
 
-    id: UUID = Field(description="Id of the entry.")
-    timestamp: Timestamp = Field(description="When it happened; UTC.")
-    action: str = Field(description="What was done.", examples=["camera.updated"])
-    actor: AuditActor = Field(description="Who did it.")
-    subject: AuditSubject | None = Field(exclude_if=is_absent, description="What it was done to.")
-    changes: list[AuditChange] = Field(description="The fields that became others.")
+    id: UUID = Field(description="ID of the entry.")
+    timestamp: Timestamp = Field(description="Time of the action (UTC).")
+    action: str = Field(description="Action performed.", examples=["camera.updated"])
+    actor: AuditActor = Field(description="Who performed the action.")
+    subject: AuditSubject | None = Field(exclude_if=is_absent, description="The resource acted on.")
+    changes: list[AuditChange] = Field(description="Fields that were changed.")
     parameters: dict[str, Any] = Field(
-        description="What was asked, or how much.", examples=[{"plate": "A****D"}]
+        description="Parameters of the request, or counts.", examples=[{"plate": "A****D"}]
     )
     address: str | None = Field(
-        exclude_if=is_absent, description="The caller's address.", examples=["192.0.2.7"]
+        exclude_if=is_absent, description="IP address of the caller.", examples=["192.0.2.7"]
     )
     request_id: str | None = Field(
         exclude_if=is_absent,
-        description="As in the header X-Request-Id.",
+        description="Request ID, as in the `X-Request-Id` header.",
         examples=["0b1f7c5e9a9d4c7f8f1f2a6d5c3b4e21"],
     )
 
 
 class AuditEntryList(ResponseModel):
-    """A page of the audit log, newest first."""
+    """A page of the audit log, newest entry first."""
 
-    entries: list[AuditEntryBody] = Field(description="At most `limit`.")
+    entries: list[AuditEntryBody] = Field(description="Up to `limit` entries.")
     next_key: str | None = Field(
-        description="lastKey of the next page; null: there is none.", examples=["eyJ0IjoxNzY0MH0"]
+        description="`lastKey` of the next page; null on the last one.",
+        examples=["eyJ0IjoxNzY0MH0"],
     )
 
 

@@ -85,6 +85,6 @@ class AuditLog:
     def _parse_key(self, wanted: AuditFilter, last_key: str) -> tuple[datetime, UUID]:
         place = self._sealer.open(wanted, last_key)
         if place is None:
-            fault = FieldFault("lastKey", "is not a nextKey of a list with these filters")
+            fault = FieldFault("lastKey", "is not a valid cursor for this list and these filters")
             raise ApiError(ErrorCode.INVALID_CURSOR, fields=(fault,))
         return _EPOCH + place.captured_ms * _MICROSECOND, place.id

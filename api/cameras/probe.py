@@ -27,7 +27,7 @@ CONCURRENT_PROBES: Final = 2
 _WAITING: Final = 8
 _RETRY_AFTER_SECONDS: Final = 5
 _PASSED_ON: Final = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "HOME", "LANG")
-_FAILED: Final = "The address could not be tested: it took too long, or its video cannot be read."
+_FAILED: Final = "The stream URL could not be tested: timeout, or the video cannot be decoded."
 
 
 class ProbeResult(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -66,7 +66,8 @@ class CameraProbe:
         if owner_id in self._owners or len(self._owners) >= _WAITING:
             raise ApiError(
                 ErrorCode.RATE_LIMITED,
-                "One camera address is tested at a time; wait for the last one.",
+                "Another stream URL test is running. Only one test at a time is allowed per "
+                "account.",
                 retry_after_seconds=_RETRY_AFTER_SECONDS,
             )
         self._owners.add(owner_id)

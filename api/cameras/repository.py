@@ -97,7 +97,7 @@ def give_back_unused(session: Session, owner_id: UUID, subscription: Subscriptio
             owner_id,
             delta=unused,
             kind=EntryKind.REFUND,
-            reason=f"{_REASON}, unused share",
+            reason=f"{_REASON}: refund for unused days",
         )
     return unused
 

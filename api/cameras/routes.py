@@ -45,7 +45,7 @@ ProbeDep = Annotated[CameraProbe, Depends(service(CameraProbe))]
 async def list_cameras(
     cameras: CamerasDep, cursors: CursorsDep, caller: Caller, query: Annotated[ListQuery, Query()]
 ) -> CameraList:
-    """Return the caller's cameras, newest first; all of them unless a page is asked for."""
+    """Returns the account's cameras, newest first, or a page if `limit` or `lastKey` is set."""
     views = await cameras.list_all(caller.owner_id)
     wanted = ListFilter("cameras", caller.owner_id)
     page, next_key = page_of(views, query, wanted, cursors, lambda view: view.row)
@@ -55,7 +55,7 @@ async def list_cameras(
 @router.post(
     "/api/cameras",
     status_code=201,
-    summary="Register a camera",
+    summary="Create a camera",
     responses=error_responses(
         *BODY_ERRORS,
         ErrorCode.DUPLICATE_IDENTIFIER,
@@ -66,23 +66,23 @@ async def list_cameras(
 )
 @requires(Scope.CAMERAS_WRITE, BodyKind.JSON)
 async def create_camera(cameras: CamerasDep, caller: Caller, body: CameraCreate) -> CameraAnswer:
-    """Register a camera. Answers once the processing agent has taken it, at most 5 s later."""
+    """Creates a camera. Responds once an ingest worker has accepted it, within 5 seconds."""
     view = await cameras.create(caller.owner_id, body)
     return CameraAnswer(camera=camera_body(view))
 
 
 @router.get(
-    "/api/cameras/{id}", summary="One camera", responses=error_responses(ErrorCode.NOT_FOUND)
+    "/api/cameras/{id}", summary="Get a camera", responses=error_responses(ErrorCode.NOT_FOUND)
 )
 @requires(Scope.CAMERAS_READ)
 async def get_camera(cameras: CamerasDep, caller: Caller, id: ResourceId) -> CameraAnswer:
-    """Return one of the caller's cameras."""
+    """Returns a camera."""
     return CameraAnswer(camera=camera_body(await cameras.get(caller.owner_id, id)))
 
 
 @router.get(
     "/api/cameras/{id}/funnel",
-    summary="How far its frames came",
+    summary="Get camera statistics by hour",
     responses=error_responses(ErrorCode.NOT_FOUND),
 )
 @requires(Scope.CAMERAS_READ, also=frozenset({Scope.ANALYTICS_READ}))
@@ -93,23 +93,23 @@ async def get_camera_funnel(
     id: ResourceId,
     query: Annotated[FunnelQuery, Query()],
 ) -> CameraFunnel:
-    """Return what became of frames, plates and vehicles, by the hour; the last 24, at most 168."""
+    """Returns hourly counts of frames, plates and vehicles: 24 hours by default, at most 168."""
     await cameras.require(caller.owner_id, id)
     return funnel_body(await funnels.get_funnel(caller.owner_id, id, query.from_ms, query.to_ms))
 
 
 @router.post(
     "/api/cameras/test",
-    summary="Try a camera's address",
+    summary="Test a stream URL",
     responses=error_responses(*BODY_ERRORS, ErrorCode.NOT_FOUND),
 )
 @requires(Scope.CAMERAS_WRITE, BodyKind.JSON, audit=Action.CAMERA_TRIED)
 async def test_camera(
     cameras: CamerasDep, probe: ProbeDep, caller: Caller, body: CameraTest
 ) -> CameraTestAnswer:
-    """Look at an address for its first picture, at most 20 s; say in words why there is none.
+    """Connects to a stream URL and waits up to 20 s for the first image; if none arrives, says why.
 
-    It is looked at from the API's machine. Nothing is kept. One at a time for each account.
+    The connection is made from the API server. Nothing is stored. One test per account at a time.
     """
     address = await cameras.address_to_test(caller.owner_id, body)
     return camera_test_answer(await probe.probe(caller.owner_id, address))
@@ -117,7 +117,7 @@ async def test_camera(
 
 @router.put(
     "/api/cameras/{id}",
-    summary="Change a camera",
+    summary="Update a camera",
     responses=error_responses(
         *BODY_ERRORS,
         ErrorCode.INSUFFICIENT_CREDITS,
@@ -129,9 +129,11 @@ async def test_camera(
 async def update_camera(
     cameras: CamerasDep, caller: Caller, id: ResourceId, body: CameraUpdate
 ) -> CameraAnswer:
-    """Change the fields that are sent; the others stay. ``***`` in rtspUrl keeps the password.
+    """Updates the fields that are sent.
 
-    Where scheme, host, port and user stay the same; else the password has to be given.
+    Others keep their values. `***` in `rtspUrl` keeps the password.
+
+    The password must be sent if the scheme, host, port or user name changes.
     """
     view = await cameras.update(caller.owner_id, id, body)
     return CameraAnswer(camera=camera_body(view))
@@ -142,6 +144,6 @@ async def update_camera(
 )
 @requires(Scope.CAMERAS_WRITE)
 async def delete_camera(cameras: CamerasDep, caller: Caller, id: ResourceId) -> CameraDeleted:
-    """Stop and delete the camera, and give back the unused share of its subscription."""
+    """Stops and deletes the camera, and refunds the unused part of its subscription."""
     refunded = await cameras.delete(caller.owner_id, id)
     return CameraDeleted(credits_refunded=refunded)

@@ -36,12 +36,14 @@ Location = Annotated[FreeText, Field(max_length=500, examples=["Yard, east side"
 Identifier = Annotated[NameText, Field(min_length=1, max_length=200, examples=["gate-north"])]
 SampleFps = Annotated[
     float,
-    Field(ge=0.1, le=60, description="Frames a second that are looked at."),
+    Field(ge=0.1, le=60, description="Frames per second to analyse."),
     BeforeValidator(json_number),
 ]
 MinPlateWidth = Annotated[
     int,
-    Field(ge=0, le=10_000, description="Narrower plates, in pixels, are not read."),
+    Field(
+        ge=0, le=10_000, description="Minimum plate width in pixels; narrower plates are ignored."
+    ),
     BeforeValidator(json_number),
 ]
 _SHOWN_ONLY = frozenset(
@@ -67,22 +69,25 @@ def _stream_address(text: str) -> str:
 
 
 class PointBody(RequestModel):
-    """A point in fractions of the frame, from the top left."""
+    """A point in fractions (0 to 1) of the frame's width and height, from the top left."""
 
     x: Annotated[float, Field(ge=0, le=1), BeforeValidator(json_number)] = Field(
-        description="From the left.", examples=[0.25]
+        description="Distance from the left edge.", examples=[0.25]
     )
     y: Annotated[float, Field(ge=0, le=1), BeforeValidator(json_number)] = Field(
-        description="From the top.", examples=[0.5]
+        description="Distance from the top edge.", examples=[0.5]
     )
 
 
 class ZoneBody(RequestModel):
-    """A polygon in which plates are read, or are not."""
+    """A polygon in which plates are read or ignored."""
 
-    kind: ZoneKind = Field(description="Inside (`include`) or outside (`exclude`) plates are read.")
+    kind: ZoneKind = Field(
+        description="`include`: read plates only inside the zone. `exclude`: ignore plates "
+        "inside it."
+    )
     points: Annotated[list[PointBody], Field(min_length=3, max_length=MAX_POINTS)] = Field(
-        description="Corners of the polygon."
+        description="Vertices of the polygon."
     )
 
 
@@ -91,7 +96,7 @@ StreamAddress = Annotated[
     Field(
         min_length=1,
         max_length=MAX_STREAM_URL_LENGTH,
-        description="rtsp, rtsps, http or https address of the stream.",
+        description="Stream URL; `rtsp`, `rtsps`, `http` or `https`.",
         examples=["rtsp://viewer:secret@192.168.1.20:554/stream1"],
     ),
     AfterValidator(_stream_address),
@@ -100,86 +105,90 @@ Zones = Annotated[list[ZoneBody], Field(max_length=MAX_ZONES)]
 
 
 class CameraUpdate(RequestModel):
-    """The fields of a camera to change; those left out stay."""
+    """Fields of a camera to update. Omitted fields keep their values."""
 
     shown_only = _SHOWN_ONLY
 
-    name: Name = Field(default="", description="Its name.")
+    name: Name = Field(default="", description="Name of the camera.")
     rtsp_url: StreamAddress = ""
-    location: Location = Field(default="", description="Where it is, for people.")
-    enabled: JsonBoolean = Field(default=True, description="False: switched off.")
+    location: Location = Field(default="", description="Free-text location.")
+    enabled: JsonBoolean = Field(default=True, description="Whether the camera is enabled.")
     identifier: Identifier | None = Field(
-        default=None, description="Unique in the account; made of the address where none is given."
+        default=None,
+        description="Identifier, unique within the account. Derived from the stream URL if "
+        "omitted.",
     )
     sample_fps: SampleFps | None = Field(
         default=None,
-        description="Frames a second that are looked at; null: the installation's.",
+        description="Frames per second to analyse; null: the installation's default.",
         examples=[5],
     )
     zones: Zones = Field(
-        default_factory=list, description="Where plates are read, and where not; empty: everywhere."
+        default_factory=list,
+        description="Zones in which plates are read or ignored; empty: the whole frame.",
     )
     min_plate_width: MinPlateWidth = Field(default=0, examples=[60])
-    timezone: TimeZone | None = Field(default=None, description="IANA name; null: the account's.")
+    timezone: TimeZone | None = Field(
+        default=None, description="IANA time zone; null: the account's time zone."
+    )
 
 
 class CameraCreate(CameraUpdate):
-    """A camera to register."""
+    """A camera to create."""
 
-    name: Name = Field(description="Its name.")
+    name: Name = Field(description="Name of the camera.")
     rtsp_url: StreamAddress
 
 
 class CameraTest(RequestModel):
-    """A camera's address to try."""
+    """A stream URL to test."""
 
     rtsp_url: StreamAddress
     camera_id: Annotated[UUID, BeforeValidator(uuid_text)] | None = Field(
         default=None,
-        description="The camera whose stored password `***` in rtspUrl stands for.",
+        description="ID of the camera whose stored password replaces `***` in `rtspUrl`.",
     )
 
 
 class CameraTestBody(ResponseModel):
-    """What came of a look at a camera's address."""
+    """Result of a stream URL test."""
 
-    reachable: bool = Field(description="Whether a picture came.")
+    reachable: bool = Field(description="Whether an image was received.")
     code: str | None = Field(
-        description="Why none came, as a word: for example `unreachable`, `credentials`,"
-        " `no_stream`, `not_video`, `silent`; null where one came.",
+        description="Error code if no image was received, for example `unreachable`, "
+        "`credentials`, `no_stream`, `not_video` or `silent`; otherwise null.",
         examples=["credentials"],
     )
     error: str | None = Field(
-        description="The same in a sentence, as a camera's `lastError`.",
-        examples=["The camera refused the user name or the password."],
+        description="Error message for people, as in a camera's `lastError`; null on success.",
+        examples=["The camera rejected the user name or password."],
     )
-    frame_width: int | None = Field(
-        description="Width of the camera's pictures in pixels.", ge=0, examples=[1920]
-    )
-    frame_height: int | None = Field(
-        description="Height of the camera's pictures in pixels.", ge=0, examples=[1080]
-    )
+    frame_width: int | None = Field(description="Frame width in pixels.", ge=0, examples=[1920])
+    frame_height: int | None = Field(description="Frame height in pixels.", ge=0, examples=[1080])
     milliseconds: int | None = Field(
-        description="Time until the first picture.", ge=0, examples=[640]
+        description="Milliseconds to the first image.", ge=0, examples=[640]
     )
     picture: str | None = Field(
-        description="The first picture as JPEG in base64, at most 1,280 pixels wide.",
+        description="First image, as a base64-encoded JPEG at most 1,280 pixels wide.",
         examples=["/9j/4AAQSkZJRg=="],
     )
 
 
 class CameraTestAnswer(ResponseModel):
-    """The result of a test; nothing of it is kept."""
+    """The test result. It is not stored."""
 
-    test: CameraTestBody = Field(description="What came of it.")
+    test: CameraTestBody = Field(description="Result of the test.")
 
 
 class ZoneView(ResponseModel):
-    """A polygon in which plates are read, or are not."""
+    """A polygon in which plates are read or ignored."""
 
-    kind: ZoneKind = Field(description="Inside (`include`) or outside (`exclude`) plates are read.")
+    kind: ZoneKind = Field(
+        description="`include`: read plates only inside the zone. `exclude`: ignore plates "
+        "inside it."
+    )
     points: list[dict[str, float]] = Field(
-        description="Corners of the polygon.",
+        description="Vertices of the polygon.",
         examples=[[{"x": 0.1, "y": 0.4}, {"x": 0.9, "y": 0.4}, {"x": 0.5, "y": 1}]],
     )
 
@@ -191,58 +200,55 @@ _ShownFps = Annotated[
 
 
 class CameraBody(ResponseModel):
-    """A camera as reads show it; passwords in its addresses are shown as ``***``."""
+    """A camera. Passwords in its URLs are masked as `***`."""
 
     id: str = Field(
-        description="Id of the camera.", examples=["0199c2b4-6f0a-7c3e-9a51-2d8c5b7e4f10"]
+        description="ID of the camera.", examples=["0199c2b4-6f0a-7c3e-9a51-2d8c5b7e4f10"]
     )
     identifier: str = Field(
-        description="Unique in the account; made of the address where none is given.",
+        description="Identifier, unique within the account. Derived from the stream URL if "
+        "omitted.",
         examples=["gate-north"],
     )
-    name: str = Field(description="Its name.", examples=["Gate north"])
-    location: str = Field(description="Where it is, for people.", examples=["Yard, east side"])
+    name: str = Field(description="Name of the camera.", examples=["Gate north"])
+    location: str = Field(description="Free-text location.", examples=["Yard, east side"])
     rtsp_url: str = Field(
-        description="Address of the stream; a password is shown as `***`.",
+        description="Stream URL; the password is shown as `***`.",
         examples=["rtsp://viewer:***@192.168.1.20:554/stream1"],
     )
-    enabled: bool = Field(description="False: switched off.")
-    status: CameraState = Field(description="Whether pictures come.")
-    last_seen_at: Timestamp | None = Field(
-        description="When the last picture came; UTC. Null: none yet."
-    )
+    enabled: bool = Field(description="Whether the camera is enabled.")
+    status: CameraState = Field(description="Connection state of the camera.")
+    last_seen_at: Timestamp | None = Field(description="Time of the last frame (UTC); null: none.")
     last_error: str | None = Field(
-        description="What was wrong last, in a sentence; null: nothing.",
-        examples=["The camera does not answer."],
+        description="Last error message, for people; null if there was none.",
+        examples=["The camera is not responding."],
     )
     frame_width: int | None = Field(
-        ge=0,
-        description="Width of the camera's pictures in pixels; null: not known yet.",
-        examples=[1920],
+        ge=0, description="Frame width in pixels; null if not known yet.", examples=[1920]
     )
     frame_height: int | None = Field(
-        ge=0,
-        description="Height of the camera's pictures in pixels; null: not known yet.",
-        examples=[1080],
+        ge=0, description="Frame height in pixels; null if not known yet.", examples=[1080]
     )
     decoder: str | None = Field(
-        description="What decodes its video: `software`, or a kind of device; null: unknown yet.",
+        description="Video decoder in use: `software`, or the type of hardware device; null "
+        "if not known yet.",
         examples=["software"],
     )
     sample_fps: _ShownFps | None = Field(
-        description="Frames a second that are looked at; null: the installation's.",
-        examples=[5],
+        description="Frames per second to analyse; null: the installation's default.", examples=[5]
     )
     zones: list[ZoneView] = Field(
-        description="Where plates are read, and where not; empty: everywhere."
+        description="Zones in which plates are read or ignored; empty: the whole frame."
     )
     min_plate_width: int = Field(
-        ge=0, description="Narrower plates, in pixels, are not read.", examples=[60]
+        ge=0,
+        description="Minimum plate width in pixels; narrower plates are ignored.",
+        examples=[60],
     )
     timezone: str | None = Field(
-        description="IANA name; null: the account's.", examples=["Europe/Lisbon"]
+        description="IANA time zone; null: the account's time zone.", examples=["Europe/Lisbon"]
     )
-    created_at: Timestamp = Field(description="When it was made; UTC.")
+    created_at: Timestamp = Field(description="Creation time (UTC).")
 
 
 class CameraAnswer(ResponseModel):
@@ -252,19 +258,17 @@ class CameraAnswer(ResponseModel):
 
 
 class CameraList(ResponseModel):
-    """The caller's cameras, newest first."""
+    """The account's cameras, newest first."""
 
-    cameras: list[CameraBody] = Field(description="The cameras, newest first.")
+    cameras: list[CameraBody] = Field(description="Cameras, newest first.")
     next_key: str | None = next_key_field()
 
 
 class CameraDeleted(ResponseModel):
-    """The answer to a deletion: what it gave back."""
+    """Result of a deletion, including the credits refunded."""
 
     credits_refunded: int = Field(
-        ge=0,
-        description="Credits given back for the unused rest of the subscription.",
-        examples=[12],
+        ge=0, description="Credits refunded for the unused part of the subscription.", examples=[12]
     )
 
 
@@ -274,32 +278,30 @@ class FunnelQuery(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     from_ms: QueryInstant | None = Field(
-        default=None, alias="from", description="The hour of this moment is the first."
+        default=None, alias="from", description="Start, rounded down to the hour."
     )
-    to_ms: QueryInstant | None = Field(
-        default=None, alias="to", description="Before this moment (exclusive)."
-    )
+    to_ms: QueryInstant | None = Field(default=None, alias="to", description="Exclusive end.")
 
 
 class FunnelHourBody(ResponseModel):
-    """An hour of a camera."""
+    """One hour of a camera."""
 
-    start: Timestamp = Field(description="When the hour begins; UTC.")
+    start: Timestamp = Field(description="Start of the hour (UTC).")
     counts: dict[str, int] = Field(
-        description="What was counted in it, by name.",
+        description="Counts for the hour, by name.",
         examples=[{"read": 310, "found": 44, "reported": 11}],
     )
     usual: int | None = Field(
         ge=0,
-        description="Vehicles it reports in this hour of the week; null: too few to say so.",
+        description="Typical number of vehicles in this hour of the week; null: too little data.",
         examples=[26],
     )
 
 
 class CameraFunnel(ResponseModel):
-    """How far a camera's frames and vehicles came, oldest hour first."""
+    """Hourly counts of a camera's frames, plates and vehicles, oldest hour first."""
 
-    hours: list[FunnelHourBody] = Field(description="Hours that touch the span.")
+    hours: list[FunnelHourBody] = Field(description="Hours that overlap the requested range.")
 
 
 def camera_body(view: CameraView) -> CameraBody:

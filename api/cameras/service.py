@@ -242,7 +242,7 @@ def _delete(session: Session, owner_id: UUID, camera_id: UUID) -> int:
 def _insufficient_credits(price: int) -> ApiError:
     return ApiError(
         ErrorCode.INSUFFICIENT_CREDITS,
-        f"Insufficient credits: a camera costs {price} credits for 30 days.",
+        f"Insufficient credits: a camera costs {price} credits per 30 days.",
     )
 
 
@@ -251,5 +251,5 @@ def _conflicts_as_answers() -> Iterator[None]:
     try:
         yield
     except DuplicateIdentifierError as error:
-        fault = FieldFault("identifier", "belongs to another camera")
+        fault = FieldFault("identifier", "is already used by another camera")
         raise ApiError(ErrorCode.DUPLICATE_IDENTIFIER, fields=(fault,)) from error

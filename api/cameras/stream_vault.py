@@ -59,7 +59,8 @@ class StreamVault:
         if MASK in text:
             raise invalid_field(
                 FIELD,
-                "*** stands for a stored password, and none is stored for this address: send it.",
+                "contains ***, which stands for a stored password, but no password is stored for "
+                "this URL; send the full URL",
             )
         return self._stored(text)
 

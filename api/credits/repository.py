@@ -19,7 +19,7 @@ from api.db.tables import CreditAccount, CreditEntry, CreditReservation
 
 
 class EntryKind(StrEnum):
-    """The kinds of rows of the ledger."""
+    """Types of ledger transaction."""
 
     GRANT = "grant"
     DEBIT = "debit"

@@ -15,22 +15,22 @@ from api.security.permissions import Scope, requires
 
 
 class LedgerEntryBody(ResponseModel):
-    """One change of the balance."""
+    """One transaction in the credit ledger."""
 
-    delta: int = Field(description="Credits that came (positive) or went.", examples=[-1])
+    delta: int = Field(description="Credits added, or deducted (negative).", examples=[-1])
     balance: int = Field(
-        validation_alias="balance_after", ge=0, description="Credits after it.", examples=[9999]
+        validation_alias="balance_after", ge=0, description="Balance afterwards.", examples=[9999]
     )
-    kind: EntryKind = Field(description="Granted, taken or given back.")
-    reason: str = Field(description="The cause, in words.", examples=["image call"])
-    created_at: Timestamp = Field(description="When it was booked; UTC.")
+    kind: EntryKind = Field(description="Transaction type: granted, charged or refunded.")
+    reason: str = Field(description="Reason, for people.", examples=["image call"])
+    created_at: Timestamp = Field(description="Time of the transaction (UTC).")
 
 
 class CreditsBody(ResponseModel):
-    """The balance, and the newest rows of the ledger, newest first."""
+    """The balance and the most recent transactions, newest first."""
 
-    credits: int = Field(ge=0, description="Credits that are left.", examples=[9999])
-    ledger: list[LedgerEntryBody] = Field(description="The latest changes, newest first.")
+    credits: int = Field(ge=0, description="Credits available.", examples=[9999])
+    ledger: list[LedgerEntryBody] = Field(description="Most recent transactions, newest first.")
 
 
 router = APIRouter(route_class=GuardedRoute, tags=["Credits"])
@@ -38,9 +38,9 @@ router = APIRouter(route_class=GuardedRoute, tags=["Credits"])
 CreditsDep = Annotated[Credits, Depends(service(Credits))]
 
 
-@router.get("/api/credits", summary="Balance of credits", responses=error_responses())
+@router.get("/api/credits", summary="Get the credit balance", responses=error_responses())
 @requires(Scope.CREDITS_READ)
 async def get_credits(credits: CreditsDep, caller: Caller) -> CreditsBody:
-    """Return the caller's balance and the newest rows of the ledger."""
+    """Returns the credit balance and the most recent transactions."""
     balance, entries = await credits.statement(caller.owner_id)
     return CreditsBody(credits=balance, ledger=list(map(LedgerEntryBody.model_validate, entries)))

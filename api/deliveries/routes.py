@@ -52,7 +52,7 @@ _FIRST_NOTIFICATION = NotificationTest()
 
 @webhook_router.get(
     "/api/webhooks/{id}/deliveries",
-    summary="List deliveries to a webhook",
+    summary="List deliveries of a webhook",
     responses=error_responses(ErrorCode.INVALID_REQUEST, ErrorCode.NOT_FOUND),
 )
 @requires(Scope.WEBHOOKS_READ)
@@ -62,9 +62,9 @@ async def list_deliveries(
     id: ResourceId,
     query: Annotated[DeliveryQuery, Query()],
 ) -> DeliveryList:
-    """Return deliveries of the last seven days, or from ``from`` on, the latest tried first.
+    """Returns deliveries of the last seven days, or since `from`, most recently attempted first.
 
-    They are kept for three months.
+    Deliveries are stored for three months.
     """
     found = await deliveries.list_of_webhook(caller.owner_id, id, query)
     return DeliveryList(deliveries=[delivery_body(summary) for summary in found])
@@ -73,7 +73,7 @@ async def list_deliveries(
 @webhook_router.post(
     "/api/webhooks/{id}/deliveries/{deliveryId}/redeliver",
     status_code=202,
-    summary="Send a delivery again",
+    summary="Redeliver a delivery",
     responses=error_responses(*BODY_ERRORS, ErrorCode.NOT_FOUND),
 )
 @requires(Scope.WEBHOOKS_WRITE, BodyKind.JSON, body_optional=True, also=_TELLS_THE_PAST)
@@ -84,10 +84,10 @@ async def redeliver(
     delivery_id: DeliveryId,
     body: Redeliver = NO_BODY,
 ) -> QueuedAnswer:
-    """Send a delivery again, with the same ids and a schedule of retries of its own.
+    """Sends a delivery again with the same IDs and a new retry schedule.
 
-    That of an alert needs the scope alerts:read too. No body is needed; an empty object will do as
-    well.
+    Redelivering an alert event also requires the scope `alerts:read`. The request body is optional
+    and may be an empty object.
     """
     return queued_answer(await deliveries.redeliver_to_webhook(caller, id, delivery_id))
 
@@ -95,42 +95,42 @@ async def redeliver(
 @webhook_router.post(
     "/api/webhooks/{id}/test",
     status_code=202,
-    summary="Send a made-up event",
+    summary="Send a test event",
     responses=error_responses(*BODY_ERRORS, ErrorCode.NOT_FOUND),
 )
 @requires(Scope.WEBHOOKS_WRITE, BodyKind.JSON, body_optional=True)
 async def send_test(
     deliveries: DeliveriesDep, caller: Caller, id: ResourceId, body: SendTest = _ANY_TEST
 ) -> QueuedAnswer:
-    """Send a made-up event, with ``test: true`` in it; also to a webhook that is switched off."""
+    """Sends a test event with `test: true`. Also works for a disabled webhook."""
     return queued_answer(await deliveries.test_webhook(caller.owner_id, id, body.event))
 
 
 @webhook_router.post(
     "/api/webhooks/{id}/replay",
     status_code=202,
-    summary="Send past events again",
+    summary="Replay past events",
     responses=error_responses(*BODY_ERRORS, ErrorCode.NOT_FOUND),
 )
 @requires(Scope.WEBHOOKS_WRITE, BodyKind.JSON, also=_TELLS_THE_PAST)
 async def replay(
     deliveries: DeliveriesDep, caller: Caller, id: ResourceId, body: Replay
 ) -> ReplayAnswer:
-    """Send the events of a time again, with their ids and ``replay: true``; at most 5,000.
+    """Sends up to 5,000 events of a time range again, with their IDs and `replay: true`.
 
-    A webhook that gets events of alerts needs the scope alerts:read too.
+    If the webhook subscribes to alert events, the scope `alerts:read` is also required.
     """
     from_ms, to_ms = map(to_unix_ms, (body.from_, body.to))
     # Any date-time of ISO 8601 may be asked for; nothing is stored from beyond these.
     from_ms, to_ms = (min(max(ms, 0), LAST_STORABLE_MS) for ms in (from_ms, to_ms))
     if from_ms >= to_ms:
-        raise invalid_field("to", "must be after from")
+        raise invalid_field("to", "must be later than from")
     return ReplayAnswer(queued=await deliveries.replay(caller, id, from_ms, to_ms))
 
 
 @alert_router.get(
     "/api/alertas/{id}/deliveries",
-    summary="List notifications of an alert",
+    summary="List deliveries of an alert",
     responses=error_responses(ErrorCode.INVALID_REQUEST, ErrorCode.NOT_FOUND),
 )
 @requires(Scope.ALERTS_READ)
@@ -140,10 +140,10 @@ async def list_notifications(
     id: ResourceId,
     query: Annotated[DeliveryQuery, Query()],
 ) -> DeliveryList:
-    """Return what the alert's ``notifications`` gave in the last seven days, or from ``from`` on.
+    """Returns deliveries of the alert's `notifications` from the last seven days, or since `from`.
 
-    The latest tried first; they are kept for three months. What webhooks get of the alert is
-    listed with the webhooks.
+    Most recently attempted first. Deliveries are stored for three months. Deliveries to webhooks
+    are listed under each webhook.
     """
     found = await deliveries.list_of_alert(caller.owner_id, id, query)
     return DeliveryList(deliveries=[delivery_body(summary) for summary in found])
@@ -152,7 +152,7 @@ async def list_notifications(
 @alert_router.post(
     "/api/alertas/{id}/deliveries/{deliveryId}/redeliver",
     status_code=202,
-    summary="Send a notification again",
+    summary="Redeliver a notification",
     responses=error_responses(*BODY_ERRORS, ErrorCode.NOT_FOUND),
 )
 @requires(
@@ -168,10 +168,10 @@ async def redeliver_notification(
     delivery_id: DeliveryId,
     body: Redeliver = NO_BODY,
 ) -> QueuedAnswer:
-    """Send a notification again to where it was to go, with the same ids.
+    """Sends a notification again to its original destination, with the same IDs.
 
-    Needs the scopes alerts:read and recognitions:read too. No body is needed; an empty object will
-    do as well.
+    Also requires the scopes `alerts:read` and `recognitions:read`. The request body is optional and
+    may be an empty object.
     """
     return queued_answer(await deliveries.redeliver_notification(caller.owner_id, id, delivery_id))
 
@@ -179,7 +179,7 @@ async def redeliver_notification(
 @alert_router.post(
     "/api/alertas/{id}/notifications/test",
     status_code=202,
-    summary="Send a test to a notification",
+    summary="Test a notification",
     responses=error_responses(*BODY_ERRORS, ErrorCode.NOT_FOUND),
 )
 @requires(Scope.ALERTS_WRITE, BodyKind.JSON, body_optional=True)
@@ -189,9 +189,9 @@ async def test_notification(
     id: ResourceId,
     body: NotificationTest = _FIRST_NOTIFICATION,
 ) -> QueuedList:
-    """Send a made-up plate to one of the alert's ``notifications``, the first unless it is named.
+    """Sends a test plate to one of the alert's `notifications`, by default the first.
 
-    It is marked as a test; an alert that is switched off sends one as well.
+    The message is marked as a test. Also works for a disabled alert.
     """
     return queued_list(await deliveries.test_notification(caller.owner_id, id, body.notification))
 
@@ -209,9 +209,9 @@ async def list_recognition_deliveries(
     id: ResourceId,
     query: Annotated[RowLimit, Query()],
 ) -> RecognitionDeliveryList:
-    """Return what was sent of a recognition and of the alerts it set off, the latest tried first.
+    """Returns the deliveries of a recognition and of its alerts, most recently attempted first.
 
-    Deliveries are kept for three months.
+    Deliveries are stored for three months.
     """
     recognition = await recognitions.require(caller.owner_id, id)
     found = await deliveries.list_of_recognition(recognition, query.limit)

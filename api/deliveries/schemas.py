@@ -35,7 +35,7 @@ class RowLimit(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     limit: Annotated[int, Field(ge=1, le=MAX_LIMIT), BeforeValidator(whole_number)] = Field(
-        default=DEFAULT_LIMIT, description="Most rows."
+        default=DEFAULT_LIMIT, description="Maximum number of deliveries to return."
     )
 
 
@@ -43,16 +43,14 @@ class DeliveryQuery(RowLimit):
     """The conditions of a list of deliveries."""
 
     outcome: AttemptOutcome | None = Field(
-        default=None, description="Only those whose last attempt ended so."
+        default=None, description="Only deliveries whose last attempt had this outcome."
     )
     from_: QueryInstant | None = Field(
         default=None,
         alias="from",
-        description="Only of events that happened then or later; seven days ago unless given.",
+        description="Only events at or after this time. Defaults to seven days ago.",
     )
-    before: QueryInstant | None = Field(
-        default=None, description="Only those last tried before this moment."
-    )
+    before: QueryInstant | None = Field(default=None, description="Only those last tried earlier.")
 
     def filter_of(self, cursor: DeliveryCursor, *, now_ms: int) -> DeliveryFilter:
         """Return what is asked of the store; an open span would read all that it has."""
@@ -67,23 +65,23 @@ class DeliveryQuery(RowLimit):
 
 
 class SendTest(RequestModel):
-    """A made-up event to send; the first that the webhook wants unless it is named."""
+    """A test event to send. Defaults to the first event to which the webhook subscribes."""
 
     event: EventName | None = Field(
-        default=None, description="The event to make up; null: the first that the webhook wants."
+        default=None, description="Event to send; null: the first one subscribed to."
     )
 
 
 class NotificationTest(RequestModel):
-    """The notification of an alert that is to be tried, counted from 0 in the order of reads."""
+    """The alert notification to test, by its index (from 0) in `notifications`."""
 
     notification: Annotated[int, Field(ge=0), BeforeValidator(json_number)] = Field(
-        default=0, description="Its place among the notifications, from 0.", examples=[0]
+        default=0, description="Index in `notifications`, starting at 0.", examples=[0]
     )
 
 
 class Redeliver(RequestModel):
-    """Nothing more is asked."""
+    """No fields are required."""
 
 
 NO_BODY = Redeliver()
@@ -91,95 +89,93 @@ NO_BODY = Redeliver()
 
 
 class Replay(RequestModel):
-    """The time whose events are to be sent again: ``from`` inclusive, ``to`` exclusive."""
+    """The time range of the events to replay."""
 
-    from_: BodyInstant = Field(alias="from", description="Events from this moment on; UTC.")
-    to: BodyInstant = Field(description="Events before this moment; UTC.")
+    from_: BodyInstant = Field(alias="from", description="Start of the range, inclusive (UTC).")
+    to: BodyInstant = Field(description="End of the range, exclusive (UTC).")
 
 
 class DeliveryBody(ResponseModel):
-    """A delivery with what its last attempt came to."""
+    """A delivery and the result of its last attempt."""
 
-    id: str = Field(json_schema_extra={"format": "uuid"}, description="Id of the delivery.")
+    id: str = Field(json_schema_extra={"format": "uuid"}, description="ID of the delivery.")
     event_id: str = Field(
         json_schema_extra={"format": "uuid"},
-        description="Id of the event: the same on every attempt and for every receiver.",
+        description="ID of the event; identical for every attempt and every receiver.",
     )
-    event: EventName = Field(description="The event's name.")
-    channel: DeliveryChannel = Field(description="The way that it goes.")
-    cause: DeliveryCause = Field(description="Why it was last sent.")
-    outcome: AttemptOutcome = Field(description="What the last attempt came to.")
-    attempts: int = Field(ge=0, description="Attempts so far.", examples=[1])
-    created_at: Timestamp = Field(description="When it was made; UTC.")
-    last_attempt_at: Timestamp = Field(description="When it was last tried; UTC.")
+    event: EventName = Field(description="Event name.")
+    channel: DeliveryChannel = Field(description="Delivery channel.")
+    cause: DeliveryCause = Field(description="Why the last attempt was made.")
+    outcome: AttemptOutcome = Field(description="Outcome of the last attempt.")
+    attempts: int = Field(ge=0, description="Number of attempts so far.", examples=[1])
+    created_at: Timestamp = Field(description="Creation time (UTC).")
+    last_attempt_at: Timestamp = Field(description="Time of the last attempt (UTC).")
     last_duration_ms: int = Field(
-        ge=0, description="Milliseconds that the last attempt took.", examples=[84]
+        ge=0, description="Milliseconds of the last attempt.", examples=[84]
     )
     last_status: int | None = Field(
-        description="HTTP status, null where there was no answer.", ge=100, le=599, examples=[200]
+        description="HTTP status; null if there was no response.", ge=100, le=599, examples=[200]
     )
     last_error: str | None = Field(
-        description="What was wrong last, in a sentence; null: nothing.",
-        examples=["The camera does not answer."],
+        description="Last error message, for people; null if there was none.",
+        examples=["Received status 503."],
     )
-    next_attempt_at: Timestamp | None = Field(
-        description="When it is tried again; UTC. Null: not any more."
-    )
+    next_attempt_at: Timestamp | None = Field(description="Next attempt (UTC); null: none.")
 
 
 class DeliveryList(ResponseModel):
-    """Deliveries, the latest tried first."""
+    """Deliveries, most recently attempted first."""
 
     deliveries: list[DeliveryBody] = Field(description="The deliveries.")
 
 
 class RecognitionDeliveryBody(DeliveryBody):
-    """A delivery of a recognition and its target."""
+    """A delivery for a recognition, and its receiver."""
 
     webhook_id: str | None = Field(
         json_schema_extra={"format": "uuid"},
-        description="The webhook; null where it is an alert's own notification.",
+        description="ID of the webhook; null for an alert notification.",
     )
     alert_id: str | None = Field(
         json_schema_extra={"format": "uuid"},
-        description="The alert whose own notification it is; null where a webhook got it.",
+        description="ID of the alert; null for a webhook delivery.",
     )
 
 
 class RecognitionDeliveryList(ResponseModel):
-    """Deliveries of a recognition, the latest tried first."""
+    """Deliveries for a recognition, most recently attempted first."""
 
     deliveries: list[RecognitionDeliveryBody] = Field(description="The deliveries.")
 
 
 class QueuedBody(ResponseModel):
-    """A delivery that is about to be sent."""
+    """A queued delivery."""
 
-    id: str = Field(json_schema_extra={"format": "uuid"}, description="Id of the delivery.")
+    id: str = Field(json_schema_extra={"format": "uuid"}, description="ID of the delivery.")
     event_id: str = Field(
         json_schema_extra={"format": "uuid"},
-        description="Id of the event: the same on every attempt and for every receiver.",
+        description="ID of the event; identical for every attempt and every receiver.",
     )
-    event: EventName = Field(description="The event's name.")
-    cause: DeliveryCause = Field(description="Why it is sent.")
+    event: EventName = Field(description="Event name.")
+    cause: DeliveryCause = Field(description="Reason for the delivery.")
 
 
 class QueuedAnswer(ResponseModel):
-    """A delivery that is about to be sent; the list of deliveries tells how it went."""
+    """The queued delivery. Its outcome appears in the list of deliveries."""
 
     delivery: QueuedBody = Field(description="The delivery.")
 
 
 class QueuedList(ResponseModel):
-    """Deliveries that are about to be sent, one for each address."""
+    """The queued deliveries, one per address."""
 
     deliveries: list[QueuedBody] = Field(description="The deliveries.")
 
 
 class ReplayAnswer(ResponseModel):
-    """The number of events that are about to be sent again."""
+    """Number of events queued for sending."""
 
-    queued: int = Field(ge=0, description="Events that are sent again.", examples=[17])
+    queued: int = Field(ge=0, description="Number of events queued for sending.", examples=[17])
 
 
 def recognition_delivery_body(delivery: AddressedDelivery) -> RecognitionDeliveryBody:

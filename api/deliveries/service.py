@@ -131,7 +131,7 @@ class Deliveries:
             await self._database.run(lambda session: self._alerts.find(session, owner_id, alert_id))
         )
         if number >= len(row.notifications):
-            raise invalid_field("notification", "the alert has no such notification")
+            raise invalid_field("notification", "the alert has no notification with this index")
         made = self._samples.notifications(
             row.config, row.notifications[number], now_ms=self._now_ms()
         )
@@ -184,7 +184,7 @@ class Deliveries:
         await self._database.run(lambda session: self._check_replays(session, caller))
         past = await self._past_events(row, from_ms, to_ms)
         if len(past) > MAX_REPLAYED:
-            raise invalid_field("to", f"the period holds more than {MAX_REPLAYED} events")
+            raise invalid_field("to", f"the range contains more than {MAX_REPLAYED} events")
         span_ms = {"from": from_ms, "to": to_ms}
         told = {name: iso_utc(from_unix_ms(ms)) for name, ms in span_ms.items()}
         subject = ActionSubject("webhook", webhook_id, row.config.name)

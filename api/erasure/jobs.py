@@ -42,8 +42,8 @@ _PAUSE: Final = timedelta(seconds=30)
 _DROP_EVERY_MS: Final = 3_600_000
 _KEPT: Final = timedelta(days=90)
 """A job that is done tells for so long who erased what, and when."""
-_AWAY: Final = "A server does not answer, or is busy. It is tried again."
-_FAILED: Final = "It failed; the log of the API says why. It is tried again."
+_AWAY: Final = "A server is unavailable or busy. The erasure will be retried."
+_FAILED: Final = "The erasure failed; see the API log. It will be retried."
 ErasePlate = Callable[[UUID, str, Sequence[Misreading], int], Awaitable[ErasedPlate]]
 """:func:`api.erasure.service.erase_stored_plate` with its settings."""
 

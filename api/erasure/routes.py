@@ -31,8 +31,8 @@ class ErasureRequest(RequestModel):
         str,
         Field(
             max_length=_MAX_WRITTEN_CHARACTERS,
-            description="The whole plate, without wildcards; case, spaces, dots, dashes and accents"
-            " do not matter.",
+            description="The complete plate, without wildcards. Case, spaces, dots, dashes "
+            "and accents are ignored.",
             examples=["AB12CDE"],
         ),
         AfterValidator(field_check(whole_plate)),
@@ -40,28 +40,31 @@ class ErasureRequest(RequestModel):
 
 
 class ErasureBody(ResponseModel):
-    """An erasure: who asked for it, how far it is, what it erased."""
+    """An erasure: who requested it, its state and what it erased."""
 
     id: str = Field(
-        description="Id of the erasure.", examples=["0199c2b4-6f0a-7c3e-9a51-2d8c5b7e4f10"]
+        description="ID of the erasure.", examples=["0199c2b4-6f0a-7c3e-9a51-2d8c5b7e4f10"]
     )
     plate: str = Field(
-        description="First and last character; the rest is forgotten some ten minutes after it "
-        "is done, or once the erasure in hand is over.",
+        description="First and last character of the plate. Only this masked form remains "
+        "about ten minutes after the erasure is done.",
         examples=["A*****E"],
     )
-    state: Literal["waiting", "running", "done"] = Field(description="How far it is.")
+    state: Literal["waiting", "running", "done"] = Field(description="State of the erasure.")
     requested_by: str = Field(
-        description="The person's address, or the key's name.", examples=["ana@example.com"]
+        description="Email address of the person, or name of the API key, that requested the "
+        "erasure.",
+        examples=["ana@example.com"],
     )
-    requested_at: Timestamp = Field(description="When it was asked for; UTC.")
-    finished_at: Timestamp | None = Field(description="When it was done; UTC. Null: not yet.")
+    requested_at: Timestamp = Field(description="Time of the request (UTC).")
+    finished_at: Timestamp | None = Field(description="Completion time (UTC); null: not yet.")
     error: str | None = Field(
-        description="Why it is tried again, in a sentence; null: nothing is wrong.",
-        examples=["A server does not answer, or is busy. It is tried again."],
+        description="Reason for the pending retry; null if there was no error.",
+        examples=["A server is unavailable or busy. The erasure will be retried."],
     )
     counts: dict[str, int] | None = Field(
-        description="What was erased, by name, once it is done.", examples=[{"recognitions": 12}]
+        description="Number of items erased, by type; set when the erasure is done.",
+        examples=[{"recognitions": 12}],
     )
 
 
@@ -75,7 +78,7 @@ class ErasuresAnswer(ResponseModel):
     """The account's erasures, newest first."""
 
     erasures: list[ErasureBody] = Field(
-        description="Those that wait or are at work, and those done in the last 90 days."
+        description="Erasures that are pending or running, and those completed in the last 90 days."
     )
     next_key: str | None = next_key_field()
 
@@ -104,7 +107,7 @@ def erasure_body(job: ErasureJob) -> ErasureBody:
 )
 @requires(Scope.ERASURES_WRITE, BodyKind.JSON)
 async def erase_plate(erasures: ErasuresDep, caller: Caller, body: ErasureRequest) -> ErasureAnswer:
-    """Have what was captured of a plate until now erased for good; it goes on by itself."""
+    """Permanently erases everything captured so far for a plate, in the background."""
     return ErasureAnswer(erasure=erasure_body(await erasures.ask(caller, body.plate)))
 
 
@@ -120,7 +123,7 @@ async def list_erasures(
     caller: Caller,
     query: Annotated[ListQuery, Query()],
 ) -> ErasuresAnswer:
-    """Return the account's erasures, newest first; all of them unless a page is asked for."""
+    """Returns the account's erasures, newest first, or a page if `limit` or `lastKey` is set."""
     jobs = await erasures.list_all(caller.owner_id)
     wanted = ListFilter("erasures", caller.owner_id)
     page, next_key = page_of(jobs, query, wanted, cursors, lambda job: job)
@@ -128,11 +131,9 @@ async def list_erasures(
 
 
 @router.get(
-    "/api/erasures/{id}",
-    summary="State of an erasure",
-    responses=error_responses(ErrorCode.NOT_FOUND),
+    "/api/erasures/{id}", summary="Get an erasure", responses=error_responses(ErrorCode.NOT_FOUND)
 )
 @requires(Scope.RECOGNITIONS_READ)
 async def get_erasure(erasures: ErasuresDep, caller: Caller, id: ResourceId) -> ErasureAnswer:
-    """Return how far an erasure is; for 90 days after it is done."""
+    """Returns the state of an erasure. Available for 90 days after completion."""
     return ErasureAnswer(erasure=erasure_body(await erasures.get(caller.owner_id, id)))

@@ -36,12 +36,12 @@ _MEDIA_TYPES: Final[Mapping[ExportFormat, str]] = {
 }
 _BINARY: dict[str, Any] = {"schema": {"type": "string", "format": "binary"}}
 _FILE: dict[str, Any] = {
-    "description": "A file, newest first, with the fields of a recognition; those of"
-    " `plateCoordinates` and `region` have a column each. Image fields are storage keys. With"
-    " `excel=true`, `localTime` follows `timestamp`.",
+    "description": "The file, newest recognition first. Each field of a recognition is a column; "
+    "`plateCoordinates` and `region` are flattened. Image fields are storage keys. With "
+    "`excel=true`, `localTime` follows `timestamp`.",
     "headers": {
         NEXT_KEY: {
-            "description": "Send it as `lastKey` for the next part; absent: nothing follows.",
+            "description": "Pass as `lastKey` to get the next part. Absent on the last part.",
             "schema": {"type": "string"},
         }
     },
@@ -68,26 +68,26 @@ class ExportQuery(RecognitionQuery):
     file_format: ExportFormat = Field(
         default=ExportFormat.CSV,
         alias="format",
-        description="`csv` with a line of names, `parquet`, or `arrow` (a stream of Arrow IPC).",
+        description="File format: `csv` (with a header row), `parquet` or `arrow` (Arrow IPC "
+        "stream).",
     )
     # After the format, which is checked with it.
     excel: bool = Field(
         default=False,
-        description="CSV for Excel: begins with a byte order mark, has a column `localTime` in the"
-        " account's time zone, and texts that Excel would take for a formula begin with an"
-        " apostrophe.",
+        description="CSV for Excel: with a byte order mark, a column `localTime` in the account's "
+        "time zone, and an apostrophe before text that Excel would take for a formula.",
     )
     separator: Separator = Field(
         default=Separator.COMMA,
-        description="Separator of columns in CSV. Excel expects a semicolon where the decimal"
-        " separator is a comma.",
+        description="Column separator of CSV. Excel expects a semicolon if the decimal "
+        "separator is a comma.",
     )
-    limit: Rows = Field(default=MAX_ROWS, description="Most rows of the file.")
+    limit: Rows = Field(default=MAX_ROWS, description="Maximum number of rows in the file.")
     last_key: str | None = Field(
         default=None,
         alias="lastKey",
-        description="`X-Next-Key` of the part before, with the same filters; or a `nextKey` of the"
-        " list.",
+        description="`X-Next-Key` of the previous file, or a `nextKey` from the list, with "
+        "the same filters.",
     )
 
     @field_validator("excel", "separator")
@@ -138,7 +138,7 @@ class FileAnswer(Response):
 
 @router.get(
     "/api/recognitions/export",
-    summary="Recognitions as a file",
+    summary="Export recognitions",
     status_code=200,
     response_class=FileAnswer,
     responses={
@@ -150,7 +150,7 @@ class FileAnswer(Response):
 async def export_recognitions(
     exports: ExportsDep, caller: Caller, query: Annotated[ExportQuery, Query()]
 ) -> FileAnswer:
-    """Return the caller's recognitions as CSV, Parquet or Arrow, newest first, part by part."""
+    """Returns the account's recognitions as CSV, Parquet or Arrow, newest first, in parts."""
     wanted = query.wanted(caller.owner_id)
     zone = await exports.timezone(caller.owner_id) if query.excel else None
     form = FileForm(query.file_format, query.separator, zone)

@@ -31,9 +31,7 @@ class Operators:
             ApiError: 403.
         """
         if not await self._database.run(lambda session: self._includes(session, owner_id)):
-            raise ApiError(
-                ErrorCode.MISSING_SCOPE, "This call is for the operators of the installation."
-            )
+            raise ApiError(ErrorCode.MISSING_SCOPE, "This call is not available to this account.")
 
     def _includes(self, session: Session, owner_id: UUID) -> bool:
         if not self._accounts:

@@ -154,7 +154,7 @@ async def _fault(check: Check, seconds: float) -> str | None:
         async with asyncio.timeout(seconds):
             await check()
     except TimeoutError:
-        return f"no answer within {seconds:g} s"
+        return f"no response within {seconds:g} s"
     except PlatestreamError as error:
         return str(error)
     return None
@@ -180,4 +180,4 @@ async def disk_warnings(folders: Sequence[Path]) -> tuple[str, ...]:
 
 def _disk_warning(disk: DiskUsage) -> str:
     room = disk.free_bytes / _GIB
-    return f"the disk of {disk.name} is {disk.used_ratio:.0%} full, {room:.1f} GiB are left"
+    return f"the disk of {disk.name} is {disk.used_ratio:.0%} full ({room:.1f} GiB free)"

@@ -49,7 +49,7 @@ _API_SECONDS = 5.0
 _CHECK_SECONDS = 10.0
 _POLL_MS = 200
 
-_STEPS: Final = 'docs/deployment.md, "More partitions", has the steps'
+_STEPS: Final = 'see "More partitions" in docs/deployment.md'
 
 
 class StackSettings(
@@ -63,11 +63,11 @@ class StackSettings(
 def stack_warnings(settings: StackSettings) -> list[str]:
     """Return a sentence for each setting that works but should not stay so."""
     warnings = [
-        f"the login at Kafka's {server} is not encrypted: PLATESTREAM_KAFKA_SECURITY_PROTOCOL"
+        f"the Kafka login at {server} is not encrypted; set PLATESTREAM_KAFKA_SECURITY_PROTOCOL"
         for server in kafka_servers_in_clear(settings)
     ]
     if server := mqtt_server_in_clear(settings.mqtt_host, settings):
-        sentence = f"the password at the MQTT broker {server} is not encrypted"
+        sentence = f"the MQTT password sent to {server} is not encrypted"
         warnings.append(f"{sentence}: PLATESTREAM_MQTT_TLS")
     return warnings
 
@@ -99,8 +99,9 @@ def partition_warnings(settings: StackSettings) -> list[str]:
         return []
     numbers = " and ".join(map(str, sorted(found)))
     return [
-        f"Kafka's topics have {numbers} partitions, and PLATESTREAM_KAFKA_PARTITIONS is"
-        f" {settings.kafka_partitions}: set what they have, or see platestream stack partitions"
+        f"Kafka topics have {numbers} partitions but PLATESTREAM_KAFKA_PARTITIONS is "
+        f"{settings.kafka_partitions}; set it to the actual number or run platestream stack "
+        "partitions"
     ]
 
 
@@ -150,7 +151,7 @@ def check_database(session: Session) -> None:
     there, needed = current_revision(session.connection()), head_revision()
     if there != needed:
         raise TransientError(
-            f"the tables are at revision {there}, this release needs {needed}: "
+            f"the database schema is at revision {there}, but this release needs {needed}; run "
             "python -m api.db migrate"
         )
     try:
@@ -162,7 +163,7 @@ def check_database(session: Session) -> None:
         if error.connection_invalidated:
             raise
         cause = type(error.orig).__name__
-        raise TransientError(f"the database accepts no writes: {cause}") from error
+        raise TransientError(f"the database is read-only: {cause}") from error
 
 
 def check_kafka(settings: KafkaSettings) -> None:
@@ -179,10 +180,10 @@ def check_kafka(settings: KafkaSettings) -> None:
         finally:
             admin.close()
     except KafkaError as error:
-        raise TransientError(f"Kafka does not answer: {error!r}") from error
+        raise TransientError(f"Kafka is not responding: {error!r}") from error
     missing = sorted(name for topic in TOPICS if (name := topic_name(settings, topic)) not in there)
     if missing:
-        raise TransientError(f"topics are missing: {', '.join(missing)}")
+        raise TransientError(f"missing Kafka topics: {', '.join(missing)}")
 
 
 def late_frames(settings: KafkaSettings) -> list[str]:
@@ -201,7 +202,7 @@ def late_frames(settings: KafkaSettings) -> list[str]:
         return []
     minutes = (now_ms() - min(gap.next_ms for gap in gaps)) / 60_000
     left = sum(gap.left for gap in gaps)
-    return [f"recognition has {left} frames left to read late, the oldest {minutes:.0f} min old"]
+    return [f"recognition has a backlog of {left} late frames, the oldest {minutes:.0f} min old"]
 
 
 def _open_gaps(consumer: KafkaConsumer, topic: str) -> list[OpenGap]:
@@ -224,7 +225,7 @@ def _check_api(url: str) -> None:
     try:
         answer = urllib3.request("GET", address, timeout=_API_SECONDS, retries=False)
     except urllib3.exceptions.HTTPError as error:
-        raise TransientError("the API does not answer") from error
+        raise TransientError("the API is not responding") from error
     if answer.status != 200:
         raise TransientError(f"the API answers {answer.status} at /healthz")
 
@@ -261,10 +262,10 @@ def make_partitions(settings: PartitionSettings) -> None:
     """
     state = partition_state(settings)
     if state.running:
-        raise PartitionsRefusedError(f"{', '.join(state.running)} still run; {_STEPS}")
+        raise PartitionsRefusedError(f"{', '.join(state.running)} must be stopped first; {_STEPS}")
     if state.waiting:
-        left = ", ".join(f"{count} of {name}" for name, count in state.waiting.items())
-        raise PartitionsRefusedError(f"not all is done yet ({left}); {_STEPS}")
+        left = ", ".join(f"{count} in {name}" for name, count in state.waiting.items())
+        raise PartitionsRefusedError(f"records are waiting to be processed ({left}); {_STEPS}")
     engine = open_engine(settings)
     try:
         require_service_stopped(engine)

@@ -45,7 +45,7 @@ def imported_plates(table: CsvTable, limit: int) -> PlateImportAnswer:
         elif entry.normal in taken:
             duplicates += 1
         elif len(taken) >= limit:
-            reason = f"an alert has at most {limit} plates"
+            reason = f"exceeds the limit of {limit} plates per alert"
             skipped.append(_skipped(row, entry.plate, SkipCode.LIMIT_REACHED, reason))
         else:
             taken[entry.normal] = (entry.plate, entry.name)

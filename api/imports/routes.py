@@ -28,11 +28,11 @@ from common.errors import InvalidInputError
 
 _LIMITS = QueueLimits(at_once=1, waiting=20)
 _WAIT_SECONDS = 10.0
-_TOO_MANY = "Too many files are being read; wait, then try again."
+_TOO_MANY = "Too many files are being read. Try again shortly."
 _BUDGET_SECONDS = 5.0
 _USED_UP = (
-    f"The account's CSV files have used {_BUDGET_SECONDS:g} s of processor time within a minute; "
-    "wait, then try again."
+    f"The account's CSV files have used their {_BUDGET_SECONDS:g} s of CPU time per minute. Try "
+    "again later."
 )
 _T = TypeVar("_T")
 
@@ -96,7 +96,7 @@ ImportsDep = Annotated[TableImports, Depends(service(TableImports))]
 @router.post(
     "/api/alertas/plates/import",
     tags=["Alerts"],
-    summary="Read a CSV file of plates",
+    summary="Parse a CSV file of plates",
     responses=_ERRORS,
 )
 @requires(Scope.ALERTS_WRITE, BodyKind.TABLE)
@@ -106,7 +106,7 @@ async def import_plates(
     caller: Caller,
     query: Annotated[ImportQuery, Query()],
 ) -> PlateImportAnswer:
-    """Return the plates of a CSV file, and the rows that were skipped. Nothing is stored."""
+    """Returns the plates in a CSV file and the skipped rows. Nothing is stored."""
     limit = PLATES_PER_ALERT
     return await _read(request, imports, caller, query, lambda table: imported_plates(table, limit))
 
@@ -114,7 +114,7 @@ async def import_plates(
 @router.post(
     "/api/cameras/import",
     tags=["Cameras"],
-    summary="Read a CSV file of cameras",
+    summary="Parse a CSV file of cameras",
     responses=_ERRORS,
 )
 @requires(Scope.CAMERAS_WRITE, BodyKind.TABLE)
@@ -124,7 +124,7 @@ async def import_cameras(
     caller: Caller,
     query: Annotated[ImportQuery, Query()],
 ) -> CameraImportAnswer:
-    """Return the cameras of a CSV file as bodies of ``POST /api/cameras``. Nothing is stored."""
+    """Returns the cameras in a CSV file as bodies for `POST /api/cameras`. Nothing is stored."""
     return await _read(request, imports, caller, query, imported_cameras)
 
 

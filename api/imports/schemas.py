@@ -12,7 +12,7 @@ MAX_SKIPPED_LISTED: Final = 1_000
 
 
 class SkipCode(StrEnum):
-    """Reasons for which a row is skipped, for programs."""
+    """Machine-readable reason why a row was skipped."""
 
     INVALID_CHARACTER = "invalid_character"
     EMPTY_PLATE = "empty_plate"
@@ -29,31 +29,31 @@ class ImportQuery(BaseModel):
 
     encoding: FileEncoding | None = Field(
         default=None,
-        description="Encoding of the file. Default: that of its byte order mark, otherwise UTF-8,"
-        " and as a guess `windows-1252` if it is not UTF-8.",
+        description="Encoding of the file. Detected if omitted: byte order mark, then UTF-8, "
+        "then `windows-1252` as a guess.",
     )
 
 
 class SkippedRowBody(ResponseModel):
-    """A row that was not taken."""
+    """A skipped row."""
 
-    line: int = Field(ge=1, description="Its first line in the file, from 1.", examples=[4])
-    text: str = Field(description="The plate as written, or the row.", examples=["AB/123"])
-    code: SkipCode = Field(description="The reason, for programs.")
+    line: int = Field(ge=1, description="First line of the row, starting at 1.", examples=[4])
+    text: str = Field(description="Plate as written, or the whole row.", examples=["AB/123"])
+    code: SkipCode = Field(description="Machine-readable reason.")
     reason: str = Field(
-        description="The reason, for people.", examples=["must have at most 16 letters and digits"]
+        description="Reason, for people.", examples=["must have at most 16 letters and digits"]
     )
     position: int | None = Field(
         default=None,
         ge=1,
         exclude_if=is_absent,
-        description="Position of an invalid character in `text`, from 1.",
+        description="Position of the invalid character in `text`, starting at 1.",
         examples=[3],
     )
 
 
 class PlateImportAnswer(ResponseModel):
-    """The plates of a file, and what became of each row.
+    """The plates in a file, and a count of its rows.
 
     `rows` is the sum of `taken`, `duplicates`, `blank`, `headings` and `skippedCount`.
     """
@@ -62,41 +62,35 @@ class PlateImportAnswer(ResponseModel):
         description="Plates as written, for an alert's `plates`.", examples=[["AB12CDE", "XY*"]]
     )
     plate_names: dict[str, str] = Field(
-        description="Their names, for `plateNames`: from the column of names, or from the one after"
-        " the plates.",
+        description="Names of the plates, for an alert's `plateNames`: from the name column, "
+        "or the column after the plates.",
         examples=[{"AB12CDE": "Courier"}],
     )
-    rows: int = Field(ge=0, description="Rows of the file.", examples=[12])
+    rows: int = Field(ge=0, description="Rows in the file.", examples=[12])
     taken: int = Field(ge=0, description="Rows whose plate is in `plates`.", examples=[9])
-    duplicates: int = Field(
-        ge=0, description="Rows with a plate that an earlier row has.", examples=[1]
-    )
+    duplicates: int = Field(ge=0, description="Rows that repeat a plate.", examples=[1])
     blank: int = Field(ge=0, description="Blank rows and comments (`#`).", examples=[0])
-    headings: int = Field(
-        ge=0, description="Rows with titles of columns, or `sep=;`.", examples=[1]
-    )
-    skipped_count: int = Field(ge=0, description="Rows that were skipped.", examples=[1])
-    skipped: tuple[SkippedRowBody, ...] = Field(
-        description=f"The rows that were skipped, at most {MAX_SKIPPED_LISTED}."
-    )
-    encoding: FileEncoding = Field(description="The encoding that was used.")
-    separator: str = Field(description="The separator of columns that was used.", examples=[";"])
+    headings: int = Field(ge=0, description="Header rows and `sep=;` lines.", examples=[1])
+    skipped_count: int = Field(ge=0, description="Skipped rows.", examples=[1])
+    skipped: tuple[SkippedRowBody, ...] = Field(description=f"Up to {MAX_SKIPPED_LISTED} of them.")
+    encoding: FileEncoding = Field(description="Encoding of the file.")
+    separator: str = Field(description="Column separator of the file.", examples=[";"])
 
 
 class ImportedCameraBody(ResponseModel):
-    """A camera of a file."""
+    """A camera in a file."""
 
-    line: int = Field(ge=1, description="Its first line in the file, from 1.", examples=[2])
+    line: int = Field(ge=1, description="First line of the row, starting at 1.", examples=[2])
     camera: dict[str, Any] = Field(
-        description="A body for `POST /api/cameras`, which checks it.",
+        description="Body for `POST /api/cameras`. Not validated yet.",
         examples=[{"name": "Gate north", "rtspUrl": "rtsp://192.168.1.20/1"}],
     )
 
 
 class CameraImportAnswer(ResponseModel):
-    """The cameras of a file."""
+    """The cameras in a file."""
 
-    cameras: tuple[ImportedCameraBody, ...] = Field(description="In the order of the file.")
-    skipped: tuple[SkippedRowBody, ...] = Field(description="The rows that cannot be read.")
-    encoding: FileEncoding = Field(description="The encoding that was used.")
-    separator: str = Field(description="The separator of columns that was used.", examples=[";"])
+    cameras: tuple[ImportedCameraBody, ...] = Field(description="Cameras in the order of the file.")
+    skipped: tuple[SkippedRowBody, ...] = Field(description="Rows that could not be parsed.")
+    encoding: FileEncoding = Field(description="Encoding of the file.")
+    separator: str = Field(description="Column separator of the file.", examples=[";"])

@@ -12,7 +12,7 @@ from common.errors import InvalidInputError
 
 
 class FileEncoding(StrEnum):
-    """Encodings of files, under their IANA names."""
+    """Encoding of a file, by its IANA name."""
 
     UTF_8 = "utf-8"
     UTF_16 = "utf-16"
@@ -50,8 +50,8 @@ class CsvTable:
     """Whether nothing but failing as UTF-8 speaks for ``encoding``."""
 
 
-UNCLOSED_QUOTE: Final = "a quotation mark is misplaced or not closed"
-_CELL_TOO_LONG: Final = f"a cell has more than {csv.field_size_limit()} characters"
+UNCLOSED_QUOTE: Final = "has a misplaced or unclosed quotation mark"
+_CELL_TOO_LONG: Final = f"has a cell of more than {csv.field_size_limit()} characters"
 _SEPARATORS: Final = "\t;|,"
 """In the order of preference: free text has commas more often than semicolons."""
 _SEPARATOR_LINE = re.compile(r'"?sep=([\t;|,:^~])"?', re.IGNORECASE)
@@ -95,7 +95,7 @@ def read_table(data: bytes, encoding: FileEncoding | None = None) -> CsvTable:
 def _decoded(data: bytes, wanted: FileEncoding | None) -> tuple[str, FileEncoding, bool]:
     """Return the text, its encoding, and whether that was guessed."""
     if data.startswith(_SPREADSHEETS):
-        raise InvalidInputError("This is a spreadsheet, for example of Excel; save it as CSV.")
+        raise InvalidInputError("The file is a spreadsheet, for example Excel. Save it as CSV.")
     marked = next((name for mark, name in _BYTE_ORDER_MARKS.items() if data.startswith(mark)), None)
     if known := wanted or marked or (FileEncoding.UTF_16 if _is_utf_16(data) else None):
         return _text(data, known), known, False
@@ -108,7 +108,7 @@ def _decoded(data: bytes, wanted: FileEncoding | None) -> tuple[str, FileEncodin
         return _text(data, FileEncoding.WINDOWS_1252), FileEncoding.WINDOWS_1252, True
     except InvalidInputError as error:
         raise InvalidInputError(
-            "The encoding of the file cannot be detected; save it as UTF-8."
+            "The encoding cannot be detected. Save the file as UTF-8."
         ) from error
 
 
@@ -118,7 +118,7 @@ def _text(data: bytes, encoding: FileEncoding) -> str:
     except UnicodeDecodeError as error:
         raise InvalidInputError(f"The file is not encoded in {encoding.value}.") from error
     if "\0" in text:
-        raise InvalidInputError("This is not a text file; save it as CSV.")
+        raise InvalidInputError("The file is not a text file. Save it as CSV.")
     if encoding not in _UNICODE and _C1_CONTROLS.search(text):
         raise InvalidInputError(f"The file is not encoded in {encoding.value}.")
     return text

@@ -12,8 +12,8 @@ from api.limits.owner_limits import LimitedCaller, OwnerLimit, OwnerLimits
 _MIB = 1 << 20
 _ONE_IMAGE = 16 * _MIB
 _RETRY_AFTER_SECONDS = 2
-_PUBLIC = "calls without a credential"
-_OF_ADDRESS = "Too much is being sent from this address at once; wait, then try again."
+_PUBLIC = "calls without credentials"
+_OF_ADDRESS = "Too much data is being uploaded from this address. Try again shortly."
 
 
 @dataclass(frozen=True)

@@ -106,14 +106,14 @@ class FairQueue(Generic[K]):
             else:
                 self._forget(caller, slot)
             if isinstance(error, TimeoutError):
-                raise QueueFullError("no turn came in time") from error
+                raise QueueFullError("timed out waiting in the queue") from error
             raise
 
     def _evict(self, caller: K) -> None:
         """Refuse the caller, or the last turn of a caller that is waiting for more turns."""
         if self.waiting < self._limits.waiting:
             return
-        full = QueueFullError("too many wait for a turn")
+        full = QueueFullError("the queue is full")
         most = max(self._waiting.values(), key=len, default=deque[_Slot]())
         if len(most) <= len(self._waiting.get(caller, ())) + 1:
             raise full

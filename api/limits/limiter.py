@@ -16,7 +16,7 @@ from api.limits.owner_limits import LimitedCaller, OwnerLimit, OwnerLimits, limi
 from api.limits.storage import Counted, LimitStore, LimitWindow, SharedOrOwn
 from api.settings import ApiSettings
 
-_TOO_MANY_FAILURES = "Too many keys or sessions that are not valid came from this address; wait."
+_TOO_MANY_FAILURES = "Too many invalid API keys or sessions from this address. Try again later."
 
 ABUSE_FACTOR = 5
 """More than this many times a limit, within a minute, blocks the caller for a while."""

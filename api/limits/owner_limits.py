@@ -67,29 +67,29 @@ class _Rule:
 _RATE = ErrorCode.RATE_LIMITED
 _RULES: Mapping[OwnerLimit, _Rule] = {
     OwnerLimit.CAMERAS: _Rule("cameras"),
-    OwnerLimit.FRAMES_PER_SECOND: _Rule("frames a second (the sum of sampleFps of its cameras)"),
+    OwnerLimit.FRAMES_PER_SECOND: _Rule("frames per second (the sum of sampleFps of its cameras)"),
     OwnerLimit.ALERTS: _Rule("alerts", 200),
     OwnerLimit.WEBHOOKS: _Rule("webhooks", 50),
     OwnerLimit.API_KEYS: _Rule("API keys", 50),
-    OwnerLimit.REQUESTS_PER_MINUTE: _Rule("requests a minute", code=_RATE),
-    OwnerLimit.IMAGE_CALLS_PER_MINUTE: _Rule("image calls a minute", code=_RATE),
-    OwnerLimit.DELIVERIES_PER_MINUTE: _Rule("deliveries a minute", code=_RATE),
-    OwnerLimit.PEOPLE: _Rule("people, those invited included", 100),
-    OwnerLimit.REPLAYS: _Rule("replays that wait to be sent", 5, _RATE, 10),
-    OwnerLimit.PICTURES_PER_MINUTE: _Rule("pictures a minute", 12_000, _RATE),
-    OwnerLimit.EXPORTS_PER_MINUTE: _Rule("exports a minute", 30, _RATE),
+    OwnerLimit.REQUESTS_PER_MINUTE: _Rule("requests per minute", code=_RATE),
+    OwnerLimit.IMAGE_CALLS_PER_MINUTE: _Rule("image calls per minute", code=_RATE),
+    OwnerLimit.DELIVERIES_PER_MINUTE: _Rule("deliveries per minute", code=_RATE),
+    OwnerLimit.PEOPLE: _Rule("people, including pending invitations", 100),
+    OwnerLimit.REPLAYS: _Rule("pending replays", 5, _RATE, 10),
+    OwnerLimit.PICTURES_PER_MINUTE: _Rule("image downloads per minute", 12_000, _RATE),
+    OwnerLimit.EXPORTS_PER_MINUTE: _Rule("exports per minute", 30, _RATE),
     # Per API process.
-    OwnerLimit.STREAMS: _Rule("open streams", 100, ErrorCode.TOO_MANY_STREAMS, 5),
-    OwnerLimit.IMAGE_CALLS_AT_ONCE: _Rule("image calls at once", 200, _RATE, 1),
-    OwnerLimit.BODY_MEBIBYTES: _Rule("MiB of request bodies at once", 64, _RATE, 2),
-    OwnerLimit.EXPORTS_AT_ONCE: _Rule("exports at once", 2, _RATE, 5),
+    OwnerLimit.STREAMS: _Rule("open event streams", 100, ErrorCode.TOO_MANY_STREAMS, 5),
+    OwnerLimit.IMAGE_CALLS_AT_ONCE: _Rule("concurrent image calls", 200, _RATE, 1),
+    OwnerLimit.BODY_MEBIBYTES: _Rule("MiB of concurrent request bodies", 64, _RATE, 2),
+    OwnerLimit.EXPORTS_AT_ONCE: _Rule("concurrent exports", 2, _RATE, 5),
     # Enforced by the webhooks stage.
     OwnerLimit.ALERT_DESTINATIONS: _Rule(
-        "deliveries of alerts for one recognition", ALERT_DESTINATIONS, _RATE
+        "alert deliveries per recognition", ALERT_DESTINATIONS, _RATE
     ),
     # Microseconds of CPU time for the worst plate.
     OwnerLimit.RULE_COST: _Rule(
-        "units of rule cost (entries of alerts' lists, as far as they are slow to compare)", 100_000
+        "units of rule cost (wildcards and tolerances in alert lists)", 100_000
     ),
 }
 

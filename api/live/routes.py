@@ -35,8 +35,9 @@ id: gAAAAABpIHx5
 
 """
 _EVENTS: dict[str, Any] = {
-    "description": "Events without end, as of the HTML standard: each recognition (as in the list) "
-    "is the data of one; `reset` tells of a gap, `end` why the stream ends.",
+    "description": "An endless event stream (HTML standard). Each recognition, in the same form as "
+    "in the list, is the data of one event. `reset` signals a gap; `end` gives the reason for "
+    "closing the stream.",
     "content": {"text/event-stream": {"schema": {"type": "string"}, "example": _EXAMPLE}},
 }
 
@@ -70,7 +71,7 @@ def _matcher(query: StreamQuery) -> PlateMatcher | None:
 
 @router.get(
     "/api/recognitions/stream",
-    summary="Follow new recognitions",
+    summary="Stream new recognitions",
     status_code=200,
     response_class=EventStream,
     responses={
@@ -88,10 +89,10 @@ async def stream_recognitions(
     query: Annotated[StreamQuery, Query()],
     last_event_id: Annotated[
         str | None,
-        Header(description="id of the last event that was received: the stream goes on behind it."),
+        Header(description="ID of the last event received. The stream resumes after that event."),
     ] = None,
 ) -> EventStream:
-    """Send the caller's new recognitions as server-sent events, for as long as they are read."""
+    """Sends new recognitions as server-sent events while the connection is open."""
     with ExitStack() as held:
         held.enter_context(live.slot(caller))
         events = await live.open(

@@ -163,7 +163,7 @@ class LiveRecognitions:
     def _position(self, last_event_id: str) -> StreamPosition:
         position = self._tokens.open(last_event_id)
         if position is None:
-            fault = FieldFault("Last-Event-ID", "is not an id of this stream")
+            fault = FieldFault("Last-Event-ID", "is not an event ID of this stream")
             raise ApiError(
                 ErrorCode.INVALID_CURSOR, f"{fault.path} {fault.message}.", fields=[fault]
             )

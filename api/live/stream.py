@@ -219,7 +219,7 @@ class EventStream(Response):
                 async with asyncio.timeout(_SEND_SECONDS):
                     await send({"type": "http.response.body", "body": chunk, "more_body": True})
             except TimeoutError:
-                log.info("stream_reader_left", reason="took nothing", seconds=_SEND_SECONDS)
+                log.info("stream_reader_left", reason="stopped reading", seconds=_SEND_SECONDS)
                 return
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 

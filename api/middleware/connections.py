@@ -189,5 +189,5 @@ class WatchedTransport:
         if self._idle_checks < _CHECKS:
             self._schedule_check()
             return
-        log.info("reader_left", reason="took nothing", seconds=WRITE_SECONDS, waiting=waiting)
+        log.info("reader_left", reason="stopped reading", seconds=WRITE_SECONDS, waiting=waiting)
         self._transport.abort()

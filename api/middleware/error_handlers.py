@@ -34,7 +34,7 @@ _BY_STATUS = {
 MAX_FAULTS = 2000
 """The rest is left out: a body of a megabyte can hold a hundred thousand."""
 
-_OTHER_WORD = "There is nothing here; alerts are at /api/alertas."
+_OTHER_WORD = "Resource not found. Alerts are at /api/alertas."
 _OWN = "Value error, "
 _ENUM_MEMBER = re.compile(r"<\w+\.\w+: ('[^']*')>")
 _Context = Mapping[str, Any]
@@ -143,7 +143,7 @@ def _one_of(context: _Context) -> str:
 
 def _too_long(context: _Context) -> str:
     things = "characters" if isinstance(context["input"], str) else "entries"
-    return f"may have at most {context['max_length']} {things}"
+    return f"must have at most {context['max_length']} {things}"
 
 
 def _too_short(context: _Context) -> str:
@@ -159,12 +159,12 @@ _SENTENCES: Mapping[str, Callable[[_Context], str]] = {
     "missing": _just("is required"),
     "extra_forbidden": _just("is not a known field"),
     "string_type": _just("must be a string"),
-    "list_type": _just("must be a list"),
+    "list_type": _just("must be an array"),
     "dict_type": _OBJECT,
     "model_type": _OBJECT,
     "model_attributes_type": _OBJECT,
     "bool_parsing": _just("must be true or false"),
-    "int_from_float": _just("must be a whole number"),
+    "int_from_float": _just("must be an integer"),
     "less_than_equal": lambda context: f"must be at most {context['le']:g}",
     "greater_than_equal": lambda context: f"must be at least {context['ge']:g}",
     "enum": _one_of,
@@ -173,6 +173,6 @@ _SENTENCES: Mapping[str, Callable[[_Context], str]] = {
     "string_too_long": _too_long,
     "too_short": _too_short,
     "string_too_short": _too_short,
-    "string_pattern_mismatch": lambda context: f"must have the form {context['pattern']}",
+    "string_pattern_mismatch": lambda context: f"must match the pattern {context['pattern']}",
 }
 """By the type of the fault. **Source:** pydantic's manual, "Validation Errors"."""

@@ -290,7 +290,7 @@ def _check_content_type(request: Request, access: Access) -> None:
     if given != access.body.value:
         raise ApiError(
             ErrorCode.UNSUPPORTED_MEDIA_TYPE,
-            f"Send the body with Content-Type: {access.body.value}.",
+            f"The request body must have the header Content-Type: {access.body.value}.",
         )
 
 

@@ -27,7 +27,7 @@ HEAD_SECONDS = 20.0
 
 _STEP_BYTES = 16 << 10
 _NO_HTTP = "This is not an HTTP request."
-_LONG_HEAD = f"The request line and the headers may have {MAX_HEAD_BYTES} bytes together."
+_LONG_HEAD = f"The request line and headers must not exceed {MAX_HEAD_BYTES} bytes."
 
 
 class ApiHttpProtocol(HttpToolsProtocol):
@@ -160,7 +160,7 @@ class ApiHttpProtocol(HttpToolsProtocol):
         """
         method = self.parser.get_method()
         if method == b"CONNECT":
-            self.send_400_response("a proxy was asked for")
+            self.send_400_response("proxy requests are not supported")
             return
         version = self.parser.get_http_version().encode("ascii")
         kept = [(name, value) for name, value in self.headers if name != b"upgrade"]

@@ -45,13 +45,13 @@ class ApiMetrics:
         self.registry = CollectorRegistry()
         self._requests = Counter(
             MetricName.REQUESTS,
-            "Requests answered.",
+            "Number of requests handled.",
             ("method", "route", "status"),
             registry=self.registry,
         )
         self._seconds = Histogram(
             MetricName.REQUEST_SECONDS,
-            "Time to answer a request.",
+            "Request duration in seconds.",
             ("method", "route"),
             buckets=_BUCKETS,
             registry=self.registry,

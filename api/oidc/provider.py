@@ -31,7 +31,7 @@ _DESCRIBED_SECONDS: Final = 600
 _UNAVAILABLE_SECONDS: Final = 3
 _MAX_SUBJECT_CHARACTERS: Final = 255
 _MAX_LOGGED_CHARACTERS: Final = 100
-_WRONG: Final = "answers with what is not valid"
+_WRONG: Final = "returned an invalid response"
 _T = TypeVar("_T")
 
 
@@ -145,7 +145,7 @@ class IdentityProvider:
         # Some say invalid_request of a code that is made up; it counts as a failed log-in.
         if fault in ("invalid_grant", "invalid_request"):
             raise ApiError(ErrorCode.LOG_IN_REFUSED)
-        raise DependencyUnavailableError(Dependency.IDENTITY_PROVIDER, "refuses this installation")
+        raise DependencyUnavailableError(Dependency.IDENTITY_PROVIDER, "rejected this client")
 
     async def _more(
         self, endpoint: str, tokens: _Tokens, claims: Mapping[str, Any]
@@ -179,7 +179,7 @@ class IdentityProvider:
         status, body = await _exchange("GET", url, headers=headers or _ACCEPTS)
         if status != 200:
             log.warning("oidc_provider_refused", url=url, status=status)
-            raise DependencyUnavailableError(Dependency.IDENTITY_PROVIDER, "answers with an error")
+            raise DependencyUnavailableError(Dependency.IDENTITY_PROVIDER, "returned an error")
         return _decoded(body, kind)
 
 

@@ -28,33 +28,33 @@ _MAX_STATE_CHARACTERS = 512
 
 
 class OidcBegin(RequestModel):
-    """How the log-in is to begin."""
+    """Options for starting a login through the identity provider."""
 
     invitation: TokenField | None = Field(
         default=None,
-        description="Token of an invitation that is to be accepted by it; null: none.",
+        description="Token of the invitation to accept with this login; null if none.",
         examples=["p8QkS1TzK0s7mT2b0n3vJq9rXyEoWc5hUu4iLdAaGfM"],
     )
 
 
 class OidcBegun(ResponseModel):
-    """Where the log-in goes on."""
+    """Where to continue the login."""
 
     url: str = Field(
-        description="Address at the provider to which the browser goes.",
+        description="Provider URL to which the browser is redirected.",
         examples=["https://login.example.com/authorize?response_type=code"],
     )
 
 
 class OidcReturn(RequestModel):
-    """What the provider sent the browser back with."""
+    """Parameters with which the provider redirected the browser."""
 
     code: Annotated[
         CleanText,
         Field(
             min_length=1,
             max_length=_MAX_CODE_CHARACTERS,
-            description="The parameter `code`.",
+            description="The `code` parameter.",
             examples=["SplxlOBeZQQYbYS6WxSbIA"],
         ),
     ]
@@ -63,13 +63,13 @@ class OidcReturn(RequestModel):
         Field(
             min_length=1,
             max_length=_MAX_STATE_CHARACTERS,
-            description="The parameter `state`.",
+            description="The `state` parameter.",
             examples=["af0ifjsldkj"],
         ),
     ]
     iss: Annotated[CleanText, Field(max_length=_MAX_STATE_CHARACTERS)] | None = Field(
         default=None,
-        description="The parameter `iss`; null where there was none.",
+        description="The `iss` parameter; null if absent.",
         examples=["https://login.example.com"],
     )
 
@@ -81,14 +81,14 @@ OidcDep = Annotated[OidcLogIn, Depends(service(OidcLogIn))]
 
 @router.post(
     _PATH,
-    summary="Begin a log-in by OpenID Connect",
+    summary="Start an OpenID Connect login",
     responses=error_responses(*BODY_ERRORS, ErrorCode.NOT_FOUND),
 )
 @requires(Public.ANYBODY, BodyKind.JSON, limited_by_address=AddressLimit.LOG_IN)
 async def begin_oidc(
     request: Request, oidc: OidcDep, response: Response, body: OidcBegin
 ) -> OidcBegun:
-    """Return where the browser goes to log in; a cookie goes with it until it comes back."""
+    """Returns the URL at the provider for the browser, and sets a cookie required on return."""
     check_origin(request, required=False)
     _check_returns_here(request)
     url, cookie = await oidc.begin(body.invitation, rate_limit_address(request))
@@ -107,7 +107,7 @@ async def begin_oidc(
 
 @router.post(
     f"{_PATH}/return",
-    summary="Finish a log-in by OpenID Connect",
+    summary="Complete an OpenID Connect login",
     responses={
         **error_responses(
             *BODY_ERRORS,
@@ -131,7 +131,7 @@ async def begin_oidc(
 async def finish_oidc(
     request: Request, oidc: OidcDep, response: Response, body: OidcReturn
 ) -> SessionAnswer:
-    """Log in whom the provider let in; the answer sets the session cookie."""
+    """Completes the login and sets the session cookie."""
     check_origin(request, required=False)
     cookies = request.cookies
     made = await oidc.finish(
@@ -170,4 +170,4 @@ def _check_returns_here(request: Request) -> None:
         return
     parts = urlsplit(url)
     if not is_same_origin(origin, parts.netloc) or not origin.startswith(f"{parts.scheme}:"):
-        raise ApiError(ErrorCode.CROSS_SITE_REQUEST, f"Log in by the identity provider at {url}.")
+        raise ApiError(ErrorCode.CROSS_SITE_REQUEST, f"Log in with the identity provider at {url}.")

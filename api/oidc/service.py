@@ -140,7 +140,7 @@ class OidcLogIn:
                 return await provider.identity(flow, code)
         except QueueFullError as error:
             raise DependencyUnavailableError(
-                Dependency.IDENTITY_PROVIDER, "has too much to do"
+                Dependency.IDENTITY_PROVIDER, "is overloaded"
             ) from error
 
     async def _record_refusal(

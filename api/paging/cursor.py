@@ -48,7 +48,7 @@ class CursorSealer:
         """
         position = None if last_key is None else self.open(wanted, last_key)
         if position is None and last_key is not None:
-            fault = FieldFault("lastKey", "is not a nextKey of a list with these filters")
+            fault = FieldFault("lastKey", "is not a valid cursor for this list and these filters")
             raise ApiError(ErrorCode.INVALID_CURSOR, fields=(fault,))
         return position
 

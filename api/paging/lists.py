@@ -28,11 +28,9 @@ class ListQuery(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     limit: Annotated[int, Field(ge=1, le=_MAX_LIMIT), BeforeValidator(whole_number)] | None = Field(
-        default=None, description="Most entries of the page; left out: all."
+        default=None, description="Maximum number of items to return. Defaults to all."
     )
-    last_key: str | None = Field(
-        default=None, alias="lastKey", description="nextKey of the page before."
-    )
+    last_key: str | None = Field(default=None, alias="lastKey", description="Previous `nextKey`.")
 
 
 class Dated(Protocol):
@@ -63,8 +61,8 @@ def next_key_field() -> Any:
     return Field(
         default=_NOT_PAGED,
         exclude_if=lambda key: key == _NOT_PAGED,
-        description="lastKey of the next page; null: none. Only where `limit` or `lastKey` was "
-        "sent.",
+        description="Pass as `lastKey` to get the next page; null on the last page. Present "
+        "only if `limit` or `lastKey` was sent.",
         examples=["eyJ0IjoxNzY0MH0"],
     )
 
@@ -86,7 +84,7 @@ def page_of(
     if query.last_key is not None:
         after = cursors.open(wanted, query.last_key)
         if after is None:
-            fault = FieldFault("lastKey", "is not a nextKey of this list")
+            fault = FieldFault("lastKey", "is not a valid cursor for this list")
             raise ApiError(ErrorCode.INVALID_CURSOR, fields=(fault,))
         entries = [each for each in entries if _order(_cursor_of(dated(each))) > _order(after)]
     if query.limit is None or len(entries) <= query.limit:

@@ -57,7 +57,7 @@ class InvitationEmail:
             async with asyncio.timeout(_WHOLE_SECONDS):
                 result = await self._server.send(owner, invitation.email, message)
         except TimeoutError:
-            return _not_sent(invitation, f"The SMTP server took over {_WHOLE_SECONDS:g} s.")
+            return _not_sent(invitation, f"The SMTP server timed out after {_WHOLE_SECONDS:g} s.")
         if result.outcome is MailOutcome.ACCEPTED:
             return EmailedLink(is_sent=True)
         return _not_sent(invitation, result.error or "")
@@ -67,17 +67,16 @@ class InvitationEmail:
         message = new_message(
             sender=settings.smtp_from,
             address=invitation.email,
-            subject="Invitation to Platestream",
+            subject="You have been invited to Platestream",
             at=invitation.created_at,
             identifier=str(invitation.id),
         )
         message.set_content(
-            f"{invitation.invited_by} invites you to join their Platestream account as"
-            f" {invitation.role}. Choose a name and a password here:\n\n"
-            # What follows the # stays in the browser: no log of a server or a proxy has it.
-            f"{settings.public_url.rstrip('/')}/invitation#{token}\n\n"
-            f"The link is good once, until {ends:%Y-%m-%d %H:%M} ({timezone}). Hand it to nobody"
-            " else. If you do not know who invites you, do nothing.\n"
+            f"{invitation.invited_by} has invited you to join their Platestream account as "
+            f"{invitation.role}.\n\nTo accept, choose a name and a password:\n\n"
+            f"{settings.public_url.rstrip('/')}/invitation#{token}\n\nThe link works once and "
+            f"expires on {ends:%Y-%m-%d %H:%M} ({timezone}). Do not share it. If you did not "
+            "expect this invitation, you can ignore this email.\n"
         )
         return message
 

@@ -38,7 +38,7 @@ InvitationsDep = Annotated[Invitations, Depends(service(Invitations))]
 @router.get("/api/people", summary="List people", responses=error_responses())
 @requires(Administrator.ONLY)
 async def list_people(people: PeopleDep, caller: Caller) -> PersonList:
-    """Return who logs in to the account, newest first."""
+    """Returns the people who can log in to the account, newest first."""
     self_id = caller.require_person().id
     found = await people.list_all(caller.owner_id)
     return PersonList(people=[person_body(person, self_id) for person in found])
@@ -46,14 +46,14 @@ async def list_people(people: PeopleDep, caller: Caller) -> PersonList:
 
 @router.put(
     "/api/people/{id}",
-    summary="Change a person",
+    summary="Update a person",
     responses=error_responses(*BODY_ERRORS, ErrorCode.NOT_FOUND, ErrorCode.LAST_ADMINISTRATOR),
 )
 @requires(Administrator.ONLY, BodyKind.JSON)
 async def update_person(
     people: PeopleDep, caller: Caller, id: ResourceId, body: PersonUpdate
 ) -> PersonAnswer:
-    """Give a person another role, or switch them off; open sessions go by it within a second."""
+    """Changes a person's role or disables their login. Open sessions follow within one second."""
     person = await people.change(caller, id, body.model_dump(exclude_unset=True))
     return PersonAnswer(person=person_body(person, caller.require_person().id))
 
@@ -67,7 +67,7 @@ async def update_person(
 )
 @requires(Administrator.ONLY)
 async def remove_person(people: PeopleDep, caller: Caller, id: ResourceId) -> None:
-    """Remove a person: within a second their sessions open nothing. Keys they made stay."""
+    """Removes a person. Their sessions end within one second. API keys they created stay valid."""
     await people.remove(caller, id)
 
 
@@ -75,14 +75,14 @@ async def remove_person(people: PeopleDep, caller: Caller, id: ResourceId) -> No
     "/api/people/{id}/identity",
     status_code=204,
     response_class=Response,
-    summary="Unbind a person from the identity provider",
+    summary="Unlink a person from the identity provider",
     responses=error_responses(ErrorCode.NOT_FOUND, ErrorCode.LAST_ADMINISTRATOR),
 )
 @requires(Administrator.ONLY)
 async def unbind_person(people: PeopleDep, caller: Caller, id: ResourceId) -> None:
-    """Forget who a person is at the OpenID Connect provider; within a second their sessions end.
+    """Unlinks a person from the identity provider. Their sessions end within one second.
 
-    At their next log-in there they are known by the verified e-mail address, as at the first one.
+    At the next login through the provider, they are matched by their verified email address.
     """
     await people.unbind(caller, id)
 
@@ -90,7 +90,7 @@ async def unbind_person(people: PeopleDep, caller: Caller, id: ResourceId) -> No
 @router.get("/api/invitations", summary="List invitations", responses=error_responses())
 @requires(Administrator.ONLY)
 async def list_invitations(invitations: InvitationsDep, caller: Caller) -> InvitationList:
-    """Return the invitations that nobody has accepted yet, newest first."""
+    """Returns pending invitations, newest first."""
     found = await invitations.list_all(caller.owner_id)
     return InvitationList(invitations=list(map(InvitationBody.model_validate, found)))
 
@@ -105,9 +105,9 @@ async def list_invitations(invitations: InvitationsDep, caller: Caller) -> Invit
 async def create_invitation(
     invitations: InvitationsDep, response: Response, caller: Caller, body: InvitationCreate
 ) -> NewInvitationAnswer:
-    """Make a link by which one person can join the account; an earlier one of the address ends.
+    """Creates an invitation link for one person. Replaces an earlier one for the same address.
 
-    Where an SMTP server is set it goes out by e-mail as well.
+    The link is also sent by email if an SMTP server is configured.
     """
     made = await invitations.invite(caller, body.email, body.role)
     response.headers["Cache-Control"] = "no-store"
@@ -123,20 +123,20 @@ async def create_invitation(
 )
 @requires(Administrator.ONLY)
 async def revoke_invitation(invitations: InvitationsDep, caller: Caller, id: ResourceId) -> None:
-    """Take an invitation back; its link opens nothing any more."""
+    """Revokes an invitation. Its link stops working."""
     await invitations.revoke(caller, id)
 
 
 @router.post(
     "/api/invitations/find",
-    summary="Look at an invitation",
+    summary="Get an invitation",
     responses=error_responses(*BODY_ERRORS, ErrorCode.INVITATION_OVER),
 )
 @requires(Public.ANYBODY, BodyKind.JSON, limited_by_address=AddressLimit.LOG_IN)
 async def find_invitation(
     request: Request, invitations: InvitationsDep, body: InvitationToken
 ) -> OpenInvitationAnswer:
-    """Return whom a link invites, and to what."""
+    """Returns the details of an invitation link."""
     check_origin(request, required=False)
     row = await invitations.find(body.token, rate_limit_address(request))
     return OpenInvitationAnswer(invitation=OpenInvitation.model_validate(row))
@@ -157,7 +157,7 @@ async def find_invitation(
 async def accept_invitation(
     request: Request, invitations: InvitationsDep, body: InvitationAcceptance
 ) -> AcceptedAnswer:
-    """Become a person of the account by a link, with a name and a password of one's own; once."""
+    """Accepts an invitation with a name and a password. Each link works once."""
     check_origin(request, required=False)
     person = await invitations.accept(
         body.token, body.name, body.password, rate_limit_address(request)

@@ -21,19 +21,19 @@ from api.validation.fields import check_email_address
 MAX_NAME_CHARACTERS = 200
 _MAX_TOKEN_CHARACTERS = 100
 
-RoleField = Annotated[Role, Field(description="What the person may do.")]
+RoleField = Annotated[Role, Field(description="Role of the person.")]
 TokenField = Annotated[
     str,
     Field(
         min_length=1,
         max_length=_MAX_TOKEN_CHARACTERS,
-        description="Token of the link, from the email or the administrator.",
+        description="Invitation token, from the link.",
     ),
 ]
 
 
 class PersonUpdate(RequestModel):
-    """The fields of a person to change; those left out stay."""
+    """Fields of a person to update. Omitted fields keep their values."""
 
     shown_only = frozenset(
         {"id", "email", "name", "createdAt", "lastLogInAt", "isSelf", "hasPassword", "identity"}
@@ -41,32 +41,35 @@ class PersonUpdate(RequestModel):
 
     role: RoleField = Role.VIEWER
     enabled: JsonBoolean = Field(
-        default=True, description="False: cannot log in; open sessions end."
+        default=True, description="False: the person cannot log in, and their open sessions end."
     )
 
 
 class ProviderIdentity(ResponseModel):
-    """Somebody as an OpenID Connect provider knows them."""
+    """A person's identity at the OpenID Connect provider."""
 
-    issuer: str = Field(description="The provider.", examples=["https://login.example.com"])
-    subject: str = Field(description="Its id of the person.", examples=["248289761001"])
+    issuer: str = Field(
+        description="Issuer URL of the provider.", examples=["https://login.example.com"]
+    )
+    subject: str = Field(description="ID of the person at the provider.", examples=["248289761001"])
 
 
 class PersonBody(ResponseModel):
-    """Somebody who logs in to the account."""
+    """A person who can log in to the account."""
 
-    id: UUID = Field(description="Id of the person.")
-    email: str = Field(description="What they log in with.", examples=["ana@example.com"])
-    name: str = Field(description="Empty where they gave none.", examples=["Ana"])
+    id: UUID = Field(description="ID of the person.")
+    email: str = Field(description="Login email address.", examples=["ana@example.com"])
+    name: str = Field(description="Name of the person; empty if not given.", examples=["Ana"])
     role: RoleField
-    enabled: bool = Field(description="Whether they may log in.")
-    is_self: bool = Field(description="Whether it is the person who calls.")
-    has_password: bool = Field(description="Whether they have a password here.")
+    enabled: bool = Field(description="Whether the person can log in.")
+    is_self: bool = Field(description="Whether this is the caller.")
+    has_password: bool = Field(description="Whether the person has a password.")
     identity: ProviderIdentity | None = Field(
-        description="Who they are at the OpenID Connect provider; null until they log in by it."
+        description="Linked identity at the OpenID Connect provider; null until the first "
+        "login through it."
     )
-    created_at: Timestamp = Field(description="When it was made; UTC.")
-    last_log_in_at: Timestamp | None = Field(description="UTC; null: never.")
+    created_at: Timestamp = Field(description="Creation time (UTC).")
+    last_log_in_at: Timestamp | None = Field(description="Last login (UTC); null: never.")
 
 
 class PersonAnswer(ResponseModel):
@@ -78,7 +81,7 @@ class PersonAnswer(ResponseModel):
 class PersonList(ResponseModel):
     """The account's people, newest first."""
 
-    people: list[PersonBody] = Field(description="The people of the account.")
+    people: list[PersonBody] = Field(description="People who can log in to the account.")
 
 
 def person_body(person: Person, caller_id: UUID) -> PersonBody:
@@ -105,92 +108,93 @@ def identity_body(person: Person) -> ProviderIdentity | None:
 
 
 class InvitationCreate(RequestModel):
-    """Who is invited, and to what."""
+    """The person to invite, and their role."""
 
     email: Annotated[
         str, Field(examples=["ana@example.com"]), AfterValidator(check_email_address)
-    ] = Field(description="E-mail address.")
+    ] = Field(description="Email address.")
     role: RoleField
 
 
 class InvitationBody(ResponseModel):
-    """An invitation that nobody has accepted yet."""
+    """A pending invitation."""
 
-    id: UUID = Field(description="Id of the invitation.")
-    email: str = Field(description="E-mail address.", examples=["ana@example.com"])
+    id: UUID = Field(description="ID of the invitation.")
+    email: str = Field(description="Email address.", examples=["ana@example.com"])
     role: RoleField
     invited_by: str = Field(
-        description="Address of the administrator who made it.", examples=["ana@example.com"]
+        description="Email address of the administrator who created the invitation.",
+        examples=["ana@example.com"],
     )
-    created_at: Timestamp = Field(description="When it was made; UTC.")
-    expires_at: Timestamp = Field(description="Not valid from then on; UTC. Null: it does not end.")
+    created_at: Timestamp = Field(description="Creation time (UTC).")
+    expires_at: Timestamp = Field(description="Expiry time (UTC); null: never expires.")
 
 
 class InvitationList(ResponseModel):
-    """The account's open invitations, newest first."""
+    """The account's pending invitations, newest first."""
 
-    invitations: list[InvitationBody] = Field(description="The open invitations, newest first.")
+    invitations: list[InvitationBody] = Field(description="Pending invitations, newest first.")
 
 
 class NewInvitationAnswer(ResponseModel):
-    """An invitation just made, and the only sight of what opens it."""
+    """A new invitation. This is the only response that contains its token."""
 
     invitation: InvitationBody = Field(description="The invitation.")
     token: str = Field(
-        description="Token that accepts it; shown this once. The email has another one, which "
-        "proves the address.",
+        description="Token to accept the invitation. Returned only once. The email has a "
+        "different token, which also proves the address.",
         examples=["k3J9x0Q2vT7mB4n8"],
     )
     email_sent: bool = Field(
-        description="Whether the link went to the invited by e-mail: an SMTP server is in the API's"
-        " settings (`PLATESTREAM_SMTP_HOST`), and took it."
+        description="Whether the invitation was sent by email. Requires an SMTP server "
+        "(`PLATESTREAM_SMTP_HOST`)."
     )
     email_error: str | None = Field(
-        description="Why the e-mail did not go out; the invitation is good all the same. Null where"
-        " it did, or where no server is set.",
-        examples=["The mail server did not answer in time."],
+        description="Why the email was not sent; null if it was sent or no SMTP server is "
+        "configured. The invitation is valid either way.",
+        examples=["The SMTP server timed out after 10 s."],
     )
 
 
 class InvitationToken(RequestModel):
-    """The token of a link."""
+    """An invitation token, from the link."""
 
     token: TokenField = Field(examples=["k3J9x0Q2vT7mB4n8"])
 
 
 class InvitationAcceptance(RequestModel):
-    """What the invited send."""
+    """Details of the person who accepts the invitation."""
 
     token: TokenField = Field(examples=["k3J9x0Q2vT7mB4n8"])
     name: Annotated[
         NameText, Field(min_length=1, max_length=MAX_NAME_CHARACTERS, examples=["Ana"])
-    ] = Field(description="Its name.")
+    ] = Field(description="Name of the person.")
     password: NewPassword = Field(
         description="The password.", examples=["correct horse battery staple"]
     )
 
 
 class OpenInvitation(ResponseModel):
-    """An invitation as the invited see it."""
+    """An invitation as shown to the invited person."""
 
-    email: str = Field(description="E-mail address.", examples=["ana@example.com"])
+    email: str = Field(description="Email address.", examples=["ana@example.com"])
     role: RoleField
     invited_by: str = Field(
-        description="Address of the administrator who invites.", examples=["ana@example.com"]
+        description="Email address of the inviter.", examples=["ana@example.com"]
     )
-    expires_at: Timestamp = Field(description="Not valid from then on; UTC. Null: it does not end.")
+    expires_at: Timestamp = Field(description="Expiry time (UTC); null: never expires.")
 
 
 class OpenInvitationAnswer(ResponseModel):
-    """The invitation of a link."""
+    """The invitation for a link."""
 
     invitation: OpenInvitation = Field(description="The invitation.")
 
 
 class AcceptedAnswer(ResponseModel):
-    """The invited is a person now, and logs in with this address."""
+    """The invitation was accepted. The person can now log in with this email address."""
 
-    email: str = Field(description="The address to log in with.", examples=["ana@example.com"])
+    email: str = Field(description="Login email address.", examples=["ana@example.com"])
 
 
 def new_invitation_answer(made: NewInvitation) -> NewInvitationAnswer:

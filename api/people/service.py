@@ -27,7 +27,7 @@ def lock_as_administrator(session: Session, caller: Principal) -> None:
     if begun is None:
         raise ApiError(ErrorCode.INVALID_CREDENTIALS)
     if begun.person.role is not Role.ADMINISTRATOR:
-        raise ApiError(ErrorCode.MISSING_SCOPE, "This call is for administrators.")
+        raise ApiError(ErrorCode.MISSING_SCOPE, "This call requires the administrator role.")
 
 
 class People:

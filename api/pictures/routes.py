@@ -29,19 +29,19 @@ from api.validation.fields import whole_number
 
 _RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})", re.ASCII)
 _BINARY = {"schema": {"type": "string", "format": "binary"}}
-_TAG = {"ETag": {"schema": {"type": "string"}, "description": "Names this very picture."}}
+_TAG = {"ETag": {"schema": {"type": "string"}, "description": "Version of the image."}}
 _RANGES = {
     "Accept-Ranges": {"schema": {"type": "string"}, "description": "bytes"},
-    "Cache-Control": {"schema": {"type": "string"}, "description": "How long browsers keep it."},
+    "Cache-Control": {"schema": {"type": "string"}, "description": "Caching rules."},
 }
 _CONTENT_RANGE = {
-    "Content-Range": {"schema": {"type": "string"}, "description": "Which bytes, of how many."}
+    "Content-Range": {"schema": {"type": "string"}, "description": "Returned range and size."}
 }
 
 Width = Annotated[
     int | None,
     Query(
-        description="A thumbnail of this width in pixels (JPEG), never wider than the picture.",
+        description="Return a JPEG thumbnail of this width in pixels. Images are never enlarged.",
         examples=[160],
     ),
     Field(ge=MIN_WIDTH_PX, le=MAX_WIDTH_PX),
@@ -60,11 +60,11 @@ def picture_responses(description: str, *media_types: str, **headers: Any) -> di
     return {
         200: {"description": description, "content": content, "headers": own},
         206: {
-            "description": "The range that was asked for.",
+            "description": "The requested byte range.",
             "content": content,
             "headers": {**own, **_CONTENT_RANGE},
         },
-        304: {"description": "The caller has this picture: If-None-Match.", "headers": _TAG},
+        304: {"description": "Not modified (`If-None-Match`).", "headers": _TAG},
     }
 
 
@@ -78,14 +78,13 @@ class PictureHeaders:
 
 
 async def _headers(
-    if_none_match: Annotated[
-        str | None, Header(description="ETags of pictures that the caller has.")
-    ] = None,
+    if_none_match: Annotated[str | None, Header(description="ETags of cached images.")] = None,
     range: Annotated[
-        str | None, Header(description="One range of bytes; anything else is left aside.")
+        str | None, Header(description="A single byte range. Any other value is ignored.")
     ] = None,
     if_range: Annotated[
-        str | None, Header(description="The ETag whose range it is; of another, all is sent.")
+        str | None,
+        Header(description="ETag to which the range applies. If it differs, all is returned."),
     ] = None,
 ) -> PictureHeaders:
     return PictureHeaders(if_none_match, range, if_range)
@@ -153,9 +152,9 @@ CamerasDep = Annotated[Cameras, Depends(service(Cameras))]
 @router.get(
     "/api/recognitions/{id}/photo",
     tags=["Recognitions"],
-    summary="Photo of a recognition",
+    summary="Get the photo of a recognition",
     response_class=Response,
-    responses={**_ERRORS, **picture_responses("The full frame.", JPEG, "image/png")},
+    responses={**_ERRORS, **picture_responses("The photo.", JPEG, "image/png")},
 )
 @requires(Scope.RECOGNITIONS_READ, shows_picture=True, audit=Action.PHOTO_VIEWED)
 async def recognition_photo(
@@ -165,7 +164,7 @@ async def recognition_photo(
     headers: PictureHeadersDep,
     width: Width = None,
 ) -> Response:
-    """Return the frame in which the plate was read; 404 says why there is none (any more)."""
+    """Returns the photo of a recognition. If there is none, the 404 response says why."""
     wanted = picture_request(headers, width)
     found = await pictures.get_recognition_image(caller.owner_id, id, Part.PHOTO, wanted)
     return picture_answer(found, headers, _FOR_AN_HOUR)
@@ -174,9 +173,9 @@ async def recognition_photo(
 @router.get(
     "/api/recognitions/{id}/crop",
     tags=["Recognitions"],
-    summary="Crop of a recognition's plate",
+    summary="Get the plate crop of a recognition",
     response_class=Response,
-    responses={**_ERRORS, **picture_responses("The plate.", JPEG)},
+    responses={**_ERRORS, **picture_responses("The plate crop.", JPEG)},
 )
 @requires(Scope.RECOGNITIONS_READ, shows_picture=True)
 async def recognition_crop(
@@ -186,7 +185,7 @@ async def recognition_crop(
     headers: PictureHeadersDep,
     width: Width = None,
 ) -> Response:
-    """Return the plate cut out of the photo; 404 says why there is none (any more)."""
+    """Returns the plate crop of a recognition. If there is none, the 404 response says why."""
     wanted = picture_request(headers, width)
     found = await pictures.get_recognition_image(caller.owner_id, id, Part.CROP, wanted)
     return picture_answer(found, headers, _FOR_AN_HOUR)
@@ -195,15 +194,15 @@ async def recognition_crop(
 @router.get(
     "/api/cameras/{id}/snapshot",
     tags=["Cameras"],
-    summary="Latest picture of a camera",
+    summary="Get the latest frame of a camera",
     response_class=Response,
     responses={
         **_ERRORS,
         **picture_responses(
-            "The latest capture.",
+            "The latest frame.",
             JPEG,
-            X_Frame_Width=_PIXELS | {"description": "Width in pixels, where it is known."},
-            X_Frame_Height=_PIXELS | {"description": "Height in pixels, where it is known."},
+            X_Frame_Width=_PIXELS | {"description": "Frame width in pixels, if known."},
+            X_Frame_Height=_PIXELS | {"description": "Frame height in pixels, if known."},
         ),
     },
 )
@@ -216,9 +215,9 @@ async def camera_snapshot(
     headers: PictureHeadersDep,
     width: Width = None,
 ) -> Response:
-    """Return the latest capture as JPEG; 404 before the first one.
+    """Returns the camera's latest frame as JPEG, or 404 if there is none yet.
 
-    X-Frame-Width and X-Frame-Height are those of the camera's frame, also with a thumbnail.
+    `X-Frame-Width` and `X-Frame-Height` refer to the original frame, even for thumbnails.
     """
     await cameras.require(caller.owner_id, id)
     found = await pictures.snapshot(caller.owner_id, id, picture_request(headers, width))

@@ -27,7 +27,7 @@ MAX_WIDTH_PX: Final = 1024
 
 _JPEG_QUALITY: Final = 80
 _CACHE_BYTES: Final = 32 * 1024 * 1024
-_TOO_MANY: Final = "Too many pictures are being made smaller; wait, then try again."
+_TOO_MANY: Final = "Too many thumbnails are being generated. Try again shortly."
 # One at a time: the largest image takes a quarter of a gigabyte while it is decoded.
 _LIMITS: Final = QueueLimits(at_once=1, waiting=200)
 
@@ -82,7 +82,7 @@ def shrunk(data: bytes, width_px: int) -> bytes:
         image = cv2.resize(image, size, interpolation=cv2.INTER_AREA)  # type: ignore[assignment] # cv2's arrays have no dtype
     coded, made = cv2.imencode(".jpg", image, [cv2.IMWRITE_JPEG_QUALITY, _JPEG_QUALITY])
     if not coded:
-        raise InvalidInputError("The image cannot be coded.", code="unreadable_image")
+        raise InvalidInputError("The image cannot be encoded.", code="unreadable_image")
     return made.tobytes()
 
 
@@ -150,7 +150,7 @@ class Pictures:
             return Picture(None, etag, media_type)
         data = await self._data(key, version, wanted.width_px)
         if data is None:
-            raise _missing(f"The {part} is not in the picture store, or not any more.")
+            raise _missing(f"The {part} is not available in the image store.")
         return Picture(data, etag, media_type)
 
     async def snapshot(self, owner_id: UUID, camera_id: UUID, wanted: PictureRequest) -> Picture:
@@ -169,7 +169,7 @@ class Pictures:
                 return known
         image = await self._images.image(key)
         if image is None:
-            raise _missing("The camera has not sent a picture yet.")
+            raise _missing("The camera has not sent an image yet.")
         return _of_camera(await self._sized(image.version, image.data, width_px), image, width_px)
 
     async def close(self) -> None:
@@ -191,10 +191,10 @@ class Pictures:
 
     def _key(self, found: RecognitionRow, part: Part) -> str:
         if self._recognitions.is_past_retention(found):
-            raise _missing(f"The {part} is past its retention.")
+            raise _missing(f"The {part} was deleted at the end of its retention period.")
         key = found.photo_key if part is Part.PHOTO else found.crop_key
         if key is None:
-            raise _missing(f"No {part} was stored of this recognition.")
+            raise _missing(f"No {part} was stored for this recognition.")
         return key
 
     async def _data(self, key: str, version: str, width_px: int | None) -> bytes | None:
@@ -211,7 +211,7 @@ class Pictures:
         try:
             return await self._thumbnails.make(version, data, width_px)
         except InvalidInputError as error:
-            raise _missing(f"No thumbnail can be made of this picture: {error}") from error
+            raise _missing(f"No thumbnail can be made from this image: {error}") from error
 
 
 def _missing(sentence: str) -> ApiError:

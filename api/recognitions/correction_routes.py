@@ -30,7 +30,7 @@ _MAX_REGION_CHARACTERS = 40
 
 
 class WrittenCorrection(RequestModel):
-    """What a plate really was."""
+    """The correct plate."""
 
     plate: (
         Annotated[
@@ -40,21 +40,19 @@ class WrittenCorrection(RequestModel):
         ]
         | None
     ) = Field(
-        description="The plate; case, spaces, dots, dashes and accents do not matter. null: there"
-        " is no plate in it.",
+        description="The correct plate. Case, spaces, dots, dashes and accents are ignored. "
+        "Null: there is no plate.",
         examples=["AB12CDE"],
     )
     region: Annotated[NameText, Field(max_length=_MAX_REGION_CHARACTERS)] | None = Field(
-        default=None,
-        description="Country or region of the plate, if it is to be told.",
-        examples=["PT"],
+        default=None, description="Country or region of the plate.", examples=["PT"]
     )
 
 
 class CorrectionAnswer(ResponseModel):
-    """A correction as it was written."""
+    """The stored correction."""
 
-    correction: CorrectionBody = Field(description="The correction as it is kept.")
+    correction: CorrectionBody = Field(description="The stored correction.")
 
 
 class CorrectionQuery(BaseModel):
@@ -69,43 +67,42 @@ class CorrectionQuery(BaseModel):
             AfterValidator(field_check(typed_plate)),
         ]
         | None
-    ) = Field(default=None, description="Part of the plate as it was corrected.")
-    limit: Limit = Field(default=DEFAULT_LIMIT, description="Most corrections of the page.")
-    last_key: str | None = Field(
-        default=None, alias="lastKey", description="nextKey of the page before."
-    )
+    ) = Field(default=None, description="Substring of the corrected plate.")
+    limit: Limit = Field(default=DEFAULT_LIMIT, description="Maximum number of rows to return.")
+    last_key: str | None = Field(default=None, alias="lastKey", description="Previous `nextKey`.")
 
 
 class CorrectedBody(ResponseModel):
-    """A corrected recognition: what was read, what a person wrote, and the pictures of it."""
+    """A corrected recognition: the reading, the correction and its images."""
 
     recognition_id: str = Field(
-        json_schema_extra={"format": "uuid"}, description="Id of the recognition."
+        json_schema_extra={"format": "uuid"}, description="ID of the recognition."
     )
-    camera_id: str = Field(json_schema_extra={"format": "uuid"}, description="Id of the camera.")
-    timestamp: Timestamp = Field(description="When the frame was captured; UTC.")
-    reading: str = Field(description="What was read.", examples=["A812CDE"])
+    camera_id: str = Field(json_schema_extra={"format": "uuid"}, description="ID of the camera.")
+    timestamp: Timestamp = Field(description="Capture time of the frame (UTC).")
+    reading: str = Field(description="Plate text that was read.", examples=["A812CDE"])
     correction: CorrectionBody = Field(description="The correction.")
     photo_url: str | None = Field(
         default=None,
         exclude_if=is_absent,
-        description="Link to the full frame, for an hour.",
+        description="Presigned URL of the photo, valid for one hour.",
         examples=["owner/2026/11/21/photo.jpg"],
     )
     crop_url: str | None = Field(
         default=None,
         exclude_if=is_absent,
-        description="Link to the plate cut out of it, likewise.",
+        description="Presigned URL of the plate crop, valid for one hour.",
         examples=["owner/2026/11/21/crop.jpg"],
     )
 
 
 class CorrectionList(ResponseModel):
-    """A page, the newest recognitions first."""
+    """A page of corrections, newest recognition first."""
 
-    corrections: list[CorrectedBody] = Field(description="At most `limit`.")
+    corrections: list[CorrectedBody] = Field(description="Up to `limit` corrections.")
     next_key: str | None = Field(
-        description="lastKey of the next page; null: there is none.", examples=["eyJ0IjoxNzY0MH0"]
+        description="`lastKey` of the next page; null on the last one.",
+        examples=["eyJ0IjoxNzY0MH0"],
     )
 
 
@@ -126,14 +123,14 @@ def corrected_body(
 
 @router.put(
     "/api/recognitions/{id}/correction",
-    summary="Correct a recognition by hand",
+    summary="Correct a recognition",
     responses=error_responses(*BODY_ERRORS, ErrorCode.NOT_FOUND),
 )
 @requires(Scope.CORRECTIONS_WRITE, BodyKind.JSON)
 async def write_correction(
     corrections: CorrectionsDep, caller: Caller, id: ResourceId, body: WrittenCorrection
 ) -> CorrectionAnswer:
-    """Write what the plate really was, beside the reading, which stays; nothing is sent again."""
+    """Stores the correct plate for a recognition. The reading is kept; no event is sent."""
     written = await corrections.write(caller, id, body.plate, body.region)
     return CorrectionAnswer(correction=correction_body(written))
 
@@ -142,12 +139,12 @@ async def write_correction(
     "/api/recognitions/{id}/correction",
     status_code=204,
     response_class=Response,
-    summary="Take a correction back",
+    summary="Delete a correction",
     responses=error_responses(ErrorCode.NOT_FOUND),
 )
 @requires(Scope.CORRECTIONS_WRITE)
 async def remove_correction(corrections: CorrectionsDep, caller: Caller, id: ResourceId) -> None:
-    """Remove the correction; the recognition stays."""
+    """Deletes the correction. The recognition is kept."""
     await corrections.remove(caller.owner_id, id)
 
 
@@ -163,7 +160,7 @@ async def list_corrections(
     caller: Caller,
     query: Annotated[CorrectionQuery, Query()],
 ) -> CorrectionList:
-    """Return what was corrected with what was read and links to the pictures, page by page."""
+    """Returns corrected recognitions with the original reading and image URLs, page by page."""
     wanted = CorrectionFilter(caller.owner_id, query.plate or None)
     page = await corrections.page(wanted, query.limit, query.last_key)
     bodies = []

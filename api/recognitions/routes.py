@@ -39,7 +39,7 @@ async def list_recognitions(
     caller: Caller,
     query: Annotated[RecognitionListQuery, Query()],
 ) -> Response:
-    """Return the caller's recognitions, newest first. Image fields are storage keys here."""
+    """Returns recognitions, newest first. Image fields are storage keys."""
     wanted = query.wanted(caller.owner_id)
     page = await recognitions.search(wanted, query.limit, query.last_key, corrected=query.corrected)
     written = await corrections.get_many(caller.owner_id, [found.id for found in page.recognitions])
@@ -48,16 +48,16 @@ async def list_recognitions(
 
 @router.get(
     "/api/recognitions/{id}",
-    summary="One recognition with links to its images",
+    summary="Get a recognition",
     responses=error_responses(ErrorCode.NOT_FOUND),
 )
 @requires(Scope.RECOGNITIONS_READ, audit=Action.RECOGNITION_VIEWED)
 async def get_recognition(
     recognitions: RecognitionsDep, corrections: CorrectionsDep, caller: Caller, id: ResourceId
 ) -> RecognitionAnswer:
-    """Return one recognition; its image fields are URLs that are valid for one hour.
+    """Returns a recognition. Its image fields are presigned URLs valid for one hour.
 
-    One is absent while its image is not stored yet, and once it is past retention.
+    An image field is omitted while its image is not stored yet and after its retention period.
     """
     found = await recognitions.require(caller.owner_id, id)
     links = await recognitions.links(found)

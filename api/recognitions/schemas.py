@@ -58,16 +58,16 @@ class PlateQuery(BaseModel):
     plate: Annotated[str, Field(max_length=_MAX_PLATE_QUERY_CHARACTERS)] | None = Field(
         default=None,
         validate_default=True,
-        description="The plate, or the part or pattern that `match` asks for. Case, spaces, dots"
-        " and dashes do not matter, and letters fold to what cameras read (Ä is A). A character"
-        " that cannot be folded is 400 with its position.",
+        description="Plate, part or pattern to search for, according to `match`. Case, "
+        "spaces, dots and dashes are ignored, and letters are folded to those that are read "
+        "(Ä to A). A character that cannot be folded is rejected with its position.",
         examples=["AB12"],
     )
     camera_id: Annotated[UUID, BeforeValidator(uuid_text)] | None = Field(
-        default=None, alias="cameraId", description="Only this camera."
+        default=None, alias="cameraId", description="Only recognitions of this camera."
     )
     min_confidence: Confidence = Field(
-        default=0.0, alias="minConfidence", description="Not less sure than this (inclusive)."
+        default=0.0, alias="minConfidence", description="Minimum confidence, inclusive."
     )
 
     @field_validator("plate")
@@ -80,17 +80,13 @@ class PlateQuery(BaseModel):
 class RecognitionQuery(PlateQuery):
     """The query parameters of the list."""
 
-    from_ms: QueryInstant | None = Field(
-        default=None, alias="from", description="Not before this moment (inclusive)."
-    )
-    to_ms: QueryInstant | None = Field(
-        default=None, alias="to", description="Before this moment (exclusive)."
-    )
-    limit: Limit = Field(default=DEFAULT_LIMIT, description="Most rows of the page.")
+    from_ms: QueryInstant | None = Field(default=None, alias="from", description="Inclusive start.")
+    to_ms: QueryInstant | None = Field(default=None, alias="to", description="Exclusive end.")
+    limit: Limit = Field(default=DEFAULT_LIMIT, description="Maximum number of rows to return.")
     last_key: str | None = Field(
         default=None,
         alias="lastKey",
-        description="nextKey of the page before, with the same filters.",
+        description="`nextKey` of the previous page, with the same filters.",
     )
 
     def wanted(self, owner_id: UUID) -> RecognitionFilter:
@@ -111,7 +107,8 @@ class RecognitionListQuery(RecognitionQuery):
 
     corrected: bool = Field(
         default=False,
-        description="With those, too, whose `correction` is the plate, whatever was read.",
+        description="Also include recognitions whose `correction` matches `plate`, whatever "
+        "was read.",
     )
 
 
@@ -128,31 +125,31 @@ def searched_plate(plate: str | None, match: MatchMode) -> str | None:
         if plate is None:
             raise ValueError(f"is required with match={match}")
         if match is MatchMode.FUZZY and has_wildcard(plate):
-            raise ValueError("may not hold * or ? with match=fuzzy")
+            raise ValueError("must not contain * or ? with match=fuzzy")
         typed_plate(plate, wildcards=match is MatchMode.WILDCARD)
         text = plate_matcher(plate, match).text
     except InvalidInputError as error:
         raise ValueError(str(error)) from error
     if match is MatchMode.WILDCARD and not text.strip(ANY_TEXT + ANY_CHARACTER):
-        raise ValueError("must hold more than wildcards with match=wildcard")
+        raise ValueError("must contain more than wildcards with match=wildcard")
     return text
 
 
 class PlateCoordinates(ResponseModel):
-    """A box in pixels of the full frame; ``x``, ``y`` is the top left."""
+    """A box in pixels of the full frame. `x` and `y` are its top left corner."""
 
     x: float = Field(description="Left edge, in pixels.", examples=[812.0], ge=0)
-    y: float = Field(description="Upper edge, in pixels.", examples=[604.0], ge=0)
+    y: float = Field(description="Top edge, in pixels.", examples=[604.0], ge=0)
     width: float = Field(description="Width, in pixels.", examples=[96.0], ge=0)
     height: float = Field(description="Height, in pixels.", examples=[24.0], ge=0)
 
 
 class PlateRegion(ResponseModel):
-    """The country of a plate."""
+    """Country of the plate."""
 
     code: str = Field(
-        description="ISO 3166-1 alpha-2 code of the country; a model of another maker may name"
-        " regions of its own.",
+        description="ISO 3166-1 alpha-2 country code. Third-party models may return their "
+        "own region names.",
         examples=["PT"],
     )
     confidence: float | None = Field(
@@ -160,149 +157,150 @@ class PlateRegion(ResponseModel):
         ge=0,
         le=1,
         exclude_if=is_absent,
-        description="How sure it is; left out where the order of letters and digits tells it.",
+        description="Confidence of the country, 0 to 1. Omitted if the country follows from "
+        "the plate format.",
         examples=[0.93],
     )
 
 
 class CorrectionBody(ResponseModel):
-    """What a person wrote beside the reading."""
+    """A manual correction of the plate."""
 
     plate: str | None = Field(
-        description="What the plate really was, upper case, without separators; null: there is no"
-        " plate in it.",
+        description="Corrected plate, upper case, without separators; null: there is no plate.",
         examples=["AB12CDE"],
     )
     region: str | None = Field(
         default=None,
         exclude_if=is_absent,
-        description="Its country or region, if it was told.",
+        description="Country or region of the plate; null if not given.",
         examples=["PT"],
     )
     corrected_by: str = Field(
-        description="E-mail address of the account, or the name that the key had.",
+        description="Email address of the person, or name of the API key, that made the "
+        "correction.",
         examples=["gate@example.org"],
     )
-    corrected_at: Timestamp = Field(description="When; UTC.")
+    corrected_at: Timestamp = Field(description="Time of the correction (UTC).")
 
 
 class CharacterAlternativeBody(ResponseModel):
-    """A character that may stand in the plate instead."""
+    """A character that may be correct instead."""
 
-    position: int = Field(ge=0, description="Whose place it would take, from 0.", examples=[3])
-    character: str = Field(description="A letter or digit.", examples=["D"])
-    confidence: float = Field(ge=0, le=1, description="The chance that it is.", examples=[0.12])
+    position: int = Field(ge=0, description="Position in the plate, starting at 0.", examples=[3])
+    character: str = Field(description="Alternative letter or digit.", examples=["D"])
+    confidence: float = Field(ge=0, le=1, description="Confidence, 0 to 1.", examples=[0.12])
 
 
 class RecognitionBody(ResponseModel):
-    """One pass of one vehicle, or a plate of a stored image call."""
+    """One pass of a vehicle, or one plate of a stored image call."""
 
-    id: str = Field(json_schema_extra={"format": "uuid"}, description="Id of the recognition.")
-    user_id: str = Field(json_schema_extra={"format": "uuid"}, description="Id of the account.")
+    id: str = Field(json_schema_extra={"format": "uuid"}, description="ID of the recognition.")
+    user_id: str = Field(json_schema_extra={"format": "uuid"}, description="ID of the account.")
     camera_id: str = Field(
         json_schema_extra={"format": "uuid"},
-        description="Id of the camera; the nil UUID for an image call.",
+        description="ID of the camera; the nil UUID for an image call.",
     )
     camera_name: str = Field(
-        description="The camera's name at that time; `API` for an image call.",
+        description="Name of the camera when the plate was captured; `API` for an image call.",
         examples=["Gate north"],
     )
-    plate: str = Field(description="Upper case, without separators.", examples=["AB12CDE"])
+    plate: str = Field(description="Plate, upper case, without separators.", examples=["AB12CDE"])
     confidence: float = Field(
         ge=0,
         le=1,
-        description="The chance that the plate is right: the mean of its characters'.",
+        description="Confidence of the plate, 0 to 1: the mean of its character confidences.",
         examples=[0.97],
     )
     timestamp: str = Field(
         json_schema_extra={"format": "date-time"},
-        description="When the frame was captured whose reading won; UTC.",
+        description="Capture time of the best reading (UTC).",
         examples=["2026-11-21T16:32:52.301Z"],
     )
     photo_url: str | None = Field(
         default=None,
         exclude_if=is_absent,
-        description="The full frame: a storage key in lists and events, a link for an hour from"
-        " GET by id. Left out where there is none.",
+        description="Full frame: a storage key in lists and events, a presigned URL valid "
+        'for one hour in "Get a recognition". Omitted if there is no image.',
         examples=["owner/2026/11/21/photo.jpg"],
     )
     crop_url: str | None = Field(
         default=None,
         exclude_if=is_absent,
-        description="The plate cut out of it, likewise.",
+        description="Plate crop, in the same form as `photoUrl`.",
         examples=["owner/2026/11/21/crop.jpg"],
     )
     plate_coordinates: PlateCoordinates | None = Field(
-        default=None, exclude_if=is_absent, description="Where the plate is in the frame."
+        default=None, exclude_if=is_absent, description="Position of the plate in the frame."
     )
     region: PlateRegion | None = Field(
-        default=None, exclude_if=is_absent, description="The plate's country, where it is known."
+        default=None, exclude_if=is_absent, description="Country of the plate. Omitted if unknown."
     )
     plate_type: str | None = Field(
         default=None,
         exclude_if=is_absent,
-        description="Shape of the plate: `car`, `two-row` or `motorcycle`.",
+        description="Plate shape: `car`, `two-row` or `motorcycle`.",
         examples=["car"],
     )
     character_confidences: list[float] | None = Field(
         default=None,
         exclude_if=is_absent,
-        description="Of each character of the plate, 0 to 1.",
+        description="Confidence of each character, 0 to 1.",
         examples=[[0.99, 0.98, 0.97, 0.99, 0.95, 0.96, 0.95]],
     )
     character_alternatives: list[CharacterAlternativeBody] | None = Field(
         default=None,
         exclude_if=is_absent,
-        description="What may stand there instead, the likeliest first; not in lists.",
+        description="Alternative characters, most likely first. Not included in lists.",
     )
     first_seen_at: str | None = Field(
         default=None,
         exclude_if=is_absent,
         json_schema_extra={"format": "date-time"},
-        description="First frame of the pass; UTC.",
+        description="Time of the first frame of the pass (UTC).",
     )
     last_seen_at: str | None = Field(
         default=None,
         exclude_if=is_absent,
         json_schema_extra={"format": "date-time"},
-        description="Last frame of the pass; UTC.",
+        description="Time of the last frame of the pass (UTC).",
     )
     readings_count: int | None = Field(
         default=None,
         exclude_if=is_absent,
-        description="Frames of the pass whose plate was read.",
+        description="Number of frames of the pass in which the plate was read.",
         examples=[9],
         ge=0,
     )
     source: RecognitionSource | None = Field(
         default=None,
         exclude_if=is_absent,
-        description="`camera`, or `api` for an image call that was stored.",
+        description="`camera`, or `api` for a stored image call.",
     )
     direction: Direction | None = Field(
         default=None,
         exclude_if=is_absent,
-        description="Which way the vehicle went, as the camera sees it; left out where it is not"
-        " clear.",
+        description="Direction of travel as seen by the camera. Omitted if unclear.",
     )
     correction: CorrectionBody | None = Field(
         default=None,
         exclude_if=is_absent,
-        description="What a person wrote beside the reading, which stays as it is.",
+        description="Manual correction of the plate. The original reading is unchanged.",
     )
 
 
 class RecognitionList(ResponseModel):
-    """A page, newest first. ``nextKey`` is null on the last one."""
+    """A page of recognitions, newest first. `nextKey` is null on the last page."""
 
-    recognitions: list[RecognitionBody] = Field(description="At most `limit`, newest first.")
+    recognitions: list[RecognitionBody] = Field(description="Up to `limit`, newest first.")
     next_key: str | None = Field(
-        description="lastKey of the next page; null: there is none.", examples=["eyJ0IjoxNzY0MH0"]
+        description="`lastKey` of the next page; null on the last one.",
+        examples=["eyJ0IjoxNzY0MH0"],
     )
 
 
 class RecognitionAnswer(ResponseModel):
-    """One recognition, with links to its images that are valid for an hour."""
+    """One recognition, with image URLs valid for one hour."""
 
     recognition: RecognitionBody = Field(description="The recognition.")
 

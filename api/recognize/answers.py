@@ -34,55 +34,58 @@ log = structlog.get_logger()
 
 
 class PlateResult(ResponseModel):
-    """One plate of the image. Coordinates are pixels of the picture as a person sees it."""
+    """A plate found in the image. Coordinates are in pixels of the image after EXIF rotation."""
 
-    plate: str = Field(description="Upper case, without separators.", examples=["AB12CDE"])
-    conf: float = Field(
-        ge=0, le=100, description="The chance that the text is right, in per cent.", examples=[97.3]
-    )
+    plate: str = Field(description="Plate, upper case, without separators.", examples=["AB12CDE"])
+    conf: float = Field(ge=0, le=100, description="Confidence, 0 to 100.", examples=[97.3])
     char_confs: str = Field(
         examples=["0.9911;0.9856;0.9902;0.9737;0.9967;0.9644"],
-        description="Each character's sureness, 0 to 1, with `;` between.",
+        description="Confidence of each character, 0 to 1, separated by `;`.",
     )
     coordinate_left: int = Field(
-        ge=0, description="Left edge of the plate, in pixels from the left.", examples=[412]
+        ge=0,
+        description="Left edge of the plate, in pixels from the left of the image.",
+        examples=[412],
     )
     coordinate_top: int = Field(
-        ge=0, description="Upper edge of the plate, in pixels from the top.", examples=[652]
+        ge=0,
+        description="Top edge of the plate, in pixels from the top of the image.",
+        examples=[652],
     )
     coordinate_right: int = Field(
-        ge=0, description="Right edge of the plate, in pixels from the left.", examples=[540]
+        ge=0,
+        description="Right edge of the plate, in pixels from the left of the image.",
+        examples=[540],
     )
     coordinate_bottom: int = Field(
-        ge=0, description="Lower edge of the plate, in pixels from the top.", examples=[688]
+        ge=0,
+        description="Bottom edge of the plate, in pixels from the top of the image.",
+        examples=[688],
     )
     plate_type: str = Field(
-        examples=["car", "two-row"],
-        description="Shape of the plate: `car`, `two-row` or `motorcycle`.",
+        examples=["car", "two-row"], description="Plate shape: `car`, `two-row` or `motorcycle`."
     )
 
 
 class DemoAnswer(ResponseModel):
-    """The plates found in an image."""
+    """Plates found in the image."""
 
-    plates: list[PlateResult] = Field(description="The plates.")
+    plates: list[PlateResult] = Field(description="Plates found in the image.")
     processing_time_ms: float = Field(
-        ge=0, description="Milliseconds that the call took.", examples=[48.2]
+        ge=0, description="Processing time of the call, in milliseconds.", examples=[48.2]
     )
     image_width: int = Field(
-        ge=0, description="Width of the picture in pixels, as a person sees it.", examples=[1920]
+        ge=0, description="Width after EXIF rotation, in pixels.", examples=[1920]
     )
     image_height: int = Field(
-        ge=0, description="Height of the picture in pixels, as a person sees it.", examples=[1080]
+        ge=0, description="Height after EXIF rotation, in pixels.", examples=[1080]
     )
 
 
 class RecognizeAnswer(DemoAnswer):
-    """The plates found in an image, and the credits that are left."""
+    """Plates found in the image, and the credits remaining."""
 
-    credits_remaining: int = Field(
-        ge=0, description="Credits that are left after this call.", examples=[9999]
-    )
+    credits_remaining: int = Field(ge=0, description="Credits remaining.", examples=[9999])
 
 
 def demo_answer(readings: ImageReadings, started: float) -> DemoAnswer:
@@ -249,4 +252,4 @@ class CallPhoto:
             log.warning("photo_not_removed", key=self._key, error=str(error))
         else:
             if refused:
-                log.warning("photo_not_removed", key=self._key, error="the picture store refuses")
+                log.warning("photo_not_removed", key=self._key, error="S3 refused to delete it")

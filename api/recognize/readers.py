@@ -36,7 +36,7 @@ class RecognizerEngine:
     def __init__(self, settings: RecognizerPoolSettings) -> None:
         self._settings = settings
         self._pool: RecognizerPool | None = None
-        self._fault = "the models are being loaded"
+        self._fault = "the models are still loading"
         self._starting: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -66,7 +66,7 @@ class RecognizerEngine:
         if self._pool is None:
             raise TransientError(self._fault)
         if not self._pool.pids:
-            raise TransientError("no recogniser process is ready")
+            raise TransientError("no inference worker is ready")
 
     async def _load(self) -> None:
         while self._pool is None:
@@ -131,7 +131,7 @@ class FairReader:
             async with self._demo_slot(payer), self._queue.slot(payer, _left(until)):
                 return await self._reader.read_image(data, wait_seconds=_left(until))
         except QueueFullError as error:
-            raise RecognizerBusyError(f"a recogniser process: {error}") from error
+            raise RecognizerBusyError(f"inference worker: {error}") from error
 
     def _demo_slot(self, payer: UUID | None) -> AbstractAsyncContextManager[None]:
         if payer is not DEMO:

@@ -36,8 +36,8 @@ IMAGE_ERRORS = (
 StoreParameter = Annotated[
     bool,
     Query(
-        description="Keep what is found as recognitions, with the picture; their cameraId is the "
-        "nil UUID and their cameraName API."
+        description="Store the plates as recognitions, together with the image. Their "
+        "`cameraId` is the nil UUID and their `cameraName` is `API`."
     ),
 ]
 IdempotencyKey = Annotated[
@@ -45,15 +45,15 @@ IdempotencyKey = Annotated[
     Header(
         min_length=1,
         max_length=255,
-        description="The same key with the same image within 24 h gives the first answer again "
-        "and costs nothing more.",
+        description="Repeating a request with the same key and image within 24 hours returns "
+        "the first response and costs no further credit.",
     ),
 ]
 
 
 @router.post(
     "/api/recognize",
-    summary="Read the plates of one image",
+    summary="Recognise plates in an image",
     responses=error_responses(
         ErrorCode.INVALID_REQUEST,
         *IMAGE_ERRORS,
@@ -70,7 +70,7 @@ async def recognize(
     store: StoreParameter = False,
     idempotency_key: IdempotencyKey = None,
 ) -> RecognizeAnswer:
-    """Read a JPEG or PNG of at most 10 MB. A 200 costs one credit, any other answer none."""
+    """Reads the plates in a JPEG or PNG of at most 10 MB. Only a 200 response costs one credit."""
     with images.counted_call(caller):
         call = ImageCall(await read_image_body(request), store, idempotency_key)
         return await images.recognize(caller.owner_id, call)
@@ -81,12 +81,12 @@ demo_router = APIRouter(route_class=GuardedRoute, tags=["Demo"])
 
 @demo_router.post(
     "/api/demo",
-    summary="Read the plates of one image, without a key",
+    summary="Recognise plates in an image (demo)",
     responses=error_responses(*IMAGE_ERRORS, ErrorCode.NOT_FOUND),
 )
 @requires(Public.ANYBODY, BodyKind.IMAGE, limited_by_address=AddressLimit.DEMO)
 async def demonstrate(request: Request, images: ImageRecognitionDep) -> DemoAnswer:
-    """Read a JPEG or PNG of at most 10 MB. Costs nothing, keeps nothing; 404 where switched off."""
+    """Reads the plates in a JPEG or PNG of at most 10 MB. Stores nothing; 404 if it is disabled."""
     images.require_demo()
     started = time.perf_counter()
     readings = await images.read(await read_image_body(request), DEMO)

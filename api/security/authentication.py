@@ -21,7 +21,7 @@ from common.errors import TransientError
 
 log = structlog.get_logger()
 
-_SESSION_ENDED = "The session has ended; log in again."
+_SESSION_ENDED = "Your session has ended. Log in again."
 _NOTED_KEYS = 10_000
 _UNKNOWN_CONCURRENCY = 2
 _R = TypeVar("_R", bound=KeyRecord | SessionRecord)

@@ -17,7 +17,7 @@ from common.errors import MisconfiguredError
 
 
 class Scope(StrEnum):
-    """One permission of an API key."""
+    """Permission of an API key."""
 
     RECOGNITIONS_READ = "recognitions:read"
     RECOGNITIONS_WRITE = "recognitions:write"
@@ -40,10 +40,10 @@ ALL_SCOPES: frozenset[Scope] = frozenset(Scope)
 
 
 class Role(StrEnum):
-    """What a person may do in an account.
+    """Role of a person in an account.
 
-    `viewer`: sees recognitions, cameras, alerts and analytics. `operator`: also changes cameras,
-    alerts and webhooks, corrects readings and has images read. `administrator`: everything.
+    `viewer`: can see recognitions, cameras, alerts and analytics. `operator`: can also change
+    cameras, alerts and webhooks, correct readings and submit images. `administrator`: full access.
     """
 
     VIEWER = "viewer"
@@ -230,7 +230,7 @@ class Principal:
             ApiError: 403; a key calls.
         """
         if self.person is None:
-            raise ApiError(ErrorCode.MISSING_SCOPE, "This call is for sessions, not for API keys.")
+            raise ApiError(ErrorCode.MISSING_SCOPE, "This call requires a session, not an API key.")
         return self.person
 
     def require_administrator(self) -> None:
@@ -240,7 +240,7 @@ class Principal:
             ApiError: 403.
         """
         if self.require_person().role is not Role.ADMINISTRATOR:
-            raise ApiError(ErrorCode.MISSING_SCOPE, "This call is for administrators.")
+            raise ApiError(ErrorCode.MISSING_SCOPE, "This call requires the administrator role.")
 
 
 class PermissionTable:

@@ -16,8 +16,8 @@ from api.sessions.credential import Credential
 from api.sessions.service import Sessions
 
 _NONE_THERE = (
-    "cannot be right: you log in by the identity provider and have no password here; the operator "
-    "of the service can give you one"
+    "cannot be checked: you log in through the identity provider and have no password; a server "
+    "administrator can set one for you"
 )
 
 
@@ -103,7 +103,7 @@ class OwnAccount:
             if error.code is not ErrorCode.INVALID_CREDENTIALS:
                 raise
             # Not 401: the session itself is good.
-            raise invalid_field("currentPassword", "is not your password") from error
+            raise invalid_field("currentPassword", "is incorrect") from error
 
 
 def _change(

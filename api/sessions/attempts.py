@@ -21,7 +21,7 @@ from api.limits.networks import counted_networks
 from api.limits.storage import ActiveItem, LimitStore, LimitWindow, SharedOrOwn
 from api.settings import ApiSettings
 
-_SENTENCE = "Too many attempts to log in; wait, then try again."
+_SENTENCE = "Too many login attempts. Try again later."
 _UNDER_WAY_SECONDS = 60
 """An attempt takes no longer; one whose process died counts for so long as if it were to fail."""
 

@@ -1,4 +1,4 @@
-"""How people may log in."""
+"""The available login methods."""
 
 from dataclasses import dataclass
 

@@ -35,62 +35,61 @@ from api.validation.fields import MAX_EMAIL_CHARACTERS
 
 
 class LogIn(RequestModel):
-    """The credentials of a log-in."""
+    """Login credentials."""
 
     email: Annotated[
         CleanText, Field(min_length=1, max_length=MAX_EMAIL_CHARACTERS, examples=["me@example.com"])
-    ] = Field(description="E-mail address.")
+    ] = Field(description="Email address.")
     password: Annotated[str, Field(min_length=1, max_length=MAX_PASSWORD_CHARACTERS)] = Field(
         description="The password.", examples=["correct horse battery staple"]
     )
 
 
 class CredentialKind(StrEnum):
-    """What a caller shows: the cookie of a session or an API key."""
+    """Credential type: a session cookie or an API key."""
 
     SESSION = "session"
     KEY = "key"
 
 
 class PersonShown(ResponseModel):
-    """Who logged in."""
+    """The person who logged in."""
 
-    id: UUID = Field(description="Id of the person.")
-    email: str = Field(description="The address they log in with.", examples=["ana@example.com"])
-    name: str = Field(description="Their name; empty where they gave none.", examples=["Ana"])
-    role: Role = Field(description="What they may do.")
+    id: UUID = Field(description="ID of the person.")
+    email: str = Field(description="Login email address.", examples=["ana@example.com"])
+    name: str = Field(description="Name of the person; empty if not given.", examples=["Ana"])
+    role: Role = Field(description="Role of the person.")
     has_password: bool = Field(
-        description="Whether they have a password; who has none logs in by the provider alone."
+        description="Whether the person has a password. A person without one logs in through "
+        "the identity provider only."
     )
 
 
 class SessionBody(ResponseModel):
-    """The caller: account, rights, and when the credential ends."""
+    """The caller: account, permissions and expiry."""
 
-    kind: CredentialKind = Field(description="Whether a session calls or an API key.")
-    credential_id: UUID = Field(description="Id of the session or the key.")
-    owner_id: UUID = Field(description="Id of the account, the `userId` of its recognitions.")
-    email: str = Field(description="The account's e-mail address.", examples=["me@example.com"])
-    person: PersonShown | None = Field(description="Who logged in; null for a key.")
+    kind: CredentialKind = Field(description="Credential type: a session or an API key.")
+    credential_id: UUID = Field(description="ID of the session or API key.")
+    owner_id: UUID = Field(description="ID of the account; the `userId` of its recognitions.")
+    email: str = Field(description="Email address of the account.", examples=["me@example.com"])
+    person: PersonShown | None = Field(description="The person who logged in; null for an API key.")
     timezone: str = Field(
-        description="IANA time zone of the account: of its reports, and of alerts without one of"
-        " their own.",
+        description="IANA time zone of the account, used for reports and for alerts without "
+        "their own time zone.",
         examples=["Europe/Lisbon"],
     )
-    scopes: list[Scope] = Field(
-        description="What the caller may do; a session has the scopes of its person's role."
-    )
+    scopes: list[Scope] = Field(description="Scopes of the caller; in a session, of the role.")
     expires_at: Timestamp | None = Field(
-        description="When the credential ends; null for a key without an end."
+        description="Expiry time of the credential (UTC); null for an API key that does not expire."
     )
     limits: dict[str, int] = Field(
-        description="The account's limits by name.",
+        description="Limits of the account, by name.",
         examples=[{"cameras": 1000, "alerts": 200, "requestsPerMinute": 1000}],
     )
 
 
 class SessionAnswer(ResponseModel):
-    """The caller of this session or key; a session's token is in the cookie alone."""
+    """The current caller. The session token itself is only in the cookie."""
 
     session: SessionBody = Field(description="The session.")
 
@@ -116,21 +115,23 @@ def session_answer(credential: Credential) -> SessionAnswer:
 
 
 class AccountUpdate(RequestModel):
-    """The fields of one's own account to change; those left out stay."""
+    """Fields of the account to update. Omitted fields keep their values."""
 
     timezone: TimeZone = Field(
-        default="", description="IANA time zone of reports, and of alerts without one of their own."
+        default="",
+        description="IANA time zone for reports and for alerts without their own time zone.",
     )
     current_password: Annotated[str, Field(min_length=1, max_length=MAX_PASSWORD_CHARACTERS)] = (
         Field(
             default="",
-            description="Needed with `newPassword`.",
+            description="Required with `newPassword`.",
             examples=["the password until now"],
         )
     )
     new_password: NewPassword = Field(
         default="",
-        description="All other sessions end with it; keys stay.",
+        description="Changing the password ends all other sessions of the person; API keys "
+        "stay valid.",
         examples=["a better password than that"],
     )
 
@@ -143,26 +144,26 @@ class AccountUpdate(RequestModel):
 
 
 class OpenSession(ResponseModel):
-    """A session that is open."""
+    """An open session."""
 
-    id: UUID = Field(description="Id of the session.")
-    created_at: Timestamp = Field(description="When somebody logged in.")
-    expires_at: Timestamp = Field(description="When it ends by itself.")
-    is_current: bool = Field(description="Whether it is the one that calls.")
+    id: UUID = Field(description="ID of the session.")
+    created_at: Timestamp = Field(description="Login time (UTC).")
+    expires_at: Timestamp = Field(description="Expiry time (UTC).")
+    is_current: bool = Field(description="Whether this is the session making the call.")
 
 
 class SessionList(ResponseModel):
-    """The person's sessions, newest first."""
+    """The person's open sessions, newest first."""
 
-    sessions: list[OpenSession] = Field(description="The account's sessions.")
+    sessions: list[OpenSession] = Field(description="Sessions, newest first.")
 
 
 class LogInWaysAnswer(ResponseModel):
-    """How people may log in."""
+    """The available login methods."""
 
-    password: bool = Field(description="Whether by e-mail address and password.")
+    password: bool = Field(description="Whether login with email address and password is enabled.")
     provider: str | None = Field(
-        description="Name of the OpenID Connect provider by which they may; null: there is none.",
+        description="Name of the OpenID Connect provider; null if none is configured.",
         examples=["Example"],
     )
 
@@ -177,11 +178,10 @@ COOKIES: dict[int | str, dict[str, Any]] = {
         "headers": {
             "Set-Cookie": {
                 "schema": {"type": "string"},
-                "description": f"The cookie {SECURE_PREFIX}{SESSION_COOKIE} over HTTPS: HttpOnly, "
-                f"SameSite=Lax, Secure. Over plain HTTP it is {SESSION_COOKIE}, without Secure. A "
-                "second one, "
-                f"{DEVICE_COOKIE}, opens nothing: attempts to log in that bring it are counted by "
-                "themselves.",
+                "description": f"{SECURE_PREFIX}{SESSION_COOKIE} over HTTPS (HttpOnly, Secure, "
+                f"SameSite=Lax); {SESSION_COOKIE}, without Secure, over plain HTTP. The second "
+                f"cookie, {DEVICE_COOKIE}, grants no access: failed logins with it are counted "
+                "separately.",
             }
         }
     }
@@ -197,7 +197,7 @@ COOKIES: dict[int | str, dict[str, Any]] = {
 async def log_in(
     request: Request, sessions: SessionsDep, response: Response, body: LogIn
 ) -> SessionAnswer:
-    """Log in with e-mail address and password; the answer sets the session cookie."""
+    """Logs in with email address and password, and sets the session cookie."""
     check_origin(request, required=False)
     made = await sessions.log_in(
         body.email, body.password, rate_limit_address(request), request.cookies.get(DEVICE_COOKIE)
@@ -206,17 +206,17 @@ async def log_in(
     return session_answer(made.credential)
 
 
-@router.get(f"{SESSION_PATH}/ways", summary="How people log in", responses=error_responses())
+@router.get(f"{SESSION_PATH}/ways", summary="List login methods", responses=error_responses())
 @requires(Public.ANYBODY)
 async def get_ways(sessions: SessionsDep) -> LogInWaysAnswer:
-    """Return by what people may log in, for a page on which they do."""
+    """Returns the login methods to offer on a login page."""
     return LogInWaysAnswer(password=sessions.methods.password, provider=sessions.methods.provider)
 
 
-@router.get(SESSION_PATH, summary="Who calls", responses=error_responses())
+@router.get(SESSION_PATH, summary="Get the current session", responses=error_responses())
 @requires(AnyCaller.KNOWN)
 async def get_session(sessions: SessionsDep, response: Response, caller: Caller) -> SessionAnswer:
-    """Return the account, the scopes and the limits of the session or the key that calls."""
+    """Returns the account, scopes and limits of the calling session or API key."""
     response.headers["Cache-Control"] = "no-store"
     return session_answer(await sessions.credential(caller))
 
@@ -232,7 +232,7 @@ async def get_session(sessions: SessionsDep, response: Response, caller: Caller)
 async def log_out(
     request: Request, sessions: SessionsDep, response: Response, caller: Caller
 ) -> None:
-    """End the session that the cookie stands for."""
+    """Ends the session identified by the cookie."""
     await sessions.log_out(caller.credential_id)
     delete_session(request, response)
 
@@ -240,7 +240,7 @@ async def log_out(
 @router.get("/api/sessions", summary="List sessions", responses=error_responses())
 @requires(OwnSession.ONLY)
 async def list_sessions(account: AccountDep, caller: Caller) -> SessionList:
-    """Return the open sessions of the person who calls, newest first."""
+    """Returns the caller's open sessions, newest first."""
     found = await account.list_all(caller)
     return SessionList(
         sessions=[
@@ -264,18 +264,18 @@ async def list_sessions(account: AccountDep, caller: Caller) -> SessionList:
 )
 @requires(OwnSession.ONLY)
 async def end_session(account: AccountDep, caller: Caller, id: ResourceId) -> None:
-    """End one of one's own sessions: within a second it opens nothing."""
+    """Ends one of the caller's sessions within one second."""
     await account.end(caller, id)
 
 
-@router.put("/api/account", summary="Change the account", responses=error_responses(*BODY_ERRORS))
+@router.put("/api/account", summary="Update the account", responses=error_responses(*BODY_ERRORS))
 @requires(OwnSession.ONLY, BodyKind.JSON)
 async def update_account(
     request: Request, account: AccountDep, caller: Caller, body: AccountUpdate
 ) -> SessionAnswer:
-    """Change one's own password or, as an administrator, the account's time zone.
+    """Changes the caller's password or, for administrators, the account's time zone.
 
-    Schedules of alerts without a time zone of their own are read in the new one within a second.
+    Alert schedules without their own time zone use the new one within one second.
     """
     changed = await account.change(
         caller,

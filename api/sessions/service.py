@@ -36,8 +36,8 @@ from api.sessions.attempts import LoginAttempts, Origin
 from api.sessions.credential import Credential, NewSession
 from api.sessions.methods import LogInMethods
 
-_REFUSED = "The e-mail address or the password is not right."
-_TOO_BUSY = "Too many people log in at once; wait, then try again."
+_REFUSED = "The email address or password is incorrect."
+_TOO_BUSY = "Too many concurrent logins. Try again shortly."
 # One comparison takes 64 MiB and a core for 50 ms: one at a time for each kind of client.
 _COMPARISONS = QueueLimits(at_once=1, waiting=20)
 _COMPARISON_WAIT_SECONDS = 5.0

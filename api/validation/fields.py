@@ -28,7 +28,7 @@ _UUID = re.compile(r"[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
 def whole_number(value: Any) -> Any:
     """Refuse a text that is no whole number. As a validator it stands after ``Field``."""
     if isinstance(value, str) and not _WHOLE.fullmatch(value):
-        raise ValueError("must be a whole number, for example 50")
+        raise ValueError("must be an integer, for example 50")
     return value
 
 
@@ -78,7 +78,7 @@ def instant_ms(value: Any) -> int:
         moment = datetime.fromisoformat(text.upper())
     except ValueError as error:
         raise ValueError(
-            "must be an ISO 8601 date-time, for example 2026-11-21T08:00:00Z (+ is written %2B)"
+            "must be an ISO 8601 date-time, for example 2026-11-21T08:00:00Z (encode + as %2B)"
         ) from error
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
@@ -110,7 +110,7 @@ def _instant(value: Any) -> datetime:
     try:
         return from_unix_ms(instant_ms(value))
     except OverflowError as error:
-        raise ValueError("must be within the years 1 to 9999") from error
+        raise ValueError("must be between the years 1 and 9999") from error
 
 
 QueryInstant = Annotated[
@@ -153,7 +153,7 @@ def check_email_address(text: str) -> str:
         and not labels[-1].isdigit()
     )
     if not is_address:
-        raise ValueError("is not an e-mail address")
+        raise ValueError("is not a valid email address")
     return text
 
 

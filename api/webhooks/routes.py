@@ -40,7 +40,7 @@ _NEW_SECRET = RotateSecret()
 async def list_webhooks(
     webhooks: WebhooksDep, cursors: CursorsDep, caller: Caller, query: Annotated[ListQuery, Query()]
 ) -> WebhookList:
-    """Return the caller's webhooks, newest first; all of them unless a page is asked for."""
+    """Returns the account's webhooks, newest first, or a page if `limit` or `lastKey` is set."""
     rows = await webhooks.list_all(caller.owner_id)
     wanted = ListFilter("webhooks", caller.owner_id)
     page, next_key = page_of(rows, query, wanted, cursors, lambda row: row)
@@ -51,46 +51,47 @@ async def list_webhooks(
 @router.post(
     "/api/webhooks",
     status_code=201,
-    summary="Register a webhook",
+    summary="Create a webhook",
     responses=error_responses(*BODY_ERRORS, ErrorCode.LIMIT_REACHED),
 )
 @requires(Scope.WEBHOOKS_WRITE, BodyKind.JSON)
 async def create_webhook(
     webhooks: WebhooksDep, caller: Caller, body: WebhookCreate
 ) -> WebhookAnswer:
-    """Register a webhook. Addresses outside of the public internet are refused.
+    """Creates a webhook. The URL must be on the public internet or in an allowed network.
 
-    The answer shows it whole. Later answers show its secret, the values of its headers and the
-    whole URL to keys with the scope webhooks:read only. Other keys see *** for each value, and
-    scheme and host of the URL.
+    This response contains the secret, the header values and the whole URL. In other responses, keys
+    without the scope `webhooks:read` see `***` for each secret value, and only scheme and host of
+    the URL.
     """
     row = await webhooks.create(caller.owner_id, body)
     return WebhookAnswer(webhook=webhook_body(row, shows_secrets=True))
 
 
 @router.get(
-    "/api/webhooks/{id}", summary="One webhook", responses=error_responses(ErrorCode.NOT_FOUND)
+    "/api/webhooks/{id}", summary="Get a webhook", responses=error_responses(ErrorCode.NOT_FOUND)
 )
 @requires(Scope.WEBHOOKS_READ)
 async def get_webhook(webhooks: WebhooksDep, caller: Caller, id: ResourceId) -> WebhookAnswer:
-    """Return one of the caller's webhooks."""
+    """Returns a webhook."""
     return _answer(caller, await webhooks.get(caller.owner_id, id))
 
 
 @router.put(
     "/api/webhooks/{id}",
-    summary="Change a webhook",
+    summary="Update a webhook",
     responses=error_responses(*BODY_ERRORS, ErrorCode.NOT_FOUND),
 )
 @requires(Scope.WEBHOOKS_WRITE, BodyKind.JSON)
 async def update_webhook(
     webhooks: WebhooksDep, caller: Caller, id: ResourceId, body: WebhookUpdate
 ) -> WebhookAnswer:
-    """Change the fields that are sent; the others stay. ``headers`` are replaced as a whole.
+    """Updates the fields that are sent.
 
-    A secret or a value *** stays as it is stored, and so does a URL that a key without
-    webhooks:read sends back as scheme and host. Values that the key may not read go to no other
-    scheme, host or port: with such an address, headers are sent anew.
+    Omitted fields keep their values; `headers` is replaced whole.
+
+    Send `***` to keep a stored secret or header value, and the URL as it was shown to keep it. A
+    key that cannot read header values must send them again when it changes scheme, host or port.
     """
     row = await webhooks.update(caller, id, body)
     return _answer(caller, row)
@@ -105,13 +106,13 @@ async def update_webhook(
 )
 @requires(Scope.WEBHOOKS_WRITE)
 async def delete_webhook(webhooks: WebhooksDep, caller: Caller, id: ResourceId) -> None:
-    """Delete a webhook; nothing more is sent to it."""
+    """Deletes a webhook. No more events are sent to it."""
     await webhooks.delete(caller.owner_id, id)
 
 
 @router.post(
     "/api/webhooks/{id}/rotate-secret",
-    summary="Give a webhook a new secret",
+    summary="Rotate a webhook secret",
     responses=error_responses(*BODY_ERRORS, ErrorCode.NOT_FOUND),
 )
 @requires(Scope.WEBHOOKS_WRITE, BodyKind.JSON, body_optional=True)
@@ -122,9 +123,9 @@ async def rotate_secret(
     id: ResourceId,
     body: RotateSecret = _NEW_SECRET,
 ) -> WebhookAnswer:
-    """Make a new secret; for ``overlapHours`` the old one signs as well.
+    """Replaces the signing secret. The previous secret also signs for `overlapHours`.
 
-    A key that may not read webhooks is not shown the new one either: it may send its own.
+    A key without the scope `webhooks:read` does not see the new secret unless it supplies one.
     """
     secret = body.secret or new_signing_secret()
     overlap = timedelta(hours=body.overlap_hours)

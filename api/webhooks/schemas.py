@@ -42,7 +42,7 @@ def _header_value(value: str) -> str:
 
 def _named_once(headers: dict[str, str]) -> dict[str, str]:
     if len({name.lower() for name in headers}) != len(headers):
-        raise ValueError("may not name a header twice")
+        raise ValueError("must not contain the same header twice")
     return headers
 
 
@@ -74,7 +74,8 @@ Headers = Annotated[
     ],
     Field(
         max_length=MAX_HEADERS,
-        description="Headers sent with each delivery; they replace none of the service's own.",
+        description="Custom headers sent with each delivery. Headers set by the service "
+        "cannot be overridden.",
         examples=[{"X-Tenant": "north"}],
     ),
     AfterValidator(_named_once),
@@ -98,78 +99,77 @@ _SHOWN_ONLY = frozenset(
 
 
 class WebhookCreate(RequestModel):
-    """A webhook to register."""
+    """A webhook to create."""
 
     shown_only = _SHOWN_ONLY
 
-    name: Name = Field(description="Its name.")
+    name: Name = Field(description="Name of the webhook.")
     url: OutboundAddress
-    events: Events = Field(description="The events to send.")
-    secret: NewSecret | None = Field(
-        default=None, description="Key of the signatures; null: the service makes one."
-    )
-    enabled: JsonBoolean = Field(default=True, description="False: switched off.")
+    events: Events = Field(description="Events to subscribe to.")
+    secret: NewSecret | None = Field(default=None, description="Signing secret; null: generated.")
+    enabled: JsonBoolean = Field(default=True, description="Whether the webhook is enabled.")
     headers: NewHeaders = Field(default_factory=dict)
 
 
 class WebhookUpdate(RequestModel):
-    """The fields of a webhook to change; those left out stay.
+    """Fields of a webhook to update. Omitted fields keep their values.
 
-    ``***`` stands for the secret, or the value of a header, that is stored.
+    Send `***` to keep the stored secret, or the stored value of a header.
     """
 
     shown_only = _SHOWN_ONLY
 
-    name: Name = Field(default="", description="Its name.")
+    name: Name = Field(default="", description="Name of the webhook.")
     url: OutboundAddress = ""
-    events: Events = Field(default_factory=list, description="The events to send.")
+    events: Events = Field(default_factory=list, description="Events to subscribe to.")
     secret: Secret = ""
-    enabled: JsonBoolean = Field(default=True, description="False: switched off.")
+    enabled: JsonBoolean = Field(default=True, description="Whether the webhook is enabled.")
     headers: Headers = Field(default_factory=dict)
 
 
 class WebhookBody(ResponseModel):
-    """A webhook as reads show it."""
+    """A webhook."""
 
-    id: str = Field(json_schema_extra={"format": "uuid"}, description="Id of the webhook.")
-    name: str = Field(description="Its name.", examples=["Gate north"])
+    id: str = Field(json_schema_extra={"format": "uuid"}, description="ID of the webhook.")
+    name: str = Field(description="Name of the webhook.", examples=["Gate north"])
     url: str = Field(
-        description="Where events are sent; scheme and host alone without webhooks:read.",
+        description="URL to which events are sent; only scheme and host without the scope "
+        "`webhooks:read`.",
         examples=["https://receiver.example.com/plates"],
     )
     secret: str = Field(
-        description=f"{MASK} where the key may not read webhooks.",
+        description=f"Signing secret; `{MASK}` if the caller lacks the scope `webhooks:read`.",
         examples=["whsec_3X1yq0h3PBl1c2r7m4iT8Q0wq6b8v1u7nZ3m9k2s5dE="],
     )
-    enabled: bool = Field(description="False: switched off.")
-    events: list[EventName] = Field(description="The events that it gets.")
+    enabled: bool = Field(description="Whether the webhook is enabled.")
+    events: list[EventName] = Field(description="Subscribed events.")
     headers: dict[str, str] = Field(
-        description=f"Each value is {MASK} where the key may not read webhooks.",
+        description=f"Custom headers. Values are `{MASK}` if the caller lacks the scope "
+        "`webhooks:read`.",
         examples=[{"X-Tenant": "north"}],
     )
     failure_count: int = Field(
-        description="Deliveries given up since the last success.", ge=0, examples=[0]
+        description="Failed deliveries since the last success.", ge=0, examples=[0]
     )
     failed_attempts: int = Field(
-        description="Failed tries since the last success.", ge=0, examples=[0]
+        description="Failed attempts since the last success.", ge=0, examples=[0]
     )
-    last_delivery_at: Timestamp | None = Field(
-        description="When something was last sent; UTC. Null: never."
-    )
+    last_delivery_at: Timestamp | None = Field(description="Last delivery (UTC); null: never.")
     last_delivery_status: int | None = Field(
         ge=100,
         le=599,
-        description="HTTP status of the last attempt; null: no answer, or none yet.",
+        description="HTTP status code of the last attempt; null if there was no response, or "
+        "no attempt yet.",
         examples=[200],
     )
     disabled_reason: str | None = Field(
-        description="Why the service switched the webhook off; null where it did not.",
+        description="Why the service disabled the webhook; null if it did not.",
         examples=["20 deliveries in a row failed."],
     )
     previous_secret_until: Timestamp | None = Field(
-        description="Until then the secret before the last rotation signs as well."
+        description="Until this time (UTC), the previous secret also signs."
     )
-    created_at: Timestamp = Field(description="When it was made; UTC.")
+    created_at: Timestamp = Field(description="Creation time (UTC).")
 
 
 class WebhookAnswer(ResponseModel):
@@ -179,9 +179,9 @@ class WebhookAnswer(ResponseModel):
 
 
 class WebhookList(ResponseModel):
-    """The caller's webhooks, newest first."""
+    """The account's webhooks, newest first."""
 
-    webhooks: list[WebhookBody] = Field(description="The webhooks, newest first.")
+    webhooks: list[WebhookBody] = Field(description="Webhooks, newest first.")
     next_key: str | None = next_key_field()
 
 

@@ -109,7 +109,7 @@ class DisabledWebhookEmail:
                 for address in addresses:
                     await self._send(self._server, webhook, address)
         except TimeoutError:
-            _log_failure(webhook.id, f"The SMTP server took over {_WHOLE_SECONDS:g} s.")
+            _log_failure(webhook.id, f"The SMTP server timed out after {_WHOLE_SECONDS:g} s.")
 
     async def _send(self, server: MailServer, webhook: WebhookRow, address: str) -> None:
         async def message(_: str | None) -> EmailMessage:
@@ -129,10 +129,10 @@ class DisabledWebhookEmail:
             identifier=f"{webhook.id}-{config.revision}",
         )
         message.set_content(
-            f"The webhook {config.name} no longer gets events.\n\n"
+            f"The webhook {config.name} no longer receives events.\n\n"
             f"Reason: {webhook.history.disabled_reason}\n\n"
-            f"Enable it once its receiver accepts events again, then replay the events that it"
-            f" missed:\n\n{settings.public_url.rstrip('/')}/webhooks/{webhook.id}\n"
+            f"Enable it once its receiver accepts events again, then replay the missed events:"
+            f"\n\n{settings.public_url.rstrip('/')}/webhooks/{webhook.id}\n"
         )
         return message
 
@@ -172,7 +172,8 @@ def with_stored(
     if keeps_values and moves and not sees_secrets:
         raise invalid_field(
             _HEADERS,
-            "must be sent with their values to another host by a key without webhooks:read",
+            "must be sent again: an API key without the scope webhooks:read cannot keep stored "
+            "header values when the scheme, host or port of url changes",
         )
     if sent is not None:
         stored = {name.lower(): value for name, value in row.headers.items()}
@@ -184,7 +185,7 @@ def _unhidden(name: str, value: str, stored: Mapping[str, str]) -> str:
     if value != MASK:
         return value
     if name.lower() not in stored:
-        raise invalid_field(f"{_HEADERS}.{name}", f"{MASK} does not stand for a stored value")
+        raise invalid_field(f"{_HEADERS}.{name}", f"is {MASK}, but no value is stored for it")
     return stored[name.lower()]
 
 

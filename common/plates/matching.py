@@ -25,7 +25,7 @@ _STARS = re.compile(r"\*+")
 
 
 class MatchMode(StrEnum):
-    """The comparison of a text with a plate, both normalised."""
+    """How to compare a plate with the search text. Both are normalised first."""
 
     EXACT = "exact"
     PREFIX = "prefix"
@@ -79,10 +79,10 @@ def plate_matcher(text: str, mode: MatchMode, tolerance: int = 0) -> PlateMatche
     wanted = normalise_pattern(text)
     length = len(wanted.replace(ANY_TEXT, "")) if _has_wildcards(mode) else len(wanted)
     if not wanted:
-        raise InvalidInputError("must hold a letter or a digit", code="empty_plate")
+        raise InvalidInputError("must contain a letter or digit", code="empty_plate")
     if length > MAX_PLATE_LENGTH:
         raise InvalidInputError(
-            f"is longer than any plate ({MAX_PLATE_LENGTH} characters)", code="plate_too_long"
+            f"must not be longer than {MAX_PLATE_LENGTH} characters", code="plate_too_long"
         )
     return PlateMatcher(mode, wanted, tolerance)
 

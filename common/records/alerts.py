@@ -15,7 +15,7 @@ from common.urls.streams import MASK
 
 
 class PlateMatchMode(StrEnum):
-    """The plates that an alert matches: any, those in its list, those that are not."""
+    """Which plates an alert matches: any, those in its list, or those not in its list."""
 
     ANY = "any"
     SPECIFIC = "specific"
@@ -23,14 +23,14 @@ class PlateMatchMode(StrEnum):
 
 
 class CameraScope(StrEnum):
-    """The cameras that an alert looks at."""
+    """Which cameras an alert covers."""
 
     ALL = "all"
     SPECIFIC = "specific"
 
 
 class CooldownScope(StrEnum):
-    """The scope of a cooldown: the alert, its plate, or its plate at one camera."""
+    """Scope of a cooldown: the whole alert, each plate, or each plate per camera."""
 
     ALERT = "alert"
     PLATE = "plate"
@@ -38,7 +38,7 @@ class CooldownScope(StrEnum):
 
 
 class Weekday(StrEnum):
-    """Days as the interface names them."""
+    """Day of the week."""
 
     MON = "mon"
     TUE = "tue"
@@ -50,10 +50,10 @@ class Weekday(StrEnum):
 
 
 class AlertSchedule(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """A window of local time, ``HH:mm``; no days means every day.
+    """A window of local time, `HH:mm`. An empty list of days means every day.
 
-    An end before the start is an overnight window, which belongs to the day on which it starts;
-    an end equal to the start is the whole day.
+    If the end is before the start, the window runs overnight and belongs to the day on which it
+    starts. If start and end are equal, the window is the whole day.
     """
 
     start_time: str = "00:00"
@@ -64,7 +64,7 @@ class AlertSchedule(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 class EmailNotification(
     msgspec.Struct, frozen=True, kw_only=True, rename="camel", tag_field="type", tag="email"
 ):
-    """Sends an alert to e-mail addresses."""
+    """Sends alerts by email."""
 
     addresses: tuple[str, ...]
 
@@ -84,9 +84,9 @@ class WebhookNotification(
 class AppriseNotification(
     msgspec.Struct, frozen=True, kw_only=True, rename="camel", tag_field="type", tag="apprise"
 ):
-    """Tells people by the service of an Apprise address, which holds its secrets.
+    """Sends alerts through an Apprise notification service. The URL contains credentials.
 
-    ``id`` tells it from the alert's others where the address is masked.
+    `id` identifies the notification within the alert when its URL is masked.
     """
 
     url: str
@@ -199,7 +199,7 @@ def with_content(reference: AlertConfig, content: AlertConfig) -> AlertConfig:
 
 
 class TriggerPhase(StrEnum):
-    """The phase of a trigger: provisional, or resolved in one way or another."""
+    """Phase of a trigger."""
 
     FINAL = "final"
     """It triggered after the pass ended, as without early alerts."""

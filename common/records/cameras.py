@@ -31,7 +31,7 @@ class CameraConfig(Record, frozen=True, kw_only=True):
 
 
 class CameraState(StrEnum):
-    """The state of a camera."""
+    """Connection state of a camera."""
 
     CONNECTING = "connecting"
     ONLINE = "online"

@@ -71,7 +71,7 @@ NOTIFICATION_TARGETS = (EmailTarget, AppriseTarget)
 
 
 class DeliveryCause(StrEnum):
-    """Why something is delivered: it happened, or a client asked for it."""
+    """Why a delivery was attempted: the event itself, or a request from a client."""
 
     EVENT = "event"
     TEST = "test"
@@ -120,7 +120,11 @@ class Delivery(Record, frozen=True, kw_only=True):
 
 
 class AttemptOutcome(StrEnum):
-    """The outcome of an attempt, and so of its delivery."""
+    """Outcome of an attempt and of its delivery.
+
+    `dead`: failed permanently; can be redelivered. `cancelled`: not attempted, because the webhook
+    was deleted or disabled, or an account limit was reached.
+    """
 
     DELIVERED = "delivered"
     RETRYING = "retrying"

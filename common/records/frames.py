@@ -32,21 +32,21 @@ class Box(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Point(msgspec.Struct, frozen=True, kw_only=True):
-    """A point in fractions (0..1) of the frame's width and height, from the top left."""
+    """A point in fractions (0 to 1) of the frame's width and height, from the top left."""
 
     x: float
     y: float
 
 
 class ZoneKind(StrEnum):
-    """The effect of a zone: plates are read only inside, or never inside."""
+    """Effect of a zone: read plates only inside it, or ignore plates inside it."""
 
     INCLUDE = "include"
     EXCLUDE = "exclude"
 
 
 class Zone(msgspec.Struct, frozen=True, kw_only=True):
-    """A polygon of at least three points in which plates are read, or are not."""
+    """A polygon of at least three points in which plates are read or ignored."""
 
     kind: ZoneKind
     points: tuple[Point, ...]

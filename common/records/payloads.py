@@ -36,7 +36,7 @@ from common.urls.streams import mask_password
 
 _PlateName = Annotated[
     str,
-    msgspec.Meta(description="Name that the alert's list has for the plate.", examples=["Courier"]),
+    msgspec.Meta(description="Name of the plate in the alert's list.", examples=["Courier"]),
 ]
 
 
@@ -131,18 +131,18 @@ class CameraPayload(Payload, frozen=True, kw_only=True):
 
 
 class RecognitionEventData(Payload, frozen=True, kw_only=True):
-    """``data`` of recognition.created."""
+    """Payload of `recognition.created`."""
 
     recognition: RecognitionPayload
 
 
 class AlertEventData(Payload, frozen=True, kw_only=True):
-    """``data`` of alert.triggered, alert.confirmed and alert.corrected.
+    """Payload of `alert.triggered`, `alert.confirmed` and `alert.corrected`.
 
-    ``trigger_id`` is the same in all events of one trigger. ``late``: the vehicle is surely gone.
-    ``phase`` is set where an alert triggered early, ``provisional`` until that is confirmed or
-    corrected; ``early_plate`` is the plate that was reported before. ``plate_name`` is the name
-    that the alert's list has for the plate.
+    `triggerId` is identical in all events of one trigger. `late` means that the vehicle has
+    certainly left. `phase` is set if the alert triggered early; `provisional` is true until the
+    trigger is confirmed or corrected. `earlyPlate` is the plate reported before. `plateName` is the
+    plate's name in the alert's list.
     """
 
     alert: msgspec.Struct
@@ -156,7 +156,7 @@ class AlertEventData(Payload, frozen=True, kw_only=True):
 
 
 class CameraEventData(Payload, frozen=True, kw_only=True):
-    """``data`` of camera.online and camera.offline."""
+    """Payload of `camera.online` and `camera.offline`."""
 
     camera: CameraPayload
     at: str

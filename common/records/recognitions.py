@@ -28,14 +28,14 @@ class ProvisionalPlate(msgspec.Struct, frozen=True, kw_only=True, rename="camel"
 
 
 class RecognitionSource(StrEnum):
-    """The source of a recognition."""
+    """Source of a recognition."""
 
     CAMERA = "camera"
     API = "api"
 
 
 class Direction(StrEnum):
-    """The way of a vehicle, as its camera sees it."""
+    """Direction of travel, as seen by the camera."""
 
     TOWARDS = "towards"
     AWAY = "away"

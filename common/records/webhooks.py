@@ -10,7 +10,7 @@ from common.records.codec import Record
 
 
 class EventName(StrEnum):
-    """The events that webhooks can get."""
+    """Events to which webhooks can subscribe."""
 
     RECOGNITION_CREATED = "recognition.created"
     ALERT_TRIGGERED = "alert.triggered"
@@ -84,10 +84,10 @@ def check_header_name(name: str) -> None:
         InvalidInputError: code ``webhook_header``.
     """
     if not 0 < len(name) <= MAX_HEADER_NAME_CHARACTERS or not _TOKEN.match(name):
-        raise _invalid("is not a header name")
+        raise _invalid("is not a valid header name")
     lower = name.lower()
     if lower in _OURS or lower in _OF_THE_PROTOCOL or lower.startswith("proxy-"):
-        raise _invalid("is a header that cannot be replaced")
+        raise _invalid("is a reserved header")
 
 
 def check_header_value(value: str) -> None:
@@ -97,9 +97,11 @@ def check_header_value(value: str) -> None:
         InvalidInputError: code ``webhook_header``.
     """
     if len(value) > MAX_HEADER_VALUE_CHARACTERS:
-        raise _invalid(f"is longer than {MAX_HEADER_VALUE_CHARACTERS} characters")
+        raise _invalid(f"must have at most {MAX_HEADER_VALUE_CHARACTERS} characters")
     if not _VALUE.match(value) or value != value.strip():
-        raise _invalid("must be visible ASCII characters, without spaces around them")
+        raise _invalid(
+            "must consist of visible ASCII characters, without leading or trailing spaces"
+        )
 
 
 def _invalid(message: str) -> InvalidInputError:

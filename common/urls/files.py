@@ -38,8 +38,8 @@ def video_file(path: str, folder: Path | None) -> Path:
     except (OSError, ValueError, RuntimeError):
         pass
     raise InvalidInputError(
-        "There is no such video file (MP4, MOV, Matroska, AVI, MPEG, FLV, Ogg) in the folder of"
-        " camera files.",
+        "No such video file in the camera files folder. Supported: MP4, MOV, Matroska, AVI, "
+        "MPEG, FLV, Ogg.",
         code="stream_url_file",
     )
 

@@ -210,11 +210,11 @@ def _split(text: str) -> SplitResult:
     if not text or len(text) > MAX_OUTBOUND_URL_LENGTH:
         raise _malformed(f"must have 1 to {MAX_OUTBOUND_URL_LENGTH} characters")
     if FORBIDDEN_CHARACTERS.search(text):
-        raise _malformed("may not hold a space, a backslash or a control character")
+        raise _malformed("must not contain spaces, backslashes or control characters")
     try:
         return urlsplit(text)
     except ValueError as error:
-        raise _malformed("is not a URL; special characters must be percent-encoded") from error
+        raise _malformed("is not a valid URL; percent-encode special characters") from error
 
 
 def _scheme(name: str) -> OutboundScheme:
@@ -228,15 +228,15 @@ def _scheme(name: str) -> OutboundScheme:
 
 def _host_and_port(parts: SplitResult) -> tuple[str, int | None]:
     if "@" in parts.netloc:
-        raise _malformed("may not hold a user or a password; use headers")
+        raise _malformed("must not contain a user name or password; use headers instead")
     if parts.fragment:
-        raise _malformed("may not hold #")
+        raise _malformed("must not contain a fragment (#)")
     try:
         host, port = parts.hostname, parts.port
     except ValueError as error:
-        raise _malformed("has a port that is not a number up to 65535") from error
+        raise _malformed("has an invalid port; it must be a number up to 65535") from error
     if not host or port == 0:
-        raise _malformed("has no host or a port of 0")
+        raise _malformed("has no host, or port 0")
     return host.lower().removesuffix("."), port
 
 
@@ -250,7 +250,7 @@ def _literal_address(host: str) -> IpAddress | None:
         address = ip_address(host)
     except ValueError:
         if ":" in host or _NUMBER.match(host.rpartition(".")[2]):
-            raise _malformed("has a host that is neither a name nor an IP address") from None
+            raise _malformed("has an invalid host; it must be a name or an IP address") from None
         return None
     if isinstance(address, IPv6Address) and address.scope_id is not None:
         raise _forbidden()
@@ -260,7 +260,7 @@ def _literal_address(host: str) -> IpAddress | None:
 def _check_name(host: str, rules: OutboundRules) -> None:
     labels = host.split(".")
     if len(host) > _MAX_HOST_LENGTH or not all(_LABEL.match(label) for label in labels):
-        raise _malformed("has no valid host name; write other letters as xn--")
+        raise _malformed("has an invalid host name; use Punycode (xn--) for non-ASCII names")
     if host in METADATA_NAMES:
         raise _forbidden()
     if is_loopback_name(host):
@@ -285,6 +285,6 @@ def _malformed(message: str) -> InvalidInputError:
 
 def _forbidden() -> InvalidInputError:
     return InvalidInputError(
-        "is in a network that is not allowed (see PLATESTREAM_WEBHOOK_ALLOWED_NETWORKS)",
+        "is in a network that is not allowed; see PLATESTREAM_WEBHOOK_ALLOWED_NETWORKS",
         code="outbound_url_address",
     )

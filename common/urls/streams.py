@@ -137,7 +137,7 @@ def check_host(host: str, rules: StreamUrlRules) -> None:
         return
     name = host.removesuffix(".")
     if not _HOST_NAME.match(name):
-        raise _malformed("The stream address has no valid host name.")
+        raise _malformed("The stream URL has an invalid host name.")
     is_loopback = name == "localhost" or name.endswith(".localhost")
     if name in METADATA_NAMES or (is_loopback and not rules.allow_loopback):
         raise _forbidden()
@@ -234,15 +234,13 @@ def stream_identifier(url: StreamUrl) -> str:
 
 def _split(text: str) -> SplitResult:
     if not text or len(text) > MAX_STREAM_URL_LENGTH:
-        raise _malformed(f"The stream address must have 1 to {MAX_STREAM_URL_LENGTH} characters.")
+        raise _malformed(f"The stream URL must have 1 to {MAX_STREAM_URL_LENGTH} characters.")
     if FORBIDDEN_CHARACTERS.search(text):
-        raise _malformed("The stream address holds a space, a backslash or a control character.")
+        raise _malformed("The stream URL contains a space, a backslash or a control character.")
     try:
         return urlsplit(text)
     except ValueError as error:
-        raise _malformed(
-            "The stream address is not a URL; special characters must be percent-encoded."
-        ) from error
+        raise _malformed("The stream URL is invalid; percent-encode special characters.") from error
 
 
 def _scheme(name: str, rules: StreamUrlRules) -> StreamScheme:
@@ -255,7 +253,7 @@ def _scheme(name: str, rules: StreamUrlRules) -> StreamScheme:
             s for s in StreamScheme if s is not StreamScheme.FILE or rules.files_folder is not None
         )
         raise InvalidInputError(
-            f"The stream address must begin with one of: {names}.", code="stream_url_scheme"
+            f"The stream URL must begin with one of: {names}.", code="stream_url_scheme"
         )
     return scheme
 
@@ -263,12 +261,12 @@ def _scheme(name: str, rules: StreamUrlRules) -> StreamScheme:
 def _file_url(text: str, parts: SplitResult) -> StreamUrl:
     # file://localhost/x is the same as file:///x (RFC 8089).
     if parts.netloc not in ("", "localhost") or not parts.path.startswith("/"):
-        raise _malformed("A file must be named by its whole path: file:///folder/clip.mp4.")
+        raise _malformed("A file URL must have an absolute path: file:///folder/clip.mp4.")
     if parts.query or parts.fragment:
-        raise _malformed("The name of a file may not hold ? or #.")
+        raise _malformed("A file name must not contain ? or #.")
     path = unquote(parts.path)
     if _CONTROL_CHARACTERS.search(path):
-        raise _malformed("The name of a file may not hold control characters.")
+        raise _malformed("A file name must not contain control characters.")
     return StreamUrl(text=text, scheme=StreamScheme.FILE, path=path)
 
 
@@ -276,11 +274,11 @@ def _host_and_port(parts: SplitResult) -> tuple[str, int | None]:
     try:
         host, port = parts.hostname, parts.port
     except ValueError as error:
-        raise _malformed("The port of the stream address is not a number up to 65535.") from error
+        raise _malformed("The port of the stream URL is not a number up to 65535.") from error
     if not host or port == 0:
-        raise _malformed("The stream address has no host or a port of 0.")
+        raise _malformed("The stream URL has no host, or port 0.")
     if parts.fragment:
-        raise _malformed("The stream address may not hold #.")
+        raise _malformed("The stream URL must not contain a fragment (#).")
     return host.lower(), port
 
 
@@ -335,8 +333,8 @@ def _password_at(masked: re.Match[str], stored: str) -> str:
 
 def _misplaced_mask() -> InvalidInputError:
     return InvalidInputError(
-        "*** keeps the stored password only in its own place, and only while scheme, host, port and"
-        " user stay as they are; give the password.",
+        "*** stands for the stored password only if the scheme, host, port and user are "
+        "unchanged; send the password.",
         code="stream_url_mask",
     )
 
@@ -347,6 +345,6 @@ def _malformed(message: str) -> InvalidInputError:
 
 def _forbidden() -> InvalidInputError:
     return InvalidInputError(
-        "The stream address points to a network where cameras are not allowed.",
+        "The stream URL points to a network in which cameras are not allowed.",
         code="stream_url_address",
     )

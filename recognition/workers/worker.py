@@ -86,7 +86,7 @@ def _outcomes(handle: JobHandler, jobs: list[Job]) -> list[JobOutcome]:
         if len(jobs) > 1:
             return [outcome for job in jobs for outcome in _outcomes(handle, [job])]
         _log_error(type(error).__name__)
-        refused = InvalidInputError("The image cannot be read.", code="unreadable_image")
+        refused = InvalidInputError("The image cannot be decoded.", code="unreadable_image")
         return [error_outcome(refused)]
 
 

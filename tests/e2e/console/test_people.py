@@ -150,7 +150,7 @@ def test_somebody_changes_their_password_and_the_time_zone_of_the_account(
     console.fill("Present password", "not mine")
     console.fill("New password", new)
     console.press("Change the password")
-    console.sees("is not your password")
+    console.sees("is incorrect")
     _is_fit_for_all(console)
     console.fill("Present password", PASSWORD)
     console.press("Change the password")

@@ -41,7 +41,7 @@ def test_a_person_logs_in_watches_live_and_logs_out(
         assert console.violations() == []
         # The provider would send the browser back to another address.
         console.press("Log in with Example")
-        console.sees(f"Log in by the identity provider at {stack.address}.")
+        console.sees(f"Log in with the identity provider at {stack.address}.")
         console.log_in(account)
         cookies = {one["name"]: one["secure"] for one in console.page.context.cookies()}
         row = passed(account, uuid4(), "Gate", 0, captured_ms=now_ms(), plate="HM192168")

@@ -92,7 +92,7 @@ async def test_a_reduced_url_that_stands_for_no_stored_one_changes_nothing(
     answer = await writer.put(path, json={"notifications": notifications})
 
     assert answer.status_code == 400
-    assert "send the whole URL" in answer.json()["fields"][0]["message"]
+    assert "send the full URL" in answer.json()["fields"][0]["message"]
     assert (await client.get(path)).json()["alert"] == alert
 
 

@@ -380,7 +380,7 @@ def test_the_stack_check_passes_a_good_stack_and_fails_another(
     monkeypatch.setenv("PLATESTREAM_MQTT_PASSWORD", "hunter2")
     warned = CliRunner().invoke(app, ["stack", "check"])
     assert warned.exit_code == 0
-    assert "warning\tthe password at the MQTT broker broker.example:1883" in warned.stdout
+    assert "warning\tthe MQTT password sent to broker.example:1883" in warned.stdout
     assert "hunter2" not in warned.output
 
     monkeypatch.setenv("PLATESTREAM_KAFKA_TOPIC_PREFIX", "nobody-")
@@ -390,7 +390,7 @@ def test_the_stack_check_passes_a_good_stack_and_fails_another(
     said = json.loads(result.stdout)
     assert (result.exit_code, said["status"]) == (1, "not ready")
     assert "nobody-recognitions" in said["checks"]["kafka"]
-    assert said["checks"]["api"] == "the API does not answer"
+    assert said["checks"]["api"] == "the API is not responding"
     assert {name for name, text in said["checks"].items() if text == "ok"} == {
         "postgres",
         "clickhouse",

@@ -334,7 +334,7 @@ async def test_a_locked_image_keeps_no_other(world: World, monkeypatch: pytest.M
     assert "does not answer" not in result.stderr
     said = json.loads(result.stdout)
     assert (said["images"], said["imagesLeft"]) == (3, True)
-    assert (removal.exit_code, "refuses to remove images (1); run" in removal.stderr) == (1, True)
+    assert (removal.exit_code, "refused to delete images (1); run" in removal.stderr) == (1, True)
     assert left == {mine[0].crop_key}
 
     assert (await remove(world.owner))["images"] == 1

@@ -144,7 +144,7 @@ async def test_what_could_not_be_done_is_said_and_tried_again(
 
     waiting = await state(application, caller, job)
     assert (waiting["state"], "inside" in waiting["error"]) == ("waiting", False)
-    assert waiting["error"].endswith("It is tried again.")
+    assert waiting["error"].endswith("The erasure will be retried.")
     eraser.is_away = False
     assert await sweep() == 0
     await change(application, "UPDATE erasure_jobs SET leased_until = now()")

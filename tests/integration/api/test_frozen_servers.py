@@ -62,7 +62,7 @@ async def _is_refused(client: httpx.AsyncClient, path: str, part: str) -> float:
     began = time.monotonic()
     answer = await client.get(path)
     assert (answer.status_code, answer.json()["code"]) == (500, "dependency_unavailable")
-    assert answer.json()["error"] == f"The {part} does not answer; try again later."
+    assert answer.json()["error"] == f"The {part} is not responding. Try again later."
     return time.monotonic() - began
 
 
@@ -125,7 +125,7 @@ async def test_the_configuration_database_freezes(tmp_path: Path) -> None:
                 await given_up
             assert await _is_refused(client, "/api/credits", part) < AT_ONCE_SECONDS
             readiness = await application.services.health.readiness()
-            assert readiness.faults["postgres"] == f"the {part} does not answer"
+            assert readiness.faults["postgres"] == f"the {part} is not responding"
             server.resume()
             await _until_answered(client, "/api/cameras")
             await _a_long_transaction_ends(database)
@@ -182,7 +182,7 @@ async def test_the_image_store_freezes(tmp_path: Path) -> None:
             said = await asyncio.gather(
                 *(images.image("one") for _ in range(20)), return_exceptions=True
             )
-            assert {str(one) for one in said} == {"the picture store does not answer"}
+            assert {str(one) for one in said} == {"the image store is not responding"}
             assert time.monotonic() - began < SOON_SECONDS
             with pytest.raises(DependencyUnavailableError):
                 await images.ping()

@@ -224,7 +224,7 @@ async def test_bodies_of_an_owner_find_room_once_others_are_answered(
         answer = await client.post("/api/cameras", content=body, headers=headers)
 
     assert (refused.status_code, refused.json()["code"]) == (429, "rate_limited")
-    assert "limit of 16 MiB of request bodies at once" in refused.json()["error"]
+    assert "limit of 16 MiB of concurrent request bodies" in refused.json()["error"]
     assert (refused.headers["Retry-After"], refused.headers["Connection"]) == ("2", "close")
     assert answer.json()["code"] == "invalid_request"
     assert budget.held_bytes == 0

@@ -69,7 +69,7 @@ async def test_cameras_of_a_file_are_bodies_of_new_cameras(client: httpx.AsyncCl
                 "line": 3,
                 "text": '"x',
                 "code": "unreadable_row",
-                "reason": "a quotation mark is misplaced or not closed",
+                "reason": "has a misplaced or unclosed quotation mark",
             }
         ],
         "encoding": "windows-1252",
@@ -80,9 +80,17 @@ async def test_cameras_of_a_file_are_bodies_of_new_cameras(client: httpx.AsyncCl
 @pytest.mark.parametrize(
     ("path", "data", "sentence"),
     [
-        (PLATES, b"PK\x03\x04", "This is a spreadsheet, for example of Excel; save it as CSV."),
-        (CAMERAS, b"\x00\x01", "This is not a text file; save it as CSV."),
-        (CAMERAS, b"name\nGate\n", "The first line must name the columns; rtspUrl is missing."),
+        (
+            PLATES,
+            b"PK\x03\x04",
+            "The file is a spreadsheet, for example Excel. Save it as CSV.",
+        ),
+        (CAMERAS, b"\x00\x01", "The file is not a text file. Save it as CSV."),
+        (
+            CAMERAS,
+            b"name\nGate\n",
+            "The first line must name the columns. Missing: rtspUrl.",
+        ),
     ],
 )
 async def test_what_is_no_such_file_is_a_sentence(

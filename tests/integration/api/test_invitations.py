@@ -104,8 +104,8 @@ async def test_the_link_goes_by_email_where_a_server_is_set(database: Database) 
 
     assert [(one["emailSent"], one["emailError"]) for one in (made, untold, away)] == [
         (True, None),
-        (False, "The SMTP server answered 550."),
-        (False, "The exchange with the SMTP server failed: SMTPConnectError."),
+        (False, "The SMTP server responded with 550."),
+        (False, "Sending to the SMTP server failed: SMTPConnectError."),
     ]
     assert len(listed) == 3
     (sent,) = server.emails
@@ -115,9 +115,9 @@ async def test_the_link_goes_by_email_where_a_server_is_set(database: Database) 
     (link,) = [line for line in text.splitlines() if line.startswith("https://")]
     assert re.fullmatch(r"https://plates\.example\.com/invitation#[\w-]{43}", link)
     assert made["token"] not in text
-    assert f"{owner.email} invites you to join their Platestream account as operator." in text
+    assert f"{owner.email} has invited you to join their Platestream account as operator." in text
     ends = datetime.fromisoformat(made["invitation"]["expiresAt"])
-    assert f"until {ends:%Y-%m-%d %H:%M} (UTC)" in text
+    assert f"expires on {ends:%Y-%m-%d %H:%M} (UTC)" in text
 
 
 async def test_only_a_hash_of_the_link_is_kept(
@@ -268,7 +268,7 @@ async def test_people_and_who_is_invited_have_a_limit_together(
     refused = await administrator.post("/api/invitations", json=body)
 
     assert (refused.status_code, refused.json()["code"]) == (409, "limit_reached")
-    assert f"limit of {PER_OWNER} people, those invited included" in refused.json()["error"]
+    assert f"limit of {PER_OWNER} people, including pending invitations" in refused.json()["error"]
     # Who is invited already may be again.
     await invite(administrator, invited[0], Role.OPERATOR)
 

@@ -257,7 +257,7 @@ async def test_a_page_at_another_address_is_told_where_to_log_in(application: Ap
         answer = await elsewhere.post(BEGIN, json={}, headers={"Origin": site})
 
     assert said(answer) == (403, "cross_site_request")
-    sentence = "Log in by the identity provider at https://plates.example.com."
+    sentence = "Log in with the identity provider at https://plates.example.com."
     assert answer.json()["error"] == sentence
 
 
@@ -326,7 +326,7 @@ async def test_a_provider_that_is_away_or_not_set_is_told(
     async with running_application(database, Options(more=away)) as app, browser_of(app) as browser:
         answer = await browser.post(BEGIN, json={})
     assert said(answer) == (500, "dependency_unavailable")
-    assert answer.json()["error"] == "The identity provider does not answer; try again later."
+    assert answer.json()["error"] == "The identity provider is not responding. Try again later."
     # It names itself by its address alone.
     renamed = {**CLIENT, "oidc_issuer": oidc_provider.issuer + "/"}
     async with (

@@ -293,7 +293,7 @@ async def test_who_has_no_password_is_told_so_where_they_would_change_it(
     assert answer.status_code == 400
     (fault,) = answer.json()["fields"]
     assert fault["path"] == "currentPassword"
-    assert "you log in by the identity provider and have no password here" in fault["message"]
+    assert "you log in through the identity provider and have no password" in fault["message"]
 
 
 async def test_calls_of_the_log_in_are_counted_by_address_also_where_they_succeed(

@@ -52,20 +52,20 @@ def _body(text: str) -> bytes:
 @pytest.mark.parametrize(
     ("answer", "sentence"),
     [
-        (lambda port: b"", "does not answer"),
-        (lambda port: b"SSH-2.0-OpenSSH\r\n", "does not answer"),
-        (lambda port: _body("<html>"), "answers with what is not valid"),
-        (lambda port: _body("[]"), "answers with what is not valid"),
-        (lambda port: _body('{"issuer": 1}'), "answers with what is not valid"),
-        (lambda port: f"{_JSON}\r\n{'x' * 300_000}".encode(), "answers with what is not valid"),
+        (lambda port: b"", "is not responding"),
+        (lambda port: b"SSH-2.0-OpenSSH\r\n", "is not responding"),
+        (lambda port: _body("<html>"), "returned an invalid response"),
+        (lambda port: _body("[]"), "returned an invalid response"),
+        (lambda port: _body('{"issuer": 1}'), "returned an invalid response"),
+        (lambda port: f"{_JSON}\r\n{'x' * 300_000}".encode(), "returned an invalid response"),
         (
             lambda port: (
                 f"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:{port}/x\r\n"
                 "Content-Length: 0\r\n\r\n"
             ).encode(),
-            "answers with an error",
+            "returned an error",
         ),
-        (lambda port: b"HTTP/1.1 500 X\r\nContent-Length: 0\r\n\r\n", "answers with an error"),
+        (lambda port: b"HTTP/1.1 500 X\r\nContent-Length: 0\r\n\r\n", "returned an error"),
     ],
     ids=["nothing", "no-http", "html", "list", "numbers", "endless", "redirect", "error"],
 )
@@ -80,7 +80,7 @@ async def test_an_answer_that_is_none_is_told(
         with pytest.raises(DependencyUnavailableError) as raised:
             await provider.authorization_url(new_flow(None))
 
-    assert raised.value.sentence == f"The identity provider {sentence}; try again later."
+    assert raised.value.sentence == f"The identity provider {sentence}. Try again later."
 
 
 async def test_a_code_is_not_posted_on_a_connection_that_may_be_closed() -> None:

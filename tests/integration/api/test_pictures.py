@@ -225,7 +225,7 @@ async def test_a_png_of_an_image_call_keeps_its_kind(
     assert whole.headers["content-type"] == "image/png"
     assert small.headers["content-type"] == "image/jpeg"
     assert (crop.status_code, crop.json()["code"]) == (404, "not_found")
-    assert crop.json()["error"] == "No crop was stored of this recognition."
+    assert crop.json()["error"] == "No crop was stored for this recognition."
 
 
 async def test_404_says_why(application: Application, owner: Caller, rows: Rows) -> None:
@@ -237,7 +237,7 @@ async def test_404_says_why(application: Application, owner: Caller, rows: Rows)
         anothers = await other.get(f"/api/recognitions/{identifier}/photo")
 
     assert lost.status_code == unknown.status_code == anothers.status_code == 404
-    assert lost.json()["error"] == "The photo is not in the picture store, or not any more."
+    assert lost.json()["error"] == "The photo is not available in the image store."
     assert lost.headers["cache-control"] == "private, no-store"
     said = [{**answer.json(), "requestId": ""} for answer in (unknown, anothers)]
     assert said[0] == said[1]
@@ -315,4 +315,4 @@ async def test_images_past_their_retention_are_404(
             answer = await client.get(f"/api/recognitions/{identifier}/photo")
 
     assert answer.status_code == 404
-    assert answer.json()["error"] == "The photo is past its retention."
+    assert answer.json()["error"] == "The photo was deleted at the end of its retention period."

@@ -227,7 +227,7 @@ async def test_without_the_scope_it_is_403_and_without_kafka_500(database: Datab
         async with application.client(await application.new_owner()) as client:
             answer = await client.get("/api/recognitions/stream")
             assert (answer.status_code, answer.json()["code"]) == (500, "dependency_unavailable")
-            assert answer.json()["error"].startswith("The message broker does not answer")
+            assert answer.json()["error"].startswith("The message broker is not responding")
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ async def test_so_many_calls_of_an_owner_are_worked_on_at_once(application: Appl
         assert (await _recognize(client)).status_code == 200
 
     assert (refused.status_code, refused.json()["code"]) == (429, "rate_limited")
-    assert f"limit of {IMAGE_CALLS_AT_ONCE} image calls at once" in refused.json()["error"]
+    assert f"limit of {IMAGE_CALLS_AT_ONCE} concurrent image calls" in refused.json()["error"]
     assert refused.headers["Retry-After"] == "1"
 
 

@@ -94,7 +94,7 @@ async def test_cameras_of_a_file_are_added_once(application: Application, line: 
 async def test_a_file_of_other_columns_is_refused(line: Line) -> None:
     said = await line.run("cameras", "import", "-", given="title,url\na,b", status=1)
 
-    assert "There is no column title, url" in said
+    assert "Unknown columns: title, url" in said
 
 
 async def test_files_of_other_encodings_are_read_with_a_report(

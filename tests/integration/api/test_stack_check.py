@@ -30,7 +30,7 @@ async def test_tables_of_another_release_are_named(database: Database) -> None:
         connection.execute(text("UPDATE alembic_version SET version_num = '0000'"))
 
     with pytest.raises(
-        TransientError, match=f"revision 0000, this release needs {head_revision()}"
+        TransientError, match=f"revision 0000, but this release needs {head_revision()}"
     ):
         await database.run(check_database)
 

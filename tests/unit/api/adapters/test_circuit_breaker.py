@@ -85,11 +85,11 @@ async def test_calls_to_a_server_that_stands_still_are_given_up_together(
     calls = [asyncio.create_task(_call(waits, NEVER_SECONDS)) for _ in range(5)]
     for call in calls:
         with pytest.raises(
-            DependencyUnavailableError, match="^the search database does not answer$"
+            DependencyUnavailableError, match="^the search database is not responding$"
         ) as caught:
             await call
     assert time.monotonic() - began < NEVER_SECONDS / 2
-    assert caught.value.sentence == "The search database does not answer; try again later."
+    assert caught.value.sentence == "The search database is not responding. Try again later."
 
 
 async def test_an_answer_to_another_call_is_a_sign_of_life(
@@ -131,7 +131,7 @@ async def test_others_fail_at_once_until_it_has_recovered(
 
 
 async def test_a_call_ends_after_its_own_time(waits: CircuitBreaker) -> None:
-    with pytest.raises(DependencyUnavailableError, match=r"took over 0\.01 s"):
+    with pytest.raises(DependencyUnavailableError, match="timed out after 0\\.01 s"):
         async with waits.call(0.01):
             await asyncio.sleep(NEVER_SECONDS)
 

@@ -9,7 +9,7 @@ from common.errors import TransientError
 from common.kafka.stage_progress import StageProgress
 
 STAGES = (StageProgress("recognition", 2, 7, 1_000), StageProgress("sink", 0, 0))
-READINESS = Readiness({"kafka": None, "s3": "no answer within 2 s"}, ("nearly full",))
+READINESS = Readiness({"kafka": None, "s3": "no response within 2 s"}, ("nearly full",))
 DISKS = (DiskUsage("kafka", 0.5, 1 << 30),)
 
 
@@ -30,7 +30,7 @@ async def test_kafka_is_asked_once_for_all_who_look() -> None:
 
 async def test_disks_are_told_where_kafka_says_nothing() -> None:
     def stages() -> Sequence[StageProgress]:
-        raise TransientError("Kafka does not answer")
+        raise TransientError("Kafka is not responding")
 
     found = await InstallationStatus(stages, lambda: DISKS).get()
 
@@ -43,7 +43,7 @@ async def test_its_age_says_how_far_behind_a_stage_is() -> None:
     body = installation_body(found, READINESS, 3_500).model_dump(by_alias=True)
 
     assert body["version"]
-    assert body["checks"] == {"kafka": "ok", "s3": "no answer within 2 s"}
+    assert body["checks"] == {"kafka": "ok", "s3": "no response within 2 s"}
     assert body["warnings"] == ["nearly full"]
     assert body["stages"] == [
         {"name": "recognition", "workers": 2, "waiting": 7, "behindSeconds": 2.5},

@@ -29,7 +29,7 @@ async def test_a_disk_that_is_80_percent_full_is_told_once(
 
     assert await disk_warnings(folders) == ()
     disk.f_bfree, disk.f_bavail = 250, 150
-    assert await disk_warnings(folders) == ("the disk of kafka is 83% full, 150.0 GiB are left",)
+    assert await disk_warnings(folders) == ("the disk of kafka is 83% full (150.0 GiB free)",)
 
 
 async def test_a_warning_takes_nothing_out_of_rotation() -> None:

@@ -75,7 +75,9 @@ def test_an_owner_with_many_keys_has_a_bound() -> None:
     bodies = budget(mebibytes=2)
     first, second = caller("first", "owner"), caller("second", "owner")
     with bodies.for_caller(first, 2 * MIB):
-        with pytest.raises(ApiError, match="limit of 2 MiB of request bodies at once") as refused:
+        with pytest.raises(
+            ApiError, match="limit of 2 MiB of concurrent request bodies"
+        ) as refused:
             bodies.for_caller(second, 1)
         assert refused.value.code is ErrorCode.RATE_LIMITED
         with bodies.for_caller(caller("a stranger's"), 2 * MIB):

@@ -112,7 +112,7 @@ async def test_a_limit_of_zero_is_none() -> None:
     )
     assert all(await _passed(limiter, 1000, recognizes=True))
     await limiter.admit(caller("key", limits={"requests_per_minute": 1}), recognizes=False)
-    with pytest.raises(ApiError, match="limit of 1 requests a minute"):
+    with pytest.raises(ApiError, match="limit of 1 requests per minute"):
         await limiter.admit(caller("key", limits={"requests_per_minute": 1}), recognizes=False)
 
 
@@ -124,7 +124,7 @@ async def test_the_keys_of_an_owner_count_together() -> None:
             await limiter.admit(caller(name, "owner"), recognizes=False)
     await limiter.admit(caller("third", "owner"), recognizes=False)
 
-    with pytest.raises(ApiError, match="limit of 15 requests a minute") as refused:
+    with pytest.raises(ApiError, match="limit of 15 requests per minute") as refused:
         await limiter.admit(caller("fourth", "owner"), recognizes=False)
     assert refused.value.code is ErrorCode.RATE_LIMITED
     assert refused.value.retry_after_seconds == 60
@@ -138,7 +138,7 @@ async def test_the_image_calls_of_an_owner_count_together() -> None:
         for _ in range(2):
             await limiter.admit(caller(name, "owner"), recognizes=True)
 
-    with pytest.raises(ApiError, match="limit of 4 image calls a minute"):
+    with pytest.raises(ApiError, match="limit of 4 image calls per minute"):
         await limiter.admit(caller("third", "owner"), recognizes=True)
     await limiter.admit(caller("third", "owner"), recognizes=False)
 

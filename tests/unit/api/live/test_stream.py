@@ -187,7 +187,7 @@ def test_slots_are_bounded_and_released() -> None:
 def test_an_owner_with_many_keys_leaves_room_for_others() -> None:
     slots = _slots(per_owner=2)
     with slots.in_use(caller("first", "owner")), slots.in_use(caller("second", "owner")):
-        with pytest.raises(ApiError, match="limit of 2 open streams") as refused:
+        with pytest.raises(ApiError, match="limit of 2 open event streams") as refused:
             slots.in_use(caller("third", "owner")).__enter__()
         with slots.in_use(caller("a stranger")):
             assert slots.open == 3

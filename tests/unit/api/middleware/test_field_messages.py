@@ -34,16 +34,16 @@ def test_each_fault_of_an_alert_has_its_sentence() -> None:
         plate="AB12",
     ) == {
         "name": "is required",
-        "description": "may have at most 2000 characters",
+        "description": "must have at most 2000 characters",
         "enabled": "must be true or false",
         "plateMatchMode": "must be one of 'any', 'specific' or 'allowlist'",
-        "plates": "must be a list",
+        "plates": "must be an array",
         "cameraIds.0": "must be a UUID, for example 00000000-0000-0000-0000-000000000000",
         "cameraIds.1": "must be a UUID, for example 00000000-0000-0000-0000-000000000000",
         "schedule": "must be an object",
         "minConfidence": "must be at most 1",
         "cooldownMinutes": "must be at least 0",
-        "matchTolerance": "must be a whole number",
+        "matchTolerance": "must be an integer",
         "notifications.0.addresses": "must have at least 1 entry",
         "plate": "is not a known field",
     }
@@ -54,8 +54,8 @@ def test_an_event_is_recognised_by_its_name() -> None:
 
     assert said["events.0"].startswith("must be one of 'recognition.created', 'alert.triggered'")
     assert "EventName" not in said["events.0"]
-    assert said["name"] == "may not be blank"
-    assert said["secret"] == "may have at most 256 characters"
+    assert said["name"] == "must not be blank"
+    assert said["secret"] == "must have at most 256 characters"
 
 
 def test_each_fault_of_a_query_has_its_sentence() -> None:
@@ -69,4 +69,4 @@ def test_each_fault_of_a_query_has_its_sentence() -> None:
 def test_an_object_with_absurdly_many_names_is_one_fault() -> None:
     said = _said(RequestModel, **{f"n{number}": 1 for number in range(201)})
 
-    assert said == {"body": "may have at most 200 fields"}
+    assert said == {"body": "must have at most 200 fields"}

@@ -159,7 +159,7 @@ async def test_what_costs_no_look_up_does_not_count() -> None:
 async def test_sessions_count_with_keys() -> None:
     gate = _Gate()
     for _ in range(PER_MINUTE):
-        with pytest.raises(ApiError, match="log in again"):
+        with pytest.raises(ApiError, match="Log in again"):
             token = credentials.new_session_token()
             await gate.authenticator.authenticate_session(token, HERE)
 

@@ -51,5 +51,5 @@ def test_an_address_stays_as_it_is(text: str) -> None:
     ],
 )
 def test_what_is_no_address_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="is not an e-mail address"):
+    with pytest.raises(ValueError, match="is not a valid email address"):
         check_email_address(text)

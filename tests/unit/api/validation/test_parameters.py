@@ -19,7 +19,7 @@ _LAX = ["1_0", " 5", "5 ", "+5", "٣", "٥٠", "1_000", "05", "0x10", "5\n", "",
 
 @pytest.mark.parametrize("text", [*_LAX, "5.0", "1e2"], ids=ascii)
 def test_what_is_no_whole_number_is_refused(text: str) -> None:
-    with pytest.raises(ValidationError, match="must be a whole number"):
+    with pytest.raises(ValidationError, match="must be an integer"):
         _WHOLE.validate_python(text)
 
 
