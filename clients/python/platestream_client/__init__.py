@@ -1,4 +1,7 @@
-"""Client of the Platestream API; ``platestream_client.receiver`` is for receivers of webhooks."""
+"""Client of the Platestream API.
+
+``platestream_client.receiver`` has helpers for webhook receivers.
+"""
 
 from platestream_client.calls import Picture
 from platestream_client.client import AsyncClient, Client

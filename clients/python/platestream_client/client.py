@@ -1,4 +1,4 @@
-"""The two clients: what sends calls, waits and reads streams, with and without ``await``."""
+"""The synchronous and the asynchronous client: they send calls, retry, and read streams."""
 
 import asyncio
 import os
@@ -33,7 +33,7 @@ def _version() -> str:
 
 
 class _Settings:
-    """What both clients are made of."""
+    """Settings of both clients."""
 
     def __init__(
         self, base_url: str | None, api_key: str | None, timeout: float, retries: RetryPolicy | None
@@ -56,7 +56,7 @@ class _Settings:
         self.retries = retries or RetryPolicy()
 
     def pause(self, call: Call[T], fault: PlatestreamError, attempt: int) -> float:
-        """Return how long to wait before the call is made again, or raise its fault."""
+        """Return the seconds to wait before the next attempt, or raise the error."""
         pause = self.retries.pause(fault, attempt, may_be_repeated=call.may_be_repeated)
         if pause is None:
             raise fault
@@ -64,12 +64,11 @@ class _Settings:
 
 
 class Client(Resources[Sync]):
-    """The API of one account, by a key.
+    """Client of the API, with the API key of an account.
 
-    Without arguments the address and the key are those of ``PLATESTREAM_URL`` and
-    ``PLATESTREAM_KEY``. ``timeout`` is how many seconds of silence a call bears. Redirects are not
-    followed, as the key would go with them. A ``transport`` of httpx brings certificates or a
-    proxy of your own.
+    The URL and the key default to ``PLATESTREAM_URL`` and ``PLATESTREAM_KEY``. ``timeout``: seconds
+    of silence after which a call fails. Redirects are not followed, because they would receive the
+    key. Pass an httpx ``transport`` for custom certificates or a proxy.
     """
 
     def __init__(
@@ -107,7 +106,7 @@ class Client(Resources[Sync]):
         self._http.close()
 
     def perform(self, call: Call[T]) -> T:
-        """Make a call, again where that helps, and return its result."""
+        """Make a call, retry it if that can help, and return its result."""
         attempt = 0
         while True:
             attempt += 1
@@ -122,7 +121,7 @@ class Client(Resources[Sync]):
             time.sleep(self._settings.pause(call, fault, attempt))
 
     def pages(self, pages: Pages[T]) -> Generator[T, None, None]:
-        """Return the items of all pages, each page asked for when it is needed."""
+        """Yield the items of all pages; each page is requested when it is needed."""
         following: Pages[T] | None = pages
         while following is not None:
             items, key = self.perform(following.call)
@@ -130,7 +129,7 @@ class Client(Resources[Sync]):
             following = pages.after(key)
 
     def follow(self, follow: Follow) -> Generator[RecognitionBody, None, None]:
-        """Return what a stream sends, over as many connections as it takes."""
+        """Yield the recognitions of a stream; reconnects as often as necessary."""
         while True:
             fault: PlatestreamError | None = None
             try:
@@ -154,7 +153,7 @@ class Client(Resources[Sync]):
 
 
 class AsyncClient(Resources[Async]):
-    """The same as :class:`Client`, for ``async`` programs."""
+    """Asynchronous version of :class:`Client`."""
 
     def __init__(
         self,
@@ -191,7 +190,7 @@ class AsyncClient(Resources[Async]):
         await self._http.aclose()
 
     async def perform(self, call: Call[T]) -> T:
-        """Make a call, again where that helps, and return its result."""
+        """Make a call, retry it if that can help, and return its result."""
         attempt = 0
         while True:
             attempt += 1
@@ -206,7 +205,7 @@ class AsyncClient(Resources[Async]):
             await asyncio.sleep(self._settings.pause(call, fault, attempt))
 
     async def pages(self, pages: Pages[T]) -> AsyncGenerator[T, None]:
-        """Return the items of all pages, each page asked for when it is needed."""
+        """Yield the items of all pages; each page is requested when it is needed."""
         following: Pages[T] | None = pages
         while following is not None:
             items, key = await self.perform(following.call)
@@ -215,7 +214,7 @@ class AsyncClient(Resources[Async]):
             following = pages.after(key)
 
     async def follow(self, follow: Follow) -> AsyncGenerator[RecognitionBody, None]:
-        """Return what a stream sends, over as many connections as it takes."""
+        """Yield the recognitions of a stream; reconnects as often as necessary."""
         while True:
             fault: PlatestreamError | None = None
             try:

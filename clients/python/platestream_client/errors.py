@@ -1,4 +1,4 @@
-"""What can go wrong, as exceptions."""
+"""Exceptions of this package."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,14 +15,14 @@ class PlatestreamError(Exception):
 
 
 class UnreachableError(PlatestreamError):
-    """No answer came: no connection, or none within the time limits."""
+    """There was no response: no connection, or a timeout."""
 
 
 class ApiError(PlatestreamError):
-    """The API refused a call, or failed at it.
+    """The API rejected a call, or failed.
 
-    ``code`` is the stable word for programs, ``sentence`` is for a person, and ``request_id`` is
-    what the operator finds the call by.
+    ``code`` is the machine-readable error code, ``sentence`` the message for people, and
+    ``request_id`` identifies the call in the server's logs.
     """
 
     def __init__(
@@ -39,9 +39,9 @@ class ApiError(PlatestreamError):
 
 
 class StreamGapError(PlatestreamError):
-    """Recognitions from ``since`` on may be missing in a stream: it was away for too long.
+    """A stream was interrupted for too long: recognitions since ``since`` may be missing.
 
-    They can be searched for; see ``Recognitions.stream``.
+    Search for them; see ``Recognitions.stream``.
     """
 
     def __init__(self, since: str) -> None:
@@ -53,7 +53,7 @@ class StreamGapError(PlatestreamError):
 
 
 def error_of(answer: httpx.Response) -> ApiError:
-    """Return what an answer that was read, and is not a success, says."""
+    """Return the error of an unsuccessful response that was read."""
     try:
         said = answer.json()
     except ValueError:

@@ -1,6 +1,6 @@
-"""For receivers of webhooks: is it genuine, what is it, and was it here before.
+"""Helpers for webhook receivers: verify signatures, parse events, drop duplicates.
 
-Nothing of this needs a key or a client.
+They need no API key and no client.
 """
 
 import base64
@@ -25,11 +25,11 @@ _DAY_SECONDS = 86400.0
 
 
 class SignatureError(PlatestreamError):
-    """A delivery that is not to be believed; answer 401 and do nothing."""
+    """The delivery cannot be trusted. Respond with 401 and ignore it."""
 
 
 class EventError(PlatestreamError):
-    """A body that is no event; answer 400."""
+    """The body is not an event. Respond with 400."""
 
 
 def verify(
@@ -40,15 +40,15 @@ def verify(
     tolerance: float | None = TOLERANCE_SECONDS,
     now: float | None = None,
 ) -> None:
-    """Return if a delivery was signed with the secret, or with one of several, and lately.
+    """Return if a delivery was recently signed with the secret, or with one of several.
 
-    ``body`` is as it came, before any parsing; names of ``headers`` may be in any case. Several
-    secrets are for a rotation that you make by yourself; one that the service makes needs none, as
-    it signs with both. ``tolerance`` is how many seconds the signed time may be off; ``None`` lets
-    old ones pass, for receivers behind something that keeps only ``X-Signature-256``.
+    ``body`` is the raw body, before any parsing; names of ``headers`` are case-insensitive. Pass
+    several secrets only if you replace the secret yourself: during a rotation, the service signs
+    with both. ``tolerance`` is the maximum age of the signature in seconds; ``None`` disables the
+    check, for receivers behind a proxy that only keeps ``X-Signature-256``.
 
     Raises:
-        SignatureError: it was not; the sentence says what is wrong.
+        SignatureError: the signature is missing, wrong or too old.
 
     **Source:** the service's guide to receivers; the Standard Webhooks specification, "Verifying
     webhook authenticity".
@@ -90,7 +90,7 @@ def _verify_standard(
 
 
 def _any_equal(expected: Sequence[str], given: Sequence[str]) -> bool:
-    """Compare all with all; how long that takes tells nothing of the expected ones."""
+    """Compare all pairs, in a time that reveals nothing about the expected values."""
     found = False
     for one in given:
         for other in expected:
@@ -99,7 +99,7 @@ def _any_equal(expected: Sequence[str], given: Sequence[str]) -> bool:
 
 
 def _key(secret: str) -> bytes:
-    """Return the key that a secret stands for: after ``whsec_`` it is base64."""
+    """Return the key of a secret; after ``whsec_``, it is base64."""
     if secret.startswith(_PREFIX):
         try:
             return base64.b64decode(secret.removeprefix(_PREFIX), validate=True) or secret.encode()
@@ -109,13 +109,12 @@ def _key(secret: str) -> bytes:
 
 
 def parse(body: bytes) -> Event:
-    """Return the event in a body that was verified; ``event["event"]`` says which one it is.
+    """Return the event in a verified body; ``event["event"]`` is its name.
 
-    An event of a later release may have a name that is not known here; answer it with 2xx all the
-    same.
+    Later releases may send events with other names. Respond to them with 2xx as well.
 
     Raises:
-        EventError: it is none.
+        EventError: the body is not an event.
     """
     try:
         event = json.loads(body)
@@ -127,10 +126,10 @@ def parse(body: bytes) -> Event:
 
 
 class Seen:
-    """Remembers the ids of events for a while, to drop those that come again.
+    """Remembers event IDs for a while, to drop duplicates.
 
-    In the memory of one process: where several receive, or a restart must not forget, keep the
-    ids in your database, under a unique key and in the transaction of the work.
+    It works in the memory of one process. With several receivers, or to survive a restart, store
+    the IDs in your database instead, under a unique key and in the same transaction as the work.
     """
 
     def __init__(self, seconds: float = 3 * _DAY_SECONDS, at_most: int = 100_000) -> None:
@@ -141,9 +140,9 @@ class Seen:
 
     @contextmanager
     def once(self, id: str) -> Iterator[bool]:
-        """Enter a block with whether the event is new; a block that fails forgets that it was.
+        """Enter a block with whether the event is new. If the block raises, the ID is forgotten.
 
-        So what you could not do is done when the event is sent again.
+        The event is then processed when it is sent again.
         """
         is_new = self._add(id)
         try:

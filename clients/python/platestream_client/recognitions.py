@@ -1,4 +1,4 @@
-"""The resource of the plates that were read."""
+"""The recognitions resource."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -46,14 +46,14 @@ _EXPORT_PAGE = 100_000
 
 @dataclass(frozen=True)
 class ExportPart:
-    """A file of an export, whole in itself; ``next_key`` is where the next one begins."""
+    """A complete file of an export; ``next_key`` is the cursor of the next one."""
 
     content: bytes
     next_key: str | None
 
 
 class Recognitions(Resource[Way]):
-    """The plates that were read."""
+    """Recognitions."""
 
     @pages
     def search(
@@ -68,7 +68,7 @@ class Recognitions(Resource[Way]):
         corrected: bool | None = None,
         page_size: int = PAGE,
     ) -> Pages[RecognitionBody]:
-        """Return all recognitions that fit, newest first."""
+        """Return all matching recognitions, newest first."""
         given = query(
             plate=plate,
             match=match,
@@ -91,11 +91,11 @@ class Recognitions(Resource[Way]):
         min_confidence: float | None = None,
         on_gap: Callable[[str], object] | None = None,
     ) -> Follow:
-        """Return new recognitions as they come, for as long as they are read.
+        """Return new recognitions as they arrive.
 
-        A connection that ends is made again where it ended, without loss and without repetition.
-        Where the service could not keep all that came meanwhile, ``on_gap`` is called with the
-        moment from which on to search for the rest; without it StreamGapError is raised.
+        A broken connection is resumed without loss or repetition. If the service could not buffer
+        everything in the meantime, ``on_gap`` is called with the time from which to search for the
+        rest; without it, StreamGapError is raised.
         """
         given = query(plate=plate, match=match, cameraId=camera_id, minConfidence=min_confidence)
         return Follow(given, on_gap)
@@ -116,7 +116,7 @@ class Recognitions(Resource[Way]):
         rows: int = _EXPORT_PAGE,
         last_key: str | None = None,
     ) -> Pages[ExportPart]:
-        """Return files of at most ``rows`` recognitions, newest first; mostly it is one."""
+        """Return files of at most ``rows`` recognitions, newest first; usually only one."""
         given = query(
             format=format,
             plate=plate,
@@ -134,74 +134,74 @@ class Recognitions(Resource[Way]):
 
     @call
     def get(self, id: Id) -> Call[RecognitionBody]:
-        """Return one recognition; its image fields are links that work for an hour."""
+        """Return a recognition; its image fields are URLs valid for one hour."""
         return Call("GET", path("/api/recognitions/{}", id), field_of("recognition"))
 
     @call
     def photo(self, id: Id, *, width: int | None = None) -> Call[Picture]:
-        """Return the frame in which the plate was read, or a thumbnail of it."""
+        """Return the photo of a recognition, or a thumbnail of it."""
         return Call("GET", path("/api/recognitions/{}/photo", id), picture, query(width=width))
 
     @call
     def crop(self, id: Id, *, width: int | None = None) -> Call[Picture]:
-        """Return the picture of the plate."""
+        """Return the plate crop of a recognition."""
         return Call("GET", path("/api/recognitions/{}/crop", id), picture, query(width=width))
 
     @call
     def alerts(self, id: Id) -> Call[list[ExplainedAlert]]:
-        """Return which alerts fired for a recognition, and why the others did not."""
+        """Return whether and why each alert triggered for a recognition."""
         return Call("GET", path("/api/recognitions/{}/alerts", id), field_of("alerts"))
 
     @call
     def deliveries(
         self, id: Id, *, limit: int | None = None
     ) -> Call[list[RecognitionDeliveryBody]]:
-        """Return what was sent of a recognition and of the alerts that it set off."""
+        """Return the deliveries of a recognition and of the alerts it triggered."""
         take = field_of("deliveries")
         return Call("GET", path("/api/recognitions/{}/deliveries", id), take, query(limit=limit))
 
     @call
     def correct(self, id: Id, correction: WrittenCorrection) -> Call[CorrectionBody]:
-        """Write down what the plate really is, beside what was read."""
+        """Store the correct plate of a recognition. The reading is kept."""
         take = field_of("correction")
         return Call("PUT", path("/api/recognitions/{}/correction", id), take, body={**correction})
 
     @call
     def take_correction_back(self, id: Id) -> Call[None]:
-        """Remove a recognition's correction."""
+        """Delete the correction of a recognition."""
         return Call("DELETE", path("/api/recognitions/{}/correction", id), nothing)
 
     @pages
     def corrections(
         self, *, plate: str | None = None, page_size: int = PAGE
     ) -> Pages[CorrectedBody]:
-        """Return all corrections, of the newest recognitions first."""
+        """Return all corrections, newest recognition first."""
         given = query(plate=plate, limit=page_size)
         return Pages(Call("GET", "/api/corrections", page_of("corrections"), given))
 
     @call
     def erase(self, plate: str) -> Call[ErasureBody]:
-        """Have all that was captured of a plate until now erased for good; the job's beginning."""
+        """Permanently erase everything captured so far for a plate; returns the started erasure."""
         return Call("POST", "/api/erasures", field_of("erasure"), body={"plate": plate})
 
     @pages
     def erasures(self) -> Pages[ErasureBody]:
-        """Return the account's erasures, newest first; those done for 90 days."""
+        """Return the account's erasures, newest first; completed ones for 90 days."""
         return Pages(Call("GET", "/api/erasures", page_of("erasures"), query(limit=PAGE)))
 
     @call
     def erasure(self, id: Id) -> Call[ErasureBody]:
-        """Return how far an erasure is."""
+        """Return the state of an erasure."""
         return Call("GET", path("/api/erasures/{}", id), field_of("erasure"))
 
     @call
     def recognize(
         self, image: bytes, *, store: bool = False, idempotency_key: str | None = None
     ) -> Call[RecognizeAnswer]:
-        """Read the plates of a JPEG or PNG, for one credit.
+        """Read the plates in a JPEG or PNG, for one credit.
 
-        The call has an idempotency key, which is made for you, and is paid once however often it
-        has to be sent. Give a key of your own where it must also survive your program.
+        An idempotency key is generated, so retries are not charged again. Pass your own key if it
+        must survive a restart of your program.
         """
         key = idempotency_key or str(uuid4())
         given = query(store=store or None)

@@ -66,7 +66,7 @@ from platestream_client.recognitions import Recognitions
 
 
 class Cameras(Resource[Way]):
-    """The streams that are watched."""
+    """Cameras."""
 
     @pages
     def all(self) -> Pages[CameraBody]:
@@ -75,34 +75,34 @@ class Cameras(Resource[Way]):
 
     @call
     def get(self, id: Id) -> Call[CameraBody]:
-        """Return one camera."""
+        """Return a camera."""
         return Call("GET", path("/api/cameras/{}", id), field_of("camera"))
 
     @call
     def create(self, camera: CameraCreate) -> Call[CameraBody]:
-        """Make a camera; it is there once a worker has taken it."""
+        """Create a camera. Returns once an ingest worker has accepted it."""
         return Call("POST", "/api/cameras", field_of("camera"), body={**camera})
 
     @call
     def update(self, id: Id, changes: CameraUpdate) -> Call[CameraBody]:
-        """Change what is given of a camera."""
+        """Update the given fields of a camera."""
         return Call("PUT", path("/api/cameras/{}", id), field_of("camera"), body={**changes})
 
     @call
     def delete(self, id: Id) -> Call[CameraDeleted]:
-        """Delete a camera; its recognitions stay."""
+        """Delete a camera. Its recognitions are kept."""
         return Call("DELETE", path("/api/cameras/{}", id), whole)
 
     @call
     def test(self, address: CameraTest) -> Call[CameraTestBody]:
-        """Look at an address once, and keep nothing."""
+        """Test a stream URL. Nothing is stored."""
         return Call("POST", "/api/cameras/test", field_of("test"), body={**address})
 
     @call
     def read_csv(
         self, data: bytes, *, encoding: FileEncoding | None = None
     ) -> Call[CameraImportAnswer]:
-        """Return the cameras of a CSV file, to be created one by one. Nothing is stored."""
+        """Return the cameras in a CSV file, as bodies for `create`. Nothing is stored."""
         given = query(encoding=encoding)
         return Call(
             "POST", "/api/cameras/import", whole, given, bytes(data), content_type="text/csv"
@@ -112,17 +112,17 @@ class Cameras(Resource[Way]):
     def funnel(
         self, id: Id, *, from_: datetime | str | None = None, to: datetime | str | None = None
     ) -> Call[CameraFunnel]:
-        """Return how far a camera's frames came, by the hour."""
+        """Return hourly counts of a camera's frames, plates and vehicles."""
         return Call("GET", path("/api/cameras/{}/funnel", id), whole, query(from_=from_, to=to))
 
     @call
     def snapshot(self, id: Id, *, width: int | None = None) -> Call[Picture]:
-        """Return a camera's latest picture."""
+        """Return the latest frame of a camera."""
         return Call("GET", path("/api/cameras/{}/snapshot", id), picture, query(width=width))
 
 
 class Alerts(Resource[Way]):
-    """The rules that fire on plates."""
+    """Alerts."""
 
     @pages
     def all(self) -> Pages[AlertBody]:
@@ -131,17 +131,17 @@ class Alerts(Resource[Way]):
 
     @call
     def get(self, id: Id) -> Call[AlertBody]:
-        """Return one alert."""
+        """Return an alert."""
         return Call("GET", path("/api/alertas/{}", id), field_of("alert"))
 
     @call
     def create(self, alert: AlertCreate) -> Call[AlertBody]:
-        """Make an alert."""
+        """Create an alert."""
         return Call("POST", "/api/alertas", field_of("alert"), body={**alert})
 
     @call
     def update(self, id: Id, changes: AlertUpdate) -> Call[AlertBody]:
-        """Change what is given of an alert."""
+        """Update the given fields of an alert."""
         return Call("PUT", path("/api/alertas/{}", id), field_of("alert"), body={**changes})
 
     @call
@@ -153,7 +153,7 @@ class Alerts(Resource[Way]):
     def read_csv(
         self, data: bytes, *, encoding: FileEncoding | None = None
     ) -> Call[PlateImportAnswer]:
-        """Return the plates of a CSV file, and the rows that were skipped. Nothing is stored."""
+        """Return the plates in a CSV file and the skipped rows. Nothing is stored."""
         given = query(encoding=encoding)
         return Call(
             "POST", "/api/alertas/plates/import", whole, given, bytes(data), content_type="text/csv"
@@ -161,7 +161,7 @@ class Alerts(Resource[Way]):
 
     @call
     def test(self, alert: AlertTest) -> Call[AlertTestResult]:
-        """Say for which past recognitions an alert would have fired."""
+        """Return the past recognitions that would have triggered an alert."""
         return Call("POST", "/api/alertas/test", whole, body={**alert})
 
     @call
@@ -174,20 +174,20 @@ class Alerts(Resource[Way]):
         from_: datetime | str | None = None,
         before: datetime | str | None = None,
     ) -> Call[list[DeliveryBody]]:
-        """Return what an alert sent by its own notifications, the latest tried first."""
+        """Return the deliveries of an alert's notifications, most recently attempted first."""
         given = query(limit=limit, outcome=outcome, from_=from_, before=before)
         take = field_of("deliveries")
         return Call("GET", path("/api/alertas/{}/deliveries", id), take, given)
 
     @pages
     def triggers(self, id: Id) -> Pages[AlertTriggerBody]:
-        """Return what an alert fired for, newest first."""
+        """Return the triggers of an alert, newest first."""
         address = path("/api/alertas/{}/triggers", id)
         return Pages(Call("GET", address, page_of("triggers"), query(limit=PAGE)))
 
     @call
     def redeliver(self, id: Id, delivery_id: Id) -> Call[QueuedBody]:
-        """Send a notification again. Needs alerts:read and recognitions:read too."""
+        """Redeliver a notification. Also requires alerts:read and recognitions:read."""
         address = path("/api/alertas/{}/deliveries/{}/redeliver", id, delivery_id)
         return Call("POST", address, field_of("delivery"), body={})
 
@@ -195,7 +195,7 @@ class Alerts(Resource[Way]):
     def rotate_notification_secret(
         self, rotation: RotateSecret | None = None
     ) -> Call[NotificationSecretAnswer]:
-        """Replace the secret of notifications to URLs; the old one signs as well for a while."""
+        """Replace the secret that signs notifications to URLs; both sign during the overlap."""
         address = "/api/alertas/rotate-notification-secret"
         return Call("POST", address, whole, body={**(rotation or {})})
 
@@ -203,13 +203,13 @@ class Alerts(Resource[Way]):
     def test_notifications(
         self, id: Id, test: NotificationTest | None = None
     ) -> Call[list[QueuedBody]]:
-        """Send a made-up event by an alert's own notifications."""
+        """Send a test event through one of an alert's notifications."""
         address = path("/api/alertas/{}/notifications/test", id)
         return Call("POST", address, field_of("deliveries"), body={**(test or {})})
 
 
 class Webhooks(Resource[Way]):
-    """The addresses to which events are sent."""
+    """Webhooks."""
 
     @pages
     def all(self) -> Pages[WebhookBody]:
@@ -218,17 +218,17 @@ class Webhooks(Resource[Way]):
 
     @call
     def get(self, id: Id) -> Call[WebhookBody]:
-        """Return one webhook."""
+        """Return a webhook."""
         return Call("GET", path("/api/webhooks/{}", id), field_of("webhook"))
 
     @call
     def create(self, webhook: WebhookCreate) -> Call[WebhookBody]:
-        """Make a webhook; the answer has its secret."""
+        """Create a webhook. The result contains its secret."""
         return Call("POST", "/api/webhooks", field_of("webhook"), body={**webhook})
 
     @call
     def update(self, id: Id, changes: WebhookUpdate) -> Call[WebhookBody]:
-        """Change what is given of a webhook."""
+        """Update the given fields of a webhook."""
         return Call("PUT", path("/api/webhooks/{}", id), field_of("webhook"), body={**changes})
 
     @call
@@ -238,7 +238,7 @@ class Webhooks(Resource[Way]):
 
     @call
     def rotate_secret(self, id: Id, rotation: RotateSecret | None = None) -> Call[WebhookBody]:
-        """Make a new secret; the old one signs as well for a while."""
+        """Replace the signing secret; both sign during the overlap."""
         address = path("/api/webhooks/{}/rotate-secret", id)
         return Call("POST", address, field_of("webhook"), body={**(rotation or {})})
 
@@ -252,70 +252,70 @@ class Webhooks(Resource[Way]):
         from_: datetime | str | None = None,
         before: datetime | str | None = None,
     ) -> Call[list[DeliveryBody]]:
-        """Return what was sent to a webhook, the latest tried first."""
+        """Return the deliveries of a webhook, most recently attempted first."""
         given = query(limit=limit, outcome=outcome, from_=from_, before=before)
         take = field_of("deliveries")
         return Call("GET", path("/api/webhooks/{}/deliveries", id), take, given)
 
     @call
     def redeliver(self, id: Id, delivery_id: Id) -> Call[QueuedBody]:
-        """Send a delivery again."""
+        """Redeliver a delivery."""
         address = path("/api/webhooks/{}/deliveries/{}/redeliver", id, delivery_id)
         return Call("POST", address, field_of("delivery"), body={})
 
     @call
     def test(self, id: Id, *, event: EventName | None = None) -> Call[QueuedBody]:
-        """Send a made-up event."""
+        """Send a test event."""
         body = {"event": event} if event else {}
         return Call("POST", path("/api/webhooks/{}/test", id), field_of("delivery"), body=body)
 
     @call
     def replay(self, id: Id, from_: datetime | str, to: datetime | str) -> Call[ReplayAnswer]:
-        """Send the events of a time again."""
+        """Replay the events of a time range."""
         body = query(from_=from_, to=to)
         return Call("POST", path("/api/webhooks/{}/replay", id), whole, body=body)
 
 
 class ApiKeys(Resource[Way]):
-    """The keys of the account."""
+    """API keys."""
 
     @pages
     def all(self) -> Pages[ApiKeyBody]:
-        """Return all keys, newest first."""
+        """Return all API keys, newest first."""
         return Pages(Call("GET", "/api/api-keys", page_of("apiKeys"), query(limit=PAGE)))
 
     @call
     def get(self, id: Id) -> Call[ApiKeyBody]:
-        """Return one key, without the key itself."""
+        """Return an API key, without the secret part."""
         return Call("GET", path("/api/api-keys/{}", id), field_of("apiKey"))
 
     @call
     def create(self, key: ApiKeyCreate) -> Call[NewApiKeyAnswer]:
-        """Make a key; ``plainKey`` of the answer is shown this once."""
+        """Create an API key. Only this result contains the complete key, ``plainKey``."""
         return Call("POST", "/api/api-keys", whole, body={**key})
 
     @call
     def update(self, id: Id, changes: ApiKeyUpdate) -> Call[ApiKeyBody]:
-        """Change what is given of a key."""
+        """Update the given fields of an API key."""
         return Call("PUT", path("/api/api-keys/{}", id), field_of("apiKey"), body={**changes})
 
     @call
     def revoke(self, id: Id) -> Call[None]:
-        """End a key."""
+        """Revoke an API key."""
         return Call("DELETE", path("/api/api-keys/{}", id), nothing)
 
 
 class Account(Resource[Way]):
-    """What concerns the account as a whole."""
+    """The account as a whole."""
 
     @call
     def credits(self) -> Call[CreditsBody]:
-        """Return the balance and its latest changes."""
+        """Return the credit balance and the most recent transactions."""
         return Call("GET", "/api/credits", whole)
 
     @call
     def analytics(self) -> Call[AnalyticsBody]:
-        """Return the counts of the last 30 days."""
+        """Return the analytics of the last 30 days."""
         return Call("GET", "/api/analytics", whole)
 
     @pages
@@ -330,9 +330,9 @@ class Account(Resource[Way]):
         plate: str | None = None,
         page_size: int = PAGE,
     ) -> Pages[AuditEntryBody]:
-        """Return who searched, changed, exported and erased what, newest first.
+        """Return the audit log entries, newest first.
 
-        ``plate`` is a whole plate, in any spelling.
+        ``plate`` is a complete plate, in any spelling.
         """
         given = query(
             from_=from_,
@@ -347,7 +347,7 @@ class Account(Resource[Way]):
 
     @call
     def session(self) -> Call[SessionBody]:
-        """Return whose key this is, and what it may do."""
+        """Return the account, scopes and limits of the key."""
         return Call("GET", "/api/session", field_of("session"))
 
 

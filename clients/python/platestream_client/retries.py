@@ -1,4 +1,4 @@
-"""Which calls are made again, and when. Pure."""
+"""Decides which calls are retried, and when. No I/O."""
 
 import random
 from dataclasses import dataclass
@@ -12,9 +12,9 @@ _STILL_RUNNING = "idempotency_key_in_use"
 
 @dataclass(frozen=True)
 class RetryPolicy:
-    """How often a call is made, and how long is waited between, at most.
+    """Maximum number of attempts, and of seconds between them.
 
-    Where the API asks for a longer wait than ``longest_wait`` seconds, its refusal is raised.
+    If the API asks for a longer wait than ``longest_wait`` seconds, its error is raised.
     """
 
     attempts: int = 4
@@ -23,10 +23,10 @@ class RetryPolicy:
     def pause(
         self, fault: PlatestreamError, attempt: int, *, may_be_repeated: bool
     ) -> float | None:
-        """Return the seconds to wait after the ``attempt``-th fault; ``None``: do not try again.
+        """Return the seconds to wait after the ``attempt``-th fault; ``None``: do not retry.
 
-        ``may_be_repeated`` says that doing it twice is doing it once. Other calls are made again
-        only if they surely were not carried out.
+        ``may_be_repeated``: the call is idempotent. Other calls are retried only if they were
+        certainly not executed.
         """
         if attempt >= self.attempts:
             return None
@@ -43,11 +43,11 @@ class RetryPolicy:
 
 
 class UnconnectedError(UnreachableError):
-    """There was no connection, so nothing was asked for."""
+    """There was no connection, so nothing was sent."""
 
 
 def _may_pass(fault: PlatestreamError, attempt: int) -> bool:
     if not isinstance(fault, ApiError):
         return isinstance(fault, UnreachableError)
-    # What is still running was begun by an earlier attempt, unless this is the first.
+    # The request still in progress is an earlier attempt of this call, unless this is the first.
     return fault.status >= 500 or (fault.code == _STILL_RUNNING and attempt > 1)

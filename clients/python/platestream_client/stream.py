@@ -1,4 +1,4 @@
-"""A stream of recognitions between and within its connections. Reads no connection itself."""
+"""State of a recognition stream across its connections. No I/O."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -14,7 +14,7 @@ PATH = "/api/recognitions/stream"
 
 @dataclass
 class Follow:
-    """Where one reader of the stream stands.
+    """Position of one reader of the stream.
 
     **Source:** the HTML standard, "Server-sent events".
     """
@@ -36,16 +36,16 @@ class Follow:
         return headers | ({"Last-Event-ID": self._last_id} if self._last_id else {})
 
     def opened(self) -> None:
-        """Begin with a new connection; what was half read of the one before comes again."""
+        """Start a new connection. A partly read event of the previous one is sent again."""
         self._was_open = True
         self._rest, self._id, self._event, self._data = b"", self._last_id, "", []
 
     def read(self, chunk: bytes) -> Iterator[RecognitionBody]:
-        """Return the recognitions that a piece of the answer completes.
+        """Return the recognitions that a chunk completes.
 
         Raises:
             ApiError: the API ends the stream for good.
-            StreamGapError: something is missing, and nobody asked to be told otherwise.
+            StreamGapError: recognitions are missing and there is no ``on_gap``.
         """
         *lines, self._rest = (self._rest + chunk).split(b"\n")
         for line in lines:
@@ -81,10 +81,10 @@ class Follow:
             yield data
 
     def pause(self, fault: PlatestreamError | None, policy: RetryPolicy) -> float:
-        """Return how long to wait before coming back; without a fault, the stream just ended.
+        """Return the seconds to wait before reconnecting; without a fault, the stream just ended.
 
         Raises:
-            PlatestreamError: the fault, where coming back is of no use.
+            PlatestreamError: the fault, if reconnecting cannot help.
         """
         if isinstance(fault, ApiError) and fault.status < 500 and fault.status != 429:
             raise fault

@@ -1,4 +1,4 @@
-/** The API of one account, by a key: `new Client({ baseUrl, apiKey })`. */
+/** Client of the API, with the API key of an account: `new Client({ baseUrl, apiKey })`. */
 
 import { Http } from "./http.js";
 import { Recognitions } from "./recognitions.js";
@@ -13,7 +13,7 @@ export { ApiError, PlatestreamError, StreamGapError, UnreachableError } from "./
  * @typedef {import("./resource.js").Picture} Picture
  */
 
-/** Reads are made again on errors of the network and of the service, other calls where they surely were not carried out. */
+/** Reads are retried after network and server errors, other calls only if they were certainly not executed. */
 export class Client {
   /** @param {Options} [options] */
   constructor(options = {}) {

@@ -1,4 +1,4 @@
-/** What can go wrong, as errors. */
+/** Errors of this package. */
 
 /** @typedef {import("./schema.js").components["schemas"]} Schemas */
 
@@ -7,14 +7,14 @@ export class PlatestreamError extends Error {
   name = "PlatestreamError";
 }
 
-/** No answer came: no connection, or none within the time limit. */
+/** There was no response: no connection, or a timeout. */
 export class UnreachableError extends PlatestreamError {
   name = "UnreachableError";
 }
 
 /**
- * The API refused a call, or failed at it. `code` is the stable word for programs, `sentence` is
- * for a person, and `requestId` is what the operator finds the call by.
+ * The API rejected a call, or failed. `code` is the machine-readable error code, `sentence` the
+ * message for people, and `requestId` identifies the call in the server's logs.
  */
 export class ApiError extends PlatestreamError {
   name = "ApiError";
@@ -42,7 +42,7 @@ export class ApiError extends PlatestreamError {
   }
 }
 
-/** Recognitions from `since` on may be missing in a stream: it was away for too long. */
+/** A stream was interrupted for too long: recognitions since `since` may be missing. */
 export class StreamGapError extends PlatestreamError {
   name = "StreamGapError";
 
@@ -54,7 +54,7 @@ export class StreamGapError extends PlatestreamError {
 }
 
 /**
- * What an answer that is not a success says.
+ * The error of an unsuccessful response.
  *
  * @param {Response} answer
  */

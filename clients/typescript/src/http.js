@@ -1,15 +1,15 @@
-/** How calls are made: once, and again where that helps. */
+/** Sends calls and retries them. */
 
 import { ApiError, PlatestreamError, UnreachableError, errorOf } from "./errors.js";
 
 /**
  * @typedef {object} Options
- * @property {string} [baseUrl] the API's address; `PLATESTREAM_URL` where it is left out
- * @property {string} [apiKey] `PLATESTREAM_KEY` where it is left out
- * @property {number} [timeout] seconds that a call may take in all, 30
- * @property {number} [attempts] how often a call is made at most, 4
- * @property {number} [longestWait] seconds to wait between, at most; where the API asks for more its refusal is thrown, 60
- * @property {typeof fetch} [fetch] what sends requests, for a proxy or certificates of your own
+ * @property {string} [baseUrl] URL of the API; default: `PLATESTREAM_URL`
+ * @property {string} [apiKey] default: `PLATESTREAM_KEY`
+ * @property {number} [timeout] seconds that one attempt may take; default: 30
+ * @property {number} [attempts] maximum number of attempts; default: 4
+ * @property {number} [longestWait] maximum seconds between attempts; if the API asks for more, its error is thrown; default: 60
+ * @property {typeof fetch} [fetch] custom `fetch`, for a proxy or certificates
  */
 
 /** @typedef {string | number | boolean | Date | null | undefined} Given */
@@ -51,7 +51,7 @@ export class Http {
   }
 
   /**
-   * Make a call and return what `take` makes of its answer.
+   * Make a call and return the result of `take` on its response.
    *
    * @template T
    * @param {Request} request
@@ -88,7 +88,7 @@ export class Http {
   }
 
   /**
-   * Send one request and return its answer as it begins.
+   * Send one request and return its response before the body has arrived.
    *
    * @param {Request} request
    * @param {Record<string, string>} more headers
@@ -109,7 +109,7 @@ export class Http {
     const body = /** @type {BodyInit | undefined} */ (image ?? csv) ?? (json === undefined ? undefined : JSON.stringify(json));
     const { fetch } = this;
     try {
-      // The key would go with a redirect.
+      // A redirect would receive the key.
       return await fetch(`${this.base}${path}${search}`, { method, headers, body, signal, redirect: "manual" });
     } catch (error) {
       throw unreachable(error);
@@ -117,7 +117,7 @@ export class Http {
   }
 
   /**
-   * Seconds until a call is made again, or null: not at all.
+   * Seconds until the next attempt, or null: none.
    *
    * @param {unknown} fault
    * @param {number} attempt
@@ -135,7 +135,7 @@ export class Http {
   }
 
   /**
-   * The answer of a stream, given up after a minute of silence or when it is closed.
+   * The response of a stream, aborted after a minute of silence or when it is closed.
    *
    * @param {Request} request
    * @param {Record<string, string>} headers
@@ -176,7 +176,7 @@ function unreachable(error) {
 }
 
 /**
- * Whether there was no connection, so that nothing was asked for.
+ * Whether there was no connection, so nothing was sent.
  *
  * @param {PlatestreamError} fault
  */
@@ -191,6 +191,6 @@ function wasNotSent(fault) {
  */
 function mayPass(fault, attempt) {
   if (!(fault instanceof ApiError)) return fault instanceof UnreachableError;
-  // What is still running was begun by an earlier attempt, unless this is the first.
+  // The request still in progress is an earlier attempt of this call, unless this is the first.
   return fault.status >= 500 || (fault.code === "idempotency_key_in_use" && attempt > 1);
 }

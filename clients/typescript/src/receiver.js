@@ -1,4 +1,4 @@
-/** For receivers of webhooks: is it genuine, what is it, and was it here before. */
+/** Helpers for webhook receivers: verify signatures, parse events, drop duplicates. */
 
 import { createHmac, timingSafeEqual } from "node:crypto";
 
@@ -10,22 +10,22 @@ import { PlatestreamError } from "./errors.js";
 const TOLERANCE_SECONDS = 300;
 const PREFIX = "whsec_";
 
-/** A delivery that is not to be believed; answer 401 and do nothing. */
+/** The delivery cannot be trusted. Respond with 401 and ignore it. */
 export class SignatureError extends PlatestreamError {
   name = "SignatureError";
 }
 
-/** A body that is no event; answer 400. */
+/** The body is not an event. Respond with 400. */
 export class EventError extends PlatestreamError {
   name = "EventError";
 }
 
 /**
- * Return if a delivery was signed with the secret, or with one of several, and lately; throw a
- * SignatureError otherwise. `body` is as it came, before any parsing. Several secrets are for a
- * rotation that you make by yourself; one that the service makes needs none, as it signs with
- * both. `tolerance` is how many seconds the signed time may be off; `null` lets old ones pass, for
- * receivers behind something that keeps only `X-Signature-256`.
+ * Return if a delivery was recently signed with the secret, or with one of several; throw a
+ * SignatureError otherwise. `body` is the raw body, before any parsing. Pass several secrets only
+ * if you replace the secret yourself: during a rotation, the service signs with both. `tolerance`
+ * is the maximum age of the signature in seconds; `null` disables the check, for receivers behind
+ * a proxy that only keeps `X-Signature-256`.
  *
  * Source: the service's guide to receivers; the Standard Webhooks specification, "Verifying
  * webhook authenticity".
@@ -83,7 +83,7 @@ function verifyStandard(secrets, headers, body, tolerance, now) {
 }
 
 /**
- * Compare all with all; how long that takes tells nothing of the expected ones.
+ * Compare all pairs, in a time that reveals nothing about the expected values.
  *
  * @param {string[]} expected
  * @param {string[]} given
@@ -99,7 +99,7 @@ function anyEqual(expected, given) {
 }
 
 /**
- * The key that a secret stands for: after `whsec_` it is base64.
+ * The key of a secret; after `whsec_`, it is base64.
  *
  * @param {string} secret
  */
@@ -121,8 +121,8 @@ function lowerCase(headers) {
 }
 
 /**
- * The event in a body that was verified; `event.event` says which one it is. An event of a later
- * release may have a name that is not known here; answer it with 2xx all the same.
+ * The event in a verified body; `event.event` is its name. Later releases may send events with
+ * other names. Respond to them with 2xx as well.
  *
  * @param {Uint8Array} body
  * @returns {Event}
@@ -141,9 +141,9 @@ export function parse(body) {
 }
 
 /**
- * Remembers the ids of events for a while, to drop those that come again. In the memory of one
- * process: where several receive, or a restart must not forget, keep the ids in your database,
- * under a unique key and in the transaction of the work.
+ * Remembers event IDs for a while, to drop duplicates. It works in the memory of one process. With
+ * several receivers, or to survive a restart, store the IDs in your database instead, under a
+ * unique key and in the same transaction as the work.
  */
 export class Seen {
   /** @type {Map<string, number>} */
@@ -158,8 +158,8 @@ export class Seen {
   }
 
   /**
-   * Do the work of an event unless it was done, and return whether it was new. Work that fails is
-   * forgotten, so it is done when the event is sent again.
+   * Do the work of an event unless it is a duplicate, and return whether it was new. If the work
+   * fails, the ID is forgotten, so the event is processed when it is sent again.
    *
    * @param {string} id
    * @param {() => unknown} work

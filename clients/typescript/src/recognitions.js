@@ -1,4 +1,4 @@
-/** The resource of the plates that were read. */
+/** The recognitions resource. */
 
 import { PAGE, Resource, bytes, field, json, nothing, page, path, picture } from "./resource.js";
 import { follow } from "./stream.js";
@@ -18,14 +18,14 @@ import { follow } from "./stream.js";
 
 /**
  * @typedef {object} Span
- * @property {Date | string} [from] from this moment on
- * @property {Date | string} [to] before this moment
+ * @property {Date | string} [from] inclusive
+ * @property {Date | string} [to] exclusive
  */
 
 /**
  * @typedef {object} ExportPart
- * @property {Uint8Array} content a file, whole in itself
- * @property {string | null} nextKey where the next one begins
+ * @property {Uint8Array} content a complete file
+ * @property {string | null} nextKey cursor of the next one
  */
 
 const EXPORT_PAGE = 100_000;
@@ -39,10 +39,10 @@ const exportPart = async (answer) => {
   return { items: [{ content: await bytes(answer), nextKey }], nextKey };
 };
 
-/** The plates that were read. */
+/** Recognitions. */
 export class Recognitions extends Resource {
   /**
-   * All recognitions that fit, newest first.
+   * All matching recognitions, newest first.
    *
    * @param {Filters & Span & {corrected?: boolean, pageSize?: number}} [filters]
    * @returns {AsyncGenerator<Schemas["RecognitionBody"], void, undefined>}
@@ -52,8 +52,7 @@ export class Recognitions extends Resource {
   }
 
   /**
-   * New recognitions as they come, for as long as they are read. A connection that ends is made
-   * again where it ended, without loss and without repetition.
+   * New recognitions as they arrive. A broken connection is resumed without loss or repetition.
    *
    * @param {Filters & Watching} [given]
    */
@@ -62,7 +61,7 @@ export class Recognitions extends Resource {
   }
 
   /**
-   * Files of at most `rows` recognitions, newest first; mostly it is one.
+   * Files of at most `rows` recognitions, newest first; usually only one.
    *
    * @param {Filters & Span & {format?: Schemas["ExportFormat"], excel?: boolean, separator?: Schemas["Separator"], rows?: number, lastKey?: string}} [filters]
    */
@@ -71,7 +70,7 @@ export class Recognitions extends Resource {
   }
 
   /**
-   * One recognition; its image fields are links that work for an hour.
+   * A recognition; its image fields are URLs valid for one hour.
    *
    * @param {string} id
    * @returns {Promise<Schemas["RecognitionBody"]>}
@@ -81,7 +80,7 @@ export class Recognitions extends Resource {
   }
 
   /**
-   * The frame in which the plate was read, or a thumbnail of it.
+   * The photo of a recognition, or a thumbnail of it.
    *
    * @param {string} id
    * @param {{width?: number}} [size]
@@ -91,7 +90,7 @@ export class Recognitions extends Resource {
   }
 
   /**
-   * The picture of the plate.
+   * The plate crop of a recognition.
    *
    * @param {string} id
    * @param {{width?: number}} [size]
@@ -101,7 +100,7 @@ export class Recognitions extends Resource {
   }
 
   /**
-   * Which alerts fired for a recognition, and why the others did not.
+   * Whether and why each alert triggered for a recognition.
    *
    * @param {string} id
    * @returns {Promise<Schemas["ExplainedAlert"][]>}
@@ -111,7 +110,7 @@ export class Recognitions extends Resource {
   }
 
   /**
-   * What was sent of a recognition and of the alerts that it set off.
+   * The deliveries of a recognition and of the alerts it triggered.
    *
    * @param {string} id
    * @param {{limit?: number}} [query]
@@ -122,7 +121,7 @@ export class Recognitions extends Resource {
   }
 
   /**
-   * Write down what the plate really is, beside what was read.
+   * Store the correct plate of a recognition. The reading is kept.
    *
    * @param {string} id
    * @param {Schemas["WrittenCorrection"]} correction
@@ -138,7 +137,7 @@ export class Recognitions extends Resource {
   }
 
   /**
-   * All corrections, of the newest recognitions first.
+   * All corrections, newest recognition first.
    *
    * @param {{plate?: string, pageSize?: number}} [filters]
    * @returns {AsyncGenerator<Schemas["CorrectedBody"], void, undefined>}
@@ -148,7 +147,7 @@ export class Recognitions extends Resource {
   }
 
   /**
-   * Have all that was captured of a plate until now erased for good; the job's beginning.
+   * Permanently erase everything captured so far for a plate; returns the started erasure.
    *
    * @param {string} plate
    * @returns {Promise<Schemas["ErasureBody"]>}
@@ -163,7 +162,7 @@ export class Recognitions extends Resource {
   }
 
   /**
-   * How far an erasure is.
+   * The state of an erasure.
    *
    * @param {string} id
    * @returns {Promise<Schemas["ErasureBody"]>}
@@ -173,8 +172,8 @@ export class Recognitions extends Resource {
   }
 
   /**
-   * Read the plates of a JPEG or PNG, for one credit. The call has an idempotency key, which is
-   * made for you, and is paid once however often it has to be sent.
+   * Read the plates in a JPEG or PNG, for one credit. An idempotency key is generated, so retries
+   * are not charged again.
    *
    * @param {Uint8Array | Blob} image
    * @param {{store?: boolean, idempotencyKey?: string}} [how]

@@ -1,4 +1,4 @@
-/** What the resources of the API have in common. */
+/** Base of the resources. */
 
 /**
  * @typedef {import("./http.js").Http} Http
@@ -68,7 +68,7 @@ export class Resource {
   }
 
   /**
-   * The items of all pages, each page asked for when it is needed.
+   * The items of all pages; each page is requested when it is needed.
    *
    * @protected
    * @template T

@@ -11,11 +11,11 @@ import { PAGE, Resource, field, json, nothing, page, path, picture } from "./res
  * @typedef {object} Deliveries
  * @property {number} [limit]
  * @property {Schemas["AttemptOutcome"]} [outcome]
- * @property {Date | string} [from] of events since then
- * @property {Date | string} [before] last tried before then
+ * @property {Date | string} [from] only events since this time
+ * @property {Date | string} [before] only those last attempted before this time
  */
 
-/** The streams that are watched. */
+/** Cameras. */
 export class Cameras extends Resource {
   /** @returns {AsyncGenerator<Schemas["CameraBody"], void, undefined>} all, newest first */
   all() {
@@ -31,7 +31,7 @@ export class Cameras extends Resource {
   }
 
   /**
-   * Make a camera; it is there once a worker has taken it.
+   * Create a camera. Resolves once an ingest worker has accepted it.
    *
    * @param {Schemas["CameraCreate"]} camera
    * @returns {Promise<Schemas["CameraBody"]>}
@@ -50,7 +50,7 @@ export class Cameras extends Resource {
   }
 
   /**
-   * Delete a camera; its recognitions stay.
+   * Delete a camera. Its recognitions are kept.
    *
    * @param {string} id
    * @returns {Promise<Schemas["CameraDeleted"]>}
@@ -60,7 +60,7 @@ export class Cameras extends Resource {
   }
 
   /**
-   * Look at an address once, and keep nothing.
+   * Test a stream URL. Nothing is stored.
    *
    * @param {Schemas["CameraTest"]} address
    * @returns {Promise<Schemas["CameraTestBody"]>}
@@ -70,7 +70,7 @@ export class Cameras extends Resource {
   }
 
   /**
-   * The cameras of a CSV file, to be created one by one. Nothing is stored.
+   * The cameras in a CSV file, as bodies for `create`. Nothing is stored.
    *
    * @param {Uint8Array | Blob} data
    * @param {{encoding?: Schemas["FileEncoding"]}} [options]
@@ -81,7 +81,7 @@ export class Cameras extends Resource {
   }
 
   /**
-   * How far a camera's frames came, by the hour.
+   * Hourly counts of a camera's frames, plates and vehicles.
    *
    * @param {string} id
    * @param {Span} [span]
@@ -92,7 +92,7 @@ export class Cameras extends Resource {
   }
 
   /**
-   * A camera's latest picture.
+   * The latest frame of a camera.
    *
    * @param {string} id
    * @param {{width?: number}} [size]
@@ -102,7 +102,7 @@ export class Cameras extends Resource {
   }
 }
 
-/** The rules that fire on plates. */
+/** Alerts. */
 export class Alerts extends Resource {
   /** @returns {AsyncGenerator<Schemas["AlertBody"], void, undefined>} all, newest first */
   all() {
@@ -140,7 +140,7 @@ export class Alerts extends Resource {
   }
 
   /**
-   * The plates of a CSV file, and the rows that were skipped. Nothing is stored.
+   * The plates in a CSV file and the skipped rows. Nothing is stored.
    *
    * @param {Uint8Array | Blob} data
    * @param {{encoding?: Schemas["FileEncoding"]}} [options]
@@ -151,7 +151,7 @@ export class Alerts extends Resource {
   }
 
   /**
-   * For which past recognitions an alert would have fired.
+   * The past recognitions that would have triggered an alert.
    *
    * @param {Schemas["AlertTest"]} alert
    * @returns {Promise<Schemas["AlertTestResult"]>}
@@ -161,7 +161,7 @@ export class Alerts extends Resource {
   }
 
   /**
-   * What an alert sent by its own notifications, the latest tried first.
+   * The deliveries of an alert's notifications, most recently attempted first.
    *
    * @param {string} id
    * @param {Deliveries} [query]
@@ -172,7 +172,7 @@ export class Alerts extends Resource {
   }
 
   /**
-   * What an alert fired for, newest first.
+   * The triggers of an alert, newest first.
    *
    * @param {string} id
    * @returns {AsyncGenerator<Schemas["AlertTriggerBody"], void, undefined>}
@@ -192,7 +192,7 @@ export class Alerts extends Resource {
   }
 
   /**
-   * Replace the secret of notifications to URLs; the old one signs as well for a while.
+   * Replace the secret that signs notifications to URLs; both sign during the overlap.
    *
    * @param {Schemas["RotateSecret"]} [rotation]
    * @returns {Promise<Schemas["NotificationSecretAnswer"]>}
@@ -202,7 +202,7 @@ export class Alerts extends Resource {
   }
 
   /**
-   * Send a made-up event by an alert's own notifications.
+   * Send a test event through one of an alert's notifications.
    *
    * @param {string} id
    * @param {Schemas["NotificationTest"]} [test]
@@ -213,7 +213,7 @@ export class Alerts extends Resource {
   }
 }
 
-/** The addresses to which events are sent. */
+/** Webhooks. */
 export class Webhooks extends Resource {
   /** @returns {AsyncGenerator<Schemas["WebhookBody"], void, undefined>} all, newest first */
   all() {
@@ -229,7 +229,7 @@ export class Webhooks extends Resource {
   }
 
   /**
-   * Make a webhook; the answer has its secret.
+   * Create a webhook. The result contains its secret.
    *
    * @param {Schemas["WebhookCreate"]} webhook
    * @returns {Promise<Schemas["WebhookBody"]>}
@@ -253,7 +253,7 @@ export class Webhooks extends Resource {
   }
 
   /**
-   * Make a new secret; the old one signs as well for a while.
+   * Replace the signing secret; both sign during the overlap.
    *
    * @param {string} id
    * @param {Schemas["RotateSecret"]} [rotation]
@@ -264,7 +264,7 @@ export class Webhooks extends Resource {
   }
 
   /**
-   * What was sent to a webhook, the latest tried first.
+   * The deliveries of a webhook, most recently attempted first.
    *
    * @param {string} id
    * @param {Deliveries} [query]
@@ -285,7 +285,7 @@ export class Webhooks extends Resource {
   }
 
   /**
-   * Send a made-up event.
+   * Send a test event.
    *
    * @param {string} id
    * @param {Schemas["SendTest"]} [test]
@@ -296,7 +296,7 @@ export class Webhooks extends Resource {
   }
 
   /**
-   * Send the events of a time again.
+   * Replay the events of a time range.
    *
    * @param {string} id
    * @param {Required<Span>} span
@@ -307,7 +307,7 @@ export class Webhooks extends Resource {
   }
 }
 
-/** The keys of the account. */
+/** API keys. */
 export class ApiKeys extends Resource {
   /** @returns {AsyncGenerator<Schemas["ApiKeyBody"], void, undefined>} all, newest first */
   all() {
@@ -323,7 +323,7 @@ export class ApiKeys extends Resource {
   }
 
   /**
-   * Make a key; `plainKey` of the answer is shown this once.
+   * Create an API key. Only this result contains the complete key, `plainKey`.
    *
    * @param {Schemas["ApiKeyCreate"]} key
    * @returns {Promise<Schemas["NewApiKeyAnswer"]>}
@@ -347,7 +347,7 @@ export class ApiKeys extends Resource {
   }
 }
 
-/** What concerns the account as a whole. */
+/** The account as a whole. */
 export class Account extends Resource {
   /** @returns {Promise<Schemas["CreditsBody"]>} the balance and its latest changes */
   credits() {
@@ -360,7 +360,7 @@ export class Account extends Resource {
   }
 
   /**
-   * Who searched, changed, exported and erased what, newest first.
+   * Audit log entries, newest first.
    *
    * @param {Span & {action?: string, actor?: string, subject?: string, pageSize?: number}} [filters]
    * @returns {AsyncGenerator<Schemas["AuditEntryBody"], void, undefined>}

@@ -1,4 +1,4 @@
-/** The stream of new recognitions, over as many connections as it takes. */
+/** The stream of new recognitions; reconnects as often as necessary. */
 
 import { ApiError, PlatestreamError, StreamGapError, errorOf } from "./errors.js";
 import { pause } from "./http.js";
@@ -10,7 +10,7 @@ import { pause } from "./http.js";
  */
 
 /**
- * Where one reader of the stream stands. Source: the HTML standard, "Server-sent events".
+ * Position of one reader of the stream. Source: the HTML standard, "Server-sent events".
  */
 class Place {
   lastId = "";
@@ -24,7 +24,7 @@ class Place {
   #rest = "";
   #decoder = new TextDecoder();
 
-  /** Begin with a new connection; what was half read of the one before comes again. */
+  /** Start a new connection. A partly read event of the previous one is sent again. */
   opened() {
     this.wasOpen = true;
     this.#decoder = new TextDecoder();
@@ -34,7 +34,7 @@ class Place {
   }
 
   /**
-   * The events that a piece of the answer completes.
+   * The events that a chunk completes.
    *
    * @param {Uint8Array} chunk
    * @returns {Generator<{event: string, data: any}>}
@@ -68,7 +68,7 @@ class Place {
   }
 
   /**
-   * Seconds to wait before coming back; throws the fault where that is of no use.
+   * Seconds to wait before reconnecting; throws the error if that cannot help.
    *
    * @param {unknown} fault
    * @param {Http} http
@@ -86,8 +86,8 @@ class Place {
 
 /**
  * @typedef {object} Watching
- * @property {(since: string) => void} [onGap] called where not all could be sent, with the moment
- *   from which on to search for the rest; without it StreamGapError is thrown
+ * @property {(since: string) => void} [onGap] called if not all recognitions could be sent, with the
+ *   time from which to search for the rest; without it, StreamGapError is thrown
  * @property {AbortSignal} [signal] ends the stream
  */
 
