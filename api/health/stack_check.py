@@ -227,7 +227,7 @@ def _check_api(url: str) -> None:
     except urllib3.exceptions.HTTPError as error:
         raise TransientError("the API is not responding") from error
     if answer.status != 200:
-        raise TransientError(f"the API answers {answer.status} at /healthz")
+        raise TransientError(f"the API returned {answer.status} at /healthz")
 
 
 class PartitionSettings(KafkaSettings, DatabaseSettings):

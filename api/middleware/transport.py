@@ -67,7 +67,7 @@ def check_origin(request: Request, *, required: bool) -> None:
     has_secure_cookie = SECURE_PREFIX + SESSION_COOKIE in request.cookies
     if (has_secure_cookie or is_secure(request)) and not origin.startswith(_HTTPS_ORIGIN):
         access = service_of(request, PublicAccess)
-        sentence = f"Use HTTPS here: {access.url}." if access.is_https else None
+        sentence = f"Use HTTPS: {access.url}." if access.is_https else None
         raise ApiError(ErrorCode.CROSS_SITE_REQUEST, sentence)
 
 

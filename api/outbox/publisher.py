@@ -79,7 +79,7 @@ class KafkaPublisher:
                 bootstrap_timeout_ms=_METADATA_MS,
             )
         except KafkaError as error:
-            raise TransientError("Kafka does not answer") from error
+            raise TransientError("Kafka is not responding") from error
 
     def publish(self, rows: Sequence[OutboxRow]) -> Mapping[int, str]:
         """Send the rows in order and wait until the broker has all that it takes.

@@ -29,16 +29,16 @@ from common.records.recognitions import Direction, RecognitionSource
 DEFAULT_LIMIT = 50
 MAX_LIMIT = 200
 
-_MATCH = """The comparison with `plate`, both without case, spaces, dots, dashes and accents:
+_MATCH = """How to compare plates with `plate`. Case, spaces, dots, dashes and accents are ignored.
 
-- `substring`: the plate holds it.
-- `exact`: the plate is it.
-- `prefix`: the plate begins with it.
-- `wildcard`: the whole plate fits it; `*` stands for any characters or none, `?` for one.
-- `fuzzy`: the whole plate is it, give or take one character, where `0OQD`, `1IL`, `2Z`, `5S`, `6G`
-  and `8B` count as the same.
+- `substring`: the plate contains it.
+- `exact`: the plate is equal to it.
+- `prefix`: the plate starts with it.
+- `wildcard`: the plate matches it; `*` matches any number of characters, `?` exactly one.
+- `fuzzy`: the plate differs by at most one character; `0OQD`, `1IL`, `2Z`, `5S`, `6G` and `8B`
+  count as equal.
 
-All but `substring` need a `plate` of 1 to 16 characters."""
+All but `substring` require a `plate` of 1 to 16 characters."""
 
 _MAX_PLATE_QUERY_CHARACTERS = 256
 
@@ -107,8 +107,7 @@ class RecognitionListQuery(RecognitionQuery):
 
     corrected: bool = Field(
         default=False,
-        description="Also include recognitions whose `correction` matches `plate`, whatever "
-        "was read.",
+        description="Also include recognitions whose `correction` matches `plate`.",
     )
 
 

@@ -231,7 +231,7 @@ async def test_an_https_address_of_the_service_ends_plain_http(
         tunnel = await browser.post(PATH, json=body, headers={"Origin": SITE})
 
     assert (refused.status_code, refused.json()["code"]) == (403, "cross_site_request")
-    assert refused.json()["error"] == "Use HTTPS here: https://plates.example.com."
+    assert refused.json()["error"] == "Use HTTPS: https://plates.example.com."
     assert set(_cookies(program)) == {"__Host-session", "device", "session"}
     assert set(_cookies(tunnel)) == {"session", "device"}
 
