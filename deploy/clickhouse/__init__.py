@@ -1,5 +1,5 @@
-"""The embedded ClickHouse: the real engine as a library (chDB) behind a small HTTP server.
+"""The embedded ClickHouse: the engine as a library (chDB) with a small HTTP server.
 
-It serves what clickhouse-connect, JDBC and npm's client need. Production uses a real server. There
-are no sessions, no external data, and no users but the service and one read-only analyst.
+It supports clickhouse-connect, JDBC and the npm client. Production uses a real server. Sessions and
+external data are not supported. The only users are the service and one read-only analyst.
 """

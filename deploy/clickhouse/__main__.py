@@ -26,7 +26,7 @@ def main() -> None:
     """Serve until SIGTERM or SIGINT, then finish running requests and close the engine."""
     settings = load_settings(ClickHouseServerSettings)
     configure_logging(settings)
-    # uvicorn raises a caught signal again once it has stopped; here that is a clean end.
+    # uvicorn re-raises a caught signal after it has stopped; here that must be a clean exit.
     stops: list[int] = []
     for name in (signal.SIGTERM, signal.SIGINT):
         signal.signal(name, lambda number, _frame: stops.append(number))

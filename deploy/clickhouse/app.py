@@ -1,4 +1,4 @@
-"""The HTTP side of the embedded ClickHouse server: an ASGI application."""
+"""HTTP interface of the embedded ClickHouse server: an ASGI application."""
 
 import asyncio
 import hmac
@@ -28,16 +28,16 @@ Send = Callable[[dict[str, Any]], Awaitable[None]]
 
 CONCURRENT_QUERIES = 16
 READER_QUERIES = 2
-"""Concurrent queries of the analyst."""
+"""Maximum number of concurrent queries of the analyst."""
 QUEUE_SECONDS = 10.0
-"""A query that waits longer for its turn is rejected."""
+"""Maximum time in the queue; a query that waits longer is rejected."""
 
 
 class Answer:
-    """Sends one answer, whole or block by block."""
+    """Sends one response, whole or block by block."""
 
     def __init__(self, send: Send, server: Mapping[str, str], version: str) -> None:
-        """``server``: the header fields that each answer has."""
+        """``server``: header fields of every response."""
         self._send = send
         self._server = server
         self._version = version
@@ -45,22 +45,22 @@ class Answer:
         self._is_started = False
         self.query_id = ""
         self.is_framed = False
-        """True: the answer, an error too, goes in ClickHouse's own compressed frames."""
+        """Whether the response, even an error, is sent in ClickHouse's compressed frames."""
 
     async def begin(self, body: bytes, summary: Summary, result_format: str | None) -> None:
-        """Start a successful answer with its first bytes."""
+        """Start a successful response with its first bytes."""
         fields = {"x-clickhouse-format": result_format} if result_format else {}
         await self._start(HTTPStatus.OK, fields, summary)
         await self.block(body)
 
     async def block(self, data: bytes, *, is_last: bool = False) -> None:
-        """Send the next bytes; waits while the client is slow."""
+        """Send the next bytes. Waits while the client is slow."""
         if data or is_last:
             body = framed(data) if self.is_framed else data
             await self._send({"type": "http.response.body", "body": body, "more_body": not is_last})
 
     async def fail(self, error: ClickHouseError) -> None:
-        """Send an error, after the blocks that have been sent already, if any."""
+        """Send an error, after any blocks that have already been sent."""
         text = f"{error.text} (version {self._version})\n".encode()
         if self._is_started:
             tag, mark = self._tag.encode(), b"\r\n__exception__\r\n"
@@ -88,7 +88,7 @@ class Answer:
 
 
 async def send_text(send: Send, status: HTTPStatus, text: bytes) -> None:
-    """Send a plain answer that is not about a query."""
+    """Send a plain-text response that does not belong to a query."""
     headers = [(b"content-type", b"text/plain"), (b"content-length", str(len(text)).encode())]
     await send({"type": "http.response.start", "status": int(status), "headers": headers})
     await send({"type": "http.response.body", "body": text})
@@ -125,7 +125,7 @@ class ClickHouseApp:
             await self._serve(scope, receive, send)
 
     def close(self) -> None:
-        """Wait for running calls into the engine; call it when all requests have ended."""
+        """Wait for running engine calls. Call it after all requests have ended."""
         self._threads.shutdown()
         self._killers.shutdown()
 
@@ -145,9 +145,9 @@ class ClickHouseApp:
             _log.info("query_failed", code=error.code, query_id=answer.query_id)
             await answer.fail(error)
         except ClientDisconnectedError:
-            _log.info("client_gone", query_id=answer.query_id)
+            _log.info("client_disconnected", query_id=answer.query_id)
         except Exception:
-            # The outermost handler of a request: the client gets an answer in its form.
+            # The outermost handler of a request: the client gets an error in ClickHouse's format.
             _log.exception("request_failed", query_id=answer.query_id)
             await answer.fail(ClickHouseError.of(ErrorCode.UNKNOWN_EXCEPTION, "Internal error"))
 
@@ -155,7 +155,7 @@ class ClickHouseApp:
         headers = {str(name, "latin-1"): str(text, "latin-1") for name, text in scope["headers"]}
         request = parse_request(scope["method"], scope["query_string"], headers)
         user, password = credentials_of(scope["query_string"], headers)
-        # An empty password means that there is no such user.
+        # With an empty password, the user does not exist.
         secret = self._passwords.get(user)
         expected = secret.get_secret_value() if secret else ""
         if not expected or not hmac.compare_digest(expected.encode(), password.encode()):
@@ -177,7 +177,7 @@ class ClickHouseApp:
 
     @asynccontextmanager
     async def _query_slot(self, request: QueryRequest, receive: Receive) -> AsyncIterator[None]:
-        """Wait until a query can start; end it when its client disconnects."""
+        """Wait until a query can start. Kill it if its client disconnects."""
         needed = (self._reader_slots, self._slots) if request.only_reads else (self._slots,)
         async with AsyncExitStack() as held:
             try:
@@ -200,7 +200,7 @@ class ClickHouseApp:
             try:
                 await loop.run_in_executor(self._killers, self._engine.kill, request.tag)
             except ClickHouseError as error:
-                _log.warning("kill_failed", query_id=request.query_id, error=error.text)
+                _log.warning("query_kill_failed", query_id=request.query_id, error=error.text)
 
     async def _in_thread(self, function: Callable[..., _R], *arguments: object) -> _R:
         loop = asyncio.get_running_loop()

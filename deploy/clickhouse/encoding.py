@@ -1,4 +1,4 @@
-"""Bodies of requests, received and decoded in bounded pieces, and the frames of answers."""
+"""Receives and decodes request bodies in bounded chunks, and encodes the frames of responses."""
 
 import gzip
 import shutil
@@ -22,7 +22,8 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Body = IO[bytes] | gzip.GzipFile | zstd.ZstdFile
 
 _PIECE_BYTES: Final = 1 << 20
-# The largest window for HTTP, 8 MiB (RFC 9659, section 3): a frame may ask for 2 GiB of memory.
+# The largest window allowed in HTTP, 8 MiB (RFC 9659, section 3). Without it, a frame could request
+# 2 GiB of memory.
 _WINDOW: Final[dict[int, int]] = {zstd.DecompressionParameter.window_log_max: 23}
 _DAMAGED: Final = (OSError, EOFError, RuntimeError, zlib.error, zstd.ZstdError)
 _LZ4_FRAME: Final = 0x82
@@ -34,7 +35,7 @@ class ClientDisconnectedError(Exception):
 
 @asynccontextmanager
 async def received(receive: Receive, folder: Path, limit_bytes: float) -> AsyncIterator[IO[bytes]]:
-    """Yield a request's body as it came, in memory if it is short.
+    """Yield a request's body as received, in memory if it is short.
 
     Raises:
         ClientDisconnectedError: the client disconnected.
@@ -54,9 +55,9 @@ async def received(receive: Receive, folder: Path, limit_bytes: float) -> AsyncI
 
 
 def decoded(body: IO[bytes], content_encoding: str) -> Body:
-    """Return a body without its Content-Encoding, to be passed to :func:`read`.
+    """Return a body without its Content-Encoding, for use with :func:`read`.
 
-    A body may be several frames, one after the other: clickhouse-connect sends one for each block.
+    A body can contain several consecutive frames: clickhouse-connect sends one for each block.
 
     Raises:
         ClickHouseError: unknown encoding.
@@ -77,7 +78,7 @@ def decoded(body: IO[bytes], content_encoding: str) -> Body:
 
 
 def read(body: Body, size: int = _PIECE_BYTES) -> bytes:
-    """Return the next ``size`` decoded bytes, fewer at the end; no more are decoded.
+    """Decode and return the next ``size`` bytes, fewer at the end.
 
     Raises:
         ClickHouseError: the encoded data is damaged or incomplete.
@@ -91,7 +92,7 @@ def read(body: Body, size: int = _PIECE_BYTES) -> bytes:
 
 @contextmanager
 def copied(start: bytes, body: Body, folder: Path) -> Iterator[IO[bytes]]:
-    """Yield a file without a name, with ``start`` and the rest of a decoded body.
+    """Yield an unnamed file with ``start`` and the rest of a decoded body.
 
     Raises:
         ClickHouseError: the body is damaged, or the disk is full.
@@ -118,16 +119,17 @@ def check_size(size: float, limit_bytes: float) -> None:
 
 
 def framed(data: bytes) -> bytes:
-    """Return data in frames of ClickHouse's own block compression, which JDBC asks for.
+    """Return data in frames of ClickHouse's block compression, which JDBC requests.
 
-    **Source:** ClickHouse, ``src/Compression/CompressedWriteBuffer.cpp``: checksum of what follows
-    (CityHash 1.0.2); method, compressed size with these nine bytes, size; compressed bytes.
+    **Source:** ClickHouse, ``src/Compression/CompressedWriteBuffer.cpp``: checksum of the rest of
+    the frame (CityHash 1.0.2); method, compressed size including these nine bytes, size;
+    compressed bytes.
     """
     frames = b""
     for start in range(0, len(data), _PIECE_BYTES):
         plain = data[start : start + _PIECE_BYTES]
         packed = bytes(lz4.block.compress(plain, store_size=False))
         body = struct.pack("<BII", _LZ4_FRAME, 9 + len(packed), len(plain)) + packed
-        # The library returns one number; its upper half is the first of the two on the wire.
+        # The library returns one number; its upper half comes first on the wire.
         frames += struct.pack("<QQ", *divmod(CityHash128(body), 1 << 64)) + body
     return frames

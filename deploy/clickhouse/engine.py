@@ -1,4 +1,4 @@
-"""The ClickHouse engine in this process, by chDB. Every call blocks: call it from a thread."""
+"""The ClickHouse engine in this process (chDB). Every call blocks, so call it from a thread."""
 
 import json
 import sys
@@ -17,26 +17,26 @@ if TYPE_CHECKING:
     from chdb.state.sqlitelike import Connection
 
 MEMORY_BYTES = 1 << 30
-"""Memory limit for all queries and merges together."""
+"""Total memory limit of all queries and merges."""
 KEEP_FREE_BYTES: Final = 256 << 20
-"""Free space on the disk below which nothing is inserted or merged (``server.xml``)."""
+"""Free disk space below which inserts and merges stop (``server.xml``)."""
 
 _CONFIG = Path(__file__).with_name("server.xml")
-# Clients' `default`: in the engine's own database of that name, unknown tables are files.
+# Replaces the clients' `default`: in the engine's database of that name, unknown tables are files.
 _DEFAULT_DATABASE = "embedded_server"
 _GATHERED = "_gathered_rows_of_this_insert"
-# Values of parameters are in ClickHouse's format TabSeparated.
+# Parameter values use ClickHouse's TabSeparated format.
 _ESCAPES = str.maketrans({"\\": r"\\", "\n": r"\n", "\t": r"\t", "\0": r"\0"})
 
 Summary = Counter[str]
-"""Rows and bytes that a statement read and wrote, by ClickHouse's names for them."""
+"""Rows and bytes that a statement read and wrote, under ClickHouse's names."""
 
 
 class Engine:
-    """One data folder, opened by this process alone.
+    """One data folder, opened exclusively by this process.
 
     Raises:
-        MisconfiguredError: the folder cannot be opened, for example as another process has it.
+        MisconfiguredError: the folder cannot be opened, for example because it is in use.
     """
 
     def __init__(self, data_path: Path) -> None:
@@ -53,7 +53,7 @@ class Engine:
             )
         )
         try:
-            # Open until close(): the engine ends with its last connection.
+            # Open until close(): the engine stops with its last connection.
             self._anchor = _connect(f"{self.data_path}?config-file={config}")
             self._anchor.query(f"CREATE DATABASE IF NOT EXISTS {_DEFAULT_DATABASE}")
             about = self._anchor.query(
@@ -67,13 +67,13 @@ class Engine:
             ) from error
         self.version, self.time_zone, names = json.loads(about.bytes())
         self.table_functions = frozenset(names)
-        """Names of the engine's table functions, in lower case."""
+        """Lower-case names of the engine's table functions."""
 
     @contextmanager
     def session(
         self, database: str, settings: Mapping[str, str], parameters: Mapping[str, str]
     ) -> Iterator["EngineSession"]:
-        """Yield a connection for one request; no state outlives it. It costs 0.1 ms.
+        """Yield a connection for one request. No state outlives it; opening one takes 0.1 ms.
 
         Raises:
             ClickHouseError: unknown database or setting.
@@ -87,7 +87,7 @@ class Engine:
             yield session
 
     def kill(self, tag: str) -> None:
-        """Ask the engine to end the query of the session whose ``log_comment`` is ``tag``."""
+        """Ask the engine to kill the query of the session whose ``log_comment`` is ``tag``."""
         with self.session("", {"readonly": "0"}, {"tag": tag}) as session:
             session.query("KILL QUERY WHERE Settings['log_comment'] = {tag:String} ASYNC")
 
@@ -97,7 +97,7 @@ class Engine:
 
 
 def _connect(target: str) -> "Connection":
-    # chDB imports pyarrow where it is installed, for answers as Arrow objects. This server never
+    # If pyarrow is installed, chDB imports it for results as Arrow objects. This server never
     # requests those, and the process is 40 MiB smaller without it.
     sys.modules.setdefault("pyarrow", None)  # type: ignore[arg-type]
     from chdb.state.sqlitelike import Connection
@@ -113,10 +113,10 @@ class EngineSession:
         self._parameters = dict(parameters)
 
     def only_reads(self, statement: str) -> bool:
-        """Return whether the engine considers a statement one that only reads; costs 0.1 ms.
+        """Return whether the engine classifies a statement as read-only. Takes 0.1 ms.
 
         Raises:
-            ClickHouseError: the text has several statements.
+            ClickHouseError: the text contains several statements.
         """
         found = self._connection._conn.classify_query(statement)
         if found["statement_count"] > 1:
@@ -124,24 +124,24 @@ class EngineSession:
         return bool(found["query_class"].name == "READ_ONLY")
 
     def formatted(self, statement: str) -> str:
-        """Return a statement as the engine's own parser understands and formats it.
+        """Return a statement as parsed and formatted by the engine.
 
         Raises:
-            ClickHouseError: it does not parse.
+            ClickHouseError: the statement cannot be parsed.
         """
         sql, given = "SELECT formatQuery({sql:String})", {"sql": statement.translate(_ESCAPES)}
         try:
             result = self._connection.query(sql, "RawBLOB", params=given)
         except RuntimeError as error:
-            # The rest of the message is about this query, not about the statement.
+            # The rest of the message describes this query, not the statement.
             raise ClickHouseError.from_engine(str(error).split(": In scope ")[0]) from error
         return bytes(result.bytes()).decode("utf-8", "surrogateescape")
 
     def query(self, statement: str, answer_format: str = "TSV") -> tuple[bytes, Summary]:
-        """Run one statement to its end and return the whole answer.
+        """Run one statement to completion and return the whole result.
 
         Raises:
-            ClickHouseError: it failed.
+            ClickHouseError: the statement failed.
         """
         with _engine_errors():
             result = self._connection.query(statement, answer_format, params=self._parameters)
@@ -151,10 +151,10 @@ class EngineSession:
         return result.bytes(), summary
 
     def blocks(self, statement: str, answer_format: str) -> Generator[tuple[bytes, Summary]]:
-        """Yield the answer of a query block by block; closing the generator ends the query.
+        """Yield the result of a query block by block. Closing the generator cancels the query.
 
         Raises:
-            ClickHouseError: it failed.
+            ClickHouseError: the query failed.
         """
         with _engine_errors():
             given = self._parameters
@@ -166,15 +166,15 @@ class EngineSession:
                 result.cancel()
 
     def insert(self, head: InsertHead, path: str, *, in_memory: bool) -> Summary:
-        """Insert the rows in a file, all or none; ``in_memory``: they fit in memory, parsed.
+        """Insert all rows of a file or none. ``in_memory``: the parsed rows fit in memory.
 
-        A failure while rows are parsed must not leave some of them in the target, so they are
-        inserted into a temporary table first.
+        The rows are inserted into a temporary table first, so that a parsing error does not leave
+        some of them in the target.
 
         Raises:
-            ClickHouseError: there is no such table, the rows do not parse, or the disk is full.
+            ClickHouseError: the table is missing, a row cannot be parsed, or the disk is full.
         """
-        # With its own key, or it would have the target's primary key without its sorting key.
+        # An explicit key; otherwise it gets the target's primary key without its sorting key.
         engine = "Memory" if in_memory else "MergeTree PRIMARY KEY tuple() ORDER BY tuple()"
         self.query(f"CREATE TEMPORARY TABLE {_GATHERED} ENGINE = {engine} AS {head.target}")
         columns = "" if head.columns == "*" else f" ({head.columns})"

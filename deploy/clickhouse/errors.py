@@ -1,4 +1,4 @@
-"""Errors with ClickHouse's codes, and the HTTP status of each."""
+"""Errors with ClickHouse's codes, and the HTTP status of each code."""
 
 import re
 from enum import IntEnum
@@ -10,7 +10,7 @@ _CODE = re.compile(r"Code: (\d+)\. ")
 
 
 class ErrorCode(IntEnum):
-    """Codes of the errors that this server raises (``src/Common/ErrorCodes.cpp``)."""
+    """Error codes that this server raises (``src/Common/ErrorCodes.cpp``)."""
 
     BAD_ARGUMENTS = 36
     NOT_IMPLEMENTED = 48
@@ -43,7 +43,7 @@ _STATUS = {code: status for status, codes in _CODES.items() for code in codes}
 
 
 def http_status(code: int) -> HTTPStatus:
-    """Return the HTTP status that a ClickHouse server answers with for an error code.
+    """Return the HTTP status that a ClickHouse server returns for an error code.
 
     **Source:** ClickHouse, ``src/Server/HTTP/exceptionCodeToHTTPStatus.cpp``.
     """
@@ -51,7 +51,7 @@ def http_status(code: int) -> HTTPStatus:
 
 
 class ClickHouseError(PlatestreamError):
-    """A failure as ClickHouse reports it: a numeric code and ``Code: N. DB::Exception: ...``."""
+    """An error in ClickHouse's format: a numeric code and ``Code: N. DB::Exception: ...``."""
 
     def __init__(self, code: int, text: str) -> None:
         super().__init__(text)
@@ -60,12 +60,12 @@ class ClickHouseError(PlatestreamError):
 
     @classmethod
     def of(cls, code: ErrorCode, message: str) -> "ClickHouseError":
-        """Return an error of this server in ClickHouse's form."""
+        """Return an error of this server in ClickHouse's format."""
         return cls(code, f"Code: {code.value}. DB::Exception: {message}. ({code.name})")
 
     @classmethod
     def from_engine(cls, message: str) -> "ClickHouseError":
-        """Return the error in a message of the engine, without any text in front of the code."""
+        """Return the error in an engine message, without any text before the code."""
         found = _CODE.search(message)
         if found is None:
             return cls.of(ErrorCode.UNKNOWN_EXCEPTION, message)

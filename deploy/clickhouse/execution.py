@@ -1,4 +1,4 @@
-"""Runs statements on the engine: the blocking half of a request."""
+"""Runs statements on the engine: the blocking part of a request."""
 
 import os
 from collections.abc import Generator
@@ -15,7 +15,7 @@ from deploy.clickhouse.statement import insert_head, is_streamable, leading_word
 
 STATEMENT_LIMIT_BYTES: Final = 16 << 20
 _INSERT_HEAD_BYTES = 256 << 10
-# Rows of a longer insert are parsed into a table on the disk.
+# The rows of a longer insert are parsed into a table on disk.
 _INSERT_IN_MEMORY_BYTES = 16 << 20
 _BUFFER_BYTES = 1 << 20
 _WHOLE_ANSWER_LIMIT_BYTES = 128 << 20
@@ -25,7 +25,7 @@ _GIVES_A_RESULT = ("SELECT", "WITH", "SHOW", "DESCRIBE", "DESC", "EXISTS", "EXPL
 
 @dataclass(frozen=True)
 class Result:
-    """An answer: all of its bytes, or the first ones of a long answer. To be closed."""
+    """A result: all its bytes, or the first ones of a long result. Must be closed."""
 
     body: bytes
     summary: Summary
@@ -34,20 +34,20 @@ class Result:
     rest: Generator[bytes] | None = None
 
     def next_block(self) -> bytes:
-        """Return the next bytes after ``body``, none after the last."""
+        """Return the next bytes after ``body``, or ``b""`` at the end."""
         return next(self.rest, b"") if self.rest else b""
 
     def close(self) -> None:
-        """End the query, if it has not ended."""
+        """Cancel the query if it is still running."""
         if self.rest:
             self.rest.close()
 
 
 def run(engine: Engine, request: QueryRequest, received: IO[bytes]) -> Result:
-    """Run a request until it ends, or until its answer is too long to be buffered.
+    """Run a request until it ends, or until its result is too long to be buffered.
 
     Raises:
-        ClickHouseError: it failed before anything had to be sent.
+        ClickHouseError: it failed before any part of the result had to be sent.
     """
     body = decoded(received, request.content_encoding)
     if request.content_type.lower().startswith("multipart/form-data"):
@@ -108,7 +108,7 @@ def _check(engine: Engine, session: EngineSession, request: QueryRequest, statem
 def _stream(
     session: EngineSession, statement: str, result_format: str, opened: ExitStack
 ) -> Result:
-    """Return the answer of a query; ``opened`` is closed at its end."""
+    """Return the result of a query. ``opened`` is closed at its end."""
     summary = Summary()
 
     def blocks() -> Generator[bytes]:
@@ -130,6 +130,6 @@ def _stream(
 def _session(engine: Engine, request: QueryRequest) -> AbstractContextManager[EngineSession]:
     settings = {**request.settings, "log_comment": request.tag}
     given = settings.pop("readonly", "0")
-    # The last one: no setting can be changed after it.
+    # Must be the last one: no setting can be changed after it.
     settings["readonly"] = "1" if request.only_reads else "2" if request.is_read_only else given
     return engine.session(request.database, settings, request.parameters)

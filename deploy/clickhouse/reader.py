@@ -1,10 +1,10 @@
-"""The analyst: one user for the whole installation, who reads all rows and changes nothing.
+"""The analyst: one user for the whole installation, with read-only access to all rows.
 
-The engine does most of it: its only user has no right to open files, other servers or programs
-(``users.xml``), a session with ``readonly = 1`` neither writes nor changes settings, and
-``classify_query`` finds what only reads. Seen with chDB 26.9, the engine still lets through what
-this module rejects: the function ``file``, tables of ``system`` that show other users' queries,
-and settings that open files. Nothing here confines an analyst to one account.
+The engine enforces most of this: its only user cannot open files, other servers or programs
+(``users.xml``), a session with ``readonly = 1`` can neither write nor change settings, and
+``classify_query`` detects read-only statements. This module rejects what the engine still allows
+(observed with chDB 26.9): the function ``file``, tables of ``system`` that show other users'
+queries, and settings that open files. Nothing here restricts an analyst to one account.
 """
 
 import re
@@ -14,8 +14,8 @@ from deploy.clickhouse.errors import ClickHouseError, ErrorCode
 from deploy.clickhouse.request import QueryRequest
 from recognition.processors import available_processors
 
-# Settings that shape an answer. JDBC sends async_insert with every query; here it changes nothing.
-# Those that name files are not among them: the engine opens them even if it only reads
+# Settings that affect the result. JDBC sends async_insert with every query; it has no effect here.
+# Settings that name files are excluded, because the engine opens the files even in read-only mode
 # (format_template_row, output_format_schema).
 _SETTINGS = re.compile(
     r"""(wait_for_)?async_insert | network_compression_method | max_(execution_time|memory_usage
@@ -26,13 +26,13 @@ _SETTINGS = re.compile(
     | (format_csv|output_format_(arrow|csv|decimal|json|parquet|pretty|tsv))_[a-z0-9_]+""",
     re.VERBOSE,
 )
-# Rejected wherever they are, so that no way of calling them has to be known: arrayMap(file, ...),
-# * APPLY file. The ai functions call services on the network.
+# Rejected anywhere in a statement, because functions can be called in many ways:
+# arrayMap(file, ...), * APPLY file. The ai functions call services on the network.
 _REJECTED = re.compile(
     "file|outfile|parallel|processlist|grants"
     "|ai(classify|embed|extract|filter|generate|redact|similarity|translate)"
 )
-# Table functions that make up their rows; all others are rejected, also those of later releases.
+# Table functions that generate their rows. All others are rejected, even those of later releases.
 _TABLE_FUNCTIONS = re.compile(
     "format|generate_?series|generaterandom|null|(numbers|zeros)(_mt)?|primes|sqlstandardvalues"
     "|values|view"
@@ -52,10 +52,10 @@ MEMORY_BYTES = 256 << 20
 
 
 def as_reader(request: QueryRequest) -> QueryRequest:
-    """Return a request of the analyst as one that only reads, within its limits.
+    """Return a request of the analyst as a read-only request with the analyst's limits.
 
     Raises:
-        ClickHouseError: a setting that the analyst may not change, or the database ``system``.
+        ClickHouseError: a setting that the analyst must not change, or the database ``system``.
     """
     if request.database.lower() == "system":
         raise _denied("the database system")
@@ -77,18 +77,18 @@ def reject_writing() -> None:
 
 
 def check_reads(statement: str, table_functions: frozenset[str]) -> None:
-    """Check that a statement names nothing that leads out of the tables.
+    """Check that a statement names nothing that gives access to more than the tables.
 
-    ``statement`` is as the engine formats it: without comments, quotes only around names that need
-    them. ``table_functions`` are the engine's, in lower case.
+    ``statement`` must be formatted by the engine: without comments, and quotes only around names
+    that need them. ``table_functions`` are the engine's, in lower case.
 
     Raises:
-        ClickHouseError: it does, or takes a name from a parameter.
+        ClickHouseError: it names such an object, or takes a name from a parameter.
     """
     names = [token.strip('`"').lower() for token in _TOKEN.findall(statement)] + ["", ""]
     for name, following, after in zip(names, names[1:], names[2:], strict=False):
         if name == "'" or not name and following:
-            raise ClickHouseError.of(ErrorCode.SYNTAX_ERROR, "A quote is not closed")
+            raise ClickHouseError.of(ErrorCode.SYNTAX_ERROR, "Unterminated quote")
         if _REJECTED.fullmatch(name) or (name, following) == ("identifier", "}"):
             raise _denied(name)
         if following == "(" and name in table_functions and not _TABLE_FUNCTIONS.fullmatch(name):
@@ -99,5 +99,5 @@ def check_reads(statement: str, table_functions: frozenset[str]) -> None:
 
 def _denied(what: str) -> ClickHouseError:
     return ClickHouseError.of(
-        ErrorCode.ACCESS_DENIED, f"Not enough privileges: this user only reads, without {what}"
+        ErrorCode.ACCESS_DENIED, f"Not enough privileges: this user cannot use {what}"
     )

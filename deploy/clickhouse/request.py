@@ -1,4 +1,4 @@
-"""Decodes HTTP requests by ClickHouse's conventions."""
+"""Decodes HTTP requests according to ClickHouse's conventions."""
 
 import base64
 import binascii
@@ -12,7 +12,7 @@ from uuid import uuid4
 from deploy.clickhouse.errors import ClickHouseError, ErrorCode
 from deploy.clickhouse.statement import DEFAULT_FORMAT
 
-# Parameters of the HTTP interface itself: not settings of the engine.
+# Parameters of the HTTP interface, not settings of the engine.
 _OF_THE_INTERFACE = frozenset(
     (
         *("query", "database", "default_format", "query_id", "user", "password", "role"),
@@ -28,10 +28,10 @@ _CUSTOM_SERIALIZATION = "54454"
 
 @dataclass(frozen=True)
 class QueryRequest:
-    """A statement's context, from the URL and the header fields of a request."""
+    """The context of a statement, from the URL and header fields of a request."""
 
     query: str
-    """Statement, or its first part, from the URL; the body follows it."""
+    """The statement in the URL, or its first part; the body is appended to it."""
     database: str
     default_format: str
     query_id: str
@@ -42,20 +42,20 @@ class QueryRequest:
     content_type: str
     is_read_only: bool
     ends_with_client: bool
-    """True: the query is ended if its client disconnects."""
+    """Whether the query is killed if its client disconnects."""
     tag: str
-    """Name by which the query is found to end it."""
+    """Name that identifies the query when it is killed."""
     is_framed: bool
-    """True: the answer goes in ClickHouse's own compressed frames."""
+    """Whether the response is sent in ClickHouse's compressed frames."""
     only_reads: bool = False
     """True for the analyst."""
 
 
 def parse_request(method: str, query_string: bytes, headers: Mapping[str, str]) -> QueryRequest:
-    """Return the request in a URL and header fields (names in lower case).
+    """Return the request of a URL and header fields (names in lower case).
 
     Raises:
-        ClickHouseError: a feature that this server does not support.
+        ClickHouseError: the request uses a feature that this server does not support.
     """
     fields = _fields(query_string)
     version = fields.get("client_protocol_version", "")
@@ -96,15 +96,15 @@ def _parameters(fields: Mapping[str, str]) -> dict[str, str]:
 
 
 def parse_form(content_type: str, body: bytes) -> tuple[str, dict[str, str]]:
-    """Return statement and parameters of a multipart form.
+    """Return the statement and parameters of a multipart form.
 
     Raises:
-        ClickHouseError: the form carries a file (external data), or is not a form.
+        ClickHouseError: the form contains a file (external data), or is malformed.
     """
     head = f"Content-Type: {content_type}\r\n\r\n".encode("latin-1")
     message = BytesParser(policy=HTTP).parsebytes(head + body)
     if not message.is_multipart():
-        raise ClickHouseError.of(ErrorCode.BAD_ARGUMENTS, "The multipart form is damaged")
+        raise ClickHouseError.of(ErrorCode.BAD_ARGUMENTS, "The multipart form is malformed")
     fields: dict[str, str] = {}
     for part in message.iter_parts():
         name = part.get_param("name", header="content-disposition")
@@ -116,7 +116,7 @@ def parse_form(content_type: str, body: bytes) -> tuple[str, dict[str, str]]:
 
 
 def credentials_of(query_string: bytes, headers: Mapping[str, str]) -> tuple[str, str]:
-    """Return user and password: Basic, ``X-ClickHouse-User`` and ``-Key``, or in the URL."""
+    """Return user and password, from ``X-ClickHouse-User`` and ``-Key``, Basic, or the URL."""
     if "x-clickhouse-user" in headers or "x-clickhouse-key" in headers:
         return headers.get("x-clickhouse-user", ""), headers.get("x-clickhouse-key", "")
     scheme, _, encoded = headers.get("authorization", "").partition(" ")

@@ -1,10 +1,10 @@
-"""The parts of a statement's text that the server must know before the engine sees it."""
+"""Parses the parts of a statement that the server needs before it reaches the engine."""
 
 import re
 from dataclasses import dataclass
 
 DEFAULT_FORMAT = "TabSeparated"
-"""Output format of a statement that names none."""
+"""Output format of a statement without a FORMAT clause."""
 
 _STREAMABLE_FORMATS = ("Native", "TabSeparated", "TSV", "CSV", "RowBinary", "JSONEachRow")
 _QUOTED = rb"`(?:[^`\\]|\\.|``)*` | \"(?:[^\"\\]|\\.|\"\")*\""
@@ -42,13 +42,13 @@ class InsertHead:
 
 
 def insert_head(text: bytes) -> InsertHead | None:
-    """Return the head of an insert that carries its data after a FORMAT clause.
+    """Return the head of an insert whose data follows a FORMAT clause.
 
-    Return None for any other statement (``INSERT ... VALUES``, ``... SELECT`` and
-    ``INSERT INTO FUNCTION`` too), and if ``text`` ends before the clause does.
+    Return None for any other statement (including ``INSERT ... VALUES``, ``... SELECT`` and
+    ``INSERT INTO FUNCTION``), and if ``text`` ends before the clause does.
 
     **Source:** ClickHouse, ``src/Parsers/ParserInsertQuery.cpp``: data starts after the first line
-    break after the format's name, or after the blanks if there is none.
+    break after the format name, or after the blanks if there is no line break.
     """
     found = _INSERT.match(text)
     if found is None:
@@ -61,21 +61,21 @@ def insert_head(text: bytes) -> InsertHead | None:
 
 
 def leading_word(statement: str) -> str:
-    """Return a statement's first word in upper case, after comments and parentheses."""
+    """Return the first word of a statement in upper case, skipping comments and parentheses."""
     found = _LEADING_WORD.match(statement)
     return "" if found is None else found.group(1).upper()
 
 
 def output_format(statement: str, default: str = DEFAULT_FORMAT) -> str:
-    """Return the format of a statement's answer: its trailing FORMAT clause or the default."""
+    """Return the format of a statement's result: its trailing FORMAT clause or the default."""
     found = _TRAILING_FORMAT.search(statement)
     return found.group(1) if found else default
 
 
 def is_streamable(statement: str, answer_format: str) -> bool:
-    """Return whether an answer can be sent block by block.
+    """Return whether a result can be sent block by block.
 
-    Only a query has blocks. A header or footer of a format would come with each of them.
+    Only queries have blocks. A format with a header or footer would repeat it in each block.
     """
     is_query = leading_word(statement) in ("SELECT", "WITH")
     last_line = statement.rstrip().rsplit("\n", 1)[-1]

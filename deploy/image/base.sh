@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes a base for deploy/Dockerfile of Debian's own packages, from where this machine gets its own:
-# for who builds without a registry of images. Needs root, mmdebstrap and buildah.
+# Builds a base image for deploy/Dockerfile from Debian packages, with this machine's APT sources, for
+# builds without an image registry. Requires root, mmdebstrap and buildah.
 #
 #   deploy/image/base.sh NAME
 set -eu
@@ -10,7 +10,7 @@ trap 'rm -rf "$folder"' EXIT
 
 set -- /etc/apt/sources.list.d/debian.sources
 test -e "$1" || set -- /etc/apt/sources.list
-# usr-is-merged in place of usrmerge, which would bring perl (47 MB).
+# usr-is-merged instead of usrmerge, which depends on perl (47 MB).
 mmdebstrap --quiet --variant=minbase --mode=root \
     --hook-dir=/usr/share/mmdebstrap/hooks/merged-usr \
     --include=usr-is-merged,python3.11,python3.11-venv,ca-certificates \

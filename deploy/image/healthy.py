@@ -1,6 +1,6 @@
-"""The image's health check: asks the page of the process that runs in this container.
+"""Health check of the image: requests the health page of the process in this container.
 
-Standard library only, and little of it: it is started every few seconds.
+Uses only a small part of the standard library, because it runs every few seconds.
 """
 
 import os
@@ -12,14 +12,14 @@ SECONDS = 4.0
 
 
 def pages(environment: Mapping[str, str]) -> Iterator[tuple[int, str]]:
-    """Yield where the process may answer, the API's own port last."""
+    """Yield the ports and paths to try, the API's port last."""
     if (port := int(environment.get("PLATESTREAM_METRICS_PORT", "0"))) != 0:
         yield port, "/healthz"
     yield int(environment.get("PLATESTREAM_API_PORT", "8000")), "/healthz"
 
 
 def answer(port: int, path: str) -> bytes | None:
-    """Return the first line of what a page answers, None where nobody listens."""
+    """Return the first line of a page's response, or None if nothing listens on the port."""
     try:
         connection = socket.create_connection(("127.0.0.1", port), timeout=SECONDS)
     except ConnectionRefusedError:
@@ -30,7 +30,7 @@ def answer(port: int, path: str) -> bytes | None:
 
 
 def is_healthy(environment: Mapping[str, str]) -> bool:
-    """Return whether whoever listens here says that all is well."""
+    """Return whether the process that listens in this container reports that it is healthy."""
     for port, path in pages(environment):
         line = answer(port, path)
         if line is not None:

@@ -1,10 +1,10 @@
-"""Prints the image's bill of materials: Debian's packages, Python's and the models.
+"""Prints the software bill of materials of the image: Debian packages, Python packages and models.
 
-With the word ``python`` it is that of an environment: no image, and nothing of Debian.
+With the argument ``python``, it describes a Python environment instead, without Debian packages.
 
-Standard library only. Started with the Python of the environment that is described.
+Standard library only. Run it with the Python of the environment to describe.
 
-**Source:** CycloneDX 1.6; package URLs as purl-spec has them.
+**Source:** CycloneDX 1.6; package URLs according to purl-spec.
 """
 
 import json
@@ -21,7 +21,7 @@ DEBIAN_FIELDS = "${Package}\t${Version}\t${Architecture}\t${db:Status-Status}\n"
 
 
 def debian_packages() -> Iterator[dict[str, object]]:
-    """Yield the packages that dpkg has installed."""
+    """Yield the installed Debian packages."""
     command = ("dpkg-query", "--show", f"--showformat={DEBIAN_FIELDS}")
     listing = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     for line in sorted(listing.splitlines()):
@@ -49,7 +49,7 @@ def _licence(found: Distribution) -> str:
 
 
 def models() -> Iterator[dict[str, object]]:
-    """Yield the models that come with the service, each with its file's sum."""
+    """Yield the models that are shipped with the service, each with its file's checksum."""
     (folder,) = Path(sys.prefix).glob("lib/python*/site-packages/recognition/models")
     for file in sorted(folder.glob("*.onnx")):
         total = sha256(file.read_bytes()).hexdigest()
@@ -65,7 +65,7 @@ def component(kind: str, name: str, version: str, purl: str | None) -> dict[str,
 
 
 def bill(*, of_image: bool) -> dict[str, object]:
-    """Return the whole bill, of an image or of this Python's environment alone."""
+    """Return the bill of materials of an image, or of this Python environment."""
     kind = "container" if of_image else "application"
     debian = debian_packages() if of_image else ()
     return {

@@ -1,9 +1,9 @@
 #!/bin/sh
-# Removes from a virtual environment what no process of the service loads.
+# Removes files that no process of the service loads from a virtual environment.
 set -eu
 packages="$1/lib/python3.11/site-packages"
 
-# Tests, headers and stubs of libraries; onnxruntime's tools; OpenVINO's other devices and formats.
+# Tests, headers and stubs of libraries; onnxruntime's tools; OpenVINO's unused devices and formats.
 find "$packages" -type d \( -name tests -o -name test -o -name include \) -prune -exec rm -rf {} +
 find "$packages" -name '*.pyi' -delete
 for tool in transformers quantization tools datasets; do
