@@ -1,4 +1,4 @@
-"""``python -m deploy.local``: run, up, down, status, logs and commands of the local stack."""
+"""``python -m deploy.local``: the commands that control the local stack."""
 
 import os
 import shutil
@@ -24,32 +24,32 @@ from deploy.local.supervisor import SupervisorUnreachableError, log_file
 from deploy.local.waiting import Progress, StartError
 
 SETTINGS_FILE = CLONE / "platestream.env"
-"""Permanent settings, NAME=value a line; the environment takes precedence."""
+"""Permanent settings, one NAME=value per line; the environment takes precedence."""
 
 _NOT_RUNNING_EXIT = 3
 _CAMERA = "CAMERA"
-# How soon `make run` notices a `make down` from elsewhere.
+# Interval at which `make run` checks whether another `make down` has stopped the stack.
 _LOOK_SECONDS = 2.0
-# From make, with the camera's address in it: the stack's processes have no need of it.
+# Set by make and may contain the camera's stream URL; the stack's processes do not need them.
 _OF_THE_CALLER = (_CAMERA, "MAKEFLAGS", "MAKEOVERRIDES", "MFLAGS")
 _ROOTS_WARNING = (
-    "This is root, so every process but PostgreSQL runs as root, also those that decode what\n"
-    "strangers send. A user of its own is safer: docs/deployment.md, Permanent settings.\n"
+    "Running as root: every process except PostgreSQL runs as root, including those that decode\n"
+    'untrusted video and images. Use a dedicated user: docs/deployment.md, "Permanent settings".\n'
 )
 CameraOption = Annotated[
     str,
     typer.Option(
         envvar=_CAMERA,
-        help="Stream address or video file, instead of the demo's road scene. What stands here is "
-        "visible to others on this machine, what is in the environment is not.",
+        help="Stream URL or video file to use instead of the demo clip. Command-line arguments are "
+        "visible to other users of this machine; environment variables are not.",
     ),
 ]
 
 app = typer.Typer(
     add_completion=False,
-    help="The local stack.",
+    help="Run Platestream and its servers on this machine.",
     no_args_is_help=True,
-    # rich takes longer to import than most commands to run.
+    # Importing rich takes longer than running most commands.
     rich_markup_mode=None,
 )
 
@@ -58,20 +58,22 @@ app = typer.Typer(
 def up(camera: CameraOption = "") -> None:
     """Start the stack in the background."""
     stack = _stack()
-    print(f"{_greeting(stack, _start(stack, camera, tied_to_caller=False))}\n\nStop it: make down")
+    access = _start(stack, camera, tied_to_caller=False)
+    print(f"{_greeting(stack, access)}\n\nTo stop it: make down")
 
 
 @app.command()
 def run(camera: CameraOption = "") -> None:
-    """Start the stack and keep it until Ctrl-C."""
+    """Start the stack and stop it with Ctrl-C."""
     stack = _stack()
     if stack.is_up():
         access = _start(stack, camera, tied_to_caller=False)
-        print(f"already up in the background\n{_greeting(stack, access)}\n\nStop it: make down")
+        print(f"already running in the background\n{_greeting(stack, access)}")
+        print("\nTo stop it: make down")
         return
     try:
         access = _start(stack, camera, tied_to_caller=True)
-        print(f"{_greeting(stack, access)}\n\nCtrl-C stops everything.", flush=True)
+        print(f"{_greeting(stack, access)}\n\nPress Ctrl-C to stop.", flush=True)
         while stack.supervisor.pid() is not None:
             time.sleep(_LOOK_SECONDS)
     except KeyboardInterrupt:
@@ -83,26 +85,26 @@ def run(camera: CameraOption = "") -> None:
 
 @app.command()
 def servers() -> None:
-    """Start the servers without the service's processes, in the background: to restore a backup."""
+    """Start only the servers in the background, to restore a backup."""
     _stack().up(servers_only=True)
-    print("the servers are up\n\nStart the rest: make up. Stop them: make down")
+    print("the servers are running\n\nTo start the rest: make up. To stop them: make down")
 
 
 @app.command()
 def down() -> None:
     """Stop the stack."""
     _stack().down()
-    print("down")
+    print("stopped")
 
 
 @app.command()
 def status() -> None:
-    """Show every process with its memory (pages shared by several counted once)."""
+    """Show all processes and their memory (shared pages counted once)."""
     stack = _stack()
     try:
         statuses = stack.supervisor.statuses()
     except SupervisorUnreachableError:
-        print("the stack is down")
+        print("the stack is not running")
         raise typer.Exit(_NOT_RUNNING_EXIT) from None
     supervisor_pid = stack.supervisor.pid() or 0
     own = memory_mib(supervisor_pid, with_children=False)
@@ -114,14 +116,14 @@ def status() -> None:
         up_for = f"{entry.up_seconds} s"
         print(f"{entry.name:<12} {entry.state.lower():<9} {entry.pid:>7} {up_for:>9} {used:>6.0f}")
     print(f"{'supervisor':<12} {'running':<9} {supervisor_pid:>7} {'':>9} {own:>6.0f}")
-    print(f"{'together':<40} {total:>6.0f}")
+    print(f"{'total':<40} {total:>6.0f}")
     if (access := read_access(stack.plan.layout)) is not None:
         print(f"\n{access.base_url}")
 
 
 @app.command()
-def logs(name: Annotated[str | None, typer.Argument(help="One process.")] = None) -> None:
-    """Follow the logs of one process, or of all."""
+def logs(name: Annotated[str | None, typer.Argument(help="Name of a process.")] = None) -> None:
+    """Follow the logs of all processes, or of one."""
     layout = _stack().plan.layout
     files = [log_file(layout, name)] if name else sorted(layout.logs.glob("*.log"))
     try:
@@ -133,13 +135,13 @@ def logs(name: Annotated[str | None, typer.Argument(help="One process.")] = None
 @app.command(
     "exec", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False}
 )
-def execute(command: Annotated[list[str], typer.Argument(help="Program and arguments.")]) -> None:
-    """Run a command with the settings of the stack's processes, such as platestream stack check."""
+def execute(command: Annotated[list[str], typer.Argument(help="Command and arguments.")]) -> None:
+    """Run a command with the stack's settings, for example platestream stack check."""
     environment = {**os.environ, **_stack().plan.process_environment()}
     path = f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}"
     program = shutil.which(command[0], path=path)
     if program is None:
-        raise StartError(f"there is no program {command[0]}")
+        raise StartError(f"program not found: {command[0]}")
     os.execve(program, command, environment | {"PATH": path})
 
 
@@ -147,7 +149,7 @@ def _stack() -> LocalStack:
     for name in _OF_THE_CALLER:
         os.environ.pop(name, None)
     settings = load_settings(LocalStackSettings)
-    # What the stack's processes write is nobody else's business on this machine.
+    # Files of the stack must not be readable by other users of this machine.
     os.umask(0o077)
     plan = make_plan(settings, os.environ)
     plan.layout.close_to_others()
@@ -155,7 +157,7 @@ def _stack() -> LocalStack:
 
 
 def _start(stack: LocalStack, camera: str, *, tied_to_caller: bool) -> Access:
-    """Bring everything up, the first time with account, key and camera."""
+    """Start everything. The first start also creates the account, the API key and the camera."""
     if os.geteuid() == 0:
         print(_ROOTS_WARNING, file=sys.stderr)
     files = stack.plan.environment[CAMERA_FILES_SETTING]
@@ -170,18 +172,18 @@ def _start(stack: LocalStack, camera: str, *, tied_to_caller: bool) -> Access:
 
 def _greeting(stack: LocalStack, access: Access) -> str:
     return (
-        f"\nPlatestream is up at {access.base_url}\n"
+        f"\nPlatestream is running at {access.base_url}\n"
         f"API key   {access.api_key}\n"
         f"account   {access.email}  {access.password}\n"
         f"(also in {stack.plan.layout.access})\n\n"
-        "The latest plates:\n"
+        "Latest plates:\n"
         f'curl -s -H "Authorization: Bearer {access.api_key}" '
         f'"{access.base_url}/api/recognitions?limit=5"'
     )
 
 
 def read_settings_file(path: Path) -> None:
-    """Read from the file each setting that the environment does not have.
+    """Add the settings of the file to the environment, where they are not yet set.
 
     Raises:
         StartError: a line has no value.
@@ -197,7 +199,7 @@ def _as_if_interrupted(*_: object) -> None:
 
 
 if __name__ == "__main__":
-    # Also where a shell started it in the background, with SIGINT ignored.
+    # SIGINT too: a shell that starts this in the background makes it ignore SIGINT.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _as_if_interrupted)
     try:

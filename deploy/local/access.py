@@ -1,4 +1,4 @@
-"""The owner account and API key of a local stack, and the file that hands them to scripts."""
+"""The account and API key of a local stack, and the file that provides them to scripts."""
 
 import json
 import subprocess
@@ -16,15 +16,16 @@ from deploy.local.servers.base import CLONE
 from deploy.local.waiting import StartError
 
 OWNER_EMAIL = "owner@platestream.example"
-# Enough to try POST /api/recognize for a long while.
+# Enough for many tries of POST /api/recognize.
 _STARTING_CREDITS = 10_000
 _COMMAND_SECONDS = 60
 
 
 class Access(msgspec.Struct, frozen=True, rename="camel"):
-    """Address and keys for scripts that use the stack. ``demo_camera_id`` is empty without one.
+    """URL and credentials for scripts that use the stack.
 
-    The last three are those of an analyst at the embedded ClickHouse, and not written without one.
+    ``demo_camera_id`` is empty if there is no demo camera. The last three fields are the analyst's
+    at the embedded ClickHouse; without an analyst, they are not written.
     """
 
     base_url: str
@@ -37,13 +38,13 @@ class Access(msgspec.Struct, frozen=True, rename="camel"):
     analyst_password: str | msgspec.UnsetType = msgspec.UNSET
 
     def client(self) -> Client:
-        """Return a client of the stack's API. It uses no proxy, and repeats no call."""
+        """Return a client of the stack's API, without a proxy and without retries."""
         transport = httpx.HTTPTransport()
         retries = RetryPolicy(attempts=1)
         return Client(self.base_url, self.api_key, retries=retries, transport=transport)
 
     def with_analyst(self, analyst: Analyst | None) -> Self:
-        """Return it with this analyst's part, or without any."""
+        """Return a copy with the credentials of this analyst, or without any."""
         return msgspec.structs.replace(
             self,
             clickhouse_url=analyst.clickhouse_url if analyst else msgspec.UNSET,
@@ -56,10 +57,10 @@ class Access(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def ensure_access(plan: StackPlan) -> Access:
-    """Return account and key; make what is missing. The API must be up.
+    """Return the account and API key. Create them if they are missing. The API must be running.
 
     Raises:
-        StartError: the command line tool fails; the message is its own.
+        StartError: the command line tool failed; the message contains its output.
     """
     known = read_access(plan.layout)
     if known is not None and known.base_url == plan.base_url and _is_valid(known):
@@ -81,14 +82,14 @@ def ensure_access(plan: StackPlan) -> Access:
 
 
 def read_access(layout: Layout) -> Access | None:
-    """Return what the file says, None where there is none."""
+    """Return the content of the access file, or None if it does not exist."""
     if not layout.access.exists():
         return None
     return msgspec.json.decode(layout.access.read_bytes(), type=Access)
 
 
 def write_access(layout: Layout, access: Access) -> None:
-    """Write the file, readable to its user only."""
+    """Write the access file, readable only by its user."""
     text = msgspec.json.format(msgspec.json.encode(access), indent=2).decode()
     write_whole(layout.access, text + "\n", mode=0o600)
 

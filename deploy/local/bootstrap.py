@@ -1,8 +1,8 @@
-"""Make a bare clone ready: virtual environment, locked packages, Java, Maven, the servers' jars.
+"""Prepares a fresh clone: virtual environment, locked packages, Java, Maven and the servers' jars.
 
-Standard library only, because nothing else is there yet; any Python from 3.8 starts it, Python 3.11
-is what the environment is made with. Each step is skipped when what it was made from has not
-changed, and each can be cut off at any moment: it is then done again from its start.
+Uses only the standard library. Runs with Python 3.8 or later; the virtual environment is created
+with Python 3.11. A step is skipped if its inputs have not changed. An interrupted step is repeated
+from its start.
 
     python3 deploy/local/bootstrap.py service|run|python|test|jar-sums
 """
@@ -24,11 +24,11 @@ CLONE = Path(__file__).resolve().parents[2]
 VENV = CLONE / ".venv"
 LOCAL = CLONE / ".local"
 PYTHON = VENV / "bin" / "python"
-# What installs everything else; what runs the service and its local stack; that and what tests it.
+# Packages of the installers; of the service and its local stack; of these and the tests.
 INSTALLERS = CLONE / "requirements" / "bootstrap.txt"
 RUNTIME = CLONE / "requirements" / "runtime.txt"
 DEVELOPMENT = CLONE / "requirements" / "dev.txt"
-# By machine what has no wheel there, and is built from the locked source; without a compiler, too.
+# Per platform, the package without a wheel: built from the locked source, without a compiler.
 BUILT_FROM_SOURCE = {"aarch64": "faust-streaming"}
 JAVA_PACKAGES = ("default-jre-headless", "maven")
 RTSP_SERVER_PACKAGES = (
@@ -36,11 +36,11 @@ RTSP_SERVER_PACKAGES = (
     *("gstreamer1.0-plugins-" + kind for kind in ("base", "good", "bad", "ugly")),
 )
 LEVELS = ("service", "run", "python", "test", "jar-sums")
-# What the tests start, by what it is: any of these programs, or else the package. Debian starts the
-# broker and the pooler as services of the machine (127.0.0.1:1883 and 6432), which nothing here
-# uses. The package of Redis' tools has the server too, as one file with redis-check-rdb.
+# Programs that the tests start: any of these, or else the package. Debian starts the MQTT broker
+# and pgbouncer as system services (127.0.0.1:1883 and 6432), which the tests do not use.
+# redis-tools contains the server too: redis-check-rdb is the same file.
 TEST_PROGRAMS = {
-    "a Redis-like server": (("valkey-server", "redis-server", "redis-check-rdb"), "redis-tools"),
+    "Redis or Valkey": (("valkey-server", "redis-server", "redis-check-rdb"), "redis-tools"),
     "the MQTT broker Mosquitto": (("mosquitto",), "mosquitto"),
     "pgbouncer": (("pgbouncer",), "pgbouncer"),
     "HAProxy": (("haproxy",), "haproxy"),
@@ -50,7 +50,7 @@ TEST_PROGRAMS = {
 }
 _PROBE = "import gi; gi.require_version('GstRtspServer', '1.0'); import gi.repository.GstRtspServer"
 RTSP_SERVER_PROBE = ("/usr/bin/python3", "-c", _PROBE)
-# pip's settings that decide where packages come from, as uv calls them.
+# pip's package source settings, and uv's names for them.
 UV_NAMES = {
     "index-url": "UV_DEFAULT_INDEX",
     "extra-index-url": "UV_INDEX",
@@ -61,20 +61,20 @@ UV_NAMES = {
 
 
 class BootstrapError(Exception):
-    """Something is missing that this script cannot install; the message says what to do."""
+    """A step failed; the message describes what to do."""
 
 
 def main(level: str) -> None:
     """Run the steps of a level.
 
-    ``service`` is the service alone, ``run`` its servers too; ``python`` only Python packages, with
-    those that check and test, ``test`` everything. ``jar-sums`` renews the lists of jars instead.
+    ``service``: the service; ``run``: also its servers; ``python``: only Python packages, including
+    those for checks and tests; ``test``: everything. ``jar-sums``: regenerate the jar checksums.
     """
     if level not in LEVELS:
-        raise BootstrapError("LEVEL is one of " + ", ".join(LEVELS) + ", not " + level)
+        raise BootstrapError("LEVEL must be one of " + ", ".join(LEVELS) + ", not " + level)
     LOCAL.mkdir(exist_ok=True)
     with (LOCAL / "bootstrap.lock").open("w") as lock:
-        # Two `make` at once: the second waits and then finds everything done.
+        # Of two concurrent `make`, the second waits and then has nothing to do.
         fcntl.flock(lock, fcntl.LOCK_EX)
         if level == "jar-sums":
             write_jar_lists()
@@ -91,10 +91,10 @@ def main(level: str) -> None:
 
 
 def install_packages(lock_file: Path) -> None:
-    """Fill the virtual environment with exactly the locked packages.
+    """Install exactly the locked packages in the virtual environment.
 
-    An environment with the development packages keeps them. Without the stamp, packages may be
-    missing, and the environment is made again; the stamp stays if packages are only added.
+    Development packages are not removed. Without the stamp, packages may be missing, so the
+    environment is created again. The stamp is not deleted while packages are only added.
     """
     stamp = VENV / "packages.stamp"
     if stamp.exists() and not read(stamp).startswith(RUNTIME.name):
@@ -106,31 +106,31 @@ def install_packages(lock_file: Path) -> None:
         make_virtual_environment()
     if read(stamp) != wanted_stamp(RUNTIME):
         stamp.unlink(missing_ok=True)
-    say("installing the locked Python packages")
+    say("installing locked Python packages")
     pip = (str(PYTHON), "-m", "pip", "--disable-pip-version-check", "install", "--quiet")
     run(*pip, "--require-hashes", "-r", str(INSTALLERS))
     built = BUILT_FROM_SOURCE.get(platform.machine())
     source = ("--no-binary", built) if built else ()
     locked = ("--require-hashes", "--only-binary", ":all:", *source, "-r", str(lock_file))
-    # Compiled once, or each process of the stack would compile what it imports when it starts.
+    # Compiled here, so that each process of the stack does not compile its imports at startup.
     install = uv("pip", "install", "--quiet", "--compile-bytecode", *locked)
     if subprocess.call(install, env=uv_environment()) != 0:
-        say("uv could not install them, trying pip (slower)")
+        say("uv failed; retrying with pip (slower)")
         run(*pip, *locked)
     write(stamp, wanted)
 
 
 def wanted_stamp(lock_file: Path) -> str:
-    """Return what the stamp says of an environment that has exactly these packages."""
+    """Return the stamp of an environment with exactly these packages."""
     return lock_file.name + " " + digest(INSTALLERS, lock_file)
 
 
 def make_virtual_environment() -> None:
-    """Make an empty virtual environment with Python 3.11, in place of whatever is there."""
+    """Create an empty virtual environment with Python 3.11, replacing any existing one."""
     python = find_python()
     if subprocess.call((python, "-c", "import ensurepip"), stderr=subprocess.DEVNULL) != 0:
         apt_install(("python3.11-venv",), "Python's venv module")
-    say("making the virtual environment .venv")
+    say("creating virtual environment .venv")
     run(python, "-m", "venv", "--clear", str(VENV))
 
 
@@ -141,11 +141,11 @@ def find_python() -> str:
         path = shutil.which(name)
         if path and subprocess.call((path, "-c", is_right), stderr=subprocess.DEVNULL) == 0:
             return path
-    raise BootstrapError("Python 3.11 is required and was not found: apt-get install python3.11")
+    raise BootstrapError("Python 3.11 is required: apt-get install python3.11")
 
 
 def install_project() -> None:
-    """Install this project itself, editable, so that its command and version are known."""
+    """Install this project as editable, which provides its command and version."""
     stamp = VENV / "project.stamp"
     wanted = digest(CLONE / "pyproject.toml") + read(VENV / "packages.stamp")
     if read(stamp) == wanted:
@@ -156,12 +156,12 @@ def install_project() -> None:
 
 
 def uv(*arguments: str) -> tuple[str, ...]:
-    """Return the command line of the uv in the virtual environment."""
+    """Return a command line for uv in the virtual environment."""
     return (str(VENV / "bin" / "uv"), *arguments)
 
 
 def uv_environment() -> dict[str, str]:
-    """Return the environment for uv, with pip's own settings (file and environment) kept."""
+    """Return the environment for uv, with pip's settings from its files and environment."""
     environment = {**os.environ, "VIRTUAL_ENV": str(VENV), "UV_PYTHON": str(PYTHON)}
     command = (str(PYTHON), "-m", "pip", "--disable-pip-version-check", "config", "list")
     listing = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -172,21 +172,21 @@ def uv_environment() -> dict[str, str]:
 
 
 def install_java() -> None:
-    """Have a Java of at least 17 and Maven on the path."""
+    """Install Java 17 or later and Maven, unless they are on the path."""
     if java_version() < 17 or not shutil.which("mvn"):
-        apt_install(JAVA_PACKAGES, "Java 17 or newer and Maven")
+        apt_install(JAVA_PACKAGES, "Java 17 or later and Maven")
     if java_version() < 17:
-        raise BootstrapError("Java 17 or newer is required; `java -version` reports an older one")
+        raise BootstrapError("Java 17 or later is required; `java -version` reports an older one")
 
 
 def java_version() -> int:
-    """Return the major version of the Java on the path, 0 where there is none."""
+    """Return the major version of Java on the path, or 0 without Java."""
     found = re.search(r'version "(\d+)', java_build())
     return int(found.group(1)) if found else 0
 
 
 def java_build() -> str:
-    """Return what the Java on the path says of itself, "" where there is none."""
+    """Return the version output of Java on the path, or "" without Java."""
     if not shutil.which("java"):
         return ""
     result = subprocess.run(("java", "-version"), capture_output=True, text=True, check=False)
@@ -194,64 +194,64 @@ def java_build() -> str:
 
 
 def resolve_jars(server: str) -> None:
-    """Have the server's class path in ``.local/jars/<server>``, every jar the listed one."""
+    """Download the server's jars to ``.local/jars/<server>`` and verify their checksums."""
     target = LOCAL / "jars" / server
     stamp = LOCAL / "jars" / (server + ".stamp")
     wanted = digest(pom_of(server))
     if read(stamp) == wanted and target.is_dir():
-        check_jars(server, target, "delete that folder to have them fetched again")
+        check_jars(server, target, "delete that folder to download it again")
         return
-    say("resolving the jars of " + server)
+    say("downloading jars for " + server)
     fresh = LOCAL / "jars" / (server + ".new")
     shutil.rmtree(fresh, ignore_errors=True)
     copy_jars(server, fresh)
-    check_jars(server, fresh, "Maven's store (~/.m2) may hold a spoilt one, or where it fetches")
+    check_jars(server, fresh, "the Maven repository (~/.m2) or its mirror may have a corrupt jar")
     shutil.rmtree(target, ignore_errors=True)
     fresh.rename(target)
     write(stamp, wanted)
 
 
 def pom_of(server: str) -> Path:
-    """Return the file that names the server's jars."""
+    """Return the file that declares the server's jars."""
     return CLONE / "deploy" / "local" / server / "pom.xml"
 
 
 def copy_jars(server: str, folder: Path, *options: str) -> None:
-    """Let Maven collect the class path in ``folder``, held against the repository's sums."""
+    """Copy the server's jars to ``folder`` with Maven, which checks the repository's checksums."""
     maven = ("mvn", "-q", "-B", "--strict-checksums", *options, "-f", str(pom_of(server)))
     goal = ("dependency:copy-dependencies", "-DincludeScope=runtime")
     run(*maven, *goal, "-DoutputDirectory=" + str(folder), quiet=True)
 
 
 def check_jars(server: str, folder: Path, advice: str) -> None:
-    """Compare the jars in ``folder`` with the list that is checked in; a wrong one ends it all."""
-    # Maven compares them with sums from where it fetches them.
+    """Raise BootstrapError if the jars in ``folder`` differ from the list in the repository."""
+    # Maven only compares them with the checksums of the repository it downloads from.
     wanted, found = read(list_of(server)).splitlines(), jar_list(server, folder).splitlines()
     if wanted[:1] != found[:1]:
-        raise BootstrapError(str(list_of(server)) + " is of another pom.xml: make jar-sums")
+        raise BootstrapError(str(list_of(server)) + " is for another pom.xml: run make jar-sums")
     if wanted != found:
         names = {line.split("  ", 1)[1] for line in set(wanted) ^ set(found)}
-        say("not the listed files: " + ", ".join(sorted(names)))
-        raise BootstrapError("jars of " + server + " are wrong and nothing runs them: " + advice)
+        say("checksum mismatch or not listed: " + ", ".join(sorted(names)))
+        raise BootstrapError("the jars of " + server + " are wrong and are not run: " + advice)
 
 
 def list_of(server: str) -> Path:
-    """Return the file that lists a server's jars, in the format of sha256sum."""
+    """Return the file with the checksums of a server's jars, in the format of sha256sum."""
     return pom_of(server).with_name("jars.sha256")
 
 
 def jar_list(server: str, folder: Path) -> str:
-    """Return the list of all files that Java would take from a folder.
+    """Return the checksums of all files that Java loads from a folder.
 
-    **Source:** the java command's manual: ``folder/*`` is all its .jar and .JAR files.
+    **Source:** manual of the java command: ``folder/*`` means all its .jar and .JAR files.
     """
     jars = sorted(file for file in folder.iterdir() if file.suffix.lower() == ".jar")
-    head = "# Made by `make jar-sums` from the pom.xml with sha256 " + digest(pom_of(server))
+    head = "# Generated by `make jar-sums` from the pom.xml with sha256 " + digest(pom_of(server))
     return "\n".join((head, *(digest(jar) + "  " + jar.name for jar in jars), ""))
 
 
 def write_jar_lists() -> None:
-    """Fetch the jars of both servers again, past what Maven has stored, and list them."""
+    """Download the jars of both servers again, without Maven's local repository, and list them."""
     install_java()
     with TemporaryDirectory(prefix="platestream-jars-") as aside:
         for server in ("kafka", "s3"):
@@ -261,20 +261,20 @@ def write_jar_lists() -> None:
 
 
 def archive_classes() -> None:
-    """Let the Java servers start faster; does without where that fails."""
+    """Create class data archives, with which the Java servers start faster. It may fail."""
     stamp = LOCAL / "jars" / "archives.stamp"
     wanted = digest(pom_of("kafka"), pom_of("s3")) + java_build()
     if read(stamp) == wanted:
         return
-    say("preparing the Java servers for fast starts")
+    say("preparing class data archives so that the Java servers start faster")
     if subprocess.call((str(PYTHON), "-m", "deploy.local.class_archives"), cwd=CLONE) != 0:
-        say("that failed; they will start slower")
+        say("failed; the servers will start more slowly")
     write(stamp, wanted)
 
 
 def install_test_programs() -> None:
-    """Have what the tests start beside our own servers, and the RTSP server of their cameras."""
-    # Where Debian keeps servers: not on every user's path.
+    """Install the other programs that the tests start, and the RTSP server of their cameras."""
+    # Debian installs servers in /usr/sbin, which is not on every user's path.
     path = os.environ.get("PATH", "") + ":/usr/sbin"
     missing: list[str] = []
     packages: tuple[str, ...] = ()
@@ -283,28 +283,28 @@ def install_test_programs() -> None:
             missing.append(name)
             packages += (package,)
     if subprocess.call(RTSP_SERVER_PROBE, stderr=subprocess.DEVNULL) != 0:
-        missing.append("GStreamer's RTSP server")
+        missing.append("GStreamer RTSP server")
         packages += RTSP_SERVER_PACKAGES
     if missing:
         apt_install(packages, ", ".join(missing) + " for the tests")
 
 
 def apt_install(packages: tuple[str, ...], purpose: str) -> None:
-    """Install Debian packages, as root or by a sudo that asks for nothing."""
+    """Install Debian packages, as root or with passwordless sudo."""
     prefix = administrator_prefix()
     if prefix is None or not shutil.which("apt-get"):
         command = "sudo apt-get install " + " ".join(packages)
-        raise BootstrapError(purpose + " missing, install with: " + command)
+        raise BootstrapError(purpose + " not found. Install with: " + command)
     say("installing " + purpose + " (apt-get)")
     apt = (*prefix, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-qq", "-y")
-    # Another apt may be at work on a machine that was just started.
+    # Another apt may be running on a machine that has just booted.
     wait = ("-o", "DPkg::Lock::Timeout=300")
     run(*apt, *wait, "update", quiet=True)
     run(*apt, *wait, "install", "--no-install-recommends", *packages, quiet=True)
 
 
 def administrator_prefix() -> tuple[str, ...] | None:
-    """Return what to put before a command that needs root, or None where root is out of reach."""
+    """Return the prefix of a command that needs root, or None if root is not available."""
     if os.geteuid() == 0:
         return ()
     silent = subprocess.DEVNULL
@@ -315,7 +315,7 @@ def administrator_prefix() -> tuple[str, ...] | None:
 
 
 def digest(*files: Path) -> str:
-    """Return a hash over the contents of ``files``."""
+    """Return a hash of the contents of ``files``."""
     total = hashlib.sha256()
     for file in files:
         total.update(file.read_bytes())
@@ -323,30 +323,30 @@ def digest(*files: Path) -> str:
 
 
 def read(stamp: Path) -> str:
-    """Return what the stamp file says, "" where there is none."""
+    """Return the content of the stamp file, or "" if it does not exist."""
     return stamp.read_text() if stamp.exists() else ""
 
 
 def write(stamp: Path, text: str) -> None:
-    """Write the stamp file whole or not at all."""
+    """Write the stamp file atomically."""
     fresh = stamp.with_suffix(".new")
     fresh.write_text(text)
     fresh.replace(stamp)
 
 
 def run(*command: str, environment: dict[str, str] | None = None, quiet: bool = False) -> None:
-    """Run a command; its failure ends the bootstrap. A quiet one prints only if it fails."""
+    """Run a command; raise BootstrapError if it fails. A quiet one prints only if it fails."""
     output = subprocess.PIPE if quiet else None
     result = subprocess.run(
         command, env=environment, stdout=output, stderr=output and subprocess.STDOUT, check=False
     )
     if result.returncode != 0:
         sys.stderr.write((result.stdout or b"").decode(errors="replace"))
-        raise BootstrapError("failed: " + " ".join(command))
+        raise BootstrapError("command failed: " + " ".join(command))
 
 
 def say(text: str) -> None:
-    """Print what takes its time."""
+    """Print a progress message."""
     print("bootstrap: " + text, flush=True)
 
 

@@ -1,4 +1,4 @@
-"""The camera of a fresh stack: the demo clip that comes with the service, or the user's own."""
+"""The camera of a new stack: the demo clip, or the user's own camera or video file."""
 
 import shutil
 from dataclasses import dataclass
@@ -17,15 +17,15 @@ from deploy.local.servers.base import CLONE, NotReadyError
 from deploy.local.waiting import StartError, Waiter
 
 _CAMERA_SECONDS = 60
-# Limited, or no worker has taken the camera yet, or something is not up.
+# Rate limited, no worker has taken the camera yet, or a dependency is not running.
 _NOT_YET = (429, 502, 503)
 
 
 @dataclass(frozen=True)
 class WantedCamera:
-    """A camera to have at the API; the identifier finds it again.
+    """A camera to register, recognised later by its identifier.
 
-    ``only_alone``: where there are other cameras already, it is not registered.
+    ``only_alone``: it is not registered if there are already other cameras.
     """
 
     identifier: str
@@ -35,43 +35,46 @@ class WantedCamera:
 
 
 DEMO_CLIP: Final = CLONE / "deploy" / "local" / "demo" / "road.mp4"
-"""The road scene that the demo camera plays: drawn, so nobody's plates are in it."""
+"""The clip that the demo camera plays: an animated road scene without real plates."""
 
 DEMO_TRUTH: Final = DEMO_CLIP.with_suffix(".json")
-"""The passes that are really in the demo clip."""
+"""The actual passes in the demo clip."""
 
 
 def demo_camera(folder: Path | None) -> WantedCamera | None:
-    """Return the camera that plays the demo clip, for who has no other yet.
+    """Return the camera that plays the demo clip, for a stack without other cameras.
 
-    ``folder`` is that of the camera files; None where no file may be a camera: no demo either.
+    ``folder`` is the folder of camera files. If it is None, video files are not allowed as cameras,
+    and the result is None.
 
     Raises:
-        StartError: the clip cannot be put there.
+        StartError: the clip cannot be copied to the folder.
     """
     if folder is None:
         return None
     clip = _in_folder(DEMO_CLIP, folder, DEMO_CLIP.name)
-    return WantedCamera("local-demo", "Demo road", clip.as_uri(), only_alone=True)
+    return WantedCamera("local-demo", "Demo camera", clip.as_uri(), only_alone=True)
 
 
 def users_camera(address: str, folder: Path | None) -> WantedCamera:
-    """Return the camera for a stream address or a path to a video file.
+    """Return the camera for a stream URL or a path to a video file.
 
-    A file is put into ``folder``, that of the camera files: no other is a camera.
+    A file is copied to ``folder``, the folder of camera files; files elsewhere cannot be cameras.
 
     Raises:
-        StartError: neither an address nor a file that is there, or one that cannot be put there.
+        StartError: it is neither a URL nor an existing file, or the file cannot be copied.
     """
     if "://" in address:
         return _users_camera(address, urlsplit(address).hostname or "camera", address)
     path = Path(address).expanduser().resolve()
     if not path.is_file():
-        raise StartError(f"CAMERA={address}: no such file, and not an address like rtsp://...")
+        raise StartError(
+            f"CAMERA={address}: not an existing file, and not a stream URL such as rtsp://..."
+        )
     if folder is None:
         raise StartError(
-            f"CAMERA={address}: video files are not allowed as cameras here "
-            f"({CAMERA_FILES_SETTING})"
+            f"CAMERA={address}: video files cannot be used as cameras because "
+            f"{CAMERA_FILES_SETTING} is empty"
         )
     placed = _in_folder(path, folder, f"{_digest(path.as_uri())}-{path.name}")
     return _users_camera(path.as_uri(), path.name, placed.as_uri())
@@ -86,7 +89,7 @@ def _digest(text: str) -> str:
 
 
 def _in_folder(file: Path, folder: Path, name: str) -> Path:
-    """Return the file under ``name`` in the folder: itself by a hard link, or else a copy."""
+    """Return the file under ``name`` in the folder, as a hard link if possible, else as a copy."""
     if file.is_relative_to(folder):
         return file
     placed = folder / name
@@ -99,18 +102,18 @@ def _in_folder(file: Path, folder: Path, name: str) -> Path:
         except OSError:
             shutil.copyfile(file, fresh)
         fresh.replace(placed)
-        # Where both are links to one file, nothing was replaced.
+        # If both are links to the same file, replace() does nothing.
         fresh.unlink(missing_ok=True)
     except OSError as error:
-        raise StartError(f"{file} cannot be put into {folder}: {error}") from error
+        raise StartError(f"cannot copy {file} to {folder}: {error}") from error
     return placed
 
 
 def ensure_camera(layout: Layout, access: Access, wanted: WantedCamera, waiter: Waiter) -> Access:
-    """Register the camera unless it is there or not needed, and note it in the access file.
+    """Register the camera if it is missing and needed, and write its ID to the access file.
 
     Raises:
-        StartError: the API refuses it.
+        StartError: the API rejects the camera.
     """
     found: list[str | None] = []
 
@@ -123,7 +126,7 @@ def ensure_camera(layout: Layout, access: Access, wanted: WantedCamera, waiter: 
         except ApiError as error:
             if error.status in _NOT_YET:
                 raise NotReadyError(error.sentence) from error
-            raise StartError(f"the camera {wanted.name} is refused: {error}") from error
+            raise StartError(f"camera {wanted.name} was rejected: {error}") from error
 
     waiter.wait("camera", register, seconds=_CAMERA_SECONDS)
     noted = msgspec.structs.replace(access, demo_camera_id=found[-1] or "")
@@ -142,6 +145,6 @@ def _camera_id(client: Client, wanted: WantedCamera) -> str | None:
             {"identifier": wanted.identifier, "name": wanted.name, "rtspUrl": wanted.rtsp_url}
         )
     elif wanted.rtsp_url.startswith("file:") and known["rtspUrl"] != wanted.rtsp_url:
-        # The clone was moved.
+        # The clone has been moved.
         client.cameras.update(known["id"], {"rtspUrl": wanted.rtsp_url})
     return known["id"]

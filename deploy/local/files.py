@@ -1,4 +1,4 @@
-"""Files that are whole or not there, and folders of the local stack."""
+"""The folders of the local stack, and atomic file writes."""
 
 import os
 from dataclasses import dataclass
@@ -9,21 +9,21 @@ from deploy.local.servers.base import CLONE
 JARS = CLONE / ".local" / "jars"
 
 _PRIVATE = ("logs", "streams", "kafka", "s3", "clickhouse")
-"""PostgreSQL's own folder lies one deeper, and its user has to get there."""
+"""PostgreSQL's data folder is one level deeper, and its user must be able to reach it."""
 
 
 @dataclass(frozen=True)
 class Layout:
     """The folder of the local stack, with all its data and secrets.
 
-    Deleting it while the stack is down starts over from nothing.
+    To reset the stack, stop it and delete the folder.
     """
 
     root: Path
 
     @property
     def logs(self) -> Path:
-        """One file a process."""
+        """Log files, one per process."""
         return self.root / "logs"
 
     @property
@@ -33,27 +33,28 @@ class Layout:
 
     @property
     def access(self) -> Path:
-        """Address, key and account for a user's scripts."""
+        """URL, API key and account, for the user's scripts."""
         return self.root / "access.json"
 
     @property
     def started_with(self) -> Path:
-        """Settings of the latest start."""
+        """Digests of the settings of the latest start."""
         return self.root / "started-with.json"
 
     @property
     def camera_files(self) -> Path:
-        """The video files that cameras may play."""
+        """Video files that cameras can play."""
         return self.root / "camera-files"
 
     def data(self, server: str) -> Path:
-        """Return the folder of one server."""
+        """Return the data folder of a server."""
         return self.root / server
 
     def close_to_others(self) -> None:
-        """Keep what is there to this user: frames, pictures, plates and logs.
+        """Make frames, images, plates and logs accessible only to this user.
 
-        The folders in it, not it: who chose the folder may keep other things there.
+        This restricts the folders in the root folder, not the root folder itself, which may contain
+        other files.
         """
         for name in _PRIVATE:
             folder = self.root / name
@@ -62,7 +63,7 @@ class Layout:
 
 
 def write_whole(path: Path, text: str, *, mode: int = 0o644) -> None:
-    """Write a file so that a reader, or a crash, never meets half of it."""
+    """Write a file atomically: neither a reader nor a crash leaves it half-written."""
     path.parent.mkdir(parents=True, exist_ok=True)
     fresh = path.with_name(f".{path.name}.new")
     fresh.unlink(missing_ok=True)
@@ -75,9 +76,9 @@ def write_whole(path: Path, text: str, *, mode: int = 0o644) -> None:
 
 
 def java_property(value: object) -> str:
-    """Return a value as it is written in a Java properties file.
+    """Return a value in the syntax of Java properties files.
 
-    **Source:** java.util.Properties: ISO-8859-1, everything else as UTF-16 escapes.
+    **Source:** java.util.Properties: ISO-8859-1; other characters as UTF-16 escapes.
     """
     units = str(value).replace("\\", "\\\\").encode("utf-16-be")
     codes = [int.from_bytes(units[i : i + 2], "big") for i in range(0, len(units), 2)]

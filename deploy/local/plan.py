@@ -1,4 +1,4 @@
-"""The contents of the local stack: servers, processes, and the environment that joins them."""
+"""The contents of the local stack: servers, processes and their environment."""
 
 import os
 import sys
@@ -51,8 +51,8 @@ def _process(
     )
 
 
-# The service's own processes. Their order is that of `make status`; the API starts first, then the
-# others together, and each waits by itself for what it needs.
+# The service's own processes, in the order of `make status`. The API starts first, then the others
+# together; each process waits for its own dependencies.
 APPLICATION: Final[tuple[Program, ...]] = (
     _process("ingest", "ingest", IngestSettings),
     _process("recognition", "streams.recognition", RecognitionSettings, stop_seconds=30),
@@ -62,7 +62,7 @@ APPLICATION: Final[tuple[Program, ...]] = (
     _process("relay", "api.outbox", RelaySettings),
     _process(API, "api", ApiSettings),
 )
-# Started only where a broker is named; it gets the key to images only if it publishes their URLs.
+# Started only if a broker is configured; gets the S3 settings only if it publishes image URLs.
 MQTT_WITHOUT_IMAGES: Final = _process("mqtt", "streams.mqtt", MqttStageSettings, stop_seconds=30)
 MQTT: Final = replace(MQTT_WITHOUT_IMAGES, settings=(MqttStageSettings, S3Settings))
 MQTT_SETTING: Final = "PLATESTREAM_MQTT_HOST"
@@ -75,19 +75,19 @@ METRICS_OFFSETS: Final = {
         (API, "ingest", "recognition", "alerts", "webhooks", "sink", "mqtt", "relay")
     )
 }
-"""What each process adds to the setting."""
+"""Offset that each process adds to the setting."""
 CAMERA_FILES_SETTING: Final = "PLATESTREAM_CAMERA_FILES_FOLDER"
 
 
 @dataclass(frozen=True)
 class Migration:
-    """A command that brings a server's contents up to date. Safe to repeat."""
+    """A command that upgrades a server's schema or topics. Safe to repeat."""
 
     name: str
     server: str
     command: tuple[str, ...]
     settings: tuple[type[Fragment], ...]
-    """As a program's."""
+    """As in :class:`Program`."""
 
 
 MIGRATIONS: Final[tuple[Migration, ...]] = (
@@ -114,7 +114,7 @@ MIGRATIONS: Final[tuple[Migration, ...]] = (
 
 @dataclass(frozen=True)
 class Analyst:
-    """The user of the embedded ClickHouse who may only read."""
+    """The read-only user of the embedded ClickHouse."""
 
     clickhouse_url: str
     user: str
@@ -125,7 +125,7 @@ class Analyst:
 class StackPlan:
     """One local stack, ready to be started.
 
-    ``environment`` holds the settings of all processes; each is given those that it uses.
+    ``environment`` contains the settings of all processes; each process gets those that it uses.
     """
 
     layout: Layout
@@ -137,22 +137,22 @@ class StackPlan:
     application: tuple[Program, ...] = APPLICATION
     migrations: tuple[Migration, ...] = MIGRATIONS
     analyst: Analyst | None = None
-    """None where ClickHouse is not the embedded one, or has no such user."""
+    """None if ClickHouse is not the embedded one or has no such user."""
 
     @property
     def base_url(self) -> str:
-        """Address of the API."""
+        """URL of the API."""
         return f"http://127.0.0.1:{self.api_port}"
 
     @property
     def ready_url(self) -> str:
-        """Address that answers 200 once the API is ready; without a metrics port, once it runs."""
+        """URL that returns 200 once the API is ready; without a metrics port, once it runs."""
         if not self.metrics_port:
             return f"{self.base_url}/healthz"
         return f"http://127.0.0.1:{self.metrics_port}/readyz"
 
     def ports(self) -> tuple[PortUse, ...]:
-        """Return every port of the stack."""
+        """Return all ports of the stack."""
         api = (
             PortUse(self.api_port, "PLATESTREAM_API_PORT"),
             *(
@@ -172,8 +172,8 @@ class StackPlan:
         }
 
     def process_environment(self) -> dict[str, str]:
-        """Return the environment of all processes together, of which each is given its part. The
-        servers' own settings have other names than everybody else's.
+        """Return the combined environment of all processes, of which each gets its part. The
+        servers' own settings have different names from those of the other processes.
         """
         merged = dict(self.environment)
         for programs in self.groups().values():
@@ -183,16 +183,17 @@ class StackPlan:
 
 
 def make_plan(settings: LocalStackSettings, environment: Mapping[str, str]) -> StackPlan:
-    """Decide from the settings what is started, and all processes' environment.
+    """Return the plan for these settings.
 
-    ``environment`` is the caller's own; what it sets reaches each process that uses it, and wins.
+    ``environment`` is the caller's. Its settings take precedence and reach each process that uses
+    them.
     """
     layout = Layout(settings.local_dir.resolve())
     layout.logs.mkdir(parents=True, exist_ok=True)
     secrets = load_or_create_secrets(layout)
     kafka, s3, postgres, clickhouse = _servers(settings, layout, secrets, environment)
     addresses = {
-        # A Kafka elsewhere has another login.
+        # An external Kafka has a different login.
         **(_kafka_settings(kafka) if settings.kafka_bootstrap_servers is None else {}),
         "PLATESTREAM_S3_ENDPOINT": s3.endpoint,
         "PLATESTREAM_S3_ACCESS_KEY": s3.access_key,
@@ -224,7 +225,7 @@ def make_plan(settings: LocalStackSettings, environment: Mapping[str, str]) -> S
 
 
 def _with_metrics(program: Program, port: int) -> Program:
-    """Return a program with a metrics port of its own; the API has ``port`` itself."""
+    """Return the program with its own metrics port. The API uses ``port``."""
     offset = METRICS_OFFSETS[program.name]
     if not (port and offset):
         return program
@@ -242,7 +243,7 @@ def _mqtt(environment: Mapping[str, str]) -> tuple[Program, ...]:
 def _defaults(
     settings: LocalStackSettings, layout: Layout, secrets: LocalSecrets
 ) -> dict[str, str]:
-    # Each server's folder may have its own disk.
+    # Each server's folder can be on a separate disk.
     folders = (layout.root, *map(layout.data, ("kafka", "clickhouse", "postgres", "s3")))
     return {
         "PLATESTREAM_LOCAL_DIR": str(layout.root),
@@ -250,7 +251,7 @@ def _defaults(
         "PLATESTREAM_SECRET_KEY": secrets.secret_key,
         "PLATESTREAM_API_PORT": str(settings.api_port),
         METRICS_SETTING: str(settings.metrics_port),
-        # The demo camera is a file, and a camera simulator runs on the same machine.
+        # The demo camera is a file, and a camera simulator may run on the same machine.
         "PLATESTREAM_CAMERA_ALLOW_LOOPBACK": "true",
         CAMERA_FILES_SETTING: str(layout.camera_files),
         "PLATESTREAM_DISK_FOLDERS": ",".join(map(str, folders)),

@@ -1,4 +1,4 @@
-"""The process that holds a port."""
+"""Finds free ports, and the processes that use the others."""
 
 import random
 import socket
@@ -7,18 +7,18 @@ from collections.abc import Iterable
 from deploy.local.processes import listener
 from deploy.local.servers.base import PortUse
 
-# Below the range of outgoing connections (ip_local_port_range), so that none of those takes a port
+# Below the range of outgoing connections (ip_local_port_range), so that none of them takes a port
 # before its server does.
 _SERVER_PORTS = range(20_000, 32_000)
 
-# Not the seeded one: two processes that look at the same time take different ports.
+# Not the seedable generator, so that two concurrent processes choose different ports.
 _CHOICE = random.SystemRandom()
 
 
 def busy_ports(uses: Iterable[PortUse]) -> tuple[str, ...]:
-    """Return, for each port that something else listens on, a sentence that helps to free it."""
+    """Return a message for each port that is in use, with the process and the setting."""
     return tuple(
-        f"port {use.port} is in use by {listener(use.port)}; stop that, or set {use.setting}"
+        f"port {use.port} is in use by {listener(use.port)}. Stop it, or set {use.setting}"
         for use in uses
         if not is_free(use.port)
     )
@@ -27,7 +27,7 @@ def busy_ports(uses: Iterable[PortUse]) -> tuple[str, ...]:
 def is_free(port: int) -> bool:
     """Return whether a server can listen on the port on 127.0.0.1."""
     with socket.socket() as probe:
-        # As servers do, so that connections in TIME_WAIT do not count.
+        # As servers do, so that connections in TIME_WAIT are ignored.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("127.0.0.1", port))
@@ -37,7 +37,7 @@ def is_free(port: int) -> bool:
 
 
 def free_range(count: int) -> int:
-    """Return the first of several consecutive ports that nobody listens on."""
+    """Return the first of ``count`` consecutive free ports."""
     while True:
         first = _CHOICE.choice(_SERVER_PORTS)
         if all(is_free(first + number) for number in range(count)):
@@ -45,7 +45,7 @@ def free_range(count: int) -> int:
 
 
 def free_ports(count: int) -> tuple[int, ...]:
-    """Return ports that nobody listens on, all different."""
+    """Return ``count`` different free ports."""
     found: list[int] = []
     for port in _CHOICE.sample(_SERVER_PORTS, len(_SERVER_PORTS)):
         if len(found) == count:

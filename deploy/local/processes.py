@@ -1,4 +1,4 @@
-"""The operating system's processes. The only module of the stack with psutil."""
+"""Processes of the operating system. The only module of the stack that uses psutil."""
 
 import psutil
 
@@ -6,9 +6,9 @@ _MIB = 1024 * 1024
 
 
 def memory_mib(pid: int, *, with_children: bool = True) -> float:
-    """Return the memory in MiB, 0 where the process (or pid 0) is not there.
+    """Return a process's memory in MiB, or 0 if it does not exist or ``pid`` is 0.
 
-    Pages that several processes share are counted once between them.
+    A page that several processes share is counted once, divided among them.
 
     **Source:** proportional set size, proc(5), ``/proc/PID/smaps_rollup``.
     """
@@ -17,7 +17,7 @@ def memory_mib(pid: int, *, with_children: bool = True) -> float:
 
 
 def wait_for_end(pid: int, *, seconds: float) -> bool:
-    """Wait until a process has ended, child or not; False where it has not after ``seconds``."""
+    """Wait until a process, child or not, has exited. Return False after ``seconds``."""
     try:
         psutil.Process(pid).wait(seconds)
     except psutil.NoSuchProcess:
@@ -28,7 +28,7 @@ def wait_for_end(pid: int, *, seconds: float) -> bool:
 
 
 def listener(port: int) -> str:
-    """Return what listens on a TCP port, as far as this user may know."""
+    """Return a description of the process that listens on a TCP port, if this user can see it."""
     try:
         for connection in psutil.net_connections("tcp"):
             listens = connection.status == psutil.CONN_LISTEN and connection.laddr.port == port

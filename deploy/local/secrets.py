@@ -1,4 +1,4 @@
-"""Passwords and keys of one installation, made once."""
+"""Passwords and keys of one installation, generated once."""
 
 import base64
 import secrets
@@ -10,7 +10,7 @@ from deploy.local.files import Layout, write_whole
 
 
 class LocalSecrets(msgspec.Struct, frozen=True, rename="camel"):
-    """The secrets, which differ between any two installations. Hidden in ``repr``."""
+    """The secrets, unique to each installation. Hidden in ``repr``."""
 
     postgres_password: str
     s3_access_key: str
@@ -23,7 +23,7 @@ class LocalSecrets(msgspec.Struct, frozen=True, rename="camel"):
 
     @classmethod
     def new(cls) -> Self:
-        """Draw new ones."""
+        """Generate new secrets."""
         return cls(
             postgres_password=secrets.token_urlsafe(24),
             s3_access_key="local" + secrets.token_hex(8),
@@ -41,7 +41,7 @@ class LocalSecrets(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def load_or_create_secrets(layout: Layout) -> LocalSecrets:
-    """Return this installation's secrets, readable to its user only. The first call makes them."""
+    """Return this installation's secrets. The first call creates the file, private to its user."""
     if layout.secrets.exists():
         return msgspec.json.decode(layout.secrets.read_bytes(), type=LocalSecrets)
     made = LocalSecrets.new()

@@ -1,4 +1,4 @@
-"""Bring the local stack up and down."""
+"""Starts and stops the local stack."""
 
 import fcntl
 import json
@@ -32,22 +32,22 @@ _SERVER_SECONDS = 90
 _MIGRATION_SECONDS = 120
 _API_SECONDS = 90
 _ANSWER_SECONDS = 15
-# A process that has been there for so long has everything that it needs to start.
+# A process that has been running for this long has started successfully.
 _STEADY_SECONDS = 4
 _SETTLING_SECONDS = 60
 _STOP_SECONDS = 120
 _SHOWN_LOG_LINES = 25
 _SHOWN_MIGRATION_BYTES = 4000
-# What common.settings.load_settings prints before it ends the process. (supervisord does not
-# tell the exit status of a process that ended while it started.)
+# Printed by common.settings.load_settings before it exits. (supervisord does not report the exit
+# status of a process that exits during its start.)
 _SETTINGS_FAULT = f"setting {SETTING_PREFIX}"
 
 
 class LocalStack:
-    """The stack of one plan. Every method may be called in any state and by several processes."""
+    """The stack of one plan. Methods can be called in any state, even by concurrent processes."""
 
     def __init__(self, plan: StackPlan, progress: Progress, *, patience: float = 1.0) -> None:
-        """With more ``patience`` everything is given so many times as long to come up."""
+        """``patience``: factor by which all timeouts are multiplied."""
         self.plan = plan
         self._patience = patience
         self._progress = progress
@@ -55,7 +55,7 @@ class LocalStack:
         self.supervisor = Supervisor(plan.layout)
 
     def is_up(self) -> bool:
-        """Return whether every process has been there for some seconds."""
+        """Return whether every process has been running for some seconds."""
         try:
             statuses = self.supervisor.statuses()
         except SupervisorUnreachableError:
@@ -63,13 +63,13 @@ class LocalStack:
         return all(status.up_seconds >= _STEADY_SECONDS for status in statuses)
 
     def up(self, *, tied_to_caller: bool = False, servers_only: bool = False) -> None:
-        """Start what is not running, in order, and wait until the API answers.
+        """Start everything that is not running, in order, and wait until the API is ready.
 
-        Tied to its caller, the stack stops when the caller ends. With ``servers_only`` none of the
-        service's own processes is started.
+        With ``tied_to_caller``, the stack stops when the caller exits. With ``servers_only``, the
+        service's own processes are not started.
 
         Raises:
-            StartError: something does not come up; the message holds the end of its log.
+            StartError: a process does not start; the message contains the end of its log.
         """
         self.waiter = Waiter(self._progress)
         with self._exclusively():
@@ -79,10 +79,10 @@ class LocalStack:
                 self._start_application()
 
     def down(self) -> None:
-        """Stop everything, application first, and wait for its end.
+        """Stop everything, the application first, and wait until it has stopped.
 
         Raises:
-            StartError: supervisord is still there after two minutes.
+            StartError: supervisord is still running after two minutes.
         """
         with self._exclusively():
             try:
@@ -90,7 +90,7 @@ class LocalStack:
             except SupervisorUnreachableError:
                 return
         if not ended:
-            raise StartError(f"the supervisor does not end, see {self.plan.layout.logs}")
+            raise StartError(f"the supervisor did not stop; see {self.plan.layout.logs}")
 
     def _start_supervisor(self, *, tied_to_caller: bool) -> None:
         if self.supervisor.pid() is not None:
@@ -110,17 +110,18 @@ class LocalStack:
         if changed:
             names = ", ".join(changed)
             raise StartError(
-                f"the stack is running with other settings, run `make down` first: {names}"
+                "the stack is already running with different settings; run `make down` first: "
+                f"{names}"
             )
 
     def _check_supervisor(self) -> None:
         if self.supervisor.failed_to_start():
-            raise StartError("supervisord has ended")
+            raise StartError("supervisord exited")
         if self.supervisor.pid() is None:
-            raise NotReadyError("supervisord does not answer")
+            raise NotReadyError("supervisord is not responding")
 
     def _start_servers(self) -> None:
-        """Start the servers side by side; each one's contents as soon as it is ready itself."""
+        """Start the servers concurrently, and run the migrations of each as soon as it is ready."""
         embedded = {server.name for server in self.plan.servers}
         elsewhere = [m for m in self.plan.migrations if m.server not in embedded]
         steps = [partial(self._start_server, server) for server in self.plan.servers]
@@ -130,7 +131,7 @@ class LocalStack:
                 for step in as_completed([pool.submit(step) for step in steps]):
                     step.result()
             except BaseException:
-                # The others are of no use any more, and Ctrl-C should not wait for them.
+                # The other steps are useless now, and Ctrl-C should not wait for them.
                 self.waiter.give_up()
                 raise
 
@@ -139,7 +140,7 @@ class LocalStack:
             server.prepare()
         except subprocess.CalledProcessError as error:
             output = (error.stdout + error.stderr).decode(errors="replace")
-            raise StartError(f"{server.name} cannot be set up:\n{output}") from error
+            raise StartError(f"{server.name} could not be set up:\n{output}") from error
         self.supervisor.start_process(server.name)
         self._wait(server.name, server.check, seconds=_SERVER_SECONDS)
         server.initialise()
@@ -162,13 +163,13 @@ class LocalStack:
             )
         except subprocess.CalledProcessError as error:
             output = error.stdout[-_SHOWN_MIGRATION_BYTES:].decode(errors="replace")
-            raise StartError(f"{migration.name} cannot be brought up to date:\n{output}") from error
+            raise StartError(f"{migration.name} could not be upgraded:\n{output}") from error
         except subprocess.TimeoutExpired as error:
-            raise StartError(f"{migration.name} is not ready after {seconds:.0f} s") from error
+            raise StartError(f"{migration.name} was not ready after {seconds:.0f} s") from error
         self._progress.ready(migration.name, time.monotonic() - started)
 
     def _start_application(self) -> None:
-        """Start the API, then the rest: all at once they share the cores, and it comes last."""
+        """Start the API, then the rest. Started together, the API would be ready last."""
         names = [program.name for program in self.plan.application]
         if API in names:
             self.supervisor.start_process(API)
@@ -183,7 +184,7 @@ class LocalStack:
     def _check_steady(self, name: str) -> None:
         status = self._status(name)
         if status is None or status.up_seconds < _STEADY_SECONDS:
-            raise NotReadyError("has just been started")
+            raise NotReadyError("just started")
 
     def _check_api(self) -> None:
         check_port(self.plan.api_port)
@@ -193,7 +194,7 @@ class LocalStack:
         except urllib3.exceptions.HTTPError as error:
             raise NotReadyError(f"{url}: {error}") from error
         if answer.status != 200:
-            raise NotReadyError(f"{url} answers {answer.status}")
+            raise NotReadyError(f"{url} returned {answer.status}")
 
     def _wait(self, what: str, check: Callable[[], None], *, seconds: float) -> None:
         checked = partial(self._check_with_state, what, check)
@@ -203,11 +204,11 @@ class LocalStack:
             raise StartError(f"{error}\n{self.last_lines(what)}") from error
 
     def _check_with_state(self, what: str, check: Callable[[], None]) -> None:
-        """Check; tell beside the answer whether the process keeps ending.
+        """Run ``check`` and report if the process keeps exiting.
 
         Raises:
-            NotReadyError: as ``check`` says, and what the process does.
-            StartError: it can never come up, because it refuses its settings.
+            NotReadyError: the error of ``check``, and whether the process keeps exiting.
+            StartError: the process can never start, because it rejects its settings.
         """
         try:
             check()
@@ -216,8 +217,8 @@ class LocalStack:
             if status is None or status.state in (ProcessState.RUNNING, ProcessState.STARTING):
                 raise
             if self.last_lines(what).splitlines()[-1].startswith(_SETTINGS_FAULT):
-                raise StartError(f"{what} refuses its settings") from error
-            raise NotReadyError(f"{error}; its process keeps ending") from error
+                raise StartError(f"{what} rejected its settings") from error
+            raise NotReadyError(f"{error}; its process keeps exiting") from error
 
     def _status(self, name: str) -> ProcessStatus | None:
         try:
@@ -226,28 +227,28 @@ class LocalStack:
             return None
 
     def last_lines(self, name: str) -> str:
-        """Return the end of a process's log, with the file's name."""
+        """Return the last lines of a process's log, with the name of the file."""
         file = log_file(self.plan.layout, name)
         if not file.exists():
             return f"(no log at {file})"
         lines = file.read_text(errors="replace").splitlines()[-_SHOWN_LOG_LINES:]
-        return "\n".join((f"the last lines of {file}:", *lines))
+        return "\n".join((f"last lines of {file}:", *lines))
 
     @contextmanager
     def _exclusively(self) -> Iterator[None]:
-        """Hold back a second start or stop of the same stack until this one is done."""
+        """Make another start or stop of the same stack wait until this one has finished."""
         with (self.plan.layout.root / "stack.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 
 
 def record_start(layout: Layout, environment: Mapping[str, str]) -> None:
-    """Write down the settings with which the stack is started."""
+    """Store digests of the settings with which the stack is started."""
     write_whole(layout.started_with, json.dumps(_digests(environment)), mode=0o600)
 
 
 def changed_settings(layout: Layout, environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the names of the settings that are not what the stack was started with."""
+    """Return the names of the settings that have changed since the stack was started."""
     file = layout.started_with
     before = json.loads(file.read_bytes()) if file.exists() else {}
     now = _digests(environment)
@@ -255,7 +256,7 @@ def changed_settings(layout: Layout, environment: Mapping[str, str]) -> tuple[st
 
 
 def _digests(environment: Mapping[str, str]) -> dict[str, str]:
-    # Some are secret.
+    # Digests, because some values are secret.
     return {
         name: sha256(value.encode()).hexdigest()[:16]
         for name, value in environment.items()

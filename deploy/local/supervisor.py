@@ -1,7 +1,7 @@
-"""supervisord: its configuration and its remote control. The only module that knows it.
+"""Configuration and remote control of supervisord. The only module that uses it.
 
-It never gives up on a process: each failed start is followed by one second more of waiting than
-the last, without an end. A process that ran for a while starts again with the shortest wait.
+A process is restarted indefinitely: after each failed start, the delay grows by one second. After
+a successful start, it is reset.
 """
 
 import http.client
@@ -25,9 +25,9 @@ from deploy.local.files import Layout, write_whole
 from deploy.local.processes import wait_for_end
 from deploy.local.servers.base import Program, tied
 
-# A UNIX socket's address holds 108 bytes (unix(7)); supervisord appends its pid while it binds.
+# A UNIX socket's path has at most 108 bytes (unix(7)); supervisord appends its PID when it binds.
 _LONGEST_SOCKET_PATH = 90
-# A process that ends sooner has failed to start, so that the next try waits longer.
+# A process that exits sooner has failed to start, so the next attempt is delayed for longer.
 _START_SECONDS = 10
 _START_RETRIES = 1_000_000_000
 
@@ -50,8 +50,8 @@ class ProcessState(StrEnum):
 
 @dataclass(frozen=True)
 class ProcessStatus:
-    """The state of one process, from supervisord. ``pid`` and ``up_seconds`` are 0 while it is
-    not there.
+    """The state of one process in supervisord. ``pid`` and ``up_seconds`` are 0 while it is not
+    running.
     """
 
     name: str
@@ -62,7 +62,7 @@ class ProcessStatus:
 
 
 class SupervisorUnreachableError(Exception):
-    """No supervisord answers: the stack is down."""
+    """supervisord is not responding: the stack is not running."""
 
 
 class Supervisor:
@@ -80,11 +80,11 @@ class Supervisor:
         *,
         tied_to_caller: bool,
     ) -> None:
-        """Start supervisord with all processes stopped. Of ``environment`` each is given its part.
+        """Start supervisord with all processes stopped. Each gets its part of ``environment``.
 
-        Tied to its caller it stops, and with it every process, when the caller ends.
+        With ``tied_to_caller``, supervisord and all processes stop when the caller exits.
         """
-        # What shells keep under other names (their functions) is of no use to any process.
+        # No process needs variables with other names, in which shells store their functions.
         held = {name: value for name, value in environment.items() if name.isidentifier()}
         text = render_configuration(self._layout, self._socket, groups, held)
         configuration = self._layout.root / "supervisor.conf"
@@ -101,21 +101,21 @@ class Supervisor:
             )
 
     def pid(self) -> int | None:
-        """Return supervisord's pid, None where it does not answer."""
+        """Return supervisord's PID, or None if it is not responding."""
         try:
             return int(self._call("getPID"))
         except SupervisorUnreachableError:
             return None
 
     def failed_to_start(self) -> bool:
-        """Return whether the supervisord that this object has started is gone again."""
+        """Return whether the supervisord that this object started has exited."""
         return self._child is not None and self._child.poll() is not None
 
     def statuses(self) -> tuple[ProcessStatus, ...]:
         """Return the state of all processes.
 
         Raises:
-            SupervisorUnreachableError: the stack is down.
+            SupervisorUnreachableError: the stack is not running.
         """
         return tuple(_status(entry) for entry in self._call("getAllProcessInfo"))
 
@@ -123,35 +123,35 @@ class Supervisor:
         """Return the state of one process.
 
         Raises:
-            SupervisorUnreachableError: the stack is down.
+            SupervisorUnreachableError: the stack is not running.
         """
         return next(status for status in self.statuses() if status.name == name)
 
     def start_process(self, name: str) -> None:
-        """Start a process unless it is started already.
+        """Start a process unless it is already started.
 
         Raises:
-            SupervisorUnreachableError: the stack is down.
+            SupervisorUnreachableError: the stack is not running.
         """
         with _tolerating(Faults.ALREADY_STARTED):
             self._call("startProcess", f"{self.status(name).group}:{name}", False)
 
     def stop_process(self, name: str) -> None:
-        """Stop a process and wait until it has ended; it stays down.
+        """Stop a process and wait until it has exited. It is not restarted.
 
         Raises:
-            SupervisorUnreachableError: the stack is down.
+            SupervisorUnreachableError: the stack is not running.
         """
         with _tolerating(Faults.NOT_RUNNING):
             self._call("stopProcess", f"{self.status(name).group}:{name}", True)
 
     def shut_down(self, *, seconds: float) -> bool:
-        """Stop everything, application first, and wait for supervisord's own end.
+        """Stop everything, the application first, and wait until supervisord has exited.
 
-        Returns False where it is still there after ``seconds``.
+        Return False if it is still running after ``seconds``.
 
         Raises:
-            SupervisorUnreachableError: the stack is down.
+            SupervisorUnreachableError: the stack is not running.
         """
         pid = int(self._call("getPID"))
         self._call("shutdown")
@@ -181,8 +181,8 @@ def _tolerating(code: int) -> Iterator[None]:
 
 
 def socket_path(layout: Layout) -> Path:
-    """Return where supervisord listens: in the stack's folder, or, where that lies too deep, in a
-    folder of this user below the system's temporary folder.
+    """Return the path of supervisord's socket: in the stack's folder or, if that path is too long,
+    in a folder of this user in the system's temporary folder.
     """
     preferred = layout.root / "supervisor.sock"
     if len(os.fsencode(preferred)) <= _LONGEST_SOCKET_PATH:
@@ -203,11 +203,11 @@ def render_configuration(
 ) -> str:
     """Return supervisord's configuration.
 
-    No value of ``environment``, with which supervisord is started, is in it: each process begins
-    by dropping what is not its part, by name.
-    Groups are given in the order in which they start; they stop in the opposite one.
+    It contains no values of ``environment``, with which supervisord is started: each process first
+    drops the variables that it must not have, by name.
+    ``groups`` is in start order; groups stop in reverse order.
     """
-    # Without a user named, supervisord complains at each start that it runs as root.
+    # Without a user, supervisord warns at each start that it runs as root.
     user = "user=root\n" if os.geteuid() == 0 else ""
     sections = [
         "[supervisord]\nnodaemon=true\nsilent=true\n"
@@ -230,8 +230,8 @@ def render_configuration(
 
 def _program(layout: Layout, program: Program, environment: Mapping[str, str]) -> str:
     log = log_file(layout, program.name)
-    # The stop signal goes to the main process alone, which ends its own workers in good order; what
-    # is still there after stopwaitsecs is killed as a group.
+    # Only the main process gets the stop signal; it stops its own workers. Processes that are still
+    # running after stopwaitsecs are killed as a group.
     return (
         f"[program:{program.name}]\n"
         f"command={_literal(shlex.join(_with_its_part(program, environment)))}\n"
@@ -240,26 +240,26 @@ def _program(layout: Layout, program: Program, environment: Mapping[str, str]) -
         f"startsecs={_START_SECONDS}\nstartretries={_START_RETRIES}\n"
         f"stopsignal={program.stop_signal.name.removeprefix('SIG')}\n"
         f"stopwaitsecs={program.stop_seconds}\nstopasgroup=false\nkillasgroup=true\n"
-        # Log files, unlike the rest, are expanded twice.
+        # Unlike other values, log file names are expanded twice.
         f"redirect_stderr=true\nstdout_logfile={_literal(_literal(log))}\n"
         "stdout_logfile_maxbytes=20MB\nstdout_logfile_backups=2\n"
     )
 
 
 def _with_its_part(program: Program, environment: Mapping[str, str]) -> tuple[str, ...]:
-    # Before all else, so that no other user's process ever holds the rest.
+    # First of all, so that no process of another user ever has the other variables.
     part = program.environment_within(environment)
     dropped = (("-u", name) for name in environment if name not in part)
     return ("env", *(word for pair in dropped for word in pair), *program.command)
 
 
 def log_file(layout: Layout, name: str) -> Path:
-    """Return where a process's output goes."""
+    """Return the log file of a process."""
     return layout.logs / f"{name}.log"
 
 
 def _literal(value: object) -> str:
-    """Return the value so that supervisord expands nothing in it."""
+    """Escape a value so that supervisord expands nothing in it."""
     return str(value).replace("%", "%%")
 
 

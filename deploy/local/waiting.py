@@ -1,4 +1,4 @@
-"""Waits with a deadline, and progress for the person who waits."""
+"""Waits with a timeout, and reports progress."""
 
 import threading
 import time
@@ -12,11 +12,11 @@ _FIRST_TOLD_SECONDS = 10.0
 
 
 class StartError(Exception):
-    """The stack cannot come up; the message tells a person why and what to do."""
+    """The stack cannot start; the message contains the reason and what to do."""
 
 
 class Progress:
-    """Prints one line for each thing that is ready, with the time it took."""
+    """Prints one line for each component that is ready, with the time it took."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
@@ -26,17 +26,17 @@ class Progress:
         self._print(f"  {what:<16} ready   {seconds:6.1f} s")
 
     def waiting(self, what: str, seconds: float, why: str) -> None:
-        """Report why ``what`` takes long."""
+        """Report why ``what`` is not ready yet."""
         self._print(f"  {what:<16} waiting {seconds:6.1f} s  ({why})")
 
     def _print(self, line: str) -> None:
-        # Several threads wait at the same time; one write keeps lines whole.
+        # Several threads report concurrently; a single write does not split lines.
         self._out.write(f"{line}\n")
         self._out.flush()
 
 
 class Waiter:
-    """Waits until checks pass; one call ends all its waits."""
+    """Waits until checks pass. :meth:`give_up` ends all its waits."""
 
     def __init__(self, progress: Progress, *, clock: Callable[[], float] = time.monotonic) -> None:
         """Report to ``progress``."""
@@ -45,14 +45,14 @@ class Waiter:
         self._given_up = threading.Event()
 
     def give_up(self) -> None:
-        """End every wait, in whatever thread, with a :class:`StartError`."""
+        """End the waits of all threads with a :class:`StartError`."""
         self._given_up.set()
 
     def wait(self, what: str, check: Callable[[], None], *, seconds: float) -> None:
-        """Call ``check`` until it raises no :class:`NotReadyError`.
+        """Call ``check`` until it does not raise :class:`NotReadyError`.
 
         Raises:
-            StartError: that took longer than ``seconds``, or all waits were given up.
+            StartError: it took longer than ``seconds``, or :meth:`give_up` was called.
         """
         started = self._clock()
         self._poll(what, check, started, seconds)
@@ -66,11 +66,11 @@ class Waiter:
             except NotReadyError as error:
                 now = self._clock()
                 if now - started > seconds:
-                    sentence = f"{what} is not ready after {seconds:.0f} s: {error}"
+                    sentence = f"{what} was not ready after {seconds:.0f} s: {error}"
                     raise StartError(sentence) from error
                 if now > telling:
-                    # Each pause as long as all the waiting before: a long wait fills no screen.
+                    # The interval doubles each time, so that a long wait prints few lines.
                     telling = now + (now - started)
                     self._progress.waiting(what, now - started, str(error))
             if self._given_up.wait(_POLL_SECONDS):
-                raise StartError(f"gave up waiting for {what}")
+                raise StartError(f"stopped waiting for {what}")

@@ -15,30 +15,30 @@ CLONE = Path(__file__).resolve().parents[3]
 
 
 class NotReadyError(Exception):
-    """The server does not answer as it should yet; the message says what it answered."""
+    """The server is not ready yet; the message contains its response or the error."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Program:
-    """One long-running process: what starts it, what it is given, how it is asked to stop."""
+    """One long-running process: its command, its environment and how to stop it."""
 
     name: str
     command: tuple[str, ...]
     environment: Mapping[str, str] = field(default_factory=dict)
     settings: tuple[type[Fragment], ...] = ()
-    """The classes of the settings that it loads: it is given these, no others."""
+    """The classes of the settings that it loads; it gets no other settings."""
     is_own: bool = False
-    """One of the service's own processes, which get what is no setting too: their libraries read
-    proxies, certificates and more from there.
+    """Whether it is one of the service's own processes. They also get all variables that are not
+    settings: their libraries read proxies, certificates and more from them.
     """
     variables: tuple[str, ...] = ()
-    """Other variables that it needs, with ``*`` for any ending."""
+    """Other variables that it needs; ``*`` matches any ending."""
     directory: Path = CLONE
     stop_signal: Signals = Signals.SIGTERM
     stop_seconds: int = 20
 
     def environment_within(self, whole: Mapping[str, str]) -> dict[str, str]:
-        """Return the part of the stack's environment that the process is given."""
+        """Return the part of the stack's environment that the process gets."""
         if self.is_own:
             return child_environment(whole, *self.settings)
         bare = bare_environment(whole, *self.variables)
@@ -47,7 +47,7 @@ class Program:
 
 @dataclass(frozen=True)
 class PortUse:
-    """A port on 127.0.0.1 that a process is going to listen on, and the setting that moves it."""
+    """A port on 127.0.0.1 on which a process will listen, and the setting that changes it."""
 
     port: int
     setting: str
@@ -55,19 +55,19 @@ class PortUse:
 
 @dataclass(frozen=True, kw_only=True)
 class Server:
-    """A server of the local stack. Nothing else uses the files in its directory."""
+    """A server of the local stack. No other process uses the files in its directory."""
 
     directory: Path
     port: int
     name: str
-    """Short name, also of its log file."""
+    """Short name, also used for its log file."""
 
     def ports(self) -> tuple[PortUse, ...]:
-        """Return every port that it listens on."""
+        """Return all ports on which it listens."""
         return (PortUse(self.port, f"PLATESTREAM_{self.name.upper()}_PORT"),)
 
     def prepare(self) -> None:
-        """Create what it needs before its first start. Safe to repeat after an interruption."""
+        """Prepare the first start. Safe to repeat after an interruption."""
         self.directory.mkdir(parents=True, exist_ok=True)
 
     def program(self) -> Program:
@@ -75,29 +75,29 @@ class Server:
         raise NotImplementedError
 
     def check(self) -> None:
-        """Ask it something that only a working server answers.
+        """Send a request that only a working server can answer.
 
         Raises:
-            NotReadyError: it does not answer as it should.
+            NotReadyError: the response is wrong or missing.
         """
         raise NotImplementedError
 
     def initialise(self) -> None:
-        """Create inside the running server what is missing: a database, a bucket."""
+        """Create what is missing in the running server, such as a database or a bucket."""
 
 
 def tied(*command: str, last_signal: Signals = Signals.SIGTERM) -> tuple[str, ...]:
-    """Return the command so that the process gets ``last_signal`` when its starter ends.
+    """Return the command so that the process gets ``last_signal`` when its parent exits.
 
-    A killed supervisor then leaves nothing behind that holds ports and data.
+    A killed supervisor then leaves no processes that hold ports and data.
 
-    **Source:** prctl(2), PR_SET_PDEATHSIG, by util-linux' setpriv, which every Debian has.
+    **Source:** prctl(2), PR_SET_PDEATHSIG, with setpriv of util-linux, which is part of Debian.
     """
     return ("setpriv", "--pdeathsig", last_signal.name.removeprefix("SIG"), *command)
 
 
 def python_module(module: str, *arguments: str) -> tuple[str, ...]:
-    """Return the command that runs a module with this interpreter."""
+    """Return the command that runs a Python module with this interpreter."""
     return tied(sys.executable, "-u", "-m", module, *arguments)
 
 
@@ -108,14 +108,14 @@ def java(class_path: Path, *arguments: str) -> tuple[str, ...]:
     """Return the command that runs a Java main class with all jars of a folder."""
     archive = class_archive(class_path)
     options = (f"-XX:SharedArchiveFile={archive}",) if archive.exists() else ()
-    # In the plain C locale a JVM cannot open a path that is not ASCII.
+    # In the C locale, a JVM cannot open paths that are not ASCII.
     jvm = ("env", "LC_ALL=C.UTF-8", "java", "-XX:+UseSerialGC")
     return tied(*jvm, *options, "-cp", f"{class_path}/*", *arguments)
 
 
 def class_archive(class_path: Path) -> Path:
-    """Return where the archive of a server's loaded classes is, beside its jars; it may be missing
-    (see :mod:`deploy.local.class_archives`). A JVM that cannot use it starts without.
+    """Return the path of a server's class data archive, next to its jars
+    (:mod:`deploy.local.class_archives`). It may be missing. A JVM that cannot use it ignores it.
     """
     return class_path.with_suffix(".jsa")
 
@@ -124,7 +124,7 @@ def check_port(port: int) -> None:
     """Connect to a port on this machine.
 
     Raises:
-        NotReadyError: nobody listens.
+        NotReadyError: no process listens on the port.
     """
     try:
         socket.create_connection(("127.0.0.1", port), timeout=1).close()

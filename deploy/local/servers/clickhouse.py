@@ -1,4 +1,4 @@
-"""ClickHouse: the engine as a library behind our own HTTP server (``deploy.clickhouse``)."""
+"""The embedded ClickHouse server (``deploy.clickhouse``)."""
 
 from dataclasses import dataclass, field
 
@@ -19,7 +19,7 @@ class ClickHouseServer(Server):
 
     @property
     def url(self) -> str:
-        """The address for clients."""
+        """URL for clients."""
         return f"http://127.0.0.1:{self.port}"
 
     def program(self) -> Program:
@@ -39,10 +39,10 @@ class ClickHouseServer(Server):
         )
 
     def check(self) -> None:
-        """Ask for a sign of life.
+        """Request ``/ping``.
 
         Raises:
-            NotReadyError: the server does not answer.
+            NotReadyError: the server is not responding.
         """
         check_port(self.port)
         try:
@@ -50,4 +50,4 @@ class ClickHouseServer(Server):
         except urllib3.exceptions.HTTPError as error:
             raise NotReadyError(f"/ping: {error}") from error
         if answer.status != 200:
-            raise NotReadyError(f"/ping answers {answer.status}")
+            raise NotReadyError(f"/ping returned {answer.status}")

@@ -1,4 +1,4 @@
-"""Apache Kafka: one KRaft node, broker and controller in one Java process."""
+"""Apache Kafka: one KRaft node, with broker and controller in one Java process."""
 
 import base64
 import os
@@ -24,11 +24,11 @@ from deploy.local.servers.base import (
 from deploy.local.servers.kafka_login import LISTENER, KafkaLogin
 
 _HERE = Path(__file__).parents[1] / "kafka"
-# The optimising compiler would cost more at the start of a broker than it ever gives back here.
-# A small heap at the start: by default it is a 64th of the machine's memory, most of it garbage.
+# The optimising compiler costs more at startup than it saves under this load. The initial heap is
+# small: by default it is 1/64 of the machine's memory, most of it garbage.
 _JVM = ("-Xms64m", "-Xmx384m", "-XX:TieredStopAtLevel=1")
 _ANSWER_SECONDS = 3
-# A second or two of a free processor; a busy machine has started others before.
+# Takes a second or two on an idle CPU, much longer on a busy machine.
 _FORMAT_SECONDS = 300
 
 
@@ -39,24 +39,24 @@ class KafkaServer(Server):
     controller_port: int
     max_message_bytes: int = 8_388_608
     login: KafkaLogin | None = None
-    """None: whoever reaches the port is let in."""
+    """None: anyone who can reach the port has access."""
     jars: Path = JARS / "kafka"
     name: str = "kafka"
 
     @property
     def bootstrap_servers(self) -> str:
-        """The address for clients."""
+        """Address for clients."""
         return f"127.0.0.1:{self.port}"
 
     def ports(self) -> tuple[PortUse, ...]:
-        """Return the broker's and the controller's port."""
+        """Return the ports of the broker and the controller."""
         return (
             *super().ports(),
             PortUse(self.controller_port, "PLATESTREAM_KAFKA_PORT"),
         )
 
     def prepare(self) -> None:
-        """Write the configuration; format the data folder the first time."""
+        """Write the configuration. Format the data folder on the first start."""
         super().prepare()
         self._write_properties("server.properties", self._data)
         if not self._data.exists():
@@ -75,23 +75,21 @@ class KafkaServer(Server):
         )
 
     def check(self) -> None:
-        """Ask which requests the broker understands, which it answers once it takes any.
+        """Request the API versions, which the broker returns once it accepts requests.
 
         Raises:
-            NotReadyError: no broker answers.
+            NotReadyError: the broker is not responding.
         """
         check_port(self.port)
         try:
             error_code = _ask_for_versions(self.port)
         except (OSError, struct.error) as error:
-            raise NotReadyError(f"no answer: {error or type(error).__name__}") from error
+            raise NotReadyError(f"no response: {error or type(error).__name__}") from error
         if error_code != 0:
-            raise NotReadyError(f"Kafka's error {error_code}")
+            raise NotReadyError(f"Kafka error {error_code}")
 
     def initialise(self) -> None:
-        """Make the service's user if it is missing. Topics are made by ``common.kafka``, on every
-        kind of Kafka.
-        """
+        """Create the service's user if it is missing. ``common.kafka`` creates the topics."""
         if self.login is not None:
             self.login.ensure(self.bootstrap_servers)
 
@@ -128,17 +126,17 @@ class KafkaServer(Server):
         fresh.rename(self._data)
 
     def _format_options(self) -> tuple[str, ...]:
-        """Return what the data folder is formatted for: a cluster of its own, of one node."""
+        """Return the format options for a new cluster of one node."""
         return ("--standalone", "-t", new_cluster_id())
 
 
 def _ask_for_versions(port: int) -> int:
-    """Send an ApiVersions request and return the answer's error code.
+    """Send an ApiVersions request and return the error code of the response.
 
-    By hand, because a client of kafka-python that cannot connect leaves a thread and a socket.
+    kafka-python is not used here: a client that cannot connect leaks a thread and a socket.
 
-    **Source:** Kafka protocol guide: request header v1 (key 18, version 0, correlation id, no
-    client id); the answer begins with its length, the correlation id and the error code.
+    **Source:** Kafka protocol guide: request header v1 (key 18, version 0, correlation ID, no
+    client ID); the response starts with its length, the correlation ID and the error code.
     """
     with socket.create_connection(("127.0.0.1", port), timeout=_ANSWER_SECONDS) as connection:
         connection.sendall(struct.pack(">ihhih", 10, 18, 0, 1, -1))
@@ -148,10 +146,10 @@ def _ask_for_versions(port: int) -> int:
 
 
 def new_cluster_id() -> str:
-    """Return a new id as Kafka writes them: 16 random bytes, URL-safe base64, no padding.
+    """Return a new ID in Kafka's format: 16 random bytes, URL-safe base64, no padding.
 
-    **Source:** org.apache.kafka.common.Uuid; the hexadecimal form keeps clear of a leading dash,
-    which the storage tool would take for an option.
+    **Source:** org.apache.kafka.common.Uuid. The fixed first byte prevents a leading dash, which
+    the storage tool would parse as an option.
     """
     raw = uuid.uuid4().bytes
     return base64.urlsafe_b64encode(b"\x30" + raw[1:]).decode().rstrip("=")

@@ -1,4 +1,4 @@
-"""The login at the embedded Kafka: other users of the machine reach its ports, too."""
+"""Login at the embedded Kafka, whose ports other users of the machine can reach too."""
 
 import secrets
 import time
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 LISTENER: Final = "SASL_PLAINTEXT"
 MECHANISM: Final = "SCRAM-SHA-512"
-"""Of clients: one that is let in has shown no password, so none is lost to who takes the port."""
+"""Mechanism of clients. It does not reveal the password to another process that takes the port."""
 
 ADMINISTRATOR: Final = "administrator"
 _ADMINISTRATORS_MECHANISM: Final = "PLAIN"
@@ -25,10 +25,10 @@ _POLL_SECONDS: Final = 0.1
 
 @dataclass(frozen=True)
 class KafkaLogin:
-    """The service's user, and an administrator who gives it its password.
+    """The service's user, and an administrator that sets its password.
 
-    Kafka keeps users of SCRAM with its data, where nobody can write before the first one is there.
-    The administrator's own password is in the configuration, and another one at each start.
+    Kafka stores SCRAM users with its data, so the first one can only be created after a login. The
+    administrator's password is in the configuration and changes with each start.
     """
 
     user: str
@@ -38,7 +38,7 @@ class KafkaLogin:
     )
 
     def properties(self) -> str:
-        """Return the broker's part of the configuration: nobody is let in without a login."""
+        """Return the broker configuration that requires a login."""
         administrator = (
             f'{_PLAIN} username="{ADMINISTRATOR}" password="{self.administrators_password}"'
             f' user_{ADMINISTRATOR}="{self.administrators_password}";'
@@ -58,11 +58,11 @@ class KafkaLogin:
         return "\n".join(lines)
 
     def settings(self, bootstrap_servers: str) -> "KafkaSettings":
-        """Return the settings of the service."""
+        """Return the service's Kafka settings."""
         return _settings(bootstrap_servers, MECHANISM, self.user, self.password)
 
     def administrators_settings(self, bootstrap_servers: str) -> "KafkaSettings":
-        """Return the settings of who gives the service its password."""
+        """Return the administrator's Kafka settings."""
         return _settings(
             bootstrap_servers,
             _ADMINISTRATORS_MECHANISM,
@@ -71,13 +71,13 @@ class KafkaLogin:
         )
 
     def ensure(self, bootstrap_servers: str) -> None:
-        """Let the service in, where it is not yet let in with its password.
+        """Set the service's password at the broker, unless the service can already log in.
 
         Raises:
-            MisconfiguredError: Kafka does not let it in.
-            TransientError: Kafka does not answer.
+            MisconfiguredError: Kafka rejects the service's login.
+            TransientError: Kafka is not responding.
         """
-        # Imported here: it takes longer than all else of a command like `status`.
+        # Imported here: the import takes longer than the rest of a command such as `status`.
         from common.kafka.security import require_reachable
 
         service = self.settings(bootstrap_servers)
@@ -94,7 +94,7 @@ class KafkaLogin:
             except MisconfiguredError:
                 if time.monotonic() > deadline:
                     raise
-                # The controller has the user, the broker in the same process learns of it.
+                # The controller knows the user, but has not propagated it to the broker yet.
                 time.sleep(_POLL_SECONDS)
 
     def _add_user(self, bootstrap_servers: str) -> None:

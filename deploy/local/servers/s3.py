@@ -1,4 +1,4 @@
-"""S3Proxy, an S3 server over a folder."""
+"""S3Proxy, an S3 server that stores objects in a folder."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from common.s3 import S3Bucket
 
 _HERE = Path(__file__).parents[1] / "s3"
-# It stores a few pictures a second: a quick start is worth more than the last bit of speed.
+# It stores a few images per second, so a fast start matters more than throughput.
 _JVM = ("-Xms32m", "-Xmx192m", "-XX:TieredStopAtLevel=1")
 
 
@@ -37,11 +37,11 @@ class S3Server(Server):
 
     @property
     def endpoint(self) -> str:
-        """The address for clients."""
+        """URL for clients."""
         return f"http://127.0.0.1:{self.port}"
 
     def prepare(self) -> None:
-        """Write the configuration and make the data folder."""
+        """Write the configuration and create the data folder."""
         self._data.mkdir(parents=True, exist_ok=True)
         template = Template((_HERE / "s3proxy.properties.template").read_text())
         text = template.substitute(
@@ -64,8 +64,8 @@ class S3Server(Server):
         )
 
     def images(self) -> "S3Bucket":
-        """Return the bucket, whose calls give up after seconds rather than minutes."""
-        # Imported here: together they take longer than all else of a command like `status`.
+        """Return the bucket. Its calls time out after seconds, not minutes."""
+        # Imported here: the imports take longer than the rest of a command such as `status`.
         from common.s3 import S3Bucket
         from common.settings import S3Settings
 
@@ -81,10 +81,10 @@ class S3Server(Server):
         return S3Bucket(settings, read_seconds=5, connections=1)
 
     def check(self) -> None:
-        """Ask for the bucket.
+        """Check whether the bucket exists.
 
         Raises:
-            NotReadyError: the server does not answer.
+            NotReadyError: the server is not responding.
         """
         check_port(self.port)
         try:
@@ -93,7 +93,7 @@ class S3Server(Server):
             raise NotReadyError(f"bucket {self.bucket}: {error}") from error
 
     def initialise(self) -> None:
-        """Make the bucket if it is missing."""
+        """Create the bucket if it is missing."""
         images = self.images()
         if not images.exists():
             images.make()

@@ -125,7 +125,7 @@ def test_wrong_jars_are_not_taken_over(
     _list_jars("kafka", "broker-1.jar")
 
     for _ in range(2):
-        with pytest.raises(bootstrap.BootstrapError, match="nothing runs them"):
+        with pytest.raises(bootstrap.BootstrapError, match="are wrong and are not run"):
             bootstrap.resolve_jars("kafka")
 
     assert len(commands) == 2

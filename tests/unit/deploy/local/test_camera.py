@@ -55,7 +55,7 @@ def test_where_files_are_no_cameras_a_file_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_missing_file_is_named() -> None:
-    with pytest.raises(StartError, match="nowhere.mp4: no such file"):
+    with pytest.raises(StartError, match="nowhere.mp4: not an existing file"):
         users_camera("nowhere.mp4", None)
 
 
@@ -127,5 +127,5 @@ def test_where_files_are_no_cameras_there_is_no_demo() -> None:
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "files").touch()
 
-    with pytest.raises(StartError, match="road.mp4 cannot be put into"):
+    with pytest.raises(StartError, match=r"cannot copy .*road\.mp4 to"):
         demo_camera(tmp_path / "files")

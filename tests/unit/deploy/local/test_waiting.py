@@ -35,7 +35,7 @@ def test_gives_the_reason_when_time_is_up() -> None:
     times = iter([0.0, 100.0])
 
     with pytest.raises(
-        StartError, match="kafka is not ready after 9 s: port 1: Connection refused"
+        StartError, match="kafka was not ready after 9 s: port 1: Connection refused"
     ):
         Waiter(Progress(StringIO()), clock=lambda: next(times)).wait("kafka", _never, seconds=9)
 
@@ -54,5 +54,5 @@ def test_a_wait_that_was_given_up_ends_at_once() -> None:
     waiter = Waiter(Progress(StringIO()))
     waiter.give_up()
 
-    with pytest.raises(StartError, match="gave up waiting for kafka"):
+    with pytest.raises(StartError, match="stopped waiting for kafka"):
         waiter.wait("kafka", _never, seconds=3600)
