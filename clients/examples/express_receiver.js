@@ -6,7 +6,7 @@ import { EventError, Seen, SignatureError, parse, verify } from "@platestream/cl
 const seen = new Seen();
 const app = express();
 
-// The signature is of the raw bytes, so nothing may parse them before.
+// The signature covers the raw bytes, so the body must not be parsed before it is verified.
 app.post("/plates", express.raw({ type: "*/*", limit: "1mb" }), async (request, response) => {
   try {
     verify(process.env.WEBHOOK_SECRET, request.headers, request.body);

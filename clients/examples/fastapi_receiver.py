@@ -14,7 +14,7 @@ seen = Seen()
 
 @app.post("/plates")
 async def receive(request: Request) -> Response:
-    """Take an event that is genuine and new; hand long work on to a queue of yours."""
+    """Accept an event that is genuine and new. Use a queue for long work."""
     body = await request.body()
     try:
         verify(os.environ["WEBHOOK_SECRET"], request.headers, body)
@@ -30,7 +30,7 @@ async def receive(request: Request) -> Response:
 
 
 def handle(event: Event) -> None:
-    """Do what is to be done; an error makes the service send the event again."""
+    """Process an event. If this raises, the service retries the delivery."""
     if event["event"] == "recognition.created":
         log.info("%s was read", event["data"]["recognition"]["plate"])
     elif event["event"] == "alert.triggered":

@@ -7,7 +7,7 @@ declare(strict_types=1);
 const TOLERANCE_SECONDS = 300;
 const KEEP_SECONDS = 3 * 86400;
 
-/** Whether a delivery was signed with the secret, lately; $headers with names in lower case. */
+/** Whether a delivery was recently signed with the secret. Names of $headers are in lower case. */
 function verify(string $secret, array $headers, string $body, int $now): bool
 {
     $contract = hash_hmac('sha256', $body, $secret);
@@ -35,7 +35,7 @@ function any_equal(string $expected, array $given): bool
     return $found;
 }
 
-/** The key that a secret stands for: after whsec_ it is base64. */
+/** The key of a secret: if it starts with whsec_, the rest is base64. */
 function key_of(string $secret): string
 {
     $text = str_starts_with($secret, 'whsec_') ? substr($secret, 6) : '';
@@ -43,7 +43,7 @@ function key_of(string $secret): string
     return $key === false || $key === '' ? $secret : $key;
 }
 
-/** Do the work of an event unless it was done; one file for each id, made by one request alone. */
+/** Process an event unless it has been processed. One file per ID, which only one request can create. */
 function once(string $id, callable $work): void
 {
     $folder = sys_get_temp_dir() . '/platestream-events';

@@ -1,6 +1,4 @@
-"""Client of the Platestream API.
-
-``platestream_client.receiver`` has helpers for webhook receivers.
+"""Client for the Platestream API. ``platestream_client.receiver`` helps webhook receivers.
 """
 
 from platestream_client.calls import Picture

@@ -1,15 +1,15 @@
-/** Sends calls and retries them. */
+/** Makes calls, with retries. */
 
 import { ApiError, PlatestreamError, UnreachableError, errorOf } from "./errors.js";
 
 /**
  * @typedef {object} Options
  * @property {string} [baseUrl] URL of the API; default: `PLATESTREAM_URL`
- * @property {string} [apiKey] default: `PLATESTREAM_KEY`
- * @property {number} [timeout] seconds that one attempt may take; default: 30
- * @property {number} [attempts] maximum number of attempts; default: 4
- * @property {number} [longestWait] maximum seconds between attempts; if the API asks for more, its error is thrown; default: 60
- * @property {typeof fetch} [fetch] custom `fetch`, for a proxy or certificates
+ * @property {string} [apiKey] API key; default: `PLATESTREAM_KEY`
+ * @property {number} [timeout] maximum duration of each attempt of a call, in seconds; default: 30
+ * @property {number} [attempts] maximum number of attempts of a call; default: 4
+ * @property {number} [longestWait] maximum delay between attempts, in seconds; if the API requests a longer one, its error is thrown; default: 60
+ * @property {typeof fetch} [fetch] function that sends `fetch`, for a proxy or custom certificates
  */
 
 /** @typedef {string | number | boolean | Date | null | undefined} Given */
@@ -51,7 +51,7 @@ export class Http {
   }
 
   /**
-   * Make a call and return the result of `take` on its response.
+   * Make a call, with retries, and return the result of `take`.
    *
    * @template T
    * @param {Request} request
@@ -88,7 +88,7 @@ export class Http {
   }
 
   /**
-   * Send one request and return its response before the body has arrived.
+   * Send one request and return the response before its body.
    *
    * @param {Request} request
    * @param {Record<string, string>} more headers
@@ -109,7 +109,7 @@ export class Http {
     const body = /** @type {BodyInit | undefined} */ (image ?? csv) ?? (json === undefined ? undefined : JSON.stringify(json));
     const { fetch } = this;
     try {
-      // A redirect would receive the key.
+      // A redirect would forward the API key.
       return await fetch(`${this.base}${path}${search}`, { method, headers, body, signal, redirect: "manual" });
     } catch (error) {
       throw unreachable(error);
@@ -117,7 +117,7 @@ export class Http {
   }
 
   /**
-   * Seconds until the next attempt, or null: none.
+   * Return the seconds until the retried, or null if it is not.
    *
    * @param {unknown} fault
    * @param {number} attempt
@@ -135,7 +135,7 @@ export class Http {
   }
 
   /**
-   * The response of a stream, aborted after a minute of silence or when it is closed.
+   * Return the response of a stream. It is cancelled after a minute without data, or when it is closed.
    *
    * @param {Request} request
    * @param {Record<string, string>} headers
@@ -176,7 +176,7 @@ function unreachable(error) {
 }
 
 /**
- * Whether there was no connection, so nothing was sent.
+ * Return whether there was no connection, so that the request was not sent.
  *
  * @param {PlatestreamError} fault
  */
@@ -191,6 +191,6 @@ function wasNotSent(fault) {
  */
 function mayPass(fault, attempt) {
   if (!(fault instanceof ApiError)) return fault instanceof UnreachableError;
-  // The request still in progress is an earlier attempt of this call, unless this is the first.
+  // A call that request still in started is an earlier attempt of this call, unless this is the first.
   return fault.status >= 500 || (fault.code === "idempotency_key_in_use" && attempt > 1);
 }

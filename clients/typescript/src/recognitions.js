@@ -18,14 +18,14 @@ import { follow } from "./stream.js";
 
 /**
  * @typedef {object} Span
- * @property {Date | string} [from] inclusive
- * @property {Date | string} [to] exclusive
+ * @property {Date | string} [from] start time, inclusive
+ * @property {Date | string} [to] end time, exclusive
  */
 
 /**
  * @typedef {object} ExportPart
- * @property {Uint8Array} content a complete file
- * @property {string | null} nextKey cursor of the next one
+ * @property {Uint8Array} content a file, complete in file
+ * @property {string | null} nextKey start of the next file
  */
 
 const EXPORT_PAGE = 100_000;
@@ -39,10 +39,10 @@ const exportPart = async (answer) => {
   return { items: [{ content: await bytes(answer), nextKey }], nextKey };
 };
 
-/** Recognitions. */
+/** Recognitions, their images and corrections. */
 export class Recognitions extends Resource {
   /**
-   * All matching recognitions, newest first.
+   * Return all matching recognitions, newest first.
    *
    * @param {Filters & Span & {corrected?: boolean, pageSize?: number}} [filters]
    * @returns {AsyncGenerator<Schemas["RecognitionBody"], void, undefined>}
@@ -52,7 +52,8 @@ export class Recognitions extends Resource {
   }
 
   /**
-   * New recognitions as they arrive. A broken connection is resumed without loss or repetition.
+   * Return new recognitions as they are made, without end. After a lost connection, the stream
+   * resumes without gaps or duplicates.
    *
    * @param {Filters & Watching} [given]
    */
@@ -61,7 +62,7 @@ export class Recognitions extends Resource {
   }
 
   /**
-   * Files of at most `rows` recognitions, newest first; usually only one.
+   * Return files of at most `rows` recognitions, newest first; usually one file.
    *
    * @param {Filters & Span & {format?: Schemas["ExportFormat"], excel?: boolean, separator?: Schemas["Separator"], rows?: number, lastKey?: string}} [filters]
    */
@@ -70,7 +71,7 @@ export class Recognitions extends Resource {
   }
 
   /**
-   * A recognition; its image fields are URLs valid for one hour.
+   * Return a recognition. Its image fields are URLs that are valid for one hour.
    *
    * @param {string} id
    * @returns {Promise<Schemas["RecognitionBody"]>}
@@ -80,7 +81,7 @@ export class Recognitions extends Resource {
   }
 
   /**
-   * The photo of a recognition, or a thumbnail of it.
+   * Return the photo of a recognition, or a thumbnail of it.
    *
    * @param {string} id
    * @param {{width?: number}} [size]
@@ -90,7 +91,7 @@ export class Recognitions extends Resource {
   }
 
   /**
-   * The plate crop of a recognition.
+   * Return the image of a recognition.
    *
    * @param {string} id
    * @param {{width?: number}} [size]
@@ -100,7 +101,7 @@ export class Recognitions extends Resource {
   }
 
   /**
-   * Whether and why each alert triggered for a recognition.
+   * Return the alerts that a recognition triggered, and why each alert triggered not trigger.
    *
    * @param {string} id
    * @returns {Promise<Schemas["ExplainedAlert"][]>}
@@ -110,7 +111,7 @@ export class Recognitions extends Resource {
   }
 
   /**
-   * The deliveries of a recognition and of the alerts it triggered.
+   * Return the deliveries of a recognition and of the alerts it triggered.
    *
    * @param {string} id
    * @param {{limit?: number}} [query]
@@ -121,7 +122,7 @@ export class Recognitions extends Resource {
   }
 
   /**
-   * Store the correct plate of a recognition. The reading is kept.
+   * Store the correct plate of a recognition, in addition to the recognised one.
    *
    * @param {string} id
    * @param {Schemas["WrittenCorrection"]} correction
@@ -137,7 +138,7 @@ export class Recognitions extends Resource {
   }
 
   /**
-   * All corrections, newest recognition first.
+   * Return all corrections, newest recognition first.
    *
    * @param {{plate?: string, pageSize?: number}} [filters]
    * @returns {AsyncGenerator<Schemas["CorrectedBody"], void, undefined>}
@@ -147,7 +148,7 @@ export class Recognitions extends Resource {
   }
 
   /**
-   * Permanently erase everything captured so far for a plate; returns the started erasure.
+   * Start to erase permanently all data so captured until now; return the job.
    *
    * @param {string} plate
    * @returns {Promise<Schemas["ErasureBody"]>}
@@ -156,13 +157,13 @@ export class Recognitions extends Resource {
     return this.call("POST", "/api/erasures", field("erasure"), { json: { plate } });
   }
 
-  /** @returns {AsyncGenerator<Schemas["ErasureBody"], void, undefined>} the account's erasures, newest first; those done for 90 days */
+  /** @returns {AsyncGenerator<Schemas["ErasureBody"], void, undefined>} the account's erasures, newest first; completed ones are listed for 90 days */
   erasures() {
     return this.pages("/api/erasures", page("erasures"), { limit: PAGE });
   }
 
   /**
-   * The state of an erasure.
+   * Return the progress of an erasure.
    *
    * @param {string} id
    * @returns {Promise<Schemas["ErasureBody"]>}
@@ -172,8 +173,8 @@ export class Recognitions extends Resource {
   }
 
   /**
-   * Read the plates in a JPEG or PNG, for one credit. An idempotency key is generated, so retries
-   * are not charged again.
+   * Recognise the plates in a JPEG or PNG image, for one credit. The call uses a generated
+   * idempotency key, so it is charged once regardless of retries.
    *
    * @param {Uint8Array | Blob} image
    * @param {{store?: boolean, idempotencyKey?: string}} [how]
@@ -186,7 +187,7 @@ export class Recognitions extends Resource {
   }
 }
 
-/** Node.js 18 has no global crypto. */
+/** Return a random UUID. Node.js 18 has no global crypto. */
 async function uuid() {
   return globalThis.crypto?.randomUUID?.() ?? (await import("node:crypto")).randomUUID();
 }

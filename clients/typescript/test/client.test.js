@@ -1,4 +1,4 @@
-/** What the client does by itself. */
+/** Retries, pagination and the event stream of the client. */
 
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -13,7 +13,7 @@ const running = { status: 409, json: { error: "Still running.", code: "idempoten
 /** @param {string} id @param {string} plate */
 const event = (id, plate) => `id: ${id}\ndata: ${JSON.stringify({ plate })}\n\n`;
 
-test("a refusal is waited for as long as it asks", async () => {
+test("a rate-limited call waits for Retry-After", async () => {
   const begun = performance.now();
   const answers = [busy, { json: { alert: { id: "1" } } }];
   const { result, requests } = await serving(answers, (client) => client.alerts.create({ name: "x" }), { longestWait: 1 });
@@ -23,7 +23,7 @@ test("a refusal is waited for as long as it asks", async () => {
   assert.equal(requests[0].headers.authorization, "Bearer pk_x");
 });
 
-test("a refusal for too long is told", async () => {
+test("a Retry-After above longestWait raises the error", async () => {
   const blocked = { ...busy, headers: { "Retry-After": "300" } };
   await assert.rejects(
     serving([blocked], (client) => client.account.credits()),
@@ -31,7 +31,7 @@ test("a refusal for too long is told", async () => {
   );
 });
 
-test("what may have been done is repeated only if it is a read", async () => {
+test("a call that may have been executed is only retried if it is a read", async () => {
   for (const fault of [failed, null]) {
     const { requests } = await serving([fault, { json: { camera: {} } }], (client) => client.cameras.get("a/b"));
     assert.deepEqual(requests.map(({ url }) => url), Array(2).fill("/api/cameras/a%2Fb"));
@@ -40,7 +40,7 @@ test("what may have been done is repeated only if it is a read", async () => {
   }
 });
 
-test("what was never sent is sent again, until attempts come to an end", async () => {
+test("a call that was not sent is retried up to the number of attempts", async () => {
   let sent = 0;
   const refusing = () => ((sent += 1), Promise.reject(new TypeError("fetch failed", { cause: { code: "ECONNREFUSED" } })));
   const client = new Client({ baseUrl: "http://api.example", apiKey: "pk_x", attempts: 2, fetch: /** @type {any} */ (refusing) });
@@ -48,7 +48,7 @@ test("what was never sent is sent again, until attempts come to an end", async (
   assert.equal(sent, 2);
 });
 
-test("a call has a time limit", async () => {
+test("a call times out", async () => {
   const slow = { chunks: ["{", ...Array(30).fill(" ")] };
   await assert.rejects(
     serving([slow], (client) => client.account.credits(), { timeout: 0.1, attempts: 1 }),
@@ -56,7 +56,7 @@ test("a call has a time limit", async () => {
   );
 });
 
-test("an image keeps its key until it is read", async () => {
+test("an image call reuses its idempotency key", async () => {
   const image = new Uint8Array([105, 109, 103]);
   const { requests } = await serving([null, running, { json: { plates: [] } }], (client) => client.recognitions.recognize(image, { store: true }));
   assert.equal(requests.length, 3);
@@ -65,13 +65,13 @@ test("an image keeps its key until it is read", async () => {
   await assert.rejects(serving([running], (client) => client.recognitions.recognize(image)), ApiError);
 });
 
-test("a CSV file is sent as it is", async () => {
+test("a CSV file is sent unchanged", async () => {
   const file = new Uint8Array([65, 66, 49]);
   const { requests } = await serving([{ json: { plates: ["AB1"] } }], (client) => client.alerts.readCsv(file, { encoding: "utf-8" }));
   assert.deepEqual([requests[0].body, requests[0].url, requests[0].headers["content-type"]], ["AB1", "/api/alertas/plates/import?encoding=utf-8", "text/csv"]);
 });
 
-test("the key goes with no redirect, and an error says all", async () => {
+test("redirects are not followed, and an error has all fields", async () => {
   const elsewhere = { status: 302, headers: { Location: "http://127.0.0.1:1/" }, json: [] };
   await assert.rejects(serving([elsewhere], (client) => client.account.credits()), /302 unknown/);
   const fields = [{ path: "limit", message: "must be at most 200" }];
@@ -84,7 +84,7 @@ test("the key goes with no redirect, and an error says all", async () => {
   });
 });
 
-test("pages follow each other", async () => {
+test("a list requests all pages", async () => {
   const pages = [
     { json: { recognitions: [{ id: "1" }, { id: "2" }], nextKey: "k" } },
     { json: { recognitions: [{ id: "3" }], nextKey: null } },
@@ -96,15 +96,15 @@ test("pages follow each other", async () => {
   assert.deepEqual(requests.map(({ url }) => url), [first, `${first}&lastKey=k`]);
 });
 
-test("an export is a row of files", async () => {
+test("an export yields several files", async () => {
   const parts = [{ chunks: ["a"], headers: { "X-Next-Key": "k" } }, { chunks: ["b"] }];
   const { result, requests } = await serving(parts, (client) => taken(client.recognitions.export({ format: "parquet" })));
   assert.deepEqual(result.map(({ content, nextKey }) => [String.fromCharCode(...content), nextKey]), [["a", "k"], ["b", null]]);
   assert.match(requests[1].url ?? "", /lastKey=k/);
 });
 
-test("a stream goes on where it was cut", async () => {
-  // In the middle of a letter and of an event, whose id came already.
+test("a stream resumes after a lost connection", async () => {
+  // Cut inside a character, and inside an event whose ID was already received.
   const [first, second, third] = [event("1", "Tür"), event("2", "B"), event("3", "C")];
   const bytes = Buffer.from(first);
   const middle = bytes.indexOf(0xc3) + 1;
@@ -120,7 +120,7 @@ test("a stream goes on where it was cut", async () => {
   assert.equal(requests[3].url, "/api/recognitions/stream?plate=x");
 });
 
-test("a gap in a stream is an error unless it is asked for", async () => {
+test("a gap in a stream is an error without onGap", async () => {
   const gap = { chunks: ['event: reset\ndata: {"since": "10:00"}\n\n', event("2", "B")] };
   await assert.rejects(serving([gap], (client) => taken(client.recognitions.stream())), StreamGapError);
   /** @type {string[]} */
@@ -130,7 +130,7 @@ test("a gap in a stream is an error unless it is asked for", async () => {
   assert.deepEqual([result[0].plate, told], ["B", ["10:00"]]);
 });
 
-test("a stream ends when it may not be read, and when its reader says so", async () => {
+test("a stream ends when access is denied and when its signal aborts", async () => {
   const end = { chunks: ['event: end\ndata: {"error": "Revoked.", "code": "invalid_credentials"}\n\n'] };
   for (const answer of [end, { status: 401, json: { code: "invalid_credentials" } }]) {
     await assert.rejects(serving([answer], (client) => taken(client.recognitions.stream())), /invalid_credentials/);
@@ -140,6 +140,6 @@ test("a stream ends when it may not be read, and when its reader says so", async
   await assert.rejects(serving([open], (client) => taken(client.recognitions.stream({ signal }))), { name: "TimeoutError" });
 });
 
-test("a client needs an address and a key", () => {
+test("a client requires a URL and an API key", () => {
   assert.throws(() => new Client({ baseUrl: "http://api.example" }), /PLATESTREAM_KEY/);
 });

@@ -1,4 +1,4 @@
-/** The helpers for receivers; the Python client's tests go by the same signatures. */
+/** Tests of the receiver helpers, with the same signatures as the Python client's tests. */
 
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
@@ -17,14 +17,14 @@ for (const { what, secrets, headers, now, anyTime, isGenuine } of vectors.cases)
   });
 }
 
-test("headers may be those of fetch, and the body must be bytes", () => {
+test("headers can be a Headers object, and the body must be bytes", () => {
   const { secrets, headers, now } = vectors.cases[0];
   verify(secrets[0], new Headers(headers), body, { now });
-  assert.throws(() => verify(secrets, headers, /** @type {any} */ ({ parsed: true }), { now }), /in bytes/);
-  assert.throws(() => verify("", headers, body, { now }), /empty/);
+  assert.throws(() => verify(secrets, headers, /** @type {any} */ ({ parsed: true }), { now }), /raw bytes/);
+  assert.throws(() => verify("", headers, body, { now }), /must not be empty/);
 });
 
-test("an event is parsed by its name, and what is none is refused", () => {
+test("an event is parsed, and other bodies are rejected", () => {
   const event = parse(body);
   assert.equal(event.event === "recognition.created" && event.data.recognition.plate, "AB12CDE");
   for (const wrong of ["", "{", "null", "[]", '{"id": "1"}', Buffer.from([0xff])]) {
@@ -32,13 +32,13 @@ test("an event is parsed by its name, and what is none is refused", () => {
   }
 });
 
-test("an event is done once unless it failed", async () => {
+test("an event is processed once unless it failed", async () => {
   const seen = new Seen();
   await assert.rejects(seen.once("1", () => Promise.reject(new Error("not now"))), /not now/);
   assert.deepEqual(await Promise.all(["1", "1", "2"].map((id) => seen.once(id, () => undefined))), [true, false, true]);
 });
 
-test("ids are forgotten in time, and the oldest beyond a number", async () => {
+test("IDs expire, and the oldest one is removed above the limit", async () => {
   const short = new Seen({ seconds: 0 });
   const small = new Seen({ atMost: 1 });
   for (const id of ["1", "1"]) assert.ok(await short.once(id, () => undefined));

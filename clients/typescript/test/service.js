@@ -1,4 +1,4 @@
-/** A service that gives its answers one after the other, and keeps what was asked. */
+/** A fake service that sends given responses in order, and records the requests. */
 
 import { createServer } from "node:http";
 import { once } from "node:events";
@@ -10,7 +10,7 @@ import { Client } from "../src/client.js";
  */
 
 /**
- * Call `act` with a client of a service that answers so; `null` cuts the connection.
+ * Call `act` with a client of a service that sends `answers`; `null` closes the connection.
  *
  * @template T
  * @param {(Answer | null)[]} answers
@@ -47,7 +47,7 @@ export async function serving(answers, act, options = {}) {
 }
 
 /**
- * The first items of what is iterated over.
+ * Return the first items of an async iterable.
  *
  * @template T
  * @param {AsyncIterable<T>} items

@@ -1,4 +1,4 @@
-/** One walk through a running service: `PLATESTREAM_URL=... PLATESTREAM_KEY=... node test/stack.js PHOTO`. */
+/** Calls a running service: `PLATESTREAM_URL=... PLATESTREAM_KEY=... node test/stack.js PHOTO`. */
 
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
