@@ -1,5 +1,5 @@
--- The service's role, which owns its database and no more. Run when the data folder is made, and
--- again, once the database is dropped, before a restore (docs/backup.md).
+-- The service's role, which owns only its database. Runs when the data folder is created; run it again
+-- before a restore, after dropping the database (docs/backup.md).
 \getenv password DATABASE_PASSWORD
 SELECT 'CREATE ROLE platestream'
     WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'platestream') \gexec

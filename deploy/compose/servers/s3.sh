@@ -1,5 +1,5 @@
 #!/bin/sh
-# Writes the users of the S3 server to memory and starts it. Their rights: s3-policy.json.
+# Writes the users of the S3 server to a folder in memory and starts it. Permissions: s3-policy.json.
 set -eu
 umask 077
 user() {

@@ -21,12 +21,12 @@ app.kubernetes.io/managed-by: {{ .root.Release.Service }}
 helm.sh/chart: {{ .root.Chart.Name }}-{{ .root.Chart.Version }}
 {{- end }}
 
-{{- /* Settings of all, of one process, and the secrets that it uses. */}}
+{{- /* The settings of all processes and of one process, and its secrets. */}}
 {{- define "platestream.env" -}}
 {{- $variables := merge (dict) (.own | default dict) .root.Values.settings }}
 {{- range $name := keys $variables | sortAlpha }}
 {{- $value := get $variables $name }}
-{{- /* Helm reads every number as a fraction, and writes large ones with an exponent. */}}
+{{- /* Helm parses every number as a float, and prints large ones with an exponent. */}}
 {{- if and (kindIs "float64" $value) (eq (floor $value) $value) }}
 {{- $value = int64 $value }}
 {{- end }}
@@ -42,10 +42,10 @@ helm.sh/chart: {{ .root.Chart.Name }}-{{ .root.Chart.Version }}
 {{- end }}
 {{- end }}
 
-{{- /* What all pods have: no token, no rights, nothing to write to but memory of the pod. */}}
+{{- /* The common part of all pods: no token, no privileges, writable only in emptyDir volumes. */}}
 {{- define "platestream.pod" -}}
 automountServiceAccountToken: false
-# A service of the name platestream-api would set PLATESTREAM_API_PORT.
+# A service named platestream-api would set PLATESTREAM_API_PORT.
 enableServiceLinks: false
 {{- with .Values.image.pullSecrets }}
 imagePullSecrets:
