@@ -1,7 +1,7 @@
-"""Makes Grafana's dashboards in deploy/monitoring/grafana from the catalogue of metrics.
+"""Generates the Grafana dashboards in deploy/monitoring/grafana from the metric catalogue.
 
-A panel for each metric: of a counter its rate, of a gauge its sum, of a histogram the median and
-the 95th percentile, by label where it has labels; its description is the help text.
+There is one panel per metric: the rate of a counter, the sum or maximum of a gauge, the median and
+the 95th percentile of a histogram, grouped by its labels. The description is the metric's.
 """
 
 import json
@@ -34,11 +34,11 @@ _OF_THE_API: Final = (
         MetricKind.HISTOGRAM,
         "platestream_api_request_seconds",
         "seconds",
-        "Request duration. Rises if CPU is short or a dependency is slow.",
+        "Request duration. Rises if the CPU is overloaded or a dependency is slow.",
         ("route",),
     ),
 )
-"""Its middleware gives them their names."""
+"""Metrics of the API's middleware, which are not in the catalogue."""
 _SHOWN: Final = (*METRICS.values(), *_OF_THE_API)
 _MACHINE: Final = {
     "Memory": ("process_resident_memory_bytes", "bytes"),
@@ -49,9 +49,9 @@ _MACHINE: Final = {
 
 @dataclass(frozen=True)
 class Dashboard:
-    """One dashboard: the metrics whose names begin with one of ``begins``.
+    """One dashboard, with the metrics whose names start with one of ``begins``.
 
-    ``is_of_a_camera``: those by camera, of which one is chosen; else all others.
+    ``is_of_a_camera``: only metrics with a camera label, for one camera; otherwise all others.
     """
 
     uid: str
@@ -84,7 +84,7 @@ DASHBOARDS: Final = (
 
 
 def metrics_of(dashboard: Dashboard) -> Sequence[Metric]:
-    """Return the metrics that a dashboard shows."""
+    """Return the metrics of a dashboard."""
     return [
         each
         for each in _SHOWN
@@ -94,7 +94,7 @@ def metrics_of(dashboard: Dashboard) -> Sequence[Metric]:
 
 
 def render(dashboard: Dashboard) -> str:
-    """Return the dashboard as Grafana reads it."""
+    """Return the dashboard in Grafana's JSON format."""
     panels = [_panel_of(metric) for metric in metrics_of(dashboard)]
     if dashboard.uid == "platestream-stages":
         panels += [_machine_panel(title, *what) for title, what in _MACHINE.items()]
@@ -124,17 +124,17 @@ def render(dashboard: Dashboard) -> str:
 
 
 def expressions(metric: Metric) -> Iterator[tuple[str, str]]:
-    """Yield the questions to Prometheus that show a metric, each with the name of its lines."""
+    """Yield the Prometheus queries of a metric, each with its legend."""
     labels = [label for label in metric.labels if label not in _NOT_SHOWN]
     legend = " ".join(f"{{{{{label}}}}}" for label in labels) or "all"
     is_of_a_camera = "camera" in metric.labels
     series = f"{metric.name}{{{_CAMERA if is_of_a_camera else _PROCESS}}}"
     if metric.kind is MetricKind.COUNTER:
-        # A camera's are counted when a minute is over.
+        # Counters of a camera are updated once per minute.
         interval = "5m" if is_of_a_camera else "$__rate_interval"
         yield _by(labels, f"rate({series}[{interval}])"), legend
     elif metric.kind is MetricKind.GAUGE:
-        # A share of a limit, or an age, is one process's; together they would be more than all.
+        # A ratio or an age belongs to one process; a sum over processes would be meaningless.
         how = "max" if metric.unit in ("ratio", "seconds") else "sum"
         yield _by(labels, series, how), legend
     else:
