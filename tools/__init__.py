@@ -1,1 +1,1 @@
-"""What developers run: training, benchmarks, scenes, scripts. It is in no package."""
+"""Developer tools: training, benchmarks, synthetic plates, scripts. Not part of the package."""

@@ -1,7 +1,6 @@
 """Runs every benchmark: ``make bench``.
 
-Prints their tables one after the other; figures for docs/benchmarks.md are copied by hand, with
-machine and date.
+Prints their tables. Copy the results to docs/benchmarks.md by hand, with machine and date.
 """
 
 import platform
@@ -21,7 +20,7 @@ _BENCHMARKS = (
 
 
 def main() -> None:
-    """Run them one after the other, with their defaults."""
+    """Run all benchmarks in sequence, with their defaults."""
     print(f"{platform.platform()}, Python {platform.python_version()}")
     for name in _BENCHMARKS:
         print(f"\n== {name}", flush=True)

@@ -1,8 +1,8 @@
-"""The recognitions a second that one core matches with 10 and with 10,000 rules.
+"""Recognitions per second that one core matches against 10 and against 10,000 alerts.
 
-Command: ``python -m tools.benchmarks.alert_rules [--events 5000]``. Needs no server. All rules
-belong to one account, the worst case, since a recognition is matched with its account's rules only.
-An event is a record as on its topic: decoded, normalised, matched.
+Command: ``python -m tools.benchmarks.alert_rules [--events 5000]``. Needs no server. All alerts
+belong to one account, which is the worst case: a recognition is only matched against the alerts of
+its account. Each event is a record from the topic: decoded, normalised, matched.
 """
 
 import argparse
@@ -39,7 +39,7 @@ _START_MS = 1_795_000_000_000
 
 @dataclass(frozen=True)
 class Measured:
-    """What a book of rules costs, on one core."""
+    """Cost of a set of alerts, on one core."""
 
     events_per_second: float
     candidates_per_event: float
@@ -52,7 +52,7 @@ def _plate(chance: random.Random) -> str:
 
 
 class Kind(StrEnum):
-    """What a rule of the benchmark looks for."""
+    """What an alert of the benchmark matches."""
 
     EXACT = "exact plates"
     BEGINNING = "beginnings (AB12*)"
@@ -86,7 +86,7 @@ def _rule(chance: random.Random, number: int, kind: Kind) -> AlertConfig:
         plates=plates,
         match_tolerance={Kind.ONE_EDIT: 1, Kind.TWO_EDITS: 2}.get(kind, 0),
         camera_scope=CameraScope.SPECIFIC if is_any else CameraScope.ALL,
-        # The cameras of these rules are others: what fires costs what firing costs.
+        # These alerts have other cameras, so that triggering is not measured.
         camera_ids=(UUID(int=number),) if is_any else (),
         schedule_enabled=number % 2 == 0,
         schedule=AlertSchedule(start_time="22:00", end_time="06:00"),
@@ -129,7 +129,7 @@ def _rule_set(kinds: tuple[Kind, ...], size: int) -> _RuleSet:
 
 
 def _measure(kinds: tuple[Kind, ...], events: list[bytes]) -> list[Measured]:
-    """Return what books of each size cost: best of rounds that take turns, as cores are shared."""
+    """Return the cost of each size: the best of several alternating rounds, as cores are shared."""
     books = [_rule_set(kinds, size) for size in _SIZES]
     best, candidates = [math.inf] * len(books), [0] * len(books)
     for _ in range(_ROUNDS):
@@ -152,7 +152,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tools.benchmarks.alert_rules")
     parser.add_argument("--events", type=int, default=5_000)
     events = _events(random.Random(7), parser.parse_args().events)
-    print("| rules | events/s, 10 | 10,000 | ÷ | alerts an event, of 10,000 | MB |")
+    print("| alerts | events/s, 10 | 10,000 | ÷ | alerts per event, of 10,000 | MB |")
     print("|---|---|---|---|---|---|")
     for name, kinds in _MIXES.items():
         few, many = _measure(kinds, events)

@@ -1,10 +1,10 @@
-"""The cost of the API itself, compared with a bare FastAPI app and with bare models.
+"""Cost of the API itself, compared with a bare FastAPI app and with the bare models.
 
 Command: ``python -m tools.benchmarks.api_cost [--rows 20000] [--seconds 10] [--calls 60]``. Prints
-requests a second and processor time a request of the list call and of a bare app
-(:mod:`tools.benchmarks.bare_list`) that runs the same query on the same rows; then processor time
-of an image call (all processes of the API, without what they use when idle) and of the bare models
-on the same image.
+requests per second and CPU time per request of the list call and of a bare app
+(:mod:`tools.benchmarks.bare_list`) that runs the same query on the same rows. Then prints the CPU
+time of an image call (all processes of the API, minus their idle usage) and of the bare models on
+the same image.
 """
 
 import argparse
@@ -38,14 +38,14 @@ _IDLE_SECONDS = 5.0
 
 @dataclass(frozen=True)
 class Load:
-    """What a server did under load: requests and processor time."""
+    """Requests per second of a server under load, and CPU time per request."""
 
     per_second: float
     cpu_ms: float
 
 
 async def _request(port: int, head: bytes, until: float) -> int:
-    """Send a request again and again over one connection; return the number of responses."""
+    """Send a request repeatedly over one connection; return the number of responses."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     answered = 0
     while time.monotonic() < until:
@@ -77,7 +77,7 @@ def load(pid: int, port: int, path: str, key: str, seconds: float) -> Load:
 
 @contextmanager
 def bare_app(stack: BenchmarkStack, owner: UUID) -> Iterator[tuple[int, int]]:
-    """Run the bare app; yield process ID and port."""
+    """Run the bare app; yield its process ID and port."""
     (port,) = free_ports(1)
     command = [sys.executable, "-m", "uvicorn", "tools.benchmarks.bare_list:app"]
     command += ["--port", str(port), "--no-access-log", "--log-level", "warning"]
@@ -96,7 +96,7 @@ def _listens(pid: int, port: int) -> bool:
 
 
 def compare_lists(stack: BenchmarkStack, seconds: float) -> None:
-    """Print the list call next to the bare app, in turns."""
+    """Measure the list call and the bare app alternately, and print both."""
     ours, bare = list[Load](), list[Load]()
     with bare_app(stack, stack.owner_id()) as (pid, port):
         # The first round warms up.
@@ -107,13 +107,13 @@ def compare_lists(stack: BenchmarkStack, seconds: float) -> None:
             bare.append(load(pid, port, "/recognitions", key, seconds))
     for name, loads in (("list call", ours[1:]), ("bare app", bare[1:])):
         shown = ", ".join(f"{one.per_second:.0f}/s at {one.cpu_ms:.2f} ms" for one in loads)
-        print(f"{name:10} {shown} of processor time")
+        print(f"{name:10} {shown} of CPU time")
     ratios = [a.per_second / b.per_second for a, b in zip(ours[1:], bare[1:], strict=True)]
     print(f"requests/s, list call ÷ bare app: {statistics.median(ratios):.2f}")
 
 
 def compare_images(stack: BenchmarkStack, image: bytes, calls: int) -> None:
-    """Print the processor time of an image call next to that of the models alone."""
+    """Print the CPU time of an image call and of the models alone."""
     headers = {"Content-Type": "application/octet-stream"}
 
     def call() -> float:
@@ -132,7 +132,7 @@ def compare_images(stack: BenchmarkStack, image: bytes, calls: int) -> None:
     used = cpu_seconds(pid) - before - idle * (time.monotonic() - started)
     call_ms, bare_ms = 1000 * used / calls, _bare_ms(image, calls)
     print(
-        f"image call: {call_ms:.1f} ms of processor time, bare models {bare_ms:.1f} ms:"
+        f"image call: {call_ms:.1f} ms of CPU time, bare models {bare_ms:.1f} ms:"
         f" {call_ms / bare_ms:.2f}; p50 {statistics.median(took_ms):.0f} ms;"
         f" {100 * idle:.1f} % of a core when idle"
     )

@@ -1,7 +1,7 @@
-"""The measure of the list call: FastAPI, the same query, and nothing else.
+"""Baseline of the list call: FastAPI, the same query, and nothing else.
 
-Served by uvicorn as ``tools.benchmarks.bare_list:app`` with the stack's ClickHouse in its
-environment and the owner in ``BARE_OWNER``.
+Served by uvicorn as ``tools.benchmarks.bare_list:app``, with the settings of the stack's ClickHouse
+in its environment and the account's ID in ``BARE_OWNER``.
 """
 
 import os
@@ -30,7 +30,7 @@ app = FastAPI(lifespan=_connected)
 
 @app.get("/recognitions")
 async def recognitions(limit: int = 50) -> dict[str, Any]:
-    """Answer with the owner's newest recognitions."""
+    """Return the account's newest recognitions."""
     wanted = RecognitionFilter(user_id=UUID(os.environ["BARE_OWNER"]))
     page = await list_recognitions(app.state.client, wanted, None, limit)
     return {"recognitions": [_fields(found) for found in page.rows], "nextKey": None}

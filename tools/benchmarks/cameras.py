@@ -1,11 +1,11 @@
-"""What a camera costs, and the time from its last frame of a vehicle to the row.
+"""Cost of a camera, and the time from its last frame of a vehicle to the row.
 
-Command: ``python -m tools.benchmarks.cameras [CLIP ...] [--count 1] [--seconds 95]``. For each clip
-a fresh stack gets it from ``--count`` cameras over HTTP, in a loop in real time: ``road`` is the
-demo clip, ``quiet`` its first frame with the noise of a sensor, ``none`` no camera; other names are
-files. Prints cores a camera and memory of every process (with its children), what ingest and
-recognition counted, the time of each stage from the last frame with a plate to the API's list, and
-for ``road`` which passes of the first time through the clip were recognised.
+Command: ``python -m tools.benchmarks.cameras [CLIP ...] [--count 1] [--seconds 95]``. Plays each
+clip on a new stack from ``--count`` cameras over HTTP, in a loop in real time. ``road`` is the demo
+clip, ``quiet`` its first frame with sensor noise, ``none`` no camera; other names are files.
+Prints cores per camera and memory of every process (with its children), the counters of ingest and
+recognition, the time of each stage from the last frame with a plate to the API's list and, for
+``road``, which passes of the first loop were recognised.
 """
 
 import argparse
@@ -39,11 +39,11 @@ from tools.benchmarks.stack import (
 
 _WARM_UP_SECONDS: Final = 15.0
 _END_SECONDS: Final = 20.0
-"""Open passes end, and are listed, within this time."""
+"""Time within which open passes end and are listed."""
 
 _QUIET_SECONDS: Final = 20
 _NOISE_LEVELS: Final = 2.5
-"""Standard deviation of the brightness between frames, of 255 levels: a camera by day."""
+"""Standard deviation of the brightness between frames, of 255 levels, as of a camera by day."""
 
 _COUNTERS: Final = (
     "platestream_ingest_frames_",
@@ -68,19 +68,19 @@ def _cpu(stack: BenchmarkStack) -> dict[str, float]:
 
 
 def print_costs(stack: BenchmarkStack, ports: tuple[int, ...], count: int, seconds: float) -> None:
-    """Measure for some seconds, and print what each process used and counted."""
+    """Measure for ``seconds``, and print the usage and the counters of each process."""
     cpu, counters, began = _cpu(stack), _counters(ports), time.monotonic()
     time.sleep(seconds)
     took, after = time.monotonic() - began, _cpu(stack)
     used = {name: (after[name] - cpu.get(name, 0.0)) / took for name in after}
     memory = {name: memory_mib(pid) for name, pid in stack.pids().items()}
     cameras = max(1, count)
-    print_table("process", "cores a camera", "MiB")
+    print_table("process", "cores per camera", "MiB")
     for name, cores in sorted(used.items(), key=lambda item: -item[1]):
         print(f"| {name} | {cores / cameras:.3f} | {memory.get(name, 0.0):.0f} |")
     print(f"| all | {sum(used.values()) / cameras:.3f} | {sum(memory.values()):.0f} |\n")
     for name, value in sorted((_counters(ports) - counters).items()):
-        print(f"{name} {value} ({value / cameras / took:.2f} a second and camera)")
+        print(f"{name} {value} ({value / cameras / took:.2f} per second and camera)")
 
 
 def print_stages(monitor: PassMonitor, ingested_ms: dict[str, int]) -> None:
@@ -94,7 +94,7 @@ def print_stages(monitor: PassMonitor, ingested_ms: dict[str, int]) -> None:
 
 
 def print_passes(monitor: PassMonitor, camera: UUID, seconds: float) -> None:
-    """Compare the first time through the demo clip with what is really in it."""
+    """Compare the recognitions of the first loop with the actual passes of the demo clip."""
     scene = demo_scene()
     begin_ms = min(monitor.read_ms[camera])
     end_ms = begin_ms + 1000 * min(scene.duration_s, seconds)
@@ -103,7 +103,7 @@ def print_passes(monitor: PassMonitor, camera: UUID, seconds: float) -> None:
         for found, _ in monitor.recognized.values()
         if found.camera_id == camera and found.last_seen_ms < end_ms
     )
-    # A vehicle that is in view at the end may be recognised or not.
+    # Passes that end in the last second are not expected.
     true = {one.plate for one in scene.passes if one.last_visible_s < seconds - 1}
     right = [plate for plate in true if reported[plate] == 1]
     other = reported.keys() - {one.plate for one in scene.passes}
@@ -112,7 +112,7 @@ def print_passes(monitor: PassMonitor, camera: UUID, seconds: float) -> None:
 
 
 def write_quiet_clip(path: Path) -> None:
-    """Write the first frame of the demo clip with noise: H.264, a key frame each two seconds."""
+    """Write the first frame of the demo clip with noise: H.264, a key frame every two seconds."""
     with av.open(str(DEMO_CLIP)) as source:
         first = next(source.decode(video=0)).to_ndarray(format="yuv420p").astype(np.int16)
     height, width = first.shape[0] * 2 // 3, first.shape[1]
@@ -133,7 +133,7 @@ def write_quiet_clip(path: Path) -> None:
 
 
 def measure(name: str, clip: Path | None, count: int, seconds: float) -> None:
-    """Play a clip on a fresh stack, and print what was measured."""
+    """Play a clip on a new stack, and print the results."""
     print(
         f"\n{name}, {count} cameras, {seconds:g} s, load {psutil.getloadavg()[0]:.1f}", flush=True
     )

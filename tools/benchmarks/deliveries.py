@@ -1,9 +1,9 @@
-"""Rate and latency of webhook deliveries: one worker of the stage, receivers on this machine.
+"""Rate and latency of webhook deliveries, with one worker and receivers on this machine.
 
 Command: ``python -m tools.benchmarks.deliveries [--deliveries 5000] [--rate 200] [--seconds 15]``.
-Prints the time from an event on its topic to its receipt, at 2 events a second and at ``--rate``,
-then deliveries a second when all events wait on the topic (to 1 and to 50 endpoints), with the
-processor time of the worker for each.
+Prints the time from an event on its topic to its receipt, at 2 events per second and at ``--rate``.
+Then prints deliveries per second with all events waiting on the topic (for 1 and 50 endpoints), and
+the worker's CPU time per delivery.
 """
 
 import argparse
@@ -30,9 +30,8 @@ from tools.benchmarks.stack import (
 
 _MANY_ENDPOINTS = 50
 _SETTINGS = {
-    # The rate is that of the worker, not of what one account may have.
+    # So that the worker limits the rate, not the account's rate limit.
     "DELIVERIES_PER_MINUTE_PER_OWNER": "10000000",
-    # Longer than the worker is stopped while its topic is filled.
 }
 
 
@@ -40,14 +39,14 @@ class Deliveries:
     """Events of one account and their deliveries."""
 
     def __init__(self, stack: BenchmarkStack, receiver: Receiver) -> None:
-        """Take stack and receiver; there is no webhook yet."""
+        """Start without webhooks."""
         self._stack, self._receiver = stack, receiver
         self._owner: UUID = stack.owner_id()
         self._numbers = count()
         self._endpoints = 0
 
     def have_endpoints(self, endpoints: int) -> None:
-        """Create webhooks up to this number, and wait until all get deliveries."""
+        """Create webhooks up to this number, and wait until all receive deliveries."""
         for number in range(self._endpoints, endpoints):
             body = {
                 "name": f"endpoint {number}",
@@ -80,7 +79,7 @@ class Deliveries:
         return [1000 * (seen[plate][0] - at) for plate, at in sent.items()]
 
     def print_rate(self, deliveries: int) -> None:
-        """Print how fast the worker delivers what waits on the topic."""
+        """Print the rate at which the worker delivers events that wait on the topic."""
         pid = self._stack.pid("webhooks")
         events = deliveries // self._endpoints
         with _stopped(pid):
@@ -126,7 +125,7 @@ def main() -> None:
         for rate in (2, arguments.rate):
             took_ms = deliveries.latency_ms(rate, arguments.seconds)
             print(f"| {rate:g} | {spread(took_ms)} |")
-        print_table("endpoints", "deliveries/s", "processor time each", "of one core")
+        print_table("endpoints", "deliveries/s", "CPU time per delivery", "of one core")
         for endpoints in (1, _MANY_ENDPOINTS):
             deliveries.have_endpoints(endpoints)
             deliveries.print_rate(arguments.deliveries)

@@ -1,4 +1,4 @@
-"""The demo clip as material of benchmarks: its passes, and frames with a readable plate."""
+"""The demo clip as input of benchmarks: its passes, and frames with a readable plate."""
 
 import cv2
 import msgspec
@@ -7,13 +7,13 @@ from deploy.local.camera import DEMO_CLIP, DEMO_TRUTH
 
 FRAMES_PER_SECOND = 25
 CLEAR_PASS = 9
-"""A pass that is alone in view at its end, with a plate that every model reads."""
+"""A pass that is alone in view at its end, with a plate that all models read."""
 
 _BEFORE_THE_END_SECONDS = 0.4
 
 
 class DemoPass(msgspec.Struct, frozen=True):
-    """A vehicle of the clip; seconds from the first frame."""
+    """A vehicle in the clip; times in seconds from the first frame."""
 
     plate: str
     last_visible_s: float
@@ -27,12 +27,12 @@ class DemoScene(msgspec.Struct, frozen=True):
 
 
 def demo_scene() -> DemoScene:
-    """Return what is in the demo clip."""
+    """Return the passes of the demo clip."""
     return msgspec.json.decode(DEMO_TRUTH.read_bytes(), type=DemoScene)
 
 
 def demo_frame(number: int = CLEAR_PASS) -> bytes:
-    """Return a frame of the pass of this number as JPEG, 1920 x 1080 px."""
+    """Return a frame of the ``number``-th pass as JPEG, 1920 x 1080 px."""
     at_seconds = demo_scene().passes[number].last_visible_s - _BEFORE_THE_END_SECONDS
     capture = cv2.VideoCapture(str(DEMO_CLIP))
     capture.set(cv2.CAP_PROP_POS_FRAMES, round(at_seconds * FRAMES_PER_SECOND))

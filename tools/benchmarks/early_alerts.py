@@ -1,9 +1,9 @@
-"""The time from a vehicle's second matching reading to its early alert at the receiver.
+"""Time from a vehicle's second matching reading to its early alert at the receiver.
 
 Command: ``python -m tools.benchmarks.early_alerts [--passes 100] [--seconds-between 0.5]``.
-Publishes readings, as the reading agent does, of vehicles that pass a camera one after the other
-and are read twice. The time is from when Kafka has the second reading to the request at a receiver
-on this machine.
+Publishes readings, as the reading agent does, of consecutive vehicles that are each read twice.
+Measures from the time at which Kafka has the second reading to the request at a receiver on this
+machine.
 """
 
 import argparse
@@ -33,24 +33,24 @@ _CONFIDENCE = 0.85
 
 
 class Camera:
-    """Publishes readings of vehicles as they pass."""
+    """Publishes readings of passing vehicles."""
 
     def __init__(self, stack: BenchmarkStack) -> None:
-        """Create the camera, and publish the frame in which every plate is read."""
+        """Create the camera, and publish the frame that all readings refer to."""
         self._stack, self._owner = stack, stack.owner_id()
-        # Nothing listens there; the readings are published here.
+        # Nothing listens at this URL; the readings are published here.
         self._id = stack.create_camera("rtsp://127.0.0.1:9/camera")
         self._frame = _published_frame(stack, self._owner)
 
     def show(self, plate: str) -> float:
-        """Let a vehicle be read twice, and return when (Unix seconds) the second was."""
+        """Publish two readings of a vehicle; return the time (Unix s) of the second one."""
         self._send(FrameKind.FRAME, (_reading(plate, x_px=400),))
         time.sleep(_STEP_SECONDS)
         self._send(FrameKind.FRAME, (_reading(plate, x_px=440),))
         return time.time()
 
     def tick(self) -> None:
-        """Move the camera's clock."""
+        """Advance the camera's clock."""
         self._send(FrameKind.TICK, ())
 
     def _send(self, kind: FrameKind, readings: tuple[PlateReading, ...]) -> None:
@@ -80,7 +80,7 @@ def _reading(plate: str, x_px: float) -> PlateReading:
 
 
 def _published_frame(stack: BenchmarkStack, owner_id: UUID) -> FrameReference:
-    """Publish a frame of another camera, from which the images of all passes are made."""
+    """Publish a frame of another camera, used for the images of all passes."""
     kafka = stack.settings(KafkaSettings)
     producer = KafkaProducer(**producer_options(kafka, "frames"))
     camera_id = uuid4()
@@ -102,13 +102,13 @@ def _published_frame(stack: BenchmarkStack, owner_id: UUID) -> FrameReference:
 
 
 def _plate(number: int) -> str:
-    # Plates in a row are unlike, or tracking would take one for a misreading of the one before.
+    # Consecutive plates differ, so that tracking does not take one for a misreading of another.
     digits = f"{number * 7919 % 10_000:04}"
     return f"{'KLMNPRST'[number % 8] * 2}{digits}{'ABCDEFGH'[number // 8 % 8] * 2}"
 
 
 def measure(camera: Camera, receiver: Receiver, passes: int, between: float) -> list[float]:
-    """Return the milliseconds of each pass."""
+    """Return the latency of each pass in milliseconds."""
     read: dict[str, float] = {}
     for number in range(passes):
         read[_plate(number)] = camera.show(_plate(number))

@@ -1,4 +1,4 @@
-"""A camera that sends a clip as an MPEG transport stream over HTTP, again and again."""
+"""A camera that sends a clip in a loop, as an MPEG transport stream over HTTP."""
 
 import threading
 import time
@@ -17,8 +17,8 @@ class _Handler(BaseHTTPRequestHandler):
         self._clip = clip
         super().__init__(*arguments)
 
-    def do_GET(self) -> None:  # The name is that of http.server.
-        """Play the clip in real time until the client is gone."""
+    def do_GET(self) -> None:  # http.server requires this name.
+        """Play the clip in real time until the client disconnects."""
         self.send_response(200)
         self.send_header("Content-Type", "video/mp2t")
         self.end_headers()
@@ -56,7 +56,7 @@ def _play(clip: Path, out: Any) -> None:
 
 @contextmanager
 def running_camera(clip: Path) -> Iterator[str]:
-    """Run the camera, and yield its URL. Each client sees the clip from its start."""
+    """Run the camera, and yield its URL. Each client gets the clip from its start."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Handler, clip))
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, daemon=True).start()

@@ -1,4 +1,4 @@
-"""When each step of a pass happened, from the last frame to the row that the API lists."""
+"""Records the time of each step of a pass, from the last frame to the row that the API lists."""
 
 import threading
 import time
@@ -23,7 +23,7 @@ STAGES: Final = (
     "end of the pass (2 s by setting)",
     "recognition on its topic (vote, 2 images to S3, Kafka)",
     "row in ClickHouse (batch, insert)",
-    "listed by the API (polled each 200 ms)",
+    "listed by the API (polled every 200 ms)",
     "all: last frame with the plate → listed",
 )
 _END_MS: Final = 2_000
@@ -32,15 +32,17 @@ _POLL_SECONDS: Final = 0.2
 
 @dataclass
 class PassMonitor:
-    """What happened to the passes of all cameras; times are Unix ms."""
+    """The steps of the passes of all cameras; times in Unix ms."""
 
     read_ms: dict[UUID, dict[int, int]] = field(default_factory=dict)
-    """By camera: capture time of a frame or tick, and when its readings were published."""
+    """By camera: capture time of a frame or tick, and the time at which its readings were
+    published.
+    """
     recognized: dict[str, tuple[Recognition, int]] = field(default_factory=dict)
     listed_ms: dict[str, int] = field(default_factory=dict)
 
     def stages_ms(self, ingested_ms: dict[str, int]) -> Iterator[list[int]]:
-        """Yield for each listed recognition the milliseconds of each of :data:`STAGES`."""
+        """Yield the duration of each of :data:`STAGES` in ms, for each listed recognition."""
         for identifier, (recognition, published_ms) in self.recognized.items():
             read_ms, last_ms = self.read_ms[recognition.camera_id], recognition.last_seen_ms
             listed_ms = self.listed_ms.get(identifier)
@@ -55,7 +57,7 @@ class PassMonitor:
 
 @contextmanager
 def monitoring(stack: BenchmarkStack) -> Iterator[PassMonitor]:
-    """Note what is published and listed while the block runs."""
+    """Record what is published and listed while the block runs."""
     monitor, ended = PassMonitor(), threading.Event()
     threads = [
         threading.Thread(target=_read_topics, args=(stack.settings(KafkaSettings), monitor, ended)),
@@ -97,7 +99,7 @@ def _poll_list(stack: BenchmarkStack, monitor: PassMonitor, ended: threading.Eve
 
 
 def ingested(stack: BenchmarkStack) -> dict[str, int]:
-    """Return when ClickHouse stored each recognition, Unix ms."""
+    """Return the time at which ClickHouse stored each recognition, in Unix ms."""
     settings = stack.settings(ClickHouseSettings)
     client = connect_for_schema(settings)
     table = f"{settings.clickhouse_database}.recognitions"

@@ -1,9 +1,9 @@
-"""The time of list and analytics calls over HTTP, filter by filter, with many rows.
+"""Duration of list and analytics calls over HTTP, for each filter, with many rows.
 
-Command: ``python -m tools.benchmarks.queries [--rows 1000000] [--calls 100]``. ClickHouse makes
-the rows itself, in order of time over 34 days. Seven in ten belong to the account that asks, on
-200 cameras. 40 % of the passes are those of 200,000 vehicles, some of which come very often; 57 %
-are spread over 3 million vehicles; 3 % have a plate that is read once.
+Command: ``python -m tools.benchmarks.queries [--rows 1000000] [--calls 100]``. ClickHouse generates
+the rows, in order of time over 34 days. 70 % belong to the calling account, with 200 cameras. 40 %
+of the passes are of 200,000 vehicles, some of which are very frequent; 57 % are spread over 3
+million vehicles; 3 % have a plate that occurs once.
 """
 
 import argparse
@@ -40,7 +40,7 @@ _MERGE_SECONDS = 3_600
 
 
 def fill(stack: BenchmarkStack, rows: int) -> list[str]:
-    """Insert rows, wait for merges, bring rollups up to date, and return some plates."""
+    """Insert rows, wait for merges, update the rollups, and return some plates."""
     owner = stack.owner_id()
     settings = stack.settings(ClickHouseSettings)
     client = connect_for_schema(settings)
@@ -77,7 +77,7 @@ def _insert(owner: UUID, first: int, count: int, start_ms: int, step: float) -> 
         f"substring('{_LETTERS}', 1 + intDiv(vehicle, {base**place}) % {base}, 1)"
         for place in range(7)
     )
-    # As the service's IDs: the first six bytes are the milliseconds.
+    # Like the service's IDs: the first six bytes are the time in milliseconds.
     halves = (
         "bitOr(bitShiftLeft(toUInt64(toUnixTimestamp64Milli(at)), 16), toUInt64(32768 + g % 4096))",
         "bitOr(bitShiftLeft(toUInt64(2), 62), bitShiftRight(sipHash64(number, 4), 2))",
@@ -110,14 +110,14 @@ def _other(owner: UUID) -> UUID:
 
 @dataclass(frozen=True)
 class Question:
-    """A kind of list call; its parameters differ from call to call, so that no cache answers."""
+    """A kind of list call. Its parameters differ between calls, so that caches do not help."""
 
     name: str
     parameters: Callable[[random.Random], dict[str, str]]
 
 
 def questions(plates: list[str]) -> list[Question]:
-    """Return every filter by itself, and all together."""
+    """Return one question for each filter, and one with all filters."""
 
     def plate(match: str, of: Callable[[str], str]) -> Callable[[random.Random], dict[str, str]]:
         return lambda chance: {"plate": of(chance.choice(plates)), "match": match}
@@ -152,7 +152,7 @@ def _time(unix_ms: int) -> str:
 
 
 def print_calls(stack: BenchmarkStack, path: str, asked: Question, calls: int) -> None:
-    """Print how long the calls took, and the processor time of ClickHouse a call."""
+    """Print the duration of the calls, and ClickHouse's CPU time per call."""
     chance, took_ms = random.Random(asked.name), list[float]()
     before = cpu_seconds(stack.pid("clickhouse"))
     for _ in range(calls):
@@ -173,7 +173,7 @@ def main() -> None:
     with running_stack() as stack:
         stack.run_only("api")
         plates = fill(stack, arguments.rows)
-        print_table("call", "p50 ms", "p95 ms", "max ms", "ClickHouse, ms of processor time")
+        print_table("call", "p50 ms", "p95 ms", "max ms", "ClickHouse, ms of CPU time")
         for asked in questions(plates):
             print_calls(stack, "/api/recognitions", asked, arguments.calls)
         analytics = Question("analytics, 30 days", lambda _: {})

@@ -1,4 +1,4 @@
-"""A webhook receiver in a process of its own."""
+"""A webhook receiver in a separate process."""
 
 import asyncio
 import json
@@ -16,10 +16,10 @@ _COUNT, _FIRST = "count", "first"
 
 
 class Receiver:
-    """The receiver as the benchmark sees it."""
+    """Handle of the receiver in the benchmark's process."""
 
     def __init__(self, pipe: Connection) -> None:
-        """Take the pipe to its process."""
+        """``pipe``: connection to the receiver's process."""
         self._pipe = pipe
         self._port = int(pipe.recv())
 
@@ -28,14 +28,14 @@ class Receiver:
         return f"http://127.0.0.1:{self._port}/{number}"
 
     def count(self) -> int:
-        """Return how many deliveries arrived since :meth:`first` was last called."""
+        """Return the number of deliveries since the last call of :meth:`first`."""
         self._pipe.send(_COUNT)
         return int(self._pipe.recv())
 
     def first(self) -> dict[str, tuple[float, str]]:
-        """Return by plate when (Unix seconds) its first delivery arrived, and its phase.
+        """Return the time (Unix s) and the phase of each plate's first delivery, and reset.
 
-        Start over afterwards. The phase is empty for an event without one.
+        The phase is empty for an event without one.
         """
         self._pipe.send(_FIRST)
         found: dict[str, tuple[float, str]] = self._pipe.recv()
@@ -44,8 +44,8 @@ class Receiver:
 
 @contextmanager
 def running_receiver() -> Iterator[Receiver]:
-    """Run a receiver that answers every delivery with 200."""
-    # A fork would have the connections of the benchmark.
+    """Run a receiver that responds to every delivery with 200."""
+    # A fork would inherit the connections of the benchmark.
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=_receive, args=(theirs,), daemon=True)

@@ -1,9 +1,9 @@
-"""The cost of the shipped models: processor time of a frame, memory and start.
+"""Cost of the shipped models: CPU time per frame, memory and load time.
 
 Command: ``python -m tools.benchmarks.recognition_models [--repeat 30]``. Reads a frame of the demo
-clip with each shipped detector (8-bit and float) on each runtime, on one core, each in a process of
-its own. Prints the lower quartile, which other work on the machine changes least. Accuracy is
-measured by ``platestream evaluate``.
+clip with each shipped detector (8-bit and float) on each runtime, on one core, each in a separate
+process. Prints the lower quartile, which other load on the machine affects least. To measure
+accuracy, use ``platestream evaluate``.
 """
 
 import argparse

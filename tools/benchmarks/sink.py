@@ -1,9 +1,9 @@
-"""The rate of the sink, and the time from a recognition on its topic to a readable row.
+"""Rate of the sink, and the time from a recognition on its topic to a readable row.
 
 Command: ``python -m tools.benchmarks.sink [--rows 100000] [--probes 100] [--load 50]``. Prints
-rows a second and processor time a row of the sink and of ClickHouse when all rows wait on the
-topic, then the latency of single recognitions, without and with ``--load`` others a second. A row
-is readable when the list's ``FINAL`` query returns it.
+rows per second and CPU time per row of the sink and of ClickHouse, with all rows waiting on the
+topic. Then prints the latency of single recognitions, without load and with ``--load`` recognitions
+per second. A row is readable when the list's ``FINAL`` query returns it.
 """
 
 import argparse
@@ -41,7 +41,7 @@ class Sink:
     """The sink of a stack, its input and its table."""
 
     def __init__(self, stack: BenchmarkStack, client: Client, table: str) -> None:
-        """Take the stack and the table of recognitions."""
+        """``table``: name of the recognitions table."""
         self._stack, self._client, self._table = stack, client, table
         self._owner: UUID = stack.owner_id()
         self._numbers = count()
@@ -54,7 +54,7 @@ class Sink:
         return made
 
     def print_rate(self, rows: int) -> None:
-        """Print how fast a sink writes what waits for it, from the first row to the last."""
+        """Print the rate at which the sink writes waiting rows, from the first row to the last."""
         for first in range(0, rows, _CHUNK):
             self.send(min(_CHUNK, rows - first))
         self._stack.start_process("sink")
@@ -68,7 +68,7 @@ class Sink:
         print(f"| {written / seconds:,.0f} | {' | '.join(cells)} |")
 
     def delay_ms(self) -> float:
-        """Return the time until a recognition that is published now is readable."""
+        """Publish a recognition and return the time until it is readable."""
         began = time.monotonic()
         (sent,) = self.send(1)
         query = _READABLE.format(
@@ -101,14 +101,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--probes", type=int, default=100)
-    parser.add_argument("--load", type=int, default=50, help="recognitions a second")
+    parser.add_argument("--load", type=int, default=50, help="recognitions per second")
     arguments = parser.parse_args()
     with running_stack() as stack:
         stack.run_only()
         settings = stack.settings(ClickHouseSettings)
         client = connect_for_schema(settings)
         sink = Sink(stack, client, f"{settings.clickhouse_database}.recognitions")
-        print_table("rows/s", "processor time of the sink a row", "of ClickHouse")
+        print_table("rows/s", "CPU time of the sink per row", "of ClickHouse")
         sink.print_rate(arguments.rows)
         print_table("published → readable row", "p50 ms", "p95 ms", "max ms")
         delays = [sink.delay_ms() for _ in range(arguments.probes)]

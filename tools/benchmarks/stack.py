@@ -1,4 +1,4 @@
-"""The local stack that a benchmark measures, and figures of its processes."""
+"""The local stack that a benchmark measures, and the CPU time and memory of its processes."""
 
 import json
 import os
@@ -47,10 +47,10 @@ _T = TypeVar("_T")
 
 
 class BenchmarkStack:
-    """A running stack with one account and no camera."""
+    """A running stack with one account and no cameras."""
 
     def __init__(self, stack: LocalStack) -> None:
-        """Take a stack that is up."""
+        """``stack`` must be running."""
         access = ensure_access(stack.plan)
         self._stack = stack
         self._producer = KafkaProducer(**producer_options(self.settings(KafkaSettings), "bench"))
@@ -63,7 +63,7 @@ class BenchmarkStack:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The settings of all processes, with addresses and secrets."""
+        """The settings of all processes, including URLs and secrets."""
         return {**os.environ, **self._stack.plan.environment}
 
     @property
@@ -72,11 +72,11 @@ class BenchmarkStack:
         return self._stack.plan.api_port
 
     def metrics_port(self, process: str) -> int:
-        """Return the port of a process's metrics on 127.0.0.1."""
+        """Return the metrics port of a process on 127.0.0.1."""
         return self._stack.plan.metrics_port + METRICS_OFFSETS[process]
 
     def settings(self, settings_type: type[_Settings]) -> _Settings:
-        """Return settings as a process of the stack reads them."""
+        """Return the settings as a process of the stack loads them."""
         given = {
             name: self.environment[_PREFIX + name.upper()]
             for name in settings_type.model_fields
@@ -91,13 +91,13 @@ class BenchmarkStack:
         return UUID(json.loads(listed.stdout)["owners"][0]["id"])
 
     def call(self, method: str, path: str, **options: Any) -> Any:
-        """Send a request, which must succeed, and return the JSON of the response."""
+        """Send a request that must succeed, and return the JSON of the response."""
         answer = self.api.request(method, path, **options)
         assert answer.is_success, f"{method} {path}: {answer.status_code} {answer.text}"
         return answer.json()
 
     def create_camera(self, url: str, name: str = "Gate") -> UUID:
-        """Create a camera once an ingest worker can take it, and return its ID."""
+        """Create a camera as soon as an ingest worker can accept it, and return its ID."""
 
         def create() -> httpx.Response | None:
             answer = self.api.post("/api/cameras", json={"name": name, "rtspUrl": url})
@@ -107,14 +107,14 @@ class BenchmarkStack:
         return UUID(created.json()["camera"]["id"])
 
     def send(self, topic: Topic, records: Iterable[tuple[UUID, Record]]) -> None:
-        """Publish records, each with its key, and wait until Kafka has them."""
+        """Publish records with their keys, and wait until Kafka has stored them."""
         name = topic_name(self.settings(KafkaSettings), topic)
         for key, record in records:
             self._producer.send(name, key=str(key).encode(), value=encode(record))
         self._producer.flush(60)
 
     def run_only(self, *names: str) -> None:
-        """Stop all of the service's processes but these."""
+        """Stop all of the service's processes except these."""
         for program in self._stack.plan.application:
             if program.name not in names:
                 self._stack.supervisor.stop_process(program.name)
@@ -124,7 +124,7 @@ class BenchmarkStack:
         self._stack.supervisor.start_process(name)
 
     def pids(self) -> dict[str, int]:
-        """Return the process IDs of all running servers and processes by name."""
+        """Return the process IDs of all running servers and processes, by name."""
         return {one.name: one.pid for one in self._stack.supervisor.statuses() if one.pid}
 
     def pid(self, name: str) -> int:
@@ -139,15 +139,15 @@ class BenchmarkStack:
 
 @contextmanager
 def running_stack(**settings: str) -> Iterator[BenchmarkStack]:
-    """Run a stack in a temporary folder; ``settings`` are named without their prefix."""
+    """Run a stack in a temporary folder. ``settings`` are named without their prefix."""
     ports = dict(zip(_PORT_SETTINGS, free_ports(len(_PORT_SETTINGS)), strict=True))
-    # The broker has a second port, and each process adds a number to that of the metrics.
+    # The broker uses two consecutive ports, and each process adds an offset to the metrics port.
     ports |= {"kafka_port": free_range(2), "metrics_port": free_range(8)}
     outside = {name: value for name, value in os.environ.items() if not name.startswith(_PREFIX)}
     given = {_PREFIX + name: value for name, value in (_SETTINGS | settings).items()}
     with TemporaryDirectory(prefix="platestream-bench-", ignore_cleanup_errors=True) as folder:
         local = LocalStackSettings.model_validate({"local_dir": Path(folder), **ports})
-        # A start is not what is measured.
+        # The start is not measured, so it can take longer.
         stack = LocalStack(make_plan(local, outside | given), Progress(StringIO()), patience=4.0)
         try:
             stack.up(tied_to_caller=True)
@@ -179,7 +179,7 @@ def family(pid: int) -> list[psutil.Process]:
 
 
 def cpu_seconds(pid: int) -> float:
-    """Return the processor time of a process and its running children so far."""
+    """Return the CPU time so far of a process and its running children."""
     return float(sum(sum(member.cpu_times()[:2]) for member in family(pid)))
 
 
@@ -189,11 +189,11 @@ def memory_mib(pid: int) -> float:
 
 
 def print_table(*head: str) -> None:
-    """Print the head of a Markdown table."""
+    """Print the header of a Markdown table."""
     print(f"\n| {' | '.join(head)} |\n|{'---|' * len(head)}", flush=True)
 
 
 def spread(took_ms: Sequence[float]) -> str:
-    """Return p50, p95 and the maximum as cells of a table, in milliseconds."""
+    """Return p50, p95 and maximum, in milliseconds, as cells of a table."""
     parts = statistics.quantiles(took_ms, n=20, method="inclusive")
     return f"{parts[9]:.1f} | {parts[18]:.1f} | {max(took_ms):.1f}"

@@ -1,1 +1,1 @@
-"""All that a release consists of, made of what is committed: ``make release``."""
+"""Builds all artefacts of a release from a commit: ``make release``."""

@@ -1,7 +1,7 @@
-"""``make release``: wheels, clients, chart, compose bundle, image, bill of materials, sums.
+"""``make release``: wheels, clients, chart, compose bundle, image, bill of materials, checksums.
 
-All of it in .local/release, made of a clone of the commit, so nothing that is not committed gets
-in. What a machine lacks for a part is said, and the part left out.
+The artefacts are written to .local/release. They are built from a clone of the commit, so they
+contain no uncommitted changes. An artefact whose tools are missing is skipped with a message.
 """
 
 import argparse
@@ -26,14 +26,16 @@ _BUILDERS: Final = {
 
 
 def main() -> None:
-    """Make all parts."""
+    """Build all artefacts."""
     parser = argparse.ArgumentParser(prog="python -m tools.release", description=__doc__)
-    parser.add_argument("--helm", type=Path, help="Helm's program; without it there is no chart")
-    parser.add_argument("--builder", default="", help="what builds the image; none: no image")
-    parser.add_argument("--base", default="", help="the image that ours is made on")
+    parser.add_argument("--helm", type=Path, help="path of helm; without it: skip the chart")
+    parser.add_argument(
+        "--builder", default="", help="command that builds the image; none: skip it"
+    )
+    parser.add_argument("--base", default="", help="base image")
     given = parser.parse_args()
     if _git("status", "--porcelain"):
-        raise ReleaseError("a release is of a commit, and this clone has changes: git status")
+        raise ReleaseError("the clone has uncommitted changes; see git status")
     shutil.rmtree(TARGET, ignore_errors=True)
     TARGET.mkdir(parents=True)
     with TemporaryDirectory(dir=TARGET.parent) as folder:
@@ -62,35 +64,35 @@ def _make(source: parts.Source, helm: Path | None, builder: str, base: str) -> N
         _say("npm package")
         parts.npm_package(source)
     else:
-        left_out.append("the TypeScript client: npm is missing")
+        left_out.append("the TypeScript client: npm not found")
     if helm:
         _say("chart")
         parts.chart(source, helm)
     else:
-        left_out.append("the chart: Helm is missing")
+        left_out.append("the chart: Helm not found")
     builder = builder or next((_BUILDERS[name] for name in _BUILDERS if shutil.which(name)), "")
     if builder not in ("", "none"):
-        _say(f"image, by {builder.split()[0]}")
+        _say(f"image, with {builder.split()[0]}")
         parts.image(source, builder, base)
     else:
-        left_out.append("the image: no builder was named, and none is here")
+        left_out.append("the image: no builder given or found")
     _check(source, installed)
     _write_sums()
     for line in left_out:
-        _say(f"left out: {line}")
+        _say(f"skipped {line}")
     _say(f"{source.version} is in {TARGET}")
 
 
 def _check(source: parts.Source, installed: str) -> None:
-    """Check the version in each part's name, and that of the installed service.
+    """Check the version in each artefact's name, and the version of the installed service.
 
     Raises:
-        ReleaseError: one is not that of pyproject.toml.
+        ReleaseError: a version differs from that of pyproject.toml.
     """
     names = (file.name for file in TARGET.iterdir() if file.name != "NOTES.md")
     wrong = [text for text in (*names, installed) if source.version not in text]
     if wrong:
-        raise ReleaseError(f"this is {source.version}, but there is {', '.join(wrong)}")
+        raise ReleaseError(f"the version is {source.version}, but found {', '.join(wrong)}")
 
 
 def _write_sums() -> None:

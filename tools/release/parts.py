@@ -1,4 +1,4 @@
-"""The parts of a release, each made of a clone of the commit and put into one folder."""
+"""The artefacts of a release, each built from a clone of the commit and written to one folder."""
 
 import gzip
 import os
@@ -17,11 +17,11 @@ _PIECE: Final = 1 << 20
 
 
 class ReleaseError(Exception):
-    """A release cannot be made; the message says why."""
+    """The release cannot be built; the message contains the reason."""
 
 
 def project_version(folder: Path) -> str:
-    """Return the version in the ``pyproject.toml`` of a folder."""
+    """Return the version in a folder's ``pyproject.toml``."""
     project = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     return str(project["version"])
 
@@ -30,7 +30,7 @@ def notes(changelog: str, version: str) -> str:
     """Return the section of the changelog for a version.
 
     Raises:
-        ReleaseError: the changelog does not have it.
+        ReleaseError: the changelog has no such section.
     """
     for section in re.split(r"^## ", changelog, flags=re.MULTILINE)[1:]:
         heading, _, text = section.partition("\n")
@@ -41,25 +41,25 @@ def notes(changelog: str, version: str) -> str:
 
 @dataclass(frozen=True)
 class Source:
-    """A clone of the commit that is released, where nothing else lies."""
+    """A clean clone of the released commit."""
 
     folder: Path
     version: str
     made_at: int
-    """When it was committed (Unix s), which is the time of every file that is packed."""
+    """Time of the commit (Unix s), also used for every packed file."""
     target: Path
-    """Where the parts go."""
+    """Folder for the artefacts."""
 
     @property
     def image(self) -> str:
-        """The image that the chart and compose.yaml name."""
+        """Name of the image in the chart and in compose.yaml."""
         return f"platestream:{self.version}"
 
     def run(self, *command: str, within: str = ".") -> str:
-        """Return what a command prints.
+        """Run a command and return its output.
 
         Raises:
-            ReleaseError: it fails.
+            ReleaseError: the command failed.
         """
         environment = {**os.environ, "SOURCE_DATE_EPOCH": str(self.made_at)}
         done = subprocess.run(
@@ -76,21 +76,21 @@ class Source:
 
 
 def python_packages(source: Source) -> None:
-    """Make wheel and source distribution of the service and of its Python client."""
+    """Build the wheel and source distribution of the service and of its Python client."""
     for folder in (".", "clients/python"):
         build = (str(_BIN / "uv"), "build", "--quiet", "--no-create-gitignore")
         source.run(*build, "--out-dir", str(source.target), within=folder)
 
 
 def npm_package(source: Source) -> None:
-    """Make what npm gets of the TypeScript client."""
+    """Build the npm package of the TypeScript client."""
     within = "clients/typescript"
     source.run("npm", "ci", "--silent", "--no-audit", "--no-fund", within=within)
     source.run("npm", "pack", "--silent", "--pack-destination", str(source.target), within=within)
 
 
 def chart(source: Source, helm: Path) -> None:
-    """Pack the Helm chart, which names this release's image."""
+    """Package the Helm chart, which refers to this release's image."""
     folder = str(source.folder / "deploy" / "helm" / "platestream")
     source.run(str(helm), "package", folder, "--destination", str(source.target))
     packed = source.target / f"platestream-{source.version}.tgz"
@@ -98,7 +98,7 @@ def chart(source: Source, helm: Path) -> None:
 
 
 def compose_bundle(source: Source) -> None:
-    """Pack compose.yaml with what it mounts."""
+    """Pack compose.yaml and the files that it mounts."""
     deploy = source.folder / "deploy"
     name = f"platestream-compose-{source.version}"
 
@@ -119,8 +119,8 @@ def compose_bundle(source: Source) -> None:
 
 
 def bill_of_materials(source: Source, python: str) -> str:
-    """Write what the service's locked packages and its models are; return what
-    ``platestream --version`` says where they are installed.
+    """Write the bill of materials of the service's locked packages and models. Return the output of
+    ``platestream --version`` of an installation.
     """
     environment = source.folder / ".installed"
     uv = str(_BIN / "uv")
@@ -138,7 +138,7 @@ def bill_of_materials(source: Source, python: str) -> str:
 
 
 def image(source: Source, builder: str, base: str) -> None:
-    """Build the image, and pack it as ``docker load`` and ``podman load`` take it."""
+    """Build the image, and save it for ``docker load`` and ``podman load``."""
     program = builder.split()[0]
     options = (f"BUILDER={builder}", f"IMAGE={source.image}", *((f"BASE={base}",) if base else ()))
     source.run("make", "image", *options, f"BUILD={os.environ.get('BUILD', '')}")

@@ -1,1 +1,1 @@
-"""Scripts that keep the repository's generated files true."""
+"""Scripts that update the generated files of the repository."""

@@ -1,7 +1,7 @@
-"""Makes a site of docs/: ``make site``; Zensical builds it, and any web server serves it.
+"""Builds the documentation site from docs/ with Zensical (``make site``), as static files.
 
-Pages link to the README, the changelog and how to report a fault, which become pages of the site;
-links to other files of the clone become their names. A link that leads nowhere fails the build.
+The README, the changelog and SECURITY.md, to which pages link, become pages of the site. Links to
+other files of the clone are replaced with their names. A broken link fails the build.
 """
 
 import os
@@ -25,10 +25,10 @@ _TAKEN_ALONG: Final = {
 
 
 def build(out: Path) -> None:
-    """Build the site into the folder ``out``, which is emptied.
+    """Build the site into the folder ``out``, replacing its content.
 
     Raises:
-        CalledProcessError: a link leads nowhere, or the configuration is wrong.
+        CalledProcessError: a link is broken, or the configuration is invalid.
 
     """
     with TemporaryDirectory(prefix="platestream-site-") as folder:
@@ -49,7 +49,7 @@ def _page(path: Path) -> Path:
 
 
 def _rewritten(path: Path, page: Path) -> str:
-    """Return a page's text, its links being those of the site."""
+    """Return a page's text with links that work on the site."""
 
     def link(found: re.Match[str]) -> str:
         is_picture, text, address, anchor = found.groups()
@@ -67,4 +67,4 @@ def _rewritten(path: Path, page: Path) -> str:
 
 if __name__ == "__main__":
     build(OUT)
-    print(f"the site is in {OUT}: python -m http.server --directory {OUT} shows it")
+    print(f"the site is in {OUT}; to view it: python -m http.server --directory {OUT}")

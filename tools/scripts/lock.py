@@ -1,4 +1,4 @@
-"""Makes the lock files of requirements/ anew: exact versions with hashes, no addresses."""
+"""Regenerates the lock files in requirements/: exact versions with hashes, without index URLs."""
 
 import subprocess
 import sys
@@ -15,7 +15,7 @@ SOURCES: Final[Mapping[str, tuple[str, ...]]] = {
     "train": ("pyproject.toml", "--extra=train"),
     "charts": ("requirements/charts.in",),
 }
-"""The lock files, each with what it is made from."""
+"""The sources of each lock file."""
 
 OPTIONS: Final = (
     "--python-version=3.11",
@@ -28,7 +28,7 @@ OPTIONS: Final = (
 
 
 def main(*names: str) -> None:
-    """Resolve what each lock file, or each of these, is made from."""
+    """Regenerate all lock files, or those with these names."""
     uv = str(Path(sys.executable).with_name("uv"))
     for name in names or SOURCES:
         command = (uv, "pip", "compile", "--quiet", *SOURCES[name], *OPTIONS)

@@ -16,7 +16,7 @@ _TABLE = re.compile(r"(?<=<!-- scopes -->\n).*?(?=<!-- end of scopes -->)", re.S
 
 
 def render(page: str) -> str:
-    """Return ``page`` with the table as the routes have it now."""
+    """Return ``page`` with the current table."""
     return _TABLE.sub(lambda _: _table(), page)
 
 
