@@ -1,32 +1,32 @@
-# Platestream. `make` alone tells what there is.
+# Platestream. `make` without a target lists the targets.
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .PHONY: $(shell grep -oE '^[a-z-]+:' $(firstword $(MAKEFILE_LIST)) | tr -d :)
 
-# Compiled modules are kept: the stack and the tests start hundreds of processes.
+# Compiled modules are cached, because the stack and the tests start hundreds of processes.
 unexport PYTHONDONTWRITEBYTECODE
 
-# Any Python starts the bootstrap; the virtual environment is made with Python 3.11.
+# Any Python can run the bootstrap; the virtual environment is created with Python 3.11.
 SYSTEM_PYTHON := $(shell for p in python3.11 python3; do $$p -c "" 2>/dev/null && echo $$p && break; done)
 PYTHON := .venv/bin/python
-# The tests in several processes: a module stays in one of them (tests/schedule.py).
+# Tests run in several processes; the tests of a module run in the same one (tests/schedule.py).
 SIDE_BY_SIDE := --numprocesses=3 --dist=loadscope --no-loadscope-reorder
-# COVERAGE=1: also report which lines the tests ran.
+# COVERAGE=1: also report the lines that the tests executed.
 ROOMS := common recognition ingest streams analytics_sql api deploy clients/python/platestream_client
 COVERED := $(if $(COVERAGE),$(addprefix --cov=,$(ROOMS)) --cov-report=term:skip-covered --cov-report=html:.local/coverage)
-BOOTSTRAP = @$(or $(SYSTEM_PYTHON),$(error Python 3.11 is needed: apt-get install python3.11)) deploy/local/bootstrap.py
-INSTALLED := test -x $(PYTHON) || { echo "nothing is installed yet: make run"; exit 1; }
-# CAMERA reaches it by the environment: arguments are in the machine's process list.
+BOOTSTRAP = @$(or $(SYSTEM_PYTHON),$(error Python 3.11 is required: apt-get install python3.11)) deploy/local/bootstrap.py
+INSTALLED := test -x $(PYTHON) || { echo "nothing is installed yet; run: make run"; exit 1; }
+# CAMERA is passed in the environment, because arguments are visible in the process list.
 STACK := @$(INSTALLED); exec $(PYTHON) -m deploy.local
 
-help: ## Show this list
+help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/' | expand -t 28
 	@echo
-	@echo "  CAMERA=rtsp://user:password@address/path make run   plays your camera (or a video file)"
-	@echo "  Settings (PLATESTREAM_...) given in the environment reach the processes: docs/settings.md"
+	@echo "  CAMERA=rtsp://user:password@host/path make run   uses your camera (or a video file)"
+	@echo "  Settings (PLATESTREAM_...) are read from the environment: docs/settings.md"
 
-run: ## Start the local stack here, with a demo camera; Ctrl-C stops it
+run: ## Start the local stack with a demo camera; stop it with Ctrl-C
 	$(BOOTSTRAP) run
 	$(STACK) run
 
@@ -34,29 +34,29 @@ up: ## Start the local stack in the background
 	$(BOOTSTRAP) run
 	$(STACK) up
 
-servers: ## Start only the servers of the local stack in the background, to restore a backup
+servers: ## Start only the local stack's servers in the background, to restore a backup
 	$(BOOTSTRAP) run
 	$(STACK) servers
 
 down: ## Stop the local stack
 	$(STACK) down
 
-status: ## Show the stack's processes, their memory and addresses
+status: ## Show the stack's processes, their memory and its URL
 	@$(INSTALLED); $(PYTHON) -m deploy.local status || test $$? = 3
 
 exec: ## Run a command with the stack's settings: make exec COMMAND="platestream stack check"
 	$(STACK) exec $(COMMAND)
 
-logs: ## Follow the logs; make logs NAME=api for one process
+logs: ## Follow the logs; NAME=api for one process
 	$(STACK) logs $(NAME)
 
-test: ## Format, lint, types and the tests that are not `long`, on real servers that it starts itself; RECORD=1, COVERAGE=1: with times, with a report
+test: ## Check format, lint and types, and run all tests except `long` ones; starts its own servers; RECORD=1 records durations, COVERAGE=1 reports coverage
 	$(BOOTSTRAP) test
 	$(PYTHON) -m ruff format --check .
 	$(PYTHON) -m ruff check .
 	@$(MAKE) --no-print-directory --jobs=2 test-types test-run
 
-test-all: audit ## The same with the long tests: whole stacks, outages, every page of the console; first make audit
+test-all: audit ## Run make audit, then make test including the long tests (whole stacks, outages, every page of the console)
 	@$(MAKE) --no-print-directory test PYTEST='-m "not training and not image and not charts and not fleet" $(PYTEST)'
 
 test-types:
@@ -66,57 +66,57 @@ test-run:
 	$(PYTHON) -m tests.services $(PYTHON) -m pytest $(SIDE_BY_SIDE) $(COVERED) --durations=100 --durations-min=2 $(if $(RECORD),--record-durations) $(PYTEST)
 
 # Without --strict, pip-audit skips packages that it cannot look up, and succeeds.
-audit: ## Look the locked packages up in PyPI's database of vulnerabilities (needs network); AUDIT=skip: do not
+audit: ## Check the locked packages against PyPI's vulnerability database (requires network access); AUDIT=skip skips it
 ifeq ($(AUDIT),skip)
 	@echo "AUDIT=skip: the locked packages were NOT audited"
 else
 	$(BOOTSTRAP) python
 	@.venv/bin/uv tool run --quiet pip-audit==2.10.1 --strict --require-hashes --disable-pip --progress-spinner=off \
-		-r requirements/runtime.txt || { echo "audit: vulnerable packages above, or the database cannot be reached; go on without: AUDIT=skip"; exit 1; }
+		-r requirements/runtime.txt || { echo "audit: vulnerable packages (see above), or the database is unavailable; to continue without: AUDIT=skip"; exit 1; }
 endif
 
-check: ## Format, lint, types and unit tests: a minute, no servers
+check: ## Format, lint, check types and run the unit tests (one minute, no servers)
 	$(BOOTSTRAP) python
 	$(PYTHON) -m ruff format .
 	$(PYTHON) -m ruff check --fix .
 	$(PYTHON) -m mypy
 	$(PYTHON) -m pytest $(SIDE_BY_SIDE) $(COVERED) tests/unit tests/structure $(PYTEST)
 
-fault: ## Only the tests that harm processes; ROUNDS=20: twenty rounds, then each harm alone; OUTAGE_SECONDS=300: each server away
+fault: ## Run the fault injection tests; ROUNDS=20 for twenty rounds and then each fault alone; OUTAGE_SECONDS=300 for server outages
 	$(BOOTSTRAP) test
 	$(PYTHON) -m pytest -m fault $(PYTEST)
 
-fleet: ## A fleet of two machines and three brokers, harmed: ROUNDS=20 of kill, freeze, broker lost, machine cut off, rolling restart; as root
+fleet: ## Run fault injection on two machines and three brokers (kill, freeze, broker loss, network partition, rolling restart); ROUNDS=20; requires root
 	$(BOOTSTRAP) test
 	$(PYTHON) -m pytest -m fleet $(PYTEST)
 
-security: ## Only the tests that docs/security.md names
+security: ## Run the tests listed in docs/security.md
 	$(BOOTSTRAP) test
 	$(PYTHON) -m pytest -m "not image and not charts and not fleet" $$(grep -oE '`(unit|integration|e2e)/[^`]+' docs/security.md | sed 's#^.#tests/#' | sort -u) $(PYTEST)
 
-bench: ## Measure; results go to docs/benchmarks.md by hand
+bench: ## Run the benchmarks; copy the results to docs/benchmarks.md by hand
 	$(BOOTSTRAP) test
 	$(PYTHON) -m tools.benchmarks
 
-site: ## Make a site of docs/ in .local/site
+site: ## Build the documentation site in .local/site
 	$(BOOTSTRAP) test
 	$(PYTHON) -m tools.scripts.docs_site
 
-schemathesis: ## Hold the API to its description; EXAMPLES=200: calls of each operation
+schemathesis: ## Test the API against its OpenAPI description; EXAMPLES=200 calls per operation
 	$(BOOTSTRAP) test
 	PLATESTREAM_TEST_EXAMPLES=$(or $(EXAMPLES),200) $(PYTHON) -m pytest -m integration --timeout=3600 tests/integration/api/test_description_holds.py
 
-mutations: ## Send spoilt images and bodies; COUNT=10000 of each
+mutations: ## Fuzz the API with corrupted images and bodies; COUNT=10000 of each
 	$(BOOTSTRAP) test
 	PLATESTREAM_TEST_MUTATIONS=$(or $(COUNT),10000) $(PYTHON) -m pytest --timeout=7200 \
 		tests/integration/api/test_mutated_images.py tests/integration/api/test_mutated_bodies.py
 
-client-types: ## Make the types of both clients anew from the API's description (needs Node)
+client-types: ## Regenerate the types of both clients from the OpenAPI description (requires Node.js)
 	$(BOOTSTRAP) python
 	cd clients/typescript && npm ci --silent --no-audit --no-fund
 	$(PYTHON) -m tools.scripts.client_types
 
-clients: ## Build what PyPI and npm would get of the clients, and check it (needs Node)
+clients: ## Build and check the client packages for PyPI and npm (requires Node.js)
 	$(BOOTSTRAP) python
 	rm -rf clients/python/dist
 	.venv/bin/uv build --quiet --out-dir clients/python/dist clients/python
@@ -124,29 +124,29 @@ clients: ## Build what PyPI and npm would get of the clients, and check it (need
 	.venv/bin/uv run --quiet --isolated --no-project --with clients/python/dist/*.whl python -c "import platestream_client.receiver"
 	cd clients/typescript && npm ci --silent --no-audit --no-fund && npm pack --dry-run
 
-console-types: ## Check the types of the console's JavaScript, also against the API's description (needs Node)
+console-types: ## Type-check the console's JavaScript, also against the OpenAPI description (requires Node.js)
 	$(BOOTSTRAP) python
 	cd tools/console && npm ci --silent --no-audit --no-fund
 	$(PYTHON) -c "import json; from api.app import create_app; from api.openapi import describe; print(json.dumps(describe(create_app())))" > tools/console/openapi.json
 	cd tools/console && npx openapi-typescript openapi.json -o api.d.ts && npx tsc -p .
 
-# Training has an environment of its own, made here unless another Python is named: make ... TRAIN=python
+# Training uses a separate environment, created here unless TRAIN names another Python: make ... TRAIN=python
 TRAIN ?= .venv-train/bin/python
 TRAINING_READY := $(if $(filter .venv-train/%,$(TRAIN)),.venv-train/packages.stamp)
 PHOTOS ?= photos
 WORK ?= .local/training
 MODELS := recognition/models
-# The service's own commands take the models that are trained, wherever these are.
-TRAINER = $(INSTALLED); set -e; mkdir -p $(WORK); test -e $(PHOTOS)/scenes.jsonl || { echo "PHOTOS=: no scenes.jsonl there"; exit 1; }; t="$(TRAIN) -m tools.training"; \
+# The service's commands use the trained models, in any folder.
+TRAINER = $(INSTALLED); set -e; mkdir -p $(WORK); test -e $(PHOTOS)/scenes.jsonl || { echo "PHOTOS: the folder contains no scenes.jsonl"; exit 1; }; t="$(TRAIN) -m tools.training"; \
 	export PLATESTREAM_RECOGNITION_DETECTOR_MODEL=$(MODELS)/plate-detector.onnx; \
 	export PLATESTREAM_RECOGNITION_READER_MODEL=$(MODELS)/plate-reader.onnx; \
 	export PLATESTREAM_RECOGNITION_SECOND_READER=$(MODELS)/plate-second-reader.onnx
 MISSES = $(PYTHON) -m api.cli evaluate $(PHOTOS)/scenes.jsonl --split val --report $(WORK)/misses.html
-# What the commands of the training take besides: the numbers of epochs, crops, steps ...
+# Options of the training commands: numbers of epochs, crops, steps ...
 FIRST ?= --epochs 18
 FURTHER ?= --epochs 6 --rate 0.0003
 READER ?=
-# A second folder of plate crops for the reader: tools/training/README.md
+# Optional second folder of plate crops for the reader: tools/training/README.md
 MORE ?=
 MORE_CROPS = $(if $(MORE),--more $(MORE))
 
@@ -159,7 +159,7 @@ MORE_CROPS = $(if $(MORE),--more $(MORE))
 
 train-detector: $(TRAINING_READY) ## Train the plate detector; PHOTOS=, START=, TEACHER=, OTHERS=: tools/training/README.md
 	@$(TRAINER); first=$(WORK)/first; \
-	test -e "$(START)" -a -d "$(OTHERS)" || { echo "START= must be a file, OTHERS= a folder"; exit 1; }; \
+	test -e "$(START)" -a -d "$(OTHERS)" || { echo "START must be a file and OTHERS a folder"; exit 1; }; \
 	$$t.labels --photos $(PHOTOS) $(if $(TEACHER),--teacher $(TEACHER)) --out $(WORK)/labels.jsonl; \
 	$$t.detector train --photos $(PHOTOS) --labels $(WORK)/labels.jsonl --start $(START) --work $$first $(FIRST); \
 	$$t.detector export --weights $$first/detector/weights/last.pt --photos $(PHOTOS) \
@@ -182,30 +182,30 @@ train-reader: $(TRAINING_READY) ## Train the plate reader; PHOTOS=, START=
 		--out $(MODELS)/plate-reader.onnx $(READER); \
 	$$t.cards $(MODELS)/plate-reader.onnx
 
-evaluate: $(TRAINING_READY) ## Fit the confidence and measure both models on photos, with a picture of every miss; PHOTOS=
+evaluate: $(TRAINING_READY) ## Calibrate the confidence and evaluate the models on photos, with an image of every error; PHOTOS=
 	@$(TRAINER); $$t.calibration --photos $(PHOTOS) --reader $(MODELS)/plate-reader.onnx; $(MISSES)
 
-test-training: $(TRAINING_READY) ## Train each model for a moment on drawn pictures
+test-training: $(TRAINING_READY) ## Smoke-test the training of each model on synthetic images
 	$(BOOTSTRAP) python
 	PLATESTREAM_TEST_TRAINING=$(TRAIN) $(PYTHON) -m pytest -m training $(PYTEST)
 
-# docker, podman or buildah; BUILD: what else it is to be told, such as --secret id=ca.pem,src=...
+# docker, podman or buildah; BUILD: additional options, such as --secret id=ca.pem,src=...
 BUILDER ?= docker build
 BASE ?= python:3.11-slim-bookworm
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 IMAGE ?= platestream:$(VERSION)
 
-image: ## Build the image; BUILDER="buildah build --format docker", BASE=, IMAGE=, BUILD=, VARIANT=gpu
+image: ## Build the container image; BUILDER="buildah build --format docker", BASE=, IMAGE=, BUILD=, VARIANT=gpu
 	$(BUILDER) --file deploy/Dockerfile --tag $(IMAGE) --build-arg BASE=$(BASE) $(BUILD) \
 		--build-arg VARIANT=$(or $(VARIANT),service) \
 		--build-arg VERSION=$(VERSION) \
 		--build-arg REVISION=$$(git rev-parse HEAD) .
 
-test-image: ## Build the image on Debian's packages and run all of compose.yaml from it (root, buildah, mmdebstrap)
+test-image: ## Build the image from Debian packages and run compose.yaml with it (requires root, buildah, mmdebstrap)
 	$(BOOTSTRAP) test
 	$(PYTHON) -m pytest -m image tests/image $(PYTEST)
 
-# What reads charts and compose files, at the releases that were tried; needs Go and Python.
+# Tools that read charts and compose files, at tested releases; require Go and Python.
 CHART_TOOLS := .local/chart-tools
 GO_TOOLS := helm.sh/helm/v3/cmd/helm@v3.22.0 github.com/compose-spec/compose-go/v2/cmd@v2.16.2
 
@@ -218,22 +218,22 @@ $(CHART_TOOLS)/stamp: requirements/charts.txt Makefile
 	$(CHART_TOOLS)/python/bin/python -m pip install --quiet --require-hashes -r requirements/charts.txt
 	touch $@
 
-test-charts: $(CHART_TOOLS)/stamp ## Check the Helm chart and compose.yaml with helm, Kubernetes' schemas and Compose's own reader
+test-charts: $(CHART_TOOLS)/stamp ## Validate the Helm chart and compose.yaml with helm, the Kubernetes schemas and Compose's parser (requires Go)
 	PLATESTREAM_TEST_CHART_TOOLS=$(CHART_TOOLS) $(PYTHON) -m pytest -m charts tests/charts $(PYTEST)
 
-# Without Go there is no Helm, and the release has no chart.
-release: $(if $(shell command -v go),$(CHART_TOOLS)/stamp) ## Make all that a release consists of, in .local/release; BUILDER=, BASE=, BUILD= as for the image, BUILDER=none: without
+# Without Go, Helm is not installed, and the release has no chart.
+release: $(if $(shell command -v go),$(CHART_TOOLS)/stamp) ## Build all release artefacts in .local/release; BUILDER=, BASE=, BUILD= as for the image; BUILDER=none skips the image
 	$(BOOTSTRAP) python
 	$(PYTHON) -m tools.release $(if $(shell command -v go),--helm $(abspath $(CHART_TOOLS))/helm) \
 		$(if $(filter-out file default,$(origin BUILDER)),--builder "$(BUILDER)") $(if $(filter-out file default,$(origin BASE)),--base $(BASE))
 
-lock: ## Make the lock files anew from pyproject.toml
+lock: ## Regenerate the lock files from pyproject.toml
 	$(PYTHON) tools/scripts/lock.py
 
-jar-sums: ## Make the lists of the servers' jars anew (deploy/local/*/jars.sha256), after a change of a pom.xml
+jar-sums: ## Regenerate the jar checksums (deploy/local/*/jars.sha256) after changing a pom.xml
 	$(BOOTSTRAP) jar-sums
 
-bootstrap: ## Only install what is missing to run; LEVEL=service: without servers, python: what checks it too, test: all that tests it
+bootstrap: ## Install dependencies; LEVEL=service (no servers), python (only Python packages, for checks), test (everything for the tests)
 	$(BOOTSTRAP) $(or $(LEVEL),run)
 
 clean: ## Stop the stack and delete its data, logs and secrets
