@@ -105,7 +105,7 @@ def test_a_detector_is_trained_in_one_command_that_may_be_killed(
 
     said = workplace.make("train-detector", **command)
 
-    assert f"{checkpoint}: goes on where it ended" in said
+    assert f"{checkpoint}: resuming" in said
     assert f"{workplace.work / 'detector'}: finished" not in said
     assert_image(workplace.work / "detector" / "train_batch0.jpg")
     assert "plates found" in (workplace.work / "misses.html").read_text()
@@ -120,7 +120,7 @@ def test_a_detector_is_trained_in_one_command_that_may_be_killed(
     found, before = (sum(len(d.search(i, 0.3)) for i in val) for d in (new, old))
     assert found >= 0.8 * before > 0
 
-    assert f"{checkpoint.parents[1]}: finished before" in workplace.make(
+    assert f"{checkpoint.parents[1]}: already finished" in workplace.make(
         "train-detector", **command
     )
 

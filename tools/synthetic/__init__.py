@@ -1,4 +1,4 @@
-"""Rendered number plates: pictures whose text is known because they were drawn.
+"""Rendered licence plates: images whose text is known because they are synthetic.
 
-A leaf room: it imports nothing of ours. `plates` draws one plate.
+Imports no other package of the project. `plates` renders one plate.
 """

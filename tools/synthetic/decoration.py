@@ -1,4 +1,4 @@
-"""The marks of a plate beside its number: bands, stars, seals, state names."""
+"""The marks on a plate other than its number: bands, stars, seals, state names."""
 
 import math
 
@@ -20,7 +20,7 @@ _FIXED_PER_MM = PIXELS_PER_MM * (1 << _SHIFT)
 
 
 def writing_area(layout: Layout) -> tuple[float, float, float, float]:
-    """Return where the number may stand: left, top, right, bottom in mm."""
+    """Return the area for the number: left, top, right, bottom in mm."""
     left, right = 12.0, layout.width_mm - 14.0
     top, bottom = 0.0, layout.height_mm
     if layout.band in (Band.EU, Band.UK, Band.EU_BOTH):
@@ -35,7 +35,7 @@ def writing_area(layout: Layout) -> tuple[float, float, float, float]:
 
 
 def draw_decoration(canvas: Canvas, layout: Layout) -> None:
-    """Draw everything but the number into `canvas` (modified)."""
+    """Draw everything except the number into `canvas` (modified)."""
     match layout.band:
         case Band.EU | Band.EU_BOTH:
             _eu(canvas, layout)
@@ -123,7 +123,7 @@ def _star(radius: float) -> NDArray[np.float64]:
 
 
 def _seals(canvas: Canvas, layout: Layout) -> None:
-    """Draw the two stickers of a one-row German plate where its first gap comes to stand."""
+    """Draw the two stickers of a one-row German plate in its first gap."""
     style = layout.lettering
     left, _, right, _ = writing_area(layout)
     row = layout.rows[0]

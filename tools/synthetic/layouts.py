@@ -1,24 +1,25 @@
-"""Layouts of plates: sizes, colours, letters and number patterns by country.
+"""Plate layouts: sizes, colours, letters and number patterns by country.
 
-**Numbers belong to nobody.** Every pattern is well formed in its country, and every number it makes
-lies in a part of the country's number space that is not issued. How, by layout:
+**No number belongs to a real vehicle.** Every pattern is well formed in its country, but every
+number that it generates is in a range that the country does not issue. By layout:
 
-- Germany: district codes end in J or X. No two-letter district does (HX, Höxter, is left out).
+- Germany: district codes end in J or X. No two-letter district does, except HX (Höxter), which is
+  excluded.
 - United Kingdom: memory tags begin with J, T or U, which are not allocated to any office.
-- France: the series counts upwards from AA; it stands at H, ours begin with T to Y.
-- Italy: likewise; it stands at H, ours begin with S, T or V.
-- Spain: likewise; it stands at N, ours begin with W to Z.
-- Netherlands: the last pair holds a vowel; ordinary series have had none since 1978.
-- Poland: TM, TP and TR; Świętokrzyskie has one two-letter code, TK.
-- Romania: county codes that name no county.
+- France: the series counts upwards from AA and has reached H; ours begin with T to Y.
+- Italy: likewise; the series has reached H, ours begin with S, T or V.
+- Spain: likewise; the series has reached N, ours begin with W to Z.
+- Netherlands: the last pair contains a vowel; ordinary series have had none since 1978.
+- Poland: TM, TP and TR; Świętokrzyskie has only one two-letter code, TK.
+- Romania: county codes that do not exist.
 - California: the 123ABC4 series follows 9ZZZ999 and starts from AAA; ours begin with V to Y.
 - Texas: the first letter is A, E or U; the general series has no vowels.
-- New York: the series stands at M; ours begin with V, W or X.
-- Brazil: YV to ZZ, far above the ranges that have been given to the states.
+- New York: the series has reached M; ours begin with V, W or X.
+- Brazil: YV to ZZ, far above the ranges that have been assigned to the states.
 
-I, O and Q are never drawn, and 0 only where the country's own letters tell it from O or no O can
-stand in its place: the text is what a careful person reads. A coincidence with a personalised
-plate somewhere cannot be excluded; the vehicle drawn is not that one.
+I, O and Q are never used. 0 is used only if the country's typeface distinguishes it from O, or if
+its position cannot contain an O. So the text is what a careful person reads. A coincidence with a
+personalised plate cannot be excluded; the rendered vehicle is not that one.
 """
 
 import csv
@@ -33,11 +34,11 @@ Colour = tuple[int, int, int]
 """Blue, green, red, 0 to 255."""
 
 Group = tuple[str, ...]
-"""For each place of a group of characters, the characters it may hold."""
+"""The allowed characters at each position of a group."""
 
 
 class Band(Enum):
-    """What stands beside or above the number."""
+    """The decoration next to or above the number."""
 
     NONE = "none"
     EU = "eu"
@@ -48,7 +49,7 @@ class Band(Enum):
 
 
 class Gap(Enum):
-    """What stands between two groups of characters."""
+    """The separator of two groups of characters."""
 
     SPACE = "space"
     DASH = "dash"
@@ -58,7 +59,7 @@ class Gap(Enum):
 
 @dataclass(frozen=True)
 class Lettering:
-    """How the number is written, in millimetres; the pitch is a letter and its space."""
+    """Lettering of the number, in millimetres. The pitch includes the space after a letter."""
 
     face: Face
     height_mm: float
@@ -70,7 +71,7 @@ class Lettering:
 
 @dataclass(frozen=True)
 class Layout:
-    """One country's plate of one kind. `rows` holds the groups of each row, top row first."""
+    """One kind of plate of a country. `rows` contains the groups of each row, top row first."""
 
     code: str
     width_mm: float
@@ -87,7 +88,7 @@ class Layout:
     border: bool = True
 
     def matches(self, text: str) -> bool:
-        """Return whether a normalised text (A-Z0-9, rows joined) is a number of this layout."""
+        """Return whether a normalised text (A-Z0-9, rows joined) matches this layout."""
         slots = (slot for row in self.rows for group in row for slot in group)
         return re.fullmatch("".join(f"[{slot}]" for slot in slots), text) is not None
 
@@ -99,14 +100,14 @@ _PLACES = {
     "S": "ABCDEFGHJKLMNPRSTUVWXYZ",
     "U": "ABCDEFGHJKLMNPRSTVWXYZ",
 }
-"""What a character of a pattern stands for; in brackets are the characters themselves."""
+"""The characters that each character of a pattern represents; brackets contain literal ones."""
 
 _GAPS = {" ": Gap.SPACE, "-": Gap.DASH, "*": Gap.SEALS, ".": Gap.NOTHING}
 _GAP = re.compile(r"[ \-*.]")
 
 
 def _layout(row: dict[str, str]) -> Layout:
-    """Return the layout of a row of the table. In its pattern, ``/`` begins the second row."""
+    """Return the layout of a row of the table. In its pattern, ``/`` starts the second row."""
     height, width, pitch, gap = (
         float(row[name]) for name in ("letter_height", "letter_width", "pitch", "gap")
     )
@@ -139,7 +140,7 @@ def _group(pattern: str) -> Group:
 
 with Path(__file__).with_suffix(".csv").open(encoding="utf-8") as _table:
     LAYOUTS = tuple(map(_layout, csv.DictReader(_table)))
-"""The layouts of ``layouts.csv``, which has colours as RRGGBB."""
+"""The layouts in ``layouts.csv``, whose colours are RRGGBB."""
 
 BY_CODE = {layout.code: layout for layout in LAYOUTS}
-"""Each layout by its code."""
+"""The layouts by code."""

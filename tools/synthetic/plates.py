@@ -1,4 +1,4 @@
-"""One rendered number plate: picture, text and layout."""
+"""A rendered licence plate: image, text and layout."""
 
 from dataclasses import dataclass
 
@@ -17,16 +17,16 @@ Picture = NDArray[np.uint8]
 Number = tuple[tuple[str, ...], ...]
 """The groups of a number, row by row."""
 
-# A German or British plate may not spell these; ours do not contain them anywhere.
+# Not allowed on German or British plates; no plate contains them.
 _NEVER = ("SS", "KKK", "NSU", "IS", "HH88", "FCK")
 
 
 @dataclass(frozen=True)
 class Plate:
-    """A drawn plate.
+    """A rendered plate.
 
     `image` is the plate seen from straight ahead, uint8 BGR; `alpha` is its rounded outline,
-    float32 0 to 1, same height and width; `text` is the truth, A-Z0-9.
+    float32 0 to 1, with the same height and width; `text` is the ground truth, A-Z0-9.
     """
 
     layout: Layout
@@ -36,7 +36,7 @@ class Plate:
 
 
 def random_plate(rng: np.random.Generator, layout: Layout | None = None) -> Plate:
-    """Draw a plate with a random number, wear and, if none is given, a random layout."""
+    """Render a plate with a random number and wear and, if none is given, a random layout."""
     chosen = layout or LAYOUTS[int(rng.integers(len(LAYOUTS)))]
     while True:
         number = tuple(tuple(_fill(group, rng) for group in row) for row in chosen.rows)
@@ -45,9 +45,9 @@ def random_plate(rng: np.random.Generator, layout: Layout | None = None) -> Plat
 
 
 def plate_with_text(layout: Layout, text: str, rng: np.random.Generator) -> Plate:
-    """Draw a plate with a given normalised text.
+    """Render a plate with a given normalised text.
 
-    Raises ValueError if the layout cannot make this text.
+    Raises ValueError if the text does not match the layout.
     """
     if not layout.matches(text):
         raise ValueError(f"{text!r} is not a number of layout {layout.code}")
@@ -78,14 +78,14 @@ def _drawn(layout: Layout, number: Number, rng: np.random.Generator) -> Plate:
     canvas += relief[..., None] * (np.array(layout.ink, dtype=np.float32) - canvas)
     if layout.lettering.embossed:
         emboss(canvas, relief, PIXELS_PER_MM)
-    # American plates hang on the bolts that their decoration draws.
+    # The decoration of US plates already includes bolts.
     weather(canvas, rng, screws=layout.band is not Band.STATE)
     image = np.clip(canvas, 0, 255).astype(np.uint8)
     return Plate(layout, _text(number), image, _framed((height, width), 0, 10))
 
 
 def _framed(shape: tuple[int, int], inset_mm: float, radius_mm: float) -> Mask:
-    """Return a mask of a rectangle with round corners, 0 outside to 1 inside."""
+    """Return a mask of a rectangle with rounded corners, 0 outside to 1 inside."""
     mask = np.zeros(shape, dtype=np.uint8)
     left = top = round(inset_mm * PIXELS_PER_MM)
     right, bottom = shape[1] - left - 1, shape[0] - top - 1

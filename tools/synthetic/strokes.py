@@ -1,7 +1,7 @@
-"""Letters drawn with one even stroke in equal cells, in the manner of German and Mercosur plates.
+"""Letters with a uniform stroke in cells of equal width, like those of German and Mercosur plates.
 
-Our own drawing: each letter is a few strokes, given by the corners of their middle lines in
-millimetres of a 75 mm tall letter; corners are rounded where the letter is round.
+They are our own design. Each letter is a few strokes, defined by the corners of their centre lines
+in millimetres of a 75 mm tall letter. Corners are rounded where the letter is round.
 """
 
 from dataclasses import dataclass, replace
@@ -21,7 +21,7 @@ _MARGIN_MM = 14.0
 
 @dataclass(frozen=True)
 class _Stroke:
-    """A line through corners; `round_mm` rounds its inner corners, `closed` joins its ends."""
+    """A line through corners. `round_mm` rounds its inner corners, `closed` joins its ends."""
 
     corners: tuple[Spot, ...]
     round_mm: float = 0.0
@@ -30,7 +30,7 @@ class _Stroke:
 
 
 def stroke_letter(character: str) -> NDArray[np.float32]:
-    """Return the ink of A-Z or 0-9 in its whole cell, 0 (paper) to 1 (ink).
+    """Return the ink of A-Z or 0-9 in its full cell, 0 (paper) to 1 (ink).
 
     Raises KeyError for any other character.
     """
@@ -38,16 +38,16 @@ def stroke_letter(character: str) -> NDArray[np.float32]:
 
 
 def box_letter(character: str) -> NDArray[np.float32]:
-    """Return the same with corners nearly square, in the manner of Brazil's plates until 2018.
+    """Return the ink with nearly square corners, like Brazilian plates until 2018.
 
-    O is nearly a box, and I a bare stem.
+    O is nearly a box, and I a single stem.
     """
     strokes = _BOX_LETTERS.get(character, _LETTERS[character])
     return _drawn(tuple(replace(s, round_mm=s.round_mm * _BOX_ROUND) for s in strokes), character)
 
 
 def slashed_letter(character: str) -> NDArray[np.float32]:
-    """Return the ink of `stroke_letter`, of a zero with a slash."""
+    """Return the ink of `stroke_letter`, with a slash through zeros."""
     return _drawn((*_LETTERS[character], *_SLASHES.get(character, ())), character)
 
 
@@ -75,7 +75,7 @@ def _inked(stroke: _Stroke, shape: tuple[int, ...]) -> NDArray[np.uint8]:
 def _cut_square(
     ink: NDArray[np.uint8], end: NDArray[np.float64], way: NDArray[np.float64], size: float
 ) -> None:
-    """Take away the round cap that OpenCV gives a line's end."""
+    """Remove the round cap that OpenCV draws at the end of a line."""
     ahead = way / np.linalg.norm(way) * size * 0.6
     aside = np.array([-ahead[1], ahead[0]])
     corners = [end + aside, end + aside + ahead, end - aside + ahead, end - aside]
@@ -83,7 +83,7 @@ def _cut_square(
 
 
 def _rounded(stroke: _Stroke) -> NDArray[np.float64]:
-    """Return the stroke's middle line with its corners rounded, N x 2 mm."""
+    """Return the stroke's centre line with rounded corners, N x 2 mm."""
     corners = np.array(stroke.corners, dtype=np.float64)
     if stroke.round_mm == 0:
         return corners
@@ -111,7 +111,7 @@ def _bend(
     start = corner + back / np.linalg.norm(back) * reach[0]
     stop = corner + on / np.linalg.norm(on) * reach[1]
     turn = np.linspace(0, np.pi / 2, 13)[:, None]
-    # A quarter of an ellipse from start to stop with the corner outside it.
+    # A quarter of an ellipse from start to stop, with the corner outside.
     return np.asarray(
         corner + (start - corner) * (1 - np.sin(turn)) + (stop - corner) * (1 - np.cos(turn))
     )
@@ -129,7 +129,7 @@ def _loop(round_mm: float, left: float, top: float, right: float, bottom: float)
     return _Stroke(((left, top), (right, top), (right, bottom), (left, bottom)), round_mm, True)
 
 
-# Middle lines of strokes along the cell's edges: left, top, bottom, right (letters, digits).
+# Centre lines of strokes along the cell's edges: left, top, bottom, right (letters, digits).
 _L, _T, _B = 5.5, 5.5, 69.5
 _R, _D = _LETTER_MM - 5.5, _DIGIT_MM - 5.5
 _C, _E = _LETTER_MM / 2, _DIGIT_MM / 2

@@ -1,5 +1,5 @@
-"""The making of the models in ``recognition/models``, one command a step.
+"""Trains the models in ``recognition/models``, with one command per step.
 
-Needs the extra ``train`` (torch, ultralytics) in an environment of its own; no serving process
+Requires the extra ``train`` (torch, ultralytics) in a separate environment. No serving process
 imports this package.
 """

@@ -1,9 +1,8 @@
-"""Fits the confidence of a reader: how often it is right at each mean character probability.
+"""Calibrates the confidence of a reader: its accuracy at each mean character probability.
 
-``python -m tools.training.calibration --photos DIR --reader FILE.onnx`` fits it on the training
-plates that the reader did not learn from, and writes it into the reader's card. Their boxes are
-moved as a detector's would be. No second reader is asked: the confidence of the first one must hold
-where there is no other.
+``python -m tools.training.calibration --photos DIR --reader FILE.onnx`` fits it on the held-out
+training plates and writes it to the reader's card. Their boxes are moved as a detector's would be.
+The second reader is not used, because the confidence of the first one must also hold without it.
 """
 
 import argparse
@@ -31,7 +30,7 @@ JITTERS = (0.0, 0.03)
 
 @dataclass(frozen=True)
 class Curve:
-    """sigmoid(slope × logit(x) + offset): monotone, and two numbers cannot overfit.
+    """sigmoid(slope × logit(x) + offset): monotone, and two parameters cannot overfit.
 
     **Source:** Platt, Probabilistic outputs for support vector machines, 1999.
     """
@@ -40,17 +39,17 @@ class Curve:
     offset: float
 
     def __call__(self, x: float) -> float:
-        """Confidence for a mean character probability, both 0–1."""
+        """Return the confidence for a mean character probability, both 0–1."""
         return float(_sigmoid(self.slope * logit(np.array(x)) + self.offset))
 
     def as_card(self) -> Card:
-        """The curve as the card's table."""
+        """Return the curve as the card's table."""
         x = [*KNOTS, *LAST_KNOTS]
         return {"method": "piecewise_linear", "x": x, "y": [round(self(v), 4) for v in x]}
 
 
 def fit_curve(raw: list[float], right: list[bool]) -> Curve:
-    """The most likely curve for readings with mean probability ``raw`` that were ``right``."""
+    """Return the maximum-likelihood curve for readings with mean probability ``raw``."""
     features = np.stack([logit(np.array(raw)), np.ones(len(raw))], axis=1)
     return Curve(*fit_logistic(features, right, np.array([1.0, 0.0])))
 
@@ -64,11 +63,11 @@ def fit_logistic(
     ridge: float = 0.0,
     counts: Floats | None = None,
 ) -> tuple[float, ...]:
-    """The most likely weights of ``features`` (rows × weights) in the log odds of being right.
+    """Return the maximum-likelihood weights of ``features`` (rows × weights) for the log odds.
 
-    Newton's method in steps of 1 at most; the targets are drawn in by one count each, as
-    Platt does. ``ridge`` is the cost of half the square of each weight; ``counts`` say how often a
-    row counts, else once.
+    Uses Newton's method with steps of at most 1. The targets are smoothed by one count each, as by
+    Platt. ``ridge`` is the cost of half the square of each weight; ``counts`` are the weights of
+    the rows, 1 by default.
     """
     counts = np.ones(len(right)) if counts is None else counts
     hits = float(counts @ np.array(right))
@@ -86,7 +85,7 @@ def fit_logistic(
 
 
 def logit(p: Floats) -> Floats:
-    """The log odds of probabilities, those next to 0 and 1 drawn in."""
+    """Return the log odds of probabilities, which are clipped near 0 and 1."""
     p = np.clip(p, EPSILON, 1 - EPSILON)
     return np.asarray(np.log(p / (1 - p)))
 
@@ -96,16 +95,16 @@ def _sigmoid(x: Floats) -> Floats:
 
 
 class Rated(NamedTuple):
-    """What was read on a plate, and whether it is what is written there."""
+    """The reading of a plate, and whether it is correct."""
 
     text: CropText
     is_right: bool
 
 
 def rated(samples: list[Sample], reader: Reader, jitters: tuple[float, ...]) -> Iterator[Rated]:
-    """Read all plates once for each of ``jitters``, which move their boxes.
+    """Read all plates once for each of ``jitters``, with moved boxes.
 
-    A jitter is the deviation of an edge's move, as a share of the plate's size.
+    A jitter is the standard deviation of an edge's move, as a fraction of the plate's size.
     """
     rng = np.random.default_rng(0)
     for jitter in jitters:
@@ -117,18 +116,18 @@ def rated(samples: list[Sample], reader: Reader, jitters: tuple[float, ...]) -> 
 
 
 def fitted(readings: list[Rated]) -> Curve:
-    """Return the curve from the mean character probability to the confidence; prints it."""
+    """Return and print the curve from the mean character probability to the confidence."""
     right = [one.is_right for one in readings]
     curve = fit_curve([one.text.mean_probability for one in readings], right)
-    print(f"calibration: {len(readings)} readings, right {np.mean(right):.3f}, {curve}")
+    print(f"calibration: {len(readings)} readings, correct {np.mean(right):.3f}, {curve}")
     return curve
 
 
 def main() -> None:
-    """The command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--photos", type=Path, required=True)
-    parser.add_argument("--reader", type=Path, required=True, help="ONNX with a card beside it")
+    parser.add_argument("--reader", type=Path, required=True, help="ONNX file with its model card")
     args = parser.parse_args()
     given = {
         "recognition_reader_model": str(args.reader),

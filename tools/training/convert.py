@@ -1,4 +1,4 @@
-"""Brings an ultralytics detector into ONNX: ``python -m tools.training.convert PT ONNX``."""
+"""Converts an ultralytics detector to ONNX: ``python -m tools.training.convert PT ONNX``."""
 
 import os
 import shutil
@@ -10,17 +10,17 @@ OPSET = 17
 
 
 def convert(checkpoint: Path, out: Path) -> None:
-    """Write ``out`` from ``checkpoint``: any batch and size, no suppression inside.
+    """Convert ``checkpoint`` to ``out``, with dynamic batch and image size and without NMS.
 
     Raises:
-        SystemExit: the libraries are missing, or the checkpoint is no detector.
+        SystemExit: the libraries are missing, or the checkpoint is not a detector.
     """
     try:
         from ultralytics import YOLO
         from ultralytics.nn.tasks import DetectionModel
     except ImportError as error:
         raise SystemExit(
-            f"a .pt file needs ultralytics (pip install -e '.[train]' in the clone): {error}"
+            f"a .pt file requires ultralytics (pip install -e '.[train]' in the clone): {error}"
         ) from error
     with TemporaryDirectory(dir=out.parent) as folder:
         copy = Path(shutil.copy(checkpoint, folder))
@@ -28,13 +28,13 @@ def convert(checkpoint: Path, out: Path) -> None:
         if model.task != "detect":
             raise SystemExit(f"{checkpoint} is a model for {model.task}, not for detection")
         if isinstance(model.model, DetectionModel):
-            model.model.__class__ = DetectionModel  # ours train in bfloat16: the graph is float32
+            model.model.__class__ = DetectionModel  # ours train in bfloat16: export float32
         written = model.export(format="onnx", opset=OPSET, dynamic=True, simplify=True)
         Path(written).replace(out)
 
 
 def main() -> None:
-    """The command line."""
+    """Run the command line."""
     os.environ.setdefault("YOLO_OFFLINE", "1")
     os.environ.setdefault("YOLO_AUTOINSTALL", "false")
     convert(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -1,9 +1,9 @@
-"""Trains the plate detector on a CPU, from YOLOv5n weights that know COCO.
+"""Trains the plate detector on a CPU, starting from YOLOv5n weights trained on COCO.
 
 ``python -m tools.training.detector train --photos DIR --labels labels.jsonl --start FILE
---work DIR`` starts, or goes on after an interruption; ``... export --weights last.pt --out FILE``
-writes the ONNX file. ``work/detector`` shows how it goes: the loss of each epoch (``results.csv``)
-and some of what is learnt from (``train_batch*.jpg``).
+--work DIR`` starts, or resumes after an interruption; ``... export --weights last.pt --out FILE``
+writes the ONNX file. ``work/detector`` shows the progress: the loss of each epoch (``results.csv``)
+and some training batches (``train_batch*.jpg``).
 """
 
 import argparse
@@ -48,26 +48,26 @@ PHOTO_CHANGES = (
     albumentations.RandomBrightnessContrast(brightness_limit=(-0.5, 0.2), p=0.2),
     albumentations.GaussNoise(std_range=(0.02, 0.12), p=0.12),
 )
-"""What cameras do to a picture and the photos lack: infrared, motion, compression, night."""
+"""Effects of cameras that the photos lack: infrared, motion, compression, night."""
 
 
 RATE, LAST_RATE_SHARE, WARM_UP_STEPS = 0.0008, 0.01, 100
 
 SCALE = (0.4, 2.1)
-"""Of a photo brought to the training size: 416 px cut from photos as the engine sees them, 640 px
-wide, and from smaller and larger ones, cost half of what whole photos of 640 px cost."""
+"""Of a photo at the training size. Crops of 416 px from photos as the engine sees them (640 px
+wide) and from smaller and larger ones cost half as much as whole photos of 640 px."""
 
 SIZE_PX, BATCH, FROZEN_LAYERS = 416, 8, 1
 SOME_PHOTOS = 96
-"""So many tell what an exported file's normalisations were."""
+"""Number of photos that recover the normalisations of an exported file."""
 
 TURN_DEGREES = 1.5
-"""Boxes stay level when a photo is turned: at 6 degrees the box of a wide plate grows 40 % higher
-than the plate, and that is then what is learnt."""
+"""Maximum rotation of a photo. Boxes stay level, so at 6 degrees the box of a wide plate is 40 %
+higher than the plate, and the detector learns that."""
 
 
 class PlateTrainer(DetectionTrainer):
-    """ultralytics' trainer with the measured CPU recipe: bfloat16, channels last, own threads."""
+    """ultralytics' trainer with settings tuned for CPUs: bfloat16, channels last, own threads."""
 
     start: Path | None = None
     threads = 2
@@ -75,14 +75,14 @@ class PlateTrainer(DetectionTrainer):
     rate = RATE
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """As ultralytics' own."""
+        """As ultralytics' method."""
         super().__init__(*args, **kwargs)
         self.step, self.began = -1, time.monotonic()
 
     def get_model(
         self, cfg: Any = None, weights: torch.nn.Module | None = None, verbose: bool = True
     ) -> torch.nn.Module:
-        """A one-class network in channels-last order, from ``weights`` or from ``start``."""
+        """Return a one-class network in channels-last order, from ``weights`` or ``start``."""
         model = PlateModel(cfg, nc=self.data["nc"], ch=self.data["channels"], verbose=False)
         if weights is not None:
             model.load(weights)
@@ -91,18 +91,18 @@ class PlateTrainer(DetectionTrainer):
         return model.to(memory_format=torch.channels_last)
 
     def preprocess_batch(self, batch: Batch) -> Batch:
-        """As ultralytics' own, in channels-last order."""
+        """As ultralytics' method, in channels-last order."""
         batch = super().preprocess_batch(batch)
         batch["img"] = batch["img"].contiguous(memory_format=torch.channels_last)
         return batch
 
     def get_dataloader(self, *args: Any, **kwargs: Any) -> Any:
-        """As ultralytics' own, photos prepared in a process of their own also without a GPU."""
+        """As ultralytics' method, but prepare photos in a separate process even without a GPU."""
         self.args.workers = 1
         return super().get_dataloader(*args, **kwargs)
 
     def optimizer_step(self) -> None:
-        """A step at a rate that falls with each step, to its end also where the time is short."""
+        """Make a step at a rate that decays to its final value, even if the time is limited."""
         self.step = self.step + 1 if self.step >= 0 else self.start_epoch * len(self.train_loader)
         done = (self.step + 1) / (self.epochs * len(self.train_loader))
         done = min(1.0, max(done, (time.monotonic() - self.began) / 60 / self.minutes))
@@ -112,14 +112,14 @@ class PlateTrainer(DetectionTrainer):
         self.stop: bool = self.stop or done >= 1.0
 
     def validate(self) -> tuple[Any, float]:
-        """Nothing: ``platestream evaluate`` measures, at the engine's size."""
+        """Do nothing: ``platestream evaluate`` measures at the engine's image size."""
         return self.metrics, 0.0
 
     def final_eval(self) -> None:
-        """Nothing, as ``validate``."""
+        """Do nothing, as ``validate``."""
 
     def save_model(self) -> bool:
-        """As ultralytics' own; a checkpoint has its name only when it is whole."""
+        """As ultralytics' method, but replace the checkpoint atomically."""
         last: Path = self.wdir / "last.pt"
         self.last = last.with_suffix(".new")
         is_saved: bool = super().save_model()
@@ -127,7 +127,7 @@ class PlateTrainer(DetectionTrainer):
         return is_saved
 
     def plot_metrics(self) -> None:
-        """Nothing: ultralytics' picture is half of what was not measured."""
+        """Do nothing: half of ultralytics' plot would be metrics that are not measured."""
 
     def _setup_train(self) -> None:
         super()._setup_train()
@@ -135,13 +135,13 @@ class PlateTrainer(DetectionTrainer):
 
 
 def rate_at(highest: float, step: int, done: float) -> float:
-    """The rate after ``step`` steps, the share ``done`` (0–1) of the training."""
+    """Return the rate after ``step`` steps, at the fraction ``done`` (0–1) of the training."""
     share = LAST_RATE_SHARE + (1 - LAST_RATE_SHARE) * (1 + math.cos(math.pi * done)) / 2
     return highest * share * min(1.0, (step + 1) / WARM_UP_STEPS)
 
 
 def load_start(model: PlateModel, path: Path, photos: Path) -> None:
-    """Give ``model`` the weights of an exported file, or all that fit of an npz or a checkpoint.
+    """Load the weights of an exported file, or those of an npz or checkpoint that fit.
 
     ``photos`` is the folder of the training photos.
     """
@@ -155,7 +155,7 @@ def load_start(model: PlateModel, path: Path, photos: Path) -> None:
 
 
 def _some(folder: Path) -> torch.Tensor:
-    """N×3×H×W of some photos of a folder, red first, 0–1."""
+    """Return some photos of a folder as N×3×H×W, RGB, 0–1."""
     paths = sorted(folder.glob("*.jpg"))
     chosen = paths[:: max(1, len(paths) // SOME_PHOTOS)]
     sized = [cv2.resize(read_image(path), (SIZE_PX, SIZE_PX)) for path in chosen]
@@ -170,24 +170,24 @@ def _tensors(path: Path) -> dict[str, torch.Tensor]:
 
 
 def epochs_of(checkpoint: Path) -> int:
-    """How many epochs a checkpoint has behind it; 0 where there is none."""
+    """Return the number of completed epochs of a checkpoint, or 0 if it does not exist."""
     if not checkpoint.exists():
         return 0
-    # ultralytics pickles whole networks; these are of our own making.
+    # ultralytics pickles whole networks; we created these ourselves.
     return int(torch.load(checkpoint, weights_only=False)["epoch"]) + 1
 
 
 def train(args: argparse.Namespace) -> None:
-    """Prepare the data set once, then train or go on training; what is finished stays."""
-    args.work = args.work.resolve()  # ultralytics has a place of its own for relative ones
+    """Prepare the data set once, then train or resume. Do nothing if the training is finished."""
+    args.work = args.work.resolve()  # ultralytics resolves relative paths against its own folder
     finished = args.work / NAME / "finished"
     last = args.work / NAME / "weights" / "last.pt"
     if finished.exists() or epochs_of(last) >= args.epochs:
-        print(f"{finished.parent}: finished before")
+        print(f"{finished.parent}: already finished")
         return
     data = args.work / "data"
     if (data / "data.yaml").exists():
-        print(f"{data}: taken as it is; --others counts for nothing")
+        print(f"{data}: already exists; --others is ignored")
     else:
         labels, drawn = load_labels(args.labels), Drawn(args.floating, args.screens)
         for split in ("train", "val"):
@@ -198,7 +198,7 @@ def train(args: argparse.Namespace) -> None:
         write_description(data)
     overrides = _settings(args, data / "data.yaml")
     if last.exists():
-        print(f"{last}: goes on where it ended; --start counts for nothing")
+        print(f"{last}: resuming; --start is ignored")
         overrides |= {"model": str(last), "resume": str(last)}
     PlateTrainer.start, PlateTrainer.threads = args.start, args.threads
     PlateTrainer.minutes, PlateTrainer.rate = args.minutes, args.rate
@@ -207,9 +207,9 @@ def train(args: argparse.Namespace) -> None:
 
 
 def export(args: argparse.Namespace) -> None:
-    """Write the ONNX files: any batch, any multiple of 32 as size, no suppression inside."""
+    """Write the ONNX files: any batch, any multiple of 32 as image size, without NMS."""
     model = YOLO(str(args.weights))
-    model.model.__class__ = DetectionModel  # the graph is to compute in float32
+    model.model.__class__ = DetectionModel  # the graph must be float32
     written = Path(model.export(format="onnx", opset=OPSET, dynamic=True, simplify=True))
     halve(written, args.float_out)
     quantise(written, args.out, load_photos(args.photos, "train"), args.seed)
@@ -225,7 +225,7 @@ def _settings(args: argparse.Namespace, data: Path) -> dict[str, Any]:
         "epochs": args.epochs,
         "imgsz": SIZE_PX,
         "batch": BATCH,
-        "nbs": BATCH,  # a step of the optimiser each batch: there is time for few
+        "nbs": BATCH,  # one optimiser step per batch: there is only time for few
         "seed": args.seed,
         "freeze": FROZEN_LAYERS,
         "optimizer": "AdamW",
@@ -244,12 +244,12 @@ def _settings(args: argparse.Namespace, data: Path) -> dict[str, Any]:
         "cache": "ram",
         "amp": False,
         "plots": True,
-        "val": False,  # under a falling rate the last epoch is the best
+        "val": False,  # with a decaying rate the last epoch is the best
     }
 
 
 def main() -> None:
-    """The command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     commands = parser.add_subparsers(required=True)
     trainer = commands.add_parser("train")
@@ -260,18 +260,20 @@ def main() -> None:
         "--start", type=Path, required=True, help="npz, checkpoint or 16-bit ONNX file"
     )
     trainer.add_argument("--work", type=Path, required=True, help="data, logs and checkpoints")
-    trainer.add_argument("--others", type=Path, help="what `other_pictures` wrote")
-    trainer.add_argument("--floating", type=int, default=Drawn.floating, help="drawn plates alone")
-    trainer.add_argument("--screens", type=int, default=Drawn.screens, help="drawn without a plate")
+    trainer.add_argument("--others", type=Path, help="output of `other_pictures`")
+    trainer.add_argument(
+        "--floating", type=int, default=Drawn.floating, help="plates without a car"
+    )
+    trainer.add_argument("--screens", type=int, default=Drawn.screens, help="screens, no plate")
     trainer.add_argument("--epochs", type=int, default=18)
-    trainer.add_argument("--minutes", type=float, default=math.inf, help="end sooner than so")
-    trainer.add_argument("--rate", type=float, default=RATE, help="of the first steps")
+    trainer.add_argument("--minutes", type=float, default=math.inf, help="maximum duration")
+    trainer.add_argument("--rate", type=float, default=RATE, help="initial learning rate")
     trainer.add_argument("--threads", type=int, default=2)
     trainer.add_argument("--seed", type=int, default=7)
     exporter = commands.add_parser("export")
     exporter.set_defaults(run=export)
     exporter.add_argument("--weights", type=Path, required=True)
-    exporter.add_argument("--photos", type=Path, required=True, help="for the 8-bit ranges")
+    exporter.add_argument("--photos", type=Path, required=True, help="for the 8-bit calibration")
     exporter.add_argument("--out", type=Path, required=True, help="8-bit convolutions, for CPUs")
     exporter.add_argument("--float-out", type=Path, required=True, help="16-bit weights, for GPUs")
     exporter.add_argument("--seed", type=int, default=7)

@@ -1,4 +1,4 @@
-"""Turns photos and completed labels into the folder that the detector trains from."""
+"""Creates the detector's training data from photos and completed labels."""
 
 import zlib
 from collections import Counter
@@ -18,28 +18,29 @@ from tools.training.staging import exchange_plates, floating_plates
 from tools.training.writing import add_writing, screen
 
 PLATE_FREE_SHARE = 0.3
-"""Of the photos, the share from which a part without any plate is cut as one more photo."""
+"""Fraction of photos from which a part without any plate is added as another photo."""
 
 WRITING_SHARE = 0.5
-"""Of those parts, the share on which signs, phone numbers and time stamps are put."""
+"""Fraction of those parts with added signs, phone numbers and time stamps."""
 
 EXCHANGED_SHARE = 0.2
-"""Of the photos, the share that comes once more with rendered plates in place of its own."""
+"""Fraction of photos that are repeated with rendered plates instead of their own."""
 
 KEPT_BACK_PERCENT = 6
-"""Of the training photos (by plate text), those kept back to fit what is no plate.
+"""Percentage of training photos (by plate text) held out to fit the plate probability.
 
-A part of those that the reader's training keeps back, so that the whole engine has not seen them.
+They are a subset of those that the reader's training holds out, so the whole engine has not seen
+them.
 """
 
 STEEP_SHARE = 0.2
-"""Of the photos, the share that comes once more as if seen steeply from the side."""
+"""Fraction of photos that are repeated as if seen at a steep angle from the side."""
 
 STEEP_WIDTHS, STEEP_SLOPES = (0.35, 0.75), (0.15, 0.55)
-"""How much narrower it is then, and by how much of each pixel to the right it rises or falls."""
+"""Range of their relative width, and of the rise or fall in pixels for each pixel to the right."""
 
 FEW_PHOTOS = 300
-"""A data set with fewer training photos comes twice: the large ones are of few kinds."""
+"""A data set with fewer training photos is repeated: the large ones have little variety."""
 
 PLATE_FREE_MIN_PX = 160
 JPEG_QUALITY = 92
@@ -47,14 +48,14 @@ JPEG_QUALITY = 92
 
 @dataclass(frozen=True)
 class Drawn:
-    """How many pictures are drawn: of plates without a car, and of buttons, rows and columns."""
+    """Number of rendered images: plates without a car, and screens (buttons, rows, columns)."""
 
     floating: int = 400
     screens: int = 300
 
 
 def kept_back(photo: Photo) -> bool:
-    """Whether no training sees the photo, because it shows a plate that is kept back."""
+    """Return whether the photo is excluded from all training, because it shows a held-out plate."""
     texts = {p.text for p in photo.plates if p.text} or {photo.name}
     return any(zlib.crc32(text.encode()) % 100 < KEPT_BACK_PERCENT for text in texts)
 
@@ -62,12 +63,11 @@ def kept_back(photo: Photo) -> bool:
 def write_dataset(
     photos: list[Photo], labels: dict[str, Labels], out: Path, split: str, seed: int, drawn: Drawn
 ) -> None:
-    """Write ``out/images/split`` and ``out/labels/split``, one file a photo.
+    """Write ``out/images/split`` and ``out/labels/split``, one file per photo.
 
-    Training photos have their doubtful plates blurred away and are followed by plate-free cuts,
-    by copies with rendered plates and by copies seen steeply, those of small data sets by
-    themselves; the photos kept back are left out. Drawn plates without a car and drawn screens
-    come last.
+    In training photos, doubtful plates are blurred. Parts without plates, copies with rendered
+    plates, copies seen at a steep angle and, for small data sets, plain copies are added. Held-out
+    photos are skipped. Rendered plates without a car and rendered screens come last.
     """
     rng = np.random.default_rng(seed)
     sizes = Counter(photo.group for photo in photos)
@@ -99,13 +99,13 @@ def write_dataset(
 
 
 def write_others(others: Path, out: Path) -> None:
-    """Write a folder's JPEG pictures, which show no plate, beside the training photos."""
+    """Add a folder's JPEG images, which show no plate, to the training photos."""
     for index, path in enumerate(sorted(others.glob("*.jpg"))):
         _write(out, "train", f"other_{index:05d}", read_image(path), ())
 
 
 def write_description(out: Path) -> Path:
-    """Write the dataset description for ultralytics; its path."""
+    """Write the data set description for ultralytics, and return its path."""
     path = out / "data.yaml"
     path.write_text(
         f"path: {out.resolve()}\ntrain: images/train\nval: images/val\nnames:\n  0: plate\n"
@@ -114,7 +114,7 @@ def write_description(out: Path) -> Path:
 
 
 def mask(image: Image, boxes: tuple[Box, ...]) -> Image:
-    """A copy of ``image`` in which ``boxes``, slightly grown, are blurred beyond reading."""
+    """Return a copy of ``image`` in which ``boxes``, slightly enlarged, are illegible (blurred)."""
     image = image.copy()
     height, width = image.shape[:2]
     for box in boxes:
@@ -128,9 +128,9 @@ def mask(image: Image, boxes: tuple[Box, ...]) -> Image:
 def steep(
     image: Image, boxes: tuple[Box, ...], rng: np.random.Generator
 ) -> tuple[Image, tuple[Box, ...]]:
-    """``image`` squeezed and slanted as a car's front is when seen from beside it, and its boxes.
+    """Return ``image``, narrowed and slanted like a car's front seen from the side, and its boxes.
 
-    They hold the slanted plates whole: most plates of the photos are level in their boxes.
+    The boxes contain the whole slanted plates. In the photos, most plates are level.
     """
     height, width = image.shape[:2]
     narrow = rng.uniform(*STEEP_WIDTHS)
@@ -156,7 +156,7 @@ def _slanted(box: Box, shape: npt.NDArray[np.float64]) -> Box:
 def plate_free_part(
     photo: Photo, label: Labels, rng: np.random.Generator
 ) -> tuple[int, int, int, int] | None:
-    """A random part (x1, y1, x2, y2 px) that holds no plate, known or doubtful; None if none."""
+    """Return a random part (x1, y1, x2, y2 px) without a known or doubtful plate, or None."""
     for _ in range(12):
         width = int(photo.width * rng.uniform(0.35, 0.9))
         height = int(photo.height * rng.uniform(0.35, 0.9))

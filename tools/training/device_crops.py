@@ -1,7 +1,7 @@
-"""Crops of plates changed on the device that trains: as ``reader_data`` does it, a batch at once.
+"""Augments crops of plates on the training device, a batch at a time.
 
-A processor changes some 70 crops a second, a GPU some thousands. Images are N×3×H×W float32 RGB of
-0 to 255. What is drawn at random comes from a generator of that device.
+A CPU augments about 70 crops per second, a GPU thousands. Images are N×3×H×W float32 RGB, 0 to 255.
+Random numbers come from a generator of that device.
 """
 
 import math
@@ -28,14 +28,14 @@ from tools.training.reader_data import (
 )
 
 BOX_PX = (192, 80)
-"""Width and height that every plate's box is brought to on its canvas."""
+"""Width and height to which every plate's box is scaled on its canvas."""
 
 _LEFT, _TOP = round(BOX_PX[0] * CONTEXT), round(BOX_PX[1] * 2 * CONTEXT)
 CANVAS_PX = (BOX_PX[0] + 2 * _LEFT, BOX_PX[1] + 2 * _TOP)
 
 _JITTER, _TURN_DEGREES, _MAX_TURN, _BENT = 0.035, 3.0, 8.0, 0.02
 _COARSE_GROUPS = 16
-"""A batch's coarse crops have so many different widths."""
+"""Number of different widths of the coarse crops in a batch."""
 
 _LUMA = (
     (16, 11, 10, 16, 24, 40, 51, 61),
@@ -48,11 +48,11 @@ _LUMA = (
     (72, 92, 95, 98, 112, 100, 103, 99),
 )
 _CHROMA_CORNER = ((17, 18, 24, 47), (18, 21, 26, 66), (24, 26, 56, 99), (47, 66, 99, 99))
-"""**Source:** JPEG (ITU-T T.81), tables K.1 and K.2; beyond the corner 99."""
+"""**Source:** JPEG (ITU-T T.81), tables K.1 and K.2; outside the corner 99."""
 
 
 def canvas(sample: Sample) -> Image:
-    """The plate and its surroundings, its box brought to ``BOX_PX``; edges are repeated."""
+    """Return a plate with its surroundings, its box scaled to ``BOX_PX``; edges are repeated."""
     left, top, right, bottom = sample.box
     corners = np.array([[left, top], [right, top], [left, bottom]], np.float32)
     goal = np.array(
@@ -67,7 +67,7 @@ def canvas(sample: Sample) -> Image:
 
 @dataclass(frozen=True)
 class Canvases:
-    """N×H×W×3 bytes on the device, and the pixels that each plate is wide and high in its photo."""
+    """N×H×W×3 bytes on the device, and the width and height of each plate in its photo."""
 
     images: torch.Tensor
     widths_px: torch.Tensor
@@ -76,7 +76,7 @@ class Canvases:
     def changed(
         self, chosen: torch.Tensor, size: tuple[int, int], generator: torch.Generator
     ) -> torch.Tensor:
-        """N×H×W×3 bytes of ``size`` (width, height): each as another camera and light gives it."""
+        """Return N×H×W×3 bytes of ``size`` (width, height), as with other cameras and light."""
         change = _Change(self.images.device, generator)
         pixels = torch.stack([self.widths_px[chosen], self.heights_px[chosen]], -1)
         crops = change.warped(self.images[chosen], pixels, size)
@@ -103,7 +103,7 @@ class _Change:
     def warped(
         self, canvases: torch.Tensor, pixels: torch.Tensor, size: tuple[int, int]
     ) -> torch.Tensor:
-        """The plates cut as a detector would, turned and bent a little."""
+        """Return crops as a detector would give them, slightly rotated and bent."""
         count = len(canvases)
         moves = self._normal(count, 4).clamp(-2, 2) * _JITTER
         low, high = moves[:, :2], 1 + moves[:, 2:]
@@ -131,7 +131,7 @@ class _Change:
         return cut.clamp(0, 255)
 
     def coarser(self, crops: torch.Tensor, pixels: torch.Tensor) -> torch.Tensor:
-        """Some as a plate of few pixels gives them."""
+        """Reduce some to the resolution of a plate of few pixels."""
         changed, (height, width) = crops.clone(), crops.shape[2:]
         for part in self._some(len(crops), COARSE_SHARE).chunk(_COARSE_GROUPS):
             if not len(part):
@@ -150,7 +150,7 @@ class _Change:
         return changed
 
     def other_light(self, crops: torch.Tensor) -> torch.Tensor:
-        """Other contrast, brightness and colours; some pale, some grey."""
+        """Change contrast, brightness and colours; make some pale and some grey."""
         count = len(crops)
 
         def where(share: float, changed: torch.Tensor, crops: torch.Tensor) -> torch.Tensor:
@@ -167,7 +167,7 @@ class _Change:
         return crops.clamp(0, 255)
 
     def other_camera(self, crops: torch.Tensor) -> torch.Tensor:
-        """Some blurred, moved while the shutter was open, noisy, coded."""
+        """Add blur, motion blur, noise and JPEG artefacts to some."""
         count = len(crops)
         some = self._some(count, 0.15)
         crops[some] = blurred(crops[some], self._between(len(some), (0.4, 1.5)), 9)
@@ -184,7 +184,7 @@ class _Change:
 
 
 def blurred(images: torch.Tensor, sigmas: torch.Tensor, side: int) -> torch.Tensor:
-    """Images each blurred by a Gaussian of its own, over ``side`` pixels."""
+    """Return the images, each blurred with its own Gaussian over ``side`` pixels."""
     if not len(images):
         return images
     count, channels, height, width = images.shape
@@ -200,7 +200,7 @@ def blurred(images: torch.Tensor, sigmas: torch.Tensor, side: int) -> torch.Tens
 
 
 def coded(images: torch.Tensor, qualities: torch.Tensor) -> torch.Tensor:
-    """Images as JPEG of these qualities (1 to 100) leaves them, colours at half the pixels."""
+    """Return the images with JPEG artefacts of these qualities (1 to 100) and 4:2:0 chroma."""
     if not len(images):
         return images
     height, width = images.shape[2:]
@@ -236,7 +236,7 @@ def _rounded_blocks(plane: torch.Tensor, steps: torch.Tensor) -> torch.Tensor:
 
 
 def _homographies(square: torch.Tensor, corners: torch.Tensor) -> torch.Tensor:
-    """N×3×3 matrices that bring the corners of the unit square to N×4×2 ``corners``."""
+    """Return N×3×3 matrices that map the corners of the unit square to N×4×2 ``corners``."""
     count = len(corners)
     known = torch.zeros(count, 8, 8, device=corners.device)
     for k, (x, y) in enumerate(square.tolist()):
@@ -251,7 +251,7 @@ def _homographies(square: torch.Tensor, corners: torch.Tensor) -> torch.Tensor:
 
 
 def _through(matrices: torch.Tensor, size: tuple[int, int]) -> torch.Tensor:
-    """N×H×W×2 places of a crop's pixels in units of the box."""
+    """Return N×H×W×2 positions of a crop's pixels, in units of the box."""
     width, height = size
     device = matrices.device
     down = (torch.arange(height, device=device) + 0.5) / height

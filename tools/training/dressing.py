@@ -1,8 +1,8 @@
-"""Things on a rendered plate beside its number: pictures, stickers, a frame, a mark.
+"""Decorates rendered plates with backgrounds, stickers, frames and symbols.
 
-American plates carry a picture behind the number, stickers of the year in their corners and a
-dealer's frame around them; no other country's plates do so much to hide a number. A reader that
-learnt from plain rendered plates alone takes them for letters.
+US plates have images behind the number, year stickers in their corners and dealer frames, more than
+the plates of any other country. A reader trained only on plain rendered plates takes them for
+letters.
 """
 
 import cv2
@@ -13,10 +13,10 @@ from tools.training.photos import Image, as_image
 
 FADED_SHARE, PICTURE_SHARE, MARK_SHARE, STICKER_SHARE, FRAME_SHARE = 0.5, 0.45, 0.45, 0.55, 0.4
 STACKED_SHARE = 0.35
-"""How many of the plates have each; stacked letters, of those with room for them."""
+"""Fractions of plates with each decoration; for stacked letters, of plates with enough space."""
 
 STACKED_ROOM = 0.13
-"""Of the width, what a number leaves free on a side where letters are stacked."""
+"""Free space next to the number that stacked letters need, as a fraction of the width."""
 
 _CORNERS = ((0.09, 0.14), (0.91, 0.14), (0.09, 0.86), (0.91, 0.86))
 _MONTHS = ("JAN", "MAR", "APR", "MAY", "JUN", "AUG", "OCT", "NOV", "08", "25", "99", "17")
@@ -26,10 +26,10 @@ _FONT = cv2.FONT_HERSHEY_DUPLEX
 
 
 def dressed(front: Image, gap: float | None, rng: np.random.Generator, room: float = 0.0) -> Image:
-    """The front of a plate (RGB) with what an American one may carry.
+    """Return the front of a plate (RGB) with decorations of US plates.
 
-    ``gap`` is where the number leaves a gap for a mark, as a share of the width; None: nowhere.
-    ``room`` is the share of the width that it leaves free on either side.
+    ``gap`` is the position of a gap for a symbol in the number, as a fraction of the width; None:
+    no gap. ``room`` is the fraction of the width that the number leaves free on either side.
     """
     front = front.copy()
     if rng.random() < FADED_SHARE:
@@ -49,7 +49,7 @@ def dressed(front: Image, gap: float | None, rng: np.random.Generator, room: flo
 
 
 def _faded(front: Image, rng: np.random.Generator) -> Image:
-    """A colour that runs in from the upper edge, the lower one or both, and leaves the ink."""
+    """Return the plate with a colour gradient from the upper edge, the lower edge or both."""
     height = front.shape[0]
     across = np.linspace(0, 1, height, dtype=np.float32)
     reach = rng.uniform(0.15, 0.6)
@@ -61,7 +61,7 @@ def _faded(front: Image, rng: np.random.Generator) -> Image:
 
 
 def _pictured(front: Image, rng: np.random.Generator) -> Image:
-    """Pale hills, clouds or stripes behind the number."""
+    """Return the plate with pale hills, clouds or stripes behind the number."""
     height, width = front.shape[:2]
     shapes = cloud((height, width), rng, coarse=int(rng.integers(2, 6)), octaves=3)
     share = (shapes > rng.uniform(0.4, 0.7)).astype(np.float32)
@@ -71,7 +71,7 @@ def _pictured(front: Image, rng: np.random.Generator) -> Image:
 
 
 def _mark(front: Image, gap: float, rng: np.random.Generator) -> None:
-    """A star, a fruit or a state's outline where the number has a gap."""
+    """Draw a star, a fruit or a state's outline in the gap of the number."""
     height, width = front.shape[:2]
     size = height * rng.uniform(0.06, 0.26)
     turn = rng.uniform(0, 2 * np.pi)
@@ -83,7 +83,7 @@ def _mark(front: Image, gap: float, rng: np.random.Generator) -> None:
 
 
 def _stacked(front: Image, room: float, rng: np.random.Generator) -> None:
-    """Two small letters one above the other beside the number: they are no part of it."""
+    """Draw two small stacked letters next to the number, which are not part of it."""
     height, width = front.shape[:2]
     middle = room / 2 if rng.random() < 0.6 else 1 - room / 2
     ink = rng.uniform(10, 140, 3).tolist()
@@ -110,7 +110,7 @@ def _sticker(front: Image, at: tuple[float, float], rng: np.random.Generator) ->
 
 
 def _frame(front: Image, rng: np.random.Generator) -> None:
-    """A dealer's frame: four bars, the upper and the lower one with a name."""
+    """Draw a dealer's frame: four bars, the upper and the lower one with a name."""
     height, width = front.shape[:2]
     metal = rng.uniform(150, 230) if rng.random() < 0.4 else rng.uniform(5, 50)
     colour = (metal + rng.normal(0, 6, 3)).clip(0, 255).tolist()

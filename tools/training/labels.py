@@ -1,9 +1,9 @@
 """Completes labels: most photos have one plate boxed, and may show others.
 
-A published detector (the teacher) looks at every photo. What it is sure of and nobody boxed
-becomes a label; what it half believes is neither taught as plate nor as background.
-``python -m tools.training.labels --photos DIR --teacher FILE.onnx --out labels.jsonl``;
-without a teacher the boxes count as they are.
+A published detector (the teacher) processes every photo. Its unlabelled detections with a high
+score become labels; those with a low score are masked, so they are neither plates nor background.
+``python -m tools.training.labels --photos DIR --teacher FILE.onnx --out labels.jsonl``. Without a
+teacher, the existing boxes are used.
 """
 
 import argparse
@@ -19,14 +19,14 @@ from recognition.types import Box, Detection, iou
 from tools.training.photos import load_photos
 
 SURE, UNSURE = 0.5, 0.08
-"""Teacher scores from which an unboxed find is a label, and from which it is masked."""
+"""Minimum teacher scores with which an unlabelled detection becomes a label, or is masked."""
 
 SAME_PLATE_IOU = 0.25
 
 
 @dataclass(frozen=True)
 class Labels:
-    """What is taught about one photo: ``plates`` are plates, ``masked`` is painted over."""
+    """The labels of one photo: ``plates`` are plates, ``masked`` is blurred."""
 
     photo: str
     plates: tuple[Box, ...]
@@ -34,7 +34,7 @@ class Labels:
 
 
 def complete(photo: Photo, finds: list[Detection]) -> Labels:
-    """The photo's own boxes, with what the teacher found besides."""
+    """Return the photo's own boxes and those that the teacher found in addition."""
     own = tuple(p.box for p in photo.plates)
     other = [f for f in finds if not any(_same(f.box, box) for box in own)]
     sure = tuple(f.box for f in other if f.score >= SURE and not photo.exhaustive)
@@ -43,7 +43,7 @@ def complete(photo: Photo, finds: list[Detection]) -> Labels:
 
 
 def load_labels(path: Path) -> dict[str, Labels]:
-    """Labels by photo name."""
+    """Return the labels by photo name."""
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     return {
         row["photo"]: Labels(
@@ -59,10 +59,10 @@ def _same(a: Box, b: Box) -> bool:
 
 
 def load_teacher(args: argparse.Namespace) -> Detector:
-    """Load the detector that the command line names.
+    """Load the detector given on the command line.
 
     Raises:
-        MisconfiguredError: it is no detector that the engine knows.
+        MisconfiguredError: it is not a detector that the engine supports.
     """
     given = {
         "recognition_detector_model": args.teacher,
@@ -73,12 +73,12 @@ def load_teacher(args: argparse.Namespace) -> Detector:
 
 
 def finds_of(teacher: Detector, photo: Photo) -> list[Detection]:
-    """What the teacher at least half believes, in pixels of the photo."""
+    """Return the teacher's detections, even uncertain ones, in pixels of the photo."""
     return teacher.search(decode_image(photo.path.read_bytes()), UNSURE)
 
 
 def main() -> None:
-    """Write one line of labels a photo of both splits; photos already in the file are kept."""
+    """Write one line of labels per photo of both splits. Photos already in the file are skipped."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--photos", type=Path, required=True)
     parser.add_argument("--teacher", type=Path, help="ONNX detector (recognition/models)")
@@ -89,11 +89,11 @@ def main() -> None:
     name = None if args.teacher is None else args.teacher.name
     done = set[str]()
     if args.out.exists():
-        whole, _, _ = args.out.read_text().rpartition("\n")  # the last line may be half of one
+        whole, _, _ = args.out.read_text().rpartition("\n")  # the last line may be incomplete
         args.out.write_text(whole + "\n" if whole else "")
         done = set(load_labels(args.out))
         if any(json.loads(line).get("teacher") != name for line in whole.splitlines()):
-            parser.error(f"{args.out} is of another teacher")
+            parser.error(f"{args.out} was created with another teacher")
     photos = load_photos(args.photos, "train") + load_photos(args.photos, "val")
     with args.out.open("a") as out:
         for photo in photos:

@@ -1,8 +1,8 @@
-"""Random plate layouts for the reader: patterns and looks of many countries, and custom plates.
+"""Random plate layouts for the reader: patterns and styles of many countries, and custom plates.
 
-Unlike the layouts of ``tools.synthetic``, whose pictures are published and belong to nobody, these
-are for training alone: their letters are all that a country uses, O, I and Q too where it does, so
-that the reader learns which of O and 0 a place of a pattern may hold.
+Unlike the layouts of ``tools.synthetic``, whose images are published and show no real number, these
+are only for training. They use all letters that a country uses, including O, I and Q, so that the
+reader learns whether a position of a pattern can contain O or 0.
 """
 
 from dataclasses import dataclass
@@ -31,12 +31,11 @@ _YELLOW: Colour = (30, 190, 240)
 
 @dataclass(frozen=True)
 class Country:
-    """Patterns of one country's plates, and how they look.
+    """Patterns and style of one country's plates.
 
-    In a pattern a letter stands for a place (``L`` any letter, ``B`` with D, I, O and Q four times
-    as often, ``N`` without O and I, ``C`` without vowels, ``D`` digit, ``X`` either) and a space
-    for a gap. ``share`` is how often the
-    country is drawn, against the others.
+    In a pattern, a letter represents a character (``L`` any letter, ``B`` with D, I, O and Q four
+    times as often, ``N`` without O and I, ``C`` without vowels, ``D`` digit, ``X`` either) and a
+    space a gap. ``share`` is the relative frequency of the country.
     """
 
     share: float
@@ -70,7 +69,7 @@ BRAZIL = Country(
     ("SP SAO PAULO", "RJ RIO", "MG BELO HORIZONTE", "PR CURITIBA"), ("",), 0.25,
     (Face.BOX_STROKE, Face.BOX_STROKE, Face.BOX_STROKE, Face.ROAD_NARROW),
 )  # fmt: skip
-"""Brazil until 2018: its O is nearly a box, and differs from D on the left alone."""
+"""Brazil until 2018: its O is nearly a box, and differs from D only on the left."""
 
 COUNTRIES: tuple[Country, ...] = (
     Country(
@@ -145,11 +144,11 @@ _SHARES = np.array([c.share for c in COUNTRIES]) / sum(c.share for c in COUNTRIE
 _LIGHT: Colour = (238, 240, 240)
 _DARK_BELOW = 110.0
 _EDGE_MM = 26.0
-"""Of the width, what margins and a possible band leave free."""
+"""Horizontal space for margins and a possible band, on each side."""
 
 
 def random_layout(rng: np.random.Generator, country: Country | None = None) -> Layout:
-    """A layout of a country, if none is given a random one, in any of its faces and rows."""
+    """Return a random layout of a country, which is random if none is given."""
     if country is None:
         country = COUNTRIES[int(rng.choice(len(COUNTRIES), p=_SHARES))]
     groups = tuple(map(_group, _pick(country.patterns, rng).split()))
@@ -187,7 +186,7 @@ def _lettering(
     band: Band,
     rng: np.random.Generator,
 ) -> Lettering:
-    """Letters that fill the plate about as real ones do; the drawing squeezes what is too wide."""
+    """Return lettering that fills the plate like real ones. Rendering compresses wide numbers."""
     free = size[1] - (54 if band is Band.STATE else 34 if band is Band.MERCOSUR else 0)
     height = free / len(rows) * rng.uniform(0.66, 0.82)
     places = max(sum(map(len, row)) + 0.5 * len(row) for row in rows)

@@ -1,8 +1,8 @@
-"""Pictures without a plate: half for the detector to learn from, half to tell how often it errs.
+"""Images without a plate: half to train the detector, half to measure its errors.
 
-``python -m tools.training.other_pictures --others DIR --out DIR`` writes those of the
-half to learn from on which the detector that the settings name finds something. ``--out`` is not
-there before, and there only when it is whole.
+``python -m tools.training.other_pictures --others DIR --out DIR`` writes the images of the training
+half on which the configured detector finds something. ``--out`` must not exist, and is created only
+when it is complete.
 """
 
 import argparse
@@ -23,17 +23,17 @@ from recognition.settings import RecognizerSettings
 from recognition.types import BgrImage
 
 LEAST_SCORE, LARGEST_PX = 0.05, 960
-"""The minimum score of a find, and the longer side of what is written."""
+"""Minimum score of a detection, and the longer side of the written images."""
 
 LEAST_PX, MAX_A_FOLDER = 100, 800
-"""The shorter side of a picture, and how many of one folder are taken."""
+"""Minimum length of the shorter side of an image, and the maximum number of images per folder."""
 
 
 class Half(IntEnum):
-    """Every second picture, from the first or from the second one on.
+    """Every second image, starting with the first or the second one.
 
-    Which ones these are hangs on all that lie in the folder: between a detector's training and the
-    fit of what is no plate it must stay as it is.
+    The selection depends on all images in the folder, so the folder must not change between the
+    detector's training and the fit of the plate probability.
     """
 
     KEPT_BACK = 0
@@ -41,14 +41,14 @@ class Half(IntEnum):
 
 
 def half_of(folder: Path, half: Half) -> Iterator[BgrImage]:
-    """Half of the pictures under a folder."""
+    """Yield half of the images in a folder."""
     return islice(pictures(folder), half, None, len(Half))
 
 
 def pictures(folder: Path) -> Iterator[BgrImage]:
-    """The JPEG and PNG pictures under a folder, those that look alike once.
+    """Yield the JPEG and PNG images in a folder, similar ones only once.
 
-    They come in an order that is no one's, and not too many of one of its folders.
+    They are in pseudo-random order, with a limited number from each of its folders.
     """
     paths = [p for p in folder.rglob("*") if p.suffix.lower() in (".jpg", ".jpeg", ".png")]
     taken, seen = Counter[tuple[str, ...]](), set[bytes]()
@@ -68,9 +68,9 @@ def pictures(folder: Path) -> Iterator[BgrImage]:
 
 
 def write_found(folder: Path, detector: Detector, out: Path) -> int:
-    """Write what the detector finds something on, as JPEG; how many pictures these are.
+    """Write the images on which the detector finds something, as JPEG; return their number.
 
-    The folder gets its name in the end: what was interrupted is begun anew.
+    The folder gets its name at the end, so an interrupted run starts from scratch.
     """
     fresh = out.with_name(out.name + ".new")
     shutil.rmtree(fresh, ignore_errors=True)
@@ -91,15 +91,15 @@ def _shuffled(path: Path) -> bytes:
 
 
 def main() -> None:
-    """The command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--others", type=Path, required=True, help="pictures without a plate")
+    parser.add_argument("--others", type=Path, required=True, help="images without a plate")
     parser.add_argument("--out", type=Path, required=True)
     args = parser.parse_args()
     if args.out.exists():
-        parser.error(f"{args.out} is there already")
+        parser.error(f"{args.out} already exists")
     settings = RecognizerSettings.model_validate({"recognition_detection_threshold": LEAST_SCORE})
-    print(f"{write_found(args.others, Detector.load(settings), args.out)} pictures")
+    print(f"{write_found(args.others, Detector.load(settings), args.out)} images")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Photos that the models learn from."""
+"""Photos for training the models."""
 
 from pathlib import Path
 from typing import Any
@@ -14,12 +14,12 @@ Image = npt.NDArray[np.uint8]
 
 
 def load_photos(folder: Path, split: str) -> list[Photo]:
-    """Return the photos of one split (``train`` or ``val``) of ``scenes.jsonl``, in its order."""
+    """Return the photos of a split (``train`` or ``val``) of ``scenes.jsonl``, in order."""
     return load_photo_file(folder / "scenes.jsonl", split)
 
 
 def as_image(values: npt.NDArray[Any]) -> Image:
-    """Return values of 0 to 255 as uint8. The types of OpenCV do not say what it returns."""
+    """Return values from 0 to 255 as uint8. OpenCV's types do not specify what it returns."""
     return np.asarray(values, dtype=np.uint8)
 
 
@@ -27,7 +27,7 @@ def read_image(path: Path) -> Image:
     """Return an image file as H×W×3 uint8 RGB.
 
     Raises:
-        OSError: it cannot be decoded.
+        OSError: the file cannot be decoded.
     """
     image = cv2.imread(str(path), cv2.IMREAD_COLOR)
     if image is None:

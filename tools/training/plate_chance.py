@@ -1,13 +1,13 @@
-"""Fits how likely what is found and read is a plate at all, and writes it into the detector's card.
+"""Fits the probability that a detection is a plate, and writes it to the detector's card.
 
     python -m tools.training.plate_chance --photos DIR --labels labels.jsonl --others DIR
 
-Signs, adverts and buttons are found now and then, and read as surely as a plate. Takes the engine
-as it is served, but from a low score on, so that unsure finds count too. Plates are those of photos
-with one that no reader learnt from, seen as they are, small, close and turned. What is no plate:
-finds on training photos that meet neither a label nor a doubtful place, and all finds on pictures
-without a plate that the detector learnt nothing from (``other_pictures``). Both count half as much
-as the views of plates do.
+Signs, adverts and buttons are sometimes detected, and read with the same confidence as plates. This
+uses the engine with a low detection threshold, so that uncertain detections count too. Plates are
+those of photos with a plate held out from the readers, unchanged, small, close and rotated. Not
+plates are detections on training photos that overlap neither a label nor a doubtful plate, and all
+detections on images without a plate that the detector was not trained on (``other_pictures``). Both
+have half the weight of the views of plates.
 """
 
 import argparse
@@ -37,32 +37,32 @@ from tools.training.photos import as_image, load_photos
 from tools.training.reader_data import is_held_out
 
 MEETS_IOU, IS_IOU = 0.1, 0.3
-"""Boxes that overlap less are apart; those that overlap more are the same plate."""
+"""IoU below which boxes are separate, and from which they are the same plate."""
 
 OTHERS_COUNT = 0.5
-"""How much all finds beside plates, and all on pictures without one, count beside as many views of
-plates. The more, the fewer readings of what is no plate are reported, and the less sure those of
-plates are said to be (HISTORY.md); and some finds beside plates are plates nobody boxed."""
+"""Weight of all detections next to plates, and of all on images without one, relative to as many
+views of plates. A higher weight means fewer false plates, but a lower confidence of real ones
+(HISTORY.md). Also, some detections next to plates are unlabelled plates."""
 
 LEAST_SCORE, LEAST_CHARACTERS = 0.02, 2
-"""Lower than what is reported by default: settings can ask for it."""
+"""Below the default thresholds, because settings can lower them."""
 
 RIDGE = 0.3
-"""Holds the weights of what is rare, as texts of three characters are, near 0."""
+"""Keeps the weights of rare features, such as texts of three characters, near 0."""
 
 SMALLER, AROUND, DEGREES = (0.4, 0.7), (0.03, 0.08, 0.15, 0.3, 0.5, 1.0), 8.0
-"""Of the views: how much smaller, with how much of the plate's width around it, how far turned."""
+"""Of the views: relative size, margin as a fraction of the plate's width, rotation in degrees."""
 
 
 class View(NamedTuple):
-    """A picture and where the plates are in it."""
+    """An image and the boxes of its plates."""
 
     image: BgrImage
     plates: tuple[Box, ...]
 
 
 class Row(NamedTuple):
-    """What was found and read, whether it is a plate, and how much it counts."""
+    """The features of a detection, whether it is a plate, and its weight."""
 
     signs: PlateFeatures
     is_plate: bool
@@ -70,17 +70,17 @@ class Row(NamedTuple):
 
 
 class FeatureFinder:
-    """The engine, without what is to be fitted."""
+    """The engine without the fitted plate probability."""
 
     def __init__(self, settings: RecognizerSettings) -> None:
-        """Load the models that the settings name."""
+        """Load the configured models."""
         detector = Detector.load(settings)
-        detector.plate_probability_card = None  # what is measured must not depend on the last one
+        detector.plate_probability_card = None  # the new fit must not depend on the last one
         self._reader = Reader.load(settings)
         self._engine = Recognizer(settings, (detector, self._reader))
 
     def finds(self, image: BgrImage) -> Iterator[tuple[Box, PlateFeatures]]:
-        """What is found and read in a picture."""
+        """Yield the box and features of each plate read in an image."""
         found = self._engine.detect(image)
         for one, text in zip(found, self._reader.read_plates(image, found), strict=True):
             if len(text.text) >= LEAST_CHARACTERS:
@@ -88,7 +88,7 @@ class FeatureFinder:
 
 
 def views(image: BgrImage, plates: tuple[Box, ...], rng: np.random.Generator) -> Iterator[View]:
-    """A photo as it is, smaller and turned, and its plates cut out."""
+    """Yield a photo unchanged, smaller and rotated, and crops of its plates."""
     yield View(image, plates)
     scale = float(rng.uniform(*SMALLER))
     small = cv2.resize(image, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA)
@@ -108,7 +108,7 @@ def views(image: BgrImage, plates: tuple[Box, ...], rng: np.random.Generator) ->
 def of_plates(
     photo: Photo, finder: FeatureFinder, rng: np.random.Generator
 ) -> list[list[PlateFeatures]]:
-    """What is found at a photo's plates, in each view of them; none where readers know them all."""
+    """Return the detections of a photo's plates in each view; none if no plate is held out."""
     certain = [p.text for p in photo.plates if p.text and not p.uncertain]
     if not any(map(is_held_out, certain)):
         return []
@@ -124,19 +124,19 @@ def of_plates(
 
 
 def of_no_plates(photo: Photo, labels: Labels, finder: FeatureFinder) -> list[PlateFeatures]:
-    """What is found on a photo where no plate is."""
+    """Return the detections on a photo that are not plates."""
     perhaps = labels.plates + labels.masked
     found = finder.finds(decode_image(photo.path.read_bytes()))
     return [s for box, s in found if not any(iou(box, one) > MEETS_IOU for one in perhaps)]
 
 
 def counted(found: list[list[PlateFeatures]], are_plates: bool, weight: float) -> list[Row]:
-    """What was found on pictures, as rows of one kind and weight."""
+    """Return the detections on images as rows of one kind and weight."""
     return [Row(signs, are_plates, weight) for picture in found for signs in picture]
 
 
 def fitted(rows: list[Row]) -> PlateProbabilityCard:
-    """The most likely weights."""
+    """Return the maximum-likelihood weights."""
     features = np.array([feature_vector(row.signs) for row in rows])
     start = np.zeros(features.shape[1])
     counts = np.array([row.weight for row in rows])
@@ -147,14 +147,14 @@ def fitted(rows: list[Row]) -> PlateProbabilityCard:
 
 
 def main() -> None:
-    """The command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--photos", type=Path, required=True)
     parser.add_argument("--labels", type=Path, required=True)
-    parser.add_argument("--others", type=Path, required=True, help="pictures without a plate")
+    parser.add_argument("--others", type=Path, required=True, help="images without a plate")
     args = parser.parse_args()
     if next(half_of(args.others, Half.KEPT_BACK), None) is None:
-        parser.error(f"{args.others} holds no pictures")
+        parser.error(f"{args.others} contains no images")
     cv2.setNumThreads(1)
     settings = RecognizerSettings.model_validate({"recognition_detection_threshold": LEAST_SCORE})
     finder, labels = FeatureFinder(settings), load_labels(args.labels)
@@ -164,9 +164,9 @@ def main() -> None:
     kept_back = half_of(args.others, Half.KEPT_BACK)
     others = [[signs for _, signs in finder.finds(picture)] for picture in kept_back]
     for name, found in (("views of plates", plates), ("photos", beside), ("others", others)):
-        print(f"{name}: {len(found)} pictures, {sum(map(len, found))} finds")
+        print(f"{name}: {len(found)} images, {sum(map(len, found))} detections")
     if not plates:
-        parser.error(f"no plate of {args.photos} was kept from the readers")
+        parser.error(f"{args.photos} contains no held-out plates")
     rows = counted(plates, True, 1.0)
     rows += counted(beside, False, OTHERS_COUNT * len(plates) / len(beside))
     rows += counted(others, False, OTHERS_COUNT * len(plates) / len(others))
@@ -181,7 +181,7 @@ def _scaled(box: Box, scale: float) -> Box:
 
 
 def _turned(box: Box, turn: npt.NDArray[np.floating]) -> Box:
-    """The level box around a box that is turned."""
+    """Return the level box around a rotated box."""
     left, top, right, bottom = box
     corners = np.array([(x, y, 1.0) for x in (left, right) for y in (top, bottom)]) @ turn.T
     (left, top), (right, bottom) = corners.min(axis=0), corners.max(axis=0)

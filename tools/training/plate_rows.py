@@ -1,10 +1,10 @@
-"""Fits what tells plates of two rows, and writes ``recognition/models/plate-rows.json``.
+"""Fits the classifier of two-row plates, and writes ``recognition/models/plate-rows.json``.
 
     python -m tools.training.plate_rows --photos DIR
 
-``plate_rows.jsonl`` has what was seen by eye of plates less than 2.4 times as wide as high: a
-photo, the number of the plate on it, its rows. Those of training photos are learnt from, each with
-four boxes more that lie beside its own a little; those of ``val`` are what is printed.
+``plate_rows.jsonl`` contains manual labels of plates less than 2.4 times as wide as high: a photo,
+the index of the plate and its number of rows. Those of training photos are used for training, each
+with four additional, slightly moved boxes. Results for those of ``val`` are printed.
 """
 
 import argparse
@@ -32,11 +32,11 @@ LABELS = Path(__file__).with_suffix(".jsonl")
 WIDEST, LEAST_WIDTH_PX = 2.4, 30.0
 JITTERED, JITTER = 4, (-0.04, 0.06)
 RIDGE = 0.01
-"""Of the mean loss; 0.003 to 0.03 give 3 to 7 errors on ``val``."""
+"""Relative to the mean loss; 0.003 to 0.03 give 3 to 7 errors on ``val``."""
 
 
 class Seen(NamedTuple):
-    """A plate whose rows were counted by eye."""
+    """A plate with a manually labelled number of rows."""
 
     image: BgrImage
     box: Detection
@@ -44,7 +44,7 @@ class Seen(NamedTuple):
 
 
 def seen_plates(photos: dict[str, Photo]) -> Iterator[Seen]:
-    """The labelled plates of these photos."""
+    """Yield the labelled plates of these photos."""
     for line in LABELS.read_text().splitlines():
         row = json.loads(line)
         if photo := photos.get(row["image"]):
@@ -54,7 +54,7 @@ def seen_plates(photos: dict[str, Photo]) -> Iterator[Seen]:
 
 
 def fitted(plates: list[Seen], rng: np.random.Generator) -> RowClassifierCard:
-    """The weights that tell these plates best."""
+    """Return the weights that classify these plates best."""
     rows, two = [], []
     for plate in plates:
         boxes = [plate.box, *(_beside(plate.box, rng) for _ in range(JITTERED))]
@@ -77,7 +77,7 @@ def fitted(plates: list[Seen], rng: np.random.Generator) -> RowClassifierCard:
 
 
 def main() -> None:
-    """The command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--photos", type=Path, required=True)
     args = parser.parse_args()
@@ -91,7 +91,7 @@ def main() -> None:
     accuracy = {
         "learnt_from": f"{len(learnt)} plates, {sum(one.has_two for one in learnt)} of two rows",
         "val": f"{len(pairs)} plates, {sum(two for _, two in pairs)} of two rows: {right} of these "
-        f"told, and {sum(said and not two for said, two in pairs)} of one row taken for two",
+        f"recognised, and {sum(said and not two for said, two in pairs)} of one row taken for two",
     }
     print(accuracy)
     fields = {field: getattr(card, field) for field in card.__struct_fields__}
@@ -100,9 +100,9 @@ def main() -> None:
 
 
 SUMMARY = (
-    "Tells plates of two rows by their strokes (recognition/reading/row_classifier.py); fitted on "
-    "photos of open_lpr, kaggle433 and openimages_rf (their licences: plate-detector.json), rows "
-    "counted by eye. Licence: AGPL-3.0-only, as the project's."
+    "Recognises plates of two rows by their strokes (recognition/reading/row_classifier.py). "
+    "Fitted on photos of open_lpr, kaggle433 and openimages_rf (for their licences, see "
+    "plate-detector.json) with manually labelled rows. Licence: AGPL-3.0-only, as the project's."
 )
 
 

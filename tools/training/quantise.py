@@ -1,13 +1,13 @@
-"""Turns a detector's convolutions into 8-bit ones: half the time of 16-bit ones, a quarter of f32.
+"""Quantises a detector's convolutions to 8 bits: half the time of 16-bit ones, a quarter of f32.
 
-Only what goes into a convolution is brought to 8 bits. What comes out stays as it is until the next
-one, so that a runtime joins the activation to the convolution, and boxes (hundreds of pixels) and
-scores (0-1) never share a scale. With NNCF's defaults, which bring what lies between to 8 bits too,
-an early checkpoint found 238 of 471 plates; as floats 387, in this way 380.
+Only the inputs of convolutions are quantised. Their outputs are not, so that a runtime can fuse the
+activation with the convolution, and boxes (hundreds of pixels) and scores (0-1) never share a
+scale. With NNCF's defaults, which also quantise the outputs, an early checkpoint found 238 of 471
+plates; with floats 387, with this method 380.
 
-The file takes pictures as decoders give them: their pixels are 8 bits already.
+The input of the file is the decoded image, whose pixels already have 8 bits.
 
-The file for GPUs keeps floats; its weights are stored in 16 bits, as checkpoints have them.
+The file for GPUs uses floats. Its weights are stored in 16 bits, as in checkpoints.
 """
 
 import random
@@ -35,19 +35,19 @@ from recognition.models.tensors import to_tensor
 from recognition.models.third_party_models import DEFAULT_GREY, detector_card
 
 HALF = ".half"
-"""The end of the name of a weight that is stored so."""
+"""Suffix of the name of a weight that is stored in 16 bits."""
 
 SMALLEST = 256
-"""Numbers in a tensor from which it is worth a cast."""
+"""Minimum number of elements of a tensor for which a cast is worthwhile."""
 
 CALIBRATION_PHOTOS = 100
 CALIBRATION_PX = 640
 
 PIXEL_SCALE = 1 / 255
-"""Of what goes into the first convolution: one of its 8-bit steps is one of a pixel's."""
+"""Scale of the input of the first convolution: one of its 8-bit steps is one step of a pixel."""
 
 WITHOUT = "dfl"
-"""In the names of the operations that stay: the one that makes a distance of a distribution."""
+"""In the names of operations that are not quantised: they turn a distribution into a distance."""
 
 
 class _Photos(CalibrationDataReader):
@@ -55,7 +55,7 @@ class _Photos(CalibrationDataReader):
         self._feeds = self._each(photos, card)
 
     def get_next(self) -> dict[str, Any] | None:
-        """The next photo as the detector sees it."""
+        """Return the next photo as input of the detector."""
         return next(self._feeds, None)
 
     @staticmethod
@@ -67,10 +67,10 @@ class _Photos(CalibrationDataReader):
 
 
 def quantise(source: Path, out: Path, photos: list[Photo], seed: int) -> None:
-    """Write ``source`` to ``out`` with 8-bit convolutions, their ranges from ``photos``.
+    """Write ``source`` to ``out`` with 8-bit convolutions, calibrated with ``photos``.
 
-    ``source`` is an ultralytics export of 32-bit floats, without a card. Weights keep 7 bits:
-    processors without VNNI add two products in 16 bits, and would overflow.
+    ``source`` is an ultralytics export with 32-bit floats, without a card. Weights use 7 bits,
+    because CPUs without VNNI add two products in 16 bits and would overflow.
     """
     chosen = random.Random(seed).sample(photos, min(CALIBRATION_PHOTOS, len(photos)))
     graph = onnx.load(source).graph
@@ -100,11 +100,11 @@ def quantise(source: Path, out: Path, photos: list[Photo], seed: int) -> None:
 
 
 def take_pictures(model: onnx.ModelProto) -> None:
-    """Let an 8-bit detector take pictures as they are: uint8, N×H×W×3, blue first.
+    """Change the input of an 8-bit detector to decoded images: uint8, N×H×W×3, BGR.
 
-    It took floats, N×3×H×W, red first, pixel ÷ 255, and brought them to 8 bits, which are the
-    pixels again. The numbers that come out stay the same (measured, also that a 768x448 px picture
-    takes 1.5 ms less of 18).
+    Before, it was floats, N×3×H×W, RGB, pixel ÷ 255, which the graph quantised to 8 bits, that is,
+    to the pixels again. The results do not change (measured), and an image of 768x448 px takes
+    1.5 ms less of 18 ms.
     """
     graph = model.graph
     makers = {output: node for node in graph.node for output in node.output}
@@ -115,14 +115,14 @@ def take_pictures(model: onnx.ModelProto) -> None:
     weights = makers[first.input[1]].input[0]
     for initialiser in graph.initializer:
         if initialiser.name == weights:
-            # Outputs x colours x height x width: red and blue change places.
+            # Outputs x colours x height x width: swap red and blue.
             turned = np.ascontiguousarray(numpy_helper.to_array(initialiser)[:, ::-1])
             initialiser.CopyFrom(numpy_helper.from_array(turned, weights))
     batch, _, height, width = (side.dim_param for side in pictures.type.tensor_type.shape.dim)
     sides = [batch, height, width, 3]
     pictures.type.CopyFrom(helper.make_tensor_type_proto(TensorProto.UINT8, sides))
-    # Only in this order (to floats, then the axes) does OpenVINO still compute the first
-    # convolution in 8 bits.
+    # OpenVINO only computes the first convolution in 8 bits if the conversion to floats comes
+    # before the transposition.
     to_floats.input[0], first.input[0] = pictures.name, f"{pictures.name}_planes"
     planes = helper.make_node(
         "Transpose", [to_floats.output[0]], [first.input[0]], perm=[0, 3, 1, 2]
@@ -136,7 +136,7 @@ def _takers(graph: onnx.GraphProto, tensor: str) -> list[onnx.NodeProto]:
 
 
 def halve(source: Path, out: Path) -> None:
-    """Write ``source`` to ``out`` with its large 32-bit weights stored in 16 bits."""
+    """Write ``source`` to ``out`` with large 32-bit weights stored in 16 bits."""
     model = onnx.load(source)
     casts = []
     for initialiser in model.graph.initializer:
@@ -153,9 +153,9 @@ def halve(source: Path, out: Path) -> None:
 
 
 def save_plain(model: onnx.ModelProto, out: Path) -> None:
-    """Check and write ``model`` without what its maker says of it: the card says it all."""
+    """Check and write ``model`` without its producer's metadata, which the card replaces."""
     model.producer_name, model.producer_version, model.doc_string = "platestream", "", ""
-    del model.metadata_props[:]  # they name the machine's folders
-    del model.graph.value_info[:]  # runtimes work sizes out; their number differs by run
+    del model.metadata_props[:]  # these contain paths of the machine
+    del model.graph.value_info[:]  # runtimes infer the sizes; their number differs between runs
     onnx.checker.check_model(model, full_check=True)
     onnx.save(model, out)

@@ -1,9 +1,9 @@
-"""Trains the plate reader on a device that changes the crops too: a GPU, for some minutes.
+"""Trains the plate reader on a GPU, which also augments the crops, in a few minutes.
 
 ``python -m tools.training.reader --photos DIR --more DIR --start FILE.onnx --card
-FILE.json --out FILE.onnx`` learns from photographed plates, from the same ones with their
-characters swapped (``swapped_characters``) and from drawn ones. What is written is the mean of the
-weights of the last steps; how much is read of the plates kept back is printed on the way.
+FILE.json --out FILE.onnx`` trains on photographed plates, on the same plates with swapped
+characters (``swapped_characters``) and on rendered ones. It writes the mean of the weights of the
+last steps, and prints the results on held-out plates during training.
 """
 
 import argparse
@@ -47,21 +47,21 @@ WARM_UP_STEPS, LOSS_EVERY, CHECKS = 60, 20, 4
 LABEL_SMOOTHING = 0.04
 REGION_WEIGHT = 0.3
 TAUGHT_PART = 4
-"""Of each batch, the starting network is asked for the regions of one crop in so many."""
+"""The starting network computes the regions of one in this many crops of each batch."""
 
 VAL_JITTER = (0.0, 0.03, 0.03)
-"""Deviations of the box moves in the validation rounds: a plate is read once in each."""
+"""Standard deviations of the box moves in validation: each plate is read once with each."""
 
 ZERO = str.maketrans("O", "0")
 DRAWN_AT_ONCE, BRAZIL_ONE_IN = 160, 6
-"""Of the drawn plates, one in so many is of Brazil, whose O and 0 differ least."""
+"""One in ``BRAZIL_ONE_IN`` rendered plates is of Brazil, whose O and 0 differ least."""
 
 Places = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class ReaderFormat:
-    """What the card says of the reader's input and output."""
+    """The reader's input and output format, from its card."""
 
     size: tuple[int, int]
     margins: tuple[float, float]
@@ -71,7 +71,7 @@ class ReaderFormat:
 
     @classmethod
     def of(cls, card: Card) -> "ReaderFormat":
-        """Taken from a reader's model card."""
+        """Return the format in a reader's model card."""
         out, crop = card["output"], card["crop"]
         size = (card["input"]["width"], card["input"]["height"])
         margins = (crop["margin_x"], crop["margin_y"])
@@ -79,11 +79,11 @@ class ReaderFormat:
 
 
 Batch = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
-"""N×H×W×3 bytes, the N×slots classes, and of which crops a 0 stands for O too."""
+"""N×H×W×3 bytes, the N×slots classes, and the crops whose labels also use 0 for O."""
 
 
 class Shares(NamedTuple):
-    """Of the crops, those that are drawn; of the photographed ones, those that may be swapped."""
+    """Fractions of rendered crops, and of photographed ones whose characters may be swapped."""
 
     drawn: float
     swapped: float
@@ -91,14 +91,14 @@ class Shares(NamedTuple):
 
 @dataclass(frozen=True)
 class Learnt:
-    """What is learned from: groups of samples, each a plate and what was made of it by swapping."""
+    """Training samples: groups of a plate and its variants by swapping, and rendered plates."""
 
     groups: list[list[Sample]]
     drawn: list[Sample]
 
     @property
     def samples(self) -> list[Sample]:
-        """All of them, group after group, the drawn ones last."""
+        """All samples, by group; rendered ones last."""
         return [*chain.from_iterable(self.groups), *self.drawn]
 
     @cached_property
@@ -110,7 +110,7 @@ class Learnt:
         return sampling_weights([group[0] for group in self.groups])
 
     def draw(self, count: int, shares: Shares, rng: np.random.Generator) -> Places:
-        """Places in ``samples`` of a batch."""
+        """Return the indexes in ``samples`` of a random batch."""
         sizes = self._sizes
         group = rng.choice(len(sizes), count, p=self._weights)
         may_be_swapped = rng.random(count) < shares.swapped
@@ -122,11 +122,11 @@ class Learnt:
 
 
 def gather(args: argparse.Namespace, slots: int) -> Learnt:
-    """The plates that are learned from, swapped and drawn on all processors."""
+    """Return the training plates. Swapping and rendering use all CPUs."""
     photos = load_samples(args.photos, "train", slots, lone=True)
     photos = [one for one in photos if not one.held_out]
     photos += more_samples(args.more, slots, held_out=False)
-    # Started afresh: copies of a process in which threads of a runtime run would hang.
+    # Spawned, because a fork of a process with running threads of a runtime would hang.
     afresh = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(args.workers, mp_context=afresh) as pool:
         parts = range(args.drawn // DRAWN_AT_ONCE)
@@ -147,7 +147,7 @@ def _draw(slots: int, seed: int, part: int) -> list[Sample]:
 
 
 def _swap_all(swaps: int, seed: int, samples: list[Sample]) -> list[list[Sample]]:
-    """Each sample with up to ``swaps`` others made of it."""
+    """Return each sample with up to ``swaps`` variants."""
     cv2.setNumThreads(1)
     reader = CtcReader.load(RecognizerSettings.model_validate({}))
     return [[sample, *_swap(sample, reader, swaps, seed)] for sample in samples]
@@ -157,7 +157,7 @@ def _swap(sample: Sample, reader: CtcReader | None, swaps: int, seed: int) -> It
     found = find_characters(sample, reader) if reader is not None else None
     if found is None:
         return
-    # Each photo of a plate is swapped in its own way.
+    # Each photo of a plate is swapped differently.
     rng = np.random.default_rng([seed, zlib.crc32(sample.image.tobytes())])
     for _ in range(swaps):
         if (other := swapped(sample, found, rng)) is not None:
@@ -165,7 +165,7 @@ def _swap(sample: Sample, reader: CtcReader | None, swaps: int, seed: int) -> It
 
 
 def texts_of(slots: torch.Tensor, shape: ReaderFormat) -> list[str]:
-    """Text of each N×slots×characters row of probabilities."""
+    """Return the text of each row of N×slots×characters probabilities."""
     best = slots.argmax(-1).tolist()
     return ["".join(shape.alphabet[i] for i in row).replace(shape.pad, "") for row in best]
 
@@ -173,7 +173,7 @@ def texts_of(slots: torch.Tensor, shape: ReaderFormat) -> list[str]:
 def validation_crops(
     samples: list[Sample], shape: ReaderFormat
 ) -> tuple[list[Image], list[Sample]]:
-    """The same crops every time, and what they show: each plate once for each of ``VAL_JITTER``."""
+    """Return the same crops every time, with their samples: each plate once per ``VAL_JITTER``."""
     rng = np.random.default_rng(0)
     crops = [plain_crop(s, shape.margins, j, rng) for j in VAL_JITTER for s in samples]
     return [as_image(cv2.resize(c, shape.size)) for c in crops], samples * len(VAL_JITTER)
@@ -183,7 +183,7 @@ def validation_crops(
 def read_all(
     network: torch.nn.Module, crops: list[Image], shape: ReaderFormat, device: str
 ) -> list[str]:
-    """The texts that the network, which is on ``device``, reads on crops of its size, in order."""
+    """Return the texts that the network on ``device`` reads in crops of its size, in order."""
     batches = (np.stack(crops[start : start + 64]) for start in range(0, len(crops), 64))
     read = (texts_of(network(torch.from_numpy(one).to(device))[0], shape) for one in batches)
     return [text for texts in read for text in texts]
@@ -192,7 +192,7 @@ def read_all(
 def loss_of(
     network: torch.nn.Module, teacher: torch.nn.Module, batch: Batch, alphabet: str
 ) -> torch.Tensor:
-    """Cross entropy of the slots, and of the region against what the starting network says."""
+    """Return the cross entropy of the slots, and of the region against the starting network."""
     images, classes, alike = batch
     with torch.autocast(images.device.type, torch.bfloat16):
         plate, region = (output.float() for output in network(images))
@@ -209,10 +209,10 @@ def loss_of(
 
 
 class Run:
-    """The network on its device, and all that it learns from."""
+    """The network on its device, and its training data."""
 
     def __init__(self, args: argparse.Namespace, shape: ReaderFormat) -> None:
-        """Load, swap and draw the plates, then the network."""
+        """Load, swap and render the plates, then load the network."""
         self.args, self.shape = args, shape
         self.device = args.device
         self.learnt = gather(args, shape.slots)
@@ -236,10 +236,10 @@ class Run:
         held_out = [one for one in photos if one.held_out]
         more = more_samples(args.more, shape.slots, held_out=True)
         self.checks = {"photos": held_out, "more": more}
-        print(f"{len(samples)} plates, {len(self.learnt.drawn)} drawn", flush=True)
+        print(f"{len(samples)} plates, {len(self.learnt.drawn)} rendered", flush=True)
 
     def train(self) -> None:
-        """Learn for the minutes that were asked for, at a rate that falls to its end."""
+        """Train for the given minutes, with a decaying learning rate."""
         args, step = self.args, 0
         optimizer = torch.optim.AdamW(self.weights.values(), lr=args.rate, weight_decay=0.0)
         rng = np.random.default_rng(args.seed)
@@ -300,23 +300,23 @@ class Run:
 
 
 def main() -> None:
-    """The command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--photos", type=Path, required=True)
-    parser.add_argument("--more", type=Path, help="second folder, of crops: `reader_data`")
-    parser.add_argument("--start", type=Path, required=True, help="reader to go on from, ONNX")
+    parser.add_argument("--more", type=Path, help="second folder of crops: `reader_data`")
+    parser.add_argument("--start", type=Path, required=True, help="reader to start from, ONNX")
     parser.add_argument("--card", type=Path, required=True, help="its model card")
     parser.add_argument("--out", type=Path, required=True, help="ONNX file to write")
-    parser.add_argument("--device", default="cuda", help="as torch names it")
+    parser.add_argument("--device", default="cuda", help="device name in torch")
     parser.add_argument("--minutes", type=float, default=4.4)
     parser.add_argument("--batch", type=int, default=768)
     parser.add_argument("--rate", type=float, default=4e-4)
     parser.add_argument("--decay", type=float, default=0.997, help="of the mean of the weights")
-    parser.add_argument("--drawn", type=int, default=10240, help="different drawn plates")
+    parser.add_argument("--drawn", type=int, default=10240, help="number of rendered plates")
     parser.add_argument("--drawn-share", type=float, default=0.3)
-    parser.add_argument("--swaps", type=int, default=5, help="plates made of each by swapping")
+    parser.add_argument("--swaps", type=int, default=5, help="swapped variants of each plate")
     parser.add_argument("--swapped-share", type=float, default=0.5)
-    parser.add_argument("--workers", type=int, default=None, help="processes; all processors")
+    parser.add_argument("--workers", type=int, default=None, help="processes; default: all CPUs")
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
     torch.manual_seed(args.seed)

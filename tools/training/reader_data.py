@@ -1,8 +1,8 @@
-"""Plates for the reader, cut with their surroundings.
+"""Plates for the reader, cropped with their surroundings.
 
-They come from photos, from crops beside them, and from a second folder of crops (``more``), whose
-``crops.jsonl`` lists a crop a line: ``image``, ``text``, ``uncertain``, ``region`` and
-``synthetic``, whether it was drawn. American texts there write 0 for O and 0 alike.
+They come from photos, from crops in the same folder, and from a second folder of crops (``more``),
+whose ``crops.jsonl`` has one crop per line: ``image``, ``text``, ``uncertain``, ``region`` and
+``synthetic`` (rendered). US texts in it use 0 for both O and 0.
 """
 
 import json
@@ -21,35 +21,35 @@ from recognition.types import Box, grown
 from tools.training.photos import Image, load_photos, read_image
 
 CONTEXT = 0.35
-"""Photo kept around a plate, as a share of its width and height, so that boxes can be moved."""
+"""Margin of the photo around a plate, as a fraction of its size, so that boxes can be moved."""
 
 COARSE_SHARE, COARSE_PX = 0.5, (28, 110)
-"""Of the crops, those that a plate this many pixels wide gave."""
+"""Fraction of crops with a reduced resolution, and the plate's width in pixels in these."""
 
 SENSOR_SHARE, SENSOR_BLUR_PX, JPEG_SHARE, JPEG_QUALITY = 0.5, (0.4, 0.9), 0.5, (60, 80)
-"""Of the coarse crops, those blurred by the sensor, and those coded, at their own few pixels."""
+"""Fractions of coarse crops with sensor blur and JPEG artefacts, applied at the low resolution."""
 
 MARGIN_X, MARGIN_Y = (0.0, 0.06), (0.01, 0.14)
-"""Margins that the crops are cut with: around those of both crops that the engine takes."""
+"""Margins of the crops: a range around those of both crops that the engine uses."""
 
 PALE_SHARE = 0.15
-"""Of the crops, those with little contrast: dirt, glare, haze leave a seventh to a half of it."""
+"""Fraction of crops with low contrast: dirt, glare or haze leave a seventh to a half of it."""
 
 HOLD_OUT_PERCENT, MORE_HOLD_OUT_PERCENT = 12, 20
-"""Of the training plates (by text), those kept back; of the second folder, these and more."""
+"""Percentage of held-out training plates (by text); in the second folder, these and more."""
 
 ALIKE_REGIONS = "us-"
-"""Regions that begin so have texts with 0 for O and 0 alike."""
+"""Prefix of the regions whose texts use 0 for both O and 0."""
 
 WEIGHTS = {"lone": 0.25, "drawn": 0.4}
-"""Of groups that are all of one country: as frequent as they come, they would drown the rest."""
+"""Weights of groups that consist of one country, which would otherwise dominate the others."""
 
 
 @dataclass(frozen=True)
 class Sample:
     """A plate with its surroundings. ``box`` is the plate in pixels of ``image``.
 
-    ``alike``: its label writes 0 for O and 0 alike, so that either is right.
+    ``alike``: its label uses 0 for both O and 0, so both are correct.
     """
 
     image: Image
@@ -60,17 +60,17 @@ class Sample:
 
     @property
     def held_out(self) -> bool:
-        """Whether the plate is one of those kept back, the same for every photo of it."""
+        """Whether the plate is held out; the same for every photo of it."""
         return is_held_out(self.text)
 
 
 def is_held_out(text: str) -> bool:
-    """Whether a training plate with this text is kept back: no reader learns from it."""
+    """Return whether a training plate with this text is held out: no reader is trained on it."""
     return zlib.crc32(text.encode()) % 100 < HOLD_OUT_PERCENT
 
 
 def load_samples(folder: Path, split: str, slots: int, lone: bool) -> list[Sample]:
-    """Every plate of a split with a certain text of at most ``slots`` characters."""
+    """Return all plates of a split with a verified text of at most ``slots`` characters."""
     samples = []
     for photo in load_photos(folder, split):
         plates = [p for p in photo.plates if not p.uncertain and 0 < len(p.text) <= slots]
@@ -90,20 +90,20 @@ def load_samples(folder: Path, split: str, slots: int, lone: bool) -> list[Sampl
 
 
 def whole_crop(image: Image, text: str, group: str, *, alike: bool = False) -> Sample:
-    """A plate that fills its picture."""
+    """Return a plate that fills its image."""
     height, width = image.shape[:2]
     return Sample(image, (0.0, 0.0, float(width), float(height)), text, group, alike)
 
 
 def load_held_out(folder: Path, slots: int) -> list[Sample]:
-    """The plates of training photos that no reader learns from, of at most ``slots`` characters."""
+    """Return the held-out plates of training photos, of at most ``slots`` characters."""
     return [one for one in load_samples(folder, "train", slots, lone=False) if one.held_out]
 
 
 def more_samples(folder: Path | None, slots: int, *, held_out: bool) -> list[Sample]:
-    """What is learned from, or the photographed plates kept back; of at most ``slots`` characters.
+    """Return training plates, or held-out photographed ones, of at most ``slots`` characters.
 
-    None without a folder.
+    Without a folder, the list is empty.
     """
     lines = (folder / "crops.jsonl").read_text().splitlines() if folder else []
     samples = []
@@ -121,7 +121,7 @@ def more_samples(folder: Path | None, slots: int, *, held_out: bool) -> list[Sam
 
 
 def sampling_weights(samples: list[Sample]) -> npt.NDArray[np.float64]:
-    """How often each sample is drawn (sums to 1): photos of one plate share most of one turn."""
+    """Return the probability of each sample. Photos of the same plate share most of one weight."""
     counts = Counter(s.text for s in samples)
     weights = np.array([WEIGHTS.get(s.group, 1.0) * counts[s.text] ** -0.7 for s in samples])
     return np.asarray(weights / weights.sum())
@@ -130,13 +130,13 @@ def sampling_weights(samples: list[Sample]) -> npt.NDArray[np.float64]:
 def plain_crop(
     sample: Sample, margins: tuple[float, float], jitter: float, rng: np.random.Generator
 ) -> Image:
-    """The crop around a box as a detector would give it: its edges moved by ``jitter``."""
+    """Return the crop of a box as a detector would give it: its edges moved by ``jitter``."""
     height, width = sample.image.shape[:2]
     return cut(sample.image, grown(moved(sample.box, jitter, rng), *margins, width, height))
 
 
 def encode(text: str, alphabet: str, pad: str, slots: int) -> npt.NDArray[np.int64]:
-    """Class of each slot for ``text``, padded at the end."""
+    """Return the class of each slot for ``text``, padded at the end."""
     return np.array([alphabet.index(c) for c in text.ljust(slots, pad)], dtype=np.int64)
 
 
@@ -150,7 +150,7 @@ def _with_context(image: Image, box: Box, text: str, group: str) -> Sample:
 
 
 def moved(box: Box, jitter: float, rng: np.random.Generator) -> Box:
-    """The box as a detector might give it: its edges moved by ``jitter`` (deviation, share)."""
+    """Return the box with its edges moved by ``jitter`` (standard deviation, as a fraction)."""
     width, height = box[2] - box[0], box[3] - box[1]
     d = np.clip(rng.normal(0, 1, 4), -2, 2) * jitter
     return (

@@ -1,6 +1,6 @@
-"""The published reader's graph as a trainable network, and back into an ONNX file.
+"""Converts the published reader's graph to a trainable network, and back to an ONNX file.
 
-The graph is kept as it is, node for node: training only changes the values of its weights.
+The graph is not changed: training only changes the values of its weights.
 """
 
 from collections.abc import Iterator
@@ -16,13 +16,13 @@ OPSET = 17
 
 
 def load_network(path: Path) -> tuple[torch.nn.Module, dict[str, torch.nn.Parameter]]:
-    """The network of an ONNX file and its trainable weights by the ONNX initialiser's name.
+    """Return the network of an ONNX file and its trainable weights by ONNX initialiser name.
 
     The network maps N×3-channel uint8-valued images to (slot probabilities, region probabilities).
     """
     model = onnx.load(path)
     network = onnx2torch.convert(model)
-    # Conversion keeps no names: weights are recognised by their values.
+    # The conversion loses the names, so weights are matched by their values.
     by_value = {_key(t): (owner, name) for owner, name, t in _tensors(network)}
     weights = {}
     for initialiser in model.graph.initializer:
@@ -44,7 +44,7 @@ def load_network(path: Path) -> tuple[torch.nn.Module, dict[str, torch.nn.Parame
 
 
 def write_onnx(start: Path, weights: dict[str, torch.Tensor], out: Path) -> None:
-    """Write the graph of ``start`` with ``weights`` in place of its own."""
+    """Write the graph of ``start`` with ``weights`` instead of its own."""
     model = onnx.load(start)
     for initialiser in model.graph.initializer:
         if initialiser.name in weights:
@@ -57,9 +57,9 @@ def write_onnx(start: Path, weights: dict[str, torch.Tensor], out: Path) -> None
 
 
 def with_alike(logs: torch.Tensor, alike: torch.Tensor, zero: int, letter: int) -> torch.Tensor:
-    """N×places×classes logarithms with those of O added to those of 0, where labels say 0 for both.
+    """Return N×slots×classes log probabilities, with O added to 0 where labels use 0 for both.
 
-    ``alike`` says of which of the N crops that holds; ``zero`` and ``letter`` are the classes.
+    ``alike`` selects these of the N crops; ``zero`` and ``letter`` are the classes.
     """
     both = torch.logaddexp(logs[..., zero], logs[..., letter])
     merged = logs.clone()
@@ -68,7 +68,7 @@ def with_alike(logs: torch.Tensor, alike: torch.Tensor, zero: int, letter: int) 
 
 
 def _is_learnt(name: str) -> bool:
-    """Whether a float initialiser was trained: the rest are pooling filters and constants."""
+    """Return whether a float initialiser is trained; others are pooling filters and constants."""
     return "const_fold" not in name and not name.endswith("Cast/x:0")
 
 

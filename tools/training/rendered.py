@@ -1,4 +1,4 @@
-"""Rendered plates as training samples: layouts that the photos lack, and every character."""
+"""Rendered plates as training samples, with layouts that the photos lack and all characters."""
 
 import cv2
 import numpy as np
@@ -14,20 +14,20 @@ from tools.training.reader_data import CONTEXT, Sample
 PLATE_WIDTH_PX = (70, 260)
 
 TINTED_SHARE = 0.4
-"""Of the plates, those with an uneven ground, as the pictures on American ones make it."""
+"""Fraction of plates with an uneven background, like the images on US plates."""
 
 
 def render_samples(
     count: int, slots: int, seed: int, country: Country | None = None
 ) -> list[Sample]:
-    """``count`` plates of at most ``slots`` characters, of ``country``, or of all."""
+    """Return up to ``count`` plates of at most ``slots`` characters, of ``country`` or of all."""
     rng = np.random.default_rng(seed)
     plates = (random_plate(rng, random_layout(rng, country)) for _ in range(count))
     return [mounted(plate, rng) for plate in plates if len(plate.text) <= slots]
 
 
 def mounted(plate: Plate, rng: np.random.Generator) -> Sample:
-    """A drawn plate on plain bodywork, 70 to 260 px wide."""
+    """Return a rendered plate on plain bodywork, 70 to 260 px wide."""
     width = int(rng.uniform(*PLATE_WIDTH_PX))
     height = round(width * plate.image.shape[0] / plate.image.shape[1])
     size = (width, height)
@@ -47,7 +47,7 @@ def mounted(plate: Plate, rng: np.random.Generator) -> Sample:
 
 
 def _gap(layout: Layout) -> float | None:
-    """Where the first gap of a plate of one row lies, as a share of the width."""
+    """Return the position of the first gap of a one-row plate, as a fraction of the width."""
     if len(layout.rows) != 1 or not layout.gaps[0] or layout.gaps[0][0] is not Gap.SPACE:
         return None
     style = layout.lettering
@@ -56,7 +56,7 @@ def _gap(layout: Layout) -> float | None:
 
 
 def _room(layout: Layout) -> float:
-    """What the number of a plate of one row leaves free on either side, as a share of the width."""
+    """Return the free space on each side of a one-row number, as a fraction of the width."""
     if len(layout.rows) != 1:
         return 0.0
     return max(0.0, (1 - _number_mm(layout) / layout.width_mm) / 2)
@@ -75,7 +75,7 @@ def _tinted(front: Image, rng: np.random.Generator) -> Image:
 
 
 def _bodywork(width: int, height: int, rng: np.random.Generator) -> Image:
-    """A plain, uneven surface of any colour around the plate."""
+    """Return a plain, uneven surface of any colour."""
     colour = rng.uniform(0, 255) + rng.normal(0, 45, 3)
     coarse = colour + rng.normal(0, 30, (3, 3, 1))
     few = np.clip(coarse, 0, 255).astype(np.uint8)

@@ -1,4 +1,4 @@
-"""Stages what the photos lack: plates of other countries, and plates without a car."""
+"""Creates images that the photos lack: plates of other countries, and plates without a car."""
 
 from dataclasses import dataclass, replace
 
@@ -13,22 +13,22 @@ from tools.training.photos import Image, as_image
 from tools.training.writing import add_writing, triple, two_colours
 
 SMALLEST_PX = 24
-"""Narrower plates are left as they are: nothing of a layout shows on them."""
+"""Narrower plates are not replaced, because their layout is not visible."""
 
 GROUND_WIDTH, GROUND_HEIGHT = 640, (360, 641)
 FLOATING_WIDTHS = (40, 280)
-"""All plates of such a picture are equally wide, but for tall ones."""
+"""All plates in such an image have the same width, except tall ones."""
 
 MAX_FLOATING = 25
 
 MADE_TO_ORDER_SHARE = 0.12
-"""Of the rendered plates, those whose ground is far larger than their lettering."""
+"""Fraction of rendered plates whose background is much larger than their lettering."""
 
 LARGER_GROUND = (1.1, 2.0), (1.0, 1.7)
-"""The width and height of such a plate's ground, by its own."""
+"""Factors for the width and height of such a plate's background."""
 
 LEAST_CONTRAST = 60
-"""Of such a plate's ground and letters, in grey levels."""
+"""Minimum contrast of such a plate's background and letters, in grey levels."""
 
 GREATEST_ASPECT = 6.5
 CORNER_SHIFT = 0.03
@@ -43,7 +43,7 @@ class Staged:
 
 
 def exchange_plates(image: Image, plates: tuple[Box, ...], rng: np.random.Generator) -> Staged:
-    """The photo with a rendered plate, in the photo's light, in place of each wide enough one."""
+    """Replace each wide enough plate of a photo with a rendered one in the photo's light."""
     image, boxes = image.copy(), []
     for box in plates:
         wide = box[2] - box[0] >= SMALLEST_PX and box[2] - box[0] < GREATEST_ASPECT * _height(box)
@@ -52,10 +52,10 @@ def exchange_plates(image: Image, plates: tuple[Box, ...], rng: np.random.Genera
 
 
 def floating_plates(rng: np.random.Generator) -> Staged:
-    """Rendered plates on a plain ground without a car, half of the times with writing beside them.
+    """Return rendered plates on a plain background without a car, half of the time with text.
 
-    As a camera sees them that looks at nothing but bumpers; and what tells a plate from a sign is
-    then not only that it is on a car.
+    Some cameras only see bumpers. Also, the detector must not distinguish plates from signs only by
+    the car.
     """
     height = int(rng.integers(*GROUND_HEIGHT))
     image, boxes = _ground(GROUND_WIDTH, height, rng), []
@@ -81,7 +81,7 @@ def floating_plates(rng: np.random.Generator) -> Staged:
 
 
 def _ground(width: int, height: int, rng: np.random.Generator) -> Image:
-    """An uneven surface of any colour, with noise."""
+    """Return an uneven surface of any colour, with noise."""
     colour = rng.uniform(0, 255) + rng.normal(0, 25, 3)
     few = np.clip(colour + rng.normal(0, rng.uniform(0, 40), (3, 3, 1)), 0, 255).astype(np.uint8)
     smooth = cv2.resize(few, (width, height), interpolation=cv2.INTER_CUBIC).astype(np.float32)
@@ -90,7 +90,7 @@ def _ground(width: int, height: int, rng: np.random.Generator) -> Image:
 
 
 def made_to_order(rng: np.random.Generator) -> Plate:
-    """A plate without a country's marks, its ground larger than the lettering asks for."""
+    """Return a plate without a country's marks, with a larger background than necessary."""
     layout = LAYOUTS[int(rng.integers(len(LAYOUTS)))]
     ink, ground = _colours_apart(rng)
     sides = [rng.uniform(*times) for times in LARGER_GROUND]
@@ -115,7 +115,7 @@ def _unmarked(gap: Gap) -> Gap:
 
 
 def _colours_apart(rng: np.random.Generator) -> tuple[Colour, Colour]:
-    """Two colours that differ in grey too."""
+    """Return two colours that also differ in grey."""
     while True:
         one, other = two_colours(rng)
         if abs(float(one.max()) - float(other.max())) >= LEAST_CONTRAST:
@@ -149,14 +149,14 @@ def _exchange(image: Image, box: Box, rng: np.random.Generator) -> Box:
 
 
 def _wipe(image: Image, box: Box) -> None:
-    """Blur the old plate away: the new one may not cover all of it."""
+    """Blur the old plate, because the new one may not cover all of it."""
     x1, y1, x2, y2 = (max(0, round(v)) for v in box)
     part = image[y1:y2, x1:x2]
     part[:] = cv2.blur(part, (max(3, x2 - x1), max(3, (y2 - y1) // 2)))
 
 
 def _corners(box: Box, plate: Plate, rng: np.random.Generator) -> np.ndarray:
-    """Where the plate's corners lie: on the old plate's middle, covering it if it can."""
+    """Return the plate's corners, centred on the old plate and covering it if possible."""
     aspect = plate.image.shape[1] / plate.image.shape[0]
     width, height = box[2] - box[0], _height(box)
     width = max(width, min(height * aspect, 1.3 * width)) * rng.uniform(1.0, 1.06)
@@ -169,7 +169,7 @@ def _corners(box: Box, plate: Plate, rng: np.random.Generator) -> np.ndarray:
 
 
 def _seen(plate: Plate, corners: np.ndarray, size: tuple[int, int]) -> tuple[Image, np.ndarray]:
-    # Halved until it is near its final size: a plain warp of a far larger picture would alias.
+    # Halved until it is near its final size: directly warping a much larger image would alias.
     front, alpha = plate.image[..., ::-1], plate.alpha
     while front.shape[1] > 2.5 * size[0]:
         half = (front.shape[1] // 2, front.shape[0] // 2)
@@ -184,7 +184,7 @@ def _seen(plate: Plate, corners: np.ndarray, size: tuple[int, int]) -> tuple[Ima
 
 def _coloured(front: Image, rng: np.random.Generator) -> np.ndarray:
     values: npt.NDArray[np.floating] = front.astype(np.float32)
-    if rng.random() < 0.4:  # half of the layouts are yellow, the world's plates are not
+    if rng.random() < 0.4:  # half of the layouts are yellow, unlike real plates
         values = np.repeat(values.max(axis=2, keepdims=True), 3, axis=2)
     if rng.random() < 0.2:
         values = 255 - values
@@ -194,7 +194,7 @@ def _coloured(front: Image, rng: np.random.Generator) -> np.ndarray:
 
 
 def _lit(front: np.ndarray, part: Image, rng: np.random.Generator) -> np.ndarray:
-    """As bright and as tinted as the place that the plate is put on."""
+    """Return the plate with the brightness and tint of the area where it is placed."""
     colour = part.reshape(-1, 3)[part.sum(axis=2).ravel() >= np.percentile(part.sum(axis=2), 60)]
     light = np.clip(colour.mean(axis=0) / 190.0, 0.12, 1.1) * rng.uniform(0.8, 1.2)
     return np.asarray(np.clip(front * light, 0, 255), dtype=np.float32)

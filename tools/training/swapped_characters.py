@@ -1,9 +1,9 @@
-"""Plates whose characters are swapped: the letters, light and dirt of photos under other numbers.
+"""Photographed plates with swapped characters: new numbers with real letters, light and dirt.
 
-A reader that sees the same few thousand photographed plates over and over learns their numbers by
-heart. Here a character takes the place of another one of its kind (letter or digit) and width on
-the same plate. Where the characters are is known from the line reader, which says at which place of
-the line it reads each, and from the valleys between the strokes.
+A reader that is trained repeatedly on the same few thousand photographed plates memorises their
+numbers. Here, a character is replaced with another one of the same kind (letter or digit) and width
+on the same plate. The positions of the characters are determined from the line reader, which
+reports where in the line it reads each, and from the valleys between the strokes.
 """
 
 from dataclasses import dataclass
@@ -19,22 +19,22 @@ from tools.training.photos import Image, as_image
 from tools.training.reader_data import Sample
 
 MIN_CHARACTERS, MIN_CHANGED, LEFT_SHARE = 4, 2, 0.25
-"""A plate has so many, of which so many change; this share of them stays where it is."""
+"""Minimum number of characters and of changed characters; fraction that is not changed."""
 
 WIDTH_RATIOS = (0.78, 1.28)
-"""Widths that a character may have of the one in whose place it comes: it is stretched to that."""
+"""Range of a character's width relative to the one that it replaces, to which it is stretched."""
 
 _VALLEY, _MIN_CONTRAST, _MIN_GAP_PX = 0.3, 3.0, 4
 _MAX_SLOPE, _MAX_PITCHES = 0.2, 1.6
 _MARGIN_PX, _SOFT_EDGE = 1, 0.12
 
 Places = npt.NDArray[np.float64]
-"""Pixels from the left edge of the sample's image, one a character."""
+"""Pixels from the left edge of the sample's image, one per character."""
 
 
 @dataclass(frozen=True)
 class Characters:
-    """Where the characters of a plate of one row are, and how far the row falls for each pixel."""
+    """Positions of the characters of a one-row plate, and the slope of the row (px down per px)."""
 
     text: str
     left: Places
@@ -43,11 +43,11 @@ class Characters:
 
     @property
     def middles(self) -> Places:
-        """The middle of each."""
+        """The centre of each character."""
         return (self.left + self.right) / 2
 
     def swaps(self, place: int) -> list[int]:
-        """The characters that may stand in a place instead of its own."""
+        """Return the indexes of the characters that can replace the one at ``place``."""
         widths = self.right - self.left + 1
         low, high = WIDTH_RATIOS
         return [
@@ -60,7 +60,7 @@ class Characters:
 
 
 def find_characters(sample: Sample, reader: CtcReader) -> Characters | None:
-    """The characters of a plate; None where the line reader reads it otherwise or is unclear."""
+    """Return the characters of a plate, or None if the line reader misreads it or is unclear."""
     height, width = sample.image.shape[:2]
     card = reader.card
     box = grown(sample.box, card.crop.margin_x, card.crop.margin_y, width, height)
@@ -78,7 +78,7 @@ def find_characters(sample: Sample, reader: CtcReader) -> Characters | None:
 
 
 def swapped(sample: Sample, found: Characters, rng: np.random.Generator) -> Sample | None:
-    """The plate with some of its characters in places of others; None where too few can change."""
+    """Return the plate with some characters replaced by others, or None if too few can change."""
     top, bottom = _rows(sample)
     image, text = sample.image.copy(), list(found.text)
     for place in range(len(text)):
@@ -127,7 +127,7 @@ def _between_valleys(sample: Sample, text: str, peaks: Places) -> Characters | N
 
 
 def _valley(strokes: npt.NDArray[np.float64], start: int, end: int) -> tuple[int, int] | None:
-    """First and last column of the gap between two characters."""
+    """Return the first and last column of the gap between two characters."""
     part = strokes[start : end + 1]
     if end - start < _MIN_GAP_PX:
         return None
@@ -144,7 +144,7 @@ def _valley(strokes: npt.NDArray[np.float64], start: int, end: int) -> tuple[int
 
 
 def _edge(strokes: npt.NDArray[np.float64], start: int, step: int, pitch: float) -> int:
-    """Where the first or the last character ends on its outer side."""
+    """Return the outer edge of the first or the last character."""
     around = strokes[max(0, int(start - pitch)) : int(start + pitch)]
     bound = around.min() + _VALLEY * (np.percentile(around, 90) - around.min())
     column = start
@@ -158,7 +158,7 @@ def _edge(strokes: npt.NDArray[np.float64], start: int, step: int, pitch: float)
 
 
 def _middle_row(part: npt.NDArray[np.float32]) -> float:
-    """The row around which the strokes of a character lie."""
+    """Return the central row of a character's strokes."""
     edges = np.abs(np.diff(part, axis=0)).sum(1)
     edges = np.maximum(0, edges - np.percentile(edges, 40))
     return float((edges * np.arange(len(edges))).sum() / max(1e-6, edges.sum()))
@@ -174,7 +174,7 @@ def _span(found: Characters, place: int) -> tuple[int, int]:
 
 
 def _moved(part: Image, width: int, fall: float) -> Image:
-    """A character brought to a width, and as much lower as the row falls up to its new place."""
+    """Return a character stretched to a width, and moved down with the row's slope."""
     turn = np.array([[width / part.shape[1], 0, 0], [0, 1, fall]], np.float32)
     size = (width, len(part))
     return as_image(
@@ -183,7 +183,7 @@ def _moved(part: Image, width: int, fall: float) -> Image:
 
 
 def _set_in(part: Image, ground: Image, now: Image) -> Image:
-    """A character as bright as the ground of its place, with soft edges."""
+    """Return a character with the brightness of its new background, with soft edges."""
     lighter = np.median(ground.reshape(-1, 3), axis=0) - np.median(part.reshape(-1, 3), axis=0)
     columns, rows = np.ones(part.shape[1], np.float32), np.ones(len(part), np.float32)
     columns[[0, -1]] = 0.5

@@ -1,4 +1,4 @@
-"""Draws writing that is no plate: signs, telephone numbers, time stamps, screens."""
+"""Draws text that is not a plate: signs, phone numbers, time stamps, screens."""
 
 from pathlib import Path
 
@@ -22,7 +22,7 @@ _WORDS = (
 
 SCREEN_WIDTH, SCREEN_HEIGHT = 640, (360, 641)
 LINE_HEIGHT_PX = (13, 46)
-"""Of the buttons and rows of a drawn screen."""
+"""Height of the buttons and rows of a rendered screen."""
 
 FILLED_SHARE = 0.8
 GREY_SHARE = 0.5
@@ -31,7 +31,7 @@ GREY_SHARE = 0.5
 def add_writing(
     image: Image, keep_clear: tuple[Box, ...], rng: np.random.Generator, count: int
 ) -> Image:
-    """The photo with up to ``count`` signs, phone numbers and time stamps beside its plates."""
+    """Return the photo with up to ``count`` signs, phone numbers and time stamps off its plates."""
     image = image.copy()
     for _ in range(count):
         sign = _sign(image.shape[0] * rng.uniform(*WRITING_HEIGHT), rng)
@@ -46,7 +46,7 @@ def add_writing(
 
 
 def screen(rng: np.random.Generator) -> Image:
-    """What a monitor or a printed table shows: buttons, rows and columns, words and numbers."""
+    """Return an image like a monitor or a printed table: buttons, rows, columns, words, numbers."""
     height = int(rng.integers(*SCREEN_HEIGHT))
     ink, ground = two_colours(rng)
     if rng.random() < GREY_SHARE:
@@ -74,7 +74,7 @@ def screen(rng: np.random.Generator) -> Image:
 
 
 def two_colours(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Three values 0–255 each: in three of five a dark and a light one, either first, else any."""
+    """Return two colours, 0–255: in 60 % one dark and one light in any order, otherwise random."""
     if rng.random() < 0.4:
         return rng.integers(0, 256, 3), rng.integers(0, 256, 3)
     dark, light = rng.integers(0, 70, 3), rng.integers(170, 256, 3)
@@ -82,7 +82,7 @@ def two_colours(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _sign(height: float, rng: np.random.Generator) -> np.ndarray:
-    """Writing as H×W×4 RGBA; with a ground of any colour or, like a time stamp, without."""
+    """Return text as H×W×4 RGBA, with a background of any colour or, like a time stamp, without."""
     letters = max(7, round(height))
     face = _FACES[int(rng.integers(len(_FACES)))].value
     font = ImageFont.truetype(str(FONTS / face), letters)
@@ -115,13 +115,13 @@ def _font(size: float, rng: np.random.Generator) -> ImageFont.FreeTypeFont:
 
 
 def _fitting(text: str, font: ImageFont.FreeTypeFont, width: float) -> str:
-    """As much of the text as there is room for."""
+    """Return as much of the text as fits."""
     while text and font.getlength(text) > 0.95 * width:
         text = text[:-1]
     return text
 
 
 def triple(colour: np.ndarray) -> tuple[int, int, int]:
-    """The three values of a colour, in their order, as Pillow and the layouts take them."""
+    """Return the three values of a colour, in order, as Pillow and the layouts use them."""
     first, second, third = (int(v) for v in colour)
     return first, second, third

@@ -1,1 +1,1 @@
-"""Font files for rendered plates; LICENCES.txt beside them says whose they are."""
+"""Font files for rendered plates; LICENCES.txt names their owners and licences."""

@@ -73,7 +73,7 @@ def test_labels_of_another_teacher_are_refused(
     teacher = MODELS / "plate-detector.onnx"
     with pytest.raises(SystemExit):
         labels_of(tmp_path, monkeypatch, "--teacher", str(teacher))
-    assert "is of another teacher" in capsys.readouterr().err
+    assert "was created with another teacher" in capsys.readouterr().err
 
 
 def test_a_teacher_is_a_detector_that_the_engine_knows() -> None:

@@ -85,5 +85,5 @@ def test_a_folder_that_is_there_is_not_written_into(
     monkeypatch.setattr(sys, "argv", ["x", "--others", str(tmp_path), "--out", str(tmp_path)])
     with pytest.raises(SystemExit):
         other_pictures.main()
-    assert "is there already" in capsys.readouterr().err
+    assert "already exists" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["mine.jpg"]
