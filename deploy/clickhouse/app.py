@@ -120,7 +120,7 @@ class ClickHouseApp:
         if path == "/ping" or (path == "/" and bare_get):
             await send_text(send, HTTPStatus.OK, b"Ok.\n")
         elif path != "/" or method not in ("GET", "POST"):
-            await send_text(send, HTTPStatus.NOT_FOUND, b"Nothing is served here\n")
+            await send_text(send, HTTPStatus.NOT_FOUND, b"Not found\n")
         else:
             await self._serve(scope, receive, send)
 

@@ -52,7 +52,7 @@ def _plate(chance: random.Random) -> str:
 
 
 class Kind(StrEnum):
-    """What an alert of the benchmark matches."""
+    """The plates that an alert of the benchmark matches."""
 
     EXACT = "exact plates"
     BEGINNING = "beginnings (AB12*)"

@@ -24,8 +24,9 @@ HEAD = """# Settings
 
 Settings are environment variables. The local stack also reads `platestream.env` in the
 clone (one
-`NAME=value` per line); environment variables take precedence. Each process only gets the settings
-that it uses. A process with invalid settings reports all errors startup exits with
+`NAME=value` per line); environment variables take precedence. It passes to each process only the
+settings that the process uses. A process with invalid settings reports all errors at startup and
+exits with
 status 78.
 
 The local stack generates `PLATESTREAM_SECRET_KEY` and the addresses and passwords of its servers.
