@@ -22,8 +22,7 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Body = IO[bytes] | gzip.GzipFile | zstd.ZstdFile
 
 _PIECE_BYTES: Final = 1 << 20
-# The largest window allowed in HTTP, 8 MiB (RFC 9659, section 3). Without it, a frame could request
-# 2 GiB of memory.
+# The largest window in HTTP, 8 MiB (RFC 9659, section 3); a frame could request 2 GiB of memory.
 _WINDOW: Final[dict[int, int]] = {zstd.DecompressionParameter.window_log_max: 23}
 _DAMAGED: Final = (OSError, EOFError, RuntimeError, zlib.error, zstd.ZstdError)
 _LZ4_FRAME: Final = 0x82
@@ -121,9 +120,8 @@ def check_size(size: float, limit_bytes: float) -> None:
 def framed(data: bytes) -> bytes:
     """Return data in frames of ClickHouse's block compression, which JDBC requests.
 
-    **Source:** ClickHouse, ``src/Compression/CompressedWriteBuffer.cpp``: checksum of the rest of
-    the frame (CityHash 1.0.2); method, compressed size including these nine bytes, size;
-    compressed bytes.
+    **Source:** ClickHouse, ``src/Compression/CompressedWriteBuffer.cpp``: checksum of the rest
+    (CityHash 1.0.2); method, compressed size with these nine bytes, size; compressed bytes.
     """
     frames = b""
     for start in range(0, len(data), _PIECE_BYTES):

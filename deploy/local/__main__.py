@@ -68,8 +68,7 @@ def run(camera: CameraOption = "") -> None:
     stack = _stack()
     if stack.is_up():
         access = _start(stack, camera, tied_to_caller=False)
-        print(f"already running in the background\n{_greeting(stack, access)}")
-        print("\nTo stop it: make down")
+        print(f"already running\n{_greeting(stack, access)}\n\nTo stop it: make down")
         return
     try:
         access = _start(stack, camera, tied_to_caller=True)

@@ -22,10 +22,9 @@ _COMMAND_SECONDS = 60
 
 
 class Access(msgspec.Struct, frozen=True, rename="camel"):
-    """URL and credentials for scripts that use the stack.
+    """URL and credentials for scripts. ``demo_camera_id`` is empty if there is no demo camera.
 
-    ``demo_camera_id`` is empty if there is no demo camera. The last three fields are the analyst's
-    at the embedded ClickHouse; without an analyst, they are not written.
+    The last three fields are the analyst's at the embedded ClickHouse; they may be missing.
     """
 
     base_url: str

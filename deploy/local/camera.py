@@ -44,8 +44,7 @@ DEMO_TRUTH: Final = DEMO_CLIP.with_suffix(".json")
 def demo_camera(folder: Path | None) -> WantedCamera | None:
     """Return the camera that plays the demo clip, for a stack without other cameras.
 
-    ``folder`` is the folder of camera files. If it is None, video files are not allowed as cameras,
-    and the result is None.
+    ``folder`` is the folder of camera files; None (no files allowed as cameras) returns None.
 
     Raises:
         StartError: the clip cannot be copied to the folder.
@@ -68,9 +67,7 @@ def users_camera(address: str, folder: Path | None) -> WantedCamera:
         return _users_camera(address, urlsplit(address).hostname or "camera", address)
     path = Path(address).expanduser().resolve()
     if not path.is_file():
-        raise StartError(
-            f"CAMERA={address}: not an existing file, and not a stream URL such as rtsp://..."
-        )
+        raise StartError(f"CAMERA={address}: neither a file nor a stream URL such as rtsp://...")
     if folder is None:
         raise StartError(
             f"CAMERA={address}: video files cannot be used as cameras because "

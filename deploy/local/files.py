@@ -53,8 +53,7 @@ class Layout:
     def close_to_others(self) -> None:
         """Make frames, images, plates and logs accessible only to this user.
 
-        This restricts the folders in the root folder, not the root folder itself, which may contain
-        other files.
+        The root folder itself is not restricted, because it may contain other files.
         """
         for name in _PRIVATE:
             folder = self.root / name

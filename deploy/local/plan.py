@@ -185,8 +185,7 @@ class StackPlan:
 def make_plan(settings: LocalStackSettings, environment: Mapping[str, str]) -> StackPlan:
     """Return the plan for these settings.
 
-    ``environment`` is the caller's. Its settings take precedence and reach each process that uses
-    them.
+    ``environment`` is the caller's, whose settings take precedence.
     """
     layout = Layout(settings.local_dir.resolve())
     layout.logs.mkdir(parents=True, exist_ok=True)

@@ -109,10 +109,8 @@ class LocalStack:
         changed = changed_settings(self.plan.layout, self.plan.environment)
         if changed:
             names = ", ".join(changed)
-            raise StartError(
-                "the stack is already running with different settings; run `make down` first: "
-                f"{names}"
-            )
+            message = "the stack is running with different settings; run `make down` first"
+            raise StartError(f"{message}: {names}")
 
     def _check_supervisor(self) -> None:
         if self.supervisor.failed_to_start():

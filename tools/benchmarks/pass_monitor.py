@@ -35,9 +35,7 @@ class PassMonitor:
     """The steps of the passes of all cameras; times in Unix ms."""
 
     read_ms: dict[UUID, dict[int, int]] = field(default_factory=dict)
-    """By camera: capture time of a frame or tick, and the time at which its readings were
-    published.
-    """
+    """By camera: capture time of a frame or tick, and publication time of its readings."""
     recognized: dict[str, tuple[Recognition, int]] = field(default_factory=dict)
     listed_ms: dict[str, int] = field(default_factory=dict)
 

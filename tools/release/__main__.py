@@ -1,7 +1,7 @@
 """``make release``: wheels, clients, chart, compose bundle, image, bill of materials, checksums.
 
-The artefacts are written to .local/release. They are built from a clone of the commit, so they
-contain no uncommitted changes. An artefact whose tools are missing is skipped with a message.
+Writes them to .local/release, built from a clone of the commit, without uncommitted changes. An
+artefact whose tools are missing is skipped with a message.
 """
 
 import argparse
@@ -29,9 +29,7 @@ def main() -> None:
     """Build all artefacts."""
     parser = argparse.ArgumentParser(prog="python -m tools.release", description=__doc__)
     parser.add_argument("--helm", type=Path, help="path of helm; without it: skip the chart")
-    parser.add_argument(
-        "--builder", default="", help="command that builds the image; none: skip it"
-    )
+    parser.add_argument("--builder", default="", help="image build command; none: no image")
     parser.add_argument("--base", default="", help="base image")
     given = parser.parse_args()
     if _git("status", "--porcelain"):

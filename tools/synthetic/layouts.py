@@ -3,8 +3,7 @@
 **No number belongs to a real vehicle.** Every pattern is well formed in its country, but every
 number that it generates is in a range that the country does not issue. By layout:
 
-- Germany: district codes end in J or X. No two-letter district does, except HX (Höxter), which is
-  excluded.
+- Germany: district codes end in J or X. No two-letter district does, except HX, which is not used.
 - United Kingdom: memory tags begin with J, T or U, which are not allocated to any office.
 - France: the series counts upwards from AA and has reached H; ours begin with T to Y.
 - Italy: likewise; the series has reached H, ours begin with S, T or V.

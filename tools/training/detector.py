@@ -178,7 +178,7 @@ def epochs_of(checkpoint: Path) -> int:
 
 
 def train(args: argparse.Namespace) -> None:
-    """Prepare the data set once, then train or resume. Do nothing if the training is finished."""
+    """Prepare the data set once, then train or resume; do nothing if training is finished."""
     args.work = args.work.resolve()  # ultralytics resolves relative paths against its own folder
     finished = args.work / NAME / "finished"
     last = args.work / NAME / "weights" / "last.pt"
@@ -261,9 +261,7 @@ def main() -> None:
     )
     trainer.add_argument("--work", type=Path, required=True, help="data, logs and checkpoints")
     trainer.add_argument("--others", type=Path, help="output of `other_pictures`")
-    trainer.add_argument(
-        "--floating", type=int, default=Drawn.floating, help="plates without a car"
-    )
+    trainer.add_argument("--floating", type=int, default=Drawn.floating, help="plates, no car")
     trainer.add_argument("--screens", type=int, default=Drawn.screens, help="screens, no plate")
     trainer.add_argument("--epochs", type=int, default=18)
     trainer.add_argument("--minutes", type=float, default=math.inf, help="maximum duration")

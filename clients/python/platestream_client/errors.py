@@ -46,10 +46,8 @@ class StreamGapError(PlatestreamError):
 
     def __init__(self, since: str) -> None:
         self.since = since
-        super().__init__(
-            f"The stream could not replay everything since {since}; "
-            "search for the missing recognitions."
-        )
+        rest = "search for the missing recognitions"
+        super().__init__(f"The stream could not replay everything since {since}; {rest}.")
 
 
 def error_of(answer: httpx.Response) -> ApiError:

@@ -21,7 +21,7 @@ def test_a_start_as_root_says_so(
     monkeypatch.setattr("os.geteuid", lambda: user)
     plan = make_plan(LocalStackSettings.model_validate({"local_dir": tmp_path}), {})
 
-    with pytest.raises(StartError, match="not an existing file"):
+    with pytest.raises(StartError, match="neither a file nor"):
         local._start(LocalStack(plan, Progress(StringIO())), "/no/such/file", tied_to_caller=False)
 
     assert ("runs as root" in capsys.readouterr().err) is is_told
