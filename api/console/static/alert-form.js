@@ -2,7 +2,7 @@
 
 import { html, useState } from "./html.js";
 import { call } from "./api.js";
-import { dateTime, number } from "./format.js";
+import { cameraName, dateTime, number } from "./format.js";
 import { useAction } from "./load.js";
 import { PlateListField, plateListOf, textOfPlates } from "./plate-list.js";
 import { Link } from "./router.js";
@@ -85,9 +85,10 @@ export function bodyOf(form) {
 function CamerasChoice({ form, onForm, cameras, fault }) {
   const toggle = (id) => (isOn) => onForm({ ...form, cameraIds: isOn ? [...form.cameraIds, id] : form.cameraIds.filter((each) => each !== id) });
   return html`<fieldset class="wide"><legend>${t("Cameras")}</legend>
-    <div class="fields"><${SelectField} label=${t("Which")} value=${form.cameraScope} onValue=${(cameraScope) => onForm({ ...form, cameraScope })} options=${[["all", t("all, and stored image calls")], ["specific", t("only these")]]} /></div>
+    <div class="fields"><div class="field"><select aria-label=${t("Cameras")} value=${form.cameraScope} onChange=${(event) => onForm({ ...form, cameraScope: event.currentTarget.value })}>
+      <option value="all" selected=${form.cameraScope === "all"}>${t("All cameras and Image API")}</option><option value="specific" selected=${form.cameraScope === "specific"}>${t("Selected cameras")}</option></select></div></div>
     ${form.cameraScope === "specific" && html`<div class="choices">${(cameras ?? []).map((camera) => html`<${Check} key=${camera.id} label=${html`<bdi>${camera.name}</bdi>`} checked=${form.cameraIds.includes(camera.id)} onValue=${toggle(camera.id)} />`)}</div>`}
-    ${form.cameraScope === "specific" && !form.cameraIds.length && html`<p class="hint">${t("None is chosen: it never fires.")}</p>`}
+    ${form.cameraScope === "specific" && !form.cameraIds.length && html`<p class="hint">${t("No camera selected, so this alert never triggers.")}</p>`}
     ${fault && html`<p class="fault">${fault}</p>`}
   </fieldset>`;
 }
@@ -95,7 +96,7 @@ function CamerasChoice({ form, onForm, cameras, fault }) {
 /** The services that push, chat or text; those that are stored by their kind alone. */
 function Services({ form, onForm, fault }) {
   const without = (gone) => () => onForm({ ...form, services: form.services.filter((one) => one.id !== gone.id) });
-  return html`<${Field} label=${t("Push, chat and SMS (Apprise addresses)")} hint=${t("One a line, for example ntfys://ntfy.sh/my-topic or tgram://token/chat. Once saved, its secrets are not shown again.")} fault=${fault}>${(ids) => html`<textarea ...${ids} rows="3" spellcheck=${false} autocomplete="off" value=${form.newServices} onInput=${(event) => onForm({ ...form, newServices: event.currentTarget.value })}></textarea>`}</${Field}>
+  return html`<${Field} label=${t("Push, chat and SMS (Apprise URLs)")} hint=${t("One per line, for example ntfys://ntfy.sh/my-topic or tgram://token/chat. Secrets are hidden once saved.")} fault=${fault}>${(ids) => html`<textarea ...${ids} rows="3" spellcheck=${false} autocomplete="off" value=${form.newServices} onInput=${(event) => onForm({ ...form, newServices: event.currentTarget.value })}></textarea>`}</${Field}>
     ${form.services.length > 0 && html`<ul class="tests wide">${form.services.map((one) => html`<li key=${one.id}><button type="button" onClick=${without(one)} aria-label=${t("Remove {name}", { name: one.url })}>${t("Remove")}</button> <bdi>${one.url}</bdi></li>`)}</ul>`}`;
 }
 
@@ -116,32 +117,32 @@ export function AlertFields({ form, onForm, failure, cameras, accountZone, sends
   const seesWebhooks = useMay("webhooks:read");
   const set = (name) => (value) => onForm({ ...form, [name]: value });
   const fault = (name) => failure?.fault(name);
-  return html`<section class="panel"><h2>${t("What it watches for")}</h2><div class="fields">
+  return html`<section class="panel"><h2>${t("Conditions")}</h2><div class="fields">
       <${TextField} label=${t("Name")} required maxlength="200" value=${form.name} onValue=${set("name")} fault=${fault("name")} />
-      <${TextField} label=${t("Description")} maxlength="2000" value=${form.description} onValue=${set("description")} fault=${fault("description")} hint=${t("Stands in its e-mails.")} />
-      <${SelectField} label=${t("Fires for")} value=${form.plateMatchMode} onValue=${set("plateMatchMode")} options=${[["specific", t("the plates of the list")], ["allowlist", t("all plates but those of the list")], ["any", t("any plate")]]} />
-      <${SelectField} label=${t("Errors of reading that are allowed")} value=${form.matchTolerance} onValue=${set("matchTolerance")} options=${[["0", t("none")], ["1", t("one look-alike or character")], ["2", t("two look-alikes or characters")]]} disabled=${form.plateMatchMode === "any"} />
+      <${TextField} label=${t("Description")} maxlength="2000" value=${form.description} onValue=${set("description")} fault=${fault("description")} hint=${t("Included in alert emails")} />
+      <${SelectField} label=${t("Trigger on")} value=${form.plateMatchMode} onValue=${set("plateMatchMode")} options=${[["specific", t("Listed plates")], ["allowlist", t("Any plate not on the list")], ["any", t("Any plate")]]} />
+      <${SelectField} label=${t("Misread tolerance")} value=${form.matchTolerance} onValue=${set("matchTolerance")} options=${[["0", t("None")], ["1", t("1 character or look-alike")], ["2", t("2 characters or look-alikes")]]} disabled=${form.plateMatchMode === "any"} />
       ${form.plateMatchMode !== "any" && html`<${PlateListField} text=${form.plates} onText=${set("plates")} fault=${plateFault(form, failure) ?? fault("plates") ?? fault("plateNames")} />`}
-      <${Field} label=${t("Least confidence, in per cent")} fault=${fault("minConfidence")} hint=${t("Less sure readings do not set it off.")}>${(ids) => html`<input ...${ids} type="number" min="0" max="100" step="1" required value=${form.minConfidence} onInput=${(event) => set("minConfidence")(event.currentTarget.value)} />`}</${Field}>
+      <${Field} label=${t("Minimum confidence (%)")} fault=${fault("minConfidence")}>${(ids) => html`<input ...${ids} type="number" min="0" max="100" step="1" required value=${form.minConfidence} onInput=${(event) => set("minConfidence")(event.currentTarget.value)} />`}</${Field}>
       <${CamerasChoice} form=${form} onForm=${onForm} cameras=${cameras} fault=${fault("cameraIds")} />
     </div></section>
-    <section class="panel"><h2>${t("When")}</h2>
+    <section class="panel"><h2>${t("Schedule and cooldown")}</h2>
       <${ScheduleFields} form=${form} onForm=${onForm} failure=${failure} accountZone=${accountZone} />
       <div class="fields">
-        <${Field} label=${t("Minutes until it may fire again")} fault=${fault("cooldownMinutes")} hint=${t("Its cooldown; 0: none.")}>${(ids) => html`<input ...${ids} type="number" min="0" max="527040" step="any" required value=${form.cooldownMinutes} onInput=${(event) => set("cooldownMinutes")(event.currentTarget.value)} />`}</${Field}>
-        <${SelectField} label=${t("What that holds back")} value=${cooldownScopeOf(form)} onValue=${set("cooldownScope")} options=${[["alert", t("the whole alert")], ["plate", t("the same plate")], ["plate_camera", t("the same plate at the same camera")]]} />
+        <${Field} label=${t("Cooldown (minutes)")} fault=${fault("cooldownMinutes")} hint=${t("Minimum time between triggers. 0 turns it off.")}>${(ids) => html`<input ...${ids} type="number" min="0" max="527040" step="any" required value=${form.cooldownMinutes} onInput=${(event) => set("cooldownMinutes")(event.currentTarget.value)} />`}</${Field}>
+        <${SelectField} label=${t("Cooldown applies to")} value=${cooldownScopeOf(form)} onValue=${set("cooldownScope")} options=${[["alert", t("Whole alert")], ["plate", t("Each plate")], ["plate_camera", t("Each plate at each camera")]]} />
       </div>
-      <${Check} label=${t("Early: before the vehicle is gone")} checked=${form.early} onValue=${set("early")}
-        hint=${t("It fires as soon as two readings of a vehicle agree, often seconds sooner. Once the vehicle is gone it is confirmed, or corrected where the plate was another: who acts on it must be able to take it back. E-mail waits for the end.")} />
+      <${Check} label=${t("Trigger early, before the vehicle has left")} checked=${form.early} onValue=${set("early")}
+        hint=${t("Triggers as soon as two readings agree, often seconds sooner. Once the vehicle has left, a second event confirms or corrects it, so receivers must be able to undo what they did. Email, push, chat and SMS always wait until then.")} />
     </section>
-    <section class="panel"><h2>${t("Whom it tells")}</h2><div class="fields">
-      <${Field} label=${t("E-mail addresses")} hint=${t("One a line.")} fault=${failure?.fields.find((field) => field.path.includes("addresses"))?.message}>${(ids) => html`<textarea ...${ids} rows="3" spellcheck=${false} value=${form.emails} onInput=${(event) => set("emails")(event.currentTarget.value)}></textarea>`}</${Field}>
-      ${!sendsEmail && form.emails.trim() && html`<p class="fault wide" role="status">${t("No SMTP server is in the settings (PLATESTREAM_SMTP_HOST): these addresses get nothing.")}</p>`}
-      <${Field} label=${t("Web addresses (URLs)")} hint=${t("One a line; signed with the account's notification secret.")} fault=${failure?.fields.find(isOf(form, "webhook"))?.message}>${(ids) => html`<textarea ...${ids} rows="3" spellcheck=${false} value=${form.urls} onInput=${(event) => set("urls")(event.currentTarget.value)}></textarea>`}</${Field}>
+    <section class="panel"><h2>${t("Notifications")}</h2><div class="fields">
+      <${Field} label=${t("Email recipients")} hint=${t("One per line")} fault=${failure?.fields.find((field) => field.path.includes("addresses"))?.message}>${(ids) => html`<textarea ...${ids} rows="3" spellcheck=${false} value=${form.emails} onInput=${(event) => set("emails")(event.currentTarget.value)}></textarea>`}</${Field}>
+      ${!sendsEmail && form.emails.trim() && html`<p class="fault wide" role="status">${t("Email isn't configured on this server (PLATESTREAM_SMTP_HOST), so these recipients get nothing.")}</p>`}
+      <${Field} label=${t("HTTP endpoints")} hint=${t("One per line. Requests are signed with the account's notification secret.")} fault=${failure?.fields.find(isOf(form, "webhook"))?.message}>${(ids) => html`<textarea ...${ids} rows="3" spellcheck=${false} value=${form.urls} onInput=${(event) => set("urls")(event.currentTarget.value)}></textarea>`}</${Field}>
       <${Services} form=${form} onForm=${onForm} fault=${failure?.fields.find(isOf(form, "apprise"))?.message} />
-      <p class="hint wide">${t("Webhooks that get alert.triggered are told as well.")} ${seesWebhooks && html`<${Link} href="/webhooks">${t("Webhooks")}</${Link}>`}</p>
+      <p class="hint wide">${t("Webhooks subscribed to alert.triggered are notified too.")} ${seesWebhooks && html`<${Link} href="/webhooks">${t("Manage webhooks")}</${Link}>`}</p>
     </div>
-      <${Check} label=${t("Switched on")} checked=${form.enabled} onValue=${set("enabled")} />
+      <${Check} label=${t("Enabled")} checked=${form.enabled} onValue=${set("enabled")} />
     </section>`;
 }
 
@@ -169,18 +170,18 @@ export function Trial({ form }) {
   const [result, setResult] = useState(/** @type {any} */ (null));
   const { isBusy, failure, run } = useAction();
   const start = () => run(() => tryOn({ ...bodyOf(form), name: form.name || "-", notifications: [] }, Number(days), setResult));
-  return html`<section class="panel"><h2>${t("Try it on what passed")}</h2>
-    <p class="note">${t("Nothing is kept or sent. Its cooldown begins as if it had never fired.")}</p>
+  return html`<section class="panel"><h2>${t("Test on past recognitions")}</h2>
+    <p class="note">${t("Nothing is saved or sent. Assumes the alert has not triggered before.")}</p>
     <div class="actions">
-      <${SelectField} label=${t("Of the last")} value=${days} onValue=${setDays} options=${[["1", t("24 hours")], ["7", t("7 days")], ["30", t("30 days")]]} />
-      <button type="button" disabled=${isBusy} onClick=${start}>${isBusy ? t("Trying …") : t("Try it")}</button>
+      <${SelectField} label=${t("Time range")} value=${days} onValue=${setDays} options=${[["1", t("Last 24 hours")], ["7", t("Last 7 days")], ["30", t("Last 30 days")]]} />
+      <button type="button" disabled=${isBusy} onClick=${start}>${isBusy ? t("Testing…") : t("Run test")}</button>
     </div>
     <${FormFault} failure=${failure} />
-    <div role="status">${result && html`<p class="trial"><strong>${tn(result.fired, "It would have fired {n} time.", "It would have fired {n} times.")}</strong>${" "}
-      ${t("{evaluated} passes were looked at, {matched} fit; its cooldown held back {held}.", { evaluated: number(result.evaluated), matched: number(result.matched), held: number(result.matched - result.fired) })}
-      ${!result.isComplete && !isBusy && t("It did not come to the end.")}</p>`}</div>
-    ${result?.triggers.length > 0 && html`<${Table} caption=${t("What it would have fired for")} columns=${[t("Plate"), t("Time"), t("Camera"), { text: t("Confidence"), kind: "number" }]}>
-      ${result.triggers.slice(0, 50).map((one) => html`<tr key=${one.recognitionId}><td><${Link} href=${`/recognitions/${one.recognitionId}`} target="_blank"><${Plate} text=${one.plate} /></${Link}></td><td>${dateTime(one.timestamp)}</td><td><bdi>${one.cameraName}</bdi></td><td class="number"><${Sureness} value=${one.confidence} /></td></tr>`)}
+    <div role="status">${result && html`<p class="trial"><strong>${tn(result.fired, "Would have triggered {n} time.", "Would have triggered {n} times.")}</strong>${" "}
+      ${t("{evaluated} recognitions checked, {matched} matched, {held} suppressed by cooldown.", { evaluated: number(result.evaluated), matched: number(result.matched), held: number(result.matched - result.fired) })}
+      ${!result.isComplete && !isBusy && t("Stopped before checking everything. Choose a shorter time range.")}</p>`}</div>
+    ${result?.triggers.length > 0 && html`<${Table} caption=${t("Recognitions that would have triggered it")} columns=${[t("Plate"), t("Time"), t("Camera"), { text: t("Confidence"), kind: "number" }]}>
+      ${result.triggers.slice(0, 50).map((one) => html`<tr key=${one.recognitionId}><td><${Link} href=${`/recognitions/${one.recognitionId}`} target="_blank"><${Plate} text=${one.plate} /></${Link}></td><td>${dateTime(one.timestamp)}</td><td><bdi>${cameraName(one)}</bdi></td><td class="number"><${Sureness} value=${one.confidence} /></td></tr>`)}
     </${Table}>`}
   </section>`;
 }

@@ -34,34 +34,44 @@ export class Failure extends Error {
 
 /** @param {number} status @param {{error?: string, code?: string}} body */
 function sentence(status, body) {
-  if (status === 0) return t("The service cannot be reached.");
+  if (status === 0) return t("Can't reach the server. Check your connection.");
   const known = BY_CODE[body.code ?? ""];
-  return known ? known() : (body.error ?? t("The service answered with an error ({status}).", { status }));
+  return known ? known(body.error ?? "") : (body.error ?? t("The server returned an error ({status}). Try again; if it keeps happening, contact your server administrator.", { status }));
 }
 
-/** Sentences that are better said for a page than for a program. @type {Record<string, () => string>} */
+/** The sentence of `rate_limited` that names no limit. */
+const GENERIC_RATE_LIMIT = /^(The request limit was reached|Rate limit exceeded)/;
+
+/** Messages for people instead of the API's, by error code. @type {Record<string, (error: string) => string>} */
 const BY_CODE = {
-  invalid_request: () => t("Some fields are not right; see below."),
-  rate_limited: () => t("Too many requests at once; it goes on in a moment."),
-  temporarily_blocked: () => t("Far too many requests: the session is blocked for a few minutes."),
-  internal_error: () => t("Something went wrong in the service."),
-  service_busy: () => t("The service is busy; it goes on in a moment."),
-  agent_unavailable: () => t("No ingest worker took the camera within five seconds; nothing was kept. Is one running?"),
-  duplicate_identifier: () => t("There is a camera with the same address or identifier already."),
-  insufficient_credits: () => t("There are not enough credits for this."),
-  missing_scope: () => t("Your role does not allow this; an administrator of the account can give you another."),
-  person_exists: () => t("Somebody logs in with this address already."),
-  last_administrator: () => t("Nobody else administers the account: make somebody else an administrator first."),
-  invitation_for_another: () => t("The invitation is for another e-mail address than the provider's."),
-  log_in_expired: () => t("The log-in was begun in another browser, or more than ten minutes ago. Begin again."),
-  log_in_refused: () => t("What the provider answered is not good. Begin again."),
-  email_not_verified: () => t("The provider has not verified your e-mail address."),
-  email_domain_refused: () => t("With an e-mail address of its domain nobody logs in by the provider here."),
-  unknown_person: () => t("Nobody with your e-mail address logs in here. Ask an administrator of the account for an invitation."),
-  person_switched_off: () => t("Your log-in is switched off. Ask an administrator of the account."),
-  bound_to_another: () => t("Somebody else at the provider logs in with your e-mail address here. An administrator can unbind that person, or remove them and invite you."),
-  password_log_in_off: () => t("Nobody logs in with a password here."),
-  too_many_streams: () => t("Too many live views are open; close one."),
+  invalid_request: () => t("Some fields aren't valid. Check the highlighted fields."),
+  // Other sentences name the limit that was reached.
+  rate_limited: (error) => (!error || GENERIC_RATE_LIMIT.test(error) ? t("Too many requests. Wait a moment and try again.") : error),
+  limit_reached: (error) => `${error} ${t("Delete some first, or ask your server administrator to raise the limit.")}`,
+  not_found: () => t("Not found. It may have been deleted."),
+  invalid_cursor: () => t("This page of results is no longer valid. Go back to the first page."),
+  dependency_unavailable: () => t("Part of the service is down. Check Health, then try again."),
+  cross_site_request: () => t("This request was blocked because it came from another site. Reload the page and try again."),
+  body_too_large: () => t("Too much data in one request. Shorten it and try again."),
+  temporarily_blocked: () => t("Too many requests: this session is blocked for a few minutes. Try again later."),
+  internal_error: () => t("Something went wrong on the server. Try again."),
+  service_busy: () => t("The server is busy. Wait a moment and try again."),
+  agent_unavailable: () => t("No ingest worker responded within 5 seconds, so the camera wasn't saved. Check under Health that ingest is running."),
+  duplicate_identifier: () => t("A camera with this stream URL or identifier already exists."),
+  insufficient_credits: () => t("Not enough credits. Ask your server administrator to add more."),
+  missing_scope: () => t("Your role doesn't allow this. Ask an account administrator for access."),
+  person_exists: () => t("This email address is already in use."),
+  last_administrator: () => t("This is the only administrator. Make someone else an administrator first."),
+  invitation_for_another: () => t("This invitation is for a different email address than your single sign-on address."),
+  log_in_expired: () => t("This login expired or was started in another browser. Start again."),
+  log_in_refused: () => t("The single sign-on response wasn't valid. Start again."),
+  email_not_verified: () => t("Your identity provider hasn't verified your email address. Verify it there, then log in again."),
+  email_domain_refused: () => t("Single sign-on isn't allowed for your email domain. Ask your server administrator."),
+  unknown_person: () => t("There is no login for your email address. Ask an account administrator for an invitation."),
+  person_switched_off: () => t("Your access is disabled. Ask an account administrator to enable it."),
+  bound_to_another: () => t("Your email address is linked to a different single sign-on identity. Ask an account administrator to unlink it, or to remove that person and invite you."),
+  password_log_in_off: () => t("Password login is disabled. Use single sign-on."),
+  too_many_streams: () => t("Too many live views are open. Close one and try again."),
 };
 
 /** Whether the service was reached by the last call: "" or a sentence. */
@@ -123,7 +133,7 @@ export async function request(method, path, { body, csv, signal: abort, headers 
     });
   } catch (error) {
     if (abort?.aborted) throw error;
-    outage.value = t("The service cannot be reached.");
+    outage.value = t("Can't reach the server.");
     throw new Failure(0, {});
   }
   outage.value = "";

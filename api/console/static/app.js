@@ -36,7 +36,7 @@ const ROUTES = [
   { form: "/search", view: SearchPage, title: () => t("Search") },
   { form: "/recognitions/:id", view: RecognitionPage, title: () => t("Recognition") },
   { form: "/cameras", view: CamerasPage, title: () => t("Cameras") },
-  { form: "/cameras/new", view: NewCameraPage, title: () => t("New camera") },
+  { form: "/cameras/new", view: NewCameraPage, title: () => t("Add camera") },
   { form: "/cameras/import", view: CameraImportPage, title: () => t("Import cameras") },
   { form: "/cameras/:id", view: CameraPage, title: () => t("Camera") },
   { form: "/alerts", view: AlertsPage, title: () => t("Alerts") },
@@ -45,13 +45,13 @@ const ROUTES = [
   { form: "/webhooks", view: WebhooksPage, title: () => t("Webhooks") },
   { form: "/webhooks/new", view: NewWebhookPage, title: () => t("New webhook") },
   { form: "/webhooks/:id", view: WebhookPage, title: () => t("Webhook") },
-  { form: "/keys", view: KeysPage, title: () => t("Keys") },
+  { form: "/keys", view: KeysPage, title: () => t("API keys") },
   { form: "/people", view: PeoplePage, title: () => t("People") },
   { form: "/invitation", view: InvitationPage, title: () => t("Invitation"), isForAnybody: true },
   { form: "/log-in/oidc", view: LogInReturnPage, title: () => t("Log in"), isForAnybody: true },
   { form: "/account", view: AccountPage, title: () => t("Account") },
   { form: "/analytics", view: AnalyticsPage, title: () => t("Analytics") },
-  { form: "/audit", view: AuditPage, title: () => t("Audit") },
+  { form: "/audit", view: AuditPage, title: () => t("Audit log") },
   { form: "/health", view: HealthPage, title: () => t("Health") },
 ];
 
@@ -66,10 +66,10 @@ const PLACES = [
   ["/alerts", () => t("Alerts"), "a", "M6 17V11a6 6 0 0 1 12 0v6l2 2H4zM10 21h4"],
   ["/analytics", () => t("Analytics"), "n", "M4 20V10M10 20V4M16 20v-8M21 20H3"],
   ["/webhooks", () => t("Webhooks"), "w", "M4 12h12M11 6l6 6-6 6M20 4v16", "webhooks:read"],
-  ["/keys", () => t("Keys"), "k", "M8 11a4 4 0 1 0 0 8 4 4 0 0 0 0-8M11 12l9-9M16 7l3 3", "api-keys:read"],
+  ["/keys", () => t("API keys"), "k", "M8 11a4 4 0 1 0 0 8 4 4 0 0 0 0-8M11 12l9-9M16 7l3 3", "api-keys:read"],
   ["/people", () => t("People"), "p", "M9 5a3.5 3.5 0 1 0 0 7 3.5 3.5 0 0 0 0-7M2 20a7 7 0 0 1 14 0M16 5.5a3.5 3.5 0 0 1 0 6M18 14.5a7 7 0 0 1 4 5.5", ADMINISTRATOR],
   ["/health", () => t("Health"), "h", "M12 20S4 15 4 9a4 4 0 0 1 8-1 4 4 0 0 1 8 1c0 6-8 11-8 11"],
-  ["/audit", () => t("Audit"), "d", "M6 3h9l4 4v14H6zM9 11h7M9 15h7M9 7h3", "audit:read"],
+  ["/audit", () => t("Audit log"), "d", "M6 3h9l4 4v14H6zM9 11h7M9 15h7M9 7h3", "audit:read"],
   ["/account", () => t("Account"), "u", "M12 4a4 4 0 1 0 0 8 4 4 0 0 0 0-8M4 21a8 8 0 0 1 16 0"],
 ];
 
@@ -84,7 +84,7 @@ const placesOf = (who) => PLACES.filter(([, , , , need]) => !need || may(who, ne
 
 function Navigation({ path, places }) {
   const isAt = (target) => (target === "/" ? path === "/" : path === target || path.startsWith(`${target}/`) || (target === "/search" && path.startsWith("/recognitions/")));
-  return html`<nav id="places" aria-label=${t("Console")}>
+  return html`<nav id="places" aria-label=${t("Main navigation")}>
     <ul>${places.map(([target, name, , icon]) => html`<li key=${target}>
       <${Link} href=${target} aria-current=${isAt(target) ? "page" : undefined}><${Icon} path=${icon} /><span>${name()}</span></${Link}>
     </li>`)}</ul>
@@ -105,7 +105,7 @@ function Outage() {
   }, []);
   if (!sentence && !isOffline) return null;
   return html`<div class="outage" role="alert">
-    <p>${isOffline ? t("This browser is offline.") : sentence} ${t("What you see is from before; it is tried again by itself, and nothing that you typed is lost.")}</p>
+    <p>${isOffline ? t("You're offline.") : sentence} ${t("Showing the last data received. Reconnecting automatically; you won't lose unsaved input.")}</p>
   </div>`;
 }
 
@@ -116,7 +116,7 @@ function LogOutButton() {
 
 function ThemeButton() {
   const now = useSignal(theme);
-  const names = { auto: t("Colours: as the system"), light: t("Colours: light"), dark: t("Colours: dark") };
+  const names = { auto: t("Theme: system"), light: t("Theme: light"), dark: t("Theme: dark") };
   const after = { auto: "light", light: "dark", dark: "auto" };
   return html`<button type="button" class="plain icon-button" title=${names[now]} aria-label=${names[now]} onClick=${() => (theme.value = after[now])}>
     <${Icon} path=${now === "dark" ? "M20 14A8 8 0 1 1 10 4a6 6 0 0 0 10 10" : "M12 8a4 4 0 1 0 0 8 4 4 0 0 0 0-8M12 2v2M12 20v2M2 12h2M20 12h2M5 5l1.5 1.5M17.5 17.5L19 19M5 19l1.5-1.5M17.5 6.5L19 5"} />
@@ -125,24 +125,24 @@ function ThemeButton() {
 
 function KeysHelp({ places, onClose }) {
   const keys = [
-    ["/", t("Search for a plate")],
-    ["g", t("then a letter: go to a page")],
+    ["/", t("Search plates")],
+    ["g", t("Go to a page (then a letter)")],
     ...places.map(([, name, key]) => [`g ${key}`, name()]),
-    [t("Space"), t("Live: pause and go on")],
-    ["j k", t("Search: next and previous row")],
-    [t("Enter"), t("Search: open the row")],
-    ["n p", t("Search: next and previous page")],
-    ["?", t("This list")],
+    [t("Space"), t("Live: pause or resume")],
+    ["j k", t("Results: next or previous row")],
+    [t("Enter"), t("Results: open row")],
+    ["n p", t("Results: next or previous page")],
+    ["?", t("Show this list")],
   ];
-  return html`<${Dialog} title=${t("Keys")} onClose=${onClose}>
+  return html`<${Dialog} title=${t("Keyboard shortcuts")} onClose=${onClose}>
     <dl class="keys">${keys.map(([key, text]) => html`<${Fragment} key=${key}><dt><kbd>${key}</kbd></dt><dd>${text}</dd></${Fragment}>`)}</dl>
-    <p class="hint">${t("They can be switched off under Account.")}</p>
+    <p class="hint">${t("You can turn shortcuts off under Account.")}</p>
     <div class="actions"><button type="button" onClick=${onClose}>${t("Close")}</button></div>
   </${Dialog}>`;
 }
 
 function NoSuchPage() {
-  return html`<${Head} title=${t("Nothing here")} /><${Empty} title=${t("There is no such page.")}><${Link} href="/">${t("To the live view")}</${Link}></${Empty}>`;
+  return html`<${Head} title=${t("Page not found")} /><${Empty} title=${t("This page doesn't exist or has moved.")}><${Link} href="/">${t("Go to Live")}</${Link}></${Empty}>`;
 }
 
 function Shell() {
@@ -156,7 +156,7 @@ function Shell() {
   const main = useRef(/** @type {HTMLElement | null} */ (null));
   const places = placesOf(who);
   const found = match(ROUTES, path);
-  const title = found ? found.route.title() : t("Nothing here");
+  const title = found ? found.route.title() : t("Page not found");
 
   useEffect(() => {
     askWho().catch(() => {});
@@ -191,14 +191,14 @@ function Shell() {
     },
   });
 
-  return html`<a class="skip" href="#main">${t("To the content")}</a>
+  return html`<a class="skip" href="#main">${t("Skip to content")}</a>
     <div class=${isOpen ? "shell open" : "shell"}>
       <header class="bar">
         <button type="button" class="plain icon-button menu" aria-expanded=${isOpen ? "true" : "false"} aria-controls="places" aria-label=${t("Menu")} onClick=${() => setOpen(!isOpen)}><${Icon} path="M4 6h16M4 12h16M4 18h16" /></button>
         <${Link} class="brand" href="/"><span class="mark" aria-hidden="true"></span>Platestream</${Link}>
         <div class="bar-end">
           ${who && html`<${Link} class="who" href="/account" title=${who.person.email}>${who.person.email}</${Link}>`}
-          <button type="button" class="plain icon-button wide-only" title=${t("Keys")} aria-label=${t("List of keys")} onClick=${() => setShowsKeys(true)}><kbd>?</kbd></button>
+          <button type="button" class="plain icon-button wide-only" title=${t("Keyboard shortcuts")} aria-label=${t("Show keyboard shortcuts")} onClick=${() => setShowsKeys(true)}><kbd>?</kbd></button>
           <${ThemeButton} /><${LogOutButton} />
         </div>
       </header>

@@ -8,81 +8,81 @@ import { t, tn } from "./words.js";
 /** Kinds of acts by the first word of their actions. @type {[string, () => string][]} */
 export const KINDS = [
   ["recognitions", () => t("Searches, exports and streams")],
-  ["recognition", () => t("Recognitions looked at")],
+  ["recognition", () => t("Recognitions viewed")],
   ["correction", () => t("Corrections")],
   ["analytics", () => t("Analytics")],
   ["camera", () => t("Cameras")],
   ["alert", () => t("Alerts")],
   ["webhook", () => t("Webhooks")],
   ["delivery", () => t("Deliveries")],
-  ["key", () => t("Keys")],
+  ["key", () => t("API keys")],
   ["person", () => t("People")],
   ["invitation", () => t("Invitations")],
   ["session", () => t("Sessions")],
-  ["password", () => t("Wrong passwords")],
-  ["provider", () => t("Refused by way of the provider")],
-  ["account", () => t("The account")],
+  ["password", () => t("Failed password logins")],
+  ["provider", () => t("Failed single sign-on logins")],
+  ["account", () => t("Account")],
   ["plate", () => t("Erasures")],
-  ["audit", () => t("The audit log")],
+  ["audit", () => t("Audit log")],
 ];
 
 /** @type {Record<string, (names: {who: string, what: string, fields: string, n: number}) => string>} */
 const SENTENCES = {
-  "account.created": (names) => t("{who} made the account", names),
-  "account.updated": (names) => t("{who} changed the account: {fields}", names),
+  "account.created": (names) => t("{who} created the account", names),
+  "account.updated": (names) => t("{who} updated the account: {fields}", names),
   "account.restored": (names) => t("{who} restored the account from a backup", names),
-  "key.created": (names) => t("{who} made the key {what}", names),
-  "key.updated": (names) => t("{who} changed the key {what}: {fields}", names),
-  "key.revoked": (names) => t("{who} revoked the key {what}", names),
+  "key.created": (names) => t("{who} created API key {what}", names),
+  "key.updated": (names) => t("{who} updated API key {what}: {fields}", names),
+  "key.revoked": (names) => t("{who} revoked API key {what}", names),
   "person.joined": (names) => t("{what} joined the account", names),
-  "person.updated": (names) => t("{who} changed the person {what}: {fields}", names),
-  "person.removed": (names) => t("{who} removed the person {what}", names),
+  "person.updated": (names) => t("{who} updated person {what}: {fields}", names),
+  "person.removed": (names) => t("{who} removed {what} from the account", names),
   "invitation.created": (names) => t("{who} invited {what}", names),
-  "invitation.revoked": (names) => t("{who} took the invitation of {what} back", names),
+  "invitation.revoked": (names) => t("{who} revoked the invitation for {what}", names),
   "session.started": (names) => t("{who} logged in", names),
   "session.ended": (names) => t("{who} ended a session", names),
-  "password.refused": (names) => t("{who} gave a wrong password for {what}", names),
-  "provider.refused": (names) => t("{who} came from the provider and was not let in as {what}", names),
-  "camera.created": (names) => t("{who} added the camera {what}", names),
-  "camera.updated": (names) => t("{who} changed the camera {what}: {fields}", names),
-  "camera.deleted": (names) => t("{who} removed the camera {what}", names),
-  "camera.tried": (names) => t("{who} tried the address of a camera", names),
-  "alert.created": (names) => t("{who} made the alert {what}", names),
-  "alert.updated": (names) => t("{who} changed the alert {what}: {fields}", names),
-  "alert.deleted": (names) => t("{who} removed the alert {what}", names),
-  "alert.tried": (names) => t("{who} tried an alert on past recognitions", names),
-  "alert.triggers_viewed": (names) => t("{who} looked at what the alert {what} fired for", names),
-  "alert.tested": (names) => t("{who} had the alert {what} send a test", names),
-  "webhook.created": (names) => t("{who} made the webhook {what}", names),
-  "webhook.updated": (names) => t("{who} changed the webhook {what}: {fields}", names),
-  "webhook.deleted": (names) => t("{who} removed the webhook {what}", names),
-  "webhook.tested": (names) => t("{who} had a test sent to the webhook {what}", names),
-  "delivery.repeated": (names) => t("{who} had a delivery sent again", names),
-  "events.replayed": (names) => t("{who} had {count} past events sent again to the webhook {what}", counted(names)),
+  "password.refused": (names) => t("{who} entered a wrong password for {what}", names),
+  "provider.refused": (names) => t("{who} was denied single sign-on login as {what}", names),
+  "camera.created": (names) => t("{who} added camera {what}", names),
+  "camera.updated": (names) => t("{who} updated camera {what}: {fields}", names),
+  "camera.deleted": (names) => t("{who} deleted camera {what}", names),
+  "camera.tried": (names) => t("{who} tested a camera stream", names),
+  "alert.created": (names) => t("{who} created alert {what}", names),
+  "alert.updated": (names) => t("{who} updated alert {what}: {fields}", names),
+  "alert.deleted": (names) => t("{who} deleted alert {what}", names),
+  "alert.tried": (names) => t("{who} tested an alert on past recognitions", names),
+  "alert.triggers_viewed": (names) => t("{who} viewed the triggers of alert {what}", names),
+  "alert.tested": (names) => t("{who} sent a test notification for alert {what}", names),
+  "webhook.created": (names) => t("{who} created webhook {what}", names),
+  "webhook.updated": (names) => t("{who} updated webhook {what}: {fields}", names),
+  "webhook.deleted": (names) => t("{who} deleted webhook {what}", names),
+  "webhook.tested": (names) => t("{who} sent a test to webhook {what}", names),
+  "delivery.repeated": (names) => t("{who} redelivered an event", names),
+  "events.replayed": (names) => t("{who} replayed past events to webhook {what} ({count})", counted(names)),
   "correction.written": (names) => t("{who} corrected a recognition", names),
-  "correction.removed": (names) => t("{who} took a correction back", names),
-  "credits.granted": (names) => t("{who} changed the credits", names),
+  "correction.removed": (names) => t("{who} removed a correction", names),
+  "credits.granted": (names) => t("{who} adjusted the credits", names),
   "recognitions.searched": (names) => t("{who} searched recognitions", names),
   "recognitions.exported": (names) => t("{who} exported recognitions", names),
-  "recognitions.streamed": (names) => t("{who} followed new recognitions", names),
-  "recognition.viewed": (names) => t("{who} looked at a recognition", names),
-  "recognition.photo_viewed": (names) => t("{who} looked at a photo", names),
+  "recognitions.streamed": (names) => t("{who} streamed new recognitions", names),
+  "recognition.viewed": (names) => t("{who} viewed a recognition", names),
+  "recognition.photo_viewed": (names) => t("{who} viewed a photo", names),
   "corrections.searched": (names) => t("{who} searched corrections", names),
-  "analytics.viewed": (names) => t("{who} looked at the figures", names),
-  "plate.erasure_asked": (names) => t("{who} asked for a plate to be erased", names),
+  "analytics.viewed": (names) => t("{who} viewed analytics", names),
+  "plate.erasure_asked": (names) => t("{who} requested the erasure of a plate", names),
   "plate.erased": (names) => t("{who} erased a plate", names),
-  "audit.read": (names) => t("{who} read the audit log", names),
-  "audit.incomplete": ({ n }) => tn(n, "Of one more act there was no room for an entry", "Of {n} more acts there was no room for an entry"),
+  "audit.read": (names) => t("{who} viewed the audit log", names),
+  "audit.incomplete": ({ n }) => tn(n, "One more action couldn't be recorded", "{n} more actions couldn't be recorded"),
 };
 
 /** @type {Record<string, (name: string) => string>} */
 const ACTORS = {
   person: (name) => name,
-  key: (name) => t("The key {name}", { name }),
-  nobody: () => t("Somebody"),
-  command: (name) => t("The operator ({name})", { name }),
-  service: () => t("The service"),
-  database: () => t("Somebody at the database"),
+  key: (name) => t("API key {name}", { name }),
+  nobody: () => t("Someone"),
+  command: (name) => t("Server administrator ({name})", { name }),
+  service: () => t("System"),
+  database: () => t("Someone with database access"),
 };
 
 /** @type {Record<string, string>} */
@@ -95,9 +95,9 @@ function counted(names) {
 
 /** What an entry tells, in a sentence. @param {Entry} entry */
 export function sentence(entry) {
-  const who = (ACTORS[entry.actor.kind] ?? ((name) => name))(entry.actor.name ?? "?");
+  const who = (ACTORS[entry.actor.kind] ?? ((name) => name))(entry.actor.name ?? t("(unnamed)"));
   const fields = entry.changes.map((change) => change.field).join(", ");
-  const names = { who, what: entry.subject?.name ?? entry.subject?.id?.slice(0, 8) ?? "?", fields, n: Number(entry.parameters.count ?? 0) };
+  const names = { who, what: entry.subject?.name ?? entry.subject?.id?.slice(0, 8) ?? t("(unnamed)"), fields, n: Number(entry.parameters.count ?? 0) };
   const say = Object.hasOwn(SENTENCES, entry.action) ? SENTENCES[entry.action] : () => `${who}: ${entry.action}`;
   return say(names);
 }
@@ -110,8 +110,8 @@ export function placeOf({ subject, action }) {
 
 /** A value of a field in few words. @param {unknown} value */
 export function valueText(value) {
-  if (Array.isArray(value)) return value.length ? value.map(valueText).join(", ") : t("nothing");
+  if (Array.isArray(value)) return value.length ? value.map(valueText).join(", ") : t("(empty)");
   if (typeof value === "boolean") return value ? t("yes") : t("no");
-  if (value === undefined || value === null || value === "") return t("nothing");
+  if (value === undefined || value === null || value === "") return t("(empty)");
   return typeof value === "object" ? JSON.stringify(value) : String(value);
 }

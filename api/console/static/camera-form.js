@@ -38,15 +38,15 @@ export function CameraFields({ form, onForm, failure, isNew = false }) {
   const fault = (name) => failure?.fault(name);
   return html`<div class="fields">
     <${TextField} label=${t("Name")} required maxlength="200" value=${form.name} onValue=${set("name")} fault=${fault("name")} />
-    <${TextField} label=${t("Location")} maxlength="500" value=${form.location} onValue=${set("location")} fault=${fault("location")} hint=${t("For people; any text.")} />
-    <${TextField} wide label=${t("Address of the stream")} required inputmode="url" spellcheck=${false} autocomplete="off" placeholder="rtsp://user:password@192.168.1.20:554/stream1"
+    <${TextField} label=${t("Location")} maxlength="500" value=${form.location} onValue=${set("location")} fault=${fault("location")} />
+    <${TextField} wide label=${t("Stream URL")} required inputmode="url" spellcheck=${false} autocomplete="off" placeholder="rtsp://user:password@192.168.1.20:554/stream1"
       value=${form.rtspUrl} onValue=${set("rtspUrl")} fault=${fault("rtspUrl")}
-      hint=${isNew ? t("rtsp, rtsps, http or https. Special characters in a password are percent-encoded.") : t("*** stands for the stored password, and keeps it while host and user stay.")} />
-    <${Field} label=${t("Frames a second that are looked at")} fault=${fault("sampleFps")} hint=${t("Empty: the service's usual rate. More for fast traffic.")}>
+      hint=${isNew ? t("RTSP, RTSPS, HTTP or HTTPS. Percent-encode special characters in the password.") : t("*** is the saved password. If you change the host, port or user, enter the password again.")} />
+    <${Field} label=${t("Sampling rate (fps)")} fault=${fault("sampleFps")} hint=${t("Leave empty for the server default. Increase it for fast traffic.")}>
       ${(ids) => html`<input ...${ids} type="number" min="0.1" max="60" step="0.1" value=${form.sampleFps} onInput=${(event) => set("sampleFps")(event.currentTarget.value)} />`}
     </${Field}>
-    <${TimeZoneField} label=${t("Time zone")} value=${form.timezone} onValue=${set("timezone")} fault=${fault("timezone")} hint=${t("Kept for who reads it; alerts have their own.")} />
-    <${TextField} label=${t("Identifier")} maxlength="200" value=${form.identifier} onValue=${set("identifier")} fault=${fault("identifier")} hint=${t("For programs; empty: from the address.")} />
-    <${Check} label=${t("Watched")} checked=${form.enabled} onValue=${set("enabled")} hint=${t("Off: nothing is read, no picture is taken.")} />
+    <${TimeZoneField} label=${t("Time zone")} value=${form.timezone} onValue=${set("timezone")} fault=${fault("timezone")} hint=${t("For your reference. Alerts use their own time zone.")} />
+    <${TextField} label=${t("Identifier")} maxlength="200" value=${form.identifier} onValue=${set("identifier")} fault=${fault("identifier")} hint=${t("For API clients. Leave empty to derive it from the stream URL.")} />
+    <${Check} label=${t("Enabled")} checked=${form.enabled} onValue=${set("enabled")} hint=${t("While disabled, no video is read and no plates are recognised.")} />
   </div>`;
 }

@@ -17,7 +17,7 @@ function roundUp(value) {
 /** A chart and, on demand, its numbers as a table. */
 export function Figure({ title, columns, rows, children }) {
   return html`<figure class="panel chart"><figcaption><h2>${title}</h2></figcaption>${children}
-    ${rows.length > 0 && html`<details><summary>${t("As a table")}</summary><${Table} caption=${title} columns=${columns}>${rows}</${Table}></details>`}</figure>`;
+    ${rows.length > 0 && html`<details><summary>${t("View as table")}</summary><${Table} caption=${title} columns=${columns}>${rows}</${Table}></details>`}</figure>`;
 }
 
 /**
@@ -28,7 +28,7 @@ export function Columns({ title, entries, column, every, unit }) {
   const top = roundUp(Math.max(...entries.map((entry) => entry.value), 1));
   const rows = entries.map((entry) => html`<tr key=${entry.name}><td>${entry.name}</td><td class="number">${number(entry.value)}</td></tr>`);
   return html`<${Figure} title=${title} columns=${[column, { text: unit, kind: "number" }]} rows=${rows}>
-    <div class="columns-chart" role="img" aria-label=${t("{title}: at most {top} {unit}", { title, top: number(Math.max(...entries.map((entry) => entry.value))), unit })}>
+    <div class="columns-chart" role="img" aria-label=${t("{title}: {unit}, up to {top}", { title, top: number(Math.max(...entries.map((entry) => entry.value))), unit })}>
       <div class="scale"><span>${number(top)}</span><span>${number(top / 2)}</span><span>0</span></div>
       <div class=${every === 1 ? "bars each" : "bars"}>${entries.map((entry, at) => html`<div key=${entry.name} class="chart-bar" title=${`${entry.name}: ${number(entry.value)}`}>
         <span class="bar-fill" style=${{ height: `${(100 * entry.value) / top}%` }}></span><span class="bar-name">${(entries.length - 1 - at) % every === 0 ? entry.name : ""}</span></div>`)}</div>
@@ -45,7 +45,7 @@ export function Ranking({ title, entries, column, unit, render }) {
   const rows = entries.map((entry) => html`<tr key=${entry.name}><td><bdi>${entry.name}</bdi></td><td class="number">${number(entry.value)}</td></tr>`);
   return html`<${Figure} title=${title} columns=${[column, { text: unit, kind: "number" }]} rows=${rows}>
     ${entries.length ? html`<ol class="ranking">${entries.map((entry) => html`<li key=${entry.href ?? entry.name}><span class="ranking-name">${render(entry)}</span>
-      <span class="ranking-bar" aria-hidden="true"><span style=${{ width: `${(100 * entry.value) / top}%` }}></span></span><span class="number">${number(entry.value)}</span></li>`)}</ol>` : html`<p class="note">${t("Nothing yet.")}</p>`}
+      <span class="ranking-bar" aria-hidden="true"><span style=${{ width: `${(100 * entry.value) / top}%` }}></span></span><span class="number">${number(entry.value)}</span></li>`)}</ol>` : html`<p class="note">${t("No data yet")}</p>`}
   </${Figure}>`;
 }
 

@@ -8,7 +8,7 @@ import { Check, FormFault, Moment, Plate, TextField, tell } from "./ui.js";
 import { t } from "./words.js";
 
 function Written({ correction }) {
-  return html`<p>${correction.plate === null ? t("There is no plate in it.") : html`<${Plate} text=${correction.plate} />${correction.region && html` <bdi>${correction.region}</bdi>`}`}
+  return html`<p>${correction.plate === null ? t("No plate in the image") : html`<${Plate} text=${correction.plate} />${correction.region && html` <bdi>${correction.region}</bdi>`}`}
     <span class="note"> <bdi>${correction.correctedBy}</bdi>, <${Moment} at=${correction.correctedAt} /></span></p>`;
 }
 
@@ -24,16 +24,16 @@ function Form({ recognition, onChanged, onClose }) {
     run(async () => {
       const answer = await call("PUT", `/api/recognitions/${recognition.id}/correction`, { body });
       onChanged(answer.correction);
-      tell(t("The correction is kept beside the reading."));
+      tell(t("Correction saved"));
       onClose();
     });
   };
   return html`<form onSubmit=${submit}>
-    <${Check} label=${t("There is no plate in it")} checked=${isNone} onValue=${setNone} />
-    ${!isNone && html`<${TextField} label=${t("What the plate really was")} required maxlength="64" autocomplete="off" spellcheck=${false} value=${plate} onValue=${setPlate} fault=${failure?.fault("plate")} />
-    <${TextField} label=${t("Country or region, if it matters")} maxlength="40" value=${region} onValue=${setRegion} fault=${failure?.fault("region")} />`}
+    <${Check} label=${t("No plate in the image")} checked=${isNone} onValue=${setNone} />
+    ${!isNone && html`<${TextField} label=${t("Actual plate")} required maxlength="64" autocomplete="off" spellcheck=${false} value=${plate} onValue=${setPlate} fault=${failure?.fault("plate")} />
+    <${TextField} label=${t("Country or region (optional)")} maxlength="40" value=${region} onValue=${setRegion} fault=${failure?.fault("region")} />`}
     <${FormFault} failure=${failure} shown=${["plate", "region"]} />
-    <div class="actions"><button class="main" disabled=${isBusy}>${t("Keep the correction")}</button><button type="button" onClick=${onClose}>${t("Cancel")}</button></div>
+    <div class="actions"><button class="main" disabled=${isBusy}>${t("Save correction")}</button><button type="button" onClick=${onClose}>${t("Cancel")}</button></div>
   </form>`;
 }
 
@@ -47,14 +47,14 @@ export function CorrectionPanel({ recognition, onChanged }) {
   const remove = () => run(async () => {
     await call("DELETE", `/api/recognitions/${recognition.id}/correction`);
     onChanged(undefined);
-    tell(t("The correction is taken back."));
+    tell(t("Correction removed"));
   });
-  return html`<section><h2>${t("Correction by hand")}</h2>
+  return html`<section><h2>${t("Manual correction")}</h2>
     ${known && html`<${Written} correction=${known} />`}
     ${isOpen && html`<${Form} recognition=${recognition} onChanged=${onChanged} onClose=${() => setOpen(false)} />`}
-    ${!isOpen && mayWrite && html`<p class="note">${t("The reading stays as it is, and nothing is sent again.")}</p>
+    ${!isOpen && mayWrite && html`<p class="note">${t("The original reading stays unchanged, and no notifications are sent again.")}</p>
     <${FormFault} failure=${failure} />
-    <div class="actions"><button type="button" onClick=${() => setOpen(true)}>${known ? t("Change the correction") : t("It was read wrong")}</button>
-      ${known && html`<button type="button" disabled=${isBusy} onClick=${remove}>${t("Take it back")}</button>`}</div>`}
+    <div class="actions"><button type="button" onClick=${() => setOpen(true)}>${known ? t("Edit correction") : t("Correct plate")}</button>
+      ${known && html`<button type="button" disabled=${isBusy} onClick=${remove}>${t("Remove correction")}</button>`}</div>`}
   </section>`;
 }

@@ -10,29 +10,29 @@ import { t } from "./words.js";
 
 /** @type {Record<string, [string, () => string]>} */
 const OUTCOMES = {
-  delivered: ["good", () => t("delivered")],
-  retrying: ["wait", () => t("trying again")],
-  dead: ["bad", () => t("given up")],
-  cancelled: ["off", () => t("cancelled")],
+  delivered: ["good", () => t("Delivered")],
+  retrying: ["wait", () => t("Retrying")],
+  dead: ["bad", () => t("Failed")],
+  cancelled: ["off", () => t("Cancelled")],
 };
 
 const CAUSES = {
   event: () => "",
   test: () => t("test"),
-  redelivery: () => t("sent again"),
+  redelivery: () => t("redelivery"),
   replay: () => t("replay"),
 };
 
 /** @type {Record<string, () => string>} */
-const CHANNELS = { email: () => t("by e-mail"), apprise: () => t("by a service") };
+const CHANNELS = { email: () => t("via email"), apprise: () => t("via Apprise") };
 
-const columns = (isAddressed) => [t("Event"), ...(isAddressed ? [t("To")] : []), t("Outcome"), { text: t("Attempts"), kind: "number" }, t("Last attempt"), t("Answer"), { text: t("Send again"), isHidden: true }];
+const columns = (isAddressed) => [t("Event"), ...(isAddressed ? [t("Destination")] : []), t("Status"), { text: t("Attempts"), kind: "number" }, t("Last attempt"), t("Response"), { text: t("Redeliver"), isHidden: true }];
 
 /** The page of what a delivery goes to, where the list holds several. */
 function Target({ one, names }) {
   const href = one.webhookId ? `/webhooks/${one.webhookId}` : `/alerts/${one.alertId}`;
   const name = names[one.webhookId ?? one.alertId];
-  return html`<${Link} href=${href}>${name ? html`<bdi>${name}</bdi>` : one.webhookId ? t("a webhook") : t("an alert's notification")}</${Link}>`;
+  return html`<${Link} href=${href}>${name ? html`<bdi>${name}</bdi>` : one.webhookId ? t("Webhook") : t("Alert notification")}</${Link}>`;
 }
 
 function DeliveryRows({ rows, onRedeliver, isBusy, names = null }) {
@@ -43,11 +43,11 @@ function DeliveryRows({ rows, onRedeliver, isBusy, names = null }) {
     return html`<tr key=${one.id}>
       <td><code>${one.event}</code> ${CAUSES[one.cause]?.() ?? one.cause} ${CHANNELS[one.channel]?.() ?? ""}</td>
       ${names && html`<td><${Target} one=${one} names=${names} /></td>`}
-      <td><${Badge} kind=${kind}>${text()}</${Badge}>${one.nextAttemptAt && html` <span class="note">${t("next")} <${Moment} at=${one.nextAttemptAt} /></span>`}</td>
+      <td><${Badge} kind=${kind}>${text()}</${Badge}>${one.nextAttemptAt && html` <span class="note">${t("next attempt")} <${Moment} at=${one.nextAttemptAt} /></span>`}</td>
       <td class="number">${one.attempts}</td>
       <td><${Moment} at=${one.lastAttemptAt} /> <span class="note">${t("{n} ms", { n: one.lastDurationMs })}</span></td>
       <td>${one.lastStatus ?? ""} <bdi>${one.lastError ?? ""}</bdi></td>
-      <td>${maySend && html`<button type="button" disabled=${isBusy} onClick=${() => onRedeliver(one)}>${t("Send again")}</button>`}</td>
+      <td>${maySend && html`<button type="button" disabled=${isBusy} onClick=${() => onRedeliver(one)}>${t("Redeliver")}</button>`}</td>
     </tr>`;
   });
 }
@@ -57,7 +57,7 @@ function useRedelivery(pathOf, onSent) {
   const { isBusy, failure, run } = useAction();
   const redeliver = (one) => run(async () => {
     await call("POST", `${pathOf(one)}/deliveries/${one.id}/redeliver`);
-    tell(t("It is on its way; the list tells how it went."));
+    tell(t("Redelivery queued. Its status appears in the list."));
     onSent();
   });
   return { isBusy, failure, redeliver };
@@ -79,12 +79,12 @@ export function Deliveries({ path, sent = 0 }) {
     found.reload();
   });
   const rows = found.data?.deliveries ?? [];
-  return html`<div class="filters"><${SelectField} label=${t("Outcome")} value=${outcome} onValue=${setOutcome} options=${[["", t("any")], ...Object.entries(OUTCOMES).map(([name, [, text]]) => [name, text()])]} />
-      <div class="field end"><button type="button" onClick=${found.reload}>${t("Read again")}</button></div></div>
+  return html`<div class="filters"><${SelectField} label=${t("Status")} value=${outcome} onValue=${setOutcome} options=${[["", t("All statuses")], ...Object.entries(OUTCOMES).map(([name, [, text]]) => [name, text()])]} />
+      <div class="field end"><button type="button" onClick=${found.reload}>${t("Refresh")}</button></div></div>
     <${FormFault} failure=${failure} />
     <${Fault} failure=${found.failure} retry=${found.reload} />
     ${!found.data && found.isLoading && html`<${Waiting} rows=${3} />`}
-    ${found.data && !rows.length && html`<${Empty} title=${t("No deliveries in the last seven days.")} />`}
+    ${found.data && !rows.length && html`<${Empty} title=${outcome ? t("No deliveries with this status") : t("No deliveries in the last 7 days")} />`}
     ${rows.length > 0 && html`<${Table} caption=${t("Deliveries")} columns=${columns(false)}><${DeliveryRows} rows=${rows} onRedeliver=${redeliver} isBusy=${isBusy} /></${Table}>`}`;
 }
 
@@ -106,11 +106,11 @@ export function RecognitionDeliveries({ id }) {
     found.reload();
   });
   const rows = found.data?.deliveries ?? [];
-  return html`<section><h2>${t("What was sent")}</h2>
+  return html`<section><h2>${t("Deliveries")}</h2>
     <${FormFault} failure=${failure} />
     <${Fault} failure=${found.failure} retry=${found.reload} />
     ${!found.data && found.isLoading && html`<${Waiting} rows=${2} />`}
-    ${found.data && !rows.length && html`<p class="note">${t("Nothing was sent: no webhook or alert wanted it, or it is longer ago than three months.")}</p>`}
+    ${found.data && !rows.length && html`<p class="note">${t("Nothing was sent: no webhook or alert applied, or this was more than 3 months ago.")}</p>`}
     ${rows.length > 0 && html`<${Table} caption=${t("Deliveries")} columns=${columns(true)}><${DeliveryRows} rows=${rows} onRedeliver=${redeliver} isBusy=${isBusy} names=${names.data ?? {}} /></${Table}>`}
   </section>`;
 }

@@ -10,13 +10,13 @@ import { Dialog, Fault, FormFault, Moment, Plate, Table, TextField, Waiting } fr
 import { t } from "./words.js";
 
 const ERASED = {
-  recognitions: () => t("recognitions"),
-  images: () => t("pictures"),
-  imagesLeft: () => t("pictures that go later"),
-  alertTriggers: () => t("fired alerts that lost the plate"),
-  deliveries: () => t("deliveries that lost their content"),
-  corrections: () => t("corrections"),
-  misread: () => t("recognitions that were read otherwise and corrected to it"),
+  recognitions: () => t("Recognitions"),
+  images: () => t("Images"),
+  imagesLeft: () => t("Images to be deleted later"),
+  alertTriggers: () => t("Alert triggers with the plate removed"),
+  deliveries: () => t("Deliveries with the content removed"),
+  corrections: () => t("Corrections"),
+  misread: () => t("Misreads corrected to this plate"),
 };
 
 /** A plate without signs and accents, to compare what is typed with it. @param {string} text */
@@ -30,11 +30,11 @@ function Ask({ plate, onAsked, onClose }) {
     run(async () => onAsked((await call("POST", "/api/erasures", { body: { plate } })).erasure));
   };
   return html`<form onSubmit=${submit}>
-    <p>${t("All recognitions of this plate up to now go, with their pictures, from all cameras of the account. Alerts that fired and deliveries lose it. Nobody can bring them back.")}</p>
+    <p>${t("This permanently deletes every recognition of this plate so far, with its images, from all cameras of this account. The plate is also removed from alert triggers and deliveries. This can't be undone.")}</p>
     <p><${Plate} text=${plate} /></p>
-    <${TextField} label=${t("Type the plate to erase it")} autocomplete="off" spellcheck=${false} value=${typed} onValue=${setTyped} fault=${failure?.fault("plate")} />
+    <${TextField} label=${t("Type the plate to confirm")} autocomplete="off" spellcheck=${false} value=${typed} onValue=${setTyped} fault=${failure?.fault("plate")} />
     <${FormFault} failure=${failure} shown=${["plate"]} />
-    <div class="actions"><button class="danger" disabled=${isBusy || normalised(typed) !== normalised(plate)}>${t("Erase for good")}</button><button type="button" onClick=${onClose}>${t("Cancel")}</button></div>
+    <div class="actions"><button class="danger" disabled=${isBusy || normalised(typed) !== normalised(plate)}>${t("Erase plate")}</button><button type="button" onClick=${onClose}>${t("Cancel")}</button></div>
   </form>`;
 }
 
@@ -42,13 +42,13 @@ function Progress({ asked, onClose }) {
   const found = useLoad((abort) => get(`/api/erasures/${asked.id}`, {}, abort).then((answer) => answer.erasure), [asked.id], { everySeconds: 2 });
   const job = found.data ?? asked;
   return html`<${Fault} failure=${found.failure} retry=${found.reload} />
-    <p role="status">${{ waiting: () => t("It waits for its turn."), running: () => t("It is being erased; that may take minutes. You can close this."), done: () => t("It is erased.") }[job.state]?.()}</p>
-    ${job.error && html`<p class="alarm">${t("It could not be done yet. It is tried again by itself.")}</p>`}
+    <p role="status">${{ waiting: () => t("Waiting to start."), running: () => t("Erasing. This can take a few minutes; you can close this window."), done: () => t("Plate erased.") }[job.state]?.()}</p>
+    ${job.error && html`<p class="alarm">${t("Not erased yet: something went wrong. Retrying automatically.")}</p>`}
     ${job.counts && html`<dl class="pairs">${Object.entries(ERASED).filter(([name]) => job.counts[name]).map(([name, text]) => html`<div key=${name}><dt>${text()}</dt><dd>${number(job.counts[name])}</dd></div>`)}</dl>`}
     <div class="actions"><button type="button" class="main" onClick=${onClose}>${t("Close")}</button></div>`;
 }
 
-const STATES = { waiting: () => t("waits"), running: () => t("is being erased"), done: () => t("erased") };
+const STATES = { waiting: () => t("Queued"), running: () => t("Erasing"), done: () => t("Erased") };
 
 /** What was erased, in words. @param {Record<string, number>} counts */
 const told = (counts) => Object.entries(ERASED).filter(([name]) => counts[name]).map(([name, text]) => `${text()}: ${number(counts[name])}`).join(", ");
@@ -60,10 +60,10 @@ export function Erasures() {
   return html`<section class="panel"><h2>${t("Erasures")}</h2>
     <${Fault} failure=${found.failure} retry=${found.reload} />
     ${!found.data && found.isLoading && html`<${Waiting} rows=${3} />`}
-    ${found.data && html`<p class="note">${t("The newest fifty of the last 90 days; of each plate the first and the last character are kept.")}</p>
-      <${Table} caption=${t("Erasures")} columns=${[t("Time"), t("Plate"), t("State"), t("Asked for by")]}>
+    ${found.data && html`<p class="note">${t("The 50 most recent from the last 90 days. Only the first and last character of each plate are stored.")}</p>
+      <${Table} caption=${t("Erasures")} columns=${[t("Time"), t("Plate"), t("Status"), t("Requested by")]}>
         ${found.data.erasures.map((one) => html`<tr key=${one.id}><td><${Moment} at=${one.requestedAt} /></td><td><${Plate} text=${one.plate} /></td>
-          <td>${STATES[one.state]?.() ?? one.state}${one.counts && html`<div class="note">${told(one.counts)}</div>`}${one.error && html`<div class="note">${t("It could not be done yet. It is tried again by itself.")}</div>`}</td><td><bdi>${one.requestedBy}</bdi></td></tr>`)}
+          <td>${STATES[one.state]?.() ?? one.state}${one.counts && html`<div class="note">${told(one.counts)}</div>`}${one.error && html`<div class="note">${t("Not erased yet: something went wrong. Retrying automatically.")}</div>`}</td><td><bdi>${one.requestedBy}</bdi></td></tr>`)}
       </${Table}>`}
   </section>`;
 }
@@ -79,8 +79,8 @@ export function ErasePlate({ plate, onErased }) {
     if (asked) onErased();
     setAsked(null);
   };
-  return html`<button type="button" class="danger" onClick=${() => setOpen(true)}>${t("Erase this plate")}</button>
-    ${isOpen && html`<${Dialog} title=${t("Erase this plate")} onClose=${close}>
+  return html`<button type="button" class="danger" onClick=${() => setOpen(true)}>${t("Erase plate")}</button>
+    ${isOpen && html`<${Dialog} title=${t("Erase plate")} onClose=${close}>
       ${asked ? html`<${Progress} asked=${asked} onClose=${close} />` : html`<${Ask} plate=${plate} onAsked=${setAsked} onClose=${close} />`}
     </${Dialog}>`}`;
 }

@@ -10,11 +10,11 @@ import { t } from "./words.js";
 
 /** @type {[string, () => string][]} */
 export const MODES = [
-  ["", () => t("part of it")],
-  ["exact", () => t("exactly")],
-  ["prefix", () => t("beginning")],
-  ["wildcard", () => t("with * and ?")],
-  ["fuzzy", () => t("about (one error)")],
+  ["", () => t("Contains")],
+  ["exact", () => t("Exact")],
+  ["prefix", () => t("Starts with")],
+  ["wildcard", () => t("Wildcard (* and ?)")],
+  ["fuzzy", () => t("Similar (1 character off)")],
 ];
 
 /** @typedef {import("#api").components["schemas"]["CameraBody"]} Camera */
@@ -50,9 +50,9 @@ export function FilterFields({ query, cameras }) {
   const minimum = Math.round(Number(query.minConfidence ?? 0) * 100);
   return html`
     <${TextField} label=${t("Plate")} type="search" name="plate" maxlength="64" autocomplete="off" spellcheck=${false} value=${plate} onValue=${setPlate} />
-    <${SelectField} label=${t("Meant as")} value=${query.match ?? ""} onValue=${set("match")} options=${MODES.map(([mode, text]) => [mode, text()])} />
+    <${SelectField} label=${t("Match mode")} value=${query.match ?? ""} onValue=${set("match")} options=${MODES.map(([mode, text]) => [mode, text()])} />
     <${SelectField} label=${t("Camera")} value=${query.cameraId ?? ""} onValue=${set("cameraId")}
-      options=${[["", t("all")], ...known, ...(isUnknown ? [[query.cameraId, t("another one")]] : [])]} />
-    <${SelectField} label=${t("Confidence")} value=${String(minimum)} onValue=${(value) => set("minConfidence")(value === "0" ? "" : String(Number(value) / 100))}
-      options=${[...new Set([0, 50, 70, 80, 90, 95, minimum])].sort((a, b) => a - b).map((one) => [String(one), one ? t("at least {n} %", { n: one }) : t("any")])} />`;
+      options=${[["", t("All cameras")], ...known, ...(isUnknown ? [[query.cameraId, t("Unknown camera")]] : [])]} />
+    <${SelectField} label=${t("Minimum confidence")} value=${String(minimum)} onValue=${(value) => set("minConfidence")(value === "0" ? "" : String(Number(value) / 100))}
+      options=${[...new Set([0, 50, 70, 80, 90, 95, minimum])].sort((a, b) => a - b).map((one) => [String(one), one ? t("{n}%", { n: one }) : t("Any")])} />`;
 }

@@ -2,6 +2,7 @@
 
 import { html, useState } from "./html.js";
 import { get } from "./api.js";
+import { cameraName } from "./format.js";
 import { useLoad } from "./load.js";
 import { Link } from "./router.js";
 import { useMay } from "./session.js";
@@ -12,22 +13,22 @@ const ROWS = 20;
 
 /** @type {Record<string, () => string>} */
 const PHASES = {
-  final: () => t("when the vehicle was gone"),
-  early: () => t("early; the pass was not over yet"),
-  confirmed: () => t("early, and confirmed"),
-  corrected: () => t("early, and corrected"),
-  withdrawn: () => t("early, and withdrawn"),
+  final: () => t("After the vehicle left"),
+  early: () => t("Early, vehicle still in view"),
+  confirmed: () => t("Early, confirmed"),
+  corrected: () => t("Early, corrected"),
+  withdrawn: () => t("Early, withdrawn"),
 };
 
 /** @param {{phase: string, isLate: boolean}} one a firing */
 export function whenFired(one) {
-  return `${PHASES[one.phase]?.() ?? ""}${one.isLate ? ` (${t("late: the camera was cut off")})` : ""}`;
+  return `${PHASES[one.phase]?.() ?? ""}${one.isLate ? ` (${t("delayed: camera was offline")})` : ""}`;
 }
 
 function Row({ one }) {
-  const name = one.plate ? html`<${Plate} text=${one.plate} />` : html`<span class="note">${t("no longer kept")}</span>`;
+  const name = one.plate ? html`<${Plate} text=${one.plate} />` : html`<span class="note">${t("Plate no longer stored")}</span>`;
   return html`<tr><td><${Moment} at=${one.timestamp} /></td><td><${Link} href=${`/recognitions/${one.recognitionId}`}>${name}</${Link}> <bdi>${one.plateName ?? ""}</bdi></td>
-    <td><bdi>${one.cameraName}</bdi></td><td><${Sureness} value=${one.confidence} /></td><td>${whenFired(one)}</td></tr>`;
+    <td><bdi>${cameraName(one)}</bdi></td><td><${Sureness} value=${one.confidence} /></td><td>${whenFired(one)}</td></tr>`;
 }
 
 /** What an alert fired for, newest first, a page at a time. */
@@ -38,13 +39,13 @@ export function Fired({ alertId }) {
   const page = useLoad((abort) => (mayRead ? get(`/api/alertas/${alertId}/triggers`, { limit: ROWS, lastKey }, abort) : Promise.resolve({ triggers: [], nextKey: null })), [alertId, lastKey, mayRead]);
   if (!mayRead) return null;
   const found = page.data;
-  return html`<section><h2>${t("What it fired for")}</h2>
+  return html`<section><h2>${t("Triggers")}</h2>
     <${Fault} failure=${page.failure} retry=${page.reload} />
     ${!found && page.isLoading && html`<${Waiting} rows=${3} />`}
-    ${found && !found.triggers.length && html`<p class="note">${found.nextKey ? t("On this page it fired for nothing that stood.") : t("It has not fired yet.")}</p>`}
-    ${found?.triggers.length > 0 && html`<${Table} caption=${t("What it fired for")} columns=${[t("Seen"), t("Plate"), t("Camera"), t("Confidence"), t("When it fired")]}>${found.triggers.map((one) => html`<${Row} key=${one.id} one=${one} />`)}</${Table}>`}
+    ${found && !found.triggers.length && html`<p class="note">${found.nextKey ? t("All triggers on this page were withdrawn. Go to the next page.") : t("Not triggered yet")}</p>`}
+    ${found?.triggers.length > 0 && html`<${Table} caption=${t("Triggers")} columns=${[t("Time"), t("Plate"), t("Camera"), t("Confidence"), t("Timing")]}>${found.triggers.map((one) => html`<${Row} key=${one.id} one=${one} />`)}</${Table}>`}
     ${found && (keys.length > 0 || found.nextKey) && html`<div class="pager">
-      ${keys.length > 0 && html`<button type="button" onClick=${() => setKeys([])}>${t("Newest")}</button><button type="button" onClick=${() => setKeys(keys.slice(0, -1))}>${t("Back")}</button>`}
+      ${keys.length > 0 && html`<button type="button" onClick=${() => setKeys([])}>${t("First page")}</button><button type="button" onClick=${() => setKeys(keys.slice(0, -1))}>${t("Previous page")}</button>`}
       <button type="button" disabled=${!found.nextKey} onClick=${() => setKeys([...keys, found.nextKey])}>${t("Next page")}</button></div>`}
   </section>`;
 }

@@ -16,19 +16,19 @@ function format(options) {
 /** @param {string | null | undefined} moment ISO 8601 */
 export function dateTime(moment) {
   if (!moment) return "–";
-  return format({ dateStyle: "medium", timeStyle: "medium" }).format(new Date(moment));
+  return format({ dateStyle: "medium", timeStyle: "medium", hourCycle: "h23" }).format(new Date(moment));
 }
 
 /** @param {string | null | undefined} moment */
 export function shortDateTime(moment) {
   if (!moment) return "–";
-  const options = /** @type {const} */ ({ day: "2-digit", month: "2-digit", hour: "2-digit", minute: "2-digit", second: "2-digit" });
+  const options = /** @type {const} */ ({ day: "2-digit", month: "2-digit", hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
   return format(options).format(new Date(moment));
 }
 
 /** @param {string} moment */
 export function time(moment) {
-  return format({ hour: "2-digit", minute: "2-digit", second: "2-digit" }).format(new Date(moment));
+  return format({ hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" }).format(new Date(moment));
 }
 
 /** @param {string} moment */
@@ -55,7 +55,7 @@ export function weekdays(length) {
  * @param {string | null | undefined} moment
  */
 export function ago(moment) {
-  if (!moment) return t("never");
+  if (!moment) return t("Never");
   const seconds = Math.round((Date.parse(moment) - Date.now()) / 1000);
   const words = new Intl.RelativeTimeFormat(locale(), { numeric: "auto" });
   for (const [unit, size] of /** @type {const} */ ([["day", 86400], ["hour", 3600], ["minute", 60]])) {
@@ -72,6 +72,14 @@ export function number(value) {
 /** @param {number} share 0 to 1 */
 export function percent(share) {
   return share.toLocaleString(locale(), { style: "percent", maximumFractionDigits: share < 0.995 ? 0 : 1 });
+}
+
+/** `cameraId` of recognitions from the image API. */
+export const IMAGE_API = "00000000-0000-0000-0000-000000000000";
+
+/** The name of a recognition's camera. @param {{cameraId: string, cameraName: string}} row */
+export function cameraName(row) {
+  return row.cameraId === IMAGE_API ? t("Image API") : row.cameraName;
 }
 
 /**

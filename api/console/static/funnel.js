@@ -12,24 +12,24 @@ const HOUR_MS = 3_600_000;
 /** Until the counts of an hour's last minute are there. */
 const SETTLE_MS = 180_000;
 
-const SPANS = () => [["1", t("Last hour")], ["24", t("24 hours")], ["168", t("7 days")]];
+const SPANS = () => [["1", t("Last hour")], ["24", t("Last 24 hours")], ["168", t("Last 7 days")]];
 
 /** What is lost, in the order in which it is, with its words. */
 const LOSSES = {
-  still: () => t("nothing moved"),
-  failed: () => t("no picture could be made of it"),
-  slow: () => t("this machine was too slow to take it"),
-  unsent: () => t("no room to send it"),
-  lost: () => t("gone before it was looked at"),
-  stale: () => t("left out among late ones"),
-  surplus: () => t("beyond the account's share"),
-  refused: () => t("damaged"),
-  small: () => t("plate smaller than the smallest"),
+  still: () => t("no motion"),
+  failed: () => t("frame couldn't be encoded"),
+  slow: () => t("worker too slow"),
+  unsent: () => t("send queue full or frame too large"),
+  lost: () => t("lost before analysis"),
+  stale: () => t("skipped to catch up"),
+  surplus: () => t("over the account's share of capacity"),
+  refused: () => t("corrupt frame"),
+  small: () => t("plate narrower than the minimum"),
   outside: () => t("plate outside the zones"),
-  unread: () => t("plate not readable"),
-  unsure: () => t("vehicle: no reading is sure enough"),
-  repeated: () => t("vehicle: reported a moment before"),
-  fragments: () => t("part of another vehicle's plate"),
+  unread: () => t("plate unreadable"),
+  unsure: () => t("vehicle, confidence too low"),
+  repeated: () => t("vehicle, already recognised moments before"),
+  fragments: () => t("partial reading of another vehicle's plate"),
 };
 
 /** @param {{start: string, counts: Record<string, number>, usual: number | null}[]} hours */
@@ -43,26 +43,26 @@ function sumOf(hours) {
 function stepsOf(sum) {
   const moving = sum.slow + sum.unsent + sum.lost + sum.stale + sum.surplus + sum.refused + sum.read;
   return [
-    [t("frames"), moving + sum.still + sum.failed],
-    [t("with movement"), moving],
-    [t("looked at"), sum.read],
-    [t("with a plate"), sum.found],
-    [t("vehicles"), sum.reported + sum.unsure],
-    [t("reported"), sum.reported],
+    [t("Frames sampled"), moving + sum.still + sum.failed],
+    [t("With motion"), moving],
+    [t("Analysed"), sum.read],
+    [t("With a plate"), sum.found],
+    [t("Vehicles"), sum.reported + sum.unsure],
+    [t("Recognitions"), sum.reported],
   ];
 }
 
 /** @param {Record<string, number>} sum @param {number} moving */
 function hintsOf(sum, moving) {
   return [
-    sum.slow + sum.stale > moving / 10 && t("The machine is too slow: fewer frames a second, more processors, or more workers."),
-    sum.surplus > moving / 10 && t("The account sends more frames than its share: fewer frames a second, or more workers."),
-    sum.unsent + sum.lost > moving / 50 && t("Frames do not reach recognition: it, or Kafka, was away or behind for too long."),
-    sum.refused > moving / 50 && t("Many pictures are damaged: look at the camera's network."),
-    sum.small > sum.readings && t("Most plates are smaller than the smallest that is read here: bring the camera nearer, have it zoom in, or lower that width."),
-    sum.unread > sum.readings && t("Most plates cannot be read: they need a nearer, larger or sharper picture, or more light."),
-    sum.outside > sum.readings && t("Most plates are outside the zones."),
-    sum.unsure > sum.reported && t("Most vehicles are not read twice alike: more frames a second, or a place where they are slower."),
+    sum.slow + sum.stale > moving / 10 && t("This server is too slow. Lower the sampling rate, add CPU or add workers."),
+    sum.surplus > moving / 10 && t("This account sends more frames than its share. Lower the sampling rate or add workers."),
+    sum.unsent + sum.lost > moving / 50 && t("Frames aren't reaching recognition: recognition or Kafka was down or lagging. Check Health."),
+    sum.refused > moving / 50 && t("Many frames are corrupt. Check the camera's network connection."),
+    sum.small > sum.readings && t("Most plates are narrower than the minimum plate width. Move the camera closer, zoom in or lower the minimum."),
+    sum.unread > sum.readings && t("Most plates are unreadable. Get a closer, larger or sharper image, or add light."),
+    sum.outside > sum.readings && t("Most plates are outside the zones. Check the zones."),
+    sum.unsure > sum.reported && t("Most vehicles aren't read the same way twice. Raise the sampling rate, or aim where traffic is slower."),
   ].filter(Boolean);
 }
 
@@ -77,7 +77,8 @@ function Bars({ steps }) {
   // By the logarithm: of thousands of frames a dozen have a plate.
   const top = Math.log1p(Math.max(...steps.map(([, value]) => value), 1));
   return html`<ol class="ranking">${steps.map(([name, value]) => html`<li key=${name}><span class="ranking-name">${name}</span>
-    <span class="ranking-bar" aria-hidden="true"><span style=${{ width: `${(100 * Math.log1p(value)) / top}%` }}></span></span><span class="number">${number(value)}</span></li>`)}</ol>`;
+    <span class="ranking-bar" aria-hidden="true"><span style=${{ width: `${(100 * Math.log1p(value)) / top}%` }}></span></span><span class="number">${number(value)}</span></li>`)}</ol>
+    <p class="note">${t("Logarithmic scale")}</p>`;
 }
 
 /**
@@ -100,15 +101,15 @@ export function Funnel({ camera, children }) {
   const quiet = found.data && quietHour(found.data);
   const rows = [
     ...steps.map(([name, value]) => html`<tr key=${name}><th scope="row">${name}</th><td class="number">${number(value)}</td></tr>`),
-    ...losses.map(([name, text]) => html`<tr key=${name}><td>${t("left out: {why}", { why: text() })}</td><td class="number">${number(sum?.[name] ?? 0)}</td></tr>`),
+    ...losses.map(([name, text]) => html`<tr key=${name}><td>${t("Dropped: {why}", { why: text() })}</td><td class="number">${number(sum?.[name] ?? 0)}</td></tr>`),
   ];
   return html`<section class="funnel">
-    <${Figure} title=${t("From frame to recognition")} columns=${[t("Step"), { text: t("Number"), kind: "number" }]} rows=${rows}>
-      <${Segments} label=${t("Time")} value=${hours} onValue=${setHours} options=${SPANS()} />
+    <${Figure} title=${t("From frame to recognition")} columns=${[t("Step"), { text: t("Count"), kind: "number" }]} rows=${rows}>
+      <${Segments} label=${t("Time range")} value=${hours} onValue=${setHours} options=${SPANS()} />
       <${Fault} failure=${found.failure} retry=${found.reload} />
       ${!sum && found.isLoading && html`<${Waiting} rows=${3} />`}
-      ${quiet && html`<p class="alarm">${t("Reads less than its usual hour: {n} reported since {time}, usually {usual}.", { n: number(quiet.counts.reported), time: shortDateTime(quiet.start), usual: number(quiet.usual ?? 0) })}</p>`}
-      ${sum && (steps[0][1] ? html`<${Bars} steps=${steps} />` : html`<p class="note">${t("No frame was looked at in this time.")}</p>`)}
+      ${quiet && html`<p class="alarm">${t("Fewer recognitions than usual: {n} since {time}, usually {usual}.", { n: number(quiet.counts.reported), time: shortDateTime(quiet.start), usual: number(quiet.usual ?? 0) })}</p>`}
+      ${sum && (steps[0][1] ? html`<${Bars} steps=${steps} />` : html`<p class="note">${t("No frames in this period")}</p>`)}
       ${sum && hintsOf(sum, steps[1][1]).map((hint) => html`<p key=${hint} class="note">${hint}</p>`)}
     </${Figure}>
   </section>

@@ -4,7 +4,7 @@ import { html } from "./html.js";
 import { get } from "./api.js";
 import { localTime, writeCsv } from "./csv.js";
 import { ErasePlate } from "./erasure.js";
-import { date, dateTime, number } from "./format.js";
+import { cameraName, date, dateTime, number } from "./format.js";
 import { useLoad } from "./load.js";
 import { Link } from "./router.js";
 import { Together } from "./together.js";
@@ -37,7 +37,7 @@ function byCamera(rows) {
   /** @type {Map<string, {name: string, rows: any[]}>} */
   const cameras = new Map();
   for (const row of rows) {
-    const known = cameras.get(row.cameraId) ?? { name: row.cameraName, rows: /** @type {any[]} */ ([]) };
+    const known = cameras.get(row.cameraId) ?? { name: cameraName(row), rows: /** @type {any[]} */ ([]) };
     known.rows.push(row);
     cameras.set(row.cameraId, known);
   }
@@ -61,34 +61,34 @@ export function History({ filter }) {
   const found = useLoad((abort) => passes(filter, abort), [filter]);
   if (!found.data) return html`<${Fault} failure=${found.failure} retry=${found.reload} />${found.isLoading && html`<${Waiting} rows=${8} />`}`;
   const { rows, isAll } = found.data;
-  if (!rows.length) return html`<${Empty} title=${t("Nothing found.")}>${t("A history is best of one plate: name it, and mean it exactly.")}</${Empty}>`;
+  if (!rows.length) return html`<${Empty} title=${t("No results")}>${t("History works best for one plate. Enter the plate and set the match mode to Exact.")}</${Empty}>`;
   const cameras = byCamera(rows);
   const [newest, oldest] = [rows[0], rows[rows.length - 1]];
   const plates = new Set(rows.map((row) => row.plate));
   // What was corrected to it by hand was read otherwise.
   const whole = filter.match === "exact" ? filter.plate.trim() : plates.size === 1 && newest.plate;
   return html`<div class="facts">
-      <div><span>${t("Passes")}</span><strong>${number(rows.length)}${isAll ? "" : "+"}</strong></div>
+      <div><span>${t("Recognitions")}</span><strong>${number(rows.length)}${isAll ? "" : "+"}</strong></div>
       <div><span>${t("Cameras")}</span><strong>${number(cameras.length)}</strong></div>
       <div><span>${t("Plates")}</span><strong>${plates.size === 1 ? html`<${Plate} text=${newest.plate} />` : number(plates.size)}</strong></div>
       <div><span>${t("First seen")}</span><strong>${dateTime(oldest.timestamp)}</strong></div>
       <div><span>${t("Last seen")}</span><strong>${dateTime(newest.timestamp)}</strong></div>
     </div>
     ${whole && html`<div class="actions"><${ErasePlate} plate=${whole} onErased=${found.reload} /></div>`}
-    ${!isAll && html`<p class="note">${t("The newest 1,000 are shown; choose less time for the rest.")}</p>`}
+    ${!isAll && html`<p class="note">${t("Showing the newest {n}. Narrow the time range to see the rest.", { n: number(rows.length) })}</p>`}
     <${TimeLine} cameras=${cameras} from=${Date.parse(oldest.timestamp)} to=${Date.parse(newest.timestamp)} />
     <div class="columns">
       <section><h2>${t("By camera")}</h2>
-        <${Table} caption=${t("Passes by camera")} columns=${[t("Camera"), { text: t("Passes"), kind: "number" }, t("Last seen")]}>
+        <${Table} caption=${t("Recognitions by camera")} columns=${[t("Camera"), { text: t("Recognitions"), kind: "number" }, t("Last seen")]}>
           ${cameras.map((camera) => html`<tr key=${camera.rows[0].cameraId}><td><bdi>${camera.name}</bdi></td><td class="number">${number(camera.rows.length)}</td><td><${Moment} at=${camera.rows[0].timestamp} /></td></tr>`)}
         </${Table}></section>
-      <section><h2>${tn(rows.length, "{n} pass", "{n} passes")}</h2>
-        <${Table} caption=${t("Passes")} columns=${[t("Time"), t("Camera"), t("Plate"), { text: t("Confidence"), kind: "number" }]}>
+      <section><h2>${tn(rows.length, "{n} recognition", "{n} recognitions")}</h2>
+        <${Table} caption=${t("Recognitions")} columns=${[t("Time"), t("Camera"), t("Plate"), { text: t("Confidence"), kind: "number" }]}>
           ${rows.slice(0, ROWS).map((row) => html`<tr key=${row.id}>
-            <td><${Link} href=${`/recognitions/${row.id}`}><${Moment} at=${row.timestamp} /></${Link}></td><td><bdi>${row.cameraName}</bdi></td>
+            <td><${Link} href=${`/recognitions/${row.id}`}><${Moment} at=${row.timestamp} /></${Link}></td><td><bdi>${cameraName(row)}</bdi></td>
             <td><${Plate} text=${row.plate} /></td><td class="number"><${Sureness} value=${row.confidence} /></td></tr>`)}
         </${Table}></section>
     </div>
     ${whole && html`<${Together} key=${JSON.stringify(filter)} rows=${rows} />`}
-    <div class="pager"><button type="button" onClick=${() => save("history.csv", "text/csv", writeCsv([["id", "timestamp", "localTime", "plate", "confidence", "cameraName"], ...rows.map((row) => [row.id, row.timestamp, localTime(row.timestamp), row.plate, row.confidence, row.cameraName])]))}>${t("Save as CSV")}</button></div>`;
+    <div class="pager"><button type="button" onClick=${() => save("history.csv", "text/csv", writeCsv([["id", "timestamp", "localTime", "plate", "confidence", "cameraName"], ...rows.map((row) => [row.id, row.timestamp, localTime(row.timestamp), row.plate, row.confidence, row.cameraName])]))}>${t("Export as CSV")}</button></div>`;
 }

@@ -2,6 +2,7 @@
 
 import { html } from "./html.js";
 import { call } from "./api.js";
+import { number } from "./format.js";
 import { SelectField } from "./ui.js";
 import { t, tn } from "./words.js";
 
@@ -12,12 +13,12 @@ const ENCODINGS = ["utf-8", "utf-16", "windows-1250", "windows-1251", "windows-1
 
 /** @type {Record<string, (row: SkippedRow) => string>} */
 const REASONS = {
-  invalid_character: ({ text, position = 0 }) => t("{character} (position {position}) cannot be part of a plate", { character: [...text][position - 1] ?? "", position }),
+  invalid_character: ({ text, position = 0 }) => t("{character} (position {position}) isn't allowed in a plate", { character: [...text][position - 1] ?? "", position }),
   empty_plate: () => t("no plate"),
-  plate_too_long: () => t("more characters than a plate has"),
-  unreadable_row: () => t("a quotation mark is misplaced or not closed, or a cell is too long"),
-  unclear_encoding: () => t("its letters depend on the encoding of the file; choose the encoding and read the file again"),
-  limit_reached: () => t("more plates than an alert may have"),
+  plate_too_long: () => t("too long for a plate"),
+  unreadable_row: () => t("misplaced or unclosed quotation mark, or a cell that is too long"),
+  unclear_encoding: () => t("ambiguous characters; choose the file's encoding and import it again"),
+  limit_reached: () => t("over the limit of plates per alert"),
 };
 
 /**
@@ -30,14 +31,14 @@ export const readCsv = (path, file, { encoding, signal } = {}) => call("POST", p
 
 /** @param {{value: string, onValue: (encoding: string) => void}} props */
 export function EncodingField(props) {
-  return html`<${SelectField} label=${t("Encoding of the file")} options=${[["", t("detected")], ...ENCODINGS.map((name) => [name, name])]} ...${props} />`;
+  return html`<${SelectField} label=${t("File encoding")} options=${[["", t("Detect automatically")], ...ENCODINGS.map((name) => [name, name])]} ...${props} />`;
 }
 
 /** @param {{skipped: SkippedRow[], count: number}} props */
 export function SkippedRows({ skipped, count }) {
   if (!count) return null;
-  return html`<div class="alarm"><p>${tn(count, "{n} row was skipped:", "{n} rows were skipped:")}</p>
+  return html`<div class="alarm"><p>${tn(count, "{n} row skipped:", "{n} rows skipped:")}</p>
     <ul>${skipped.slice(0, SHOWN).map((row) => html`<li key=${row.line}>${t("line {line}", { line: row.line })}, <bdi>${row.text}</bdi>: ${REASONS[row.code]?.(row) ?? row.reason}</li>`)}</ul>
-    ${count > SHOWN && html`<p>${t("and {n} more", { n: count - SHOWN })}</p>`}
+    ${count > SHOWN && html`<p>${t("+{n} more", { n: number(count - SHOWN) })}</p>`}
   </div>`;
 }

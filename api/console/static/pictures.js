@@ -122,6 +122,6 @@ export function Crop({ recognition, width = 192 }) {
   const url = usePicture(path, frame);
   return html`<span class="crop" ref=${frame}>
     ${url && html`<img src=${url} alt=${t("Plate {plate}", { plate: recognition.plate })} />`}
-    ${(path === null || url === null) && html`<span class="crop-none">${t("no picture")}</span>`}
+    ${(path === null || url === null) && html`<span class="crop-none">${t("No image")}</span>`}
   </span>`;
 }

@@ -1,6 +1,7 @@
 /** @file A list of plates, each with a name or none: typed, pasted from anywhere, or from a file. */
 
 import { html, useRef, useState } from "./html.js";
+import { number } from "./format.js";
 import { EncodingField, SkippedRows, readCsv } from "./imports.js";
 import { useAction } from "./load.js";
 import { Field, FormFault } from "./ui.js";
@@ -45,7 +46,7 @@ export function textOfPlates(plates, names) {
 
 /** What was taken of a file, and what was not. */
 function Report({ found }) {
-  return html`<div class="field wide under" role="status"><p class="note">${tn(found.taken, "{n} plate was read", "{n} plates were read")}${found.duplicates > 0 && html`, ${tn(found.duplicates, "{n} duplicate was left out", "{n} duplicates were left out")}`}${found.headings > 0 && html`, ${tn(found.headings, "{n} row is a heading", "{n} rows are headings")}`} (${found.encoding})</p>
+  return html`<div class="field wide under" role="status"><p class="note">${tn(found.taken, "{n} plate imported", "{n} plates imported")}${found.duplicates > 0 && html`, ${tn(found.duplicates, "{n} duplicate skipped", "{n} duplicates skipped")}`}${found.headings > 0 && html`, ${tn(found.headings, "{n} header row ignored", "{n} header rows ignored")}`} (${found.encoding})</p>
     <${SkippedRows} skipped=${found.skipped} count=${found.skippedCount} />
   </div>`;
 }
@@ -80,14 +81,14 @@ export function PlateListField({ text, onText, fault }) {
     add(new Blob([pasted]), { encoding: "utf-8" });
   };
   const named = Object.keys(names).length;
-  const hint = t("One a line, or pasted from a table; its name behind it, as in AB12CDE = Courier. * stands for any characters, ? for one; case, spaces, dots and dashes do not matter.");
-  return html`<${Field} wide label=${t("Plates")} hint=${hint} fault=${fault ?? (odd.length ? t("Not a plate: {plates}", { plates: odd.slice(0, 5).join(", ") }) : undefined)}>
+  const hint = t("One per line, or paste from a spreadsheet. Add a name after =, as in AB12CDE = Courier. * matches any characters, ? exactly one. Case, spaces, dots and dashes are ignored.");
+  return html`<${Field} wide label=${t("Plates")} hint=${hint} fault=${fault ?? (odd.length ? t("Not a valid plate: {plates}", { plates: odd.slice(0, 5).join(", ") }) : undefined)}>
       ${(ids) => html`<textarea ...${ids} rows="6" class="plate-list" spellcheck=${false} value=${text} onPaste=${paste} onInput=${(event) => onText(event.currentTarget.value)}></textarea>`}
     </${Field}>
-    <div class="field wide under"><span class="note" role="status">${tn(plates.length, "{n} plate", "{n} plates")}${named > 0 && html`, ${tn(named, "{n} with a name", "{n} with names")}`}</span>
-      <input ref=${file} type="file" hidden accept=".csv,.txt,text/csv,text/plain" aria-label=${t("File with plates")} onChange=${read} />
-      <button type="button" disabled=${isBusy} onClick=${() => file.current?.click()}>${t("Add from a file")}</button>
-      <span class="note">${t("A text file or CSV: a column of plates, and one of names if there is one.")}</span>
+    <div class="field wide under"><span class="note" role="status">${tn(plates.length, "{n} plate", "{n} plates")}${named > 0 && html`, ${t("{n} named", { n: number(named) })}`}</span>
+      <input ref=${file} type="file" hidden accept=".csv,.txt,text/csv,text/plain" aria-label=${t("Plate list file")} onChange=${read} />
+      <button type="button" disabled=${isBusy} onClick=${() => file.current?.click()}>${t("Import file")}</button>
+      <span class="note">${t("Text or CSV file: one column of plates, optionally one of names")}</span>
       <${FormFault} failure=${failure} />
     </div>
     <${EncodingField} value=${encoding} onValue=${setEncoding} />

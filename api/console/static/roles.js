@@ -5,9 +5,9 @@ import { t } from "./words.js";
 
 /** @type {Record<string, {name: () => string, meaning: () => string}>} */
 export const ROLES = {
-  viewer: { name: () => t("viewer"), meaning: () => t("sees passes, cameras, alerts and figures") },
-  operator: { name: () => t("operator"), meaning: () => t("also changes cameras, alerts and webhooks, and corrects what was read") },
-  administrator: { name: () => t("administrator"), meaning: () => t("everything: also keys, people and the time zone") },
+  viewer: { name: () => t("Viewer"), meaning: () => t("Can view recognitions, cameras, alerts and analytics") },
+  operator: { name: () => t("Operator"), meaning: () => t("Can also manage cameras, alerts and webhooks, and correct plates") },
+  administrator: { name: () => t("Administrator"), meaning: () => t("Full access, including API keys, people and the time zone") },
 };
 
 /** A choice of a role, each with what it may. */

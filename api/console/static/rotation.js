@@ -12,9 +12,9 @@ export function Rotation({ path, until, onRotated }) {
   const { isBusy, failure, run } = useAction();
   const rotate = () => run(async () => {
     onRotated(await call("POST", path, { body: { overlapHours: Number(hours) } }));
-    tell(t("There is a new secret."));
+    tell(t("Secret rotated"));
   });
-  return html`${until && html`<p class="note">${t("The one before signs as well until")} <${Moment} at=${until} /></p>`}
-    <div class="actions"><${SelectField} label=${t("The old one signs as well for")} value=${hours} onValue=${setHours} options=${[["0", t("not at all")], ["1", t("1 hour")], ["24", t("24 hours")], ["168", t("7 days")]]} /><button type="button" disabled=${isBusy} onClick=${rotate}>${t("Make a new secret")}</button></div>
+  return html`${until && html`<p class="note">${t("Requests are also signed with the previous secret until")} <${Moment} at=${until} /></p>`}
+    <div class="actions"><${SelectField} label=${t("Also sign with the previous secret for")} value=${hours} onValue=${setHours} options=${[["0", t("Not at all")], ["1", t("1 hour")], ["24", t("24 hours")], ["168", t("7 days")]]} /><button type="button" disabled=${isBusy} onClick=${rotate}>${t("Rotate secret")}</button></div>
     <${FormFault} failure=${failure} />`;
 }

@@ -20,10 +20,10 @@ const isOvernight = ({ startTime, endTime }) => minutes(endTime) < minutes(start
 
 /** The window in words. */
 export function scheduleText(alert) {
-  if (!alert.scheduleEnabled) return t("always");
+  if (!alert.scheduleEnabled) return t("Always");
   const { startTime, endTime, daysOfWeek } = alert.schedule;
   const names = weekdays("short");
-  const days = !daysOfWeek.length || daysOfWeek.length === 7 ? t("each day") : DAYS.filter((day) => daysOfWeek.includes(day)).map((day) => names[DAYS.indexOf(day)]).join(", ");
+  const days = !daysOfWeek.length || daysOfWeek.length === 7 ? t("Every day") : DAYS.filter((day) => daysOfWeek.includes(day)).map((day) => names[DAYS.indexOf(day)]).join(", ");
   return startTime === endTime ? days : `${days}, ${startTime}–${endTime}`;
 }
 
@@ -53,11 +53,11 @@ export function bands(schedule) {
 export function WeekBand({ schedule, isOn }) {
   const found = isOn ? bands(schedule) : DAYS.map(() => [[0, DAY_MINUTES]]);
   const names = weekdays("short");
-  return html`<div class="week" role="img" aria-label=${t("Hours of the week in which it may fire: {hours}", { hours: scheduleText({ scheduleEnabled: isOn, schedule }) })}>
+  return html`<div class="week" role="img" aria-label=${t("Active hours of the week: {hours}", { hours: scheduleText({ scheduleEnabled: isOn, schedule }) })}>
     ${names.map((name, at) => html`<div key=${name} class="week-day"><span>${name}</span>
       <svg viewBox="0 0 1440 10" preserveAspectRatio="none">${[6, 12, 18].map((hour) => html`<line key=${hour} x1=${hour * 60} x2=${hour * 60} y1="0" y2="10" />`)}
         ${found[at].map(([from, to], place) => html`<rect key=${place} x=${from} width=${to - from} y="0" height="10" />`)}</svg></div>`)}
-    <div class="week-day hours"><span></span><span class="hours-row"><span>0</span><span>6</span><span>12</span><span>18</span><span>24</span></span></div>
+    <div class="week-day hours"><span></span><span class="hours-row"><span>00</span><span>06</span><span>12</span><span>18</span><span>24</span></span></div>
   </div>`;
 }
 
@@ -73,12 +73,12 @@ export function ScheduleFields({ form, onForm, failure, accountZone }) {
   const time = (name, label, hint) => html`<${Field} label=${label} hint=${hint} fault=${failure?.fault(`schedule.${name}`)}>
     ${(ids) => html`<input ...${ids} type="time" required value=${schedule[name]} onInput=${(event) => set({ [name]: event.currentTarget.value })} />`}
   </${Field}>`;
-  return html`<${Check} label=${t("Only at certain hours")} checked=${form.scheduleEnabled} onValue=${(isOn) => onForm({ ...form, scheduleEnabled: isOn })} />
+  return html`<${Check} label=${t("Limit to a schedule")} checked=${form.scheduleEnabled} onValue=${(isOn) => onForm({ ...form, scheduleEnabled: isOn })} />
     ${form.scheduleEnabled && html`<div class="fields">
       ${time("startTime", t("From"))}
-      ${time("endTime", t("Until (its minute included)"), isOvernight(schedule) ? t("Overnight: it ends on the day after, and belongs to the day on which it begins.") : schedule.startTime === schedule.endTime ? t("The same: all of the day.") : "")}
-      <${TimeZoneField} label=${t("Time zone")} value=${form.timezone} onValue=${(timezone) => onForm({ ...form, timezone })} fault=${failure?.fault("timezone")} hint=${t("Empty: the account's ({zone}).", { zone: accountZone })} />
-      <fieldset class="wide days"><legend>${t("Days on which it begins")}</legend>
+      ${time("endTime", t("To (inclusive)"), isOvernight(schedule) ? t("Overnight: ends the next day and counts as the day it starts.") : schedule.startTime === schedule.endTime ? t("Same start and end: all day") : "")}
+      <${TimeZoneField} label=${t("Time zone")} value=${form.timezone} onValue=${(timezone) => onForm({ ...form, timezone })} fault=${failure?.fault("timezone")} hint=${t("Leave empty to use the account's time zone ({zone}).", { zone: accountZone })} />
+      <fieldset class="wide days"><legend>${t("Starts on")}</legend>
         ${DAYS.map((day, at) => html`<${Check} key=${day} label=${names[at]} checked=${!schedule.daysOfWeek.length || schedule.daysOfWeek.includes(day)} onValue=${toggle(day)} disabled=${schedule.daysOfWeek.length === 1 && schedule.daysOfWeek[0] === day} />`)}
       </fieldset>
     </div>`}

@@ -2,7 +2,7 @@
 
 import { html, useState } from "./html.js";
 import { get } from "./api.js";
-import { number } from "./format.js";
+import { cameraName, number } from "./format.js";
 import { useAction } from "./load.js";
 import { Link } from "./router.js";
 import { FormFault, Moment, Plate, SelectField, Table } from "./ui.js";
@@ -53,19 +53,19 @@ export function Together({ rows }) {
     setResult(null);
   };
   const look = () => run(async () => setResult(await lookAround(rows, Number(seconds))));
-  return html`<section class="panel"><h2>${t("Seen together with")}</h2>
-    <p class="note">${t("Other plates at the same camera shortly before or after; the newest {n} passes are looked at.", { n: LOOKED_AT })}</p>
+  return html`<section class="panel"><h2>${t("Seen together")}</h2>
+    <p class="note">${t("Other plates at the same camera shortly before or after this one. Checks the newest {n} recognitions.", { n: number(LOOKED_AT) })}</p>
     <div class="actions">
-      <${SelectField} disabled=${isBusy} label=${t("Apart by at most")} value=${seconds} onValue=${choose} options=${[["10", t("10 seconds")], ["30", t("30 seconds")], ["60", t("a minute")], ["300", t("5 minutes")]]} />
-      <button type="button" disabled=${isBusy} onClick=${look}>${isBusy ? t("Looking …") : t("Look")}</button>
+      <${SelectField} disabled=${isBusy} label=${t("Within")} value=${seconds} onValue=${choose} options=${[["10", t("10 seconds")], ["30", t("30 seconds")], ["60", t("1 minute")], ["300", t("5 minutes")]]} />
+      <button type="button" disabled=${isBusy} onClick=${look}>${isBusy ? t("Searching…") : t("Find plates")}</button>
     </div>
     <${FormFault} failure=${failure} />
-    <div role="status">${result && html`<p>${result.companions.length ? tn(result.companions.length, "{n} other plate.", "{n} other plates.") : t("No other plate.")} ${!result.isWhole && t("At some passes there were more than could be looked at.")}</p>`}</div>
-    ${result && result.companions.length > 0 && html`<${Table} caption=${t("Seen together with")} columns=${[t("Plate"), { text: t("Passes"), kind: "number" }, t("Last seen together"), t("Camera")]}>
+    <div role="status">${result && html`<p>${result.companions.length ? tn(result.companions.length, "{n} plate found", "{n} plates found") : t("No other plates found")} ${!result.isWhole && t("Some busy moments were only partly checked, so plates may be missing.")}</p>`}</div>
+    ${result && result.companions.length > 0 && html`<${Table} caption=${t("Seen together")} columns=${[t("Plate"), { text: t("Times together"), kind: "number" }, t("Last seen together"), t("Camera")]}>
       ${result.companions.slice(0, SHOWN).map(({ plate, passes }) => html`<tr key=${plate}>
         <td><${Link} href=${`/search?plate=${encodeURIComponent(plate)}&match=exact&view=history`} class="plate-link"><${Plate} text=${plate} /></${Link}></td>
         <td class="number">${number(passes.length)}</td>
-        <td><${Link} href=${`/recognitions/${passes[0].id}`}><${Moment} at=${passes[0].timestamp} /></${Link}></td><td><bdi>${passes[0].cameraName}</bdi></td></tr>`)}
+        <td><${Link} href=${`/recognitions/${passes[0].id}`}><${Moment} at=${passes[0].timestamp} /></${Link}></td><td><bdi>${cameraName(passes[0])}</bdi></td></tr>`)}
     </${Table}>`}
   </section>`;
 }

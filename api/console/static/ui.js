@@ -71,8 +71,8 @@ export function Fault({ failure, retry }) {
   if (!failure) return null;
   return html`<div class="alarm" role="alert">
     <p>${failure.message}</p>
-    ${failure.passes && retry && html`<p class="hint">${t("It is tried again by itself.")}</p>`}
-    ${!failure.passes && failure.requestId && html`<p class="hint">${t("For the operator: request {id}", { id: failure.requestId })}</p>`}
+    ${failure.passes && retry && html`<p class="hint">${t("Retrying automatically.")}</p>`}
+    ${!failure.passes && failure.requestId && html`<p class="hint">${t("Request ID: {id}", { id: failure.requestId })}</p>`}
     ${retry && html`<button type="button" onClick=${retry}>${t("Try again")}</button>`}
   </div>`;
 }
@@ -82,7 +82,7 @@ export function FormFault({ failure, shown = [] }) {
   if (!failure) return null;
   const others = failure.fields.filter((field) => !shown.some((name) => field.path === name || field.path.startsWith(`${name}.`)));
   return html`<div class="alarm" role="alert"><p>${failure.message}</p>
-    ${others.length > 0 && html`<ul>${others.map((field) => html`<li key=${field.path}><code>${field.path}</code> ${field.message}</li>`)}</ul>`}
+    ${others.length > 0 && html`<ul>${others.map((field) => html`<li key=${field.path}>${field.path}: ${field.message}</li>`)}</ul>`}
   </div>`;
 }
 
@@ -109,7 +109,7 @@ export function Region({ region }) {
 /** A confidence of 0 to 1: in figures, and by how sure that is. */
 export function Sureness({ value }) {
   const grade = value >= 0.9 ? "high" : value >= 0.7 ? "middle" : "low";
-  return html`<span class="sureness ${grade}" title=${t("How sure the plate is")}>${percent(value)}</span>`;
+  return html`<span class="sureness ${grade}" title=${t("Confidence")}>${percent(value)}</span>`;
 }
 
 /** A moment, with its full form and its distance for who points at it. */
@@ -119,10 +119,10 @@ export function Moment({ at, format = dateTime }) {
 }
 
 const STATES = {
-  online: ["good", () => t("online")],
-  connecting: ["wait", () => t("connecting")],
-  offline: ["bad", () => t("offline")],
-  disabled: ["off", () => t("switched off")],
+  online: ["good", () => t("Online")],
+  connecting: ["wait", () => t("Connecting")],
+  offline: ["bad", () => t("Offline")],
+  disabled: ["off", () => t("Disabled")],
 };
 
 /** The state of a camera. */
@@ -143,7 +143,7 @@ export function CopyButton({ text, label }) {
     await copyText(text);
     setDone(true);
     setTimeout(() => setDone(false), 2000);
-    tell(t("Copied."));
+    tell(t("Copied to clipboard"));
   };
   return html`<button type="button" onClick=${copy}>${isDone ? t("Copied") : label}</button>`;
 }
@@ -193,7 +193,7 @@ export function Dialog({ title, onClose, isKept = false, children }) {
 /** A question before something that cannot be taken back. */
 export function Confirm({ title, children, action, onYes, onNo, isBusy, failure }) {
   return html`<${Dialog} title=${title} onClose=${onNo}>
-    <p>${children}</p>
+    ${children && html`<p>${children}</p>`}
     <${FormFault} failure=${failure} />
     <div class="actions">
       <button type="button" class="danger" disabled=${isBusy} onClick=${onYes}>${action}</button>

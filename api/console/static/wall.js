@@ -70,10 +70,10 @@ function Tile({ camera, everySeconds }) {
   return html`<li class="tile" ref=${frame}>
     <${Link} href=${`/cameras/${camera.id}`}>
       <span class="tile-picture">
-        ${url ? html`<img src=${url} alt=${t("Latest picture of {camera}", { camera: camera.name })} />` : html`<span class="tile-none">${camera.lastError ?? t("no picture yet")}</span>`}
+        ${url ? html`<img src=${url} alt=${t("Latest snapshot from {camera}", { camera: camera.name })} />` : html`<span class="tile-none">${camera.lastError ?? t("No image yet")}</span>`}
       </span>
       <span class="tile-text"><span class="tile-name"><bdi>${camera.name}</bdi></span><${CameraStateBadge} state=${camera.status} /></span>
-      ${camera.status === "offline" && html`<span class="tile-note">${t("last picture {ago}", { ago: ago(camera.lastSeenAt) })}</span>`}
+      ${camera.status === "offline" && html`<span class="tile-note">${t("Last frame: {ago}", { ago: ago(camera.lastSeenAt) })}</span>`}
     </${Link}>
   </li>`;
 }

@@ -4,7 +4,7 @@
 let table = {};
 
 const CHOSEN = "platestream.language";
-const LANGUAGES = { en: "English", pt: "Português" };
+const LANGUAGES = { en: "English", pt: "Português (Brasil)" };
 
 /** The languages by their codes, each under its own name. */
 export const languages = LANGUAGES;
@@ -14,7 +14,7 @@ export const language = chosen();
 
 /** Loads the table of the language; to be awaited before anything is shown. */
 export async function loadWords() {
-  document.documentElement.lang = language;
+  document.documentElement.lang = language === "pt" ? "pt-BR" : language;
   if (language !== "en") table = (await import(`./words/${language}.js`)).words;
 }
 

@@ -12,7 +12,7 @@ const STEP = 0.005;
 /** How many times wider than high a plate is drawn. */
 const PLATE_FORM = 4.7;
 
-const KINDS = { include: () => t("plates count"), exclude: () => t("plates do not count") };
+const KINDS = { include: () => t("Include"), exclude: () => t("Exclude") };
 
 /** @param {number} value */
 const within = (value) => Math.min(1, Math.max(0, Math.round(value * 10000) / 10000));
@@ -64,16 +64,16 @@ export function ZoneEditor({ camera, zones, minPlateWidth, onZones, onMinPlateWi
   };
   const points = (zone) => zone.points.map((point) => `${point.x * width},${point.y * height}`).join(" ");
   const handle = Math.max(width, height) / 110;
-  if (!camera.frameWidth) return html`<${Empty} title=${t("No picture yet.")}>${t("Zones are drawn on the camera's picture, once the first one has come.")}</${Empty}>`;
+  if (!camera.frameWidth) return html`<${Empty} title=${t("No image yet")}>${t("You can draw zones once the camera has sent its first frame.")}</${Empty}>`;
   return html`<div class="zones">
     <div class="zone-sheet" style=${{ aspectRatio: `${width} / ${height}` }}>
-      ${picture && html`<img src=${picture} alt=${t("Latest picture of {camera}", { camera: camera.name })} />`}
-      <svg ref=${sheet} class=${begun ? "drawing" : ""} viewBox=${`0 0 ${width} ${height}`} role="group" aria-label=${t("Zones on the picture")}
+      ${picture && html`<img src=${picture} alt=${t("Latest snapshot from {camera}", { camera: camera.name })} />`}
+      <svg ref=${sheet} class=${begun ? "drawing" : ""} viewBox=${`0 0 ${width} ${height}`} role="group" aria-label=${t("Zones on the camera image")}
         onPointerDown=${draw} onPointerMove=${drag} onPointerUp=${() => (dragged.current = null)} onPointerLeave=${() => (dragged.current = null)} onDblClick=${finish}>
         ${zones.map((zone, index) => html`<${Fragment} key=${index}>
           <polygon class=${`zone ${zone.kind}${index === chosen ? " chosen" : ""}`} points=${points(zone)} onPointerDown=${() => !begun && setChosen(index)} />
           ${index === chosen && !begun && zone.points.map((point, place) => html`<circle key=${place} class="handle" cx=${point.x * width} cy=${point.y * height} r=${handle} tabindex="0" role="button"
-            aria-label=${t("Corner {n} of zone {zone}; the arrow keys move it, Delete removes it", { n: place + 1, zone: index + 1 })}
+            aria-label=${t("Corner {n} of zone {zone}. Arrow keys move it, Delete removes it.", { n: place + 1, zone: index + 1 })}
             onKeyDown=${(event) => push(event, index, place)}
             onPointerDown=${(event) => { event.stopPropagation(); event.currentTarget.setPointerCapture?.(event.pointerId); dragged.current = { zone: index, point: place }; }}
             onPointerMove=${drag} onPointerUp=${() => (dragged.current = null)} />`)}
@@ -84,26 +84,26 @@ export function ZoneEditor({ camera, zones, minPlateWidth, onZones, onMinPlateWi
     </div>
     <div class="zone-tools">
       ${begun
-        ? html`<p class="note">${t("Click the corners, one after the other; at least three.")} (${number(begun.points.length)})</p>
-          <div class="actions"><button type="button" class="main" disabled=${begun.points.length < 3} onClick=${finish}>${t("Close the zone")}</button><button type="button" onClick=${() => setBegun(null)}>${t("Cancel")}</button></div>`
+        ? html`<p class="note">${t("Click to place at least 3 corners")} (${number(begun.points.length)})</p>
+          <div class="actions"><button type="button" class="main" disabled=${begun.points.length < 3} onClick=${finish}>${t("Finish zone")}</button><button type="button" onClick=${() => setBegun(null)}>${t("Cancel")}</button></div>`
         : html`<div class="actions">
-            <button type="button" disabled=${zones.length >= MAX_ZONES} onClick=${() => setBegun({ kind: "include", points: [] })}>${t("Draw where plates count")}</button>
-            <button type="button" disabled=${zones.length >= MAX_ZONES} onClick=${() => setBegun({ kind: "exclude", points: [] })}>${t("Draw where they do not")}</button>
-            <button type="button" disabled=${zones.length >= MAX_ZONES} onClick=${() => addRectangle("include")}>${t("Add a rectangle")}</button>
+            <button type="button" disabled=${zones.length >= MAX_ZONES} onClick=${() => setBegun({ kind: "include", points: [] })}>${t("Draw include zone")}</button>
+            <button type="button" disabled=${zones.length >= MAX_ZONES} onClick=${() => setBegun({ kind: "exclude", points: [] })}>${t("Draw exclude zone")}</button>
+            <button type="button" disabled=${zones.length >= MAX_ZONES} onClick=${() => addRectangle("include")}>${t("Add rectangle")}</button>
           </div>`}
       ${fault && html`<p class="fault">${fault}</p>`}
-      ${zones.length === 0 && !begun && html`<p class="note">${t("No zone: plates are read in all of the picture.")}</p>`}
+      ${zones.length === 0 && !begun && html`<p class="note">${t("No zones. Plates are read in the whole image.")}</p>`}
       <ul class="zone-list">${zones.map((zone, index) => html`<li key=${index} class=${index === chosen ? "chosen" : ""}>
         <button type="button" class="plain" aria-pressed=${index === chosen ? "true" : "false"} onClick=${() => setChosen(index)}>${t("Zone {n}", { n: index + 1 })}</button>
-        <select aria-label=${t("What zone {n} is for", { n: index + 1 })} value=${zone.kind} onChange=${(event) => onZones(zones.map((one, place) => (place === index ? { ...one, kind: event.currentTarget.value } : one)))}>
+        <select aria-label=${t("Type of zone {n}", { n: index + 1 })} value=${zone.kind} onChange=${(event) => onZones(zones.map((one, place) => (place === index ? { ...one, kind: event.currentTarget.value } : one)))}>
           ${Object.entries(KINDS).map(([kind, text]) => html`<option key=${kind} value=${kind} selected=${kind === zone.kind}>${text()}</option>`)}
         </select>
         <button type="button" class="plain" onClick=${() => onZones(zones.filter((_, place) => place !== index))}>${t("Remove")}</button>
       </li>`)}</ul>
-      <${Field} label=${t("Smallest plate, in pixels")} hint=${t("Narrower plates are not read; 0: all are. Drawn at the lower left, as large as it is in the picture. From 60 px on reading is good.")}>
+      <${Field} label=${t("Minimum plate width (px)")} hint=${t("Narrower plates are ignored; 0 reads all. The yellow bar shows this width on the image. 60 px or more reads well.")}>
         ${(ids) => html`<input ...${ids} type="number" min="0" max="10000" step="1" value=${minPlateWidth} onInput=${(event) => onMinPlateWidth(Math.max(0, Math.round(Number(event.currentTarget.value) || 0)))} />`}
       </${Field}>
-      <input class="slider" type="range" min="0" max="400" step="5" aria-label=${t("Smallest plate, in pixels")} value=${minPlateWidth} onInput=${(event) => onMinPlateWidth(Number(event.currentTarget.value))} />
+      <input class="slider" type="range" min="0" max="400" step="5" aria-label=${t("Minimum plate width (px)")} value=${minPlateWidth} onInput=${(event) => onMinPlateWidth(Number(event.currentTarget.value))} />
     </div>
   </div>`;
 }

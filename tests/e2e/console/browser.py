@@ -41,7 +41,7 @@ class ConsolePage:
     def log_in(self, account: Account, path: str = "/") -> None:
         """Open a view, fill in the log-in that stands before it, and wait for the view."""
         self.go(path)
-        self.fill("E-mail address", account.email)
+        self.fill("Email", account.email)
         self.fill("Password", PASSWORD)
         self.press("Log in")
         self.page.get_by_role("button", name="Log out").wait_for()

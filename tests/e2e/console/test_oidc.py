@@ -36,12 +36,12 @@ def test_log_in_join_and_go_on_through_a_provider(
     console.go("/search?plate=AB12&match=prefix")
     console.press("Log in with Example")
     page.get_by_role("button", name="Deny").click()
-    console.sees("The provider did not let you in.")
+    console.sees("Your identity provider denied access.")
     assert console.violations() == []
-    console.follow("To the log-in")
+    console.follow("Go to login")
     console.press("Log in with Example")
     _let_in(console, "stranger")
-    console.sees("Ask an administrator of the account for an invitation.")
+    console.sees("Ask an account administrator for an invitation.")
     assert "code=" not in page.url
 
     console.go("/search?plate=AB12&match=prefix")
@@ -54,7 +54,7 @@ def test_log_in_join_and_go_on_through_a_provider(
     console.go("/alerts/new")
     console.fill("Name", "Half typed")
     page.context.clear_cookies(name="session")
-    console.press("Make the alert")
+    console.press("Create alert")
     with page.context.expect_page() as opened:
         console.press("Log in with Example")
     beside = opened.value
@@ -68,7 +68,7 @@ def test_log_in_join_and_go_on_through_a_provider(
     console.press("Log out")
     page.on("dialog", lambda dialog: dialog.accept())
     console.go(f"/invitation#{token}")
-    console.sees("invites you to join as viewer")
+    console.sees("invited you to join as Viewer")
     assert console.violations() == []
     console.press("Join with Example")
     _let_in(console, "invited")
@@ -96,17 +96,17 @@ def test_somebody_is_unbound_from_the_provider(
 
         console.log_in(account, "/people")
         row = console.page.get_by_role("row").filter(has_text=email)
-        expect(row).to_contain_text("provider")
-        row.get_by_role("button", name="Unbind").click()
+        expect(row).to_contain_text("Single sign-on")
+        row.get_by_role("button", name="Unlink").click()
         dialog = console.page.get_by_role("dialog")
         expect(dialog).to_contain_text("Their sessions end.")
         assert console.violations() == []
-        dialog.get_by_role("button", name="Unbind").click()
-        console.sees("They are bound to nobody at the provider any more.")
-        expect(row.get_by_role("button", name="Unbind")).to_have_count(0)
+        dialog.get_by_role("button", name="Unlink").click()
+        console.sees("Single sign-on unlinked")
+        expect(row.get_by_role("button", name="Unlink")).to_have_count(0)
 
         # Their session has ended; another identity of that address may log in.
-        invited.sees("The session has ended")
+        invited.sees("Your session has expired")
         with invited.page.context.expect_page() as opened:
             invited.press("Log in with Example")
         opened.value.get_by_placeholder("sub").fill("bound-later")
@@ -114,7 +114,7 @@ def test_somebody_is_unbound_from_the_provider(
         expect(opened.value.locator(".who")).to_have_text(email)
         expect(invited.page.get_by_role("dialog")).to_have_count(0)
     console.page.reload()
-    expect(row).to_contain_text("provider")
+    expect(row).to_contain_text("Single sign-on")
 
 
 async def _invitation(stack: ConsoleStack, account: Account, email: str) -> str:

@@ -16,26 +16,26 @@ PAGES = {
     "/": "Gate north",
     "/search": "Next page",
     "/search?plate={plate}&match=exact&view=history": "By camera",
-    "/recognitions/{recognition}": "To the plate",
+    "/recognitions/{recognition}": "Zoom to plate",
     "/cameras": "Fence east",
     "/cameras?view=wall": "Access road",
-    "/cameras/new": "Test the address",
+    "/cameras/new": "Test stream",
     "/cameras/import": "Columns:",
-    "/cameras/{camera}": "Reads less than its usual hour",
+    "/cameras/{camera}": "Fewer recognitions than usual",
     "/alerts": "Stolen at night",
-    "/alerts/new": "What it watches for",
+    "/alerts/new": "Conditions",
     "/alerts/{alert}": "Overnight:",
     "/webhooks": "Gate controller",
-    "/webhooks/new": "Headers of its own",
-    "/webhooks/{webhook}": "Make a new secret",
-    "/keys": "everything",
-    "/people": "Nobody is invited.",
-    "/invitation": "This invitation is good no more",
-    "/log-in/oidc": "This log-in is over",
-    "/account": "granted",
+    "/webhooks/new": "Custom headers",
+    "/webhooks/{webhook}": "Rotate secret",
+    "/keys": "All scopes",
+    "/people": "No pending invitations",
+    "/invitation": "This invitation is no longer valid",
+    "/log-in/oidc": "This login has expired",
+    "/account": "Granted",
     "/analytics": "Most frequent plates",
     "/audit": "logged in",
-    "/health": "reads plates from frames",
+    "/health": "Reads plates from frames",
 }
 
 
@@ -84,10 +84,10 @@ def test_a_page_is_without_fault_to_axe_and_fits_a_telephone(
 
 def test_dialogs_are_without_fault_to_axe(colours: ConsolePage, scene: Scene) -> None:
     colours.go("/keys")
-    colours.press("New key")
-    colours.sees("Empty: for good.")
+    colours.press("Create API key")
+    colours.sees("Leave empty for no expiry")
     assert colours.violations() == []
     colours.page.keyboard.press("Escape")
-    colours.press("List of keys")
-    colours.sees("Search: open the row")
+    colours.press("Show keyboard shortcuts")
+    colours.sees("Results: open row")
     assert colours.violations() == []

@@ -20,26 +20,26 @@ BAD_REQUEST = "400 (Bad Request)"
 def _invited(console: ConsolePage, email: str) -> str:
     """Invite a viewer as the administrator does; return the link that is shown."""
     console.follow("People")
-    me = console.page.get_by_role("row").filter(has_text="administrator")
-    expect(me).to_contain_text("you")
-    console.press("Invite somebody")
+    me = console.page.get_by_role("row").filter(has_text="Administrator")
+    expect(me).to_contain_text("You")
+    console.press("Invite person")
     dialog = console.page.get_by_role("dialog")
-    dialog.get_by_label("E-mail address").fill(email)
+    dialog.get_by_label("Email").fill(email)
     _is_fit_for_all(console)
-    dialog.get_by_role("button", name="Make the invitation").click()
-    console.sees("The link, this once")
+    dialog.get_by_role("button", name="Create invitation").click()
+    console.sees("Invitation link")
     link = dialog.locator(".secret").inner_text()
     console.press("Done")
     waiting = console.page.get_by_role("row").filter(has_text=email)
-    expect(waiting.get_by_role("button", name="Withdraw")).to_be_visible()
+    expect(waiting.get_by_role("button", name="Revoke")).to_be_visible()
     return link
 
 
 def _give_role(console: ConsolePage, email: str, role: str) -> None:
     row = console.page.get_by_role("row").filter(has_text=email)
-    row.get_by_role("button", name="Change the role").click()
+    row.get_by_role("button", name="Change role").click()
     console.page.get_by_label(role).check()
-    console.press("Save")
+    console.press("Save changes")
     expect(row).to_contain_text(role)
 
 
@@ -63,18 +63,18 @@ def _sees_what_a_viewer_may(console: ConsolePage) -> None:
         ["Live", "Search", "Cameras", "Alerts", "Analytics", "Health", "Account"]
     )
     for path, text in {
-        "/cameras": "No camera yet.",
-        "/alerts": "No alert yet.",
-        "/health": "Cameras without a picture",
-        "/account": "viewer",
-        "/people": "This page is for administrators.",
+        "/cameras": "No cameras yet",
+        "/alerts": "No alerts yet",
+        "/health": "Cameras with no video",
+        "/account": "Viewer",
+        "/people": "Only administrators can see this page",
     }.items():
         console.go(path)
         console.sees(text)
         expect(
-            console.page.locator("main").get_by_role("link", name=re.compile("Add|New|Make"))
+            console.page.locator("main").get_by_role("link", name=re.compile("Add|New|Create"))
         ).to_have_count(0)
-    expect(console.page.get_by_role("button", name="Invite somebody")).to_have_count(0)
+    expect(console.page.get_by_role("button", name="Invite person")).to_have_count(0)
 
 
 def test_a_viewer_is_invited_joins_and_sees_what_a_viewer_may(
@@ -88,7 +88,7 @@ def test_a_viewer_is_invited_joins_and_sees_what_a_viewer_may(
     with opened_page(browser, stack) as invited:
         invited.page.on("request", lambda request: asked.append(request.url))
         invited.page.goto(link)
-        invited.sees(f"{account.email} invites you to join as viewer.")
+        invited.sees(f"{account.email} invited you to join as Viewer.")
         _is_fit_for_all(invited)
         invited.fill("Your name", "Ana")
         invited.fill("Password", PASSWORD)
@@ -99,20 +99,20 @@ def test_a_viewer_is_invited_joins_and_sees_what_a_viewer_may(
         _sees_what_a_viewer_may(invited)
         invited.expected.append(GONE)
         invited.page.goto(link)
-        invited.sees("This invitation is good no more")
-        invited.follow("To the live view")
+        invited.sees("This invitation is no longer valid")
+        invited.follow("Go to Live")
 
         console.page.reload()
-        _give_role(console, email, "operator")
+        _give_role(console, email, "Operator")
         invited.page.reload()
         invited.follow("Webhooks")
-        invited.sees("No webhook yet.")
+        invited.sees("No webhooks yet")
 
-        _give_role(console, email, "viewer")
+        _give_role(console, email, "Viewer")
         invited.expected.append(FORBIDDEN)
         invited.follow("Live")
         invited.follow("Webhooks")
-        invited.sees("Your role does not allow this")
+        invited.sees("Your role doesn't allow this")
         expect(invited.page.get_by_role("link", name="Webhooks")).to_have_count(0)
 
 
@@ -132,9 +132,9 @@ def test_what_one_person_typed_is_not_shown_to_another_of_the_account(
     console.go("/alerts/new")
     console.fill("Name", "Half typed")
     console.page.context.clear_cookies(name="session")
-    console.press("Make the alert")
+    console.press("Create alert")
     dialog = console.page.get_by_role("dialog")
-    dialog.get_by_label("E-mail address").fill(email)
+    dialog.get_by_label("Email").fill(email)
     dialog.get_by_label("Password").fill(PASSWORD)
     dialog.get_by_role("button", name="Log in", exact=True).click()
     expect(console.page.locator(".who")).to_have_text(email)
@@ -147,35 +147,35 @@ def test_somebody_changes_their_password_and_the_time_zone_of_the_account(
     new = "another password of a test"
     console.expected.append(BAD_REQUEST)
     console.log_in(account, "/account")
-    console.fill("Present password", "not mine")
+    console.fill("Current password", "not mine")
     console.fill("New password", new)
-    console.press("Change the password")
+    console.press("Change password")
     console.sees("is incorrect")
     _is_fit_for_all(console)
-    console.fill("Present password", PASSWORD)
-    console.press("Change the password")
-    console.sees("The password is changed.")
+    console.fill("Current password", PASSWORD)
+    console.press("Change password")
+    console.sees("Password changed")
 
-    zone = console.page.get_by_label("Days and hours of the figures, and of new alerts")
-    save = console.page.get_by_role("button", name="Save", exact=True)
+    zone = console.page.get_by_label("Time zone for analytics and new alerts")
+    save = console.page.get_by_role("button", name="Save changes", exact=True)
     expect(save).to_be_disabled()
     zone.fill("Somewhere/Else")
     save.click()
     expect(zone).to_have_attribute("aria-invalid", "true")
     zone.fill("America/Sao_Paulo")
     save.click()
-    console.sees("Saved.")
+    console.page.get_by_text("Saved", exact=True).wait_for()
     console.page.reload()
     expect(zone).to_have_value("America/Sao_Paulo")
 
     with opened_page(browser, stack) as other:
         other.expected.append(UNAUTHORISED)
         other.go("/account")
-        other.fill("E-mail address", account.email)
+        other.fill("Email", account.email)
         other.fill("Password", PASSWORD)
         other.press("Log in")
-        other.sees("E-mail address or password is wrong.")
+        other.sees("Wrong email address or password.")
         other.fill("Password", new)
         other.press("Log in")
-        kept = other.page.get_by_label("Days and hours of the figures, and of new alerts")
+        kept = other.page.get_by_label("Time zone for analytics and new alerts")
         expect(kept).to_have_value("America/Sao_Paulo")

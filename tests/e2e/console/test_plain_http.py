@@ -16,7 +16,7 @@ from tests.e2e.console.stack import Account, ConsoleStack, passed
 pytestmark = pytest.mark.e2e
 
 NOTICES = ("Cross-Origin-Opener-Policy header has been ignored", "403 (Forbidden)")
-WARNING = "This connection is not encrypted"
+WARNING = "This connection isn't encrypted"
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +67,7 @@ def test_the_warning_is_translated_and_missing_on_the_machine_itself(
     with opened_page(visitor, there, locale="pt-PT") as console:
         console.expected.extend(NOTICES)
         console.go("/")
-        console.sees("Esta ligação não é cifrada")
+        console.sees("Esta conexão não é criptografada")
     with opened_page(browser, stack) as console:
         console.go("/")
         console.sees("Password")

@@ -49,10 +49,10 @@ def test_watch_what_passes_and_what_it_sets_off(
 ) -> None:
     console.page.add_init_script(_COUNT_TONES)
     console.log_in(account)
-    console.sees("No pass yet.")
-    console.page.get_by_label("Sound when an alert fires").check()
+    console.sees("No recognitions yet")
+    console.page.get_by_label("Play sound on alert").check()
     assert console.page.evaluate("tones") == 2
-    expect(console.page.get_by_text("live", exact=True)).to_be_visible()
+    expect(console.page.get_by_text("Connected", exact=True)).to_be_visible()
     alert_id = _alert(console, "Watched")
     row = passed(account, CAMERA.id, CAMERA.name, 0, captured_ms=now_ms())
     stack.put_images(row, 0)
@@ -69,7 +69,7 @@ def test_watch_what_passes_and_what_it_sets_off(
     later = passed(account, CAMERA.id, CAMERA.name, 1, captured_ms=now_ms())
     stack.put_images(later, 1)
     stack.publish(later)
-    console.press("Go on (1 new)")
+    console.press("Resume (1 new)")
     console.sees(SEEN[1].plate)
 
 
@@ -77,7 +77,7 @@ def test_find_a_plate_and_its_history(console: ConsolePage, scene: Scene) -> Non
     console.log_in(scene.account, "/search")
     console.fill("Plate", "va677")
     console.page.wait_for_url("**/search?plate=va677")
-    console.choose("Meant as", "beginning")
+    console.choose("Match mode", "Starts with")
     console.page.wait_for_url("**match=prefix**")
     rows = console.page.locator("tbody tr")
     expect(rows.first.locator(".plate")).to_have_text("VA677VR")
@@ -92,7 +92,7 @@ def test_find_a_plate_and_its_history(console: ConsolePage, scene: Scene) -> Non
     console.page.keyboard.press("n")
     expect(rows.first.locator("td").nth(4)).not_to_have_text(first)
     with console.page.expect_download() as whole:
-        console.press("Save all as CSV")
+        console.press("Export all as CSV")
     saved_rows = _for_excel(whole.value)
     assert len(saved_rows) > 50
     assert all(row["plate"].startswith("VA677") for row in saved_rows)
@@ -101,7 +101,7 @@ def test_find_a_plate_and_its_history(console: ConsolePage, scene: Scene) -> Non
     console.sees("By camera")
     expect(console.page.locator(".lane svg line").first).to_be_attached()
     with console.page.expect_download() as saved:
-        console.press("Save as CSV")
+        console.press("Export as CSV")
     history = _for_excel(saved.value)
     assert [*history[0]] == ["id", "timestamp", "localTime", "plate", "confidence", "cameraName"]
     assert {row["plate"] for row in history} == {"VA677VR"}
@@ -125,7 +125,7 @@ def test_a_spreadsheet_takes_no_name_for_a_formula(
     stack.publish(row, is_live=False)
     console.log_in(account, "/search")
     with console.page.expect_download() as whole:
-        console.press("Save all as CSV")
+        console.press("Export all as CSV")
 
     (saved,) = _for_excel(whole.value)
     assert (saved["plate"], saved["cameraName"]) == (row.plate, "'=1+1")
@@ -148,14 +148,14 @@ def test_what_a_plate_was_seen_together_with(console: ConsolePage, stack: Consol
     elsewhere = passed(account, uuid.uuid4(), "Another", 0, captured_ms=now, plate="ELSEW11")
     stack.publish(*rows, elsewhere, is_live=False)
     console.log_in(account, "/search?plate=AB12CDE&match=exact&view=history")
-    console.press("Look")
-    table = console.page.get_by_role("table", name="Seen together with").locator("tbody tr")
+    console.press("Find plates")
+    table = console.page.get_by_role("table", name="Seen together").locator("tbody tr")
     expect(table).to_have_count(1)
     expect(table.first).to_contain_text("FOLLOW1")
     expect(table.first.locator("td").nth(1)).to_have_text("2")
     assert console.violations() == []
-    console.choose("Apart by at most", "5 minutes")
-    console.press("Look")
+    console.choose("Within", "5 minutes")
+    console.press("Find plates")
     expect(table).to_have_count(2)
     expect(table.nth(1)).to_contain_text("LATER22")
     console.follow("FOLLOW1")
@@ -172,7 +172,7 @@ def test_search_without_a_mouse(console: ConsolePage, scene: Scene) -> None:
     keys.type(scene.newest.plate)
     console.page.wait_for_url(f"**plate={scene.newest.plate}")
     expect(console.page.locator("tbody tr .plate").first).to_have_text(scene.newest.plate)
-    expect(console.page.get_by_text("no picture").first).to_be_visible()
+    expect(console.page.get_by_text("No image").first).to_be_visible()
     keys.press("Escape")
     console.page.get_by_label("Plate", exact=True).blur()
     keys.press("j")
@@ -192,13 +192,13 @@ def test_read_who_did_what(console: ConsolePage, account: Account) -> None:
     console.page.keyboard.press("d")
     console.page.wait_for_url("**/audit")
     rows = console.page.locator("tbody tr")
-    made = f"{account.email} made the alert {alert_id[:8]}"
+    made = f"{account.email} created alert {alert_id[:8]}"
     expect(rows.first).to_contain_text(made)
     expect(rows.filter(has_text=f"{account.email} logged in")).to_have_count(1)
-    console.choose("What", "Keys")
+    console.choose("Action", "API keys")
     console.page.wait_for_url("**/audit?action=key")
     expect(rows).to_have_count(1)
-    console.choose("What", "Alerts")
+    console.choose("Action", "Alerts")
     console.page.get_by_label("Who").fill(account.email)
     console.page.get_by_label("Who").press("Enter")
     console.page.wait_for_url("**actor=**")
@@ -220,10 +220,10 @@ def test_why_an_alert_did_not_come(console: ConsolePage, stack: ConsoleStack) ->
     console.page.reload()
 
     line = console.page.get_by_role("row")
-    expect(line.filter(has_text="For another")).to_contain_text("another plate")
-    expect(line.filter(has_text="Switched off")).to_contain_text("it is switched off")
+    expect(line.filter(has_text="For another")).to_contain_text("Plate doesn't match")
+    expect(line.filter(has_text="Switched off")).to_contain_text("Alert is disabled")
     expect(console.page.get_by_role("img", name="Photo of the vehicle")).to_be_visible()
-    console.press("To the plate")
+    console.press("Zoom to plate")
     expect(console.page.get_by_text("400%")).to_be_visible()
 
 
@@ -241,12 +241,12 @@ def test_what_an_alert_fired_for(
     stack.publish(*rows, is_live=False)
     stack.fire(*(_trigger(account, row.id, alert_id, row.captured_ms) for row in rows))
     console.go(f"/alerts/{alert_id}")
-    table = console.page.get_by_role("table", name="What it fired for")
+    table = console.page.get_by_role("table", name="Triggers")
     expect(table.locator("tbody tr")).to_have_count(20)
     section = console.page.locator("section").filter(has=table)
     section.get_by_role("button", name="Next page").click()
     expect(table.locator("tbody tr")).to_have_count(5)
-    section.get_by_role("button", name="Newest").click()
+    section.get_by_role("button", name="First page").click()
     expect(table.locator("tbody tr")).to_have_count(20)
     table.get_by_role("link").first.click()
     console.page.wait_for_url(f"**/recognitions/{rows[0].id}")
@@ -259,33 +259,33 @@ def test_add_a_camera_and_draw_its_zones(
     console.expected += [REFUSED, "404 (Not Found)"]
     console.log_in(account, "/cameras/new")
     console.fill("Name", "Gate west")
-    console.fill("Address of the stream", "ftp://nowhere")
-    console.press("Add the camera")
+    console.fill("Stream URL", "ftp://nowhere")
+    console.press("Add camera")
     console.sees("must begin with")
-    console.fill("Address of the stream", "rtsp://no-such-camera.invalid/1")
-    console.press("Test the address")
-    expect(console.page.get_by_role("alert")).to_contain_text("Nothing answers there")
+    console.fill("Stream URL", "rtsp://no-such-camera.invalid/1")
+    console.press("Test stream")
+    expect(console.page.get_by_role("alert")).to_contain_text("No response from this address")
     console.page.route("**/api/cameras/test", _first_picture)
-    console.fill("Address of the stream", "rtsp://viewer:secret@192.168.7.7/1")
-    console.press("Test the address")
-    expect(console.page.get_by_role("img", name="First picture of the camera")).to_be_visible()
-    console.press("Add the camera")
+    console.fill("Stream URL", "rtsp://viewer:secret@192.168.7.7/1")
+    console.press("Test stream")
+    expect(console.page.get_by_role("img", name="Test frame from the camera")).to_be_visible()
+    console.press("Add camera")
     console.page.wait_for_url(re.compile(r"/cameras/[0-9a-f-]{36}$"))
-    console.sees("No zone: plates are read in all of the picture.")
+    console.sees("No zones. Plates are read in the whole image.")
 
-    console.press("Draw where plates count")
-    sheet = console.page.get_by_role("group", name="Zones on the picture")
+    console.press("Draw include zone")
+    sheet = console.page.get_by_role("group", name="Zones on the camera image")
     box = sheet.bounding_box()
     assert box is not None
     for x, y in ((0.2, 0.3), (0.8, 0.3), (0.8, 0.9)):
         sheet.click(position={"x": box["width"] * x, "y": box["height"] * y})
-    console.press("Close the zone")
+    console.press("Finish zone")
     corner = console.page.get_by_role("button", name=re.compile("^Corner 1 of zone 1"))
     corner.focus()
     console.page.keyboard.press("Shift+ArrowLeft")
-    console.page.get_by_role("spinbutton", name="Smallest plate, in pixels").fill("80")
-    console.press("Save")
-    console.sees("Saved.")
+    console.page.get_by_role("spinbutton", name="Minimum plate width (px)").fill("80")
+    console.press("Save changes")
+    console.page.get_by_text("Saved", exact=True).wait_for()
 
     camera = _asked(console, "GET", "/api/cameras")["cameras"][0]
     assert camera["minPlateWidth"] == 80
@@ -293,36 +293,36 @@ def test_add_a_camera_and_draw_its_zones(
     assert zone["kind"] == "include"
     xs = [round(point["x"], 2) for point in zone["points"]]
     assert xs == [0.15, 0.8, 0.8]
-    console.press("Remove")
-    console.page.get_by_role("dialog").get_by_role("button", name="Remove").click()
-    console.sees("No camera yet.")
+    console.press("Delete camera")
+    console.page.get_by_role("dialog").get_by_role("button", name="Delete camera").click()
+    console.sees("No cameras yet")
 
 
 @pytest.mark.long
 def test_import_cameras(console: ConsolePage, account: Account) -> None:
     console.expected.append(REFUSED)
     console.log_in(account, "/cameras/import")
-    console.page.get_by_label("Or its text").fill(
+    console.page.get_by_label("Or paste CSV").fill(
         "name;rtspUrl;minPlateWidth\nAlpha;rtsp://192.168.8.1/1;60\nBeta;nonsense;\n"
     )
     console.press("Add 2 cameras")
     line = console.page.get_by_role("row")
-    expect(line.filter(has_text="Alpha")).to_contain_text("open")
-    expect(line.filter(has_text="Beta")).to_contain_text("not added")
-    console.sees("1 camera was added.")
+    expect(line.filter(has_text="Alpha")).to_contain_text("Open camera")
+    expect(line.filter(has_text="Beta")).to_contain_text("Not added")
+    console.sees("1 camera added")
 
 
 @pytest.mark.long
 def test_how_the_installation_is_doing(console: ConsolePage, scene: Scene) -> None:
     console.log_in(scene.account, "/health")
-    console.sees("Parts of the service")
+    console.sees("Components")
     row = console.page.get_by_role("row")
-    expect(row.filter(has_text="reads plates from frames")).to_contain_text(
-        re.compile(r"\d+ s behind.*Too little processor.*1,204")
+    expect(row.filter(has_text="Reads plates from frames")).to_contain_text(
+        re.compile(r"Lag: \d+ s.*Not enough CPU.*1,204")
     )
-    expect(row.filter(has_text="search database").last).to_contain_text("keeps up")
-    expect(row.filter(has_text="sends webhooks")).to_contain_text("nobody works here")
-    expect(row.filter(has_text="pictures").last).to_contain_text("nearly full")
+    expect(row.filter(has_text="search database").last).to_contain_text("OK")
+    expect(row.filter(has_text="Sends webhooks")).to_contain_text("Not running")
+    expect(row.filter(has_text="pictures").last).to_contain_text("Almost full")
 
 
 def test_who_does_not_operate_the_installation_sees_the_account_alone(
@@ -330,35 +330,35 @@ def test_who_does_not_operate_the_installation_sees_the_account_alone(
 ) -> None:
     console.expected.append("403 (Forbidden)")
     console.log_in(account, "/health")
-    console.sees("Cameras without a picture")
-    console.sees("Webhooks that fail")
-    for text in ("Parts of the service", "Stages", "Disks"):
+    console.sees("Cameras with no video")
+    console.sees("Failing webhooks")
+    for text in ("Components", "Pipeline stages", "Disks"):
         expect(console.page.get_by_role("table", name=text)).to_have_count(0)
 
 
 def test_make_an_overnight_alert_after_trying_it(console: ConsolePage, scene: Scene) -> None:
     console.log_in(scene.account, "/alerts")
-    console.follow("New alert")
+    console.follow("Create alert")
     console.fill("Name", "Nights")
     console.fill("Plates", "VA 677 VR = Café <b>1</b>\nJ915ZE; UGL2559")
-    console.sees("3 plates, 1 with a name")
+    console.sees("3 plates, 1 named")
     listed = '\ufeffnome;matrícula\r\n"Correio; o de manhã";ZZ 99 ZZ\r\nFamília;AA-11-BB\r\n;!\r\n'
-    console.page.get_by_label("File with plates").set_input_files(
+    console.page.get_by_label("Plate list file").set_input_files(
         {"name": "plates.csv", "mimeType": "text/csv", "buffer": listed.encode()}
     )
-    console.sees("5 plates, 3 with names")
-    console.sees("1 row was skipped:")
-    console.sees("! (position 1) cannot be part of a plate")
-    console.page.get_by_label("Only at certain hours").check()
-    console.sees("Overnight: it ends on the day after")
+    console.sees("5 plates, 3 named")
+    console.sees("1 row skipped:")
+    console.sees("! (position 1) isn't allowed in a plate")
+    console.page.get_by_label("Limit to a schedule").check()
+    console.sees("Overnight: ends the next day")
     console.page.get_by_label("Sunday").uncheck()
-    band = console.page.get_by_role("img", name=re.compile("Hours of the week"))
+    band = console.page.get_by_role("img", name=re.compile("Active hours of the week"))
     expect(band).to_have_attribute("aria-label", re.compile("Mon, .*Sat, 22:00–06:00"))
-    console.fill("Minutes until it may fire again", "0")
-    console.press("Try it")
-    told = console.page.get_by_text(re.compile(r"It would have fired \d+ times?\."))
+    console.fill("Cooldown (minutes)", "0")
+    console.press("Run test")
+    told = console.page.get_by_text(re.compile(r"Would have triggered \d+ times?\."))
     expect(told).to_be_visible(timeout=30_000)
-    console.press("Make the alert")
+    console.press("Create alert")
     console.page.wait_for_url(re.compile(r"/alerts/[0-9a-f-]{36}$"))
     expect(console.page.get_by_role("heading", level=1)).to_have_text("Nights")
 
@@ -374,8 +374,8 @@ def test_make_an_overnight_alert_after_trying_it(console: ConsolePage, scene: Sc
         "endTime": "06:00",
         "daysOfWeek": ["mon", "tue", "wed", "thu", "fri", "sat"],
     }
-    console.press("Remove")
-    console.page.get_by_role("dialog").get_by_role("button", name="Remove").click()
+    console.press("Delete alert")
+    console.page.get_by_role("dialog").get_by_role("button", name="Delete alert").click()
     console.page.wait_for_url("**/alerts")
 
 
@@ -384,22 +384,22 @@ def test_try_the_notifications_of_an_alert(console: ConsolePage, account: Accoun
     console.expected.append(REFUSED)
     console.log_in(account, "/alerts/new")
     console.fill("Name", "Notified")
-    console.fill("E-mail addresses", "guard@example.com")
-    console.sees("No SMTP server is in the settings (PLATESTREAM_SMTP_HOST)")
-    console.fill("Web addresses (URLs)", "http://192.168.1.20/hook")
-    console.press("Make the alert")
+    console.fill("Email recipients", "guard@example.com")
+    console.sees("Email isn't configured on this server (PLATESTREAM_SMTP_HOST)")
+    console.fill("HTTP endpoints", "http://192.168.1.20/hook")
+    console.press("Create alert")
     console.sees("PLATESTREAM_WEBHOOK_ALLOWED_NETWORKS")
-    console.fill("Web addresses (URLs)", "https://receiver.example.com/alerts")
-    console.fill("Push, chat and SMS (Apprise addresses)", "ntfys://push.example.com/s3cret")
-    console.press("Make the alert")
+    console.fill("HTTP endpoints", "https://receiver.example.com/alerts")
+    console.fill("Push, chat and SMS (Apprise URLs)", "ntfys://push.example.com/s3cret")
+    console.press("Create alert")
     console.page.wait_for_url(re.compile(r"/alerts/[0-9a-f-]{36}$"))
     console.sees("ntfys://***")
     assert "s3cret" not in console.page.content()
     for target in ("guard@example.com", "https://receiver.example.com/alerts", "ntfys://***"):
         with console.page.expect_response(re.compile(r"/notifications/test$")) as answer:
-            console.press(f"Send a test to {target}")
+            console.press(f"Send test to {target}")
         assert answer.value.status == 202
-    console.sees("The test is on its way")
+    console.sees("Test queued.")
 
 
 @pytest.mark.long
@@ -407,14 +407,14 @@ def test_a_new_alert_for_listed_plates_suppresses_the_same_plate_only(
     console: ConsolePage, account: Account
 ) -> None:
     console.log_in(account, "/alerts/new")
-    mode, scope = map(console.page.get_by_label, ("Fires for", "What that holds back"))
+    mode, scope = map(console.page.get_by_label, ("Trigger on", "Cooldown applies to"))
     expect(scope).to_have_value("plate")
     mode.select_option("any")
     expect(scope).to_have_value("alert")
     mode.select_option("specific")
     expect(scope).to_have_value("plate")
     console.fill("Name", "Wanted")
-    console.press("Make the alert")
+    console.press("Create alert")
     console.page.wait_for_url(re.compile(r"/alerts/[0-9a-f-]{36}$"))
     (made,) = _asked(console, "GET", "/api/alertas")["alerts"]
     assert made["cooldownScope"] == "plate"
@@ -433,8 +433,8 @@ def test_rotate_the_notification_secret(console: ConsolePage, account: Account) 
     _alert(console, "Notified")
     before = _asked(console, "GET", "/api/alertas")["notificationSecret"]
     console.go("/webhooks")
-    console.press("Make a new secret")
-    console.sees("The one before signs as well until")
+    console.press("Rotate secret")
+    console.sees("Requests are also signed with the previous secret until")
     assert _asked(console, "GET", "/api/alertas")["notificationSecret"] not in (before, None)
 
 
@@ -448,21 +448,21 @@ def test_a_webhook_from_its_making_to_a_replay(
     console.expected.append(REFUSED)
     console.log_in(account, "/webhooks/new")
     console.fill("Name", "Barrier")
-    console.fill("Address (URL)", "http://192.168.1.9/")
+    console.fill("URL", "http://192.168.1.9/")
     console.page.get_by_label("recognition.created").check()
-    console.press("Make the webhook")
+    console.press("Create webhook")
     expect(console.page.locator(".fault")).to_be_visible()
-    console.fill("Address (URL)", "http://127.0.0.1:9/")
-    console.press("Make the webhook")
+    console.fill("URL", "http://127.0.0.1:9/")
+    console.press("Create webhook")
     console.page.wait_for_url(re.compile(r"/webhooks/[0-9a-f-]{36}$"))
-    console.press("Send a test")
-    console.sees("The test is on its way")
-    console.press("Send the events of this time again")
-    console.sees("1 event is sent again.")
-    console.press("Show")
+    console.press("Send test")
+    console.sees("Test queued.")
+    console.press("Replay events")
+    console.sees("1 event queued for replay")
+    console.press("Show secret")
     before = console.page.locator(".secret").inner_text()
-    console.press("Make a new secret")
-    console.sees("The one before signs as well until")
+    console.press("Rotate secret")
+    console.sees("Requests are also signed with the previous secret until")
     assert console.page.locator(".secret").inner_text() != before
 
 
@@ -494,10 +494,10 @@ def test_what_was_sent_of_a_recognition(console: ConsolePage, stack: ConsoleStac
     console.page.reload()
 
     line = console.page.get_by_role("row").filter(has_text="Barrier")
-    expect(line).to_contain_text("given up")
+    expect(line).to_contain_text("Failed")
     expect(line).to_contain_text("Received status 503.")
-    line.get_by_role("button", name="Send again").click()
-    console.sees("It is on its way")
+    line.get_by_role("button", name="Redeliver").click()
+    console.sees("Redelivery queued.")
 
 
 @pytest.mark.long
@@ -508,28 +508,28 @@ def test_correct_a_reading_and_take_it_back(console: ConsolePage, stack: Console
     stack.publish(row, is_live=False)
     console.expected.append(REFUSED)
     console.log_in(account, f"/recognitions/{row.id}")
-    console.press("It was read wrong")
-    console.fill("What the plate really was", "?")
-    console.press("Keep the correction")
+    console.press("Correct plate")
+    console.fill("Actual plate", "?")
+    console.press("Save correction")
     console.sees('must not contain "?" (U+003F) at position 1')
     assert console.violations() == []
-    console.fill("What the plate really was", "va 677 vk")
-    console.press("Keep the correction")
-    console.sees("The correction is kept beside the reading.")
-    kept = console.page.locator("section").filter(has_text="Correction by hand")
+    console.fill("Actual plate", "va 677 vk")
+    console.press("Save correction")
+    console.sees("Correction saved")
+    kept = console.page.locator("section").filter(has_text="Manual correction")
     expect(kept.locator(".plate")).to_have_text("VA677VK")
     expect(kept).to_contain_text(account.email)
     expect(console.page.locator("h1 .plate")).to_have_text(row.plate)
-    console.press("Take it back")
-    console.sees("The correction is taken back.")
+    console.press("Remove correction")
+    console.sees("Correction removed")
     console.page.reload()
-    expect(console.page.get_by_role("button", name="It was read wrong")).to_be_visible()
+    expect(console.page.get_by_role("button", name="Correct plate")).to_be_visible()
 
 
 @pytest.mark.long
 def test_paste_a_table_of_plates(console: ConsolePage, account: Account) -> None:
     console.log_in(account, "/alerts")
-    console.follow("New alert")
+    console.follow("Create alert")
     console.fill("Plates", "J915ZE")
     field = console.page.get_by_label("Plates", exact=True)
     field.evaluate(
@@ -539,19 +539,19 @@ def test_paste_a_table_of_plates(console: ConsolePage, account: Account) -> None
           field.dispatchEvent(new ClipboardEvent("paste", { clipboardData, cancelable: true }));
         }"""
     )
-    console.sees("2 plates, 1 with a name")
-    console.sees("1 row is a heading")
+    console.sees("2 plates, 1 named")
+    console.sees("1 header row ignored")
     expect(field).to_have_value("J915ZE\nB-AB 123 = Max Mustermann")
 
-    console.choose("Encoding of the file", "windows-1251")
-    console.page.get_by_label("File with plates").set_input_files(
+    console.choose("File encoding", "windows-1251")
+    console.page.get_by_label("Plate list file").set_input_files(
         {
             "name": "a.csv",
             "mimeType": "text/csv",
             "buffer": "\u0410123\u0412\u0421".encode("cp1251"),
         }
     )
-    console.sees("3 plates, 1 with a name")
+    console.sees("3 plates, 1 named")
 
 
 @pytest.mark.long
@@ -562,33 +562,34 @@ def test_erase_a_plate(console: ConsolePage, stack: ConsoleStack) -> None:
     stack.publish(row, is_live=False)
     console.expected.append(NOT_FOUND)
     console.log_in(account, f"/search?plate={row.plate}&match=exact&view=history")
-    console.press("Erase this plate")
-    button = console.page.get_by_role("button", name="Erase for good")
-    console.fill("Type the plate to erase it", row.plate[:-1])
+    console.press("Erase plate")
+    button = console.page.get_by_role("dialog").get_by_role("button", name="Erase plate")
+    console.fill("Type the plate to confirm", row.plate[:-1])
     expect(button).to_be_disabled()
-    console.fill("Type the plate to erase it", "\u00b7".join(row.plate.lower()))
+    console.fill("Type the plate to confirm", "\u00b7".join(row.plate.lower()))
     button.click()
-    console.sees("It waits for its turn.")
+    console.sees("Waiting to start.")
     assert console.violations() == []
     stack.run(stack.application.services.erasure_jobs.sweep())
-    console.sees("It is erased.")
-    expect(console.page.locator("dialog div").filter(has_text="pictures")).to_have_text("pictures2")
+    console.sees("Plate erased.")
+    expect(console.page.locator("dialog div").filter(has_text="Images")).to_have_text("Images2")
     console.press("Close")
-    console.sees("Nothing found.")
+    console.sees("No results")
     console.go(f"/recognitions/{row.id}")
-    console.sees("There is no such recognition.")
+    console.sees("Recognition not found")
     console.go("/account")
     line = console.page.get_by_role("row").filter(has_text=mask_plate(row.plate))
-    expect(line).to_contain_text("recognitions: 1, pictures: 2")
+    expect(line).to_contain_text("Recognitions: 1, Images: 2")
 
 
 @pytest.mark.long
 def test_make_a_key_and_revoke_it(console: ConsolePage, account: Account) -> None:
     console.log_in(account, "/keys")
-    console.press("New key")
-    console.page.get_by_role("dialog").get_by_label("Name").fill("Wall display")
-    console.press("Make the key")
-    console.sees("Only its hash is kept")
+    console.press("Create API key")
+    dialog = console.page.get_by_role("dialog")
+    dialog.get_by_label("Name").fill("Wall display")
+    dialog.get_by_role("button", name="Create API key").click()
+    console.sees("only a hash is stored")
     key = console.page.locator("dialog .secret").inner_text()
     assert re.fullmatch(r"pk_\w{40}", key)
     console.press("Done")
@@ -596,18 +597,18 @@ def test_make_a_key_and_revoke_it(console: ConsolePage, account: Account) -> Non
     expect(line).to_contain_text("recognitions:read")
     line.get_by_role("button", name="Revoke").click()
     console.page.get_by_role("dialog").get_by_role("button", name="Revoke").click()
-    console.sees("The key is revoked.")
+    console.sees("API key revoked")
     expect(line).to_have_count(0)
 
 
 @pytest.mark.long
 def test_the_figures_of_a_month(console: ConsolePage, scene: Scene) -> None:
     console.log_in(scene.account, "/analytics")
-    console.sees("By hour of the day")
-    week = console.page.locator(".facts div").filter(has_text="The last 7 whole days")
-    expect(week).to_contain_text(re.compile(r"[+−]\d+% on the 7 before"))
-    figure = console.page.get_by_role("figure").filter(has_text="By hour of the day")
-    figure.get_by_text("As a table").click()
+    console.sees("By hour of day")
+    week = console.page.locator(".facts div").filter(has_text="Last 7 full days")
+    expect(week).to_contain_text(re.compile(r"[+−]\d+% vs previous 7 days"))
+    figure = console.page.get_by_role("figure").filter(has_text="By hour of day")
+    figure.get_by_text("View as table").click()
     expect(figure.get_by_role("row")).to_have_count(25)
     console.page.get_by_role("figure").filter(has_text="Most frequent").get_by_role(
         "link"
@@ -620,11 +621,11 @@ def test_in_portuguese_by_the_browsers_language(
 ) -> None:
     with opened_page(browser, stack, locale="pt-PT") as console:
         console.go("/alerts")
-        console.fill("Endereço de e-mail", scene.account.email)
-        console.fill("Palavra-passe", "a password of a test")
+        console.fill("E-mail", scene.account.email)
+        console.fill("Senha", "a password of a test")
         console.press("Entrar")
         expect(console.page.get_by_role("heading", level=1)).to_have_text("Alertas")
-        expect(console.page.locator("html")).to_have_attribute("lang", "pt")
+        expect(console.page.locator("html")).to_have_attribute("lang", "pt-BR")
         console.follow("Pesquisa")
         day = datetime.fromtimestamp(scene.newest.captured_ms / 1000, tz=ZoneInfo(TIMEZONE))
         console.sees(f"{day:%d/%m/%Y}")

@@ -25,10 +25,10 @@ UNAUTHORISED = "401 (Unauthorized)"
 def test_a_wrong_password_is_said_and_the_place_is_kept(console: ConsolePage, scene: Scene) -> None:
     console.expected.append(UNAUTHORISED)
     console.go("/search?plate=J915ZE&match=exact")
-    console.fill("E-mail address", scene.account.email)
+    console.fill("Email", scene.account.email)
     console.fill("Password", "not it")
     console.press("Log in")
-    console.sees("E-mail address or password is wrong.")
+    console.sees("Wrong email address or password.")
     console.fill("Password", PASSWORD)
     console.press("Log in")
     expect(console.page.locator("tbody .plate").first).to_have_text("J915ZE")
@@ -41,14 +41,14 @@ def test_a_session_that_ends_loses_no_input(
     console.log_in(account, "/alerts/new")
     console.fill("Name", "Half typed")
     console.page.context.clear_cookies(name="session")
-    console.press("Make the alert")
-    console.sees("The session has ended")
+    console.press("Create alert")
+    console.sees("Your session has expired")
     dialog = console.page.get_by_role("dialog")
     dialog.get_by_label("Password").fill(PASSWORD)
     dialog.get_by_role("button", name="Log in", exact=True).click()
     expect(dialog).to_have_count(0)
     expect(console.page.get_by_label("Name", exact=True)).to_have_value("Half typed")
-    console.press("Make the alert")
+    console.press("Create alert")
     console.page.wait_for_url("**/alerts/*-*")
 
 
@@ -73,10 +73,10 @@ def test_ids_of_another_account_say_that_there_is_nothing(
     console.expected.append("404 (Not Found)")
     console.log_in(account)
     for path, sentence in {
-        f"/recognitions/{scene.newest.id}": "There is no such recognition.",
-        f"/cameras/{scene.cameras[0].id}": "There is no such camera.",
-        f"/alerts/{scene.alert_id}": "There is no such alert.",
-        f"/webhooks/{scene.webhook_id}": "There is no such webhook.",
+        f"/recognitions/{scene.newest.id}": "Recognition not found",
+        f"/cameras/{scene.cameras[0].id}": "Camera not found",
+        f"/alerts/{scene.alert_id}": "Alert not found",
+        f"/webhooks/{scene.webhook_id}": "Webhook not found",
     }.items():
         console.go(path)
         console.sees(sentence)
@@ -148,15 +148,15 @@ def test_a_stream_that_cannot_be_opened_is_said_and_filled_up_once_it_can(
     stream = "**/api/recognitions/stream*"
     console.page.route(stream, lambda route: route.abort())
     console.log_in(account)
-    console.sees("interrupted; trying again")
-    console.sees("No pass yet.")
+    console.sees("Reconnecting")
+    console.sees("No recognitions yet")
     row = passed(account, account.id, "Gate", 0, captured_ms=now_ms(), plate="MISSED1")
     stack.put_images(row, 0)
     stack.publish(row)
     expect(console.page.get_by_role("link").filter(has_text="MISSED1")).to_have_count(0)
     console.page.unroute(stream)
     console.sees("MISSED1")
-    expect(console.page.get_by_text("live", exact=True)).to_be_visible()
+    expect(console.page.get_by_text("Connected", exact=True)).to_be_visible()
 
 
 def test_a_service_that_goes_away_is_said_and_comes_back_by_itself(
@@ -174,20 +174,20 @@ def test_a_service_that_goes_away_is_said_and_comes_back_by_itself(
             route.continue_()
 
     console.page.route("**/api/**", answer)
-    console.press("Make the alert")
-    console.sees("The service cannot be reached.")
+    console.press("Create alert")
+    console.sees("Can't reach the server.")
     expect(console.page.get_by_label("Name", exact=True)).to_have_value("Kept meanwhile")
     gone = False
-    console.press("Make the alert")
+    console.press("Create alert")
     console.page.wait_for_url("**/alerts/*-*")
     expect(console.page.get_by_role("heading", level=1)).to_have_text("Kept meanwhile")
     expect(console.page.locator(".outage")).to_have_count(0)
     gone = True
-    console.press("Remove")
-    console.page.get_by_role("dialog").get_by_role("button", name="Remove").click()
-    console.sees("The service cannot be reached.")
+    console.press("Delete alert")
+    console.page.get_by_role("dialog").get_by_role("button", name="Delete alert").click()
+    console.sees("Can't reach the server.")
     gone = False
-    console.page.get_by_role("dialog").get_by_role("button", name="Remove").click()
+    console.page.get_by_role("dialog").get_by_role("button", name="Delete alert").click()
     console.page.wait_for_url("**/alerts")
 
 
@@ -209,7 +209,7 @@ def test_a_database_that_is_away_is_tried_again(console: ConsolePage, scene: Sce
 
     console.page.route("**/api/analytics", answer)
     console.follow("Analytics")
-    console.sees("The search database is away.")
+    console.sees("Part of the service is down.")
     console.sees("Most frequent plates")
 
 

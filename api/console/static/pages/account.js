@@ -13,7 +13,17 @@ import { useSignal } from "../signal.js";
 import { Check, Fault, FormFault, Head, Moment, SelectField, Table, TextField, Waiting, tell } from "../ui.js";
 import { chooseLanguage, language, languages, t } from "../words.js";
 
-const KINDS = { grant: () => t("granted"), debit: () => t("used"), refund: () => t("given back") };
+const KINDS = { grant: () => t("Granted"), debit: () => t("Used"), refund: () => t("Refunded") };
+
+/** Stored reasons of the service's own entries; others were typed by a server administrator. @type {Record<string, () => string>} */
+const REASONS = {
+  "image recognition": () => t("Image API request"),
+  "first credits": () => t("Initial credits"),
+  "initial credits": () => t("Initial credits"),
+  "camera subscription": () => t("Camera subscription"),
+  "camera subscription, unused share": () => t("Camera subscription: refund for unused days"),
+  "camera subscription: refund for unused days": () => t("Camera subscription: refund for unused days"),
+};
 
 function Credits() {
   const found = useLoad((abort) => get("/api/credits", {}, abort), ["credits"]);
@@ -21,9 +31,9 @@ function Credits() {
     <${Fault} failure=${found.failure} retry=${found.reload} />
     ${!found.data && found.isLoading && html`<${Waiting} rows=${3} />`}
     ${found.data && html`<p class="figure">${number(found.data.credits)}</p>
-      <p class="note">${t("An image call takes one; the operator grants more. The last twenty changes:")}</p>
-      ${found.data.ledger.length > 0 && html`<${Table} caption=${t("Changes of the credits")} columns=${[t("Time"), t("Kind"), { text: t("Change"), kind: "number" }, { text: t("Credits after it"), kind: "number" }, t("Reason")]}>
-        ${found.data.ledger.map((entry, at) => html`<tr key=${at}><td><${Moment} at=${entry.createdAt} /></td><td>${KINDS[entry.kind]?.() ?? entry.kind}</td><td class="number">${entry.delta > 0 ? "+" : ""}${number(entry.delta)}</td><td class="number">${number(entry.balance)}</td><td><bdi>${entry.reason}</bdi></td></tr>`)}
+      <p class="note">${t("Each Image API request uses 1 credit. Your server administrator can add more. Last 20 changes:")}</p>
+      ${found.data.ledger.length > 0 && html`<${Table} caption=${t("Credit history")} columns=${[t("Time"), t("Type"), { text: t("Change"), kind: "number" }, { text: t("Balance"), kind: "number" }, t("Reason")]}>
+        ${found.data.ledger.map((entry, at) => html`<tr key=${at}><td><${Moment} at=${entry.createdAt} /></td><td>${KINDS[entry.kind]?.() ?? entry.kind}</td><td class="number">${entry.delta > 0 ? "+" : ""}${number(entry.delta)}</td><td class="number">${number(entry.balance)}</td><td><bdi>${REASONS[entry.reason]?.() ?? entry.reason}</bdi></td></tr>`)}
       </${Table}>`}`}
   </section>`;
 }
@@ -36,19 +46,19 @@ function Zone({ who }) {
     run(async () => {
       await call("PUT", "/api/account", { body: { timezone } });
       await askWho();
-      tell(t("Saved."));
+      tell(t("Saved"));
     });
   };
   return html`<form class="panel" onSubmit=${submit}><h2>${t("Time zone")}</h2>
-    <${TimeZoneField} label=${t("Days and hours of the figures, and of new alerts")} value=${timezone} onValue=${setTimezone} fault=${failure?.fault("timezone")} />
-    <p class="hint">${t("Times on these pages are in the browser's own.")} (${Intl.DateTimeFormat().resolvedOptions().timeZone})</p>
+    <${TimeZoneField} label=${t("Time zone for analytics and new alerts")} value=${timezone} onValue=${setTimezone} fault=${failure?.fault("timezone")} />
+    <p class="hint">${t("Times on other pages use your browser's time zone")} (${Intl.DateTimeFormat().resolvedOptions().timeZone})</p>
     <${FormFault} failure=${failure} shown=${["timezone"]} />
-    <div class="actions"><button disabled=${isBusy || timezone === who.timezone}>${t("Save")}</button></div>
+    <div class="actions"><button disabled=${isBusy || timezone === who.timezone}>${t("Save changes")}</button></div>
   </form>`;
 }
 
 function NoPassword() {
-  return html`<section class="panel"><h2>${t("Password")}</h2><p>${t("You log in by the identity provider and have no password here. The operator of the service can give you one.")}</p></section>`;
+  return html`<section class="panel"><h2>${t("Password")}</h2><p>${t("You log in with single sign-on and have no password. Your server administrator can set one.")}</p></section>`;
 }
 
 function Password({ who }) {
@@ -61,15 +71,15 @@ function Password({ who }) {
       await call("PUT", "/api/account", { body: { currentPassword, newPassword } });
       setCurrent("");
       setPassword("");
-      tell(t("The password is changed."));
+      tell(t("Password changed"));
     });
   };
   return html`<form class="panel" onSubmit=${submit}><h2>${t("Password")}</h2>
     <input type="email" hidden autocomplete="username" value=${who.person.email} readonly />
-    <div class="fields"><${TextField} label=${t("Present password")} type="password" autocomplete="current-password" required value=${currentPassword} onValue=${setCurrent} fault=${failure?.fault("currentPassword")} />
+    <div class="fields"><${TextField} label=${t("Current password")} type="password" autocomplete="current-password" required value=${currentPassword} onValue=${setCurrent} fault=${failure?.fault("currentPassword")} />
     <${TextField} label=${t("New password")} type="password" autocomplete="new-password" required value=${newPassword} onValue=${setPassword} fault=${failure?.fault("newPassword")} /></div>
     <${FormFault} failure=${failure} shown=${["currentPassword", "newPassword"]} />
-    <div class="actions"><button disabled=${isBusy}>${t("Change the password")}</button></div>
+    <div class="actions"><button disabled=${isBusy}>${t("Change password")}</button></div>
   </form>`;
 }
 
@@ -82,9 +92,9 @@ function Sessions({ who }) {
   });
   return html`<section class="panel"><h2>${t("Sessions")}</h2>
     <${Fault} failure=${found.failure} retry=${found.reload} /><${FormFault} failure=${failure} />
-    ${found.data && html`<${Table} caption=${t("Sessions")} columns=${[t("Begun"), t("Ends"), { text: t("End"), isHidden: true }]}>
+    ${found.data && html`<${Table} caption=${t("Sessions")} columns=${[t("Started"), t("Expires"), { text: t("Actions"), isHidden: true }]}>
       ${found.data.map((one) => html`<tr key=${one.id}><td><${Moment} at=${one.createdAt} /></td><td><${Moment} at=${one.expiresAt} /></td>
-        <td>${one.isCurrent ? t("this one") : html`<button type="button" disabled=${isBusy} onClick=${() => end(one)}>${t("End it")}</button>`}</td></tr>`)}
+        <td>${one.isCurrent ? t("Current session") : html`<button type="button" disabled=${isBusy} onClick=${() => end(one)}>${t("End session")}</button>`}</td></tr>`)}
     </${Table}>`}
   </section>`;
 }
@@ -92,10 +102,10 @@ function Sessions({ who }) {
 function Browser() {
   const colours = useSignal(theme);
   const keys = useSignal(shortcuts);
-  return html`<section class="panel"><h2>${t("This browser")}</h2><div class="fields">
+  return html`<section class="panel"><h2>${t("Preferences for this browser")}</h2><div class="fields">
     <${SelectField} label=${t("Language")} value=${language} onValue=${chooseLanguage} options=${Object.entries(languages)} />
-    <${SelectField} label=${t("Colours")} value=${colours} onValue=${(value) => (theme.value = value)} options=${[["auto", t("as the system")], ["light", t("light")], ["dark", t("dark")]]} />
-    <${Check} label=${t("Single keys do something")} checked=${keys === "on"} onValue=${(isOn) => (shortcuts.value = isOn ? "on" : "off")} hint=${t("The key ? lists them.")} />
+    <${SelectField} label=${t("Theme")} value=${colours} onValue=${(value) => (theme.value = value)} options=${[["auto", t("System")], ["light", t("Light")], ["dark", t("Dark")]]} />
+    <${Check} label=${t("Keyboard shortcuts")} checked=${keys === "on"} onValue=${(isOn) => (shortcuts.value = isOn ? "on" : "off")} hint=${t("Press ? to see them.")} />
   </div></section>`;
 }
 
@@ -104,7 +114,7 @@ export function AccountPage() {
   const isAdministrator = useMay(ADMINISTRATOR);
   const seesCredits = useMay("credits:read");
   const erases = useMay("erasures:write");
-  const note = who && html`<bdi>${who.person.email}</bdi> · ${ROLES[who.person.role].name()}${who.email !== who.person.email && html` · ${t("of the account")} <bdi>${who.email}</bdi>`}`;
+  const note = who && html`<bdi>${who.person.email}</bdi> · ${ROLES[who.person.role].name()}${who.email !== who.person.email && html` · ${t("account")} <bdi>${who.email}</bdi>`}`;
   return html`<${Head} title=${t("Account")} note=${note} />
     <div class="columns">${seesCredits && html`<div><${Credits} />${erases && html`<${Erasures} />`}</div>`}<div><${Browser} />${who && html`${isAdministrator && html`<${Zone} key=${who.timezone} who=${who} />`}${who.person.hasPassword === false ? html`<${NoPassword} />` : html`<${Password} who=${who} />`}<${Sessions} who=${who} />`}</div></div>`;
 }

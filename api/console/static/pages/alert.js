@@ -22,7 +22,7 @@ function Form({ alert, query, onSaved }) {
   const { isBusy, failure, run } = useAction();
   const mayChange = useMay("alerts:write");
   const change = (next) => {
-    unsaved.value = t("What you typed is not saved. Leave all the same?");
+    unsaved.value = t("You have unsaved changes. Leave without saving?");
     setForm(next);
   };
   useEffect(() => () => void (unsaved.value = ""), []);
@@ -31,7 +31,7 @@ function Form({ alert, query, onSaved }) {
     run(async () => {
       const answer = alert ? await call("PUT", `/api/alertas/${alert.id}`, { body: bodyOf(form) }) : await call("POST", "/api/alertas", { body: bodyOf(form) });
       unsaved.value = "";
-      tell(t("Saved."));
+      tell(t("Saved"));
       // What was typed of a service is masked from now on.
       setForm(formOf(answer.alert, { timezone: zone }));
       onSaved(answer.alert);
@@ -41,7 +41,7 @@ function Form({ alert, query, onSaved }) {
     <${AlertFields} form=${form} onForm=${change} failure=${failure} cameras=${cameras.data} accountZone=${zone} sendsEmail=${known.data?.sendsEmail ?? true} />
     <${Trial} form=${form} />
     <${FormFault} failure=${failure} shown=${ALERT_FIELDS} /></fieldset>
-    ${mayChange && html`<div class="actions sticky"><button class="main" disabled=${isBusy}>${isBusy ? t("Saving …") : alert ? t("Save") : t("Make the alert")}</button><${Link} class="button" href="/alerts">${t("Cancel")}</${Link}></div>`}
+    ${mayChange && html`<div class="actions sticky"><button class="main" disabled=${isBusy}>${isBusy ? t("Saving…") : alert ? t("Save changes") : t("Create alert")}</button><${Link} class="button" href="/alerts">${t("Cancel")}</${Link}></div>`}
   </form>`;
 }
 
@@ -54,10 +54,10 @@ function Remove({ alert, onClose }) {
   const remove = () => run(async () => {
     await call("DELETE", `/api/alertas/${alert.id}`);
     unsaved.value = "";
-    tell(t("The alert is gone."));
+    tell(t("Alert deleted"));
     go("/alerts");
   });
-  return html`<${Confirm} title=${t("Remove this alert?")} action=${t("Remove")} isBusy=${isBusy} failure=${failure} onYes=${remove} onNo=${onClose}><bdi>${alert.name}</bdi></${Confirm}>`;
+  return html`<${Confirm} title=${t("Delete {name}?", { name: alert.name })} action=${t("Delete alert")} isBusy=${isBusy} failure=${failure} onYes=${remove} onNo=${onClose} />`;
 }
 
 /** @param {any} one a notification */
@@ -70,11 +70,11 @@ function Notifications({ alert }) {
   const mayTest = useMay("alerts:write");
   const test = (position) => run(async () => {
     await call("POST", `/api/alertas/${alert.id}/notifications/test`, { body: { notification: position } });
-    tell(t("The test is on its way; the list tells how it went."));
+    tell(t("Test queued. Its status appears in the list."));
     setSent(sent + 1);
   });
-  return html`<section><h2>${t("What its notifications sent")}</h2>
-    ${mayTest && alert.notifications.length > 0 && html`<ul class="tests">${alert.notifications.map((one, position) => html`<li key=${position}><button type="button" disabled=${isBusy} onClick=${() => test(position)} aria-label=${t("Send a test to {target}", { target: targetOf(one) })}>${t("Send a test")}</button> <bdi>${targetOf(one)}</bdi></li>`)}</ul>`}
+  return html`<section><h2>${t("Notification deliveries")}</h2>
+    ${mayTest && alert.notifications.length > 0 && html`<ul class="tests">${alert.notifications.map((one, position) => html`<li key=${position}><button type="button" disabled=${isBusy} onClick=${() => test(position)} aria-label=${t("Send test to {target}", { target: targetOf(one) })}>${t("Send test")}</button> <bdi>${targetOf(one)}</bdi></li>`)}</ul>`}
     <${FormFault} failure=${failure} />
     <${Deliveries} path=${`/api/alertas/${alert.id}`} sent=${sent} /></section>`;
 }
@@ -86,11 +86,11 @@ export function AlertPage({ id, query }) {
   const alert = found.data;
   if (!alert) {
     return html`<${Head} title=${t("Alert")} />
-      ${found.failure?.status === 404 ? html`<${Empty} title=${t("There is no such alert.")}><${Link} href="/alerts">${t("To all alerts")}</${Link}></${Empty}>` : html`<${Fault} failure=${found.failure} retry=${found.reload} />`}
+      ${found.failure?.status === 404 ? html`<${Empty} title=${t("Alert not found")}><${Link} href="/alerts">${t("Back to alerts")}</${Link}></${Empty}>` : html`<${Fault} failure=${found.failure} retry=${found.reload} />`}
       ${found.isLoading && !found.failure && html`<${Waiting} />`}`;
   }
-  const note = alert.lastTriggeredAt ? t("{fired}, the last time {ago}", { fired: tn(alert.triggerCount, "Fired {n} time", "Fired {n} times"), ago: ago(alert.lastTriggeredAt) }) : t("It has not fired yet.");
-  return html`<${Head} title=${html`<bdi>${alert.name}</bdi>`} note=${note}>${mayRemove && html`<button type="button" class="danger" onClick=${() => setRemoving(true)}>${t("Remove")}</button>`}</${Head}>
+  const note = alert.lastTriggeredAt ? t("{fired}, last {ago}", { fired: tn(alert.triggerCount, "Triggered {n} time", "Triggered {n} times"), ago: ago(alert.lastTriggeredAt) }) : t("Not triggered yet");
+  return html`<${Head} title=${html`<bdi>${alert.name}</bdi>`} note=${note}>${mayRemove && html`<button type="button" class="danger" onClick=${() => setRemoving(true)}>${t("Delete alert")}</button>`}</${Head}>
     <${Form} alert=${alert} query=${query} onSaved=${(saved) => found.change(() => saved)} />
     <${Fired} alertId=${alert.id} />
     <${Notifications} alert=${alert} />

@@ -3,7 +3,7 @@
 import { html } from "../html.js";
 import { get } from "../api.js";
 import { Columns, HeatMap, Ranking } from "../charts.js";
-import { calendarDay, number, percent, shortDateTime, weekdays } from "../format.js";
+import { calendarDay, cameraName, number, percent, shortDateTime, weekdays } from "../format.js";
 import { useLoad } from "../load.js";
 import { Link } from "../router.js";
 import { session } from "../session.js";
@@ -27,26 +27,26 @@ export function AnalyticsPage() {
   const data = found.data;
   if (!data) return html`<${Head} title=${t("Analytics")} /><${Fault} failure=${found.failure} retry=${found.reload} />${found.isLoading && html`<${Waiting} rows=${8} />`}`;
   const { last, change } = weekOnWeek(data.dailyChart);
-  const unit = t("Passes");
-  return html`<${Head} title=${t("Analytics")} note=${zone ? t("The last 30 × 24 hours; days and hours of {zone}", { zone }) : ""} />
+  const unit = t("Recognitions");
+  return html`<${Head} title=${t("Analytics")} note=${zone ? t("Last 30 days, in time zone {zone}", { zone }) : ""} />
     <${Fault} failure=${found.failure} retry=${found.reload} />
     <div class="facts">
-      <div><span>${t("Passes in 30 days")}</span><strong>${number(data.stats.total30d)}</strong></div>
-      <div><span>${t("The last 7 whole days")}</span><strong>${number(last)}</strong>${change !== null && html`<em>${t("{change} on the 7 before", { change: `${change >= 0 ? "+" : "−"}${percent(Math.abs(change))}` })}</em>`}</div>
-      <div><span>${t("Passes that were read")}</span><strong>${percent(data.stats.successRate / 100)}</strong></div>
-      <div><span>${t("Cameras switched on")}</span><strong>${number(data.stats.activeCameras)}</strong></div>
-      <div><span>${t("Keys in use")}</span><strong>${number(data.stats.activeApiKeys)}</strong></div>
+      <div><span>${t("Recognitions (30 days)")}</span><strong>${number(data.stats.total30d)}</strong></div>
+      <div><span>${t("Last 7 full days")}</span><strong>${number(last)}</strong>${change !== null && html`<em>${t("{change} vs previous 7 days", { change: `${change >= 0 ? "+" : "−"}${percent(Math.abs(change))}` })}</em>`}</div>
+      <div><span>${t("Read rate")}</span><strong>${percent(data.stats.successRate / 100)}</strong></div>
+      <div><span>${t("Enabled cameras")}</span><strong>${number(data.stats.activeCameras)}</strong></div>
+      <div><span>${t("Active API keys")}</span><strong>${number(data.stats.activeApiKeys)}</strong></div>
     </div>
     <div class="charts">
       <${Columns} title=${t("By day")} column=${t("Day")} unit=${unit} every=${7} entries=${data.dailyChart.map((day) => ({ name: calendarDay(day.date), value: day.count }))} />
-      <${Columns} title=${t("By hour of the day")} column=${t("Hour")} unit=${unit} every=${3} entries=${data.hourlyChart.map((hour) => ({ name: `${hour.hour}`, value: hour.count }))} />
+      <${Columns} title=${t("By hour of day")} column=${t("Hour")} unit=${unit} every=${3} entries=${data.hourlyChart.map((hour) => ({ name: `${hour.hour}`, value: hour.count }))} />
       <${HeatMap} title=${t("By weekday and hour")} days=${weekdays("short")} counts=${data.heatMap} />
-      <${Ranking} title=${t("Cameras")} column=${t("Camera")} unit=${unit} entries=${data.cameraChart.map((camera) => ({ name: camera.cameraName, value: camera.count, href: `/search?cameraId=${camera.cameraId}` }))}
+      <${Ranking} title=${t("By camera")} column=${t("Camera")} unit=${unit} entries=${data.cameraChart.map((camera) => ({ name: cameraName(camera), value: camera.count, href: `/search?cameraId=${camera.cameraId}` }))}
         render=${(entry) => html`<${Link} href=${entry.href}><bdi>${entry.name}</bdi></${Link}>`} />
       <${Ranking} title=${t("Most frequent plates")} column=${t("Plate")} unit=${unit} entries=${data.topPlates.map((plate) => ({ name: plate.plate, value: plate.count, href: `/search?plate=${encodeURIComponent(plate.plate)}&match=exact&view=history` }))}
         render=${(entry) => html`<${Link} href=${entry.href}><${Plate} text=${entry.name} /></${Link}>`} />
-      <section class="panel chart"><h2>${t("Newest")}</h2><${Table} caption=${t("Newest passes")} columns=${[t("Plate"), t("Camera"), t("Time")]}>
-        ${data.recent.map((row) => html`<tr key=${row.id}><td><${Link} href=${`/recognitions/${row.id}`}><${Plate} text=${row.plate} /></${Link}></td><td><bdi>${row.cameraName}</bdi></td><td><${Moment} at=${row.timestamp} format=${shortDateTime} /></td></tr>`)}
+      <section class="panel chart"><h2>${t("Latest recognitions")}</h2><${Table} caption=${t("Latest recognitions")} columns=${[t("Plate"), t("Camera"), t("Time")]}>
+        ${data.recent.map((row) => html`<tr key=${row.id}><td><${Link} href=${`/recognitions/${row.id}`}><${Plate} text=${row.plate} /></${Link}></td><td><bdi>${cameraName(row)}</bdi></td><td><${Moment} at=${row.timestamp} format=${shortDateTime} /></td></tr>`)}
       </${Table}></section>
     </div>`;
 }

@@ -29,7 +29,7 @@ function exported(entries) {
 function Change({ field, before, after, added = 0, removed = 0 }) {
   if (added || removed) return html`<li><code>${field}</code> ${t("{added} added, {removed} removed", { added: number(added), removed: number(removed) })}</li>`;
   const isSecret = before === undefined && after === undefined;
-  return html`<li><code>${field}</code> ${isSecret ? t("(not shown)") : html`<bdi>${valueText(before)}</bdi> → <bdi>${valueText(after)}</bdi>`}</li>`;
+  return html`<li><code>${field}</code> ${isSecret ? t("(hidden)") : html`<bdi>${valueText(before)}</bdi> → <bdi>${valueText(after)}</bdi>`}</li>`;
 }
 
 function Details({ entry }) {
@@ -43,7 +43,7 @@ function Details({ entry }) {
 function Entries({ entries, at, onAt }) {
   const list = useRef(/** @type {HTMLDivElement | null} */ (null));
   useEffect(() => list.current?.querySelector("tr.at")?.scrollIntoView({ block: "nearest" }), [at]);
-  const columns = [{ text: t("Time"), kind: "wide-cell" }, t("What happened"), { text: t("From address"), kind: "wide-cell" }];
+  const columns = [{ text: t("Time"), kind: "wide-cell" }, t("Activity"), { text: t("IP address"), kind: "wide-cell" }];
   return html`<div ref=${list}><${Table} caption=${t("Audit log")} columns=${columns} kind="results">
     ${entries.map((entry, place) => {
       const target = placeOf(entry);
@@ -77,12 +77,12 @@ function Page({ query, filter }) {
   });
   return html`<${Fault} failure=${page.failure} retry=${page.reload} />
     ${page.isLoading && !page.data && html`<${Waiting} rows=${10} />`}
-    ${page.data && entries.length === 0 && html`<${Empty} title=${t("Nothing found.")}>${t("Fewer conditions or more time may find it.")}</${Empty}>`}
+    ${page.data && entries.length === 0 && html`<${Empty} title=${t("No results")}>${t("Remove a filter or widen the time range.")}</${Empty}>`}
     ${entries.length > 0 && html`<${Entries} entries=${entries} at=${at} onAt=${setAt} />
     <div class="pager">
-      ${query.lastKey && html`<button type="button" onClick=${() => goQuery({ lastKey: "" })}>${t("Newest")}</button><button type="button" onClick=${before}>${t("Back")}</button>`}
+      ${query.lastKey && html`<button type="button" onClick=${() => goQuery({ lastKey: "" })}>${t("First page")}</button><button type="button" onClick=${before}>${t("Previous page")}</button>`}
       <button type="button" disabled=${!page.data.nextKey} onClick=${next}>${t("Next page")}</button>
-      <button type="button" onClick=${() => save("audit.csv", "text/csv", exported(entries))}>${t("Save this page as CSV")}</button>
+      <button type="button" onClick=${() => save("audit.csv", "text/csv", exported(entries))}>${t("Export page as CSV")}</button>
     </div>`}`;
 }
 
@@ -92,17 +92,17 @@ export function AuditPage({ query }) {
   const set = (name) => (value) => goQuery({ [name]: value, lastKey: "" }, { replace: true });
   const isAny = Object.values(filter).every((value) => !value);
   const isOther = action && !KINDS.some(([kind]) => kind === action);
-  const kinds = [["", t("all")], ...KINDS.map(([kind, text]) => [kind, text()]), ...(isOther ? [[action, action]] : [])];
-  return html`<${Head} title=${t("Audit")} note=${t("Who searched, changed, exported and erased what. No call changes it.")}>
-      <button type="button" disabled=${isAny} onClick=${() => go("/audit")}>${t("Clear")}</button>
+  const kinds = [["", t("All actions")], ...KINDS.map(([kind, text]) => [kind, text()]), ...(isOther ? [[action, action]] : [])];
+  return html`<${Head} title=${t("Audit log")} note=${t("Who searched, changed, exported and erased what. Entries can't be edited.")}>
+      <button type="button" disabled=${isAny} onClick=${() => go("/audit")}>${t("Clear filters")}</button>
       <${CopyButton} text=${location.href} label=${t("Copy link")} />
     </${Head}>
     <form class="filters" role="search" onSubmit=${(event) => event.preventDefault()}>
-      <${SelectField} label=${t("What")} value=${action} onValue=${set("action")} options=${kinds} />
-      <${Field} label=${t("Who")}>${(ids) => html`<input ...${ids} type="search" maxlength="300" autocomplete="off" spellcheck=${false} placeholder=${t("e-mail or key")} value=${actor} onChange=${(event) => set("actor")(event.currentTarget.value.trim())} />`}</${Field}>
+      <${SelectField} label=${t("Action")} value=${action} onValue=${set("action")} options=${kinds} />
+      <${Field} label=${t("Who")}>${(ids) => html`<input ...${ids} type="search" maxlength="300" autocomplete="off" spellcheck=${false} placeholder=${t("Email or API key name")} value=${actor} onChange=${(event) => set("actor")(event.currentTarget.value.trim())} />`}</${Field}>
       <${Field} label=${t("Plate")}>${(ids) => html`<input ...${ids} type="search" maxlength="50" autocomplete="off" spellcheck=${false} value=${plate} onChange=${(event) => set("plate")(event.currentTarget.value.trim())} />`}</${Field}>
       <${MomentField} label=${t("From")} value=${from} onValue=${set("from")} />
-      <${MomentField} label=${t("Until")} value=${to} onValue=${set("to")} />
+      <${MomentField} label=${t("To")} value=${to} onValue=${set("to")} />
     </form>
     <${Page} query=${query} filter=${filter} />`;
 }

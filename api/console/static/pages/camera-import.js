@@ -77,30 +77,30 @@ export function CameraImportPage() {
         result = { id: (await add(row.camera)).camera.id };
       } catch (error) {
         if (!(error instanceof Failure)) throw error;
-        result = { fault: [error.fields.length ? "" : error.message, ...error.fields.map((field) => `${field.path} ${field.message}`)].filter(Boolean).join("; ") };
+        result = { fault: [error.fields.length ? "" : error.message, ...error.fields.map((field) => `${field.path}: ${field.message}`)].filter(Boolean).join("; ") };
       }
       setResults((before) => ({ ...before, [at]: result }));
     }
     setBusy(false);
   };
   const made = Object.values(results).filter((one) => one.id).length;
-  return html`<${Head} title=${t("Import cameras")} note=${t("One line a camera; the first line names the columns. Lines that were added are left aside when it is started again.")} />
+  return html`<${Head} title=${t("Import cameras")} note=${t("One camera per line; the first line holds the column names. If you run the import again, lines already added are skipped.")} />
     <div class="panel">
       <${Field} wide label=${t("CSV file")}>${(ids) => html`<input ...${ids} type="file" accept=".csv,text/csv,text/plain" onChange=${read} />`}</${Field}>
       <${EncodingField} value=${encoding} onValue=${setEncoding} />
-      <${Field} wide label=${t("Or its text")} fault=${fault} hint=${t("Columns: {names}. name and rtspUrl are needed.", { names: COLUMNS.join(", ") })}>
+      <${Field} wide label=${t("Or paste CSV")} fault=${fault} hint=${t("Columns: {names}. name and rtspUrl are required.", { names: COLUMNS.join(", ") })}>
         ${(ids) => html`<textarea ...${ids} rows="8" spellcheck=${false} placeholder=${EXAMPLE} value=${typeof source === "string" ? source : ""} onInput=${(event) => change(event.currentTarget.value)}></textarea>`}
       </${Field}>
       <div class="actions">
         <button type="button" class="main" disabled=${!rows.length || isBusy || made === rows.length} onClick=${start}>${tn(rows.length - made, "Add {n} camera", "Add {n} cameras")}</button>
-        ${isBusy && html`<button type="button" onClick=${() => (isStopped.current = true)}>${t("Stop")}</button>`}
-        <${Link} class="button" href="/cameras">${t("To all cameras")}</${Link}>
+        ${isBusy && html`<button type="button" onClick=${() => (isStopped.current = true)}>${t("Stop import")}</button>`}
+        <${Link} class="button" href="/cameras">${t("Back to cameras")}</${Link}>
       </div>
       <${SkippedRows} skipped=${found.skipped} count=${found.skipped.length} />
-      <p role="status">${made > 0 && tn(made, "{n} camera was added.", "{n} cameras were added.")}</p>
-      ${rows.length > 0 && html`<${Table} caption=${t("Cameras of the file")} columns=${[t("Line"), t("Name"), t("Address"), t("Outcome")]}>
+      <p role="status">${made > 0 && tn(made, "{n} camera added", "{n} cameras added")}</p>
+      ${rows.length > 0 && html`<${Table} caption=${t("Cameras in this file")} columns=${[t("Line"), t("Name"), t("Stream URL"), t("Result")]}>
         ${rows.map((row, at) => html`<tr key=${at}><td class="number">${row.line}</td><td><bdi>${row.camera.name}</bdi></td><td><code class="long">${row.camera.rtspUrl.replace(/:[^:@/]+@/, ":***@")}</code></td>
-          <td>${results[at]?.id && html`<${Badge} kind="good">${t("added")}</${Badge}> <${Link} href=${`/cameras/${results[at].id}`}>${t("open")}</${Link}>`}${results[at]?.fault && html`<${Badge} kind="bad">${t("not added")}</${Badge}> <bdi>${results[at].fault}</bdi>`}</td></tr>`)}
+          <td>${results[at]?.id && html`<${Badge} kind="good">${t("Added")}</${Badge}> <${Link} href=${`/cameras/${results[at].id}`}>${t("Open camera")}</${Link}>`}${results[at]?.fault && html`<${Badge} kind="bad">${t("Not added")}</${Badge}> <bdi>${results[at].fault}</bdi>`}</td></tr>`)}
       </${Table}>`}
     </div>`;
 }

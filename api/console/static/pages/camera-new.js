@@ -10,21 +10,21 @@ import { t } from "../words.js";
 
 /** @type {Record<string, () => string>} */
 const WORDS = {
-  unreachable: () => t("Nothing answers there: is the camera on, the port right, and can this machine reach it?"),
-  credentials: () => t("User or password is wrong."),
-  no_stream: () => t("The host answers, but has no stream under this path."),
-  not_video: () => t("Something answers, but it is no stream of pictures that can be read."),
-  silent: () => t("It answers, but no picture came in time."),
+  unreachable: () => t("No response from this address. Check that the camera is on, the port is right and this server can reach it."),
+  credentials: () => t("Wrong username or password."),
+  no_stream: () => t("The host responded, but has no stream at this path. Check the path."),
+  not_video: () => t("The address responded, but not with a video stream that can be decoded."),
+  silent: () => t("The camera responded, but sent no video in time. Try again."),
 };
 
 /** What a test of the address came to. */
 function Tested({ result }) {
   if (!result) return null;
   if (!result.reachable) {
-    return html`<div class="alarm" role="alert"><p>${WORDS[result.code]?.() ?? t("There is no picture.")}</p><p class="hint"><bdi>${result.error}</bdi></p></div>`;
+    return html`<div class="alarm" role="alert"><p>${WORDS[result.code]?.() ?? t("No video received.")}</p><p class="hint"><bdi>${result.error}</bdi></p></div>`;
   }
   return html`<div class="tested" role="status">
-    <p><strong>${t("There is a picture.")}</strong> ${result.frameWidth} × ${result.frameHeight}</p>
+    <p><strong>${t("Video received.")}</strong> ${result.frameWidth} × ${result.frameHeight}</p>
     ${result.picture && html`<${TestPicture} data=${result.picture} />`}
   </div>`;
 }
@@ -38,7 +38,7 @@ function TestPicture({ data }) {
     setUrl(made);
     return () => URL.revokeObjectURL(made);
   }, [data]);
-  return url && html`<img class="tested-picture" src=${url} alt=${t("First picture of the camera")} />`;
+  return url && html`<img class="tested-picture" src=${url} alt=${t("Test frame from the camera")} />`;
 }
 
 export function NewCameraPage() {
@@ -50,7 +50,7 @@ export function NewCameraPage() {
   const change = (next) => {
     if (next.rtspUrl !== form.rtspUrl) setResult(null);
     edited.current = true;
-    unsaved.value = t("What you typed is not saved. Leave all the same?");
+    unsaved.value = t("You have unsaved changes. Leave without saving?");
     setForm(next);
   };
   useEffect(() => () => void (unsaved.value = ""), []);
@@ -63,19 +63,19 @@ export function NewCameraPage() {
     save.run(async () => {
       const { camera } = await call("POST", "/api/cameras", { body: bodyOf(form) });
       unsaved.value = "";
-      tell(t("The camera is there."));
+      tell(t("Camera added"));
       go(`/cameras/${camera.id}`);
     });
   };
-  return html`<${Head} title=${t("New camera")} note=${t("Try the address first: its picture shows whether plates will be large enough. Zones are drawn on it afterwards.")} />
+  return html`<${Head} title=${t("Add camera")} note=${t("Test the stream first: the frame shows whether plates are large enough. You can draw zones once the camera is added.")} />
     <form class="panel" onSubmit=${submit}>
       <${FormFault} failure=${save.failure} shown=${CAMERA_FIELDS} />
       <${CameraFields} form=${form} onForm=${change} failure=${save.failure ?? test.failure} isNew />
       <${FormFault} failure=${test.failure} shown=${CAMERA_FIELDS} />
       <${Tested} result=${result} />
       <div class="actions">
-        <button type="button" disabled=${!form.rtspUrl.trim() || test.isBusy} onClick=${tryAddress}>${test.isBusy ? t("Trying …") : t("Test the address")}</button>
-        <button class="main" disabled=${save.isBusy}>${save.isBusy ? t("Adding …") : t("Add the camera")}</button>
+        <button type="button" disabled=${!form.rtspUrl.trim() || test.isBusy} onClick=${tryAddress}>${test.isBusy ? t("Testing…") : t("Test stream")}</button>
+        <button class="main" disabled=${save.isBusy}>${save.isBusy ? t("Adding…") : t("Add camera")}</button>
         <${Link} class="button" href="/cameras">${t("Cancel")}</${Link}>
       </div>
     </form>`;

@@ -9,19 +9,19 @@ import { Link, go, unsaved } from "../router.js";
 import { useMay } from "../session.js";
 import { CameraStateBadge, Confirm, Empty, Fault, FormFault, Head, Moment, Waiting, tell } from "../ui.js";
 import { ZoneEditor } from "../zones.js";
-import { t } from "../words.js";
+import { t, tn } from "../words.js";
 
-const UNSAVED = () => t("What you typed is not saved. Leave all the same?");
+const UNSAVED = () => t("You have unsaved changes. Leave without saving?");
 
 function State({ camera }) {
   const facts = [
-    [t("State"), html`<${CameraStateBadge} state=${camera.status} />`],
-    [t("Last picture"), html`<${Moment} at=${camera.lastSeenAt} />`],
-    [t("Picture size"), camera.frameWidth ? `${camera.frameWidth} × ${camera.frameHeight}` : "–"],
-    ...(camera.decoder && camera.decoder !== "software" ? [[t("Decoded by"), camera.decoder]] : []),
-    [t("There since"), html`<${Moment} at=${camera.createdAt} />`],
+    [t("Status"), html`<${CameraStateBadge} state=${camera.status} />`],
+    [t("Last frame"), html`<${Moment} at=${camera.lastSeenAt} />`],
+    [t("Resolution"), camera.frameWidth ? `${camera.frameWidth} × ${camera.frameHeight}` : "–"],
+    ...(camera.decoder && camera.decoder !== "software" ? [[t("Decoder"), camera.decoder]] : []),
+    [t("Added on"), html`<${Moment} at=${camera.createdAt} />`],
   ];
-  return html`${camera.lastError && html`<div class="alarm"><p><strong>${camera.status === "online" ? t("Note:") : t("No picture:")}</strong> <bdi>${camera.lastError}</bdi></p></div>`}
+  return html`${camera.lastError && html`<div class="alarm"><p><strong>${camera.status === "online" ? t("Warning:") : t("No video:")}</strong> <bdi>${camera.lastError}</bdi></p></div>`}
     <dl class="pairs across">${facts.map(([name, value]) => html`<div key=${name}><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
 }
 
@@ -43,18 +43,18 @@ function Settings({ camera, onChanged }) {
       const answer = await call("PUT", `/api/cameras/${camera.id}`, { body: { ...bodyOf(form), zones, minPlateWidth } });
       unsaved.value = "";
       onChanged(answer.camera);
-      tell(t("Saved."));
+      tell(t("Saved"));
     });
   };
   return html`<form onSubmit=${submit}><fieldset disabled=${!mayChange}>
-    <section class="panel"><h2>${t("Where it looks")}</h2>
+    <section class="panel"><h2>${t("Detection area")}</h2>
       <${ZoneEditor} camera=${camera} zones=${zones} minPlateWidth=${minPlateWidth} onZones=${edit(setZones)} onMinPlateWidth=${edit(setMinPlateWidth)} fault=${failure?.fault("zones") ?? failure?.fault("minPlateWidth")} />
     </section>
-    <section class="panel"><h2>${t("What it is")}</h2>
+    <section class="panel"><h2>${t("Settings")}</h2>
       <${CameraFields} form=${form} onForm=${edit(setForm)} failure=${failure} />
     </section>
     <${FormFault} failure=${failure} shown=${CAMERA_FIELDS} /></fieldset>
-    ${mayChange && html`<div class="actions sticky"><button class="main" disabled=${isBusy}>${isBusy ? t("Saving …") : t("Save")}</button></div>`}
+    ${mayChange && html`<div class="actions sticky"><button class="main" disabled=${isBusy}>${isBusy ? t("Saving…") : t("Save changes")}</button></div>`}
   </form>`;
 }
 
@@ -63,11 +63,11 @@ function Remove({ camera, onClose }) {
   const remove = () => run(async () => {
     const { creditsRefunded } = await call("DELETE", `/api/cameras/${camera.id}`);
     unsaved.value = "";
-    tell(creditsRefunded ? t("The camera is gone; {n} credits came back.", { n: creditsRefunded }) : t("The camera is gone."));
+    tell(creditsRefunded ? tn(creditsRefunded, "Camera deleted. {n} credit refunded.", "Camera deleted. {n} credits refunded.") : t("Camera deleted"));
     go("/cameras");
   });
-  return html`<${Confirm} title=${t("Remove this camera?")} action=${t("Remove")} isBusy=${isBusy} failure=${failure} onYes=${remove} onNo=${onClose}>
-    ${t("It is not watched any more. Its recognitions stay.")} <bdi>${camera.name}</bdi>
+  return html`<${Confirm} title=${t("Delete {name}?", { name: camera.name })} action=${t("Delete camera")} isBusy=${isBusy} failure=${failure} onYes=${remove} onNo=${onClose}>
+    ${t("Platestream stops processing this camera. Its recognitions are not deleted.")}
   </${Confirm}>`;
 }
 
@@ -78,13 +78,13 @@ export function CameraPage({ id }) {
   const camera = found.data;
   if (!camera) {
     return html`<${Head} title=${t("Camera")} />
-      ${found.failure?.status === 404 ? html`<${Empty} title=${t("There is no such camera.")}><${Link} href="/cameras">${t("To all cameras")}</${Link}></${Empty}>` : html`<${Fault} failure=${found.failure} retry=${found.reload} />`}
+      ${found.failure?.status === 404 ? html`<${Empty} title=${t("Camera not found")}><${Link} href="/cameras">${t("Back to cameras")}</${Link}></${Empty}>` : html`<${Fault} failure=${found.failure} retry=${found.reload} />`}
       ${found.isLoading && !found.failure && html`<${Waiting} />`}`;
   }
   return html`<${Head} title=${html`<bdi>${camera.name}</bdi>`} note=${html`<bdi>${camera.location}</bdi>`}>
-      <${Link} class="button" href=${`/?cameraId=${camera.id}`}>${t("Live")}</${Link}>
-      <${Link} class="button" href=${`/search?cameraId=${camera.id}`}>${t("Its passes")}</${Link}>
-      ${mayRemove && html`<button type="button" class="danger" onClick=${() => setRemoving(true)}>${t("Remove")}</button>`}
+      <${Link} class="button" href=${`/?cameraId=${camera.id}`}>${t("View live")}</${Link}>
+      <${Link} class="button" href=${`/search?cameraId=${camera.id}`}>${t("View recognitions")}</${Link}>
+      ${mayRemove && html`<button type="button" class="danger" onClick=${() => setRemoving(true)}>${t("Delete camera")}</button>`}
     </${Head}>
     <${State} camera=${camera} />
     <${Funnel} camera=${camera}><${Settings} camera=${camera} onChanged=${(changed) => found.change(() => changed)} /></${Funnel}>

@@ -11,11 +11,11 @@ import { Badge, CameraStateBadge, Empty, Fault, Head, Table, Waiting } from "../
 import { t, tn } from "../words.js";
 
 const PARTS = {
-  postgres: [() => t("Configuration database"), () => t("accounts, keys, cameras, alerts, webhooks, credits: nearly every call")],
-  clickhouse: [() => t("Search database"), () => t("search, analytics, deliveries")],
-  s3: [() => t("Picture store"), () => t("photos, crops and snapshots")],
-  kafka: [() => t("Message broker"), () => t("the live view; new passes wait in the cameras' workers")],
-  recognizer: [() => t("Recogniser"), () => t("image calls; cameras have one of their own")],
+  postgres: [() => t("Configuration database (PostgreSQL)"), () => t("Accounts, API keys, cameras, alerts, webhooks, credits")],
+  clickhouse: [() => t("Search database (ClickHouse)"), () => t("Search, analytics, deliveries")],
+  s3: [() => t("Image store (S3)"), () => t("Photos, crops, snapshots")],
+  kafka: [() => t("Message broker (Kafka)"), () => t("Live view. New recognitions wait in the camera workers while it's down.")],
+  recognizer: [() => t("Image API recogniser"), () => t("Image API only. Cameras have their own.")],
 };
 
 /** What people see who do not operate the installation. */
@@ -32,54 +32,54 @@ async function readInstallation(isAdministrator, abort) {
   }
 }
 
-/** What a stage does, and what it is for where it is behind. @type {Record<string, [() => string, () => string]>} */
+/** What a stage does, and what it is for where it is behind. @type {Record<string, [() => string, () => string, () => string]>} */
 const STAGES = {
-  ingest: [() => t("decodes the cameras' video"), () => t("Its log names what it waits for.")],
-  recognition: [() => t("reads plates from frames"), () => t("Too little processor: fewer cameras, fewer frames a second, or more workers.")],
-  sink: [() => t("writes what is read into the search database"), () => t("The search database is slow or away.")],
-  alerts: [() => t("compares plates with alerts"), () => t("Long lists, or too few workers.")],
-  webhooks: [() => t("sends webhooks, e-mails and messages"), () => t("Its log names what it waits for.")],
-  mqtt: [() => t("tells an MQTT broker"), () => t("The MQTT broker is slow or away.")],
+  ingest: [() => t("Ingest"), () => t("Decodes camera video"), () => t("See its log for the cause.")],
+  recognition: [() => t("Recognition"), () => t("Reads plates from frames"), () => t("Not enough CPU. Use fewer cameras, a lower sampling rate or more workers.")],
+  sink: [() => t("Storage (sink)"), () => t("Writes recognitions to the search database"), () => t("The search database is slow or down.")],
+  alerts: [() => t("Alerts"), () => t("Matches recognitions against alerts"), () => t("Plate lists are too long, or there are too few workers.")],
+  webhooks: [() => t("Webhooks"), () => t("Sends webhooks, emails and messages"), () => t("See its log for the cause.")],
+  mqtt: [() => t("MQTT"), () => t("Publishes to an MQTT broker"), () => t("The MQTT broker is slow or down.")],
 };
 const BEHIND_SECONDS = 15;
 const PATIENCE_SECONDS = 2;
 
 /** @param {{name: string, workers: number, waiting: number, behindSeconds: number | null}} one */
 function stageState(one) {
-  if (!one.workers) return html`<${Badge} kind="bad">${t("nobody works here")}</${Badge}>`;
+  if (!one.workers) return html`<${Badge} kind="bad">${t("Not running")}</${Badge}>`;
   if (one.waiting && (one.behindSeconds ?? Infinity) > BEHIND_SECONDS) {
-    const since = one.behindSeconds === null ? t("behind") : t("{duration} behind", { duration: t("{n} s", { n: number(Math.round(one.behindSeconds)) }) });
-    return html`<${Badge} kind="bad">${since}</${Badge}> <span class="note">${STAGES[one.name]?.[1]() ?? ""}</span>`;
+    const since = one.behindSeconds === null ? t("Lagging") : t("Lag: {duration}", { duration: t("{n} s", { n: number(Math.round(one.behindSeconds)) }) });
+    return html`<${Badge} kind="bad">${since}</${Badge}> <span class="note">${STAGES[one.name]?.[2]() ?? ""}</span>`;
   }
-  return html`<${Badge} kind="good">${t("keeps up")}</${Badge}>`;
+  return html`<${Badge} kind="good">${t("OK")}</${Badge}>`;
 }
 
 /** The dependencies, stages and disks. */
 function Installation({ found }) {
   const known = found.data;
   return html`<${Fault} failure=${found.failure} retry=${found.reload} />
-    ${known && html`<${Table} caption=${t("Parts of the service")} columns=${[t("Part"), t("State"), t("What needs it")]}>
+    ${known && html`<${Table} caption=${t("Components")} columns=${[t("Component"), t("Status"), t("Used for")]}>
       ${Object.entries(known.checks).map(([name, check]) => html`<tr key=${name}><td>${PARTS[name]?.[0]() ?? name}</td>
-        <td>${check === "ok" ? html`<${Badge} kind="good">${t("answers")}</${Badge}>` : html`<${Badge} kind="bad">${t("away")}</${Badge}> <span class="note">${check}</span>`}</td><td>${PARTS[name]?.[1]() ?? ""}</td></tr>`)}
+        <td>${check === "ok" ? html`<${Badge} kind="good">${t("OK")}</${Badge}>` : html`<${Badge} kind="bad">${t("Down")}</${Badge}> <span class="note">${check}</span>`}</td><td>${PARTS[name]?.[1]() ?? ""}</td></tr>`)}
     </${Table}>`}
     ${known?.warnings.length > 0 && html`<section class="panel"><h2>${t("Warnings")}</h2><ul>${known.warnings.map((warning) => html`<li key=${warning}>${warning}</li>`)}</ul></section>`}
-    ${known && known.stages === null && html`<p class="note">${t("How far the stages are is not known: the message broker does not say.")}</p>`}
-    ${known?.stages?.length > 0 && html`<${Table} caption=${t("Stages")} columns=${[t("Stage"), t("State"), { text: t("Workers"), kind: "number" }, { text: t("Messages left"), kind: "number" }, t("What it does")]}>
-      ${known.stages.map((one) => html`<tr key=${one.name}><td class="nowrap">${one.name}</td><td>${stageState(one)}</td><td class="number">${number(one.workers)}</td><td class="number">${number(one.waiting)}</td><td>${STAGES[one.name]?.[0]() ?? ""}</td></tr>`)}
+    ${known && known.stages === null && html`<p class="note">${t("Stage status is unavailable: the message broker isn't responding.")}</p>`}
+    ${known?.stages?.length > 0 && html`<${Table} caption=${t("Pipeline stages")} columns=${[t("Stage"), t("Status"), { text: t("Workers"), kind: "number" }, { text: t("Backlog"), kind: "number" }, t("Purpose")]}>
+      ${known.stages.map((one) => html`<tr key=${one.name}><td class="nowrap">${STAGES[one.name]?.[0]() ?? one.name}</td><td>${stageState(one)}</td><td class="number">${number(one.workers)}</td><td class="number">${number(one.waiting)}</td><td>${STAGES[one.name]?.[1]() ?? ""}</td></tr>`)}
     </${Table}>`}
-    ${known?.disks.length > 0 && html`<${Table} caption=${t("Disks")} columns=${[t("Disk of"), t("State"), { text: t("Used"), kind: "number" }, { text: t("Left"), kind: "number" }]}>
-      ${known.disks.map((disk) => html`<tr key=${disk.name}><td class="nowrap">${disk.name}</td><td>${disk.usedRatio >= 0.8 ? html`<${Badge} kind="bad">${t("nearly full")}</${Badge}>` : html`<${Badge} kind="good">${t("has room")}</${Badge}>`}</td><td class="number">${percent(disk.usedRatio)}</td><td class="number">${t("{n} GiB", { n: number(Math.floor(disk.freeBytes / 2 ** 30)) })}</td></tr>`)}
+    ${known?.disks.length > 0 && html`<${Table} caption=${t("Disks")} columns=${[t("Disk"), t("Status"), { text: t("Used"), kind: "number" }, { text: t("Free"), kind: "number" }]}>
+      ${known.disks.map((disk) => html`<tr key=${disk.name}><td class="nowrap">${disk.name}</td><td>${disk.usedRatio >= 0.8 ? html`<${Badge} kind="bad">${t("Almost full")}</${Badge}>` : html`<${Badge} kind="good">${t("OK")}</${Badge}>`}</td><td class="number">${percent(disk.usedRatio)}</td><td class="number">${t("{n} GiB", { n: number(Math.floor(disk.freeBytes / 2 ** 30)) })}</td></tr>`)}
     </${Table}>`}
-    <p class="hint">${t("Metrics of all stages are for Prometheus; what to do about each symptom stands in docs/runbook.md.")}</p>`;
+    <p class="hint">${t("Metrics for all stages are available to Prometheus. For troubleshooting, see docs/runbook.md.")}</p>`;
 }
 
 function IllWebhooks() {
   const webhooks = useLoad((abort) => get("/api/webhooks", {}, abort).then((answer) => answer.webhooks), ["webhooks"], { everySeconds: 30 });
   const ill = (webhooks.data ?? []).filter((webhook) => webhook.failureCount || webhook.disabledReason);
-  return html`<section class="panel"><h2>${t("Webhooks that fail")}</h2>
+  return html`<section class="panel"><h2>${t("Failing webhooks")}</h2>
     <${Fault} failure=${webhooks.failure} retry=${webhooks.reload} />
-    ${webhooks.data && !ill.length && html`<${Empty} title=${t("None.")} />`}
-    ${ill.length > 0 && html`<${Table} caption=${t("Webhooks that fail")} columns=${[t("Webhook"), { text: t("Given up"), kind: "number" }, t("Why")]}>
+    ${webhooks.data && !ill.length && html`<${Empty} title=${t("No failing webhooks")} />`}
+    ${ill.length > 0 && html`<${Table} caption=${t("Failing webhooks")} columns=${[t("Webhook"), { text: t("Failed deliveries"), kind: "number" }, t("Reason")]}>
       ${ill.map((webhook) => html`<tr key=${webhook.id}><td><${Link} href=${`/webhooks/${webhook.id}`}><bdi>${webhook.name}</bdi></${Link}></td><td class="number">${number(webhook.failureCount)}</td><td><bdi>${webhook.disabledReason ?? webhook.lastDeliveryStatus ?? ""}</bdi></td></tr>`)}
     </${Table}>`}</section>`;
 }
@@ -111,7 +111,7 @@ export function HealthPage() {
   const checks = Object.values(installation.data?.checks ?? {});
   const faults = checks.filter((check) => check !== "ok").length;
   return html`<${Head} title=${t("Health")} note=${about.data ? t("Platestream {version}", { version: about.data }) : "\u00a0"}>
-      ${checks.length > 0 && (faults ? html`<${Badge} kind="bad">${tn(faults, "{n} part is away", "{n} parts are away")}</${Badge}>` : html`<${Badge} kind="good">${t("All parts answer")}</${Badge}>`)}
+      ${checks.length > 0 && (faults ? html`<${Badge} kind="bad">${tn(faults, "{n} component down", "{n} components down")}</${Badge}>` : html`<${Badge} kind="good">${t("All components OK")}</${Badge}>`)}
     </${Head}>
     ${!isAllKnown && html`<${Waiting} rows=${5} />`}
     ${isAllKnown && html`<${Known} cameras=${cameras} installation=${installation} />`}`;
@@ -123,10 +123,10 @@ function Known({ cameras, installation }) {
   const away = (cameras.data ?? []).filter((camera) => camera.status === "offline" || camera.status === "connecting");
   return html`${!installation.data?.isHidden && html`<${Installation} found=${installation} />`}
     <div class="columns">
-      <section class="panel"><h2>${t("Cameras without a picture")} <span class="count">${cameras.data ? t("{n} of {all}", { n: number(away.length), all: number(cameras.data.filter((camera) => camera.enabled).length) }) : ""}</span></h2>
+      <section class="panel"><h2>${t("Cameras with no video")} <span class="count">${cameras.data ? t("{n} of {all}", { n: number(away.length), all: number(cameras.data.filter((camera) => camera.enabled).length) }) : ""}</span></h2>
         <${Fault} failure=${cameras.failure} retry=${cameras.reload} />
-        ${cameras.data && !away.length && html`<${Empty} title=${t("None: all that are switched on give pictures.")} />`}
-        ${away.length > 0 && html`<${Table} caption=${t("Cameras without a picture")} columns=${[t("Camera"), t("State"), t("Since"), t("Why")]}>
+        ${cameras.data && !away.length && html`<${Empty} title=${t("All enabled cameras are sending video")} />`}
+        ${away.length > 0 && html`<${Table} caption=${t("Cameras with no video")} columns=${[t("Camera"), t("Status"), t("Last frame"), t("Reason")]}>
           ${away.map((camera) => html`<tr key=${camera.id}><td><${Link} href=${`/cameras/${camera.id}`}><bdi>${camera.name}</bdi></${Link}></td><td><${CameraStateBadge} state=${camera.status} /></td><td>${ago(camera.lastSeenAt)}</td><td><bdi>${camera.lastError ?? ""}</bdi></td></tr>`)}
         </${Table}>`}</section>
       ${seesWebhooks && html`<${IllWebhooks} />`}

@@ -16,12 +16,12 @@ const isOver = (failure) => failure?.status === 404 || failure?.fault("token") !
 
 function WayOn() {
   const now = useSignal(state);
-  return html`<div class="actions"><${Link} class="button" href="/">${now === "out" ? t("To the log-in") : t("To the live view")}</${Link}></div>`;
+  return html`<div class="actions"><${Link} class="button" href="/">${now === "out" ? t("Go to login") : t("Go to Live")}</${Link}></div>`;
 }
 
 function Over() {
-  return html`<div class="alarm" role="alert"><p>${t("This invitation is good no more: it was used, withdrawn, replaced by a newer one, or its time is over.")}</p></div>
-    <p>${t("Ask who invited you for another. If you have joined already, log in.")}</p><${WayOn} />`;
+  return html`<div class="alarm" role="alert"><p>${t("This invitation is no longer valid. It was used, revoked or replaced, or it has expired.")}</p></div>
+    <p>${t("Ask for a new one. If you've already joined, log in.")}</p><${WayOn} />`;
 }
 
 function Joining({ token, invitation }) {
@@ -46,16 +46,16 @@ function Joining({ token, invitation }) {
   };
   if (isOver(failure)) return html`<${Over} />`;
   if (!ways.isKnown) return html`<${Waiting} rows=${4} />`;
-  return html`<p>${t("{inviter} invites you to join as {role}.", { inviter: invitation.invitedBy, role: ROLES[invitation.role].name() })} <span class="note">${t("Good until")} <${Moment} at=${invitation.expiresAt} /></span></p>
+  return html`<p>${t("{inviter} invited you to join as {role}.", { inviter: invitation.invitedBy, role: ROLES[invitation.role].name() })} <span class="note">${t("Expires")} <${Moment} at=${invitation.expiresAt} /></span></p>
     ${ways.provider && html`<div class="log-in"><${ProviderButton} provider=${ways.provider} text=${t("Join with {provider}", { provider: ways.provider })} invitation=${token} isMain=${!ways.password} />${ways.password && html`<p class="note">${t("or")}</p>`}</div>`}
     ${ways.password && html`<form class="log-in" onSubmit=${submit}>
       <${FormFault} failure=${failure} shown=${["name", "password"]} />
-      ${failure?.code === "person_exists" && html`<p>${t("Log in with it, or ask for an invitation of another address.")}</p><${WayOn} />`}
-      <${TextField} label=${t("E-mail address")} type="email" autocomplete="username" readonly value=${invitation.email} onValue=${() => {}} />
+      ${failure?.code === "person_exists" && html`<p>${t("Log in with it, or ask for an invitation to another address.")}</p><${WayOn} />`}
+      <${TextField} label=${t("Email")} type="email" autocomplete="username" readonly value=${invitation.email} onValue=${() => {}} />
       <${TextField} label=${t("Your name")} required maxlength="200" autocomplete="name" autofocus value=${name} onValue=${setName} fault=${failure?.fault("name")} />
-      <${TextField} label=${t("Password")} type="password" required minlength="8" maxlength="1024" autocomplete="new-password" hint=${t("At least 8 characters.")} value=${password} onValue=${setPassword} fault=${failure?.fault("password")} />
-      ${isSomebodyIn && html`<p class="note">${t("Somebody is logged in in this browser; joining logs them out.")}</p>`}
-      <button class="main" disabled=${isBusy}>${isBusy ? t("Joining …") : t("Join")}</button>
+      <${TextField} label=${t("Password")} type="password" required minlength="8" maxlength="1024" autocomplete="new-password" hint=${t("At least 8 characters")} value=${password} onValue=${setPassword} fault=${failure?.fault("password")} />
+      ${isSomebodyIn && html`<p class="note">${t("Someone is already logged in on this browser. Joining logs them out.")}</p>`}
+      <button class="main" disabled=${isBusy}>${isBusy ? t("Joining…") : t("Join")}</button>
     </form>`}`;
 }
 

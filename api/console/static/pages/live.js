@@ -3,10 +3,10 @@
 import { html, useCallback, useEffect, useRef, useState } from "../html.js";
 import { get, hasBudget } from "../api.js";
 import { FilterFields, filterOf, useCameras } from "../filters.js";
-import { number, time } from "../format.js";
+import { cameraName, number, time } from "../format.js";
 import { useEvery, useLoad } from "../load.js";
 import { Crop } from "../pictures.js";
-import { Link } from "../router.js";
+import { Link, go } from "../router.js";
 import { useMay } from "../session.js";
 import { useKeys } from "../shortcuts.js";
 import { sound } from "../settings.js";
@@ -82,7 +82,7 @@ function Pass({ row, fired }) {
     <${Link} href=${`/recognitions/${row.id}`}>
       <${Crop} recognition=${row} />
       <span class="pass-plate"><${Plate} text=${row.plate} /><${Region} region=${row.region} /></span>
-      <span class="pass-camera"><bdi>${row.cameraName}</bdi></span>
+      <span class="pass-camera"><bdi>${cameraName(row)}</bdi></span>
       <span class="pass-sureness"><${Sureness} value=${row.confidence} /></span>
       <span class="pass-time"><${Moment} at=${row.timestamp} format=${time} /></span>
       ${fired && html`<span class="pass-alerts">${fired.map((name) => html`<${Badge} key=${name} kind="bad"><bdi>${name}</bdi></${Badge}>`)}</span>`}
@@ -107,6 +107,7 @@ export function LivePage({ query }) {
     return [...fresh.filter((row) => !known.has(row.id)), ...before].sort((a, b) => (a.timestamp < b.timestamp ? 1 : -1)).slice(0, SHOWN);
   }, []);
   const state = useStream(filter, (fresh) => (paused.current ? setHeld : setRows)((before) => add(fresh, before)));
+  const isFiltered = Object.values(filter).some(Boolean);
   const of = JSON.stringify(filter);
   useEffect(() => {
     setRows([]);
@@ -126,27 +127,28 @@ export function LivePage({ query }) {
   };
   useKeys({ " ": toggle });
   const states = {
-    open: html`<${Badge} kind="good">${t("live")}</${Badge}>`,
-    opening: html`<${Badge} kind="wait">${t("connecting")}</${Badge}>`,
-    away: html`<${Badge} kind="bad">${t("interrupted; trying again")}</${Badge}>`,
+    open: html`<${Badge} kind="good">${t("Connected")}</${Badge}>`,
+    opening: html`<${Badge} kind="wait">${t("Connecting")}</${Badge}>`,
+    away: html`<${Badge} kind="bad">${t("Reconnecting")}</${Badge}>`,
   };
   return html`<${Head} title=${t("Live")}>
       <span aria-live="polite">${states[state]}</span>
-      <button type="button" aria-pressed=${isPaused ? "true" : "false"} onClick=${toggle}>${isPaused ? t("Go on ({n} new)", { n: held.length }) : t("Pause")}</button>
-      <${Check} label=${t("Sound when an alert fires")} checked=${isHeard === "on"} onValue=${(isOn) => { sound.value = isOn ? "on" : "off"; if (isOn) ring(); }} />
+      <button type="button" aria-pressed=${isPaused ? "true" : "false"} onClick=${toggle}>${isPaused ? t("Resume ({n} new)", { n: number(held.length) }) : t("Pause")}</button>
+      <${Check} label=${t("Play sound on alert")} checked=${isHeard === "on"} onValue=${(isOn) => { sound.value = isOn ? "on" : "off"; if (isOn) ring(); }} />
     </${Head}>
     <div class="filters"><${FilterFields} query=${query} cameras=${cameras.data} /></div>
     <div class="live">
-      <section aria-label=${t("Passes")}>
+      <section aria-label=${t("Recognitions")}>
         <${Fault} failure=${rows.length ? null : first.failure} retry=${first.reload} />
         ${!rows.length && first.isLoading && html`<${Waiting} />`}
-        ${!rows.length && first.data && html`<${Empty} title=${t("No pass yet.")}>${t("What passes a camera appears here by itself.")}</${Empty}>`}
+        ${!rows.length && first.data && isFiltered && html`<${Empty} title=${t("No recognitions match these filters")}><button type="button" onClick=${() => go("/")}>${t("Clear filters")}</button></${Empty}>`}
+        ${!rows.length && first.data && !isFiltered && html`<${Empty} title=${t("No recognitions yet")}>${t("New recognitions appear here automatically. Check that at least one camera is online.")}</${Empty}>`}
         <ol class="passes">${rows.map((row) => html`<${Pass} key=${row.id} row=${row} fired=${fired[row.id]} />`)}</ol>
       </section>
       <section aria-label=${t("Cameras")}>
         <h2>${t("Cameras")} <span class="count">${cameras.data ? t("{n} of {all} online", { n: number(online), all: number(cameras.data.length) }) : ""}</span></h2>
         ${!cameras.data && html`<${Waiting} rows=${3} />`}
-        ${cameras.data?.length === 0 && html`<${Empty} title=${t("No camera yet.")}>${mayAdd && html`<${Link} href="/cameras/new">${t("Add a camera")}</${Link}>`}</${Empty}>`}
+        ${cameras.data?.length === 0 && html`<${Empty} title=${t("No cameras yet")}>${mayAdd && html`<${Link} href="/cameras/new">${t("Add camera")}</${Link}>`}</${Empty}>`}
         ${cameras.data && html`<${Wall} cameras=${cameras.data} />`}
       </section>
     </div>`;

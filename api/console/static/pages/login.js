@@ -27,12 +27,12 @@ export function ProviderButton({ provider, text, invitation, isMain = false, isB
   };
   return html`<${FormFault} failure=${failure} />
     <button type="button" class=${isMain ? "main" : undefined} disabled=${isBusy} onClick=${start}>${text ?? t("Log in with {provider}", { provider })}</button>
-    ${isBeside && html`<p class="note">${t("It opens beside this page, which then goes on by itself.")}</p>`}`;
+    ${isBeside && html`<p class="note">${t("Opens in a new tab. This page continues once you're logged in.")}</p>`}`;
 }
 
 /** Warns of plain HTTP to another machine: of this machine a browser says that its context is secure. */
 function PlainHttp() {
-  return !isSecureContext && html`<p class="alarm" role="note">${t("This connection is not encrypted: others on the network can read your password. Use it only on a network that you trust.")}</p>`;
+  return !isSecureContext && html`<p class="alarm" role="note">${t("This connection isn't encrypted, so others on the network can read your password. Log in only on a network you trust.")}</p>`;
 }
 
 function LogInForm({ ways, email, hasPassword = true, isBeside = false }) {
@@ -52,11 +52,12 @@ function PasswordForm({ email: given = "", provider = null }) {
   const isWrong = failure?.status === 401;
   return html`<form class="log-in" onSubmit=${submit}>
     ${isWrong
-      ? html`<div class="alarm" role="alert"><p>${t("E-mail address or password is wrong.")}</p>${provider && html`<p>${t("Who has logged in with {provider} has no password here: use the button below.", { provider })}</p>`}</div>`
+      ? html`<div class="alarm" role="alert"><p>${t("Wrong email address or password.")}</p>${provider && html`<p>${t("If you log in with {provider}, you have no password here. Use the button below.", { provider })}</p>`}</div>`
       : html`<${FormFault} failure=${failure} />`}
-    <${TextField} label=${t("E-mail address")} type="email" name="email" autocomplete="username" required autofocus value=${email} onValue=${setEmail} />
+    <${TextField} label=${t("Email")} type="email" name="email" autocomplete="username" required autofocus value=${email} onValue=${setEmail} />
     <${TextField} label=${t("Password")} type="password" name="password" autocomplete="current-password" required value=${password} onValue=${setPassword} />
-    <button class="main" disabled=${isBusy}>${isBusy ? t("Logging in …") : t("Log in")}</button>
+    <button class="main" disabled=${isBusy}>${isBusy ? t("Logging in…") : t("Log in")}</button>
+    <p class="note">${t("Forgot your password? Ask your server administrator to reset it.")}</p>
   </form>`;
 }
 
@@ -83,8 +84,8 @@ export function LogInPage() {
 
 export function LogInAgain({ person }) {
   const ways = useWays();
-  return html`<${Dialog} title=${t("The session has ended")} onClose=${() => {}} isKept>
-    <p>${t("Log in again to go on; what you have typed is still there.")}</p>
+  return html`<${Dialog} title=${t("Your session has expired")} onClose=${() => {}} isKept>
+    <p>${t("Log in again to continue. Your unsaved input is still here.")}</p>
     <${PlainHttp} />
     ${ways.isKnown && html`<${LogInForm} ways=${ways} email=${person?.email} hasPassword=${person?.hasPassword} isBeside />`}
   </${Dialog}>`;
@@ -92,9 +93,9 @@ export function LogInAgain({ person }) {
 
 /** @param {{code?: string, error?: string}} given */
 function overSentence({ code, error }) {
-  if (error === "access_denied") return t("The provider did not let you in.");
-  if (error) return t("The provider could not do it ({error}).", { error });
-  return code ? "" : t("This log-in is over; begin again.");
+  if (error === "access_denied") return t("Your identity provider denied access. Contact its administrator.");
+  if (error) return t("Single sign-on failed ({error}). Try again.", { error });
+  return code ? "" : t("This login has expired. Start again.");
 }
 
 /** Where the provider sends browsers back to. */
@@ -110,6 +111,6 @@ export function LogInReturnPage({ query }) {
   return html`<${Entrance} title=${t("Log in")}>
     ${over && html`<div class="alarm" role="alert"><p>${over}</p></div>`}
     <${FormFault} failure=${failure} />
-    ${over || failure ? html`<div class="actions"><${Link} class="button" href="/">${t("To the log-in")}</${Link}></div>` : html`<${Waiting} rows=${3} />`}
+    ${over || failure ? html`<div class="actions"><${Link} class="button" href="/">${t("Go to login")}</${Link}></div>` : html`<${Waiting} rows=${3} />`}
   </${Entrance}>`;
 }

@@ -22,21 +22,21 @@ function Invite({ onClose, onMade }) {
     event.preventDefault();
     run(async () => onMade(await call("POST", "/api/invitations", { body: { email: email.trim(), role } })));
   };
-  return html`<${Dialog} title=${t("Invite somebody")} onClose=${onClose}><form onSubmit=${submit}>
-    <${TextField} label=${t("E-mail address")} type="email" required maxlength="254" autocomplete="off" value=${email} onValue=${setEmail} fault=${failure?.fault("email")} hint=${t("They log in with it.")} />
+  return html`<${Dialog} title=${t("Invite person")} onClose=${onClose}><form onSubmit=${submit}>
+    <${TextField} label=${t("Email")} type="email" required maxlength="254" autocomplete="off" value=${email} onValue=${setEmail} fault=${failure?.fault("email")} hint=${t("They log in with this address.")} />
     <${RoleField} role=${role} onRole=${setRole} />
     <${FormFault} failure=${failure} shown=${["email"]} />
-    <div class="actions"><button class="main" disabled=${isBusy}>${t("Make the invitation")}</button><button type="button" onClick=${onClose}>${t("Cancel")}</button></div>
+    <div class="actions"><button class="main" disabled=${isBusy}>${t("Create invitation")}</button><button type="button" onClick=${onClose}>${t("Cancel")}</button></div>
   </form></${Dialog}>`;
 }
 
 function LinkShownOnce({ made, onClose }) {
   const link = linkOf(made.token);
-  return html`<${Dialog} title=${t("The link, this once")} onClose=${onClose}>
-    ${made.emailError && html`<div class="alarm" role="alert"><p>${t("The e-mail did not go out; the invitation is good all the same.")}</p><p class="hint"><bdi>${made.emailError}</bdi></p></div>`}
-    <p>${made.emailSent ? t("An email with another link was sent, which proves their address. You can also give them this link. It is good once, until") : t("Hand it to them yourself. Whoever has it joins, once, until")} <${Moment} at=${made.invitation.expiresAt} />. ${t("Nobody can show it again; another invitation of the address takes its place.")}</p>
+  return html`<${Dialog} title=${t("Invitation link")} onClose=${onClose}>
+    ${made.emailError && html`<div class="alarm" role="alert"><p>${t("The email couldn't be sent, but the invitation is valid. Share the link yourself.")}</p><p class="hint"><bdi>${made.emailError}</bdi></p></div>`}
+    <p>${made.emailSent ? t("An email with a different link was sent; opening that link also verifies the address. You can share the link below instead. It works once, until") : t("Share this link with them. It works once, until")} <${Moment} at=${made.invitation.expiresAt} />. ${t("It can't be shown again. Inviting the same address again replaces it.")}</p>
     <p class="secret"><code>${link}</code></p>
-    <div class="actions"><${CopyButton} text=${link} label=${t("Copy the link")} /><button type="button" onClick=${onClose}>${t("Done")}</button></div>
+    <div class="actions"><${CopyButton} text=${link} label=${t("Copy link")} /><button type="button" onClick=${onClose}>${t("Done")}</button></div>
   </${Dialog}>`;
 }
 
@@ -47,31 +47,31 @@ function ChangeRole({ person, onClose, onChanged }) {
     event.preventDefault();
     run(async () => onChanged((await call("PUT", `/api/people/${person.id}`, { body: { role } })).person));
   };
-  return html`<${Dialog} title=${t("Change the role")} onClose=${onClose}><form onSubmit=${submit}>
+  return html`<${Dialog} title=${t("Change role")} onClose=${onClose}><form onSubmit=${submit}>
     <p><bdi>${nameOf(person)}</bdi></p>
     <${RoleField} role=${role} onRole=${setRole} />
-    ${person.isSelf && html`<p class="hint">${t("That is you: with another role this page is yours no longer.")}</p>`}
+    ${person.isSelf && html`<p class="hint">${t("This is you. With another role you lose access to this page.")}</p>`}
     <${FormFault} failure=${failure} />
-    <div class="actions"><button class="main" disabled=${isBusy || role === person.role}>${t("Save")}</button><button type="button" onClick=${onClose}>${t("Cancel")}</button></div>
+    <div class="actions"><button class="main" disabled=${isBusy || role === person.role}>${t("Save changes")}</button><button type="button" onClick=${onClose}>${t("Cancel")}</button></div>
   </form></${Dialog}>`;
 }
 
 /** By what somebody logs in. */
 function Ways({ one }) {
-  if (one.identity) return html`<span title=${`${one.identity.subject} · ${one.identity.issuer}`}>${t("provider")}</span>${one.hasPassword && `, ${t("password")}`}`;
-  return one.hasPassword ? t("password") : "–";
+  if (one.identity) return html`<span title=${`${one.identity.subject} · ${one.identity.issuer}`}>${t("Single sign-on")}</span>${one.hasPassword && `, ${t("Password")}`}`;
+  return one.hasPassword ? t("Password") : "–";
 }
 
 function Person({ one, isBusy, onRole, onToggle, onUnbind, onRemove }) {
   return html`<tr>
-    <td><bdi>${one.name || "–"}</bdi>${one.isSelf && html` <span class="nowrap"><${Badge} kind="info">${t("you")}</${Badge}></span>`}</td><td><bdi>${one.email}</bdi></td>
+    <td><bdi>${one.name || "–"}</bdi>${one.isSelf && html` <span class="nowrap"><${Badge} kind="info">${t("You")}</${Badge}></span>`}</td><td><bdi>${one.email}</bdi></td>
     <td class="nowrap">${ROLES[one.role].name()}</td>
-    <td>${one.enabled ? html`<${Badge} kind="good">${t("on")}</${Badge}>` : html`<${Badge} kind="off">${t("off")}</${Badge}>`}</td>
+    <td>${one.enabled ? html`<${Badge} kind="good">${t("Enabled")}</${Badge}>` : html`<${Badge} kind="off">${t("Disabled")}</${Badge}>`}</td>
     <td><${Ways} one=${one} /></td>
-    <td>${one.lastLogInAt ? html`<${Moment} at=${one.lastLogInAt} />` : t("never")}</td><td><${Moment} at=${one.createdAt} format=${date} /></td>
-    <td class="row-actions"><button type="button" aria-label=${t("Change the role of {name}", { name: nameOf(one) })} onClick=${onRole}>${t("Change the role")}</button>
-      ${one.identity && html` <button type="button" aria-label=${t("Unbind {name} from the provider", { name: nameOf(one) })} onClick=${onUnbind}>${t("Unbind")}</button>`}
-      ${!one.isSelf && html` <button type="button" disabled=${isBusy} aria-label=${one.enabled ? t("Switch off {name}", { name: nameOf(one) }) : t("Switch on {name}", { name: nameOf(one) })} onClick=${onToggle}>${one.enabled ? t("Switch off") : t("Switch on")}</button> <button type="button" class="danger" aria-label=${t("Remove {name}", { name: nameOf(one) })} onClick=${onRemove}>${t("Remove")}</button>`}</td>
+    <td>${one.lastLogInAt ? html`<${Moment} at=${one.lastLogInAt} />` : t("Never")}</td><td><${Moment} at=${one.createdAt} format=${date} /></td>
+    <td class="row-actions"><button type="button" aria-label=${t("Change role of {name}", { name: nameOf(one) })} onClick=${onRole}>${t("Change role")}</button>
+      ${one.identity && html` <button type="button" aria-label=${t("Unlink single sign-on for {name}", { name: nameOf(one) })} onClick=${onUnbind}>${t("Unlink SSO")}</button>`}
+      ${!one.isSelf && html` <button type="button" disabled=${isBusy} aria-label=${one.enabled ? t("Disable {name}", { name: nameOf(one) }) : t("Enable {name}", { name: nameOf(one) })} onClick=${onToggle}>${one.enabled ? t("Disable") : t("Enable")}</button> <button type="button" class="danger" aria-label=${t("Remove {name}", { name: nameOf(one) })} onClick=${onRemove}>${t("Remove")}</button>`}</td>
   </tr>`;
 }
 
@@ -82,7 +82,7 @@ function People({ found }) {
   const { isBusy, failure, run, clear } = useAction();
   const onChanged = (person) => {
     setChanged(null);
-    tell(t("The role is changed."));
+    tell(t("Role changed"));
     // With another role one may not ask for this list again.
     if (person.isSelf) askWho().catch(() => {});
     else found.reload();
@@ -94,40 +94,40 @@ function People({ found }) {
   const remove = () => run(async () => {
     await call("DELETE", `/api/people/${removed.id}`);
     setRemoved(null);
-    tell(t("They are of the account no longer."));
+    tell(t("Person removed"));
     found.reload();
   });
   const unbind = () => run(async () => {
     await call("DELETE", `/api/people/${unbound.id}/identity`);
     setUnbound(null);
-    tell(t("They are bound to nobody at the provider any more."));
+    tell(t("Single sign-on unlinked"));
     found.reload();
   });
   return html`${!removed && !unbound && html`<${FormFault} failure=${failure} />`}<${Fault} failure=${found.failure} retry=${found.reload} />
     ${!found.data && found.isLoading && html`<${Waiting} rows=${4} />`}
-    ${found.data && html`<${Table} caption=${t("People")} columns=${[t("Name"), t("E-mail address"), t("Role"), t("State"), t("Logs in by"), t("Last log-in"), t("There since"), { text: t("Actions"), isHidden: true }]}>
+    ${found.data && html`<${Table} caption=${t("People")} columns=${[t("Name"), t("Email"), t("Role"), t("Status"), t("Login method"), t("Last login"), t("Joined"), { text: t("Actions"), isHidden: true }]}>
       ${found.data.map((one) => html`<${Person} key=${one.id} one=${one} isBusy=${isBusy} onRole=${() => setChanged(one)} onToggle=${() => toggle(one)} onUnbind=${() => { clear(); setUnbound(one); }} onRemove=${() => { clear(); setRemoved(one); }} />`)}
     </${Table}>`}
     ${changed && html`<${ChangeRole} person=${changed} onClose=${() => setChanged(null)} onChanged=${onChanged} />`}
-    ${unbound && html`<${Confirm} title=${t("Unbind this person from the provider?")} action=${t("Unbind")} isBusy=${isBusy} failure=${failure} onYes=${unbind} onNo=${() => { clear(); setUnbound(null); }}>${t("Their sessions end. Whoever has their e-mail address at the provider, verified, logs in as them the next time.")} <bdi>${nameOf(unbound)}</bdi></${Confirm}>`}
-    ${removed && html`<${Confirm} title=${t("Remove this person?")} action=${t("Remove")} isBusy=${isBusy} failure=${failure} onYes=${remove} onNo=${() => { clear(); setRemoved(null); }}>${t("Within a second their sessions open nothing. Keys that they made stay: revoke those that they know.")} <bdi>${nameOf(removed)}</bdi></${Confirm}>`}`;
+    ${unbound && html`<${Confirm} title=${t("Unlink single sign-on for {name}?", { name: nameOf(unbound) })} action=${t("Unlink SSO")} isBusy=${isBusy} failure=${failure} onYes=${unbind} onNo=${() => { clear(); setUnbound(null); }}>${t("Their sessions end. Whoever next logs in through single sign-on with their verified email address gets their access.")}</${Confirm}>`}
+    ${removed && html`<${Confirm} title=${t("Remove {name}?", { name: nameOf(removed) })} action=${t("Remove")} isBusy=${isBusy} failure=${failure} onYes=${remove} onNo=${() => { clear(); setRemoved(null); }}>${t("Their sessions end within a second. API keys stay valid: revoke any they know.")}</${Confirm}>`}`;
 }
 
 function OpenInvitations({ found }) {
   const { isBusy, failure, run } = useAction();
   const withdraw = (one) => run(async () => {
     await call("DELETE", `/api/invitations/${one.id}`);
-    tell(t("The invitation is withdrawn."));
+    tell(t("Invitation revoked"));
     found.reload();
   });
   const open = found.data ?? [];
-  return html`<section><h2>${t("Open invitations")}</h2>
+  return html`<section><h2>${t("Pending invitations")}</h2>
     <${FormFault} failure=${failure} /><${Fault} failure=${found.failure} retry=${found.reload} />
     ${!found.data && found.isLoading && html`<${Waiting} rows=${2} />`}
-    ${found.data && !open.length && html`<${Empty} title=${t("Nobody is invited.")} />`}
-    ${open.length > 0 && html`<${Table} caption=${t("Open invitations")} columns=${[t("E-mail address"), t("Role"), t("Invited by"), t("Made"), t("Ends"), { text: t("Actions"), isHidden: true }]}>
+    ${found.data && !open.length && html`<${Empty} title=${t("No pending invitations")} />`}
+    ${open.length > 0 && html`<${Table} caption=${t("Pending invitations")} columns=${[t("Email"), t("Role"), t("Invited by"), t("Created"), t("Expires"), { text: t("Actions"), isHidden: true }]}>
       ${open.map((one) => html`<tr key=${one.id}><td><bdi>${one.email}</bdi></td><td class="nowrap">${ROLES[one.role].name()}</td><td><bdi>${one.invitedBy}</bdi></td><td><${Moment} at=${one.createdAt} /></td><td><${Moment} at=${one.expiresAt} /></td>
-        <td class="row-actions"><button type="button" class="danger" disabled=${isBusy} aria-label=${t("Withdraw the invitation of {name}", { name: one.email })} onClick=${() => withdraw(one)}>${t("Withdraw")}</button></td></tr>`)}
+        <td class="row-actions"><button type="button" class="danger" disabled=${isBusy} aria-label=${t("Revoke invitation for {name}", { name: one.email })} onClick=${() => withdraw(one)}>${t("Revoke")}</button></td></tr>`)}
     </${Table}>`}
   </section>`;
 }
@@ -142,7 +142,7 @@ function ForAdministrators() {
     setMade(answer);
     invitations.reload();
   };
-  return html`<${Head} title=${t("People")} note=${t("Who logs in to this account. A change counts within a second.")}><button type="button" class="main" onClick=${() => setInviting(true)}>${t("Invite somebody")}</button></${Head}>
+  return html`<${Head} title=${t("People")} note=${t("People who can log in to this account. Changes take effect within a second.")}><button type="button" class="main" onClick=${() => setInviting(true)}>${t("Invite person")}</button></${Head}>
     <${People} found=${people} />
     ${isKnown(people) && html`<${OpenInvitations} found=${invitations} />`}
     ${isInviting && html`<${Invite} onClose=${() => setInviting(false)} onMade=${onMade} />`}
@@ -151,5 +151,5 @@ function ForAdministrators() {
 
 export function PeoplePage() {
   if (useMay(ADMINISTRATOR)) return html`<${ForAdministrators} />`;
-  return html`<${Head} title=${t("People")} /><${Empty} title=${t("This page is for administrators.")} />`;
+  return html`<${Head} title=${t("People")} /><${Empty} title=${t("Only administrators can see this page")} />`;
 }

@@ -6,7 +6,7 @@ import { CorrectionPanel } from "../correction.js";
 import { RecognitionDeliveries } from "../deliveries.js";
 import { ErasePlate } from "../erasure.js";
 import { whenFired } from "../fired.js";
-import { dateTime, number, percent, regionName } from "../format.js";
+import { IMAGE_API, cameraName, dateTime, number, percent, regionName } from "../format.js";
 import { useLoad } from "../load.js";
 import { usePicture } from "../pictures.js";
 import { Link } from "../router.js";
@@ -14,26 +14,25 @@ import { useMay } from "../session.js";
 import { Badge, CopyButton, Empty, Fault, Head, Moment, Plate, Sureness, Table, Waiting } from "../ui.js";
 import { t } from "../words.js";
 
-const IMAGE_CALLS = "00000000-0000-0000-0000-000000000000";
 const ZOOMS = [1, 1.5, 2, 3, 4, 6];
 
-const TYPES = { car: () => t("one row"), "two-row": () => t("two rows"), motorcycle: () => t("motorcycle") };
-const DIRECTIONS = { towards: () => t("towards the camera"), away: () => t("away from it"), left: () => t("to the left"), right: () => t("to the right") };
+const TYPES = { car: () => t("Single line"), "two-row": () => t("Two lines"), motorcycle: () => t("Motorcycle") };
+const DIRECTIONS = { towards: () => t("Towards camera"), away: () => t("Away from camera"), left: () => t("Left"), right: () => t("Right") };
 
 const CONDITIONS = {
-  enabled: () => t("it is switched off"),
-  plate: () => t("another plate"),
-  camera: () => t("another camera"),
-  confidence: () => t("not sure enough"),
-  schedule: () => t("outside its hours"),
+  enabled: () => t("Alert is disabled"),
+  plate: () => t("Plate doesn't match"),
+  camera: () => t("Camera isn't included"),
+  confidence: () => t("Confidence is too low"),
+  schedule: () => t("Outside schedule"),
 };
 
 const OUTCOMES = {
-  fired: ["bad", () => t("fired")],
-  not_set_off: ["off", () => t("not set off")],
-  held_back: ["wait", () => t("held back")],
-  withdrawn: ["off", () => t("withdrawn")],
-  not_then: ["info", () => t("not then")],
+  fired: ["bad", () => t("Triggered")],
+  not_set_off: ["off", () => t("Not triggered")],
+  held_back: ["wait", () => t("Suppressed")],
+  withdrawn: ["off", () => t("Withdrawn")],
+  not_then: ["info", () => t("Not evaluated")],
 };
 
 /** The photo with the plate's box; buttons, keys and the wheel zoom at the plate. */
@@ -43,7 +42,7 @@ function Photo({ recognition }) {
   const frame = useRef(/** @type {HTMLDivElement | null} */ (null));
   const url = usePicture(recognition.photoUrl ? `/api/recognitions/${recognition.id}/photo` : null);
   const box = recognition.plateCoordinates;
-  if (!recognition.photoUrl || url === null) return html`<${Empty} title=${t("There is no photo.")}>${t("It is past its retention, or none was kept.")}</${Empty}>`;
+  if (!recognition.photoUrl || url === null) return html`<${Empty} title=${t("No photo")}>${t("It has passed its retention period, or was never stored.")}</${Empty}>`;
   const scale = ZOOMS[zoom];
   const middle = box && size ? { x: (box.x + box.width / 2) / size.width, y: (box.y + box.height / 2) / size.height } : { x: 0.5, y: 0.5 };
   // The plate stays where it is seen: the picture is moved so that it comes to the middle.
@@ -52,7 +51,7 @@ function Photo({ recognition }) {
   return html`<div class="photo-view">
     <div class="photo" ref=${frame} style=${size ? { aspectRatio: `${size.width} / ${size.height}` } : {}}>
       ${url && html`<div class="photo-moved" style=${style}>
-        <img src=${url} alt=${t("Photo of the vehicle with the plate {plate}", { plate: recognition.plate })}
+        <img src=${url} alt=${t("Photo of the vehicle with plate {plate}", { plate: recognition.plate })}
           onLoad=${(event) => setSize({ width: event.currentTarget.naturalWidth, height: event.currentTarget.naturalHeight })} />
         ${box && size && html`<svg viewBox=${`0 0 ${size.width} ${size.height}`} aria-hidden="true"><rect class="box" x=${box.x - 4} y=${box.y - 4} width=${box.width + 8} height=${box.height + 8} rx="3" /></svg>`}
       </div>`}
@@ -61,8 +60,8 @@ function Photo({ recognition }) {
       <button type="button" aria-label=${t("Zoom out")} disabled=${zoom === 0} onClick=${() => setZoom(zoom - 1)}>−</button>
       <span>${percent(scale)}</span>
       <button type="button" aria-label=${t("Zoom in")} disabled=${zoom === ZOOMS.length - 1} onClick=${() => setZoom(zoom + 1)}>+</button>
-      <button type="button" disabled=${!box} onClick=${() => setZoom(zoom === 4 ? 0 : 4)}>${zoom === 4 ? t("Whole photo") : t("To the plate")}</button>
-      ${url && html`<a class="button" href=${url} download=${`${recognition.plate}-photo.jpg`}>${t("Save photo")}</a>`}
+      <button type="button" disabled=${!box} onClick=${() => setZoom(zoom === 4 ? 0 : 4)}>${zoom === 4 ? t("Full photo") : t("Zoom to plate")}</button>
+      ${url && html`<a class="button" href=${url} download=${`${recognition.plate}-photo.jpg`}>${t("Download photo")}</a>`}
     </div>
   </div>`;
 }
@@ -72,7 +71,7 @@ function CropView({ recognition }) {
   if (!recognition.cropUrl) return null;
   return html`<div class="crop-large">
     ${url && html`<img src=${url} alt=${t("Plate {plate}", { plate: recognition.plate })} />`}
-    ${url === null && html`<span class="crop-none">${t("no picture")}</span>`}
+    ${url === null && html`<span class="crop-none">${t("No image")}</span>`}
   </div>`;
 }
 
@@ -80,7 +79,7 @@ function CropView({ recognition }) {
 function Characters({ plate, confidences, alternatives }) {
   if (!confidences?.length) return null;
   const signs = [...plate];
-  return html`<${Table} caption=${t("How sure each character is")} columns=${signs.map((sign) => ({ text: sign, kind: "sign" }))} kind="signs">
+  return html`<${Table} caption=${t("Confidence per character")} columns=${signs.map((sign) => ({ text: sign, kind: "sign" }))} kind="signs">
     <tr>${confidences.map((value, at) => html`<td key=${at} class="sign"><span class="bar-of" style=${{ height: `${Math.round(value * 100)}%` }}></span><${Sureness} value=${value} /></td>`)}</tr>
     ${alternatives?.length > 0 && html`<tr>${confidences.map((_, at) => html`<td key=${at} class="sign">${alternatives.filter((one) => one.position === at).map((one) => html`<div key=${one.character} class="note">${t("or {character}", { character: one.character })} <${Sureness} value=${one.confidence} /></div>`)}</td>`)}</tr>`}
   </${Table}>`;
@@ -90,12 +89,12 @@ function Explained({ one }) {
   const [kind, text] = OUTCOMES[one.outcome] ?? ["info", () => one.outcome];
   const why = {
     fired: () => whenFired(one),
-    not_set_off: () => one.unmet.map((condition) => CONDITIONS[condition]?.() ?? condition).join(", "),
-    held_back: () => html`${t("its cooldown lasted until {time}", { time: dateTime(one.cooldownUntil) })} · <${Link} href=${`/recognitions/${one.heldBackBy}`}>${t("what it fired for")}</${Link}>`,
-    withdrawn: () => t("it fired early for another reading of this pass, and that was taken back"),
-    not_then: () => t("it would fire now: it was made or changed since, or this is on its way still"),
+    not_set_off: () => one.unmet.map((condition) => CONDITIONS[condition]?.() ?? condition).join(" · "),
+    held_back: () => html`${t("Cooldown until {time}", { time: dateTime(one.cooldownUntil) })} · <${Link} href=${`/recognitions/${one.heldBackBy}`}>${t("View trigger")}</${Link}>`,
+    withdrawn: () => t("Triggered early on a different reading of this vehicle, then withdrawn"),
+    not_then: () => t("Would match now. The alert was created or changed later, or this recognition is still being processed."),
   }[one.outcome];
-  return html`<tr><td><${Link} href=${`/alerts/${one.alertId}`}><bdi>${one.alertName}</bdi></${Link}></td><td><${Badge} kind=${kind}>${text()}</${Badge}></td><td>${why?.()}${one.plateName && html` <span class="note">${t("in its list: {name}", { name: one.plateName })}</span>`}</td></tr>`;
+  return html`<tr><td><${Link} href=${`/alerts/${one.alertId}`}><bdi>${one.alertName}</bdi></${Link}></td><td><${Badge} kind=${kind}>${text()}</${Badge}></td><td>${why?.()}${one.plateName && html` <span class="note">${t("listed as {name}", { name: one.plateName })}</span>`}</td></tr>`;
 }
 
 function Alerts({ id }) {
@@ -103,11 +102,11 @@ function Alerts({ id }) {
   const found = useLoad((abort) => get(`/api/recognitions/${id}/alerts`, {}, abort), [id]);
   const order = Object.keys(OUTCOMES);
   const alerts = [...(found.data?.alerts ?? [])].sort((a, b) => order.indexOf(a.outcome) - order.indexOf(b.outcome));
-  return html`<section><h2>${t("Alerts: what fired, and why others did not")}</h2>
+  return html`<section><h2>${t("Alerts")}</h2>
     <${Fault} failure=${found.failure} retry=${found.reload} />
     ${!found.data && found.isLoading && html`<${Waiting} rows=${3} />`}
-    ${found.data && !alerts.length && html`<p class="note">${t("There is no alert.")} ${mayMake && html`<${Link} href="/alerts/new">${t("Make one")}</${Link}>`}</p>`}
-    ${alerts.length > 0 && html`<${Table} caption=${t("Alerts")} columns=${[t("Alert"), t("Outcome"), t("Why")]}>${alerts.map((one) => html`<${Explained} key=${one.alertId} one=${one} />`)}</${Table}>`}
+    ${found.data && !alerts.length && html`<p class="note">${t("No alerts yet")} ${mayMake && html`<${Link} href="/alerts/new">${t("Create alert")}</${Link}>`}</p>`}
+    ${alerts.length > 0 && html`<${Table} caption=${t("Alerts")} columns=${[t("Alert"), t("Result"), t("Reason")]}>${alerts.map((one) => html`<${Explained} key=${one.alertId} one=${one} />`)}</${Table}>`}
   </section>`;
 }
 
@@ -119,26 +118,26 @@ export function RecognitionPage({ id }) {
   if (!one) {
     return html`<${Head} title=${t("Recognition")} />
       ${found.failure?.status === 404
-        ? html`<${Empty} title=${t("There is no such recognition.")}>${t("It may be past its retention, erased, or of another account. One that was just made takes a second or two.")} <button type="button" onClick=${found.reload}>${t("Try again")}</button></${Empty}>`
+        ? html`<${Empty} title=${t("Recognition not found")}>${t("It may have passed its retention period, been erased, or belong to another account. A new recognition takes a second or two to appear.")} <button type="button" onClick=${found.reload}>${t("Try again")}</button></${Empty}>`
         : html`<${Fault} failure=${found.failure} retry=${found.reload} />`}
       ${found.isLoading && !found.failure && html`<${Waiting} rows=${8} />`}`;
   }
   const history = `/search?plate=${encodeURIComponent(one.plate)}&match=exact&view=history`;
   const facts = [
-    [t("Seen"), html`<${Moment} at=${one.timestamp} />`],
-    [t("Camera"), one.cameraId === IMAGE_CALLS ? t("an image call") : html`<${Link} href=${`/cameras/${one.cameraId}`}><bdi>${one.cameraName}</bdi></${Link}>`],
+    [t("Time"), html`<${Moment} at=${one.timestamp} />`],
+    [t("Camera"), one.cameraId === IMAGE_API ? cameraName(one) : html`<${Link} href=${`/cameras/${one.cameraId}`}><bdi>${one.cameraName}</bdi></${Link}>`],
     [t("Confidence"), html`<${Sureness} value=${one.confidence} />`],
     one.region?.code && [t("Country or region"), `${regionName(one.region.code)}${one.region.confidence ? ` (${percent(one.region.confidence)})` : ""}`],
-    one.plateType && [t("Kind of plate"), TYPES[one.plateType]?.() ?? one.plateType],
-    one.firstSeenAt && [t("In view from"), html`<${Moment} at=${one.firstSeenAt} />`],
-    one.lastSeenAt && [t("In view until"), html`<${Moment} at=${one.lastSeenAt} />`],
+    one.plateType && [t("Plate type"), TYPES[one.plateType]?.() ?? one.plateType],
+    one.firstSeenAt && [t("Entered view"), html`<${Moment} at=${one.firstSeenAt} />`],
+    one.lastSeenAt && [t("Left view"), html`<${Moment} at=${one.lastSeenAt} />`],
     one.readingsCount && [t("Readings"), number(one.readingsCount)],
     one.direction && [t("Direction"), DIRECTIONS[one.direction]?.() ?? one.direction],
-    one.plateCoordinates && [t("Width of the plate"), t("{n} px", { n: Math.round(one.plateCoordinates.width) })],
+    one.plateCoordinates && [t("Plate width"), t("{n} px", { n: Math.round(one.plateCoordinates.width) })],
   ].filter(Boolean);
-  return html`<${Head} title=${html`<${Plate} text=${one.plate} size="large" />`} note=${html`<bdi>${one.cameraName}</bdi> · ${dateTime(one.timestamp)}`}>
-      <${Link} class="button" href=${history}>${t("History of this plate")}</${Link}>
-      ${mayMakeAlerts && html`<${Link} class="button" href=${`/alerts/new?plate=${encodeURIComponent(one.plate)}`}>${t("Alert for this plate")}</${Link}>`}
+  return html`<${Head} title=${html`<${Plate} text=${one.plate} size="large" />`} note=${html`<bdi>${cameraName(one)}</bdi> · ${dateTime(one.timestamp)}`}>
+      <${Link} class="button" href=${history}>${t("View history")}</${Link}>
+      ${mayMakeAlerts && html`<${Link} class="button" href=${`/alerts/new?plate=${encodeURIComponent(one.plate)}`}>${t("Create alert")}</${Link}>`}
       <${CopyButton} text=${location.href} label=${t("Copy link")} />
       <${ErasePlate} plate=${one.plate} onErased=${found.reload} />
     </${Head}>

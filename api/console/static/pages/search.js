@@ -4,7 +4,7 @@ import { html, useEffect, useRef, useState } from "../html.js";
 import { file, get } from "../api.js";
 import { BYTE_ORDER_MARK, localTime, separator, writeCsv } from "../csv.js";
 import { FilterFields, MomentField, filterOf, useCameras } from "../filters.js";
-import { shortDateTime } from "../format.js";
+import { cameraName, number, shortDateTime } from "../format.js";
 import { History } from "../history.js";
 import { useAction, useLoad } from "../load.js";
 import { Crop } from "../pictures.js";
@@ -15,12 +15,14 @@ import { t } from "../words.js";
 
 const ROWS = 50;
 const HOUR_MS = 3_600_000;
+/** Maximum number of recognitions in one export. */
+const EXPORTED = 100_000;
 /** @type {[string, () => string][]} */
 const SPANS = [
-  ["1", () => t("last hour")],
-  ["24", () => t("last 24 hours")],
-  ["168", () => t("last 7 days")],
-  ["720", () => t("last 30 days")],
+  ["1", () => t("Last hour")],
+  ["24", () => t("Last 24 hours")],
+  ["168", () => t("Last 7 days")],
+  ["720", () => t("Last 30 days")],
 ];
 
 function SpanField({ onSpan }) {
@@ -29,7 +31,7 @@ function SpanField({ onSpan }) {
     if (hours) onSpan(new Date(Math.floor(Date.now() / 60000) * 60000 - Number(hours) * HOUR_MS).toISOString());
     event.currentTarget.value = "";
   };
-  return html`<${Field} label=${t("Time")}>${(ids) => html`<select ...${ids} onChange=${choose}><option value="">${t("choose …")}</option>${SPANS.map(([hours, text]) => html`<option key=${hours} value=${hours}>${text()}</option>`)}</select>`}</${Field}>`;
+  return html`<${Field} label=${t("Quick range")}>${(ids) => html`<select ...${ids} onChange=${choose}><option value="">${t("Select…")}</option>${SPANS.map(([hours, text]) => html`<option key=${hours} value=${hours}>${text()}</option>`)}</select>`}</${Field}>`;
 }
 
 /** @param {any[]} rows */
@@ -45,21 +47,21 @@ function ExportAll({ filter }) {
     const answer = await file("/api/recognitions/export", { ...filter, format: "csv", excel: true, separator });
     // The browser drops the mark where it decodes the answer.
     save("recognitions-all.csv", "text/csv", BYTE_ORDER_MARK + answer.text);
-    if (answer.headers.get("X-Next-Key")) tell(t("These are the newest 100,000; choose less time for the rest."));
+    if (answer.headers.get("X-Next-Key")) tell(t("Exported the newest {n}. Narrow the time range to export the rest.", { n: number(EXPORTED) }));
   });
-  return html`<button type="button" disabled=${isBusy} onClick=${start}>${isBusy ? t("Saving …") : t("Save all as CSV")}</button><${FormFault} failure=${failure} />`;
+  return html`<button type="button" disabled=${isBusy} onClick=${start}>${isBusy ? t("Exporting…") : t("Export all as CSV")}</button><${FormFault} failure=${failure} />`;
 }
 
 function Results({ rows, at, onAt }) {
-  const columns = [{ text: t("Picture"), kind: "narrow" }, t("Plate"), { text: t("Confidence"), kind: "number" }, { text: t("Camera"), kind: "wide-cell" }, { text: t("Time"), kind: "wide-cell" }, { text: t("History"), isHidden: true }];
+  const columns = [{ text: t("Image"), kind: "narrow" }, t("Plate"), { text: t("Confidence"), kind: "number" }, { text: t("Camera"), kind: "wide-cell" }, { text: t("Time"), kind: "wide-cell" }, { text: t("History"), isHidden: true }];
   const list = useRef(/** @type {HTMLDivElement | null} */ (null));
   useEffect(() => list.current?.querySelector("tr.at")?.scrollIntoView({ block: "nearest" }), [at]);
   return html`<div ref=${list}><${Table} caption=${t("Recognitions")} columns=${columns} kind="results">
     ${rows.map((row, place) => html`<tr key=${row.id} class=${place === at ? "at" : ""} onClick=${() => onAt(place)}>
       <td><${Crop} recognition=${row} width=${128} /></td>
-      <td><${Link} href=${`/recognitions/${row.id}`} class="plate-link"><${Plate} text=${row.plate} /></${Link}><${Region} region=${row.region} />${row.correction?.plate && html` <span class="note">${t("corrected:")} <${Plate} text=${row.correction.plate} /></span>`}<span class="narrow-only"><bdi>${row.cameraName}</bdi> · <${Moment} at=${row.timestamp} format=${shortDateTime} /></span></td>
+      <td><${Link} href=${`/recognitions/${row.id}`} class="plate-link"><${Plate} text=${row.plate} /></${Link}><${Region} region=${row.region} />${row.correction?.plate && html` <span class="note">${t("corrected to")} <${Plate} text=${row.correction.plate} /></span>`}<span class="narrow-only"><bdi>${cameraName(row)}</bdi> · <${Moment} at=${row.timestamp} format=${shortDateTime} /></span></td>
       <td class="number"><${Sureness} value=${row.confidence} /></td>
-      <td class="wide-cell"><bdi>${row.cameraName}</bdi></td>
+      <td class="wide-cell"><bdi>${cameraName(row)}</bdi></td>
       <td class="wide-cell"><${Moment} at=${row.timestamp} /></td>
       <td><${Link} href=${`/search?plate=${encodeURIComponent(row.plate)}&match=exact&view=history`}>${t("History")}</${Link}></td>
     </tr>`)}
@@ -82,12 +84,12 @@ function Page({ query, filter }) {
   });
   return html`<${Fault} failure=${page.failure} retry=${page.reload} />
     ${page.isLoading && !page.data && html`<${Waiting} rows=${10} />`}
-    ${page.data && rows.length === 0 && html`<${Empty} title=${t("Nothing found.")}>${t("Fewer conditions, another way of meaning the plate, or more time may find it.")}</${Empty}>`}
+    ${page.data && rows.length === 0 && html`<${Empty} title=${t("No results")}>${t("Remove a filter, try another match mode or widen the time range.")}</${Empty}>`}
     ${rows.length > 0 && html`<${Results} rows=${rows} at=${at} onAt=${setAt} />
     <div class="pager">
-      ${query.lastKey && html`<button type="button" onClick=${() => goQuery({ lastKey: "" })}>${t("Newest")}</button><button type="button" onClick=${before}>${t("Back")}</button>`}
+      ${query.lastKey && html`<button type="button" onClick=${() => goQuery({ lastKey: "" })}>${t("First page")}</button><button type="button" onClick=${before}>${t("Previous page")}</button>`}
       <button type="button" disabled=${!page.data.nextKey} onClick=${next}>${t("Next page")}</button>
-      <button type="button" onClick=${() => save("recognitions.csv", "text/csv", exported(rows))}>${t("Save this page as CSV")}</button>
+      <button type="button" onClick=${() => save("recognitions.csv", "text/csv", exported(rows))}>${t("Export page as CSV")}</button>
       <${ExportAll} filter=${filter} />
     </div>`}`;
 }
@@ -101,13 +103,13 @@ export function SearchPage({ query }) {
   const isAny = Object.values(filter).every((value) => !value);
   return html`<${Head} title=${t("Search")}>
       <${Segments} label=${t("View")} value=${view} onValue=${(value) => goQuery({ view: value === "list" ? "" : value, lastKey: "" })} options=${[["list", t("List")], ["history", t("History")]]} />
-      <button type="button" disabled=${isAny} onClick=${() => go(view === "history" ? "/search?view=history" : "/search")}>${t("Clear")}</button>
+      <button type="button" disabled=${isAny} onClick=${() => go(view === "history" ? "/search?view=history" : "/search")}>${t("Clear filters")}</button>
       <${CopyButton} text=${location.href} label=${t("Copy link")} />
     </${Head}>
     <form class="filters" role="search" onSubmit=${(event) => event.preventDefault()}>
       <${FilterFields} query=${query} cameras=${cameras.data} />
       <${MomentField} label=${t("From")} value=${from} onValue=${set("from")} />
-      <${MomentField} label=${t("Until")} value=${to} onValue=${set("to")} />
+      <${MomentField} label=${t("To")} value=${to} onValue=${set("to")} />
       <${SpanField} onSpan=${(since) => goQuery({ from: since, to: "", lastKey: "" }, { replace: true })} />
     </form>
     ${view === "list" ? html`<${Page} query=${query} filter=${filter} />` : html`<${History} filter=${filter} />`}`;

@@ -3,7 +3,7 @@
 import { html, useEffect, useState } from "../html.js";
 import { call, get } from "../api.js";
 import { Deliveries } from "../deliveries.js";
-import { fromLocalInput, toLocalInput } from "../format.js";
+import { fromLocalInput, number, toLocalInput } from "../format.js";
 import { useAction, useLoad } from "../load.js";
 import { Rotation } from "../rotation.js";
 import { Link, go, unsaved } from "../router.js";
@@ -12,12 +12,14 @@ import { WebhookState } from "./webhooks.js";
 import { t, tn } from "../words.js";
 
 const EVENTS = {
-  "recognition.created": () => t("a vehicle passed"),
-  "alert.triggered": () => t("an alert fired (and was corrected, where it was early)"),
-  "alert.confirmed": () => t("an early alert was right"),
-  "camera.online": () => t("a camera came"),
-  "camera.offline": () => t("a camera went"),
+  "recognition.created": () => t("Plate recognised"),
+  "alert.triggered": () => t("Alert triggered (also sends alert.corrected when an early alert was wrong)"),
+  "alert.confirmed": () => t("Early alert confirmed"),
+  "camera.online": () => t("Camera came online"),
+  "camera.offline": () => t("Camera went offline"),
 };
+/** Maximum number of events in one replay. */
+const REPLAYED = 5000;
 const FIELDS = ["name", "url", "events", "headers"];
 
 /** @param {string} text a header a line */
@@ -39,7 +41,7 @@ function Form({ webhook, onSaved }) {
   });
   const { isBusy, failure, run } = useAction();
   const set = (name) => (value) => {
-    unsaved.value = t("What you typed is not saved. Leave all the same?");
+    unsaved.value = t("You have unsaved changes. Leave without saving?");
     setForm((before) => ({ ...before, [name]: value }));
   };
   useEffect(() => () => void (unsaved.value = ""), []);
@@ -49,7 +51,7 @@ function Form({ webhook, onSaved }) {
       const body = { ...form, url: form.url.trim(), headers: headersOf(form.headers) };
       const answer = webhook ? await call("PUT", `/api/webhooks/${webhook.id}`, { body }) : await call("POST", "/api/webhooks", { body });
       unsaved.value = "";
-      tell(t("Saved."));
+      tell(t("Saved"));
       onSaved(answer.webhook);
     });
   };
@@ -57,15 +59,15 @@ function Form({ webhook, onSaved }) {
   return html`<form class="panel" onSubmit=${submit}>
     <div class="fields">
       <${TextField} label=${t("Name")} required maxlength="200" value=${form.name} onValue=${set("name")} fault=${fault("name")} />
-      <${TextField} label=${t("Address (URL)")} type="url" required spellcheck=${false} value=${form.url} onValue=${set("url")} fault=${fault("url")} hint=${t("http or https. An address in your own network needs the operator's PLATESTREAM_WEBHOOK_ALLOWED_NETWORKS.")} />
+      <${TextField} label=${t("URL")} type="url" required spellcheck=${false} value=${form.url} onValue=${set("url")} fault=${fault("url")} hint=${t("http or https. Private network addresses must be allowed by your server administrator (PLATESTREAM_WEBHOOK_ALLOWED_NETWORKS).")} />
       <fieldset class="wide"><legend>${t("Events")}</legend>${Object.entries(EVENTS).map(([event, text]) => html`<${Check} key=${event} label=${html`<code>${event}</code> ${text()}`} checked=${form.events.includes(event)}
         onValue=${(isOn) => set("events")(isOn ? [...form.events, event] : form.events.filter((one) => one !== event))} />`)}
         ${fault("events") && html`<p class="fault">${fault("events")}</p>`}</fieldset>
-      <${Field} wide label=${t("Headers of its own")} hint=${t("One a line, as Name: value.")} fault=${fault("headers")}>${(ids) => html`<textarea ...${ids} rows="2" spellcheck=${false} value=${form.headers} onInput=${(event) => set("headers")(event.currentTarget.value)}></textarea>`}</${Field}>
+      <${Field} wide label=${t("Custom headers")} hint=${t("One per line, as Name: value")} fault=${fault("headers")}>${(ids) => html`<textarea ...${ids} rows="2" spellcheck=${false} value=${form.headers} onInput=${(event) => set("headers")(event.currentTarget.value)}></textarea>`}</${Field}>
     </div>
-    <${Check} label=${t("Switched on")} checked=${form.enabled} onValue=${set("enabled")} />
+    <${Check} label=${t("Enabled")} checked=${form.enabled} onValue=${set("enabled")} />
     <${FormFault} failure=${failure} shown=${FIELDS} />
-    <div class="actions"><button class="main" disabled=${isBusy}>${isBusy ? t("Saving …") : webhook ? t("Save") : t("Make the webhook")}</button>${!webhook && html`<${Link} class="button" href="/webhooks">${t("Cancel")}</${Link}>`}</div>
+    <div class="actions"><button class="main" disabled=${isBusy}>${isBusy ? t("Saving…") : webhook ? t("Save changes") : t("Create webhook")}</button>${!webhook && html`<${Link} class="button" href="/webhooks">${t("Cancel")}</${Link}>`}</div>
   </form>`;
 }
 
@@ -75,10 +77,10 @@ export function NewWebhookPage() {
 
 function Secret({ webhook, onChanged }) {
   const [isShown, setShown] = useState(false);
-  return html`<section class="panel"><h2>${t("Secret")}</h2>
-    <p class="note">${t("Signs what is sent, so that the receiver knows who sent it.")}</p>
+  return html`<section class="panel"><h2>${t("Signing secret")}</h2>
+    <p class="note">${t("Signs every request so that your receiver can verify it.")}</p>
     <p class="secret"><code>${isShown ? webhook.secret : "•".repeat(24)}</code></p>
-    <div class="actions"><button type="button" aria-pressed=${isShown ? "true" : "false"} onClick=${() => setShown(!isShown)}>${isShown ? t("Hide") : t("Show")}</button><${CopyButton} text=${webhook.secret} label=${t("Copy")} /></div>
+    <div class="actions"><button type="button" aria-pressed=${isShown ? "true" : "false"} onClick=${() => setShown(!isShown)}>${isShown ? t("Hide secret") : t("Show secret")}</button><${CopyButton} text=${webhook.secret} label=${t("Copy secret")} /></div>
     <${Rotation} path=${`/api/webhooks/${webhook.id}/rotate-secret`} until=${webhook.previousSecretUntil} onRotated=${(answer) => onChanged(answer.webhook)} />
   </section>`;
 }
@@ -91,20 +93,20 @@ function Sending({ webhook, onSent }) {
   const replay = useAction();
   const sendTest = () => test.run(async () => {
     await call("POST", `/api/webhooks/${webhook.id}/test`, { body: { event } });
-    tell(t("The test is on its way; the list tells how it went."));
+    tell(t("Test queued. Its status appears in the list."));
     onSent();
   });
   const send = () => replay.run(async () => {
     const { queued } = await call("POST", `/api/webhooks/${webhook.id}/replay`, { body: { from, to } });
-    tell(tn(queued, "{n} event is sent again.", "{n} events are sent again."));
+    tell(tn(queued, "{n} event queued for replay", "{n} events queued for replay"));
     onSent();
   });
   const moment = (label, value, onValue) => html`<${Field} label=${label}>${(ids) => html`<input ...${ids} type="datetime-local" required value=${toLocalInput(value)} onChange=${(change) => onValue(fromLocalInput(change.currentTarget.value))} />`}</${Field}>`;
-  return html`<section class="panel"><h2>${t("Send")}</h2>
-    <div class="actions"><${SelectField} label=${t("Event")} value=${event} onValue=${setEvent} options=${webhook.events.map((one) => [one, one])} /><button type="button" disabled=${test.isBusy} onClick=${sendTest}>${t("Send a test")}</button></div>
+  return html`<section class="panel"><h2>${t("Test and replay")}</h2>
+    <div class="actions"><${SelectField} label=${t("Event")} value=${event} onValue=${setEvent} options=${webhook.events.map((one) => [one, one])} /><button type="button" disabled=${test.isBusy} onClick=${sendTest}>${t("Send test")}</button></div>
     <${FormFault} failure=${test.failure} />
-    <div class="actions">${moment(t("From"), from, setFrom)}${moment(t("Until"), to, setTo)}<button type="button" disabled=${replay.isBusy || !from || !to} onClick=${send}>${t("Send the events of this time again")}</button></div>
-    <p class="hint">${t("Marked as a replay; at most 5,000, after all else that is to be sent.")}</p>
+    <div class="actions">${moment(t("From"), from, setFrom)}${moment(t("To"), to, setTo)}<button type="button" disabled=${replay.isBusy || !from || !to} onClick=${send}>${t("Replay events")}</button></div>
+    <p class="hint">${t("Events are marked as replays and sent after everything already queued. At most {n}.", { n: number(REPLAYED) })}</p>
     <${FormFault} failure=${replay.failure} />
   </section>`;
 }
@@ -114,10 +116,10 @@ function Remove({ webhook, onClose }) {
   const remove = () => run(async () => {
     await call("DELETE", `/api/webhooks/${webhook.id}`);
     unsaved.value = "";
-    tell(t("The webhook is gone."));
+    tell(t("Webhook deleted"));
     go("/webhooks");
   });
-  return html`<${Confirm} title=${t("Remove this webhook?")} action=${t("Remove")} isBusy=${isBusy} failure=${failure} onYes=${remove} onNo=${onClose}>${t("What is on its way to it is not sent.")} <bdi>${webhook.name}</bdi></${Confirm}>`;
+  return html`<${Confirm} title=${t("Delete {name}?", { name: webhook.name })} action=${t("Delete webhook")} isBusy=${isBusy} failure=${failure} onYes=${remove} onNo=${onClose}>${t("Pending deliveries are cancelled.")}</${Confirm}>`;
 }
 
 export function WebhookPage({ id }) {
@@ -127,11 +129,11 @@ export function WebhookPage({ id }) {
   const webhook = found.data;
   if (!webhook) {
     return html`<${Head} title=${t("Webhook")} />
-      ${found.failure?.status === 404 ? html`<${Empty} title=${t("There is no such webhook.")}><${Link} href="/webhooks">${t("To all webhooks")}</${Link}></${Empty}>` : html`<${Fault} failure=${found.failure} retry=${found.reload} />`}
+      ${found.failure?.status === 404 ? html`<${Empty} title=${t("Webhook not found")}><${Link} href="/webhooks">${t("Back to webhooks")}</${Link}></${Empty}>` : html`<${Fault} failure=${found.failure} retry=${found.reload} />`}
       ${found.isLoading && !found.failure && html`<${Waiting} />`}`;
   }
   const change = (changed) => found.change(() => changed);
-  return html`<${Head} title=${html`<bdi>${webhook.name}</bdi>`} note=${html`<${WebhookState} webhook=${webhook} />`}><button type="button" class="danger" onClick=${() => setRemoving(true)}>${t("Remove")}</button></${Head}>
+  return html`<${Head} title=${html`<bdi>${webhook.name}</bdi>`} note=${html`<${WebhookState} webhook=${webhook} />`}><button type="button" class="danger" onClick=${() => setRemoving(true)}>${t("Delete webhook")}</button></${Head}>
     <${Form} webhook=${webhook} onSaved=${change} />
     <div class="columns"><${Sending} webhook=${webhook} onSent=${() => setSent(sent + 1)} /><${Secret} webhook=${webhook} onChanged=${change} /></div>
     <section><h2>${t("Deliveries")}</h2><${Deliveries} path=${`/api/webhooks/${webhook.id}`} sent=${sent} /></section>
