@@ -1,4 +1,4 @@
-/** @file The fields of an alert, as a form, and its trial on what passed. */
+/** @file The form of an alert, and its test on past recognitions. */
 
 import { html, useState } from "./html.js";
 import { call } from "./api.js";
@@ -8,7 +8,7 @@ import { PlateListField, plateListOf, textOfPlates } from "./plate-list.js";
 import { Link } from "./router.js";
 import { ScheduleFields } from "./schedule.js";
 import { useMay } from "./session.js";
-import { Check, Field, FormFault, Plate, SelectField, Sureness, Table, TextField } from "./ui.js";
+import { Check, Field, FormFault, Plate, SelectField, Confidence, Table, TextField } from "./ui.js";
 import { t, tn } from "./words.js";
 
 const DAY_MS = 86_400_000;
@@ -16,7 +16,7 @@ const CALLS = 30;
 
 export const ALERT_FIELDS = ["name", "description", "plates", "plateNames", "cameraIds", "schedule", "timezone", "minConfidence", "cooldownMinutes", "notifications"];
 
-/** @param {any} alert as the API shows it; null: a new one @param {{plate?: string, timezone?: string}} [given] */
+/** @param {any} alert as returned by the API; null: a new alert @param {{plate?: string, timezone?: string}} [given] */
 export function formOf(alert, given = {}) {
   const notifications = alert?.notifications ?? [];
   return {
@@ -34,25 +34,25 @@ export function formOf(alert, given = {}) {
     timezone: alert?.timezone && alert.timezone !== given.timezone ? alert.timezone : "",
     minConfidence: String(Math.round((alert?.minConfidence ?? 0.5) * 100)),
     cooldownMinutes: String(alert?.cooldownMinutes ?? 5),
-    // Empty in a new alert until a person chooses one: the mode decides.
+    // Empty in a new alert until a person selects one. Until then, the match mode decides.
     cooldownScope: alert?.cooldownScope ?? "",
     emails: notifications.filter((one) => one.type === "email").flatMap((one) => one.addresses).join("\n"),
     urls: notifications.filter((one) => one.type === "webhook").map((one) => one.url).join("\n"),
-    // Their addresses are masked: what is stored stays by its id.
+    // Their URLs are masked. The ID keeps the stored URL.
     services: notifications.filter((one) => one.type === "apprise"),
     newServices: "",
   };
 }
 
-/** Of an alert for listed plates, one plate does not suppress another. */
+/** In an alert for listed plates, one plate does not suppress another. */
 const cooldownScopeOf = (form) => form.cooldownScope || (form.plateMatchMode === "specific" ? "plate" : "alert");
 
 const lines = (text) => [...new Set(text.split(/[\s,;]+/).filter(Boolean))];
 
-// A comma or semicolon may be part of one.
+// A URL may contain a comma or a semicolon.
 const addresses = (text) => [...new Set(text.split(/\s+/).filter(Boolean))];
 
-/** The body that a form gives. */
+/** Returns the request body of a form. */
 export function bodyOf(form) {
   const emails = lines(form.emails);
   const list = plateListOf(form.plateMatchMode === "any" ? "" : form.plates);
@@ -93,20 +93,20 @@ function CamerasChoice({ form, onForm, cameras, fault }) {
   </fieldset>`;
 }
 
-/** The services that push, chat or text; those that are stored by their kind alone. */
+/** Push, chat and SMS notifications. Stored ones are shown with a masked URL. */
 function Services({ form, onForm, fault }) {
-  const without = (gone) => () => onForm({ ...form, services: form.services.filter((one) => one.id !== gone.id) });
+  const without = (removed) => () => onForm({ ...form, services: form.services.filter((one) => one.id !== removed.id) });
   return html`<${Field} label=${t("Push, chat and SMS (Apprise URLs)")} hint=${t("One per line, for example ntfys://ntfy.sh/my-topic or tgram://token/chat. Secrets are hidden once saved.")} fault=${fault}>${(ids) => html`<textarea ...${ids} rows="3" spellcheck=${false} autocomplete="off" value=${form.newServices} onInput=${(event) => onForm({ ...form, newServices: event.currentTarget.value })}></textarea>`}</${Field}>
     ${form.services.length > 0 && html`<ul class="tests wide">${form.services.map((one) => html`<li key=${one.id}><button type="button" onClick=${without(one)} aria-label=${t("Remove {name}", { name: one.url })}>${t("Remove")}</button> <bdi>${one.url}</bdi></li>`)}</ul>`}`;
 }
 
-/** Whether a fault is of a notification of that kind, by its place in the body. */
+/** Returns whether a field error belongs to a notification of a type, by its index in the body. */
 const isOf = (form, kind) => (field) => {
   const place = /^notifications\.(\d+)/.exec(field.path);
   return place !== null && bodyOf(form).notifications[Number(place[1])]?.type === kind;
 };
 
-/** The fault of an entry of the list, with the entry. */
+/** Returns the error of an entry in the plate list, with the entry. */
 function plateFault(form, failure) {
   const found = failure?.fields.find((field) => /^plates\.\d+/.test(field.path));
   const plate = found && bodyOf(form).plates[Number(found.path.split(".")[1])];
@@ -146,8 +146,8 @@ export function AlertFields({ form, onForm, failure, cameras, accountZone, sends
     </section>`;
 }
 
-/** Asks the API in as many calls as it takes. @param {any} body @param {number} days @param {(sum: any) => void} onPart */
-async function tryOn(body, days, onPart) {
+/** Runs a test on past recognitions, in as many requests as it needs. @param {any} body @param {number} days @param {(sum: any) => void} onPart */
+async function runTrial(body, days, onPart) {
   const to = new Date().toISOString();
   let from = new Date(Date.now() - days * DAY_MS).toISOString();
   const sum = { evaluated: 0, matched: 0, fired: 0, triggers: /** @type {any[]} */ ([]), isComplete: false };
@@ -164,12 +164,12 @@ async function tryOn(body, days, onPart) {
   }
 }
 
-/** What the alert of the form would have fired for. */
+/** The test of the form's alert on past recognitions. */
 export function Trial({ form }) {
   const [days, setDays] = useState("30");
   const [result, setResult] = useState(/** @type {any} */ (null));
   const { isBusy, failure, run } = useAction();
-  const start = () => run(() => tryOn({ ...bodyOf(form), name: form.name || "-", notifications: [] }, Number(days), setResult));
+  const start = () => run(() => runTrial({ ...bodyOf(form), name: form.name || "-", notifications: [] }, Number(days), setResult));
   return html`<section class="panel"><h2>${t("Test on past recognitions")}</h2>
     <p class="note">${t("Nothing is saved or sent. Assumes the alert has not triggered before.")}</p>
     <div class="actions">
@@ -181,7 +181,7 @@ export function Trial({ form }) {
       ${t("{evaluated} recognitions checked, {matched} matched, {held} suppressed by cooldown.", { evaluated: number(result.evaluated), matched: number(result.matched), held: number(result.matched - result.fired) })}
       ${!result.isComplete && !isBusy && t("Stopped before checking everything. Choose a shorter time range.")}</p>`}</div>
     ${result?.triggers.length > 0 && html`<${Table} caption=${t("Recognitions that would have triggered it")} columns=${[t("Plate"), t("Time"), t("Camera"), { text: t("Confidence"), kind: "number" }]}>
-      ${result.triggers.slice(0, 50).map((one) => html`<tr key=${one.recognitionId}><td><${Link} href=${`/recognitions/${one.recognitionId}`} target="_blank"><${Plate} text=${one.plate} /></${Link}></td><td>${dateTime(one.timestamp)}</td><td><bdi>${cameraName(one)}</bdi></td><td class="number"><${Sureness} value=${one.confidence} /></td></tr>`)}
+      ${result.triggers.slice(0, 50).map((one) => html`<tr key=${one.recognitionId}><td><${Link} href=${`/recognitions/${one.recognitionId}`} target="_blank"><${Plate} text=${one.plate} /></${Link}></td><td>${dateTime(one.timestamp)}</td><td><bdi>${cameraName(one)}</bdi></td><td class="number"><${Confidence} value=${one.confidence} /></td></tr>`)}
     </${Table}>`}
   </section>`;
 }

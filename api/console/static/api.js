@@ -1,11 +1,11 @@
-/** @file Calls of the public API, with the session's cookie. */
+/** @file Requests to the public API, with the session's cookie. */
 
 import { signal } from "./signal.js";
 import { t } from "./words.js";
 
 /**
- * What the API, or the way to it, refused.
- * `status` is 0 where no answer came.
+ * A request that failed or was rejected.
+ * `status` is 0 if there was no response.
  */
 export class Failure extends Error {
   /**
@@ -21,7 +21,7 @@ export class Failure extends Error {
     this.fields = body.fields ?? [];
   }
 
-  /** Whether the same call may do later: the way, the service or the limit is at fault. */
+  /** Whether the same request may succeed later: the network, the server or a rate limit caused the failure. */
   get passes() {
     return this.status === 0 || this.status === 429 || this.status >= 500;
   }
@@ -39,7 +39,7 @@ function sentence(status, body) {
   return known ? known(body.error ?? "") : (body.error ?? t("The server returned an error ({status}). Try again; if it keeps happening, contact your server administrator.", { status }));
 }
 
-/** The sentence of `rate_limited` that names no limit. */
+/** The sentences of `rate_limited` that name no limit. */
 const GENERIC_RATE_LIMIT = /^(The request limit was reached|Rate limit exceeded)/;
 
 /** Messages for people instead of the API's, by error code. @type {Record<string, (error: string) => string>} */
@@ -74,10 +74,10 @@ const BY_CODE = {
   too_many_streams: () => t("Too many live views are open. Close one and try again."),
 };
 
-/** Whether the service was reached by the last call: "" or a sentence. */
+/** Why the last request did not reach the server, or "". */
 export const outage = signal("");
 
-/** Called where a call says that there is no session any more. @type {() => void} */
+/** Called when a response says that the session has ended. @type {() => void} */
 let sessionEnded = () => {};
 
 /** @param {() => void} handler */
@@ -85,38 +85,38 @@ export function onSessionEnd(handler) {
   sessionEnded = handler;
 }
 
-/** Called where a call says that the role does not allow it (any more). @type {() => void} */
-let rightLacked = () => {};
+/** Called when a response says that the role lacks a scope. @type {() => void} */
+let scopeMissing = () => {};
 
 /** @param {() => void} handler */
-export function onRightLack(handler) {
-  rightLacked = handler;
+export function onMissingScope(handler) {
+  scopeMissing = handler;
 }
 
-/** What the limits of requests leave to the session: pictures have one of their own. */
-const budgets = { calls: { left: Infinity, freeAt: 0 }, pictures: { left: Infinity, freeAt: 0 } };
-const PICTURE = /\/(photo|crop|snapshot)(\?|$)/;
-/** So many are left to forms and lists. */
+/** What is left of the session's rate limits. Images have a separate limit. */
+const budgets = { calls: { left: Infinity, freeAt: 0 }, images: { left: Infinity, freeAt: 0 } };
+const IMAGE_PATH = /\/(photo|crop|snapshot)(\?|$)/;
+/** Requests reserved for forms and lists. */
 const RESERVED = 25;
 
 /**
- * Whether what can wait may go: pictures, explanations.
- * @param {"calls" | "pictures"} kind
+ * Returns whether a request that can wait may be sent now.
+ * @param {"calls" | "images"} kind
  */
 export function hasBudget(kind) {
   return budgets[kind].left > RESERVED || Date.now() >= budgets[kind].freeAt;
 }
 
 /** @param {string} path @param {Response} answer */
-function noteBudget(path, answer) {
+function updateBudget(path, answer) {
   const left = answer.headers.get("RateLimit-Remaining");
   if (left === null) return;
   const seconds = Number(answer.headers.get("Retry-After") ?? answer.headers.get("RateLimit-Reset") ?? 1);
-  budgets[PICTURE.test(path) ? "pictures" : "calls"] = { left: Number(left), freeAt: Date.now() + Math.max(1, seconds) * 1000 };
+  budgets[IMAGE_PATH.test(path) ? "images" : "calls"] = { left: Number(left), freeAt: Date.now() + Math.max(1, seconds) * 1000 };
 }
 
 /**
- * Sends a request and returns the answer, whatever its status.
+ * Sends a request and returns the response, whatever its status.
  * @param {string} method
  * @param {string} path with its query
  * @param {{body?: unknown, csv?: Blob, signal?: AbortSignal, headers?: Record<string, string>}} [options]
@@ -137,12 +137,12 @@ export async function request(method, path, { body, csv, signal: abort, headers 
     throw new Failure(0, {});
   }
   outage.value = "";
-  noteBudget(path, answer);
+  updateBudget(path, answer);
   return answer;
 }
 
 /**
- * Sends a request and returns the JSON of its answer, null where it has none.
+ * Sends a request and returns the JSON of its response, null if it has none.
  * @param {string} method
  * @param {string} path
  * @param {{query?: Record<string, unknown>, body?: unknown, csv?: Blob, signal?: AbortSignal}} [options]
@@ -157,10 +157,10 @@ export async function call(method, path, { query, body, csv, signal: abort } = {
 }
 
 /**
- * Returns a file of text and the headers of the answer, once all of it has come.
+ * Returns a text file and the headers of the response, once it is complete.
  * @param {string} path
  * @param {Record<string, unknown>} query
- * @throws {Failure} also where the answer is cut
+ * @throws {Failure} also if the response is cut off
  */
 export async function file(path, query) {
   const answer = await request("GET", path + queryText(query));
@@ -183,7 +183,7 @@ async function jsonOf(answer) {
 function refusal(method, path, status, json) {
   if (status === 401 && !(method === "POST" && path === "/api/session")) sessionEnded();
   const failure = new Failure(status, json ?? {});
-  if (failure.code === "missing_scope") rightLacked();
+  if (failure.code === "missing_scope") scopeMissing();
   return failure;
 }
 
@@ -191,7 +191,7 @@ function refusal(method, path, status, json) {
 export const get = (path, query, abort) => call("GET", path, { query, signal: abort });
 
 /**
- * @param {Record<string, unknown>} [query] empty values are left out
+ * @param {Record<string, unknown>} [query] empty values are omitted
  */
 export function queryText(query) {
   const given = Object.entries(query ?? {}).filter(([, value]) => value !== undefined && value !== null && value !== "");

@@ -1,14 +1,14 @@
-/** @file The console: who is there, where they are, and what stands around each view. */
+/** @file The console: navigation, routing, and the frame around each page. */
 
 import { Fragment, html, render, useEffect, useRef, useState } from "./html.js";
 import { outage } from "./api.js";
 import { useAction } from "./load.js";
 import { Link, go, match, place } from "./router.js";
-import { ADMINISTRATOR, askWho, logOut, may, session, state } from "./session.js";
+import { ADMINISTRATOR, refreshSession, logOut, may, session, state } from "./session.js";
 import { useKeys } from "./shortcuts.js";
 import { useSignal } from "./signal.js";
 import { theme } from "./settings.js";
-import { Dialog, Empty, Head, Told } from "./ui.js";
+import { Dialog, Empty, Head, Toast } from "./ui.js";
 import { loadWords, t } from "./words.js";
 import { AccountPage } from "./pages/account.js";
 import { AlertPage, NewAlertPage } from "./pages/alert.js";
@@ -30,7 +30,7 @@ import { SearchPage } from "./pages/search.js";
 import { NewWebhookPage, WebhookPage } from "./pages/webhook.js";
 import { WebhooksPage } from "./pages/webhooks.js";
 
-/** The views by their paths; api/console/routes.py has the same. */
+/** The pages by path. api/console/routes.py has the same paths. */
 const ROUTES = [
   { form: "/", view: LivePage, title: () => t("Live") },
   { form: "/search", view: SearchPage, title: () => t("Search") },
@@ -47,8 +47,8 @@ const ROUTES = [
   { form: "/webhooks/:id", view: WebhookPage, title: () => t("Webhook") },
   { form: "/keys", view: KeysPage, title: () => t("API keys") },
   { form: "/people", view: PeoplePage, title: () => t("People") },
-  { form: "/invitation", view: InvitationPage, title: () => t("Invitation"), isForAnybody: true },
-  { form: "/log-in/oidc", view: LogInReturnPage, title: () => t("Log in"), isForAnybody: true },
+  { form: "/invitation", view: InvitationPage, title: () => t("Invitation"), isPublic: true },
+  { form: "/log-in/oidc", view: LogInReturnPage, title: () => t("Log in"), isPublic: true },
   { form: "/account", view: AccountPage, title: () => t("Account") },
   { form: "/analytics", view: AnalyticsPage, title: () => t("Analytics") },
   { form: "/audit", view: AuditPage, title: () => t("Audit log") },
@@ -56,7 +56,7 @@ const ROUTES = [
 ];
 
 /**
- * The navigation: path, name, the key after `g`, its icon's strokes on a square of 24, and what one needs to be shown it.
+ * The navigation: path, name, key after `g`, strokes of the icon in a 24 by 24 box, and the scope or role that is required to see it.
  * @type {[string, () => string, string, string, string?][]}
  */
 const PLACES = [
@@ -79,7 +79,7 @@ function Icon({ path }) {
   return html`<svg class="icon" viewBox="0 0 24 24" aria-hidden="true"><path d=${path} /></svg>`;
 }
 
-/** The places of who is logged in. @param {import("./session.js").Session | null} who */
+/** Returns the navigation entries for a session. @param {import("./session.js").Session | null} who */
 const placesOf = (who) => PLACES.filter(([, , , , need]) => !need || may(who, need));
 
 function Navigation({ path, places }) {
@@ -159,14 +159,14 @@ function Shell() {
   const title = found ? found.route.title() : t("Page not found");
 
   useEffect(() => {
-    askWho().catch(() => {});
+    refreshSession().catch(() => {});
   }, [now]);
 
   const isFirst = useRef(true);
   useEffect(() => {
     document.title = `${title} · Platestream`;
     setOpen(false);
-    // Who hears the page is told that it is another one.
+    // Focus the heading, so that screen readers announce the new page.
     const wanted = toPlate.current ? PLATE_INPUT : "h1";
     toPlate.current = false;
     if (!isFirst.current) /** @type {HTMLElement | null | undefined} */ (main.current?.querySelector(wanted))?.focus({ preventScroll: true });
@@ -208,7 +208,7 @@ function Shell() {
         ${found ? html`<${found.route.view} key=${found.route.form + (found.params.id ?? "")} ...${found.params} query=${query} />` : html`<${NoSuchPage} />`}
       </main>
     </div>
-    <${Told} />
+    <${Toast} />
     ${showsKeys && html`<${KeysHelp} places=${places} onClose=${() => setShowsKeys(false)} />`}
     ${now === "ended" && html`<${LogInAgain} person=${who?.person} />`}`;
 }

@@ -5,7 +5,7 @@ import { t, tn } from "./words.js";
 
 /** @typedef {import("#api").components["schemas"]["AuditEntryBody"]} Entry */
 
-/** Kinds of acts by the first word of their actions. @type {[string, () => string][]} */
+/** Groups of actions, by the first word of the action. @type {[string, () => string][]} */
 export const KINDS = [
   ["recognitions", () => t("Searches, exports and streams")],
   ["recognition", () => t("Recognitions viewed")],
@@ -93,22 +93,22 @@ function counted(names) {
   return { ...names, count: number(names.n) };
 }
 
-/** What an entry tells, in a sentence. @param {Entry} entry */
+/** Returns an entry as a sentence. @param {Entry} entry */
 export function sentence(entry) {
   const who = (ACTORS[entry.actor.kind] ?? ((name) => name))(entry.actor.name ?? t("(unnamed)"));
   const fields = entry.changes.map((change) => change.field).join(", ");
   const names = { who, what: entry.subject?.name ?? entry.subject?.id?.slice(0, 8) ?? t("(unnamed)"), fields, n: Number(entry.parameters.count ?? 0) };
-  const say = Object.hasOwn(SENTENCES, entry.action) ? SENTENCES[entry.action] : () => `${who}: ${entry.action}`;
-  return say(names);
+  const format = Object.hasOwn(SENTENCES, entry.action) ? SENTENCES[entry.action] : () => `${who}: ${entry.action}`;
+  return format(names);
 }
 
-/** The page of what an entry is about, where there is one. @param {Entry} entry */
-export function placeOf({ subject, action }) {
+/** Returns the page of an entry's subject, or null if it has none. @param {Entry} entry */
+export function pathOf({ subject, action }) {
   if (!subject?.id || !(subject.kind in PLACES) || /\.(deleted|revoked)$/.test(action)) return null;
   return `/${PLACES[subject.kind]}/${subject.id}`;
 }
 
-/** A value of a field in few words. @param {unknown} value */
+/** Returns a field's value as short text. @param {unknown} value */
 export function valueText(value) {
   if (Array.isArray(value)) return value.length ? value.map(valueText).join(", ") : t("(empty)");
   if (typeof value === "boolean") return value ? t("yes") : t("no");

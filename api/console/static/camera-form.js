@@ -1,4 +1,4 @@
-/** @file The fields of a camera, as a form. */
+/** @file The form of a camera. */
 
 import { html } from "./html.js";
 import { Check, Field, TextField } from "./ui.js";
@@ -7,7 +7,7 @@ import { t } from "./words.js";
 
 export const CAMERA_FIELDS = ["name", "rtspUrl", "location", "identifier", "sampleFps", "timezone", "enabled", "minPlateWidth", "zones"];
 
-/** @param {any} camera as the API shows it */
+/** @param {any} camera as returned by the API */
 export function formOf(camera) {
   return {
     name: camera?.name ?? "",
@@ -20,7 +20,7 @@ export function formOf(camera) {
   };
 }
 
-/** The body that a form gives; an identifier of the address's goes along unchanged. */
+/** Returns the request body of a form. An identifier that was derived from the URL is sent unchanged. */
 export function bodyOf(form) {
   return {
     name: form.name,

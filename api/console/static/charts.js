@@ -1,4 +1,4 @@
-/** @file Charts of a few numbers, each with its table behind it. */
+/** @file Charts of a few numbers, each with a table. */
 
 import { html } from "./html.js";
 import { number } from "./format.js";
@@ -7,21 +7,21 @@ import { t } from "./words.js";
 
 /** @typedef {{name: string, value: number, note?: string, href?: string}} Entry */
 
-/** The next round number that a scale may end with. @param {number} value */
+/** Returns the next round number as the end of a scale. @param {number} value */
 function roundUp(value) {
   if (value <= 5) return 5;
   const size = 10 ** Math.floor(Math.log10(value));
   return [1, 2, 2.5, 5, 10].map((each) => each * size).find((each) => each >= value) ?? value;
 }
 
-/** A chart and, on demand, its numbers as a table. */
+/** A chart with its numbers as a table on demand. */
 export function Figure({ title, columns, rows, children }) {
   return html`<figure class="panel chart"><figcaption><h2>${title}</h2></figcaption>${children}
     ${rows.length > 0 && html`<details><summary>${t("View as table")}</summary><${Table} caption=${title} columns=${columns}>${rows}</${Table}></details>`}</figure>`;
 }
 
 /**
- * Bars that stand side by side; of `names` every so manieth is written.
+ * Vertical bars. Every nth name is written (`every`).
  * @param {{title: string, entries: Entry[], column: string, every: number, unit: string}} props
  */
 export function Columns({ title, entries, column, every, unit }) {
@@ -37,7 +37,7 @@ export function Columns({ title, entries, column, every, unit }) {
 }
 
 /**
- * Bars one below the other, the longest first.
+ * Horizontal bars, the longest first.
  * @param {{title: string, entries: Entry[], column: string, unit: string, render: (entry: Entry) => unknown}} props
  */
 export function Ranking({ title, entries, column, unit, render }) {
@@ -50,7 +50,7 @@ export function Ranking({ title, entries, column, unit, render }) {
 }
 
 /**
- * Hours of the weekdays, the more the darker.
+ * Weekdays by hour. Darker cells have higher counts.
  * @param {{title: string, days: string[], counts: number[][]}} props `counts` by day and hour
  */
 export function HeatMap({ title, days, counts }) {

@@ -1,10 +1,10 @@
-/** @file What a person writes beside a reading: what the plate really was. */
+/** @file A person's correction of a recognition: the actual plate. */
 
 import { html, useState } from "./html.js";
 import { call } from "./api.js";
 import { useAction } from "./load.js";
 import { useMay } from "./session.js";
-import { Check, FormFault, Moment, Plate, TextField, tell } from "./ui.js";
+import { Check, FormFault, Moment, Plate, TextField, toast } from "./ui.js";
 import { t } from "./words.js";
 
 function Written({ correction }) {
@@ -24,7 +24,7 @@ function Form({ recognition, onChanged, onClose }) {
     run(async () => {
       const answer = await call("PUT", `/api/recognitions/${recognition.id}/correction`, { body });
       onChanged(answer.correction);
-      tell(t("Correction saved"));
+      toast(t("Correction saved"));
       onClose();
     });
   };
@@ -37,7 +37,7 @@ function Form({ recognition, onChanged, onClose }) {
   </form>`;
 }
 
-/** The correction of a recognition, and its form for who may write one. */
+/** The correction of a recognition, and its form for people who can write one. */
 export function CorrectionPanel({ recognition, onChanged }) {
   const [isOpen, setOpen] = useState(false);
   const { isBusy, failure, run } = useAction();
@@ -47,7 +47,7 @@ export function CorrectionPanel({ recognition, onChanged }) {
   const remove = () => run(async () => {
     await call("DELETE", `/api/recognitions/${recognition.id}/correction`);
     onChanged(undefined);
-    tell(t("Correction removed"));
+    toast(t("Correction removed"));
   });
   return html`<section><h2>${t("Manual correction")}</h2>
     ${known && html`<${Written} correction=${known} />`}

@@ -2,7 +2,7 @@
 
 import { session } from "./session.js";
 
-/** Where the decimal separator is a comma, Excel separates columns with semicolons. */
+/** Excel separates columns with semicolons if the decimal separator is a comma. */
 export const separator = new Intl.NumberFormat(navigator.language).format(1.5).includes(",") ? "semicolon" : "comma";
 
 export const BYTE_ORDER_MARK = "\ufeff";
@@ -22,7 +22,7 @@ export function localTime(moment) {
   return new Intl.DateTimeFormat("sv-SE", { dateStyle: "short", timeStyle: "medium", timeZone }).format(new Date(moment));
 }
 
-/** Excel takes text that begins so for a formula, also after another separator. */
+/** Excel reads text that starts like this as a formula, also after another separator. */
 const FORMULA = /(^|[;,|\t])( *[=+@＝＋－＠\t\r\n-])/g;
 
 /** @param {string | number} value */

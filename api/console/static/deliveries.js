@@ -1,11 +1,11 @@
-/** @file Deliveries: what was sent to whom, how it went, and sending it again. */
+/** @file Deliveries: what was sent, its status, and redelivery. */
 
 import { html, useEffect, useState } from "./html.js";
 import { call, get } from "./api.js";
 import { useAction, useLoad } from "./load.js";
 import { Link } from "./router.js";
 import { useMay } from "./session.js";
-import { Badge, Empty, Fault, FormFault, Moment, SelectField, Table, Waiting, tell } from "./ui.js";
+import { Badge, Empty, Fault, FormFault, Moment, SelectField, Table, Waiting, toast } from "./ui.js";
 import { t } from "./words.js";
 
 /** @type {Record<string, [string, () => string]>} */
@@ -28,7 +28,7 @@ const CHANNELS = { email: () => t("via email"), apprise: () => t("via Apprise") 
 
 const columns = (isAddressed) => [t("Event"), ...(isAddressed ? [t("Destination")] : []), t("Status"), { text: t("Attempts"), kind: "number" }, t("Last attempt"), t("Response"), { text: t("Redeliver"), isHidden: true }];
 
-/** The page of what a delivery goes to, where the list holds several. */
+/** A link to the webhook or alert of a delivery, in lists that mix several. */
 function Target({ one, names }) {
   const href = one.webhookId ? `/webhooks/${one.webhookId}` : `/alerts/${one.alertId}`;
   const name = names[one.webhookId ?? one.alertId];
@@ -36,7 +36,7 @@ function Target({ one, names }) {
 }
 
 function DeliveryRows({ rows, onRedeliver, isBusy, names = null }) {
-  // Who may change alerts may change webhooks.
+  // Roles with alerts:write also have webhooks:write.
   const maySend = useMay("alerts:write");
   return rows.map((one) => {
     const [kind, text] = OUTCOMES[one.outcome] ?? ["info", () => one.outcome];
@@ -52,20 +52,20 @@ function DeliveryRows({ rows, onRedeliver, isBusy, names = null }) {
   });
 }
 
-/** Sends a delivery again, below the path that it is listed under. */
+/** Redelivers a delivery, below the path that lists it. */
 function useRedelivery(pathOf, onSent) {
   const { isBusy, failure, run } = useAction();
   const redeliver = (one) => run(async () => {
     await call("POST", `${pathOf(one)}/deliveries/${one.id}/redeliver`);
-    tell(t("Redelivery queued. Its status appears in the list."));
+    toast(t("Redelivery queued. Its status appears in the list."));
     onSent();
   });
   return { isBusy, failure, redeliver };
 }
 
 /**
- * The deliveries below a webhook's or an alert's path, filtered, each of which may be sent again.
- * Where `sent` grows they are read again, and often.
+ * The deliveries of a webhook or an alert, with a filter. Each can be redelivered.
+ * When `sent` increases, the list is reloaded at once and then every two seconds.
  */
 export function Deliveries({ path, sent = 0 }) {
   const [outcome, setOutcome] = useState("");
@@ -88,7 +88,7 @@ export function Deliveries({ path, sent = 0 }) {
     ${rows.length > 0 && html`<${Table} caption=${t("Deliveries")} columns=${columns(false)}><${DeliveryRows} rows=${rows} onRedeliver=${redeliver} isBusy=${isBusy} /></${Table}>`}`;
 }
 
-/** The path below which a delivery is sent again. */
+/** Returns the path of a delivery's webhook or alert. */
 const pathOf = (one) => (one.webhookId ? `/api/webhooks/${one.webhookId}` : `/api/alertas/${one.alertId}`);
 
 async function namesOf(abort) {
@@ -96,7 +96,7 @@ async function namesOf(abort) {
   return Object.fromEntries([...webhooks.webhooks, ...alerts.alerts].map((one) => [one.id, one.name]));
 }
 
-/** What was sent of a recognition, and of the alerts that it set off. */
+/** The deliveries of a recognition and of the alerts that it triggered. */
 export function RecognitionDeliveries({ id }) {
   const [isFollowed, setFollowed] = useState(false);
   const found = useLoad((abort) => get(`/api/recognitions/${id}/deliveries`, {}, abort), [id], { everySeconds: isFollowed ? 2 : 15 });

@@ -1,4 +1,4 @@
-/** @file Erasing a plate for good: asked for twice, done by the service meanwhile, then told. */
+/** @file Erasing a plate: confirmation, progress, result, and the list of erasures. */
 
 import { html, useState } from "./html.js";
 import { call, get } from "./api.js";
@@ -19,7 +19,7 @@ const ERASED = {
   misread: () => t("Misreads corrected to this plate"),
 };
 
-/** A plate without signs and accents, to compare what is typed with it. @param {string} text */
+/** Returns a plate without separators and accents, to compare it with typed text. @param {string} text */
 const normalised = (text) => text.normalize("NFKD").toUpperCase().replace(/[^\p{L}\p{N}]/gu, "");
 
 function Ask({ plate, onAsked, onClose }) {
@@ -50,10 +50,10 @@ function Progress({ asked, onClose }) {
 
 const STATES = { waiting: () => t("Queued"), running: () => t("Erasing"), done: () => t("Erased") };
 
-/** What was erased, in words. @param {Record<string, number>} counts */
-const told = (counts) => Object.entries(ERASED).filter(([name]) => counts[name]).map(([name, text]) => `${text()}: ${number(counts[name])}`).join(", ");
+/** Returns what was erased as text. @param {Record<string, number>} counts */
+const countsText = (counts) => Object.entries(ERASED).filter(([name]) => counts[name]).map(([name, text]) => `${text()}: ${number(counts[name])}`).join(", ");
 
-/** What was erased of the account, and what waits, for who may erase. */
+/** The account's erasures, for people who can erase plates. */
 export function Erasures() {
   const found = useLoad((abort) => get("/api/erasures", { limit: 50 }, abort), ["erasures"]);
   if (found.data?.erasures.length === 0) return null;
@@ -63,12 +63,12 @@ export function Erasures() {
     ${found.data && html`<p class="note">${t("The 50 most recent from the last 90 days. Only the first and last character of each plate are stored.")}</p>
       <${Table} caption=${t("Erasures")} columns=${[t("Time"), t("Plate"), t("Status"), t("Requested by")]}>
         ${found.data.erasures.map((one) => html`<tr key=${one.id}><td><${Moment} at=${one.requestedAt} /></td><td><${Plate} text=${one.plate} /></td>
-          <td>${STATES[one.state]?.() ?? one.state}${one.counts && html`<div class="note">${told(one.counts)}</div>`}${one.error && html`<div class="note">${t("Not erased yet: something went wrong. Retrying automatically.")}</div>`}</td><td><bdi>${one.requestedBy}</bdi></td></tr>`)}
+          <td>${STATES[one.state]?.() ?? one.state}${one.counts && html`<div class="note">${countsText(one.counts)}</div>`}${one.error && html`<div class="note">${t("Not erased yet: something went wrong. Retrying automatically.")}</div>`}</td><td><bdi>${one.requestedBy}</bdi></td></tr>`)}
       </${Table}>`}
   </section>`;
 }
 
-/** The way to erase a plate, for who may. @param {{plate: string, onErased: () => void}} props */
+/** The button that erases a plate, for people who can. @param {{plate: string, onErased: () => void}} props */
 export function ErasePlate({ plate, onErased }) {
   const [isOpen, setOpen] = useState(false);
   const [asked, setAsked] = useState(/** @type {{id: string, state: string} | null} */ (null));

@@ -1,4 +1,4 @@
-/** @file The conditions of live view and search: plate and how it is meant, camera, sureness. */
+/** @file The filters of the live view and search: plate, match mode, camera, confidence. */
 
 import { html, useEffect, useState } from "./html.js";
 import { get } from "./api.js";
@@ -19,23 +19,23 @@ export const MODES = [
 
 /** @typedef {import("#api").components["schemas"]["CameraBody"]} Camera */
 
-/** The cameras of the account, as the list shows them. @returns {ReturnType<typeof useLoad<Camera[]>>} */
+/** The account's cameras. @returns {ReturnType<typeof useLoad<Camera[]>>} */
 export function useCameras(options) {
   return useLoad((abort) => get("/api/cameras", {}, abort).then((answer) => answer.cameras), ["cameras"], options);
 }
 
-/** The query that the API takes of a page's state. @param {Record<string, string>} query */
+/** Returns the API query of a page's state. @param {Record<string, string>} query */
 export function filterOf(query) {
   const { plate = "", match = "", cameraId = "", minConfidence = "" } = query;
   return { plate, match: plate ? match : "", cameraId, minConfidence };
 }
 
-/** A moment, told when it is whole. */
+/** A date and time, reported once it is complete. */
 export function MomentField({ label, value, onValue }) {
   return html`<${Field} label=${label}>${(ids) => html`<input ...${ids} type="datetime-local" value=${toLocalInput(value)} onChange=${(event) => onValue(fromLocalInput(event.currentTarget.value))} />`}</${Field}>`;
 }
 
-/** Inputs of the conditions; typing changes the page's state after a moment. */
+/** The filter inputs. Typing updates the page's state after a short delay. */
 export function FilterFields({ query, cameras }) {
   const [plate, setPlate] = useState(query.plate ?? "");
   useEffect(() => setPlate(query.plate ?? ""), [query.plate]);

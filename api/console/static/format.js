@@ -1,4 +1,4 @@
-/** @file Dates and numbers as people read them, in the browser's locale and time zone. */
+/** @file Dates and numbers in the browser's locale and time zone. */
 
 import { locale, t } from "./words.js";
 
@@ -42,7 +42,7 @@ export function calendarDay(day) {
 }
 
 /**
- * The names of the weekdays, Monday first.
+ * Returns the names of the weekdays, Monday first.
  * @param {"long" | "short"} length
  */
 export function weekdays(length) {
@@ -51,7 +51,7 @@ export function weekdays(length) {
 }
 
 /**
- * How long ago a moment is, in one unit.
+ * Returns how long ago a time is, in one unit.
  * @param {string | null | undefined} moment
  */
 export function ago(moment) {
@@ -77,13 +77,13 @@ export function percent(share) {
 /** `cameraId` of recognitions from the image API. */
 export const IMAGE_API = "00000000-0000-0000-0000-000000000000";
 
-/** The name of a recognition's camera. @param {{cameraId: string, cameraName: string}} row */
+/** Returns the name of a recognition's camera. @param {{cameraId: string, cameraName: string}} row */
 export function cameraName(row) {
   return row.cameraId === IMAGE_API ? t("Image API") : row.cameraName;
 }
 
 /**
- * The value of an input of the type datetime-local, in the browser's time zone.
+ * Returns the value of a datetime-local input, in the browser's time zone.
  * @param {string | null | undefined} moment ISO 8601
  */
 export function toLocalInput(moment) {
@@ -103,7 +103,7 @@ export function fromLocalInput(value) {
 let regions;
 
 /**
- * The name of a country or of a part of one, as far as the browser knows it.
+ * Returns the name of a country or region, if the browser knows it.
  * @param {string} code such as `PT` or `US-NY`
  */
 export function regionName(code) {

@@ -1,4 +1,4 @@
-/** @file How far a camera's frames and vehicles come, what is lost on the way, and what to do about it. */
+/** @file How many frames and vehicles of a camera reach each step, what is dropped, and what to do about it. */
 
 import { html, useRef, useState } from "./html.js";
 import { get } from "./api.js";
@@ -9,12 +9,12 @@ import { Fault, Segments, Waiting } from "./ui.js";
 import { t } from "./words.js";
 
 const HOUR_MS = 3_600_000;
-/** Until the counts of an hour's last minute are there. */
+/** Time until the counts of an hour's last minute have arrived. */
 const SETTLE_MS = 180_000;
 
 const SPANS = () => [["1", t("Last hour")], ["24", t("Last 24 hours")], ["168", t("Last 7 days")]];
 
-/** What is lost, in the order in which it is, with its words. */
+/** Reasons for dropped frames and vehicles, in the order of the pipeline. */
 const LOSSES = {
   still: () => t("no motion"),
   failed: () => t("frame couldn't be encoded"),
@@ -66,7 +66,7 @@ function hintsOf(sum, moving) {
   ].filter(Boolean);
 }
 
-/** The last whole hour, where it has less than half of what it usually has. */
+/** Returns the last full hour if it has less than half of its usual count, or null. */
 function quietHour(hours) {
   const whole = hours.filter((hour) => Date.parse(hour.start) + HOUR_MS + SETTLE_MS < Date.now());
   const last = whole[whole.length - 1];
@@ -74,7 +74,7 @@ function quietHour(hours) {
 }
 
 function Bars({ steps }) {
-  // By the logarithm: of thousands of frames a dozen have a plate.
+  // Logarithmic: of thousands of frames, a dozen have a plate.
   const top = Math.log1p(Math.max(...steps.map(([, value]) => value), 1));
   return html`<ol class="ranking">${steps.map(([name, value]) => html`<li key=${name}><span class="ranking-name">${name}</span>
     <span class="ranking-bar" aria-hidden="true"><span style=${{ width: `${(100 * Math.log1p(value)) / top}%` }}></span></span><span class="number">${number(value)}</span></li>`)}</ol>
@@ -82,7 +82,7 @@ function Bars({ steps }) {
 }
 
 /**
- * How far a camera's frames come; `children` stand below it, once it is known how long it is.
+ * The steps of a camera's frames. `children` are shown below it once its height is known.
  * @param {{camera: any, children?: any}} props
  */
 export function Funnel({ camera, children }) {
@@ -92,7 +92,7 @@ export function Funnel({ camera, children }) {
     [camera.id, hours],
     { everySeconds: 60 },
   );
-  // For good: what is typed below stays where it is while another time is asked for.
+  // Stays true, so that the form below does not move while another time range loads.
   const wasKnown = useRef(false);
   wasKnown.current ||= isKnown(found);
   const sum = found.data && sumOf(found.data);

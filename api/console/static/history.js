@@ -1,4 +1,4 @@
-/** @file A plate's passes over time and by camera. */
+/** @file A plate's recognitions over time and by camera. */
 
 import { html } from "./html.js";
 import { get } from "./api.js";
@@ -8,14 +8,14 @@ import { cameraName, date, dateTime, number } from "./format.js";
 import { useLoad } from "./load.js";
 import { Link } from "./router.js";
 import { Together } from "./together.js";
-import { Empty, Fault, Moment, Plate, Sureness, Table, Waiting, save } from "./ui.js";
+import { Empty, Fault, Moment, Plate, Confidence, Table, Waiting, save } from "./ui.js";
 import { t, tn } from "./words.js";
 
 const PAGES = 5;
 const ROWS = 200;
 
 /**
- * Returns up to a thousand of the newest, and whether there are more.
+ * Returns up to 1,000 of the newest recognitions, and whether these are all.
  * @param {Record<string, string>} filter
  * @param {AbortSignal} abort
  */
@@ -44,7 +44,7 @@ function byCamera(rows) {
   return [...cameras.values()].sort((a, b) => b.rows.length - a.rows.length);
 }
 
-/** Each pass as a mark on its camera's line. */
+/** A line for each camera with a mark for each recognition. */
 function TimeLine({ cameras, from, to }) {
   const span = Math.max(to - from, 1);
   const part = (moment) => (100 * (Date.parse(moment) - from)) / span;
@@ -65,7 +65,7 @@ export function History({ filter }) {
   const cameras = byCamera(rows);
   const [newest, oldest] = [rows[0], rows[rows.length - 1]];
   const plates = new Set(rows.map((row) => row.plate));
-  // What was corrected to it by hand was read otherwise.
+  // Recognitions that were corrected to this plate have another reading.
   const whole = filter.match === "exact" ? filter.plate.trim() : plates.size === 1 && newest.plate;
   return html`<div class="facts">
       <div><span>${t("Recognitions")}</span><strong>${number(rows.length)}${isAll ? "" : "+"}</strong></div>
@@ -86,7 +86,7 @@ export function History({ filter }) {
         <${Table} caption=${t("Recognitions")} columns=${[t("Time"), t("Camera"), t("Plate"), { text: t("Confidence"), kind: "number" }]}>
           ${rows.slice(0, ROWS).map((row) => html`<tr key=${row.id}>
             <td><${Link} href=${`/recognitions/${row.id}`}><${Moment} at=${row.timestamp} /></${Link}></td><td><bdi>${cameraName(row)}</bdi></td>
-            <td><${Plate} text=${row.plate} /></td><td class="number"><${Sureness} value=${row.confidence} /></td></tr>`)}
+            <td><${Plate} text=${row.plate} /></td><td class="number"><${Confidence} value=${row.confidence} /></td></tr>`)}
         </${Table}></section>
     </div>
     ${whole && html`<${Together} key=${JSON.stringify(filter)} rows=${rows} />`}

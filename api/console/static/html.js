@@ -1,4 +1,4 @@
-/** @file The parts that every view is made with: `html` templates and Preact's hooks. */
+/** @file The building blocks of every page: `html` templates and Preact's hooks. */
 
 import htm from "htm";
 import { Fragment, createContext, h, render } from "preact";

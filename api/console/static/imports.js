@@ -1,4 +1,4 @@
-/** @file CSV files that the API reads: in any encoding, with a report of the rows that it skips. */
+/** @file CSV files that the API reads: in any encoding, with a report of skipped rows. */
 
 import { html } from "./html.js";
 import { call } from "./api.js";
@@ -22,7 +22,7 @@ const REASONS = {
 };
 
 /**
- * Returns what the API reads in a file; nothing is stored.
+ * Returns what the API reads in a file. Nothing is stored.
  * @param {string} path
  * @param {Blob} file
  * @param {{encoding?: string, signal?: AbortSignal}} [options] `encoding` is detected if it is empty

@@ -1,4 +1,4 @@
-/** @file What a view reads: kept while it is read again, tried again while the service is away. */
+/** @file Data of a page: stays visible while it is reloaded, and is retried while the server is unavailable. */
 
 import { useCallback, useEffect, useRef, useState } from "./html.js";
 import { Failure } from "./api.js";
@@ -8,14 +8,14 @@ import { useSignal } from "./signal.js";
 const RETRY_SECONDS = [2, 5, 10, 20];
 
 /**
- * Reads something for a component, again when `inputs` change or `reload` is called.
+ * Loads data for a component, and reloads it when `inputs` change or `reload` is called.
  *
- * A failure that passes is tried again after a while; what was read before stays.
+ * A temporary failure is retried after a delay. Data from before stays visible.
  *
  * @template T
  * @param {(abort: AbortSignal) => Promise<T>} read
  * @param {readonly unknown[]} inputs
- * @param {{everySeconds?: number}} [options] read again this often, while the page is seen
+ * @param {{everySeconds?: number}} [options] reload interval while the page is visible
  * @returns {{data: T | null, failure: Failure | null, isLoading: boolean, reload: () => void, change: (change: (data: T) => T) => void}}
  */
 export function useLoad(read, inputs, { everySeconds = 0 } = {}) {
@@ -35,7 +35,7 @@ export function useLoad(read, inputs, { everySeconds = 0 } = {}) {
     const again = (/** @type {number} */ seconds) => {
       timer = setTimeout(() => (document.hidden ? again(seconds) : setRound((count) => count + 1)), seconds * 1000);
     };
-    // Of other inputs than before: what is shown is of those no longer.
+    // The inputs changed, so the shown data no longer applies.
     const isOther = last.current !== of;
     last.current = of;
     setState((before) => ({ data: isOther ? null : before.data, failure: isOther ? null : before.failure, isLoading: true }));
@@ -69,13 +69,13 @@ export function useLoad(read, inputs, { everySeconds = 0 } = {}) {
 }
 
 /**
- * Tells whether all of what a view reads has come, or could not: what stands below it moves no more.
+ * Returns whether everything on a page has loaded or failed, so that content below it no longer moves.
  * @param {...{data: unknown, failure: unknown}} read
  */
 export const isKnown = (...read) => read.every(({ data, failure }) => data !== null || failure !== null);
 
 /**
- * Does something once at a time, and keeps how it failed.
+ * Runs one action at a time, and returns how it failed.
  * @returns {{isBusy: boolean, failure: Failure | null, run: (work: () => Promise<unknown>) => Promise<boolean>, clear: () => void}}
  */
 export function useAction() {
@@ -97,7 +97,7 @@ export function useAction() {
 }
 
 /**
- * Calls something again and again while the component is shown.
+ * Calls a function repeatedly while the component is shown.
  * @param {() => void} work
  * @param {number} seconds
  */

@@ -1,4 +1,4 @@
-/** @file A list of plates, each with a name or none: typed, pasted from anywhere, or from a file. */
+/** @file A list of plates, with or without names: typed, pasted or imported. */
 
 import { html, useRef, useState } from "./html.js";
 import { number } from "./format.js";
@@ -7,15 +7,15 @@ import { useAction } from "./load.js";
 import { Field, FormFault } from "./ui.js";
 import { t, tn } from "./words.js";
 
-/** Signs that no plate has; the API finds all others. */
+/** Characters that no plate contains. The API finds all others. */
 const SIGNS = /[!-)+,/:->@[-`{-~]/;
 
 const unquoted = (text) => text.trim().replace(/^"(.*)"$/, "$1").trim();
 
 /**
- * The plates of a text: one a line, its name behind a tab or "="; or several without names.
+ * Returns the plates in a text: one per line, with its name after a tab or "=", or several without names.
  * @param {string} text
- * @returns {{plates: string[], names: Record<string, string>}} both as the API takes them
+ * @returns {{plates: string[], names: Record<string, string>}} both as the API accepts them
  */
 export function plateListOf(text) {
   const entries = text.split(/\r?\n/).flatMap((line) => {
@@ -28,8 +28,8 @@ export function plateListOf(text) {
 }
 
 /**
- * Whether a pasted text has columns or headings, so that the API reads it. A list of plates, also
- * with names as in "AB12CDE = Courier", is none.
+ * Returns whether pasted text has columns or headers, so that the API must read it. A list of plates,
+ * also with names as in "AB12CDE = Courier", does not.
  * @param {string} text
  */
 export function isTable(text) {
@@ -39,12 +39,12 @@ export function isTable(text) {
   return cells.length > 1 && !cells.every((cell) => /[\d*?]/.test(cell));
 }
 
-/** The text of a list. @param {readonly string[]} plates @param {Record<string, string>} names */
+/** Returns the text of a list. @param {readonly string[]} plates @param {Record<string, string>} names */
 export function textOfPlates(plates, names) {
   return plates.map((plate) => (Object.hasOwn(names, plate) ? `${plate} = ${names[plate]}` : plate)).join("\n");
 }
 
-/** What was taken of a file, and what was not. */
+/** What was imported from a file, and what was skipped. */
 function Report({ found }) {
   return html`<div class="field wide under" role="status"><p class="note">${tn(found.taken, "{n} plate imported", "{n} plates imported")}${found.duplicates > 0 && html`, ${tn(found.duplicates, "{n} duplicate skipped", "{n} duplicates skipped")}`}${found.headings > 0 && html`, ${tn(found.headings, "{n} header row ignored", "{n} header rows ignored")}`} (${found.encoding})</p>
     <${SkippedRows} skipped=${found.skipped} count=${found.skippedCount} />

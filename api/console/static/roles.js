@@ -1,4 +1,4 @@
-/** @file The roles of people, in words. */
+/** @file The roles of people. */
 
 import { html } from "./html.js";
 import { t } from "./words.js";
@@ -10,7 +10,7 @@ export const ROLES = {
   administrator: { name: () => t("Administrator"), meaning: () => t("Full access, including API keys, people and the time zone") },
 };
 
-/** A choice of a role, each with what it may. */
+/** A choice of roles, each with its permissions. */
 export function RoleField({ role, onRole }) {
   return html`<fieldset class="roles"><legend>${t("Role")}</legend>
     ${Object.entries(ROLES).map(([one, { name, meaning }]) => html`<label key=${one} class="choice"><input type="radio" name="role" value=${one} checked=${one === role} onChange=${() => onRole(one)} />

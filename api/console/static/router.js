@@ -1,4 +1,4 @@
-/** @file Where in the console one is: the path names the view, the query its state. */
+/** @file Routing: the path selects the page, the query is its state. */
 
 import { html } from "./html.js";
 import { queryText } from "./api.js";
@@ -13,13 +13,13 @@ function here() {
 
 export const place = signal(here());
 
-/** Asks before unsaved input is left: a sentence, or "". */
+/** The question to ask before unsaved input is discarded, or "". */
 export const unsaved = signal("");
 
 /**
- * Goes to a view.
+ * Navigates to a page.
  * @param {string} target path and query
- * @param {{replace?: boolean}} [options] `replace`: no step of its own in the browser's history
+ * @param {{replace?: boolean}} [options] `replace`: adds no entry to the browser's history
  */
 export function go(target, { replace = false } = {}) {
   if (unsaved.value && !confirm(unsaved.value)) return;
@@ -32,7 +32,7 @@ export function go(target, { replace = false } = {}) {
 }
 
 /**
- * Changes the state of the present view; an empty value removes its name.
+ * Changes the state of the current page. An empty value removes its name.
  * @param {Record<string, unknown>} query
  * @param {{replace?: boolean}} [options]
  */
@@ -45,7 +45,7 @@ addEventListener("beforeunload", (event) => {
   if (unsaved.value) event.preventDefault();
 });
 
-/** A link within the console; like any other with Ctrl or the middle button. */
+/** A link within the console. With Ctrl or the middle button, it behaves like any other link. */
 export function Link({ href, children, ...rest }) {
   /** @param {MouseEvent} event */
   const follow = (event) => {
@@ -57,7 +57,7 @@ export function Link({ href, children, ...rest }) {
 }
 
 /**
- * Returns the first route whose form fits a path, with what stands for its `:names`.
+ * Returns the first route that matches a path, with the values of its `:names`.
  * @template {{form: string}} R
  * @param {readonly R[]} routes
  * @param {string} path

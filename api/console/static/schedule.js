@@ -1,4 +1,4 @@
-/** @file When an alert may fire: its window in words, as a form, and as a band over the week. */
+/** @file The schedule of an alert: as text, as a form, and as a band over the week. */
 
 import { html } from "./html.js";
 import { weekdays } from "./format.js";
@@ -18,7 +18,7 @@ function minutes(text) {
 /** @param {{startTime: string, endTime: string}} schedule */
 const isOvernight = ({ startTime, endTime }) => minutes(endTime) < minutes(startTime);
 
-/** The window in words. */
+/** Returns the schedule as text. */
 export function scheduleText(alert) {
   if (!alert.scheduleEnabled) return t("Always");
   const { startTime, endTime, daysOfWeek } = alert.schedule;
@@ -28,7 +28,7 @@ export function scheduleText(alert) {
 }
 
 /**
- * The parts of each weekday that the window covers, in minutes, the end not included.
+ * Returns the parts of each weekday that the schedule covers, in minutes, end exclusive.
  * @param {{startTime: string, endTime: string, daysOfWeek: string[]}} schedule
  * @returns {[number, number][][]} Monday first
  */
@@ -41,7 +41,7 @@ export function bands(schedule) {
     if (start === end) found[at].push([0, DAY_MINUTES]);
     else if (start < end) found[at].push([start, end + 1]);
     else {
-      // The night belongs to the day on which it begins.
+      // A night belongs to the day on which it starts.
       found[at].push([start, DAY_MINUTES]);
       found[(at + 1) % 7].push([0, end + 1]);
     }
@@ -49,7 +49,7 @@ export function bands(schedule) {
   return found;
 }
 
-/** The week with the hours in which the alert may fire. */
+/** The week with the hours in which the alert can trigger. */
 export function WeekBand({ schedule, isOn }) {
   const found = isOn ? bands(schedule) : DAYS.map(() => [[0, DAY_MINUTES]]);
   const names = weekdays("short");

@@ -1,38 +1,38 @@
-/** @file Who is logged in. The cookie itself is out of a script's reach; this page keeps a note of it. */
+/** @file The session. Scripts cannot read the cookie, so the page stores who is logged in. */
 
-import { call, onRightLack, onSessionEnd } from "./api.js";
-import { forgetPictures } from "./pictures.js";
+import { call, onMissingScope, onSessionEnd } from "./api.js";
+import { clearImages } from "./images.js";
 import { unsaved } from "./router.js";
 import { signal, useSignal } from "./signal.js";
 
 const NOTE = "platestream.session";
 const RETURN = "platestream.return";
-/** What only administrators may do needs this in the place of a scope. */
+/** Used instead of a scope for what only administrators can do. */
 export const ADMINISTRATOR = "administrator";
 
 /** @typedef {{id: string, email: string, name: string, role: string, hasPassword: boolean}} Person */
 /** @typedef {{email: string, person: Person, timezone: string, expiresAt: string | null, scopes: string[]}} Session */
 
-/** `out`: the log-in page. `ended`: the log-in stands over the page, which keeps what was typed. */
+/** `out`: the login page. `ended`: the login dialog over the page, which keeps its input. */
 export const state = signal(/** @type {"out" | "in" | "ended"} */ (localStorage.getItem(NOTE) ? "in" : "out"));
 
-/** Who it was at last, until the API has answered who it is. */
+/** The last known session, until the API has responded. */
 export const session = signal(noted());
 
-/** Counts the log-ins of this page: what a view could not read before is read then. */
+/** Number of logins on this page. Data that could not be loaded before is loaded after a login. */
 export const logIns = signal(0);
 
 onSessionEnd(() => {
   if (state.value === "in") state.value = "ended";
 });
 
-// The role may be another by now: what it does not allow is shown no longer.
-onRightLack(() => void askWho().catch(() => {}));
+// The role may have changed. Hide what it no longer allows.
+onMissingScope(() => void refreshSession().catch(() => {}));
 
-/** Asks who is logged in, once the page knows that somebody was. */
-export async function askWho() {
+/** Loads the session, if someone was logged in. */
+export async function refreshSession() {
   const answer = await call("GET", "/api/session");
-  // Who has logged out meanwhile is not to be noted again.
+  // Ignore the response if the person has logged out in the meantime.
   if (state.value === "out") return;
   note(answer.session);
   enter(answer.session);
@@ -46,9 +46,9 @@ export async function logIn(email, password) {
 }
 
 /**
- * Sends a window to the provider, and notes where this one stood.
+ * Sends a window to the identity provider, and stores the current page.
  * @param {Window} target
- * @param {string} [invitation] token of the link that is accepted by it
+ * @param {string} [invitation] token of the invitation to accept
  */
 export async function goToProvider(target, invitation) {
   const { url } = await call("POST", "/api/session/oidc", { body: { invitation } });
@@ -57,14 +57,14 @@ export async function goToProvider(target, invitation) {
 }
 
 /**
- * Logs in whom the provider sent back, and returns where they stood before.
+ * Completes a login with the identity provider, and returns the page it started from.
  * @param {{code?: string, state?: string, iss?: string}} given
  */
-export async function logInByProvider({ code, state: begun = "", iss }) {
-  const answer = await call("POST", "/api/session/oidc/return", { body: { code, state: begun, iss } });
+export async function logInWithProvider({ code, state: loginState = "", iss }) {
+  const answer = await call("POST", "/api/session/oidc/return", { body: { code, state: loginState, iss } });
   const target = sessionStorage.getItem(RETURN) ?? "/";
   sessionStorage.removeItem(RETURN);
-  // Before the page is shown: where somebody else was there it begins anew, at that place.
+  // Set before the page is shown: if someone else was logged in, it reloads at this URL.
   history.replaceState(null, "", target);
   note(answer.session);
   enter(answer.session);
@@ -72,12 +72,12 @@ export async function logInByProvider({ code, state: begun = "", iss }) {
 }
 
 /**
- * Shows the page to who has logged in.
+ * Shows the page to the person who has logged in.
  * @param {Session} who
  */
 function enter(who) {
   if (state.value !== "out" && session.value?.person.id !== who.person.id) {
-    // Somebody else: nothing of the person before may stay on the page.
+    // Another person: nothing of the previous person may stay on the page.
     unsaved.value = "";
     location.reload();
     return;
@@ -89,7 +89,7 @@ function enter(who) {
 }
 
 /**
- * Returns whether somebody may do what needs a scope, or an administrator.
+ * Returns whether a session has a scope, or is an administrator's.
  * @param {Session | null} who
  * @param {string} need
  */
@@ -98,7 +98,7 @@ export function may(who, need) {
 }
 
 /**
- * Returns whether who is logged in may do what needs a scope, or an administrator.
+ * Returns whether the current session has a scope, or is an administrator's.
  * @param {string} need
  */
 export function useMay(need) {
@@ -115,7 +115,7 @@ function forget() {
   unsaved.value = "";
   session.value = null;
   state.value = "out";
-  forgetPictures();
+  clearImages();
 }
 
 /** @param {Session} who */
@@ -128,7 +128,7 @@ function noted() {
   try {
     return JSON.parse(localStorage.getItem(NOTE) ?? "null");
   } catch {
-    // A release before wrote the account's address alone.
+    // An earlier release stored only the account's email address.
     return null;
   }
 }

@@ -1,26 +1,26 @@
-/** @file What a person chose for this browser: colours, keys, sound. */
+/** @file Preferences of this browser: theme, keyboard shortcuts, sound. */
 
 import { signal } from "./signal.js";
 
-/** @param {string} name @param {string} usual */
-function kept(name, usual) {
+/** @param {string} name @param {string} fallback */
+function stored(name, fallback) {
   const key = `platestream.${name}`;
-  const made = signal(localStorage.getItem(key) ?? usual);
-  made.followers.add(() => localStorage.setItem(key, made.value));
-  return made;
+  const setting = signal(localStorage.getItem(key) ?? fallback);
+  setting.followers.add(() => localStorage.setItem(key, setting.value));
+  return setting;
 }
 
-/** `auto` (the system's), `light` or `dark`. */
-export const theme = kept("theme", "auto");
-/** Whether single keys do something: `on` or `off`. */
-export const shortcuts = kept("shortcuts", "on");
-/** Whether an alert that fires is heard in the live view: `on` or `off`. */
-export const sound = kept("sound", "off");
+/** `auto` (system), `light` or `dark`. */
+export const theme = stored("theme", "auto");
+/** Whether keyboard shortcuts are enabled: `on` or `off`. */
+export const shortcuts = stored("shortcuts", "on");
+/** Whether the live view plays a sound when an alert triggers: `on` or `off`. */
+export const sound = stored("sound", "off");
 
-function paint() {
+function applyTheme() {
   if (theme.value === "auto") delete document.documentElement.dataset.theme;
   else document.documentElement.dataset.theme = theme.value;
 }
 
-theme.followers.add(paint);
-paint();
+theme.followers.add(applyTheme);
+applyTheme();

@@ -1,4 +1,4 @@
-/** @file Single keys, as far as they are switched on and nothing is being typed. */
+/** @file Keyboard shortcuts, if they are enabled and the person is not typing. */
 
 import { useEffect, useRef } from "./html.js";
 import { shortcuts } from "./settings.js";
@@ -21,7 +21,7 @@ export function useKeys(keys) {
       if (!isPlain || shortcuts.value !== "on" || isTyping(event) || document.querySelector("dialog[open]")) return;
       const action = now.current[event.key];
       if (!action) return;
-      // A pressed button or link keeps its own space and enter.
+      // A focused button or link handles Space and Enter itself.
       if ([" ", "Enter"].includes(event.key) && /^(A|BUTTON|SUMMARY)$/.test(/** @type {HTMLElement} */ (event.target).tagName)) return;
       event.preventDefault();
       action(event);

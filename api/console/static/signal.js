@@ -1,9 +1,9 @@
-/** @file Values that several parts of the page follow. */
+/** @file Values that components subscribe to. */
 
 import { useEffect, useState } from "preact/hooks";
 
 /**
- * A value with followers.
+ * A value with subscribers.
  * @template T
  */
 export class Signal {
@@ -35,7 +35,7 @@ export function signal(value) {
 }
 
 /**
- * Returns the value, and has the component drawn again when it changes.
+ * Returns the value, and redraws the component when it changes.
  * @template T
  * @param {Signal<T>} followed
  * @returns {T}

@@ -1,8 +1,8 @@
-/** @file The stream of recognitions: kept open, and filled up where it was interrupted. */
+/** @file The event stream of recognitions. Fills gaps after an interruption. */
 
 import { useEffect, useRef, useState } from "./html.js";
 import { get, queryText } from "./api.js";
-import { askWho } from "./session.js";
+import { refreshSession } from "./session.js";
 
 const DRAW_MS = 200;
 const RETRY_SECONDS = 5;
@@ -12,14 +12,14 @@ const MARGIN_MS = 60_000;
 /** @typedef {import("#api").components["schemas"]["RecognitionBody"]} Recognition */
 
 /**
- * Gives new recognitions to `onRows`, newest first, several at once; each comes once.
+ * Passes new recognitions to `onRows`, newest first, in batches, each exactly once.
  *
- * @param {Record<string, string>} filter the query of the stream
+ * @param {Record<string, string>} filter the stream's query
  * @param {(rows: Recognition[]) => void} onRows
- * @returns {"opening" | "open" | "away"}
+ * @returns {"opening" | "open" | "reconnecting"}
  */
 export function useStream(filter, onRows) {
-  const [state, setState] = useState(/** @type {"opening" | "open" | "away"} */ ("opening"));
+  const [state, setState] = useState(/** @type {"opening" | "open" | "reconnecting"} */ ("opening"));
   const give = useRef(onRows);
   give.current = onRows;
   const query = queryText(filter);
@@ -31,9 +31,9 @@ export function useStream(filter, onRows) {
     let retry;
     let isOver = false;
     let newest = "";
-    // What comes while it cannot be opened at all is asked for from a little before this moment.
-    const begun = new Date(Date.now() - MARGIN_MS).toISOString();
-    let wasAway = false;
+    // If the stream cannot be opened, recognitions are requested from shortly before this time.
+    const startedAt = new Date(Date.now() - MARGIN_MS).toISOString();
+    let wasInterrupted = false;
     /** @type {Recognition[]} */
     let fresh = [];
     const known = new Set();
@@ -56,13 +56,13 @@ export function useStream(filter, onRows) {
         const page = await get("/api/recognitions", { ...filter, from, limit: FILL_ROWS });
         if (!isOver) page.recognitions.forEach(take);
       } catch {
-        // The list is not there either; who looks at the search finds them later.
+        // The list is unavailable too. The recognitions can be found by search later.
       }
     };
     const again = () => {
       source?.close();
-      setState("away");
-      wasAway = true;
+      setState("reconnecting");
+      wasInterrupted = true;
       clearTimeout(retry);
       retry = setTimeout(open, RETRY_SECONDS * 1000);
     };
@@ -70,20 +70,20 @@ export function useStream(filter, onRows) {
       source = new EventSource(`/api/recognitions/stream${query}`);
       source.onopen = () => {
         setState("open");
-        // A source of its own has no place to come back to. Some come late: from a little before.
-        if (newest || wasAway) fill(newest ? new Date(Date.parse(newest) - MARGIN_MS).toISOString() : begun);
+        // A new source has no position to resume from. Some recognitions are late, so start a little earlier.
+        if (newest || wasInterrupted) fill(newest ? new Date(Date.parse(newest) - MARGIN_MS).toISOString() : startedAt);
       };
       source.onmessage = (event) => take(JSON.parse(event.data));
       source.addEventListener("reset", (event) => fill(JSON.parse(event.data).since));
       source.addEventListener("end", () => {
-        askWho().catch(() => {});
+        refreshSession().catch(() => {});
         again();
       });
       source.onerror = () => {
-        setState("away");
-        wasAway = true;
+        setState("reconnecting");
+        wasInterrupted = true;
         if (source?.readyState !== EventSource.CLOSED) return;
-        askWho().catch(() => {});
+        refreshSession().catch(() => {});
         again();
       };
     }

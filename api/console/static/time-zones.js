@@ -1,11 +1,11 @@
-/** @file A field for the name of a time zone. */
+/** @file An input for the name of a time zone. */
 
 import { html } from "./html.js";
 import { Field, useId } from "./ui.js";
 
 const ZONES = Intl.supportedValuesOf("timeZone");
 
-/** A text with the IANA names offered. */
+/** A text input that suggests IANA names. */
 export function TimeZoneField({ label, hint, fault, value, onValue }) {
   const list = useId("zones");
   return html`<${Field} label=${label} hint=${hint} fault=${fault}>

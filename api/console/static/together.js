@@ -1,4 +1,4 @@
-/** @file Which other plates passed the same cameras at about the same time. */
+/** @file Other plates that passed the same cameras at about the same time. */
 
 import { html, useState } from "./html.js";
 import { get } from "./api.js";
@@ -8,7 +8,7 @@ import { Link } from "./router.js";
 import { FormFault, Moment, Plate, SelectField, Table } from "./ui.js";
 import { t, tn } from "./words.js";
 
-const LOOKED_AT = 20;
+const CHECKED = 20;
 const ROWS = 200;
 const SHOWN = 50;
 
@@ -16,16 +16,16 @@ const SHOWN = 50;
 /** @typedef {{plate: string, passes: Recognition[]}} Companion */
 
 /**
- * Looks around the newest passes of a plate, one after the other.
+ * Searches around the newest recognitions of a plate, one after another.
  * @param {Recognition[]} rows newest first
  * @param {number} seconds before and after
- * @returns {Promise<{companions: Companion[], looked: number, isWhole: boolean}>} the most frequent first
+ * @returns {Promise<{companions: Companion[], checked: number, isWhole: boolean}>} the most frequent first
  */
-async function lookAround(rows, seconds) {
+async function findCompanions(rows, seconds) {
   const own = new Set(rows.map((row) => row.plate));
   /** @type {Map<string, Map<string, Recognition>>} */
   const found = new Map();
-  const newest = rows.slice(0, LOOKED_AT);
+  const newest = rows.slice(0, CHECKED);
   let isWhole = true;
   for (const { cameraId, timestamp } of newest) {
     const at = Date.parse(timestamp);
@@ -40,24 +40,24 @@ async function lookAround(rows, seconds) {
   }
   const companions = [...found].map(([plate, passes]) => ({ plate, passes: [...passes.values()].sort((a, b) => (a.timestamp < b.timestamp ? 1 : -1)) }));
   companions.sort((a, b) => b.passes.length - a.passes.length || (a.passes[0].timestamp < b.passes[0].timestamp ? 1 : -1));
-  return { companions, looked: newest.length, isWhole };
+  return { companions, checked: newest.length, isWhole };
 }
 
-/** @param {{rows: Recognition[]}} props passes of one plate, newest first */
+/** @param {{rows: Recognition[]}} props recognitions of one plate, newest first */
 export function Together({ rows }) {
   const [seconds, setSeconds] = useState("30");
-  const [result, setResult] = useState(/** @type {Awaited<ReturnType<typeof lookAround>> | null} */ (null));
+  const [result, setResult] = useState(/** @type {Awaited<ReturnType<typeof findCompanions>> | null} */ (null));
   const { isBusy, failure, run } = useAction();
   const choose = (value) => {
     setSeconds(value);
     setResult(null);
   };
-  const look = () => run(async () => setResult(await lookAround(rows, Number(seconds))));
+  const search = () => run(async () => setResult(await findCompanions(rows, Number(seconds))));
   return html`<section class="panel"><h2>${t("Seen together")}</h2>
-    <p class="note">${t("Other plates at the same camera shortly before or after this one. Checks the newest {n} recognitions.", { n: number(LOOKED_AT) })}</p>
+    <p class="note">${t("Other plates at the same camera shortly before or after this one. Checks the newest {n} recognitions.", { n: number(CHECKED) })}</p>
     <div class="actions">
       <${SelectField} disabled=${isBusy} label=${t("Within")} value=${seconds} onValue=${choose} options=${[["10", t("10 seconds")], ["30", t("30 seconds")], ["60", t("1 minute")], ["300", t("5 minutes")]]} />
-      <button type="button" disabled=${isBusy} onClick=${look}>${isBusy ? t("Searching…") : t("Find plates")}</button>
+      <button type="button" disabled=${isBusy} onClick=${search}>${isBusy ? t("Searching…") : t("Find plates")}</button>
     </div>
     <${FormFault} failure=${failure} />
     <div role="status">${result && html`<p>${result.companions.length ? tn(result.companions.length, "{n} plate found", "{n} plates found") : t("No other plates found")} ${!result.isWhole && t("Some busy moments were only partly checked, so plates may be missing.")}</p>`}</div>

@@ -1,4 +1,4 @@
-/** @file Parts that many views share: buttons, fields, notes, tables, dialogs. */
+/** @file Shared components: buttons, fields, badges, tables, dialogs. */
 
 import { html, useEffect, useRef, useState } from "./html.js";
 import { ago, dateTime, percent, regionName } from "./format.js";
@@ -12,7 +12,7 @@ export function useId(prefix) {
   return useState(() => `${prefix}-${++ids}`)[0];
 }
 
-/** A labelled input with its hint and its fault; `children` is a function from ids to the input. */
+/** A labelled input with its hint and error. `children` is a function from IDs to the input. */
 export function Field({ label, hint, fault, wide, children }) {
   const id = useId("field");
   const described = [hint && `${id}-hint`, fault && `${id}-fault`].filter(Boolean).join(" ") || undefined;
@@ -24,14 +24,14 @@ export function Field({ label, hint, fault, wide, children }) {
   </div>`;
 }
 
-/** An input of one line in a field; `onValue` gets its text. */
+/** A text input in a field. `onValue` receives its text. */
 export function TextField({ label, hint, fault, wide, value, onValue, ...rest }) {
   return html`<${Field} label=${label} hint=${hint} fault=${fault} wide=${wide}>
     ${(ids) => html`<input ...${ids} type="text" value=${value} onInput=${(event) => onValue(event.currentTarget.value)} ...${rest} />`}
   </${Field}>`;
 }
 
-/** A choice of `options`, pairs of value and text. */
+/** A select in a field. `options` are pairs of value and text. */
 export function SelectField({ label, hint, fault, wide, value, onValue, options, ...rest }) {
   return html`<${Field} label=${label} hint=${hint} fault=${fault} wide=${wide}>
     ${(ids) => html`<select ...${ids} value=${value} onChange=${(event) => onValue(event.currentTarget.value)} ...${rest}>
@@ -40,7 +40,7 @@ export function SelectField({ label, hint, fault, wide, value, onValue, options,
   </${Field}>`;
 }
 
-/** A check box with its text beside it. */
+/** A check box with its label. */
 export function Check({ label, hint, checked, onValue, ...rest }) {
   const id = useId("check");
   return html`<div class="check">
@@ -51,14 +51,14 @@ export function Check({ label, hint, checked, onValue, ...rest }) {
   </div>`;
 }
 
-/** Buttons of which one is pressed: `options` are pairs of value and text. */
+/** Buttons of which one is pressed. `options` are pairs of value and text. */
 export function Segments({ label, value, onValue, options }) {
   return html`<div class="segments" role="group" aria-label=${label}>
     ${options.map(([one, text]) => html`<button key=${one} type="button" aria-pressed=${one === value ? "true" : "false"} onClick=${() => onValue(one)}>${text}</button>`)}
   </div>`;
 }
 
-/** A heading with what can be done beside it. */
+/** A page's heading with its actions. */
 export function Head({ title, children, note }) {
   return html`<header class="head">
     <div><h1 tabindex="-1">${title}</h1>${note && html`<p class="note">${note}</p>`}</div>
@@ -66,7 +66,7 @@ export function Head({ title, children, note }) {
   </header>`;
 }
 
-/** What failed, and the way on. @param {{failure: import("./api.js").Failure | null, retry?: () => void}} props */
+/** A failure, with a button to retry. @param {{failure: import("./api.js").Failure | null, retry?: () => void}} props */
 export function Fault({ failure, retry }) {
   if (!failure) return null;
   return html`<div class="alarm" role="alert">
@@ -77,7 +77,7 @@ export function Fault({ failure, retry }) {
   </div>`;
 }
 
-/** The faults of a form that no field shows. */
+/** The errors of a form that no field shows. */
 export function FormFault({ failure, shown = [] }) {
   if (!failure) return null;
   const others = failure.fields.filter((field) => !shown.some((name) => field.path === name || field.path.startsWith(`${name}.`)));
@@ -86,7 +86,7 @@ export function FormFault({ failure, shown = [] }) {
   </div>`;
 }
 
-/** What stands while something comes the first time. */
+/** A placeholder while data loads for the first time. */
 export function Waiting({ rows = 6 }) {
   return html`<div class="waiting" role="status" aria-label=${t("Loading")}>${Array.from({ length: rows }, (_, at) => html`<span key=${at}></span>`)}</div>`;
 }
@@ -95,24 +95,24 @@ export function Empty({ title, children }) {
   return html`<div class="empty"><p class="empty-title">${title}</p>${children && html`<p>${children}</p>`}</div>`;
 }
 
-/** A plate as it is read, set like one. */
+/** A plate. */
 export function Plate({ text, size }) {
   return html`<bdi class=${size === "large" ? "plate large" : "plate"} translate="no">${text}</bdi>`;
 }
 
-/** The country or region of a plate, where it is known. */
+/** The country or region of a plate, if known. */
 export function Region({ region }) {
   if (!region?.code) return null;
   return html`<span class="region" title=${regionName(region.code)}>${region.code}</span>`;
 }
 
-/** A confidence of 0 to 1: in figures, and by how sure that is. */
-export function Sureness({ value }) {
+/** A confidence from 0 to 1, as a percentage in a colour. */
+export function Confidence({ value }) {
   const grade = value >= 0.9 ? "high" : value >= 0.7 ? "middle" : "low";
-  return html`<span class="sureness ${grade}" title=${t("Confidence")}>${percent(value)}</span>`;
+  return html`<span class="confidence ${grade}" title=${t("Confidence")}>${percent(value)}</span>`;
 }
 
-/** A moment, with its full form and its distance for who points at it. */
+/** A time. Its tooltip shows the full form and how long ago it is. */
 export function Moment({ at, format = dateTime }) {
   if (!at) return html`<span>–</span>`;
   return html`<time datetime=${at} title=${`${dateTime(at)} (${ago(at)})`}>${format(at)}</time>`;
@@ -125,13 +125,13 @@ const STATES = {
   disabled: ["off", () => t("Disabled")],
 };
 
-/** The state of a camera. */
+/** The status of a camera. */
 export function CameraStateBadge({ state }) {
   const [kind, text] = STATES[state] ?? ["off", () => state];
   return html`<${Badge} kind=${kind}>${text()}</${Badge}>`;
 }
 
-/** A word with a mark that says how it is: good, wait, bad, off, info. */
+/** A badge: good, wait, bad, off or info. */
 export function Badge({ kind, children }) {
   return html`<span class="badge ${kind}">${children}</span>`;
 }
@@ -143,7 +143,7 @@ export function CopyButton({ text, label }) {
     await copyText(text);
     setDone(true);
     setTimeout(() => setDone(false), 2000);
-    tell(t("Copied to clipboard"));
+    toast(t("Copied to clipboard"));
   };
   return html`<button type="button" onClick=${copy}>${isDone ? t("Copied") : label}</button>`;
 }
@@ -151,7 +151,7 @@ export function CopyButton({ text, label }) {
 /** @param {string} text */
 async function copyText(text) {
   if (navigator.clipboard) return navigator.clipboard.writeText(text);
-  // Over plain HTTP there is no clipboard API.
+  // The clipboard API is not available over plain HTTP.
   const area = document.createElement("textarea");
   area.value = text;
   (document.querySelector("dialog[open]") ?? document.body).append(area);
@@ -161,7 +161,7 @@ async function copyText(text) {
   return undefined;
 }
 
-/** A table that scrolls by itself where there is no room; `columns` are texts or `{text, kind}`. */
+/** A table that scrolls horizontally if it does not fit. `columns` are texts or `{text, kind}`. */
 export function Table({ caption, columns, children, kind = "" }) {
   return html`<div class="scroller" tabindex="0" role="region" aria-label=${caption}>
     <table class=${kind}>
@@ -175,8 +175,8 @@ export function Table({ caption, columns, children, kind = "" }) {
   </div>`;
 }
 
-/** A dialog over the page; Escape closes it, unless it is kept. */
-export function Dialog({ title, onClose, isKept = false, children }) {
+/** A dialog. Escape closes it, unless it is persistent. */
+export function Dialog({ title, onClose, isPersistent = false, children }) {
   const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
   const id = useId("dialog");
   useEffect(() => {
@@ -185,12 +185,12 @@ export function Dialog({ title, onClose, isKept = false, children }) {
     return () => /** @type {HTMLElement | null} */ (before)?.focus?.();
   }, []);
   return html`<dialog ref=${dialog} aria-labelledby=${id} onCancel=${(event) => { event.preventDefault(); onClose(); }}
-    onClose=${() => isKept && dialog.current?.showModal()}>
+    onClose=${() => isPersistent && dialog.current?.showModal()}>
     <h2 id=${id}>${title}</h2>${children}
   </dialog>`;
 }
 
-/** A question before something that cannot be taken back. */
+/** Asks for confirmation of an action that cannot be undone. */
 export function Confirm({ title, children, action, onYes, onNo, isBusy, failure }) {
   return html`<${Dialog} title=${title} onClose=${onNo}>
     ${children && html`<p>${children}</p>`}
@@ -202,26 +202,26 @@ export function Confirm({ title, children, action, onYes, onNo, isBusy, failure 
   </${Dialog}>`;
 }
 
-/** The last thing that was done, for all to see and hear. */
-const told = signal({ text: "", at: 0 });
+/** The last notice, shown and announced to screen readers. */
+const current = signal({ text: "", at: 0 });
 
 /** @param {string} text */
-export function tell(text) {
-  told.value = { text, at: Date.now() };
+export function toast(text) {
+  current.value = { text, at: Date.now() };
 }
 
-export function Told() {
-  const { text, at } = useSignal(told);
+export function Toast() {
+  const { text, at } = useSignal(current);
   useEffect(() => {
     if (!text) return undefined;
-    const timer = setTimeout(() => (told.value = { text: "", at: 0 }), 5000);
+    const timer = setTimeout(() => (current.value = { text: "", at: 0 }), 5000);
     return () => clearTimeout(timer);
   }, [at]);
-  return html`<div class="told" role="status">${text && html`<p>${text}</p>`}</div>`;
+  return html`<div class="toast" role="status">${text && html`<p>${text}</p>`}</div>`;
 }
 
 /**
- * Has the browser save a file.
+ * Saves a file in the browser.
  * @param {string} name
  * @param {string} type
  * @param {string} text

@@ -1,4 +1,4 @@
-/** @file The cameras' latest pictures with their states, renewed in turns. */
+/** @file The cameras' snapshots with their status, refreshed in turn. */
 
 import { html, useEffect, useRef, useState } from "./html.js";
 import { hasBudget, queryText, request } from "./api.js";
@@ -11,7 +11,7 @@ const SECONDS_EACH = 0.25;
 const AT_LEAST_SECONDS = 3;
 
 /**
- * Returns the URL of a camera's latest picture, null where there is none yet.
+ * Returns the URL of a camera's snapshot, null if there is none yet.
  * @param {{id: string, frameWidth: number | null}} camera
  * @param {number} everySeconds 0: once
  * @param {import("preact").RefObject<Element | null>} [seen] only while this is in view
@@ -19,9 +19,9 @@ const AT_LEAST_SECONDS = 3;
  */
 export function useSnapshot(camera, everySeconds, seen, width) {
   const [url, setUrl] = useState(/** @type {string | null} */ (null));
-  const hasPicture = camera.frameWidth !== null;
+  const hasImage = camera.frameWidth !== null;
   useEffect(() => {
-    if (!hasPicture) return undefined;
+    if (!hasImage) return undefined;
     let isOver = false;
     let isInView = !seen?.current;
     let tag = "";
@@ -31,7 +31,7 @@ export function useSnapshot(camera, everySeconds, seen, width) {
     const turn = async () => {
       clearTimeout(timer);
       if (isOver) return;
-      if (isInView && !document.hidden && hasBudget("pictures")) await renew();
+      if (isInView && !document.hidden && hasBudget("images")) await renew();
       if (!isOver && (everySeconds || !last)) timer = setTimeout(turn, (last ? everySeconds : 1) * 1000);
     };
     const renew = async () => {
@@ -42,10 +42,10 @@ export function useSnapshot(camera, everySeconds, seen, width) {
         const before = last;
         last = URL.createObjectURL(await answer.blob());
         setUrl(last);
-        // The picture before is on the screen until the new one is decoded.
+        // The previous image stays on screen until the new one is decoded.
         if (before) setTimeout(() => URL.revokeObjectURL(before), 2000);
       } catch {
-        // Said by the page's own note; the next turn tries again.
+        // The page reports the outage. The next turn retries.
       }
     };
     const watcher = new IntersectionObserver((entries) => {
@@ -60,7 +60,7 @@ export function useSnapshot(camera, everySeconds, seen, width) {
       watcher.disconnect();
       if (last) setTimeout(() => URL.revokeObjectURL(last), 2000);
     };
-  }, [camera.id, hasPicture, everySeconds]);
+  }, [camera.id, hasImage, everySeconds]);
   return url;
 }
 
@@ -69,7 +69,7 @@ function Tile({ camera, everySeconds }) {
   const url = useSnapshot(camera, everySeconds, frame, 480);
   return html`<li class="tile" ref=${frame}>
     <${Link} href=${`/cameras/${camera.id}`}>
-      <span class="tile-picture">
+      <span class="tile-image">
         ${url ? html`<img src=${url} alt=${t("Latest snapshot from {camera}", { camera: camera.name })} />` : html`<span class="tile-none">${camera.lastError ?? t("No image yet")}</span>`}
       </span>
       <span class="tile-text"><span class="tile-name"><bdi>${camera.name}</bdi></span><${CameraStateBadge} state=${camera.status} /></span>

@@ -1,18 +1,18 @@
-/** @file The interface's words: English in the code, other languages by a table. */
+/** @file The texts of the interface: English in the code, other languages in a table. */
 
 /** @type {Record<string, string>} */
 let table = {};
 
-const CHOSEN = "platestream.language";
+const STORAGE_KEY = "platestream.language";
 const LANGUAGES = { en: "English", pt: "Português (Brasil)" };
 
-/** The languages by their codes, each under its own name. */
+/** The languages by code, each in its own language. */
 export const languages = LANGUAGES;
 
-/** The language's code: chosen here before, else the browser's first that there is. */
+/** The language's code: the stored choice, or the browser's first supported language. */
 export const language = chosen();
 
-/** Loads the table of the language; to be awaited before anything is shown. */
+/** Loads the language's table. Await this before rendering. */
 export async function loadWords() {
   document.documentElement.lang = language === "pt" ? "pt-BR" : language;
   if (language !== "en") table = (await import(`./words/${language}.js`)).words;
@@ -20,7 +20,7 @@ export async function loadWords() {
 
 /**
  * Returns a text in the interface's language.
- * @param {string} text in English; `{name}` stands for a value
+ * @param {string} text in English; `{name}` is replaced by a value
  * @param {Record<string, string | number>} [values]
  */
 export function t(text, values) {
@@ -30,7 +30,7 @@ export function t(text, values) {
 }
 
 /**
- * Returns one text for a single thing, another for several; `{n}` stands for the number.
+ * Returns the singular or plural text. `{n}` is the number.
  * @param {number} n
  * @param {string} one
  * @param {string} several
@@ -39,20 +39,20 @@ export function tn(n, one, several) {
   return t(n === 1 ? one : several, { n: n.toLocaleString(locale()) });
 }
 
-/** The locale for dates and numbers: the browser's, where it is of the interface's language. */
+/** Returns the locale for dates and numbers: the browser's, if it has the interface's language. */
 export function locale() {
   return navigator.languages.find((each) => each.startsWith(language)) ?? language;
 }
 
 /** @param {string} code */
 export function chooseLanguage(code) {
-  localStorage.setItem(CHOSEN, code);
+  localStorage.setItem(STORAGE_KEY, code);
   location.reload();
 }
 
 function chosen() {
-  const kept = localStorage.getItem(CHOSEN);
-  if (kept && Object.hasOwn(LANGUAGES, kept)) return kept;
+  const stored = localStorage.getItem(STORAGE_KEY);
+  if (stored && Object.hasOwn(LANGUAGES, stored)) return stored;
   const wanted = navigator.languages.map((each) => each.slice(0, 2).toLowerCase());
   return wanted.find((each) => Object.hasOwn(LANGUAGES, each)) ?? "en";
 }

@@ -1,4 +1,4 @@
-/** @file Zones and the smallest plate, drawn on the camera's picture. */
+/** @file Zones and the minimum plate width, drawn on the camera's image. */
 
 import { Fragment, html, useRef, useState } from "./html.js";
 import { number } from "./format.js";
@@ -9,8 +9,8 @@ import { t } from "./words.js";
 const MAX_ZONES = 32;
 const MAX_POINTS = 64;
 const STEP = 0.005;
-/** How many times wider than high a plate is drawn. */
-const PLATE_FORM = 4.7;
+/** Width of a plate divided by its height. */
+const PLATE_ASPECT = 4.7;
 
 const KINDS = { include: () => t("Include"), exclude: () => t("Exclude") };
 
@@ -19,9 +19,9 @@ const within = (value) => Math.min(1, Math.max(0, Math.round(value * 10000) / 10
 
 /** @param {{camera: any, zones: any[], minPlateWidth: number, onZones: (zones: any[]) => void, onMinPlateWidth: (width: number) => void, fault?: string}} props */
 export function ZoneEditor({ camera, zones, minPlateWidth, onZones, onMinPlateWidth, fault }) {
-  const picture = useSnapshot(camera, 5);
+  const image = useSnapshot(camera, 5);
   const [chosen, setChosen] = useState(0);
-  const [begun, setBegun] = useState(/** @type {{kind: string, points: any[]} | null} */ (null));
+  const [draft, setDraft] = useState(/** @type {{kind: string, points: any[]} | null} */ (null));
   const sheet = useRef(/** @type {SVGSVGElement | null} */ (null));
   const dragged = useRef(/** @type {{zone: number, point: number} | null} */ (null));
   const [width, height] = [camera.frameWidth ?? 1920, camera.frameHeight ?? 1080];
@@ -33,15 +33,15 @@ export function ZoneEditor({ camera, zones, minPlateWidth, onZones, onMinPlateWi
   const movePoint = (zone, point, to) =>
     onZones(zones.map((one, index) => (index === zone ? { ...one, points: one.points.map((old, place) => (place === point ? to : old)) } : one)));
   const draw = (event) => {
-    if (!begun || event.target.closest?.(".handle")) return;
-    if (begun.points.length < MAX_POINTS) setBegun({ ...begun, points: [...begun.points, at(event)] });
+    if (!draft || event.target.closest?.(".handle")) return;
+    if (draft.points.length < MAX_POINTS) setDraft({ ...draft, points: [...draft.points, at(event)] });
   };
   const finish = () => {
-    if (begun && begun.points.length >= 3) {
-      onZones([...zones, begun]);
+    if (draft && draft.points.length >= 3) {
+      onZones([...zones, draft]);
       setChosen(zones.length);
     }
-    setBegun(null);
+    setDraft(null);
   };
   const drag = (event) => {
     if (dragged.current) movePoint(dragged.current.zone, dragged.current.point, at(event));
@@ -57,7 +57,7 @@ export function ZoneEditor({ camera, zones, minPlateWidth, onZones, onMinPlateWi
       onZones(zones.map((one, index) => (index === zone ? { ...one, points: one.points.filter((_, place) => place !== point) } : one)));
     }
   };
-  // For who has no pointer: a rectangle in the middle, whose corners the arrow keys move.
+  // Without a pointer: a rectangle in the centre. Arrow keys move its corners.
   const addRectangle = (kind) => {
     onZones([...zones, { kind, points: [{ x: 0.25, y: 0.25 }, { x: 0.75, y: 0.25 }, { x: 0.75, y: 0.75 }, { x: 0.25, y: 0.75 }] }]);
     setChosen(zones.length);
@@ -67,32 +67,32 @@ export function ZoneEditor({ camera, zones, minPlateWidth, onZones, onMinPlateWi
   if (!camera.frameWidth) return html`<${Empty} title=${t("No image yet")}>${t("You can draw zones once the camera has sent its first frame.")}</${Empty}>`;
   return html`<div class="zones">
     <div class="zone-sheet" style=${{ aspectRatio: `${width} / ${height}` }}>
-      ${picture && html`<img src=${picture} alt=${t("Latest snapshot from {camera}", { camera: camera.name })} />`}
-      <svg ref=${sheet} class=${begun ? "drawing" : ""} viewBox=${`0 0 ${width} ${height}`} role="group" aria-label=${t("Zones on the camera image")}
+      ${image && html`<img src=${image} alt=${t("Latest snapshot from {camera}", { camera: camera.name })} />`}
+      <svg ref=${sheet} class=${draft ? "drawing" : ""} viewBox=${`0 0 ${width} ${height}`} role="group" aria-label=${t("Zones on the camera image")}
         onPointerDown=${draw} onPointerMove=${drag} onPointerUp=${() => (dragged.current = null)} onPointerLeave=${() => (dragged.current = null)} onDblClick=${finish}>
         ${zones.map((zone, index) => html`<${Fragment} key=${index}>
-          <polygon class=${`zone ${zone.kind}${index === chosen ? " chosen" : ""}`} points=${points(zone)} onPointerDown=${() => !begun && setChosen(index)} />
-          ${index === chosen && !begun && zone.points.map((point, place) => html`<circle key=${place} class="handle" cx=${point.x * width} cy=${point.y * height} r=${handle} tabindex="0" role="button"
+          <polygon class=${`zone ${zone.kind}${index === chosen ? " chosen" : ""}`} points=${points(zone)} onPointerDown=${() => !draft && setChosen(index)} />
+          ${index === chosen && !draft && zone.points.map((point, place) => html`<circle key=${place} class="handle" cx=${point.x * width} cy=${point.y * height} r=${handle} tabindex="0" role="button"
             aria-label=${t("Corner {n} of zone {zone}. Arrow keys move it, Delete removes it.", { n: place + 1, zone: index + 1 })}
             onKeyDown=${(event) => push(event, index, place)}
             onPointerDown=${(event) => { event.stopPropagation(); event.currentTarget.setPointerCapture?.(event.pointerId); dragged.current = { zone: index, point: place }; }}
             onPointerMove=${drag} onPointerUp=${() => (dragged.current = null)} />`)}
         </${Fragment}>`)}
-        ${begun && html`<polyline class=${`zone ${begun.kind} begun`} points=${points(begun)} />${begun.points.map((point, place) => html`<circle key=${place} class="corner" cx=${point.x * width} cy=${point.y * height} r=${handle * 0.7} />`)}`}
-        ${minPlateWidth > 0 && html`<g class="smallest" transform=${`translate(${width * 0.02} ${height * 0.96 - minPlateWidth / PLATE_FORM})`}><rect width=${minPlateWidth} height=${minPlateWidth / PLATE_FORM} rx="2" /></g>`}
+        ${draft && html`<polyline class=${`zone ${draft.kind} draft`} points=${points(draft)} />${draft.points.map((point, place) => html`<circle key=${place} class="corner" cx=${point.x * width} cy=${point.y * height} r=${handle * 0.7} />`)}`}
+        ${minPlateWidth > 0 && html`<g class="smallest" transform=${`translate(${width * 0.02} ${height * 0.96 - minPlateWidth / PLATE_ASPECT})`}><rect width=${minPlateWidth} height=${minPlateWidth / PLATE_ASPECT} rx="2" /></g>`}
       </svg>
     </div>
     <div class="zone-tools">
-      ${begun
-        ? html`<p class="note">${t("Click to place at least 3 corners")} (${number(begun.points.length)})</p>
-          <div class="actions"><button type="button" class="main" disabled=${begun.points.length < 3} onClick=${finish}>${t("Finish zone")}</button><button type="button" onClick=${() => setBegun(null)}>${t("Cancel")}</button></div>`
+      ${draft
+        ? html`<p class="note">${t("Click to place at least 3 corners")} (${number(draft.points.length)})</p>
+          <div class="actions"><button type="button" class="main" disabled=${draft.points.length < 3} onClick=${finish}>${t("Finish zone")}</button><button type="button" onClick=${() => setDraft(null)}>${t("Cancel")}</button></div>`
         : html`<div class="actions">
-            <button type="button" disabled=${zones.length >= MAX_ZONES} onClick=${() => setBegun({ kind: "include", points: [] })}>${t("Draw include zone")}</button>
-            <button type="button" disabled=${zones.length >= MAX_ZONES} onClick=${() => setBegun({ kind: "exclude", points: [] })}>${t("Draw exclude zone")}</button>
+            <button type="button" disabled=${zones.length >= MAX_ZONES} onClick=${() => setDraft({ kind: "include", points: [] })}>${t("Draw include zone")}</button>
+            <button type="button" disabled=${zones.length >= MAX_ZONES} onClick=${() => setDraft({ kind: "exclude", points: [] })}>${t("Draw exclude zone")}</button>
             <button type="button" disabled=${zones.length >= MAX_ZONES} onClick=${() => addRectangle("include")}>${t("Add rectangle")}</button>
           </div>`}
       ${fault && html`<p class="fault">${fault}</p>`}
-      ${zones.length === 0 && !begun && html`<p class="note">${t("No zones. Plates are read in the whole image.")}</p>`}
+      ${zones.length === 0 && !draft && html`<p class="note">${t("No zones. Plates are read in the whole image.")}</p>`}
       <ul class="zone-list">${zones.map((zone, index) => html`<li key=${index} class=${index === chosen ? "chosen" : ""}>
         <button type="button" class="plain" aria-pressed=${index === chosen ? "true" : "false"} onClick=${() => setChosen(index)}>${t("Zone {n}", { n: index + 1 })}</button>
         <select aria-label=${t("Type of zone {n}", { n: index + 1 })} value=${zone.kind} onChange=${(event) => onZones(zones.map((one, place) => (place === index ? { ...one, kind: event.currentTarget.value } : one)))}>

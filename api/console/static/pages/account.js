@@ -1,4 +1,4 @@
-/** @file The account: credits and their ledger, password and time zone, sessions, and this browser's choices. */
+/** @file The account: credits and their history, password, time zone, sessions, and preferences of this browser. */
 
 import { html, useState } from "../html.js";
 import { call, get } from "../api.js";
@@ -7,10 +7,10 @@ import { number } from "../format.js";
 import { useAction, useLoad } from "../load.js";
 import { ROLES } from "../roles.js";
 import { TimeZoneField } from "../time-zones.js";
-import { ADMINISTRATOR, askWho, session, useMay } from "../session.js";
+import { ADMINISTRATOR, refreshSession, session, useMay } from "../session.js";
 import { shortcuts, theme } from "../settings.js";
 import { useSignal } from "../signal.js";
-import { Check, Fault, FormFault, Head, Moment, SelectField, Table, TextField, Waiting, tell } from "../ui.js";
+import { Check, Fault, FormFault, Head, Moment, SelectField, Table, TextField, Waiting, toast } from "../ui.js";
 import { chooseLanguage, language, languages, t } from "../words.js";
 
 const KINDS = { grant: () => t("Granted"), debit: () => t("Used"), refund: () => t("Refunded") };
@@ -45,8 +45,8 @@ function Zone({ who }) {
     event.preventDefault();
     run(async () => {
       await call("PUT", "/api/account", { body: { timezone } });
-      await askWho();
-      tell(t("Saved"));
+      await refreshSession();
+      toast(t("Saved"));
     });
   };
   return html`<form class="panel" onSubmit=${submit}><h2>${t("Time zone")}</h2>
@@ -71,7 +71,7 @@ function Password({ who }) {
       await call("PUT", "/api/account", { body: { currentPassword, newPassword } });
       setCurrent("");
       setPassword("");
-      tell(t("Password changed"));
+      toast(t("Password changed"));
     });
   };
   return html`<form class="panel" onSubmit=${submit}><h2>${t("Password")}</h2>

@@ -1,17 +1,17 @@
-/** @file One alert, there already or new. */
+/** @file An alert, existing or new. */
 
 import { html, useEffect, useState } from "../html.js";
 import { call, get } from "../api.js";
 import { ALERT_FIELDS, AlertFields, Trial, bodyOf, formOf } from "../alert-form.js";
 import { Deliveries } from "../deliveries.js";
 import { useCameras } from "../filters.js";
-import { Fired } from "../fired.js";
+import { Triggers } from "../triggers.js";
 import { ago } from "../format.js";
 import { useAction, useLoad } from "../load.js";
 import { Link, go, unsaved } from "../router.js";
 import { session, useMay } from "../session.js";
 import { useSignal } from "../signal.js";
-import { Confirm, Empty, Fault, FormFault, Head, Waiting, tell } from "../ui.js";
+import { Confirm, Empty, Fault, FormFault, Head, Waiting, toast } from "../ui.js";
 import { t, tn } from "../words.js";
 
 function Form({ alert, query, onSaved }) {
@@ -31,8 +31,8 @@ function Form({ alert, query, onSaved }) {
     run(async () => {
       const answer = alert ? await call("PUT", `/api/alertas/${alert.id}`, { body: bodyOf(form) }) : await call("POST", "/api/alertas", { body: bodyOf(form) });
       unsaved.value = "";
-      tell(t("Saved"));
-      // What was typed of a service is masked from now on.
+      toast(t("Saved"));
+      // The API masks secrets in the URLs of services.
       setForm(formOf(answer.alert, { timezone: zone }));
       onSaved(answer.alert);
     });
@@ -54,7 +54,7 @@ function Remove({ alert, onClose }) {
   const remove = () => run(async () => {
     await call("DELETE", `/api/alertas/${alert.id}`);
     unsaved.value = "";
-    tell(t("Alert deleted"));
+    toast(t("Alert deleted"));
     go("/alerts");
   });
   return html`<${Confirm} title=${t("Delete {name}?", { name: alert.name })} action=${t("Delete alert")} isBusy=${isBusy} failure=${failure} onYes=${remove} onNo=${onClose} />`;
@@ -63,14 +63,14 @@ function Remove({ alert, onClose }) {
 /** @param {any} one a notification */
 const targetOf = (one) => (one.type === "email" ? one.addresses.join(", ") : one.url);
 
-/** What its notifications sent, and a test of each. */
+/** The deliveries of an alert's notifications, and a test of each notification. */
 function Notifications({ alert }) {
   const [sent, setSent] = useState(0);
   const { isBusy, failure, run } = useAction();
   const mayTest = useMay("alerts:write");
   const test = (position) => run(async () => {
     await call("POST", `/api/alertas/${alert.id}/notifications/test`, { body: { notification: position } });
-    tell(t("Test queued. Its status appears in the list."));
+    toast(t("Test queued. Its status appears in the list."));
     setSent(sent + 1);
   });
   return html`<section><h2>${t("Notification deliveries")}</h2>
@@ -92,7 +92,7 @@ export function AlertPage({ id, query }) {
   const note = alert.lastTriggeredAt ? t("{fired}, last {ago}", { fired: tn(alert.triggerCount, "Triggered {n} time", "Triggered {n} times"), ago: ago(alert.lastTriggeredAt) }) : t("Not triggered yet");
   return html`<${Head} title=${html`<bdi>${alert.name}</bdi>`} note=${note}>${mayRemove && html`<button type="button" class="danger" onClick=${() => setRemoving(true)}>${t("Delete alert")}</button>`}</${Head}>
     <${Form} alert=${alert} query=${query} onSaved=${(saved) => found.change(() => saved)} />
-    <${Fired} alertId=${alert.id} />
+    <${Triggers} alertId=${alert.id} />
     <${Notifications} alert=${alert} />
     ${isRemoving && html`<${Remove} alert=${alert} onClose=${() => setRemoving(false)} />`}`;
 }

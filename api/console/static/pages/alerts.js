@@ -1,4 +1,4 @@
-/** @file All alerts: what they watch for, and how often they fired. */
+/** @file All alerts: their conditions, and how often they triggered. */
 
 import { html } from "../html.js";
 import { call, get } from "../api.js";
@@ -12,8 +12,8 @@ import { t, tn } from "../words.js";
 
 const SHOWN_PLATES = 3;
 
-/** What an alert fires for, in a few words. */
-export function Wanted({ alert }) {
+/** The plates of an alert, shortened. */
+export function PlateSummary({ alert }) {
   if (alert.plateMatchMode === "any") return t("Any plate");
   if (!alert.plates.length) return alert.plateMatchMode === "specific" ? t("No plates yet") : t("Any plate");
   const some = alert.plates.slice(0, SHOWN_PLATES).map((plate) => html`<${Plate} key=${plate} text=${plate} />`);
@@ -40,7 +40,7 @@ export function AlertsPage() {
     ${alerts.length > 0 && html`<${Table} caption=${t("Alerts")} columns=${columns}>
       ${alerts.map((alert) => html`<tr key=${alert.id}>
         <td><${Link} href=${`/alerts/${alert.id}`}><bdi>${alert.name}</bdi></${Link}></td>
-        <td><${Wanted} alert=${alert} /></td>
+        <td><${PlateSummary} alert=${alert} /></td>
         <td>${alert.cameraScope === "all" ? t("All cameras") : tn(alert.cameraIds.length, "{n} camera", "{n} cameras")}</td>
         <td>${scheduleText(alert)}</td>
         <td class="number">${found.data.countedAt ? number(alert.triggerCount) : "–"}</td>

@@ -1,4 +1,4 @@
-/** @file The last thirty days at a glance. */
+/** @file Analytics of the last 30 days. */
 
 import { html } from "../html.js";
 import { get } from "../api.js";
@@ -13,7 +13,7 @@ import { t } from "../words.js";
 
 const WEEK = 7;
 
-/** How the last whole seven days stand to the seven before. @param {{count: number}[]} days oldest first, the last not over yet */
+/** Compares the last 7 full days with the 7 before. @param {{count: number}[]} days oldest first, the last one not finished */
 function weekOnWeek(days) {
   const sum = (/** @type {number} */ from, /** @type {number} */ to) => days.slice(from, to).reduce((total, day) => total + day.count, 0);
   const last = sum(-WEEK - 1, -1);

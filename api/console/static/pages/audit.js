@@ -1,8 +1,8 @@
-/** @file The audit log: who searched, changed, exported and erased what; a page at a time. */
+/** @file The audit log: who searched, changed, exported and erased what, in pages. */
 
 import { html, useEffect, useRef, useState } from "../html.js";
 import { get } from "../api.js";
-import { KINDS, placeOf, sentence, valueText } from "../audit-words.js";
+import { KINDS, pathOf, sentence, valueText } from "../audit-words.js";
 import { localTime, writeCsv } from "../csv.js";
 import { MomentField } from "../filters.js";
 import { number, shortDateTime } from "../format.js";
@@ -46,7 +46,7 @@ function Entries({ entries, at, onAt }) {
   const columns = [{ text: t("Time"), kind: "wide-cell" }, t("Activity"), { text: t("IP address"), kind: "wide-cell" }];
   return html`<div ref=${list}><${Table} caption=${t("Audit log")} columns=${columns} kind="results">
     ${entries.map((entry, place) => {
-      const target = placeOf(entry);
+      const target = pathOf(entry);
       return html`<tr key=${entry.id} class=${place === at ? "at" : ""} onClick=${() => onAt(place)}>
         <td class="wide-cell"><${Moment} at=${entry.timestamp} /></td>
         <td class="audit-entry"><span class="narrow-only"><${Moment} at=${entry.timestamp} format=${shortDateTime} /></span>
@@ -71,7 +71,7 @@ function Page({ query, filter }) {
     n: next,
     p: before,
     Enter: () => {
-      const target = entries[at] && placeOf(entries[at]);
+      const target = entries[at] && pathOf(entries[at]);
       if (target) go(target);
     },
   });

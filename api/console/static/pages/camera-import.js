@@ -1,4 +1,4 @@
-/** @file Many cameras at once, from a table of comma-separated values. */
+/** @file Import of many cameras from a CSV file. */
 
 import { html, useEffect, useRef, useState } from "../html.js";
 import { Failure, call } from "../api.js";
@@ -15,7 +15,7 @@ const TYPING_MS = 400;
 const NOTHING = { cameras: [], skipped: [] };
 
 /**
- * What the API reads in a file or a typed text, once that has stopped changing.
+ * Returns what the API reads in a file, or in typed text once it stops changing.
  * @param {Blob | string} source
  * @param {string} encoding of a file
  */
@@ -42,7 +42,7 @@ function useCamerasIn(source, encoding) {
   return state;
 }
 
-/** Adds a camera, waiting where the limit of requests says so. @param {any} body */
+/** Adds a camera. Waits if a rate limit requires it. @param {any} body */
 async function add(body) {
   for (let tries = 1; ; tries++) {
     try {
@@ -83,7 +83,7 @@ export function CameraImportPage() {
     }
     setBusy(false);
   };
-  const made = Object.values(results).filter((one) => one.id).length;
+  const added = Object.values(results).filter((one) => one.id).length;
   return html`<${Head} title=${t("Import cameras")} note=${t("One camera per line; the first line holds the column names. If you run the import again, lines already added are skipped.")} />
     <div class="panel">
       <${Field} wide label=${t("CSV file")}>${(ids) => html`<input ...${ids} type="file" accept=".csv,text/csv,text/plain" onChange=${read} />`}</${Field}>
@@ -92,12 +92,12 @@ export function CameraImportPage() {
         ${(ids) => html`<textarea ...${ids} rows="8" spellcheck=${false} placeholder=${EXAMPLE} value=${typeof source === "string" ? source : ""} onInput=${(event) => change(event.currentTarget.value)}></textarea>`}
       </${Field}>
       <div class="actions">
-        <button type="button" class="main" disabled=${!rows.length || isBusy || made === rows.length} onClick=${start}>${tn(rows.length - made, "Add {n} camera", "Add {n} cameras")}</button>
+        <button type="button" class="main" disabled=${!rows.length || isBusy || added === rows.length} onClick=${start}>${tn(rows.length - added, "Add {n} camera", "Add {n} cameras")}</button>
         ${isBusy && html`<button type="button" onClick=${() => (isStopped.current = true)}>${t("Stop import")}</button>`}
         <${Link} class="button" href="/cameras">${t("Back to cameras")}</${Link}>
       </div>
       <${SkippedRows} skipped=${found.skipped} count=${found.skipped.length} />
-      <p role="status">${made > 0 && tn(made, "{n} camera added", "{n} cameras added")}</p>
+      <p role="status">${added > 0 && tn(added, "{n} camera added", "{n} cameras added")}</p>
       ${rows.length > 0 && html`<${Table} caption=${t("Cameras in this file")} columns=${[t("Line"), t("Name"), t("Stream URL"), t("Result")]}>
         ${rows.map((row, at) => html`<tr key=${at}><td class="number">${row.line}</td><td><bdi>${row.camera.name}</bdi></td><td><code class="long">${row.camera.rtspUrl.replace(/:[^:@/]+@/, ":***@")}</code></td>
           <td>${results[at]?.id && html`<${Badge} kind="good">${t("Added")}</${Badge}> <${Link} href=${`/cameras/${results[at].id}`}>${t("Open camera")}</${Link}>`}${results[at]?.fault && html`<${Badge} kind="bad">${t("Not added")}</${Badge}> <bdi>${results[at].fault}</bdi>`}</td></tr>`)}

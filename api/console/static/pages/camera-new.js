@@ -1,11 +1,11 @@
-/** @file A new camera: its address is tried before it is kept, and its first picture shown. */
+/** @file A new camera: its stream is tested before the camera is saved, and a frame is shown. */
 
 import { html, useEffect, useRef, useState } from "../html.js";
 import { call } from "../api.js";
 import { CAMERA_FIELDS, CameraFields, bodyOf, formOf } from "../camera-form.js";
 import { useAction } from "../load.js";
 import { Link, go, unsaved } from "../router.js";
-import { FormFault, Head, tell } from "../ui.js";
+import { FormFault, Head, toast } from "../ui.js";
 import { t } from "../words.js";
 
 /** @type {Record<string, () => string>} */
@@ -17,20 +17,20 @@ const WORDS = {
   silent: () => t("The camera responded, but sent no video in time. Try again."),
 };
 
-/** What a test of the address came to. */
-function Tested({ result }) {
+/** The result of a stream test. */
+function TestResult({ result }) {
   if (!result) return null;
   if (!result.reachable) {
     return html`<div class="alarm" role="alert"><p>${WORDS[result.code]?.() ?? t("No video received.")}</p><p class="hint"><bdi>${result.error}</bdi></p></div>`;
   }
   return html`<div class="tested" role="status">
     <p><strong>${t("Video received.")}</strong> ${result.frameWidth} × ${result.frameHeight}</p>
-    ${result.picture && html`<${TestPicture} data=${result.picture} />`}
+    ${result.picture && html`<${TestImage} data=${result.picture} />`}
   </div>`;
 }
 
-/** A picture that came as base64; the page's policy knows no `data:`. */
-function TestPicture({ data }) {
+/** An image that arrives as base64. The page's policy does not allow `data:` URLs. */
+function TestImage({ data }) {
   const [url, setUrl] = useState("");
   useEffect(() => {
     const bytes = Uint8Array.from(atob(data), (sign) => sign.charCodeAt(0));
@@ -38,7 +38,7 @@ function TestPicture({ data }) {
     setUrl(made);
     return () => URL.revokeObjectURL(made);
   }, [data]);
-  return url && html`<img class="tested-picture" src=${url} alt=${t("Test frame from the camera")} />`;
+  return url && html`<img class="tested-image" src=${url} alt=${t("Test frame from the camera")} />`;
 }
 
 export function NewCameraPage() {
@@ -54,7 +54,7 @@ export function NewCameraPage() {
     setForm(next);
   };
   useEffect(() => () => void (unsaved.value = ""), []);
-  const tryAddress = () => {
+  const testStream = () => {
     save.clear();
     test.run(async () => setResult((await call("POST", "/api/cameras/test", { body: { rtspUrl: form.rtspUrl.trim() } })).test));
   };
@@ -63,7 +63,7 @@ export function NewCameraPage() {
     save.run(async () => {
       const { camera } = await call("POST", "/api/cameras", { body: bodyOf(form) });
       unsaved.value = "";
-      tell(t("Camera added"));
+      toast(t("Camera added"));
       go(`/cameras/${camera.id}`);
     });
   };
@@ -72,9 +72,9 @@ export function NewCameraPage() {
       <${FormFault} failure=${save.failure} shown=${CAMERA_FIELDS} />
       <${CameraFields} form=${form} onForm=${change} failure=${save.failure ?? test.failure} isNew />
       <${FormFault} failure=${test.failure} shown=${CAMERA_FIELDS} />
-      <${Tested} result=${result} />
+      <${TestResult} result=${result} />
       <div class="actions">
-        <button type="button" disabled=${!form.rtspUrl.trim() || test.isBusy} onClick=${tryAddress}>${test.isBusy ? t("Testing…") : t("Test stream")}</button>
+        <button type="button" disabled=${!form.rtspUrl.trim() || test.isBusy} onClick=${testStream}>${test.isBusy ? t("Testing…") : t("Test stream")}</button>
         <button class="main" disabled=${save.isBusy}>${save.isBusy ? t("Adding…") : t("Add camera")}</button>
         <${Link} class="button" href="/cameras">${t("Cancel")}</${Link}>
       </div>

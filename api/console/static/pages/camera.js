@@ -1,4 +1,4 @@
-/** @file One camera: how it does, where it looks, what it is. */
+/** @file A camera: its status, detection area and settings. */
 
 import { html, useEffect, useState } from "../html.js";
 import { call, get } from "../api.js";
@@ -7,7 +7,7 @@ import { Funnel } from "../funnel.js";
 import { useAction, useLoad } from "../load.js";
 import { Link, go, unsaved } from "../router.js";
 import { useMay } from "../session.js";
-import { CameraStateBadge, Confirm, Empty, Fault, FormFault, Head, Moment, Waiting, tell } from "../ui.js";
+import { CameraStateBadge, Confirm, Empty, Fault, FormFault, Head, Moment, Waiting, toast } from "../ui.js";
 import { ZoneEditor } from "../zones.js";
 import { t, tn } from "../words.js";
 
@@ -43,7 +43,7 @@ function Settings({ camera, onChanged }) {
       const answer = await call("PUT", `/api/cameras/${camera.id}`, { body: { ...bodyOf(form), zones, minPlateWidth } });
       unsaved.value = "";
       onChanged(answer.camera);
-      tell(t("Saved"));
+      toast(t("Saved"));
     });
   };
   return html`<form onSubmit=${submit}><fieldset disabled=${!mayChange}>
@@ -63,7 +63,7 @@ function Remove({ camera, onClose }) {
   const remove = () => run(async () => {
     const { creditsRefunded } = await call("DELETE", `/api/cameras/${camera.id}`);
     unsaved.value = "";
-    tell(creditsRefunded ? tn(creditsRefunded, "Camera deleted. {n} credit refunded.", "Camera deleted. {n} credits refunded.") : t("Camera deleted"));
+    toast(creditsRefunded ? tn(creditsRefunded, "Camera deleted. {n} credit refunded.", "Camera deleted. {n} credits refunded.") : t("Camera deleted"));
     go("/cameras");
   });
   return html`<${Confirm} title=${t("Delete {name}?", { name: camera.name })} action=${t("Delete camera")} isBusy=${isBusy} failure=${failure} onYes=${remove} onNo=${onClose}>

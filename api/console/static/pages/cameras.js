@@ -1,4 +1,4 @@
-/** @file All cameras: as a table, or as a wall of their pictures. */
+/** @file All cameras, as a table or as a grid of their snapshots. */
 
 import { html, useState } from "../html.js";
 import { useCameras } from "../filters.js";

@@ -1,10 +1,10 @@
-/** @file API keys: who may do what, since when, and by whom they were made. */
+/** @file API keys: scopes, expiry, and the keys that created them. */
 
 import { html, useState } from "../html.js";
 import { call, get } from "../api.js";
 import { ago, date, fromLocalInput } from "../format.js";
 import { useAction, useLoad } from "../load.js";
-import { Badge, Check, Confirm, CopyButton, Dialog, Empty, Fault, Field, FormFault, Head, Moment, Table, TextField, Waiting, tell } from "../ui.js";
+import { Badge, Check, Confirm, CopyButton, Dialog, Empty, Fault, Field, FormFault, Head, Moment, Table, TextField, Waiting, toast } from "../ui.js";
 import { t } from "../words.js";
 
 const SCOPES = [
@@ -29,14 +29,14 @@ const MEANINGS = {
   "audit:read": () => t("View the audit log"),
 };
 
-function NewKey({ onClose, onMade }) {
+function NewKey({ onClose, onCreated }) {
   const [name, setName] = useState("");
   const [scopes, setScopes] = useState(["recognitions:read"]);
   const [ends, setEnds] = useState("");
   const { isBusy, failure, run } = useAction();
   const submit = (event) => {
     event.preventDefault();
-    run(async () => onMade(await call("POST", "/api/api-keys", { body: { name, scopes, expiresAt: fromLocalInput(ends) || null } })));
+    run(async () => onCreated(await call("POST", "/api/api-keys", { body: { name, scopes, expiresAt: fromLocalInput(ends) || null } })));
   };
   const toggle = (scope) => (isOn) => setScopes(SCOPES.filter((one) => (one === scope ? isOn : scopes.includes(one))));
   return html`<${Dialog} title=${t("New API key")} onClose=${onClose}><form onSubmit=${submit}>
@@ -48,11 +48,11 @@ function NewKey({ onClose, onMade }) {
   </form></${Dialog}>`;
 }
 
-function ShownOnce({ made, onClose }) {
+function ShownOnce({ created, onClose }) {
   return html`<${Dialog} title=${t("API key created")} onClose=${onClose}>
     <p>${t("Copy it now: only a hash is stored, so it can't be shown again.")}</p>
-    <p class="secret"><code>${made.plainKey}</code></p>
-    <div class="actions"><${CopyButton} text=${made.plainKey} label=${t("Copy API key")} /><button type="button" onClick=${onClose}>${t("Done")}</button></div>
+    <p class="secret"><code>${created.plainKey}</code></p>
+    <div class="actions"><${CopyButton} text=${created.plainKey} label=${t("Copy API key")} /><button type="button" onClick=${onClose}>${t("Done")}</button></div>
   </${Dialog}>`;
 }
 
@@ -63,8 +63,8 @@ function State({ one }) {
 
 export function KeysPage() {
   const found = useLoad((abort) => get("/api/api-keys", {}, abort).then((answer) => answer.apiKeys), ["keys"]);
-  const [isMaking, setMaking] = useState(false);
-  const [made, setMade] = useState(/** @type {any} */ (null));
+  const [isCreating, setCreating] = useState(false);
+  const [created, setCreated] = useState(/** @type {any} */ (null));
   const [revoked, setRevoked] = useState(/** @type {any} */ (null));
   const { isBusy, failure, run } = useAction();
   const keys = found.data ?? [];
@@ -76,11 +76,11 @@ export function KeysPage() {
   const revoke = () => run(async () => {
     await call("DELETE", `/api/api-keys/${revoked.id}`);
     setRevoked(null);
-    tell(t("API key revoked"));
+    toast(t("API key revoked"));
     found.reload();
   });
   const columns = [t("Name"), t("Prefix"), t("Scopes"), t("Status"), t("Last used"), t("Created"), t("Expires"), { text: t("Actions"), isHidden: true }];
-  return html`<${Head} title=${t("API keys")} note=${t("For programs that call the API. Changes take effect within a second.")}><button type="button" class="main" onClick=${() => setMaking(true)}>${t("Create API key")}</button></${Head}>
+  return html`<${Head} title=${t("API keys")} note=${t("For programs that call the API. Changes take effect within a second.")}><button type="button" class="main" onClick=${() => setCreating(true)}>${t("Create API key")}</button></${Head}>
     ${!revoked && html`<${FormFault} failure=${failure} />`}<${Fault} failure=${found.failure} retry=${found.reload} />
     ${!found.data && found.isLoading && html`<${Waiting} rows=${4} />`}
     ${found.data && !keys.length && html`<${Empty} title=${t("No API keys yet")}>${t("Create a key to call the API from your own programs.")}</${Empty}>`}
@@ -94,7 +94,7 @@ export function KeysPage() {
         <td class="row-actions"><button type="button" disabled=${isBusy} onClick=${() => toggle(one)}>${one.enabled ? t("Disable") : t("Enable")}</button> <button type="button" class="danger" onClick=${() => setRevoked(one)}>${t("Revoke")}</button></td>
       </tr>`)}
     </${Table}>`}
-    ${isMaking && html`<${NewKey} onClose=${() => setMaking(false)} onMade=${(answer) => { setMaking(false); setMade(answer); found.reload(); }} />`}
-    ${made && html`<${ShownOnce} made=${made} onClose=${() => setMade(null)} />`}
+    ${isCreating && html`<${NewKey} onClose=${() => setCreating(false)} onCreated=${(answer) => { setCreating(false); setCreated(answer); found.reload(); }} />`}
+    ${created && html`<${ShownOnce} created=${created} onClose=${() => setCreated(null)} />`}
     ${revoked && html`<${Confirm} title=${t("Revoke {name}?", { name: revoked.name })} action=${t("Revoke")} isBusy=${isBusy} failure=${failure} onYes=${revoke} onNo=${() => setRevoked(null)}>${t("Programs using it stop working immediately. Keys created with it stay valid.")}</${Confirm}>`}`;
 }

@@ -1,29 +1,29 @@
-/** @file The newest passes as they come, the alerts that they set off, and the cameras' pictures. */
+/** @file New recognitions, the alerts they trigger, and the cameras' snapshots. */
 
 import { html, useCallback, useEffect, useRef, useState } from "../html.js";
 import { get, hasBudget } from "../api.js";
 import { FilterFields, filterOf, useCameras } from "../filters.js";
 import { cameraName, number, time } from "../format.js";
 import { useEvery, useLoad } from "../load.js";
-import { Crop } from "../pictures.js";
+import { Crop } from "../images.js";
 import { Link, go } from "../router.js";
 import { useMay } from "../session.js";
 import { useKeys } from "../shortcuts.js";
 import { sound } from "../settings.js";
 import { useSignal } from "../signal.js";
 import { useStream } from "../stream.js";
-import { Badge, Check, Empty, Fault, Head, Moment, Plate, Region, Sureness, Waiting } from "../ui.js";
+import { Badge, Check, Empty, Fault, Head, Moment, Plate, Region, Confidence, Waiting } from "../ui.js";
 import { Wall } from "../wall.js";
 import { t } from "../words.js";
 
 const SHOWN = 100;
 const ALERT_SECONDS = 5;
-const ASKED_AT_ONCE = 10;
+const MAX_REQUESTS = 10;
 
 /** @type {AudioContext | undefined} */
 let audio;
 
-/** Two short tones. */
+/** Plays two short tones. */
 function ring() {
   audio ??= new AudioContext();
   for (const [at, pitch] of [[0, 880], [0.18, 1175]]) {
@@ -39,11 +39,11 @@ function ring() {
 }
 
 /**
- * Returns the names of the alerts that fired, by recognition: asked for where an alert's count grew.
+ * Returns the names of triggered alerts by recognition. Requested when an alert's count grows.
  * @param {{id: string, timestamp: string}[]} rows newest first
  */
-function useFired(rows) {
-  const [fired, setFired] = useState(/** @type {Record<string, string[]>} */ ({}));
+function useTriggeredAlerts(rows) {
+  const [triggered, setTriggered] = useState(/** @type {Record<string, string[]>} */ ({}));
   const asked = useRef(new Set());
   const counts = useRef(/** @type {Map<string, number> | null} */ (null));
   const shown = useRef(rows);
@@ -55,10 +55,10 @@ function useFired(rows) {
     const { alerts } = await get(`/api/recognitions/${row.id}/alerts`);
     const names = alerts.filter((one) => one.outcome === "fired").map((one) => one.alertName);
     if (!names.length) return false;
-    setFired((before) => ({ ...before, [row.id]: names }));
+    setTriggered((before) => ({ ...before, [row.id]: names }));
     return true;
   };
-  const look = async () => {
+  const check = async () => {
     if (document.hidden || !hasBudget("calls")) return;
     const { alerts } = await get("/api/alertas");
     const before = counts.current;
@@ -68,24 +68,24 @@ function useFired(rows) {
     const newest = grown.map((alert) => alert.lastTriggeredAt ?? "").sort().at(-1) ?? "";
     const candidates = shown.current.filter((row) => row.timestamp > since.current && row.timestamp <= newest && !asked.current.has(row.id));
     since.current = shown.current.at(20)?.timestamp ?? since.current;
-    let isHeard = false;
-    for (const row of candidates.slice(0, ASKED_AT_ONCE)) if (hasBudget("calls") && (await explain(row))) isHeard = true;
-    if (isHeard && sound.value === "on") ring();
+    let hasTriggered = false;
+    for (const row of candidates.slice(0, MAX_REQUESTS)) if (hasBudget("calls") && (await explain(row))) hasTriggered = true;
+    if (hasTriggered && sound.value === "on") ring();
   };
-  useEvery(() => void look().catch(() => {}), ALERT_SECONDS);
-  useEffect(() => void look().catch(() => {}), []);
-  return fired;
+  useEvery(() => void check().catch(() => {}), ALERT_SECONDS);
+  useEffect(() => void check().catch(() => {}), []);
+  return triggered;
 }
 
-function Pass({ row, fired }) {
-  return html`<li class=${fired ? "pass fired" : "pass"}>
+function Pass({ row, triggered }) {
+  return html`<li class=${triggered ? "pass triggered" : "pass"}>
     <${Link} href=${`/recognitions/${row.id}`}>
       <${Crop} recognition=${row} />
       <span class="pass-plate"><${Plate} text=${row.plate} /><${Region} region=${row.region} /></span>
       <span class="pass-camera"><bdi>${cameraName(row)}</bdi></span>
-      <span class="pass-sureness"><${Sureness} value=${row.confidence} /></span>
+      <span class="pass-confidence"><${Confidence} value=${row.confidence} /></span>
       <span class="pass-time"><${Moment} at=${row.timestamp} format=${time} /></span>
-      ${fired && html`<span class="pass-alerts">${fired.map((name) => html`<${Badge} key=${name} kind="bad"><bdi>${name}</bdi></${Badge}>`)}</span>`}
+      ${triggered && html`<span class="pass-alerts">${triggered.map((name) => html`<${Badge} key=${name} kind="bad"><bdi>${name}</bdi></${Badge}>`)}</span>`}
     </${Link}>
   </li>`;
 }
@@ -93,9 +93,9 @@ function Pass({ row, fired }) {
 export function LivePage({ query }) {
   const filter = filterOf(query);
   const [rows, setRows] = useState(/** @type {any[]} */ ([]));
-  const [held, setHeld] = useState(/** @type {any[]} */ ([]));
+  const [buffered, setBuffered] = useState(/** @type {any[]} */ ([]));
   const [isPaused, setPaused] = useState(false);
-  const isHeard = useSignal(sound);
+  const isSoundOn = useSignal(sound);
   const mayAdd = useMay("cameras:write");
   const cameras = useCameras({ everySeconds: 10 });
   const first = useLoad((abort) => get("/api/recognitions", { ...filter, limit: 30 }, abort), [filter]);
@@ -106,35 +106,35 @@ export function LivePage({ query }) {
     const known = new Set(before.map((row) => row.id));
     return [...fresh.filter((row) => !known.has(row.id)), ...before].sort((a, b) => (a.timestamp < b.timestamp ? 1 : -1)).slice(0, SHOWN);
   }, []);
-  const state = useStream(filter, (fresh) => (paused.current ? setHeld : setRows)((before) => add(fresh, before)));
+  const state = useStream(filter, (fresh) => (paused.current ? setBuffered : setRows)((before) => add(fresh, before)));
   const isFiltered = Object.values(filter).some(Boolean);
   const of = JSON.stringify(filter);
   useEffect(() => {
     setRows([]);
-    setHeld([]);
+    setBuffered([]);
   }, [of]);
   useEffect(() => {
     if (first.data) setRows((before) => add(before, first.data.recognitions));
   }, [first.data]);
-  const fired = useFired(rows);
+  const triggered = useTriggeredAlerts(rows);
 
   const online = (cameras.data ?? []).filter((camera) => camera.status === "online").length;
   const toggle = () => {
     setPaused(!isPaused);
     if (!isPaused) return;
-    setRows((before) => add(held, before));
-    setHeld([]);
+    setRows((before) => add(buffered, before));
+    setBuffered([]);
   };
   useKeys({ " ": toggle });
   const states = {
     open: html`<${Badge} kind="good">${t("Connected")}</${Badge}>`,
     opening: html`<${Badge} kind="wait">${t("Connecting")}</${Badge}>`,
-    away: html`<${Badge} kind="bad">${t("Reconnecting")}</${Badge}>`,
+    reconnecting: html`<${Badge} kind="bad">${t("Reconnecting")}</${Badge}>`,
   };
   return html`<${Head} title=${t("Live")}>
       <span aria-live="polite">${states[state]}</span>
-      <button type="button" aria-pressed=${isPaused ? "true" : "false"} onClick=${toggle}>${isPaused ? t("Resume ({n} new)", { n: number(held.length) }) : t("Pause")}</button>
-      <${Check} label=${t("Play sound on alert")} checked=${isHeard === "on"} onValue=${(isOn) => { sound.value = isOn ? "on" : "off"; if (isOn) ring(); }} />
+      <button type="button" aria-pressed=${isPaused ? "true" : "false"} onClick=${toggle}>${isPaused ? t("Resume ({n} new)", { n: number(buffered.length) }) : t("Pause")}</button>
+      <${Check} label=${t("Play sound on alert")} checked=${isSoundOn === "on"} onValue=${(isOn) => { sound.value = isOn ? "on" : "off"; if (isOn) ring(); }} />
     </${Head}>
     <div class="filters"><${FilterFields} query=${query} cameras=${cameras.data} /></div>
     <div class="live">
@@ -143,7 +143,7 @@ export function LivePage({ query }) {
         ${!rows.length && first.isLoading && html`<${Waiting} />`}
         ${!rows.length && first.data && isFiltered && html`<${Empty} title=${t("No recognitions match these filters")}><button type="button" onClick=${() => go("/")}>${t("Clear filters")}</button></${Empty}>`}
         ${!rows.length && first.data && !isFiltered && html`<${Empty} title=${t("No recognitions yet")}>${t("New recognitions appear here automatically. Check that at least one camera is online.")}</${Empty}>`}
-        <ol class="passes">${rows.map((row) => html`<${Pass} key=${row.id} row=${row} fired=${fired[row.id]} />`)}</ol>
+        <ol class="passes">${rows.map((row) => html`<${Pass} key=${row.id} row=${row} triggered=${triggered[row.id]} />`)}</ol>
       </section>
       <section aria-label=${t("Cameras")}>
         <h2>${t("Cameras")} <span class="count">${cameras.data ? t("{n} of {all} online", { n: number(online), all: number(cameras.data.length) }) : ""}</span></h2>

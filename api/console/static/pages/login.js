@@ -1,44 +1,44 @@
-/** @file The log-in: as a page, or over the page whose session ended; and the way back from a provider. */
+/** @file The login: as a page, as a dialog when the session has ended, and the return from an identity provider. */
 
 import { html, useEffect, useState } from "../html.js";
 import { get } from "../api.js";
 import { useAction, useLoad } from "../load.js";
 import { Link, go } from "../router.js";
-import { goToProvider, logIn, logInByProvider } from "../session.js";
+import { goToProvider, logIn, logInWithProvider } from "../session.js";
 import { Dialog, FormFault, TextField, Waiting } from "../ui.js";
 import { chooseLanguage, language, languages, t } from "../words.js";
 
-/** By what people log in: by password where nobody says otherwise. `isKnown` once that was asked. */
-export function useWays() {
+/** The login methods. Password login is the default. `isKnown` once the API has responded. */
+export function useLoginMethods() {
   const { data, failure } = useLoad((abort) => get("/api/session/ways", {}, abort), ["ways"]);
   return { password: data?.password ?? true, provider: data?.provider ?? null, isKnown: Boolean(data || failure) };
 }
 
 /**
- * The way to the provider: in this tab, or in another one beside a page that is to stay as it is.
- * @param {{provider: string, text?: string, invitation?: string, isMain?: boolean, isBeside?: boolean}} props
+ * Log in with the identity provider: in this tab, or in a new one if this page must keep its input.
+ * @param {{provider: string, text?: string, invitation?: string, isMain?: boolean, isNewTab?: boolean}} props
  */
-export function ProviderButton({ provider, text, invitation, isMain = false, isBeside = false }) {
+export function ProviderButton({ provider, text, invitation, isMain = false, isNewTab = false }) {
   const { isBusy, failure, run } = useAction();
   const start = () => {
-    // Opened by the press itself: a browser lets no later moment open anything.
-    const tab = isBeside ? open("", "_blank") : null;
+    // Opened during the click: browsers block windows that are opened later.
+    const tab = isNewTab ? open("", "_blank") : null;
     return run(() => goToProvider(tab ?? window, invitation)).then((isDone) => !isDone && tab?.close());
   };
   return html`<${FormFault} failure=${failure} />
     <button type="button" class=${isMain ? "main" : undefined} disabled=${isBusy} onClick=${start}>${text ?? t("Log in with {provider}", { provider })}</button>
-    ${isBeside && html`<p class="note">${t("Opens in a new tab. This page continues once you're logged in.")}</p>`}`;
+    ${isNewTab && html`<p class="note">${t("Opens in a new tab. This page continues once you're logged in.")}</p>`}`;
 }
 
-/** Warns of plain HTTP to another machine: of this machine a browser says that its context is secure. */
+/** Warns about plain HTTP to another machine. On localhost, browsers report a secure context. */
 function PlainHttp() {
   return !isSecureContext && html`<p class="alarm" role="note">${t("This connection isn't encrypted, so others on the network can read your password. Log in only on a network you trust.")}</p>`;
 }
 
-function LogInForm({ ways, email, hasPassword = true, isBeside = false }) {
+function LogInForm({ ways, email, hasPassword = true, isNewTab = false }) {
   const byPassword = ways.password && (hasPassword || !ways.provider);
   return html`${byPassword && html`<${PasswordForm} email=${email} provider=${ways.provider} />`}
-    ${ways.provider && html`<div class="log-in">${byPassword && html`<p class="note">${t("or")}</p>`}<${ProviderButton} provider=${ways.provider} isMain=${!byPassword} isBeside=${isBeside} /></div>`}`;
+    ${ways.provider && html`<div class="log-in">${byPassword && html`<p class="note">${t("or")}</p>`}<${ProviderButton} provider=${ways.provider} isMain=${!byPassword} isNewTab=${isNewTab} /></div>`}`;
 }
 
 function PasswordForm({ email: given = "", provider = null }) {
@@ -61,7 +61,7 @@ function PasswordForm({ email: given = "", provider = null }) {
   </form>`;
 }
 
-/** A page for who is not there yet. */
+/** A page for people who are not logged in. */
 export function Entrance({ title, children }) {
   useEffect(() => void (document.title = `${title} · Platestream`), [title]);
   return html`<main class="log-in-page" id="main">
@@ -76,41 +76,41 @@ export function Entrance({ title, children }) {
 }
 
 export function LogInPage() {
-  const ways = useWays();
-  // Nothing moves once it is shown.
+  const ways = useLoginMethods();
+  // Wait, so that nothing moves once it is shown.
   if (!ways.isKnown) return null;
   return html`<${Entrance} title=${t("Log in")}><${LogInForm} ways=${ways} /></${Entrance}>`;
 }
 
 export function LogInAgain({ person }) {
-  const ways = useWays();
-  return html`<${Dialog} title=${t("Your session has expired")} onClose=${() => {}} isKept>
+  const ways = useLoginMethods();
+  return html`<${Dialog} title=${t("Your session has expired")} onClose=${() => {}} isPersistent>
     <p>${t("Log in again to continue. Your unsaved input is still here.")}</p>
     <${PlainHttp} />
-    ${ways.isKnown && html`<${LogInForm} ways=${ways} email=${person?.email} hasPassword=${person?.hasPassword} isBeside />`}
+    ${ways.isKnown && html`<${LogInForm} ways=${ways} email=${person?.email} hasPassword=${person?.hasPassword} isNewTab />`}
   </${Dialog}>`;
 }
 
 /** @param {{code?: string, error?: string}} given */
-function overSentence({ code, error }) {
+function errorText({ code, error }) {
   if (error === "access_denied") return t("Your identity provider denied access. Contact its administrator.");
   if (error) return t("Single sign-on failed ({error}). Try again.", { error });
   return code ? "" : t("This login has expired. Start again.");
 }
 
-/** Where the provider sends browsers back to. */
+/** The page to which the provider redirects. */
 export function LogInReturnPage({ query }) {
-  // Kept from the address bar as it was: it is used up here.
+  // Copied from the address bar before it is cleared.
   const [given] = useState(query);
   const { failure, run } = useAction();
-  const over = overSentence(given);
+  const message = errorText(given);
   useEffect(() => {
     history.replaceState(null, "", location.pathname);
-    if (!over) run(async () => go(await logInByProvider(given), { replace: true }));
+    if (!message) run(async () => go(await logInWithProvider(given), { replace: true }));
   }, []);
   return html`<${Entrance} title=${t("Log in")}>
-    ${over && html`<div class="alarm" role="alert"><p>${over}</p></div>`}
+    ${message && html`<div class="alarm" role="alert"><p>${message}</p></div>`}
     <${FormFault} failure=${failure} />
-    ${over || failure ? html`<div class="actions"><${Link} class="button" href="/">${t("Go to login")}</${Link}></div>` : html`<${Waiting} rows=${3} />`}
+    ${message || failure ? html`<div class="actions"><${Link} class="button" href="/">${t("Go to login")}</${Link}></div>` : html`<${Waiting} rows=${3} />`}
   </${Entrance}>`;
 }

@@ -1,26 +1,26 @@
-/** @file The people of the account: who may do what, and who is invited. */
+/** @file The people of the account: roles and invitations. */
 
 import { html, useState } from "../html.js";
 import { call, get } from "../api.js";
 import { date } from "../format.js";
 import { isKnown, useAction, useLoad } from "../load.js";
 import { ROLES, RoleField } from "../roles.js";
-import { ADMINISTRATOR, askWho, useMay } from "../session.js";
-import { Badge, Confirm, CopyButton, Dialog, Empty, Fault, FormFault, Head, Moment, Table, TextField, Waiting, tell } from "../ui.js";
+import { ADMINISTRATOR, refreshSession, useMay } from "../session.js";
+import { Badge, Confirm, CopyButton, Dialog, Empty, Fault, FormFault, Head, Moment, Table, TextField, Waiting, toast } from "../ui.js";
 import { t } from "../words.js";
 
-/** The page of this console at which an invitation is accepted; what follows the # stays in the browser. */
+/** Returns the URL at which an invitation is accepted. The part after the # stays in the browser. */
 const linkOf = (token) => `${location.origin}/invitation#${token}`;
 
 const nameOf = (person) => person.name || person.email;
 
-function Invite({ onClose, onMade }) {
+function Invite({ onClose, onCreated }) {
   const [email, setEmail] = useState("");
   const [role, setRole] = useState("viewer");
   const { isBusy, failure, run } = useAction();
   const submit = (event) => {
     event.preventDefault();
-    run(async () => onMade(await call("POST", "/api/invitations", { body: { email: email.trim(), role } })));
+    run(async () => onCreated(await call("POST", "/api/invitations", { body: { email: email.trim(), role } })));
   };
   return html`<${Dialog} title=${t("Invite person")} onClose=${onClose}><form onSubmit=${submit}>
     <${TextField} label=${t("Email")} type="email" required maxlength="254" autocomplete="off" value=${email} onValue=${setEmail} fault=${failure?.fault("email")} hint=${t("They log in with this address.")} />
@@ -30,11 +30,11 @@ function Invite({ onClose, onMade }) {
   </form></${Dialog}>`;
 }
 
-function LinkShownOnce({ made, onClose }) {
-  const link = linkOf(made.token);
+function LinkShownOnce({ created, onClose }) {
+  const link = linkOf(created.token);
   return html`<${Dialog} title=${t("Invitation link")} onClose=${onClose}>
-    ${made.emailError && html`<div class="alarm" role="alert"><p>${t("The email couldn't be sent, but the invitation is valid. Share the link yourself.")}</p><p class="hint"><bdi>${made.emailError}</bdi></p></div>`}
-    <p>${made.emailSent ? t("An email with a different link was sent; opening that link also verifies the address. You can share the link below instead. It works once, until") : t("Share this link with them. It works once, until")} <${Moment} at=${made.invitation.expiresAt} />. ${t("It can't be shown again. Inviting the same address again replaces it.")}</p>
+    ${created.emailError && html`<div class="alarm" role="alert"><p>${t("The email couldn't be sent, but the invitation is valid. Share the link yourself.")}</p><p class="hint"><bdi>${created.emailError}</bdi></p></div>`}
+    <p>${created.emailSent ? t("An email with a different link was sent; opening that link also verifies the address. You can share the link below instead. It works once, until") : t("Share this link with them. It works once, until")} <${Moment} at=${created.invitation.expiresAt} />. ${t("It can't be shown again. Inviting the same address again replaces it.")}</p>
     <p class="secret"><code>${link}</code></p>
     <div class="actions"><${CopyButton} text=${link} label=${t("Copy link")} /><button type="button" onClick=${onClose}>${t("Done")}</button></div>
   </${Dialog}>`;
@@ -56,21 +56,21 @@ function ChangeRole({ person, onClose, onChanged }) {
   </form></${Dialog}>`;
 }
 
-/** By what somebody logs in. */
-function Ways({ one }) {
+/** How a person logs in. */
+function LoginMethod({ one }) {
   if (one.identity) return html`<span title=${`${one.identity.subject} · ${one.identity.issuer}`}>${t("Single sign-on")}</span>${one.hasPassword && `, ${t("Password")}`}`;
   return one.hasPassword ? t("Password") : "–";
 }
 
-function Person({ one, isBusy, onRole, onToggle, onUnbind, onRemove }) {
+function Person({ one, isBusy, onRole, onToggle, onUnlink, onRemove }) {
   return html`<tr>
     <td><bdi>${one.name || "–"}</bdi>${one.isSelf && html` <span class="nowrap"><${Badge} kind="info">${t("You")}</${Badge}></span>`}</td><td><bdi>${one.email}</bdi></td>
     <td class="nowrap">${ROLES[one.role].name()}</td>
     <td>${one.enabled ? html`<${Badge} kind="good">${t("Enabled")}</${Badge}>` : html`<${Badge} kind="off">${t("Disabled")}</${Badge}>`}</td>
-    <td><${Ways} one=${one} /></td>
+    <td><${LoginMethod} one=${one} /></td>
     <td>${one.lastLogInAt ? html`<${Moment} at=${one.lastLogInAt} />` : t("Never")}</td><td><${Moment} at=${one.createdAt} format=${date} /></td>
     <td class="row-actions"><button type="button" aria-label=${t("Change role of {name}", { name: nameOf(one) })} onClick=${onRole}>${t("Change role")}</button>
-      ${one.identity && html` <button type="button" aria-label=${t("Unlink single sign-on for {name}", { name: nameOf(one) })} onClick=${onUnbind}>${t("Unlink SSO")}</button>`}
+      ${one.identity && html` <button type="button" aria-label=${t("Unlink single sign-on for {name}", { name: nameOf(one) })} onClick=${onUnlink}>${t("Unlink SSO")}</button>`}
       ${!one.isSelf && html` <button type="button" disabled=${isBusy} aria-label=${one.enabled ? t("Disable {name}", { name: nameOf(one) }) : t("Enable {name}", { name: nameOf(one) })} onClick=${onToggle}>${one.enabled ? t("Disable") : t("Enable")}</button> <button type="button" class="danger" aria-label=${t("Remove {name}", { name: nameOf(one) })} onClick=${onRemove}>${t("Remove")}</button>`}</td>
   </tr>`;
 }
@@ -78,13 +78,13 @@ function Person({ one, isBusy, onRole, onToggle, onUnbind, onRemove }) {
 function People({ found }) {
   const [changed, setChanged] = useState(/** @type {any} */ (null));
   const [removed, setRemoved] = useState(/** @type {any} */ (null));
-  const [unbound, setUnbound] = useState(/** @type {any} */ (null));
+  const [unlinked, setUnlinked] = useState(/** @type {any} */ (null));
   const { isBusy, failure, run, clear } = useAction();
   const onChanged = (person) => {
     setChanged(null);
-    tell(t("Role changed"));
-    // With another role one may not ask for this list again.
-    if (person.isSelf) askWho().catch(() => {});
+    toast(t("Role changed"));
+    // With another role, this list may no longer be accessible.
+    if (person.isSelf) refreshSession().catch(() => {});
     else found.reload();
   };
   const toggle = (one) => run(async () => {
@@ -94,30 +94,30 @@ function People({ found }) {
   const remove = () => run(async () => {
     await call("DELETE", `/api/people/${removed.id}`);
     setRemoved(null);
-    tell(t("Person removed"));
+    toast(t("Person removed"));
     found.reload();
   });
-  const unbind = () => run(async () => {
-    await call("DELETE", `/api/people/${unbound.id}/identity`);
-    setUnbound(null);
-    tell(t("Single sign-on unlinked"));
+  const unlink = () => run(async () => {
+    await call("DELETE", `/api/people/${unlinked.id}/identity`);
+    setUnlinked(null);
+    toast(t("Single sign-on unlinked"));
     found.reload();
   });
-  return html`${!removed && !unbound && html`<${FormFault} failure=${failure} />`}<${Fault} failure=${found.failure} retry=${found.reload} />
+  return html`${!removed && !unlinked && html`<${FormFault} failure=${failure} />`}<${Fault} failure=${found.failure} retry=${found.reload} />
     ${!found.data && found.isLoading && html`<${Waiting} rows=${4} />`}
     ${found.data && html`<${Table} caption=${t("People")} columns=${[t("Name"), t("Email"), t("Role"), t("Status"), t("Login method"), t("Last login"), t("Joined"), { text: t("Actions"), isHidden: true }]}>
-      ${found.data.map((one) => html`<${Person} key=${one.id} one=${one} isBusy=${isBusy} onRole=${() => setChanged(one)} onToggle=${() => toggle(one)} onUnbind=${() => { clear(); setUnbound(one); }} onRemove=${() => { clear(); setRemoved(one); }} />`)}
+      ${found.data.map((one) => html`<${Person} key=${one.id} one=${one} isBusy=${isBusy} onRole=${() => setChanged(one)} onToggle=${() => toggle(one)} onUnlink=${() => { clear(); setUnlinked(one); }} onRemove=${() => { clear(); setRemoved(one); }} />`)}
     </${Table}>`}
     ${changed && html`<${ChangeRole} person=${changed} onClose=${() => setChanged(null)} onChanged=${onChanged} />`}
-    ${unbound && html`<${Confirm} title=${t("Unlink single sign-on for {name}?", { name: nameOf(unbound) })} action=${t("Unlink SSO")} isBusy=${isBusy} failure=${failure} onYes=${unbind} onNo=${() => { clear(); setUnbound(null); }}>${t("Their sessions end. Whoever next logs in through single sign-on with their verified email address gets their access.")}</${Confirm}>`}
+    ${unlinked && html`<${Confirm} title=${t("Unlink single sign-on for {name}?", { name: nameOf(unlinked) })} action=${t("Unlink SSO")} isBusy=${isBusy} failure=${failure} onYes=${unlink} onNo=${() => { clear(); setUnlinked(null); }}>${t("Their sessions end. Whoever next logs in through single sign-on with their verified email address gets their access.")}</${Confirm}>`}
     ${removed && html`<${Confirm} title=${t("Remove {name}?", { name: nameOf(removed) })} action=${t("Remove")} isBusy=${isBusy} failure=${failure} onYes=${remove} onNo=${() => { clear(); setRemoved(null); }}>${t("Their sessions end within a second. API keys stay valid: revoke any they know.")}</${Confirm}>`}`;
 }
 
-function OpenInvitations({ found }) {
+function PendingInvitations({ found }) {
   const { isBusy, failure, run } = useAction();
-  const withdraw = (one) => run(async () => {
+  const revoke = (one) => run(async () => {
     await call("DELETE", `/api/invitations/${one.id}`);
-    tell(t("Invitation revoked"));
+    toast(t("Invitation revoked"));
     found.reload();
   });
   const open = found.data ?? [];
@@ -127,7 +127,7 @@ function OpenInvitations({ found }) {
     ${found.data && !open.length && html`<${Empty} title=${t("No pending invitations")} />`}
     ${open.length > 0 && html`<${Table} caption=${t("Pending invitations")} columns=${[t("Email"), t("Role"), t("Invited by"), t("Created"), t("Expires"), { text: t("Actions"), isHidden: true }]}>
       ${open.map((one) => html`<tr key=${one.id}><td><bdi>${one.email}</bdi></td><td class="nowrap">${ROLES[one.role].name()}</td><td><bdi>${one.invitedBy}</bdi></td><td><${Moment} at=${one.createdAt} /></td><td><${Moment} at=${one.expiresAt} /></td>
-        <td class="row-actions"><button type="button" class="danger" disabled=${isBusy} aria-label=${t("Revoke invitation for {name}", { name: one.email })} onClick=${() => withdraw(one)}>${t("Revoke")}</button></td></tr>`)}
+        <td class="row-actions"><button type="button" class="danger" disabled=${isBusy} aria-label=${t("Revoke invitation for {name}", { name: one.email })} onClick=${() => revoke(one)}>${t("Revoke")}</button></td></tr>`)}
     </${Table}>`}
   </section>`;
 }
@@ -136,17 +136,17 @@ function ForAdministrators() {
   const people = useLoad((abort) => get("/api/people", {}, abort).then((answer) => answer.people), ["people"]);
   const invitations = useLoad((abort) => get("/api/invitations", {}, abort).then((answer) => answer.invitations), ["invitations"]);
   const [isInviting, setInviting] = useState(false);
-  const [made, setMade] = useState(/** @type {any} */ (null));
-  const onMade = (answer) => {
+  const [created, setCreated] = useState(/** @type {any} */ (null));
+  const onCreated = (answer) => {
     setInviting(false);
-    setMade(answer);
+    setCreated(answer);
     invitations.reload();
   };
   return html`<${Head} title=${t("People")} note=${t("People who can log in to this account. Changes take effect within a second.")}><button type="button" class="main" onClick=${() => setInviting(true)}>${t("Invite person")}</button></${Head}>
     <${People} found=${people} />
-    ${isKnown(people) && html`<${OpenInvitations} found=${invitations} />`}
-    ${isInviting && html`<${Invite} onClose=${() => setInviting(false)} onMade=${onMade} />`}
-    ${made && html`<${LinkShownOnce} made=${made} onClose=${() => setMade(null)} />`}`;
+    ${isKnown(people) && html`<${PendingInvitations} found=${invitations} />`}
+    ${isInviting && html`<${Invite} onClose=${() => setInviting(false)} onCreated=${onCreated} />`}
+    ${created && html`<${LinkShownOnce} created=${created} onClose=${() => setCreated(null)} />`}`;
 }
 
 export function PeoplePage() {

@@ -1,17 +1,17 @@
-/** @file One recognition: its pictures, how sure it is, what alerts came of it, where it went. */
+/** @file A recognition: its images, confidence, alerts and deliveries. */
 
 import { html, useRef, useState } from "../html.js";
 import { get } from "../api.js";
 import { CorrectionPanel } from "../correction.js";
 import { RecognitionDeliveries } from "../deliveries.js";
 import { ErasePlate } from "../erasure.js";
-import { whenFired } from "../fired.js";
+import { triggerTiming } from "../triggers.js";
 import { IMAGE_API, cameraName, dateTime, number, percent, regionName } from "../format.js";
 import { useLoad } from "../load.js";
-import { usePicture } from "../pictures.js";
+import { useImage } from "../images.js";
 import { Link } from "../router.js";
 import { useMay } from "../session.js";
-import { Badge, CopyButton, Empty, Fault, Head, Moment, Plate, Sureness, Table, Waiting } from "../ui.js";
+import { Badge, CopyButton, Empty, Fault, Head, Moment, Plate, Confidence, Table, Waiting } from "../ui.js";
 import { t } from "../words.js";
 
 const ZOOMS = [1, 1.5, 2, 3, 4, 6];
@@ -35,17 +35,17 @@ const OUTCOMES = {
   not_then: ["info", () => t("Not evaluated")],
 };
 
-/** The photo with the plate's box; buttons, keys and the wheel zoom at the plate. */
+/** The photo with a box around the plate. The buttons zoom in on the plate. */
 function Photo({ recognition }) {
   const [zoom, setZoom] = useState(0);
   const [size, setSize] = useState(/** @type {{width: number, height: number} | null} */ (null));
   const frame = useRef(/** @type {HTMLDivElement | null} */ (null));
-  const url = usePicture(recognition.photoUrl ? `/api/recognitions/${recognition.id}/photo` : null);
+  const url = useImage(recognition.photoUrl ? `/api/recognitions/${recognition.id}/photo` : null);
   const box = recognition.plateCoordinates;
   if (!recognition.photoUrl || url === null) return html`<${Empty} title=${t("No photo")}>${t("It has passed its retention period, or was never stored.")}</${Empty}>`;
   const scale = ZOOMS[zoom];
   const middle = box && size ? { x: (box.x + box.width / 2) / size.width, y: (box.y + box.height / 2) / size.height } : { x: 0.5, y: 0.5 };
-  // The plate stays where it is seen: the picture is moved so that it comes to the middle.
+  // Move the image so that the plate is in the centre.
   const shift = (/** @type {number} */ at) => `${Math.min(0, Math.max(1 - scale, 0.5 - at * scale)) * 100}%`;
   const style = size ? { width: `${scale * 100}%`, left: shift(middle.x), top: shift(middle.y) } : {};
   return html`<div class="photo-view">
@@ -67,7 +67,7 @@ function Photo({ recognition }) {
 }
 
 function CropView({ recognition }) {
-  const url = usePicture(recognition.cropUrl ? `/api/recognitions/${recognition.id}/crop` : null);
+  const url = useImage(recognition.cropUrl ? `/api/recognitions/${recognition.id}/crop` : null);
   if (!recognition.cropUrl) return null;
   return html`<div class="crop-large">
     ${url && html`<img src=${url} alt=${t("Plate {plate}", { plate: recognition.plate })} />`}
@@ -75,20 +75,20 @@ function CropView({ recognition }) {
   </div>`;
 }
 
-/** Each character with how sure it is, and what else it may be. */
+/** The characters of a plate with their confidence and alternatives. */
 function Characters({ plate, confidences, alternatives }) {
   if (!confidences?.length) return null;
   const signs = [...plate];
   return html`<${Table} caption=${t("Confidence per character")} columns=${signs.map((sign) => ({ text: sign, kind: "sign" }))} kind="signs">
-    <tr>${confidences.map((value, at) => html`<td key=${at} class="sign"><span class="bar-of" style=${{ height: `${Math.round(value * 100)}%` }}></span><${Sureness} value=${value} /></td>`)}</tr>
-    ${alternatives?.length > 0 && html`<tr>${confidences.map((_, at) => html`<td key=${at} class="sign">${alternatives.filter((one) => one.position === at).map((one) => html`<div key=${one.character} class="note">${t("or {character}", { character: one.character })} <${Sureness} value=${one.confidence} /></div>`)}</td>`)}</tr>`}
+    <tr>${confidences.map((value, at) => html`<td key=${at} class="sign"><span class="bar-of" style=${{ height: `${Math.round(value * 100)}%` }}></span><${Confidence} value=${value} /></td>`)}</tr>
+    ${alternatives?.length > 0 && html`<tr>${confidences.map((_, at) => html`<td key=${at} class="sign">${alternatives.filter((one) => one.position === at).map((one) => html`<div key=${one.character} class="note">${t("or {character}", { character: one.character })} <${Confidence} value=${one.confidence} /></div>`)}</td>`)}</tr>`}
   </${Table}>`;
 }
 
-function Explained({ one }) {
+function AlertOutcome({ one }) {
   const [kind, text] = OUTCOMES[one.outcome] ?? ["info", () => one.outcome];
   const why = {
-    fired: () => whenFired(one),
+    fired: () => triggerTiming(one),
     not_set_off: () => one.unmet.map((condition) => CONDITIONS[condition]?.() ?? condition).join(" · "),
     held_back: () => html`${t("Cooldown until {time}", { time: dateTime(one.cooldownUntil) })} · <${Link} href=${`/recognitions/${one.heldBackBy}`}>${t("View trigger")}</${Link}>`,
     withdrawn: () => t("Triggered early on a different reading of this vehicle, then withdrawn"),
@@ -106,7 +106,7 @@ function Alerts({ id }) {
     <${Fault} failure=${found.failure} retry=${found.reload} />
     ${!found.data && found.isLoading && html`<${Waiting} rows=${3} />`}
     ${found.data && !alerts.length && html`<p class="note">${t("No alerts yet")} ${mayMake && html`<${Link} href="/alerts/new">${t("Create alert")}</${Link}>`}</p>`}
-    ${alerts.length > 0 && html`<${Table} caption=${t("Alerts")} columns=${[t("Alert"), t("Result"), t("Reason")]}>${alerts.map((one) => html`<${Explained} key=${one.alertId} one=${one} />`)}</${Table}>`}
+    ${alerts.length > 0 && html`<${Table} caption=${t("Alerts")} columns=${[t("Alert"), t("Result"), t("Reason")]}>${alerts.map((one) => html`<${AlertOutcome} key=${one.alertId} one=${one} />`)}</${Table}>`}
   </section>`;
 }
 
@@ -126,7 +126,7 @@ export function RecognitionPage({ id }) {
   const facts = [
     [t("Time"), html`<${Moment} at=${one.timestamp} />`],
     [t("Camera"), one.cameraId === IMAGE_API ? cameraName(one) : html`<${Link} href=${`/cameras/${one.cameraId}`}><bdi>${one.cameraName}</bdi></${Link}>`],
-    [t("Confidence"), html`<${Sureness} value=${one.confidence} />`],
+    [t("Confidence"), html`<${Confidence} value=${one.confidence} />`],
     one.region?.code && [t("Country or region"), `${regionName(one.region.code)}${one.region.confidence ? ` (${percent(one.region.confidence)})` : ""}`],
     one.plateType && [t("Plate type"), TYPES[one.plateType]?.() ?? one.plateType],
     one.firstSeenAt && [t("Entered view"), html`<${Moment} at=${one.firstSeenAt} />`],

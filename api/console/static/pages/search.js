@@ -1,4 +1,4 @@
-/** @file What passed: found by plate, camera, time and sureness; a page at a time, or as a history. */
+/** @file Search by plate, camera, time and confidence, in pages or as a history. */
 
 import { html, useEffect, useRef, useState } from "../html.js";
 import { file, get } from "../api.js";
@@ -7,10 +7,10 @@ import { FilterFields, MomentField, filterOf, useCameras } from "../filters.js";
 import { cameraName, number, shortDateTime } from "../format.js";
 import { History } from "../history.js";
 import { useAction, useLoad } from "../load.js";
-import { Crop } from "../pictures.js";
+import { Crop } from "../images.js";
 import { Link, go, goQuery } from "../router.js";
 import { useKeys } from "../shortcuts.js";
-import { CopyButton, Empty, Fault, Field, FormFault, Head, Moment, Plate, Region, Segments, Sureness, Table, Waiting, save, tell } from "../ui.js";
+import { CopyButton, Empty, Fault, Field, FormFault, Head, Moment, Plate, Region, Segments, Confidence, Table, Waiting, save, toast } from "../ui.js";
 import { t } from "../words.js";
 
 const ROWS = 50;
@@ -40,14 +40,14 @@ function exported(rows) {
   return writeCsv([names, ...rows.map((row) => names.map((name) => (name === "localTime" ? localTime(row.timestamp) : (row[name] ?? ""))))]);
 }
 
-/** All that the filters find, as the API exports it: a hundred thousand at most. */
+/** Exports everything that the filters match, up to the limit of the API. */
 function ExportAll({ filter }) {
   const { isBusy, failure, run } = useAction();
   const start = () => run(async () => {
     const answer = await file("/api/recognitions/export", { ...filter, format: "csv", excel: true, separator });
-    // The browser drops the mark where it decodes the answer.
+    // The browser removes the mark when it decodes the response.
     save("recognitions-all.csv", "text/csv", BYTE_ORDER_MARK + answer.text);
-    if (answer.headers.get("X-Next-Key")) tell(t("Exported the newest {n}. Narrow the time range to export the rest.", { n: number(EXPORTED) }));
+    if (answer.headers.get("X-Next-Key")) toast(t("Exported the newest {n}. Narrow the time range to export the rest.", { n: number(EXPORTED) }));
   });
   return html`<button type="button" disabled=${isBusy} onClick=${start}>${isBusy ? t("Exporting…") : t("Export all as CSV")}</button><${FormFault} failure=${failure} />`;
 }
@@ -60,7 +60,7 @@ function Results({ rows, at, onAt }) {
     ${rows.map((row, place) => html`<tr key=${row.id} class=${place === at ? "at" : ""} onClick=${() => onAt(place)}>
       <td><${Crop} recognition=${row} width=${128} /></td>
       <td><${Link} href=${`/recognitions/${row.id}`} class="plate-link"><${Plate} text=${row.plate} /></${Link}><${Region} region=${row.region} />${row.correction?.plate && html` <span class="note">${t("corrected to")} <${Plate} text=${row.correction.plate} /></span>`}<span class="narrow-only"><bdi>${cameraName(row)}</bdi> · <${Moment} at=${row.timestamp} format=${shortDateTime} /></span></td>
-      <td class="number"><${Sureness} value=${row.confidence} /></td>
+      <td class="number"><${Confidence} value=${row.confidence} /></td>
       <td class="wide-cell"><bdi>${cameraName(row)}</bdi></td>
       <td class="wide-cell"><${Moment} at=${row.timestamp} /></td>
       <td><${Link} href=${`/search?plate=${encodeURIComponent(row.plate)}&match=exact&view=history`}>${t("History")}</${Link}></td>

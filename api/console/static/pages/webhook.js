@@ -1,4 +1,4 @@
-/** @file One webhook: its form, its secret, tests, replays and deliveries. */
+/** @file A webhook: its form, secret, tests, replays and deliveries. */
 
 import { html, useEffect, useState } from "../html.js";
 import { call, get } from "../api.js";
@@ -7,7 +7,7 @@ import { fromLocalInput, number, toLocalInput } from "../format.js";
 import { useAction, useLoad } from "../load.js";
 import { Rotation } from "../rotation.js";
 import { Link, go, unsaved } from "../router.js";
-import { Check, Confirm, CopyButton, Empty, Fault, Field, FormFault, Head, SelectField, TextField, Waiting, tell } from "../ui.js";
+import { Check, Confirm, CopyButton, Empty, Fault, Field, FormFault, Head, SelectField, TextField, Waiting, toast } from "../ui.js";
 import { WebhookState } from "./webhooks.js";
 import { t, tn } from "../words.js";
 
@@ -22,7 +22,7 @@ const EVENTS = {
 const REPLAYED = 5000;
 const FIELDS = ["name", "url", "events", "headers"];
 
-/** @param {string} text a header a line */
+/** @param {string} text one header per line */
 function headersOf(text) {
   const lines = text.split("\n").map((line) => line.trim()).filter(Boolean);
   return Object.fromEntries(lines.map((line) => {
@@ -51,7 +51,7 @@ function Form({ webhook, onSaved }) {
       const body = { ...form, url: form.url.trim(), headers: headersOf(form.headers) };
       const answer = webhook ? await call("PUT", `/api/webhooks/${webhook.id}`, { body }) : await call("POST", "/api/webhooks", { body });
       unsaved.value = "";
-      tell(t("Saved"));
+      toast(t("Saved"));
       onSaved(answer.webhook);
     });
   };
@@ -93,12 +93,12 @@ function Sending({ webhook, onSent }) {
   const replay = useAction();
   const sendTest = () => test.run(async () => {
     await call("POST", `/api/webhooks/${webhook.id}/test`, { body: { event } });
-    tell(t("Test queued. Its status appears in the list."));
+    toast(t("Test queued. Its status appears in the list."));
     onSent();
   });
   const send = () => replay.run(async () => {
     const { queued } = await call("POST", `/api/webhooks/${webhook.id}/replay`, { body: { from, to } });
-    tell(tn(queued, "{n} event queued for replay", "{n} events queued for replay"));
+    toast(tn(queued, "{n} event queued for replay", "{n} events queued for replay"));
     onSent();
   });
   const moment = (label, value, onValue) => html`<${Field} label=${label}>${(ids) => html`<input ...${ids} type="datetime-local" required value=${toLocalInput(value)} onChange=${(change) => onValue(fromLocalInput(change.currentTarget.value))} />`}</${Field}>`;
@@ -116,7 +116,7 @@ function Remove({ webhook, onClose }) {
   const remove = () => run(async () => {
     await call("DELETE", `/api/webhooks/${webhook.id}`);
     unsaved.value = "";
-    tell(t("Webhook deleted"));
+    toast(t("Webhook deleted"));
     go("/webhooks");
   });
   return html`<${Confirm} title=${t("Delete {name}?", { name: webhook.name })} action=${t("Delete webhook")} isBusy=${isBusy} failure=${failure} onYes=${remove} onNo=${onClose}>${t("Pending deliveries are cancelled.")}</${Confirm}>`;

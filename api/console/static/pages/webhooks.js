@@ -1,4 +1,4 @@
-/** @file All webhooks: where events go, and how that is going. */
+/** @file All webhooks: their URLs, events and status. */
 
 import { html } from "../html.js";
 import { get } from "../api.js";
@@ -10,7 +10,7 @@ import { useMay } from "../session.js";
 import { Badge, CopyButton, Empty, Fault, Head, Table, Waiting } from "../ui.js";
 import { t, tn } from "../words.js";
 
-/** How a webhook is doing, in a word. */
+/** The status of a webhook. */
 export function WebhookState({ webhook }) {
   if (!webhook.enabled) return html`<${Badge} kind="off">${t("Disabled")}</${Badge}>${webhook.disabledReason && html` <span class="note"><bdi>${webhook.disabledReason}</bdi></span>`}`;
   if (webhook.failureCount) return html`<${Badge} kind="bad">${tn(webhook.failureCount, "{n} failed delivery", "{n} failed deliveries")}</${Badge}>`;
@@ -18,7 +18,7 @@ export function WebhookState({ webhook }) {
   return html`<${Badge} kind="good">${webhook.lastDeliveryAt ? t("Healthy") : t("No deliveries yet")}</${Badge}>`;
 }
 
-/** The secret of the URLs that alerts name themselves. */
+/** The secret that signs requests to the URLs of alerts. */
 function NotificationSecret() {
   const found = useLoad((abort) => get("/api/alertas", {}, abort), ["secret"]);
   const mayRotate = useMay("alerts:write");

@@ -1,4 +1,4 @@
-/** @file What alerts fired for, and when in a pass. */
+/** @file The triggers of an alert. */
 
 import { html, useState } from "./html.js";
 import { get } from "./api.js";
@@ -6,7 +6,7 @@ import { cameraName } from "./format.js";
 import { useLoad } from "./load.js";
 import { Link } from "./router.js";
 import { useMay } from "./session.js";
-import { Fault, Moment, Plate, Sureness, Table, Waiting } from "./ui.js";
+import { Fault, Moment, Plate, Confidence, Table, Waiting } from "./ui.js";
 import { t } from "./words.js";
 
 const ROWS = 20;
@@ -20,19 +20,19 @@ const PHASES = {
   withdrawn: () => t("Early, withdrawn"),
 };
 
-/** @param {{phase: string, isLate: boolean}} one a firing */
-export function whenFired(one) {
+/** @param {{phase: string, isLate: boolean}} one a trigger */
+export function triggerTiming(one) {
   return `${PHASES[one.phase]?.() ?? ""}${one.isLate ? ` (${t("delayed: camera was offline")})` : ""}`;
 }
 
 function Row({ one }) {
   const name = one.plate ? html`<${Plate} text=${one.plate} />` : html`<span class="note">${t("Plate no longer stored")}</span>`;
   return html`<tr><td><${Moment} at=${one.timestamp} /></td><td><${Link} href=${`/recognitions/${one.recognitionId}`}>${name}</${Link}> <bdi>${one.plateName ?? ""}</bdi></td>
-    <td><bdi>${cameraName(one)}</bdi></td><td><${Sureness} value=${one.confidence} /></td><td>${whenFired(one)}</td></tr>`;
+    <td><bdi>${cameraName(one)}</bdi></td><td><${Confidence} value=${one.confidence} /></td><td>${triggerTiming(one)}</td></tr>`;
 }
 
-/** What an alert fired for, newest first, a page at a time. */
-export function Fired({ alertId }) {
+/** The triggers of an alert, newest first, in pages. */
+export function Triggers({ alertId }) {
   const [keys, setKeys] = useState(/** @type {string[]} */ ([]));
   const mayRead = useMay("recognitions:read");
   const lastKey = keys[keys.length - 1];
