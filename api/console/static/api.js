@@ -47,7 +47,7 @@ const BY_CODE = {
   invalid_request: () => t("Some fields aren't valid. Check the highlighted fields."),
   // Other sentences name the limit that was reached.
   rate_limited: (error) => (!error || GENERIC_RATE_LIMIT.test(error) ? t("Too many requests. Wait a moment and try again.") : error),
-  limit_reached: (error) => `${error} ${t("Delete some first, or ask your server administrator to raise the limit.")}`,
+  limit_reached: (error) => `${error} ${t("If you need more, ask your server administrator to raise the limit.")}`,
   not_found: () => t("Not found. It may have been deleted."),
   invalid_cursor: () => t("This page of results is no longer valid. Go back to the first page."),
   dependency_unavailable: () => t("Part of the service is down. Check Health, then try again."),

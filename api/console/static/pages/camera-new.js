@@ -15,13 +15,18 @@ const WORDS = {
   no_stream: () => t("The host responded, but has no stream at this path. Check the path."),
   not_video: () => t("The address responded, but not with a video stream that can be decoded."),
   silent: () => t("The camera responded, but sent no video in time. Try again."),
+  certificate: () => t("The camera's certificate couldn't be verified."),
+  undecodable: () => t("The camera's video can't be decoded. Check its codec."),
+  ended: () => t("The camera closed the stream. Try again."),
+  forbidden: () => t("Cameras aren't allowed in this network. Ask your server administrator."),
 };
 
 /** The result of a stream test. */
 function TestResult({ result }) {
   if (!result) return null;
   if (!result.reachable) {
-    return html`<div class="alarm" role="alert"><p>${WORDS[result.code]?.() ?? t("No video received.")}</p><p class="hint"><bdi>${result.error}</bdi></p></div>`;
+    const known = WORDS[result.code]?.();
+    return html`<div class="alarm" role="alert"><p>${known ?? t("No video received.")}</p>${!known && html`<p class="hint"><bdi>${result.error}</bdi></p>`}</div>`;
   }
   return html`<div class="tested" role="status">
     <p><strong>${t("Video received.")}</strong> ${result.frameWidth} × ${result.frameHeight}</p>
