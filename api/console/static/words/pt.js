@@ -711,7 +711,7 @@ export const words = {
   "Webhooks": "Webhooks",
   "Webhooks subscribed to alert.triggered are notified too.": "Os webhooks que assinam alert.triggered também são notificados.",
   "Weekday": "Dia da semana",
-  "While disabled, no video is read and no plates are recognised.": "Enquanto estiver desativada, nenhum vídeo é lido e nenhuma placa é reconhecida.",
+  "While disabled, no video is read and no plates are recognised.": "Com a câmera desativada, nenhum vídeo é lido e nenhuma placa é reconhecida.",
   "Who": "Quem",
   "Who searched, changed, exported and erased what. Entries can't be edited.": "Quem pesquisou, alterou, exportou e apagou o quê. Os registros não podem ser editados.",
   "Whole alert": "Alerta inteiro",
