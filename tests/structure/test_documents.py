@@ -23,7 +23,7 @@ def test_settings_page_is_current() -> None:
     assert page == settings_docs.render(), "run: python -m tools.scripts.settings_docs"
 
 
-def test_table_of_scopes_is_current() -> None:
+def test_list_of_scopes_is_current() -> None:
     page = scopes_docs.DOCUMENT.read_text(encoding="utf-8")
 
     assert page == scopes_docs.render(page), "run: python -m tools.scripts.scopes_docs"
@@ -55,7 +55,7 @@ def test_every_setting_has_a_sentence() -> None:
 
 
 def test_readme_fits_its_bound() -> None:
-    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) < 150
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 60
 
 
 PAGES = sorted((ROOT / "docs").rglob("*.md"))

@@ -1,4 +1,4 @@
-"""Writes the table of scopes in docs/api/authentication.md from the routes.
+"""Writes the list of scopes in docs/api/authentication.md from the routes.
 
 Command: ``python -m tools.scripts.scopes_docs``.
 """
@@ -6,27 +6,27 @@ Command: ``python -m tools.scripts.scopes_docs``.
 import re
 from collections import defaultdict
 from pathlib import Path
+from textwrap import fill
 
 from api.app import create_app
 from api.security.permissions import Scope, permissions_of
 
-CLONE = Path(__file__).resolve().parents[2]
-DOCUMENT = CLONE / "docs" / "api" / "authentication.md"
-_TABLE = re.compile(r"(?<=<!-- scopes -->\n).*?(?=<!-- end of scopes -->)", re.S)
+DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "api" / "authentication.md"
+_LIST = re.compile(r"(?<=<!-- scopes -->\n).*?(?=<!-- end of scopes -->)", re.S)
 
 
 def render(page: str) -> str:
-    """Return ``page`` with the current table."""
-    return _TABLE.sub(lambda _: _table(), page)
+    """Return ``page`` with the current list."""
+    return _LIST.sub(lambda _: _list(), page)
 
 
-def _table() -> str:
+def _list() -> str:
     calls: defaultdict[Scope, list[str]] = defaultdict(list)
     for (method, path), access in permissions_of(create_app()).access.items():
         for scope in access.scopes:
-            calls[scope].append(f"`{method} {path}`")
-    rows = [f"| `{scope}` | {', '.join(calls[scope])} |" for scope in Scope]
-    return "\n".join(("| scope | calls |", "|---|---|", *rows, ""))
+            calls[scope].append(f"{method} `{path}`")
+    items = (f"- `{scope}`: {', '.join(calls[scope])}" for scope in Scope)
+    return "".join(f"{fill(item, 120, subsequent_indent='  ')}\n" for item in items)
 
 
 if __name__ == "__main__":
