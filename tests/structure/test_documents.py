@@ -59,7 +59,8 @@ def test_readme_fits_its_bound() -> None:
 
 
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
-FOR_OPERATORS = [ROOT / "docs" / name for name in ("runbook.md", "operations.md", "mqtt.md")]
+OPERATIONS = ROOT / "docs" / "operations.md"
+FOR_OPERATORS = [OPERATIONS, ROOT / "docs" / "mqtt.md"]
 MONITORING = sorted((ROOT / "deploy" / "monitoring").glob("*.yml"))
 LINKING = [
     *PAGES,
@@ -68,7 +69,7 @@ LINKING = [
     *sorted((ROOT / "clients").glob("*/README.md")),
     *sorted((ROOT / "recognition").rglob("*.md")),
 ]
-NAMES_PATHS = [ROOT / "docs" / name for name in ("deployment.md", "operations.md", "runbook.md")]
+NAMES_PATHS = [ROOT / "docs" / "deployment.md", OPERATIONS]
 LABELS = {metric.name: metric.labels for metric in METRICS.values()}
 LABELS_OF_THE_API = ("method", "route", "status")
 
@@ -120,7 +121,7 @@ def test_tests_of_alert_rules_have_series_as_they_are_scraped() -> None:
 
 def test_every_metric_worth_an_alarm_has_its_rule() -> None:
     rules = "".join(rule["expr"] for rule in _alert_rules())
-    table = [line for line in _text(FOR_OPERATORS[1]).splitlines() if line.startswith("|")]
+    table = [line for line in _text(OPERATIONS).splitlines() if line.startswith("|")]
     named = re.findall(r"platestream_[a-z_]+[a-z]", "".join(table))
     assert named
     assert [name for name in named if name not in rules] == []
@@ -132,7 +133,7 @@ def test_what_prometheus_scrapes_are_the_ports_that_the_page_sets() -> None:
         for one in _yaml("prometheus.yml")["scrape_configs"][0]["static_configs"]
         for address, labels in [(one["targets"][0], one["labels"])]
     }
-    (first,) = re.findall(r"^PLATESTREAM_METRICS_PORT=(\d+)$", _text(FOR_OPERATORS[1]), re.M)
+    (first,) = re.findall(r"^PLATESTREAM_METRICS_PORT=(\d+)$", _text(OPERATIONS), re.M)
     ports = {name: str(int(first) + offset) for name, offset in METRICS_OFFSETS.items()}
     # MQTT is off unless a broker is named.
     assert scraped == {(name, port) for name, port in ports.items() if name != "mqtt"}

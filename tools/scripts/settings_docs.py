@@ -22,20 +22,18 @@ DOCUMENT = CLONE / "docs" / "settings.md"
 ROOMS = ("common", "recognition", "ingest", "streams", "api", "analytics_sql", "deploy")
 HEAD = """# Settings
 
-Settings are environment variables. The local stack also reads `platestream.env` in the
-clone (one
+Settings are environment variables. The local stack also reads `platestream.env` in the clone (one
 `NAME=value` per line); environment variables take precedence. It passes to each process only those
-that the process uses. A process with invalid settings reports all errors and exits with
-status 78.
+that the process uses. A process with invalid settings reports all errors and exits with status 78.
 
 The local stack generates `PLATESTREAM_SECRET_KEY` and the addresses and passwords of its servers.
 If you set the address of a server, it uses that server instead of starting its own. Some defaults
 differ in the local stack:
 
 - `PLATESTREAM_CAMERA_FILES_FOLDER` is `.local/camera-files` and `PLATESTREAM_CAMERA_ALLOW_LOOPBACK`
-  is `true` for the demo camera, which is a file.
+  is `true`, for the demo camera, which is a file.
 - `PLATESTREAM_IMAGE_RETENTION_DAYS` is 30.
-- and `PLATESTREAM_DISK_FOLDERS` lists the folders of its servers.
+- `PLATESTREAM_DISK_FOLDERS` lists the folders of its servers.
 - `PLATESTREAM_CLICKHOUSE_SERVER_READER_PASSWORD` is generated. If you set it to an empty value, the
   user does not exist.
 
@@ -57,13 +55,10 @@ FIRST = (
     ("WEBHOOK_ALLOWED_NETWORKS", "webhook receivers are in a private network"),
     ("SMTP_HOST", "alerts should send email; see also the other `SMTP_…` settings"),
     ("MQTT_HOST", "events should go to an MQTT broker or Home Assistant"),
-    ("IMAGE_RETENTION_DAYS", "images should be stored for a shorter different longer time, or forever"),
+    ("IMAGE_RETENTION_DAYS", "images should be stored for a shorter or longer time, or forever"),
     ("RECOGNITION_WORKERS", "frames are late although the CPU is not fully used"),
     ("INGEST_SAMPLE_FPS", "the CPU is overloaded, or vehicles are missed"),
-    (
-        "DEMO_ENABLED",
-        "the API is reached from other machines; `false` disables `/api/demo`",
-    ),
+    ("DEMO_ENABLED", "the API is reached from other machines; `false` disables `/api/demo`"),
 )
 """Settings that many installations change, without their prefix, and when to change each."""
 
@@ -76,9 +71,9 @@ ALL = """
 LOCAL_STACK = "deploy.local"
 
 
-def _settings_modules(folder: str) -> Iterator[str]:
-    package = importlib.import_module(folder)
-    for module in pkgutil.walk_packages(package.__path__, f"{folder}."):
+def _settings_modules(room: str) -> Iterator[str]:
+    package = importlib.import_module(room)
+    for module in pkgutil.walk_packages(package.__path__, f"{room}."):
         if module.name.rpartition(".")[2] == "settings":
             yield module.name
 
@@ -87,8 +82,8 @@ def settings_classes() -> tuple[type[Fragment], ...]:
     """Return all settings classes of the service, including fragments, sorted by module."""
     found = {
         value
-        for folder in ROOMS
-        for name in _settings_modules(folder)
+        for room in ROOMS
+        for name in _settings_modules(room)
         for value in vars(importlib.import_module(name)).values()
         if isinstance(value, type) and issubclass(value, Fragment) and value is not Fragment
     }
@@ -137,7 +132,7 @@ def render() -> str:
     """
     found: dict[str, _Setting] = {}
     # The local stack comes last: its description is appended.
-    for cls in sorted(settings_classes(), key=lambda cls: _folder(cls) == LOCAL_STACK):
+    for cls in sorted(settings_classes(), key=lambda cls: _room(cls) == LOCAL_STACK):
         for variable, name in cls.environment_names().items():
             _add(found, variable, cls, cls.model_fields[name])
     first = [f"| `{SETTING_PREFIX}{name}` | {occasion} |\n" for name, occasion in FIRST]
@@ -145,18 +140,18 @@ def render() -> str:
 
 
 def _add(found: dict[str, _Setting], variable: str, cls: type[Fragment], field: FieldInfo) -> None:
-    folder, default, meaning = _folder(cls), _default(field), field.description or ""
+    room, default, meaning = _room(cls), _default(field), field.description or ""
     known = found.setdefault(variable, _Setting(default, meaning, set()))
-    known.users |= {folder} - {"common"}
+    known.users |= {room} - {"common"}
     if (known.default, known.meaning) == (default, meaning):
         return
-    if folder != LOCAL_STACK:
-        raise ValueError(f"{variable} of {folder}: {default}, {meaning}")
+    if room != LOCAL_STACK:
+        raise ValueError(f"{variable} of {room}: {default}, {meaning}")
     stated = "unset" if default == "–" else default
     known.in_local_stack = f"Local stack ({stated} by default): {meaning}"
 
 
-def _folder(cls: type[Fragment]) -> str:
+def _room(cls: type[Fragment]) -> str:
     return cls.__module__.rpartition(".")[0]
 
 

@@ -70,7 +70,7 @@ function Installation({ found }) {
     ${data?.disks.length > 0 && html`<${Table} caption=${t("Disks")} columns=${[t("Disk"), t("Status"), { text: t("Used"), kind: "number" }, { text: t("Free"), kind: "number" }]}>
       ${data.disks.map((disk) => html`<tr key=${disk.name}><td class="nowrap">${disk.name}</td><td>${disk.usedRatio >= 0.8 ? html`<${Badge} kind="bad">${t("Almost full")}</${Badge}>` : html`<${Badge} kind="good">${t("OK")}</${Badge}>`}</td><td class="number">${percent(disk.usedRatio)}</td><td class="number">${t("{n} GiB", { n: number(Math.floor(disk.freeBytes / 2 ** 30)) })}</td></tr>`)}
     </${Table}>`}
-    <p class="hint">${t("Metrics for all stages are available to Prometheus. For troubleshooting, see docs/runbook.md.")}</p>`;
+    <p class="hint">${t("Metrics for all stages are available to Prometheus. For troubleshooting, see docs/operations.md.")}</p>`;
 }
 
 function FailingWebhooks() {

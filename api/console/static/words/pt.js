@@ -354,7 +354,7 @@ export const words = {
   "Matches recognitions against alerts": "Compara os reconhecimentos com os alertas",
   "Menu": "Menu",
   "Message broker (Kafka)": "Broker de mensagens (Kafka)",
-  "Metrics for all stages are available to Prometheus. For troubleshooting, see docs/runbook.md.": "As métricas de todas as etapas estão disponíveis para o Prometheus. Para solucionar problemas, consulte docs/runbook.md.",
+  "Metrics for all stages are available to Prometheus. For troubleshooting, see docs/operations.md.": "As métricas de todas as etapas estão disponíveis para o Prometheus. Para solucionar problemas, consulte docs/operations.md.",
   "Minimum confidence": "Confiança mínima",
   "Minimum confidence (%)": "Confiança mínima (%)",
   "Minimum plate width (px)": "Largura mínima da placa (px)",

@@ -1,6 +1,6 @@
 """The recognition stage after it was away for minutes, under two cameras that went on sending.
 
-Takes as long as reading all that takes: ``OUTAGE_SECONDS=300 make fault`` (see docs/faults.md).
+Takes as long as reading all that takes: ``OUTAGE_SECONDS=300 make fault`` (see docs/operations.md).
 """
 
 import os
