@@ -1,4 +1,6 @@
-"""Client for the Platestream API. ``platestream_client.receiver`` helps webhook receivers.
+"""Client of the Platestream API.
+
+``platestream_client.receiver`` has helpers for webhook receivers.
 """
 
 from platestream_client.calls import Picture

@@ -1,4 +1,4 @@
-"""The synchronous they the asynchronous client."""
+"""The synchronous and the asynchronous client: they send calls, retry, and read streams."""
 
 import asyncio
 import os
@@ -28,12 +28,12 @@ def _version() -> str:
     try:
         return version("platestream-client")
     except PackageNotFoundError:
-        # Imported from a folder: the package is not installed.
+        # Imported from a folder: the version is written when the package is built.
         return "0"
 
 
 class _Settings:
-    """The common part of both clients."""
+    """Settings of both clients."""
 
     def __init__(
         self, base_url: str | None, api_key: str | None, timeout: float, retries: RetryPolicy | None
@@ -56,7 +56,7 @@ class _Settings:
         self.retries = retries or RetryPolicy()
 
     def pause(self, call: Call[T], fault: PlatestreamError, attempt: int) -> float:
-        """Return the seconds until the call is retried, or raise the error."""
+        """Return the seconds to wait before the next attempt, or raise the error."""
         pause = self.retries.pause(fault, attempt, may_be_repeated=call.may_be_repeated)
         if pause is None:
             raise fault
@@ -64,11 +64,11 @@ class _Settings:
 
 
 class Client(Resources[Sync]):
-    """Client of the API, accessed with an API key of an account.
+    """Client of the API, with the API key of an account.
 
-    Without arguments, the URL and API key are read from ``PLATESTREAM_URL`` and ``PLATESTREAM_KEY``. ``timeout`` is the maximum number of seconds without data. Redirects are
-    not followed, because they would forward the API key. Pass an httpx ``transport`` for custom
-    certificates or a proxy.
+    The URL and the key default to ``PLATESTREAM_URL`` and ``PLATESTREAM_KEY``. ``timeout``: seconds
+    of silence after which a call fails. Redirects are not followed, because they would receive the
+    key. Pass an httpx ``transport`` for custom certificates or a proxy.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class Client(Resources[Sync]):
         self._http.close()
 
     def perform(self, call: Call[T]) -> T:
-        """Make a call, with retries, and return its result."""
+        """Make a call, retry it if that can help, and return its result."""
         attempt = 0
         while True:
             attempt += 1
@@ -121,7 +121,7 @@ class Client(Resources[Sync]):
             time.sleep(self._settings.pause(call, fault, attempt))
 
     def pages(self, pages: Pages[T]) -> Generator[T, None, None]:
-        """Yield the items of all pages. Each page is requested when it is needed."""
+        """Yield the items of all pages; each page is requested when it is needed."""
         following: Pages[T] | None = pages
         while following is not None:
             items, key = self.perform(following.call)
@@ -129,7 +129,7 @@ class Client(Resources[Sync]):
             following = pages.after(key)
 
     def follow(self, follow: Follow) -> Generator[RecognitionBody, None, None]:
-        """Yield the recognitions of an event stream, and reconnect when necessary."""
+        """Yield the recognitions of a stream; reconnects as often as necessary."""
         while True:
             fault: PlatestreamError | None = None
             try:
@@ -153,7 +153,7 @@ class Client(Resources[Sync]):
 
 
 class AsyncClient(Resources[Async]):
-    """:class:`Client` for ``async`` programs."""
+    """Asynchronous version of :class:`Client`."""
 
     def __init__(
         self,
@@ -190,7 +190,7 @@ class AsyncClient(Resources[Async]):
         await self._http.aclose()
 
     async def perform(self, call: Call[T]) -> T:
-        """Make a call, with retries, and return its result."""
+        """Make a call, retry it if that can help, and return its result."""
         attempt = 0
         while True:
             attempt += 1
@@ -205,7 +205,7 @@ class AsyncClient(Resources[Async]):
             await asyncio.sleep(self._settings.pause(call, fault, attempt))
 
     async def pages(self, pages: Pages[T]) -> AsyncGenerator[T, None]:
-        """Yield the items of all pages. Each page is requested when it is needed."""
+        """Yield the items of all pages; each page is requested when it is needed."""
         following: Pages[T] | None = pages
         while following is not None:
             items, key = await self.perform(following.call)
@@ -214,7 +214,7 @@ class AsyncClient(Resources[Async]):
             following = pages.after(key)
 
     async def follow(self, follow: Follow) -> AsyncGenerator[RecognitionBody, None]:
-        """Yield the recognitions of an event stream, and reconnect when necessary."""
+        """Yield the recognitions of a stream; reconnects as often as necessary."""
         while True:
             fault: PlatestreamError | None = None
             try:

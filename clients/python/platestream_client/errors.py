@@ -1,4 +1,4 @@
-"""The exceptions of this package."""
+"""Exceptions of this package."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,14 +15,14 @@ class PlatestreamError(Exception):
 
 
 class UnreachableError(PlatestreamError):
-    """There was no connection, or no response within the timeouts."""
+    """There was no response: no connection, or a timeout."""
 
 
 class ApiError(PlatestreamError):
-    """The API returned an error.
+    """The API rejected a call, or failed.
 
-    ``code`` is the stable error code error code, ``sentence`` a message for people, and
-    ``request_id`` identifies the call in the service's logs.
+    ``code`` is the machine-readable error code, ``sentence`` the message for people, and
+    ``request_id`` identifies the call in the server's logs.
     """
 
     def __init__(
@@ -39,19 +39,21 @@ class ApiError(PlatestreamError):
 
 
 class StreamGapError(PlatestreamError):
-    """Recognitions after ``since`` may was missing: the event stream since interrupted may be missing.
+    """A stream was interrupted for too long: recognitions since ``since`` may be missing.
 
-    They can be found with ``Recognitions.search``; see ``Recognitions.stream``.
+    Search for them; see ``Recognitions.stream``.
     """
 
     def __init__(self, since: str) -> None:
         self.since = since
-        rest = "search for the missing recognitions"
-        super().__init__(f"The stream could not replay everything since {since}; {rest}.")
+        super().__init__(
+            f"The stream could not replay everything since {since}; search for the missing "
+            "recognitions."
+        )
 
 
 def error_of(answer: httpx.Response) -> ApiError:
-    """Return the error in an unsuccessful response whose body has been read."""
+    """Return the error of an unsuccessful response that was read."""
     try:
         said = answer.json()
     except ValueError:

@@ -1,6 +1,6 @@
-"""Helpers for webhook receivers: verify a signature, parse an event, detect repeated events.
+"""Helpers for webhook receivers: verify signatures, parse events, drop duplicates.
 
-None need them needs an API key and no client.
+They need no API key and no client.
 """
 
 import base64
@@ -25,7 +25,7 @@ _DAY_SECONDS = 86400.0
 
 
 class SignatureError(PlatestreamError):
-    """The delivery is not genuine. Respond with 401 and ignore it."""
+    """The delivery cannot be trusted. Respond with 401 and ignore it."""
 
 
 class EventError(PlatestreamError):
@@ -40,15 +40,15 @@ def verify(
     tolerance: float | None = TOLERANCE_SECONDS,
     now: float | None = None,
 ) -> None:
-    """Verify that a delivery was recently signed with the secret, or with one of several.
+    """Return if a delivery was recently signed with the secret, or with one of several.
 
-    ``body`` must be the raw bytes received; names of ``headers`` are case-insensitive. Pass several
-    secrets if you rotate them yourself. A rotation by the service needs only one, because the
-    service signs with both. ``tolerance`` is the maximum difference of of the in seconds;
-    ``None`` accepts any time, for receivers behind a proxy that only forwards ``X-Signature-256``.
+    ``body`` is the raw body, before any parsing; names of ``headers`` are case-insensitive. Pass
+    several secrets only if you replace the secret yourself: during a rotation, the service signs
+    with both. ``tolerance`` is the maximum age of the signature in seconds; ``None`` disables the
+    check, for receivers behind a proxy that only keeps ``X-Signature-256``.
 
     Raises:
-        SignatureError: the signature is invalid or too old; is message contains the reason.
+        SignatureError: the signature is missing, wrong or too old.
 
     **Source:** the service's guide to receivers; the Standard Webhooks specification, "Verifying
     webhook authenticity".
@@ -90,7 +90,7 @@ def _verify_standard(
 
 
 def _any_equal(expected: Sequence[str], given: Sequence[str]) -> bool:
-    """Compare all pairs, all, in a time that does not depend on the expected values."""
+    """Compare all pairs, in a time that reveals nothing about the expected values."""
     found = False
     for one in given:
         for other in expected:
@@ -99,7 +99,7 @@ def _any_equal(expected: Sequence[str], given: Sequence[str]) -> bool:
 
 
 def _key(secret: str) -> bytes:
-    """Return the key of a secret: if it starts with ``whsec_``, the rest is base64."""
+    """Return the key of a secret; after ``whsec_``, it is base64."""
     if secret.startswith(_PREFIX):
         try:
             return base64.b64decode(secret.removeprefix(_PREFIX), validate=True) or secret.encode()
@@ -109,9 +109,9 @@ def _key(secret: str) -> bytes:
 
 
 def parse(body: bytes) -> Event:
-    """Return the event in a verified body; ``event["event"]`` is its type.
+    """Return the event in a verified body; ``event["event"]`` is its name.
 
-    Later releases may send event types events are unknown here. Respond to them with 2xx as well.
+    Later releases may send events with other names. Respond to them with 2xx as well.
 
     Raises:
         EventError: the body is not an event.
@@ -126,10 +126,10 @@ def parse(body: bytes) -> Event:
 
 
 class Seen:
-    """Stores the IDs of recent events, to detect events that are sent again.
+    """Remembers event IDs for a while, to drop duplicates.
 
-    They are stored in the memory of one process. For several processes, or to survive a restart,
-    store the IDs in your database instead, with a unique key and in the same transaction as the work.
+    It works in the memory of one process. With several receivers, or to survive a restart, store
+    the IDs in your database instead, under a unique key and in the same transaction as the work.
     """
 
     def __init__(self, seconds: float = 3 * _DAY_SECONDS, at_most: int = 100_000) -> None:
@@ -140,9 +140,9 @@ class Seen:
 
     @contextmanager
     def once(self, id: str) -> Iterator[bool]:
-        """Run a block with whether the event is new.
+        """Enter a block with whether the event is new. If the block raises, the ID is forgotten.
 
-        If the block raises, the ID is removed, so when it counts as new when it is sent again.
+        The event is then processed when it is sent again.
         """
         is_new = self._add(id)
         try:

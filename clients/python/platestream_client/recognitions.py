@@ -46,14 +46,14 @@ _EXPORT_PAGE = 100_000
 
 @dataclass(frozen=True)
 class ExportPart:
-    """A complete file of an export, complete in itself. ``next_key`` is the start of the next one."""
+    """A complete file of an export; ``next_key`` is the cursor of the next one."""
 
     content: bytes
     next_key: str | None
 
 
 class Recognitions(Resource[Way]):
-    """Recognitions, their images and corrections."""
+    """Recognitions."""
 
     @pages
     def search(
@@ -91,12 +91,11 @@ class Recognitions(Resource[Way]):
         min_confidence: float | None = None,
         on_gap: Callable[[str], object] | None = None,
     ) -> Follow:
-        """Return new recognitions as they are made, without end.
+        """Return new recognitions as they arrive.
 
-        After a lost connection, the stream resumes without gaps or duplicates. If the service no
-        longer has everything since then, ``on_gap`` is called with the time from which to search
-        for the
-        rest. Without ``on_gap``, StreamGapError is raised.
+        A broken connection is resumed without loss or repetition. If the service could not buffer
+        everything in the meantime, ``on_gap`` is called with the time from which to search for the
+        rest; without it, StreamGapError is raised.
         """
         given = query(plate=plate, match=match, cameraId=camera_id, minConfidence=min_confidence)
         return Follow(given, on_gap)
@@ -117,7 +116,7 @@ class Recognitions(Resource[Way]):
         rows: int = _EXPORT_PAGE,
         last_key: str | None = None,
     ) -> Pages[ExportPart]:
-        """Return files of at most ``rows`` recognitions, newest first; usually one file."""
+        """Return files of at most ``rows`` recognitions, newest first; usually only one."""
         given = query(
             format=format,
             plate=plate,
@@ -135,7 +134,7 @@ class Recognitions(Resource[Way]):
 
     @call
     def get(self, id: Id) -> Call[RecognitionBody]:
-        """Return a recognition. Its image fields are URLs that are valid for one hour."""
+        """Return a recognition; its image fields are URLs valid for one hour."""
         return Call("GET", path("/api/recognitions/{}", id), field_of("recognition"))
 
     @call
@@ -145,12 +144,12 @@ class Recognitions(Resource[Way]):
 
     @call
     def crop(self, id: Id, *, width: int | None = None) -> Call[Picture]:
-        """Return the image of a recognition."""
+        """Return the plate crop of a recognition."""
         return Call("GET", path("/api/recognitions/{}/crop", id), picture, query(width=width))
 
     @call
     def alerts(self, id: Id) -> Call[list[ExplainedAlert]]:
-        """Return the alerts that a recognition triggered, and why each alert triggered not trigger."""
+        """Return whether and why each alert triggered for a recognition."""
         return Call("GET", path("/api/recognitions/{}/alerts", id), field_of("alerts"))
 
     @call
@@ -163,7 +162,7 @@ class Recognitions(Resource[Way]):
 
     @call
     def correct(self, id: Id, correction: WrittenCorrection) -> Call[CorrectionBody]:
-        """Store the correct plate of a recognition, in addition to the recognised one."""
+        """Store the correct plate of a recognition. The reading is kept."""
         take = field_of("correction")
         return Call("PUT", path("/api/recognitions/{}/correction", id), take, body={**correction})
 
@@ -182,27 +181,27 @@ class Recognitions(Resource[Way]):
 
     @call
     def erase(self, plate: str) -> Call[ErasureBody]:
-        """Start to erase permanently all data of a plate captured until now; return the job."""
+        """Permanently erase everything captured so far for a plate; returns the started erasure."""
         return Call("POST", "/api/erasures", field_of("erasure"), body={"plate": plate})
 
     @pages
     def erasures(self) -> Pages[ErasureBody]:
-        """Return the account's erasures, newest first. Completed ones are listed for 90 days."""
+        """Return the account's erasures, newest first; completed ones for 90 days."""
         return Pages(Call("GET", "/api/erasures", page_of("erasures"), query(limit=PAGE)))
 
     @call
     def erasure(self, id: Id) -> Call[ErasureBody]:
-        """Return the progress of an erasure."""
+        """Return the state of an erasure."""
         return Call("GET", path("/api/erasures/{}", id), field_of("erasure"))
 
     @call
     def recognize(
         self, image: bytes, *, store: bool = False, idempotency_key: str | None = None
     ) -> Call[RecognizeAnswer]:
-        """Recognise the plates in a JPEG or PNG image, for one credit.
+        """Read the plates in a JPEG or PNG, for one credit.
 
-        The call uses a generated idempotency key, so it is charged once regardless of retries.
-        Pass your own key if retries must also be safe after a restart of a restart of your program.
+        An idempotency key is generated, so retries are not charged again. Pass your own key if it
+        must survive a restart of your program.
         """
         key = idempotency_key or str(uuid4())
         given = query(store=store or None)

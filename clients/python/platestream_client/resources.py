@@ -1,7 +1,7 @@
-"""The other resources of the API, shared by both clients.
+"""The resources of the API, each method once for both clients.
 
-Request and response bodies are dictionaries as in the JSON. Their types and the meaning of their
-fields are in ``platestream_client.models`` and in the API's OpenAPI description.
+Bodies and answers are dictionaries as they are in JSON, with their types in
+``platestream_client.models``; what each field means stands there and in the API's description.
 """
 
 from datetime import datetime
@@ -66,7 +66,7 @@ from platestream_client.recognitions import Recognitions
 
 
 class Cameras(Resource[Way]):
-    """The account's cameras."""
+    """Cameras."""
 
     @pages
     def all(self) -> Pages[CameraBody]:
@@ -90,12 +90,12 @@ class Cameras(Resource[Way]):
 
     @call
     def delete(self, id: Id) -> Call[CameraDeleted]:
-        """Delete a camera. Its recognitions are not deleted."""
+        """Delete a camera. Its recognitions are kept."""
         return Call("DELETE", path("/api/cameras/{}", id), whole)
 
     @call
     def test(self, address: CameraTest) -> Call[CameraTestBody]:
-        """Test a stream URL once. Nothing is stored."""
+        """Test a stream URL. Nothing is stored."""
         return Call("POST", "/api/cameras/test", field_of("test"), body={**address})
 
     @call
@@ -112,17 +112,17 @@ class Cameras(Resource[Way]):
     def funnel(
         self, id: Id, *, from_: datetime | str | None = None, to: datetime | str | None = None
     ) -> Call[CameraFunnel]:
-        """Return the hourly number of a camera's frames at each processing step."""
+        """Return hourly counts of a camera's frames, plates and vehicles."""
         return Call("GET", path("/api/cameras/{}/funnel", id), whole, query(from_=from_, to=to))
 
     @call
     def snapshot(self, id: Id, *, width: int | None = None) -> Call[Picture]:
-        """Return the latest frame."""
+        """Return the latest frame of a camera."""
         return Call("GET", path("/api/cameras/{}/snapshot", id), picture, query(width=width))
 
 
 class Alerts(Resource[Way]):
-    """The account's alerts."""
+    """Alerts."""
 
     @pages
     def all(self) -> Pages[AlertBody]:
@@ -174,14 +174,14 @@ class Alerts(Resource[Way]):
         from_: datetime | str | None = None,
         before: datetime | str | None = None,
     ) -> Call[list[DeliveryBody]]:
-        """Return the deliveries of an alert's notifications, latest attempt first."""
+        """Return the deliveries of an alert's notifications, most recently attempted first."""
         given = query(limit=limit, outcome=outcome, from_=from_, before=before)
         take = field_of("deliveries")
         return Call("GET", path("/api/alertas/{}/deliveries", id), take, given)
 
     @pages
     def triggers(self, id: Id) -> Pages[AlertTriggerBody]:
-        """Return an alert's triggers, newest first."""
+        """Return the triggers of an alert, newest first."""
         address = path("/api/alertas/{}/triggers", id)
         return Pages(Call("GET", address, page_of("triggers"), query(limit=PAGE)))
 
@@ -195,7 +195,7 @@ class Alerts(Resource[Way]):
     def rotate_notification_secret(
         self, rotation: RotateSecret | None = None
     ) -> Call[NotificationSecretAnswer]:
-        """Rotate the secret that signs notifications to URLs. Both secrets sign during the overlap."""
+        """Replace the secret that signs notifications to URLs; both sign during the overlap."""
         address = "/api/alertas/rotate-notification-secret"
         return Call("POST", address, whole, body={**(rotation or {})})
 
@@ -203,13 +203,13 @@ class Alerts(Resource[Way]):
     def test_notifications(
         self, id: Id, test: NotificationTest | None = None
     ) -> Call[list[QueuedBody]]:
-        """Send a test event to an alert's notifications."""
+        """Send a test event through one of an alert's notifications."""
         address = path("/api/alertas/{}/notifications/test", id)
         return Call("POST", address, field_of("deliveries"), body={**(test or {})})
 
 
 class Webhooks(Resource[Way]):
-    """The account's webhooks."""
+    """Webhooks."""
 
     @pages
     def all(self) -> Pages[WebhookBody]:
@@ -223,7 +223,7 @@ class Webhooks(Resource[Way]):
 
     @call
     def create(self, webhook: WebhookCreate) -> Call[WebhookBody]:
-        """Create a webhook. The response contains its secret."""
+        """Create a webhook. The result contains its secret."""
         return Call("POST", "/api/webhooks", field_of("webhook"), body={**webhook})
 
     @call
@@ -238,7 +238,7 @@ class Webhooks(Resource[Way]):
 
     @call
     def rotate_secret(self, id: Id, rotation: RotateSecret | None = None) -> Call[WebhookBody]:
-        """Rotate the secret of a webhook. Both secrets sign during the overlap."""
+        """Replace the signing secret; both sign during the overlap."""
         address = path("/api/webhooks/{}/rotate-secret", id)
         return Call("POST", address, field_of("webhook"), body={**(rotation or {})})
 
@@ -252,7 +252,7 @@ class Webhooks(Resource[Way]):
         from_: datetime | str | None = None,
         before: datetime | str | None = None,
     ) -> Call[list[DeliveryBody]]:
-        """Return the deliveries of a webhook, latest attempt first."""
+        """Return the deliveries of a webhook, most recently attempted first."""
         given = query(limit=limit, outcome=outcome, from_=from_, before=before)
         take = field_of("deliveries")
         return Call("GET", path("/api/webhooks/{}/deliveries", id), take, given)
@@ -271,13 +271,13 @@ class Webhooks(Resource[Way]):
 
     @call
     def replay(self, id: Id, from_: datetime | str, to: datetime | str) -> Call[ReplayAnswer]:
-        """Replay the events of a time range again."""
+        """Replay the events of a time range."""
         body = query(from_=from_, to=to)
         return Call("POST", path("/api/webhooks/{}/replay", id), whole, body=body)
 
 
 class ApiKeys(Resource[Way]):
-    """API account's API keys."""
+    """API keys."""
 
     @pages
     def all(self) -> Pages[ApiKeyBody]:
@@ -286,12 +286,12 @@ class ApiKeys(Resource[Way]):
 
     @call
     def get(self, id: Id) -> Call[ApiKeyBody]:
-        """Return the details of an API key, without the secret part."""
+        """Return an API key, without the secret part."""
         return Call("GET", path("/api/api-keys/{}", id), field_of("apiKey"))
 
     @call
     def create(self, key: ApiKeyCreate) -> Call[NewApiKeyAnswer]:
-        """Create an API key. Only is only returned by key, call."""
+        """Create an API key. Only this result contains the complete key, ``plainKey``."""
         return Call("POST", "/api/api-keys", whole, body={**key})
 
     @call
@@ -306,7 +306,7 @@ class ApiKeys(Resource[Way]):
 
 
 class Account(Resource[Way]):
-    """The account: credits, analytics, audit log and session."""
+    """The account as a whole."""
 
     @call
     def credits(self) -> Call[CreditsBody]:
@@ -330,7 +330,7 @@ class Account(Resource[Way]):
         plate: str | None = None,
         page_size: int = PAGE,
     ) -> Pages[AuditEntryBody]:
-        """Return the audit log entries (searches, changes, exports, erasures), newest first.
+        """Return the audit log entries, newest first.
 
         ``plate`` is a complete plate, in any spelling.
         """
@@ -347,7 +347,7 @@ class Account(Resource[Way]):
 
     @call
     def session(self) -> Call[SessionBody]:
-        """Return the account of the API key and its scopes."""
+        """Return the account, scopes and limits of the key."""
         return Call("GET", "/api/session", field_of("session"))
 
 

@@ -1,4 +1,4 @@
-"""The retry policy. No I/O."""
+"""Decides which calls are retried, and when. No I/O."""
 
 import random
 from dataclasses import dataclass
@@ -12,9 +12,9 @@ _STILL_RUNNING = "idempotency_key_in_use"
 
 @dataclass(frozen=True)
 class RetryPolicy:
-    """Maximum number of attempts of a call, and the maximum delay between them in seconds.
+    """Maximum number of attempts, and of seconds between them.
 
-    If the API requests a longer delay than ``longest_wait``, its error is raised.
+    If the API asks for a longer wait than ``longest_wait`` seconds, its error is raised.
     """
 
     attempts: int = 4
@@ -25,8 +25,7 @@ class RetryPolicy:
     ) -> float | None:
         """Return the seconds to wait after the ``attempt``-th fault; ``None``: do not retry.
 
-        ``may_be_repeated``: the call is idempotent. Other calls are only retried if they certainly
-        were
+        ``may_be_repeated``: the call is idempotent. Other calls are retried only if they were
         certainly not executed.
         """
         if attempt >= self.attempts:
@@ -44,11 +43,11 @@ class RetryPolicy:
 
 
 class UnconnectedError(UnreachableError):
-    """There was no connection, so the request was not sent."""
+    """There was no connection, so nothing was sent."""
 
 
 def _may_pass(fault: PlatestreamError, attempt: int) -> bool:
     if not isinstance(fault, ApiError):
         return isinstance(fault, UnreachableError)
-    # A call that request still in started is an earlier attempt of this call, unless this is the first.
+    # The request still in progress is an earlier attempt of this call, unless this is the first.
     return fault.status >= 500 or (fault.code == _STILL_RUNNING and attempt > 1)

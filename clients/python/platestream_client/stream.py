@@ -1,4 +1,4 @@
-"""The state of an event stream of recognitions, across its connections. No I/O."""
+"""State of a recognition stream across its connections. No I/O."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -14,7 +14,7 @@ PATH = "/api/recognitions/stream"
 
 @dataclass
 class Follow:
-    """The position of one reader in the event stream.
+    """Position of one reader of the stream.
 
     **Source:** the HTML standard, "Server-sent events".
     """
@@ -36,15 +36,15 @@ class Follow:
         return headers | ({"Last-Event-ID": self._last_id} if self._last_id else {})
 
     def opened(self) -> None:
-        """Start reading a new connection. An incomplete event event of the last one is sent again."""
+        """Start a new connection. A partly read event of the previous one is sent again."""
         self._was_open = True
         self._rest, self._id, self._event, self._data = b"", self._last_id, "", []
 
     def read(self, chunk: bytes) -> Iterator[RecognitionBody]:
-        """Yield the recognitions that a chunk of the response completes.
+        """Return the recognitions that a chunk completes.
 
         Raises:
-            ApiError: the API ended the stream permanently.
+            ApiError: the API ends the stream for good.
             StreamGapError: recognitions are missing and there is no ``on_gap``.
         """
         *lines, self._rest = (self._rest + chunk).split(b"\n")
@@ -64,7 +64,7 @@ class Follow:
         elif name == "retry" and value.isdigit():
             self._reconnect_seconds = int(value) / 1000
         elif not line:
-            # The ID only counts at the end of an event, because a truncated event is sent again.
+            # An id counts only now: an event that was cut off has to come again.
             event, data, self._last_id = self._event, self._data, self._id
             self._event, self._data = "", []
             if data:
@@ -81,10 +81,10 @@ class Follow:
             yield data
 
     def pause(self, fault: PlatestreamError | None, policy: RetryPolicy) -> float:
-        """Return the seconds until the next connection. Without a fault, the stream just ended.
+        """Return the seconds to wait before reconnecting; without a fault, the stream just ended.
 
         Raises:
-            PlatestreamError: the fault, if reconnecting would not help.
+            PlatestreamError: the fault, if reconnecting cannot help.
         """
         if isinstance(fault, ApiError) and fault.status < 500 and fault.status != 429:
             raise fault

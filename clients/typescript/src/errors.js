@@ -1,4 +1,4 @@
-/** The errors of this package. */
+/** Errors of this package. */
 
 /** @typedef {import("./schema.js").components["schemas"]} Schemas */
 
@@ -7,14 +7,14 @@ export class PlatestreamError extends Error {
   name = "PlatestreamError";
 }
 
-/** There was no connection, or no response within the timeout. */
+/** There was no response: no connection, or a timeout. */
 export class UnreachableError extends PlatestreamError {
   name = "UnreachableError";
 }
 
 /**
- * The API returned an error. `code` is the stable error code error code, `sentence` a message
- * message people, and `requestId` identifies the call in the service's logs.
+ * The API rejected a call, or failed. `code` is the machine-readable error code, `sentence` the
+ * message for people, and `requestId` identifies the call in the server's logs.
  */
 export class ApiError extends PlatestreamError {
   name = "ApiError";
@@ -42,7 +42,7 @@ export class ApiError extends PlatestreamError {
   }
 }
 
-/** Recognitions after `since` may was missing: the event stream since interrupted may be missing. */
+/** A stream was interrupted for too long: recognitions since `since` may be missing. */
 export class StreamGapError extends PlatestreamError {
   name = "StreamGapError";
 
@@ -54,7 +54,7 @@ export class StreamGapError extends PlatestreamError {
 }
 
 /**
- * Return the error in an unsuccessful response.
+ * The error of an unsuccessful response.
  *
  * @param {Response} answer
  */

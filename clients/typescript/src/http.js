@@ -1,15 +1,15 @@
-/** Makes calls, with retries. */
+/** Sends calls and retries them. */
 
 import { ApiError, PlatestreamError, UnreachableError, errorOf } from "./errors.js";
 
 /**
  * @typedef {object} Options
  * @property {string} [baseUrl] URL of the API; default: `PLATESTREAM_URL`
- * @property {string} [apiKey] API key; default: `PLATESTREAM_KEY`
- * @property {number} [timeout] maximum duration of each attempt of a call, in seconds; default: 30
- * @property {number} [attempts] maximum number of attempts of a call; default: 4
- * @property {number} [longestWait] maximum delay between attempts, in seconds; if the API requests a longer one, its error is thrown; default: 60
- * @property {typeof fetch} [fetch] function that sends `fetch`, for a proxy or custom certificates
+ * @property {string} [apiKey] default: `PLATESTREAM_KEY`
+ * @property {number} [timeout] seconds that one attempt may take; default: 30
+ * @property {number} [attempts] maximum number of attempts; default: 4
+ * @property {number} [longestWait] maximum seconds between attempts; if the API asks for more, its error is thrown; default: 60
+ * @property {typeof fetch} [fetch] custom `fetch`, for a proxy or certificates
  */
 
 /** @typedef {string | number | boolean | Date | null | undefined} Given */
@@ -51,7 +51,7 @@ export class Http {
   }
 
   /**
-   * Make a call, with retries, and return the result of `take`.
+   * Make a call and return the result of `take` on its response.
    *
    * @template T
    * @param {Request} request
@@ -88,7 +88,7 @@ export class Http {
   }
 
   /**
-   * Send one request and return the response before its body.
+   * Send one request and return its response before the body has arrived.
    *
    * @param {Request} request
    * @param {Record<string, string>} more headers
@@ -109,7 +109,7 @@ export class Http {
     const body = /** @type {BodyInit | undefined} */ (image ?? csv) ?? (json === undefined ? undefined : JSON.stringify(json));
     const { fetch } = this;
     try {
-      // A redirect would forward the API key.
+      // A redirect would receive the key.
       return await fetch(`${this.base}${path}${search}`, { method, headers, body, signal, redirect: "manual" });
     } catch (error) {
       throw unreachable(error);
@@ -117,7 +117,7 @@ export class Http {
   }
 
   /**
-   * Return the seconds until the retried, or null if it is not.
+   * Seconds until the next attempt, or null: none.
    *
    * @param {unknown} fault
    * @param {number} attempt
@@ -135,7 +135,7 @@ export class Http {
   }
 
   /**
-   * Return the response of a stream. It is cancelled after a minute without data, or when it is closed.
+   * The response of a stream, aborted after a minute of silence or when it is closed.
    *
    * @param {Request} request
    * @param {Record<string, string>} headers
@@ -176,7 +176,7 @@ function unreachable(error) {
 }
 
 /**
- * Return whether there was no connection, so that the request was not sent.
+ * Whether there was no connection, so nothing was sent.
  *
  * @param {PlatestreamError} fault
  */
@@ -191,6 +191,6 @@ function wasNotSent(fault) {
  */
 function mayPass(fault, attempt) {
   if (!(fault instanceof ApiError)) return fault instanceof UnreachableError;
-  // A call that request still in started is an earlier attempt of this call, unless this is the first.
+  // The request still in progress is an earlier attempt of this call, unless this is the first.
   return fault.status >= 500 || (fault.code === "idempotency_key_in_use" && attempt > 1);
 }

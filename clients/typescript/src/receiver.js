@@ -1,4 +1,4 @@
-/** Helpers for webhook receivers: verify a signature, parse an event, detect repeated events. */
+/** Helpers for webhook receivers: verify signatures, parse events, drop duplicates. */
 
 import { createHmac, timingSafeEqual } from "node:crypto";
 
@@ -10,7 +10,7 @@ import { PlatestreamError } from "./errors.js";
 const TOLERANCE_SECONDS = 300;
 const PREFIX = "whsec_";
 
-/** The delivery is not genuine. Respond with 401 and ignore it. */
+/** The delivery cannot be trusted. Respond with 401 and ignore it. */
 export class SignatureError extends PlatestreamError {
   name = "SignatureError";
 }
@@ -21,12 +21,11 @@ export class EventError extends PlatestreamError {
 }
 
 /**
- * Verify that a delivery was recently signed with the secret, or with one of several; throw a
- * SignatureError otherwise. `body` must be the raw bytes received. Pass several secrets if you
- * rotate them yourself. A rotation by the secret needs only one, because the service signs with both. `tolerance`
- * the maximum difference of age of the in seconds; `null` accepts any
- * time, for receivers behind
- a proxy that only forwards `X-Signature-256`.
+ * Return if a delivery was recently signed with the secret, or with one of several; throw a
+ * SignatureError otherwise. `body` is the raw body, before any parsing. Pass several secrets only
+ * if you replace the secret yourself: during a rotation, the service signs with both. `tolerance`
+ * is the maximum age of the signature in seconds; `null` disables the check, for receivers behind
+ * a proxy that only keeps `X-Signature-256`.
  *
  * Source: the service's guide to receivers; the Standard Webhooks specification, "Verifying
  * webhook authenticity".
@@ -84,7 +83,7 @@ function verifyStandard(secrets, headers, body, tolerance, now) {
 }
 
 /**
- * Compare all pairs, all, in a time that does not depend on the expected values.
+ * Compare all pairs, in a time that reveals nothing about the expected values.
  *
  * @param {string[]} expected
  * @param {string[]} given
@@ -100,7 +99,7 @@ function anyEqual(expected, given) {
 }
 
 /**
- * Return the key of a secret: if it starts with `whsec_`, the rest is base64.
+ * The key of a secret; after `whsec_`, it is base64.
  *
  * @param {string} secret
  */
@@ -122,9 +121,8 @@ function lowerCase(headers) {
 }
 
 /**
- * Return the event in a verified body; `event.event` is its type. Later releases may send event
- Later types with
- are unknown here. Respond to them with 2xx as well.
+ * The event in a verified body; `event.event` is its name. Later releases may send events with
+ * other names. Respond to them with 2xx as well.
  *
  * @param {Uint8Array} body
  * @returns {Event}
@@ -143,9 +141,8 @@ export function parse(body) {
 }
 
 /**
- * Stores the IDs of recent events, to detect events that are sent works They are stored in the
- * memory of one process. For several processes, or to survive a restart, store the IDs in your
- instead, database instead, with a
+ * Remembers event IDs for a while, to drop duplicates. It works in the memory of one process. With
+ * several receivers, or to survive a restart, store the IDs in your database instead, under a
  * unique key and in the same transaction as the work.
  */
 export class Seen {
@@ -161,8 +158,8 @@ export class Seen {
   }
 
   /**
-   * Do the work of an event if the event is new, and return whether it was. If the work fails, the
-   * ID is removed, the the event counts as new when it is processed when it is sent again.
+   * Do the work of an event unless it is a duplicate, and return whether it was new. If the work
+   * fails, the ID is forgotten, so the event is processed when it is sent again.
    *
    * @param {string} id
    * @param {() => unknown} work

@@ -18,14 +18,14 @@ import { follow } from "./stream.js";
 
 /**
  * @typedef {object} Span
- * @property {Date | string} [from] start time, inclusive
- * @property {Date | string} [to] end time, exclusive
+ * @property {Date | string} [from] inclusive
+ * @property {Date | string} [to] exclusive
  */
 
 /**
  * @typedef {object} ExportPart
- * @property {Uint8Array} content a file, complete in file
- * @property {string | null} nextKey start of the next file
+ * @property {Uint8Array} content a complete file
+ * @property {string | null} nextKey cursor of the next one
  */
 
 const EXPORT_PAGE = 100_000;
@@ -39,10 +39,10 @@ const exportPart = async (answer) => {
   return { items: [{ content: await bytes(answer), nextKey }], nextKey };
 };
 
-/** Recognitions, their images and corrections. */
+/** Recognitions. */
 export class Recognitions extends Resource {
   /**
-   * Return all matching recognitions, newest first.
+   * All matching recognitions, newest first.
    *
    * @param {Filters & Span & {corrected?: boolean, pageSize?: number}} [filters]
    * @returns {AsyncGenerator<Schemas["RecognitionBody"], void, undefined>}
@@ -52,8 +52,7 @@ export class Recognitions extends Resource {
   }
 
   /**
-   * Return new recognitions as they are made, without end. After a lost connection, the stream
-   * resumes without gaps or duplicates.
+   * New recognitions as they arrive. A broken connection is resumed without loss or repetition.
    *
    * @param {Filters & Watching} [given]
    */
@@ -62,7 +61,7 @@ export class Recognitions extends Resource {
   }
 
   /**
-   * Return files of at most `rows` recognitions, newest first; usually one file.
+   * Files of at most `rows` recognitions, newest first; usually only one.
    *
    * @param {Filters & Span & {format?: Schemas["ExportFormat"], excel?: boolean, separator?: Schemas["Separator"], rows?: number, lastKey?: string}} [filters]
    */
@@ -71,7 +70,7 @@ export class Recognitions extends Resource {
   }
 
   /**
-   * Return a recognition. Its image fields are URLs that are valid for one hour.
+   * A recognition; its image fields are URLs valid for one hour.
    *
    * @param {string} id
    * @returns {Promise<Schemas["RecognitionBody"]>}
@@ -81,7 +80,7 @@ export class Recognitions extends Resource {
   }
 
   /**
-   * Return the photo of a recognition, or a thumbnail of it.
+   * The photo of a recognition, or a thumbnail of it.
    *
    * @param {string} id
    * @param {{width?: number}} [size]
@@ -91,7 +90,7 @@ export class Recognitions extends Resource {
   }
 
   /**
-   * Return the image of a recognition.
+   * The plate crop of a recognition.
    *
    * @param {string} id
    * @param {{width?: number}} [size]
@@ -101,7 +100,7 @@ export class Recognitions extends Resource {
   }
 
   /**
-   * Return the alerts that a recognition triggered, and why each alert triggered not trigger.
+   * Whether and why each alert triggered for a recognition.
    *
    * @param {string} id
    * @returns {Promise<Schemas["ExplainedAlert"][]>}
@@ -111,7 +110,7 @@ export class Recognitions extends Resource {
   }
 
   /**
-   * Return the deliveries of a recognition and of the alerts it triggered.
+   * The deliveries of a recognition and of the alerts it triggered.
    *
    * @param {string} id
    * @param {{limit?: number}} [query]
@@ -122,7 +121,7 @@ export class Recognitions extends Resource {
   }
 
   /**
-   * Store the correct plate of a recognition, in addition to the recognised one.
+   * Store the correct plate of a recognition. The reading is kept.
    *
    * @param {string} id
    * @param {Schemas["WrittenCorrection"]} correction
@@ -138,7 +137,7 @@ export class Recognitions extends Resource {
   }
 
   /**
-   * Return all corrections, newest recognition first.
+   * All corrections, newest recognition first.
    *
    * @param {{plate?: string, pageSize?: number}} [filters]
    * @returns {AsyncGenerator<Schemas["CorrectedBody"], void, undefined>}
@@ -148,7 +147,7 @@ export class Recognitions extends Resource {
   }
 
   /**
-   * Start to erase permanently all data so captured until now; return the job.
+   * Permanently erase everything captured so far for a plate; returns the started erasure.
    *
    * @param {string} plate
    * @returns {Promise<Schemas["ErasureBody"]>}
@@ -157,13 +156,13 @@ export class Recognitions extends Resource {
     return this.call("POST", "/api/erasures", field("erasure"), { json: { plate } });
   }
 
-  /** @returns {AsyncGenerator<Schemas["ErasureBody"], void, undefined>} the account's erasures, newest first; completed ones are listed for 90 days */
+  /** @returns {AsyncGenerator<Schemas["ErasureBody"], void, undefined>} the account's erasures, newest first; those done for 90 days */
   erasures() {
     return this.pages("/api/erasures", page("erasures"), { limit: PAGE });
   }
 
   /**
-   * Return the progress of an erasure.
+   * The state of an erasure.
    *
    * @param {string} id
    * @returns {Promise<Schemas["ErasureBody"]>}
@@ -173,8 +172,8 @@ export class Recognitions extends Resource {
   }
 
   /**
-   * Recognise the plates in a JPEG or PNG image, for one credit. The call uses a generated
-   * idempotency key, so it is charged once regardless of retries.
+   * Read the plates in a JPEG or PNG, for one credit. An idempotency key is generated, so retries
+   * are not charged again.
    *
    * @param {Uint8Array | Blob} image
    * @param {{store?: boolean, idempotencyKey?: string}} [how]
@@ -187,7 +186,7 @@ export class Recognitions extends Resource {
   }
 }
 
-/** Return a random UUID. Node.js 18 has no global crypto. */
+/** Node.js 18 has no global crypto. */
 async function uuid() {
   return globalThis.crypto?.randomUUID?.() ?? (await import("node:crypto")).randomUUID();
 }

@@ -1,4 +1,4 @@
-/** The common part of the API's resources. */
+/** Base of the resources. */
 
 /**
  * @typedef {import("./http.js").Http} Http
@@ -41,7 +41,7 @@ export const page = (name) => async (/** @type {Response} */ answer) => {
 };
 
 /**
- * Return a path with an ID in place of each `{}`.
+ * A path with its ids in place of each `{}`.
  *
  * @param {string} template
  * @param {...string} ids
@@ -68,7 +68,7 @@ export class Resource {
   }
 
   /**
-   * Yield the items of all pages. Each page is requested when it is needed.
+   * The items of all pages; each page is requested when it is needed.
    *
    * @protected
    * @template T

@@ -11,11 +11,11 @@ import { PAGE, Resource, field, json, nothing, page, path, picture } from "./res
  * @typedef {object} Deliveries
  * @property {number} [limit]
  * @property {Schemas["AttemptOutcome"]} [outcome]
- * @property {Date | string} [from] events since this time
- * @property {Date | string} [before] only those last attempt before this time
+ * @property {Date | string} [from] only events since this time
+ * @property {Date | string} [before] only those last attempted before this time
  */
 
-/** The account's cameras. */
+/** Cameras. */
 export class Cameras extends Resource {
   /** @returns {AsyncGenerator<Schemas["CameraBody"], void, undefined>} all, newest first */
   all() {
@@ -31,7 +31,7 @@ export class Cameras extends Resource {
   }
 
   /**
-   * Create a camera. Returns once an ingest worker has accepted it.
+   * Create a camera. Resolves once an ingest worker has accepted it.
    *
    * @param {Schemas["CameraCreate"]} camera
    * @returns {Promise<Schemas["CameraBody"]>}
@@ -50,7 +50,7 @@ export class Cameras extends Resource {
   }
 
   /**
-   * Delete a camera. Its recognitions are not deleted.
+   * Delete a camera. Its recognitions are kept.
    *
    * @param {string} id
    * @returns {Promise<Schemas["CameraDeleted"]>}
@@ -60,7 +60,7 @@ export class Cameras extends Resource {
   }
 
   /**
-   * Test a stream URL once. Nothing is stored.
+   * Test a stream URL. Nothing is stored.
    *
    * @param {Schemas["CameraTest"]} address
    * @returns {Promise<Schemas["CameraTestBody"]>}
@@ -70,7 +70,7 @@ export class Cameras extends Resource {
   }
 
   /**
-   * Return the cameras in a CSV file, as bodies for `create`. Nothing is stored.
+   * The cameras in a CSV file, as bodies for `create`. Nothing is stored.
    *
    * @param {Uint8Array | Blob} data
    * @param {{encoding?: Schemas["FileEncoding"]}} [options]
@@ -81,7 +81,7 @@ export class Cameras extends Resource {
   }
 
   /**
-   * Return the hourly number of a camera's frames at each processing step.
+   * Hourly counts of a camera's frames, plates and vehicles.
    *
    * @param {string} id
    * @param {Span} [span]
@@ -92,7 +92,7 @@ export class Cameras extends Resource {
   }
 
   /**
-   * Return a camera's latest frame.
+   * The latest frame of a camera.
    *
    * @param {string} id
    * @param {{width?: number}} [size]
@@ -102,7 +102,7 @@ export class Cameras extends Resource {
   }
 }
 
-/** The account's alerts. */
+/** Alerts. */
 export class Alerts extends Resource {
   /** @returns {AsyncGenerator<Schemas["AlertBody"], void, undefined>} all, newest first */
   all() {
@@ -140,7 +140,7 @@ export class Alerts extends Resource {
   }
 
   /**
-   * Return the plates in a CSV file and the skipped rows. Nothing is stored.
+   * The plates in a CSV file and the skipped rows. Nothing is stored.
    *
    * @param {Uint8Array | Blob} data
    * @param {{encoding?: Schemas["FileEncoding"]}} [options]
@@ -151,7 +151,7 @@ export class Alerts extends Resource {
   }
 
   /**
-   * Return the past recognitions that would have triggered an alert.
+   * The past recognitions that would have triggered an alert.
    *
    * @param {Schemas["AlertTest"]} alert
    * @returns {Promise<Schemas["AlertTestResult"]>}
@@ -161,7 +161,7 @@ export class Alerts extends Resource {
   }
 
   /**
-   * Return the deliveries of an alert's notifications, latest attempt first.
+   * The deliveries of an alert's notifications, most recently attempted first.
    *
    * @param {string} id
    * @param {Deliveries} [query]
@@ -172,7 +172,7 @@ export class Alerts extends Resource {
   }
 
   /**
-   * Return triggers alert's triggers, newest first.
+   * The triggers of an alert, newest first.
    *
    * @param {string} id
    * @returns {AsyncGenerator<Schemas["AlertTriggerBody"], void, undefined>}
@@ -192,7 +192,7 @@ export class Alerts extends Resource {
   }
 
   /**
-   * Rotate the secret that signs notifications to URLs. Both secrets sign for a overlap.
+   * Replace the secret that signs notifications to URLs; both sign during the overlap.
    *
    * @param {Schemas["RotateSecret"]} [rotation]
    * @returns {Promise<Schemas["NotificationSecretAnswer"]>}
@@ -202,7 +202,7 @@ export class Alerts extends Resource {
   }
 
   /**
-   * Send a test event to an alert's notifications.
+   * Send a test event through one of an alert's notifications.
    *
    * @param {string} id
    * @param {Schemas["NotificationTest"]} [test]
@@ -213,7 +213,7 @@ export class Alerts extends Resource {
   }
 }
 
-/** The account's webhooks. */
+/** Webhooks. */
 export class Webhooks extends Resource {
   /** @returns {AsyncGenerator<Schemas["WebhookBody"], void, undefined>} all, newest first */
   all() {
@@ -229,7 +229,7 @@ export class Webhooks extends Resource {
   }
 
   /**
-   * Create a webhook. The response contains its secret.
+   * Create a webhook. The result contains its secret.
    *
    * @param {Schemas["WebhookCreate"]} webhook
    * @returns {Promise<Schemas["WebhookBody"]>}
@@ -253,7 +253,7 @@ export class Webhooks extends Resource {
   }
 
   /**
-   * Rotate the secret of a webhook. Both secrets sign the overlap.
+   * Replace the signing secret; both sign during the overlap.
    *
    * @param {string} id
    * @param {Schemas["RotateSecret"]} [rotation]
@@ -264,7 +264,7 @@ export class Webhooks extends Resource {
   }
 
   /**
-   * Return the deliveries of a webhook, latest attempt first.
+   * The deliveries of a webhook, most recently attempted first.
    *
    * @param {string} id
    * @param {Deliveries} [query]
@@ -296,7 +296,7 @@ export class Webhooks extends Resource {
   }
 
   /**
-   * Replay the events of a time range again.
+   * Replay the events of a time range.
    *
    * @param {string} id
    * @param {Required<Span>} span
@@ -307,7 +307,7 @@ export class Webhooks extends Resource {
   }
 }
 
-/** API account's API keys. */
+/** API keys. */
 export class ApiKeys extends Resource {
   /** @returns {AsyncGenerator<Schemas["ApiKeyBody"], void, undefined>} all, newest first */
   all() {
@@ -323,7 +323,7 @@ export class ApiKeys extends Resource {
   }
 
   /**
-   * Create an API key. Only is only returned by key, call.
+   * Create an API key. Only this result contains the complete key, `plainKey`.
    *
    * @param {Schemas["ApiKeyCreate"]} key
    * @returns {Promise<Schemas["NewApiKeyAnswer"]>}
@@ -347,9 +347,9 @@ export class ApiKeys extends Resource {
   }
 }
 
-/** The account: credits, analytics, audit log and session. */
+/** The account as a whole. */
 export class Account extends Resource {
-  /** @returns {Promise<Schemas["CreditsBody"]>} the credit balance and its latest changes */
+  /** @returns {Promise<Schemas["CreditsBody"]>} the balance and its latest changes */
   credits() {
     return this.call("GET", "/api/credits", json);
   }
@@ -360,7 +360,7 @@ export class Account extends Resource {
   }
 
   /**
-   * Return the audit log entries (searches, changes, exports, erasures), newest first.
+   * Audit log entries, newest first.
    *
    * @param {Span & {action?: string, actor?: string, subject?: string, pageSize?: number}} [filters]
    * @returns {AsyncGenerator<Schemas["AuditEntryBody"], void, undefined>}
@@ -369,7 +369,7 @@ export class Account extends Resource {
     return this.pages("/api/audit", page("entries"), { ...filters, limit: pageSize });
   }
 
-  /** @returns {Promise<Schemas["SessionBody"]>} the account of the API key and its scopes */
+  /** @returns {Promise<Schemas["SessionBody"]>} whose key this is, and what it may do */
   session() {
     return this.call("GET", "/api/session", field("session"));
   }

@@ -1,4 +1,4 @@
-/** The event stream of new recognitions; across its connections. */
+/** The stream of new recognitions; reconnects as often as necessary. */
 
 import { ApiError, PlatestreamError, StreamGapError, errorOf } from "./errors.js";
 import { pause } from "./http.js";
@@ -10,7 +10,7 @@ import { pause } from "./http.js";
  */
 
 /**
- * The position of one reader in the event stream. Source: the HTML standard, "Server-sent events".
+ * Position of one reader of the stream. Source: the HTML standard, "Server-sent events".
  */
 class Place {
   lastId = "";
@@ -24,7 +24,7 @@ class Place {
   #rest = "";
   #decoder = new TextDecoder();
 
-  /** Start reading a new connection. An incomplete event event of the last one is sent again. */
+  /** Start a new connection. A partly read event of the previous one is sent again. */
   opened() {
     this.wasOpen = true;
     this.#decoder = new TextDecoder();
@@ -34,7 +34,7 @@ class Place {
   }
 
   /**
-   * Yield the events that a chunk of the response completes.
+   * The events that a chunk completes.
    *
    * @param {Uint8Array} chunk
    * @returns {Generator<{event: string, data: any}>}
@@ -59,7 +59,7 @@ class Place {
     else if (name === "data") this.#data.push(value);
     else if (name === "retry" && /^\d+$/.test(value)) this.reconnectSeconds = Number(value) / 1000;
     else if (line === "") {
-      // The ID only counts at the end of an event, because a truncated event is sent again.
+      // An id counts only now: an event that was cut off has to come again.
       this.lastId = this.#id;
       const [event, data] = [this.#event, this.#data];
       [this.#event, this.#data] = ["", []];
@@ -68,7 +68,7 @@ class Place {
   }
 
   /**
-   * Return the seconds until the next connection; throw the error if reconnecting would not help.
+   * Seconds to wait before reconnecting; throws the error if that cannot help.
    *
    * @param {unknown} fault
    * @param {Http} http
@@ -86,8 +86,8 @@ class Place {
 
 /**
  * @typedef {object} Watching
- * @property {(since: string) => void} [onGap] called if recognitions recognitions could not be replayed, with the
- *   time from which to search for them; without it, StreamGapError is thrown
+ * @property {(since: string) => void} [onGap] called if not all recognitions could be sent, with the
+ *   time from which to search for the rest; without it, StreamGapError is thrown
  * @property {AbortSignal} [signal] ends the stream
  */
 
