@@ -164,31 +164,22 @@ class AlertConfig(AlertFields, frozen=True, kw_only=True):
         return plate_name(plate, self.plates, self.plate_names, self.match_tolerance)
 
 
-_REFERRED: Final = (
-    "description",
-    "plates",
-    "camera_ids",
-    "notifications_encrypted",
-    "notification_secret_encrypted",
-    "plate_names",
-)
-"""The fields that a reference omits: with them, an alert can have half a megabyte."""
+_REFERRED: Final[Mapping[str, Any]] = {
+    "description": "",
+    "plates": (),
+    "camera_ids": (),
+    "notifications_encrypted": "",
+    "notification_secret_encrypted": "",
+    "plate_names": {},
+}
+"""The fields without a fixed size, empty. References omit them: an alert can have 0.5 MB."""
 
 
 def by_reference(alert: AlertConfig) -> AlertConfig:
-    """Return an alert without its long fields, to be looked up by ID and revision if needed."""
+    """Return an alert without its long fields; readers look these up by ID and revision if needed."""
     if alert.is_reference:
         return alert
-    return msgspec.structs.replace(
-        alert,
-        description="",
-        plates=(),
-        camera_ids=(),
-        notifications_encrypted="",
-        notification_secret_encrypted="",
-        plate_names={},
-        is_reference=True,
-    )
+    return msgspec.structs.replace(alert, is_reference=True, **_REFERRED)
 
 
 def with_content(reference: AlertConfig, content: AlertConfig) -> AlertConfig:
