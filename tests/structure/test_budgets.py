@@ -14,7 +14,7 @@ from tools.scripts.settings_docs import settings_classes
 ROOT: Final = Path(__file__).resolve().parents[2]
 
 LINES: Final[Mapping[str, int]] = {
-    "api": 28_500,
+    "api": 28_464,
     "streams": 13_490,
     "common": 8_730,
     "ingest": 5_890,
@@ -63,8 +63,12 @@ TEST_SECONDS: Final[Mapping[str, int]] = {
 """Sum of the tests' durations in a folder, as recorded by ``make test RECORD=1``."""
 
 
+# Released migrations are never deleted, so they must not use up the budget.
+MIGRATIONS: Final = ROOT / "api/db/migrations/versions"
+
+
 def _modules(room: str) -> list[Path]:
-    return sorted((ROOT / room).rglob("*.py"))
+    return sorted(path for path in (ROOT / room).rglob("*.py") if path.parent != MIGRATIONS)
 
 
 @pytest.mark.parametrize("room", LINES)
