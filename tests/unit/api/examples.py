@@ -15,7 +15,7 @@ _Json = Mapping[str, Any]
 
 
 class NoExampleError(ValueError):
-    """A field says nothing of which an example could be made."""
+    """A field has nothing from which an example can be made."""
 
 
 def example_of(schema: _Json, schemas: _Json) -> Any:
@@ -26,7 +26,7 @@ def example_of(schema: _Json, schemas: _Json) -> Any:
         schemas: Those that it may refer to, by name.
 
     Raises:
-        NoExampleError: A text or number without example, default, words or format.
+        NoExampleError: A text or number without example, default, enum or format.
 
     """
     if "examples" in schema:
@@ -67,4 +67,4 @@ def _simple(schema: _Json) -> Any:
         return _BY_TYPE[schema["type"]]
     if "default" in schema:
         return schema["default"]
-    raise NoExampleError("nothing to make an example of")
+    raise NoExampleError("has no example, default or format")
