@@ -66,7 +66,7 @@ def analyst(service: ClickHouseService) -> Iterator[Client]:
 
 
 def _write_rows(client: Client) -> None:
-    """A vehicle that stays for 40 minutes and one that only leaves; triggers; a pass unread."""
+    """A vehicle that stays for 40 minutes and one that only leaves; triggers."""
     passes = [("AB12CD", ENTRY, 60), ("AB12CD", EXIT, 20), ("XY98ZZ", EXIT, 30)]
     client.insert(
         "recognitions",
@@ -86,21 +86,14 @@ def _write_rows(client: Client) -> None:
         ],
         column_names=["user_id", "alert_id", "id", "ts", "alert_name", "phase"],
     )
-    client.insert(
-        "pass_outcomes",
-        [[OWNER, uuid4(), NOW, ENTRY, "camera", False]],
-        column_names=["user_id", "id", "ts", "camera_id", "source", "accepted"],
-    )
 
 
 def _rows(client: Client, sql: str) -> list[tuple[object, ...]]:
-    parameters = {"owner": OWNER, "entry": ENTRY, "exit": EXIT}
-    given = {name: value for name, value in parameters.items() if f"{{{name}:" in sql}
-    return [tuple(row) for row in client.query(sql, parameters=given).result_rows]
+    return [tuple(row) for row in client.query(sql, parameters={"owner": OWNER}).result_rows]
 
 
 def test_there_are_queries() -> None:
-    assert len(QUERIES) >= 6
+    assert len(QUERIES) >= 3
 
 
 @pytest.mark.parametrize("sql", QUERIES, ids=range(len(QUERIES)))
@@ -114,16 +107,6 @@ def test_days_without_recognitions_are_there(analyst: Client) -> None:
     assert sum(int(str(row[1])) for row in rows) == 3
 
 
-def test_stays_are_from_entry_to_exit(analyst: Client) -> None:
-    assert _rows(analyst, _query_about("typical_minutes")) == [(1, 40.0, 40)]
-
-
-def test_one_plate_was_on_several_cameras(analyst: Client) -> None:
-    ((plate, _, cameras),) = _rows(analyst, _query_about("following_hour"))
-
-    assert (plate, set(cameras)) == ("AB12CD", {"camera 10", "camera 11"})  # type: ignore[call-overload]
-
-
 def test_the_share_of_early_triggers_that_were_withdrawn_is_right(analyst: Client) -> None:
     assert _rows(analyst, _query_about("withdrawn_per_cent")) == [("gate", 4, 4, 1, 25.0)]
 
@@ -135,10 +118,6 @@ def test_confidence_is_shown_by_camera_and_week(analyst: Client) -> None:
         ("camera 10", 0.9, 4.0),
         ("camera 11", 0.9, 4.0),
     }
-
-
-def test_the_share_of_passes_that_were_read_is_right(analyst: Client) -> None:
-    assert _rows(analyst, _query_about("accepted_per_cent")) == [(ENTRY, 2, 50.0), (EXIT, 2, 100.0)]
 
 
 def test_statements_for_a_server_are_sql(service: ClickHouseService) -> None:
