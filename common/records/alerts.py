@@ -176,7 +176,7 @@ _REFERRED: Final[Mapping[str, Any]] = {
 
 
 def by_reference(alert: AlertConfig) -> AlertConfig:
-    """Return an alert without its long fields; readers look these up by ID and revision if needed."""
+    """Return an alert without its long fields; readers look these up by ID and revision."""
     if alert.is_reference:
         return alert
     return msgspec.structs.replace(alert, is_reference=True, **_REFERRED)

@@ -1,4 +1,4 @@
-"""Words that a native writer would not use here: ``python -m tests.structure.test_words PATH …``."""
+"""Words to avoid. To list uses: ``python -m tests.structure.test_words PATH …``."""
 
 import io
 import re
@@ -52,8 +52,7 @@ def _prose_of_python(text: str) -> Iterator[tuple[int, str]]:
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         is_string = token.type == tokenize.STRING and " " in token.string.strip()
         if token.type == tokenize.COMMENT or is_string:
-            for number, line in enumerate(token.string.splitlines(), token.start[0]):
-                yield number, line
+            yield from enumerate(token.string.splitlines(), token.start[0])
 
 
 def _prose_of_markdown(text: str) -> Iterator[tuple[int, str]]:

@@ -26,7 +26,6 @@ from tests.integration.api.application import (
 from tests.services.clickhouse import ClickHouseAddress
 from tests.services.postgres import create_database
 
-
 _END_OTHERS = """
 SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
 WHERE datname = current_database() AND pid != pg_backend_pid()
