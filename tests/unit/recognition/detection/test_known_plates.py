@@ -49,7 +49,7 @@ BESIDE = Box(x=160, y=130, width=100, height=30)
 
 
 @pytest.mark.parametrize(
-    "look", [AnalysisHints(known=(PLACE, BESIDE)), AnalysisHints(known=(PLACE,), others=(BESIDE,))]
+    "hints", [AnalysisHints(known=(PLACE, BESIDE)), AnalysisHints(known=(PLACE,), others=(BESIDE,))]
 )
 def test_a_plate_that_may_be_of_two_tracks_is_read(hints: AnalysisHints) -> None:
     found = [plate(110, top=105)]
