@@ -156,7 +156,7 @@ def normalised_email(email: str) -> str:
     """
     address = email.strip().lower()
     if not _EMAIL.match(address):
-        raise InvalidInputError("is not a valid email address", code="invalid_email")
+        raise InvalidInputError("the email address is invalid", code="invalid_email")
     return address
 
 

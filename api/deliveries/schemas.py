@@ -104,7 +104,7 @@ class DeliveryBody(ResponseModel):
         description="ID of the event; identical for every attempt and every receiver.",
     )
     event: EventName = Field(description="Event name.")
-    channel: DeliveryChannel = Field(description="Delivery channel.")
+    channel: DeliveryChannel = Field(description="Channel of the delivery.")
     cause: DeliveryCause = Field(description="Why the last attempt was made.")
     outcome: AttemptOutcome = Field(description="Outcome of the last attempt.")
     attempts: int = Field(ge=0, description="Number of attempts so far.", examples=[1])

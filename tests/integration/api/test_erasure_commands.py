@@ -374,11 +374,11 @@ async def test_an_unavailable_clickhouse_says_what_to_do(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("plate", "erase", "--plate", PLATE), "no owner"),
+        (("plate", "erase", "--plate", PLATE), "no account"),
         (("plate", "erase", "--plate", " - "), "must have 1 to 16 letters and digits"),
         (("plate", "erase", "--plate", "A" * 17), "must have 1 to 16 letters and digits"),
-        (("owner", "remove", "--yes"), "no owner"),
-        (("owner", "remove"), "no owner"),
+        (("owner", "remove", "--yes"), "no account"),
+        (("owner", "remove"), "no account"),
     ],
 )
 async def test_what_cannot_be_erased_is_refused(
@@ -477,7 +477,7 @@ async def test_an_account_is_gone_from_everywhere(world: World) -> None:
     assert await world.plates(world.stranger) == [PLATE]
     assert await world.application.services.erasure_sync.sweep() > 0
     again = await run("owner", "remove", "--email", world.owner.email, "--yes")
-    assert (again.exit_code, "no owner" in again.stderr) == (1, True)
+    assert (again.exit_code, "no account" in again.stderr) == (1, True)
 
 
 async def test_a_removal_that_was_cut_off_goes_on(

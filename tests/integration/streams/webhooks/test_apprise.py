@@ -91,7 +91,7 @@ async def test_gotify_gets_json_and_a_test_says_so(receiver: Receiver) -> None:
     assert got.path == "/message"
     assert got.headers["x-gotify-key"] == "t0ken"
     assert got.json["title"].startswith("[Test] ")
-    assert "Test: Somebody asked for this message" in got.json["message"]
+    assert "Test: This is a test message" in got.json["message"]
 
 
 @pytest.mark.parametrize(
@@ -155,8 +155,8 @@ async def test_a_service_that_hangs_holds_up_no_other(receiver: Receiver) -> Non
             "The URL is in a network that is not allowed; see "
             "PLATESTREAM_WEBHOOK_ALLOWED_NETWORKS.",
         ),
-        ("ntfy://push.example.com/a/b", "The address names several targets: give each"),
-        ("dbus://", "The address must begin with one of"),
+        ("ntfy://push.example.com/a/b", "The URL names more than one recipient; use"),
+        ("dbus://", "The URL must begin with one of"),
     ],
 )
 async def test_what_may_not_be_told_is_refused_when_sending(url: str, error: str) -> None:

@@ -129,12 +129,12 @@ async def test_an_owner_has_so_much_processor_time_a_minute(
     clock = SimpleNamespace(thread_time=lambda: next(used), monotonic=time.monotonic)
     monkeypatch.setattr(insight, "time", clock)
     assert len(await made.explain(seen)) == 40
-    with pytest.raises(ApiError, match="processor") as refused:
+    with pytest.raises(ApiError, match="CPU time") as refused:
         await made.explain(seen)
     assert refused.value.code is ErrorCode.RATE_LIMITED
     assert refused.value.retry_after_seconds == 60
     body, span = AlertUpdate.model_validate({"plates": ["AB1"]}), Backtest(0, 1)
-    with pytest.raises(ApiError, match="processor"):
+    with pytest.raises(ApiError, match="CPU time"):
         await made.test(OWNER, body, span)
     # Another owner has time of its own.
     monkeypatch.setattr("tests.unit.api.alerts.test_insight.OWNER", UUID(int=9))
