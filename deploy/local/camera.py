@@ -52,7 +52,7 @@ def demo_camera(folder: Path | None) -> WantedCamera | None:
     if folder is None:
         return None
     clip = _in_folder(DEMO_CLIP, folder, DEMO_CLIP.name)
-    return WantedCamera("local-demo", "Demo camera", clip.as_uri(), only_alone=True)
+    return WantedCamera("local-demo", "Demo road", clip.as_uri(), only_alone=True)
 
 
 def users_camera(address: str, folder: Path | None) -> WantedCamera:
