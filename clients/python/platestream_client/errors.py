@@ -39,7 +39,7 @@ class ApiError(PlatestreamError):
 
 
 class StreamGapError(PlatestreamError):
-    """Recognitions from ``since`` on may be missing: the stream was interrupted for too long: recognitions since ``since`` may be missing.
+    """Recognitions from ``since`` on may be missing: the stream was interrupted for too long.
 
     Search for them; see ``Recognitions.stream``.
     """

@@ -42,7 +42,7 @@ export class ApiError extends PlatestreamError {
   }
 }
 
-/** Recognitions from `since` on may be missing: the stream was interrupted for too long: recognitions since `since` may be missing. */
+/** Recognitions from `since` on may be missing: the stream was interrupted for too long. */
 export class StreamGapError extends PlatestreamError {
   name = "StreamGapError";
 
