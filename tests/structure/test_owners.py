@@ -39,7 +39,9 @@ def test_only_the_api_opens_postgres() -> None:
 
 
 def test_only_the_sink_writes_to_clickhouse() -> None:
-    writes = re.compile(r"from analytics_sql\.[^(\n]*import[^)\n]*(\([^)]*)?\binsert_(?!erasure)\w+")
+    writes = re.compile(
+        r"from analytics_sql\.[^(\n]*import[^)\n]*(\([^)]*)?\binsert_(?!erasure)\w+"
+    )
     writers = {
         path.relative_to(ROOT).as_posix()
         for folder in ("api", "ingest", "streams", "common")

@@ -62,7 +62,7 @@ class World(DurableTable):
         self.partitions = frozenset({PARTITION})
         self.published: list[FrameReadings] = []
         self.rejected: list[tuple[int, str]] = []
-        self.looked: list[int] = []
+        self.analysed: list[int] = []
         self.kept_as: set[bytes] = set()
         self.broken: dict[int, bytes] = {}
         self.poison: set[int] = set()
@@ -125,12 +125,12 @@ class World(DurableTable):
             written_ms=meta.captured_ms,
         )
 
-    async def hints(
+    async def analyse(
         self, record: FrameRecord, meta: FrameMeta, plan: AnalysisPlan, kept_as: bytes
     ) -> FrameResult:
         assert plan.hints == NOTHING_KNOWN
         offset = record.reference.offset
-        self.looked.append(offset)
+        self.analysed.append(offset)
         self.kept_as.add(kept_as)
         if offset == self.leave_at:
             self.gaps.restore({PARTITION})
@@ -138,7 +138,7 @@ class World(DurableTable):
             return FrameResult(poison=PoisonFrameError("nobody survives it", code=POISON_FRAME))
         return FrameResult(found=ImageReadings((), 1000, 500, 12.0))
 
-    def count(self, meta: FrameMeta, hints: FrameResult, *, is_late: bool) -> None:
+    def count(self, meta: FrameMeta, result: FrameResult, *, is_late: bool) -> None:
         assert is_late
 
     async def publish(self, key: bytes, record: FrameReadings) -> None:
@@ -177,7 +177,7 @@ async def test_a_gap_is_published_late_in_its_order_and_closed_behind_its_end() 
     await world.read_all()
     assert world.offsets == list(range(10, 71))
     assert all(r.late and r.gaps[0].begin == 10 for r in world.published)
-    assert world.looked[:4] == [10, 12, 14, 16]
+    assert world.analysed[:4] == [10, 12, 14, 16]
     (end,) = [r for r in world.published if r.kind is FrameKind.GAP_END]
     assert end is world.published[-1]
     assert (end.frame.partition, end.gaps[0].end) == (PARTITION, 50)
@@ -188,7 +188,7 @@ async def test_a_gap_is_published_late_in_its_order_and_closed_behind_its_end() 
 async def test_past_the_end_as_many_frames_are_read_as_in_the_gap() -> None:
     world = World()
     await world.read_all()
-    assert world.looked == list(range(10, 71, 2))
+    assert world.analysed == list(range(10, 71, 2))
 
 
 async def test_a_gap_begins_when_all_before_it_is_committed() -> None:
