@@ -334,7 +334,11 @@ RETURNS jsonb LANGUAGE sql IMMUTABLE AS $$
 -- Change of one column, without secrets, plates, and text that may contain plates.
     SELECT jsonb_strip_nulls(CASE
         WHEN field ~ '_(encrypted|hash)$' THEN '{}'
-        WHEN subject = 'alerts' AND field IN ('name', 'description', 'plate_names') THEN '{}'
+        WHEN subject = 'alerts' AND field NOT IN
+                ('plate_match_mode', 'camera_scope', 'cooldown_scope', 'timezone')
+            AND (field = 'plate_names'
+                OR 'string' IN (jsonb_typeof(former -> field), jsonb_typeof(latter -> field)))
+            THEN '{}'
         WHEN subject = 'alerts' AND field = 'plates' THEN jsonb_build_object(
             'removed', audit_count(former -> field, latter -> field),
             'added', audit_count(latter -> field, former -> field))
