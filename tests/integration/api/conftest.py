@@ -84,19 +84,19 @@ def fresh_database(postgres_url: str, migrated_template: str) -> Iterator[Databa
 
 
 @pytest.fixture(scope="session")
-def _shared_database(postgres_url: str, migrated_template: str) -> Iterator[DatabaseSettings]:
+def _shared_tables(postgres_url: str, migrated_template: str) -> Iterator[DatabaseSettings]:
     with copied_database(postgres_url, migrated_template) as settings:
         yield settings
 
 
 @pytest.fixture
-def api_database(_shared_database: DatabaseSettings) -> Iterator[DatabaseSettings]:
+def api_database(_shared_tables: DatabaseSettings) -> Iterator[DatabaseSettings]:
     """Settings of a migrated, empty database, which is emptied after the test.
 
     To create and drop one costs ten times as much.
     """
-    yield _shared_database
-    with psycopg.connect(plain_database_url(_shared_database), autocommit=True) as connection:
+    yield _shared_tables
+    with psycopg.connect(plain_database_url(_shared_tables), autocommit=True) as connection:
         connection.execute(_END_OTHERS)
         connection.execute(_EMPTY)
 
