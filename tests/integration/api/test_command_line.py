@@ -287,7 +287,7 @@ def test_an_analyst_of_one_account_needs_a_clickhouse_server(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("owner", "create", *OWNER, "--password", "long enough"), "exists already"),
+        (("owner", "create", *OWNER, "--password", "long enough"), "already exists"),
         (("owner", "create", *NOBODY, "--password", "short"), "8 to 1024 characters"),
         (
             ("owner", "create", *NOBODY, "--password", "long enough", "--timezone", "Mars"),
