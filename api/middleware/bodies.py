@@ -1,4 +1,4 @@
-"""Reads request bodies, JSON and images: how many bytes, and for how long."""
+"""Reads request bodies (JSON, images and CSV files), with limits on size and time."""
 
 import asyncio
 import mmap
@@ -12,33 +12,33 @@ from api.errors import ApiError, BodyRefusedError, ErrorCode
 
 MAX_JSON_BODY_BYTES = 1_048_576
 MAX_PUBLIC_JSON_BODY_BYTES = 16_384
-"""Of callers without a credential: room for an address and a password, however they are escaped."""
+"""For callers without a credential: fits an email address and a password in any JSON escaping."""
 
 JSON_BODY_SECONDS = 20.0
-"""The time for the whole body, however much trickles in."""
+"""Time limit for the whole body."""
 
 MAX_TABLE_BYTES = 262_144
-"""Of a CSV file: some ten thousand rows, ten times as many as a list has plates."""
+"""Maximum size of a CSV file: about 10,000 rows, ten times the plates of a list."""
 
 MAX_IMAGE_BYTES = 10 * 1024 * 1024
-"""10 MB of the interface, read as 10 MiB so that neither reading of it is refused."""
+"""The interface says 10 MB. This is 10 MiB, so that both meanings are accepted."""
 
 IMAGE_BODY_SECONDS = 60.0
-"""The time for the whole body: 10 MB at 1.4 Mbit/s."""
+"""Time limit for the whole body: 10 MB at 1.4 Mbit/s."""
 
 STALL_SECONDS = 10.0
 MIN_BYTES = 16 << 10
-"""An image of which so much does not come within :data:`STALL_SECONDS` is waited for no longer."""
+"""An upload of an image with fewer bytes than this in :data:`STALL_SECONDS` is rejected."""
 
 UNCOUNTED_BYTES = 64 << 10
-"""A body of no more is not counted: the server takes in as much of any before it is asked for."""
+"""Bodies up to this size are not counted: the server buffers that much of any body unasked."""
 
 _MAGIC = (b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n")
 
 
 @dataclass(frozen=True)
 class BodyRule:
-    """Bounds of a body: bytes in all, seconds in all, bytes in each so many seconds."""
+    """Limits of a body: size, total time, and minimum bytes per :data:`STALL_SECONDS`."""
 
     max_bytes: int
     seconds: float
@@ -59,10 +59,10 @@ TABLE_RULE = BodyRule(
 
 
 def limit_body(request: Request, rule: BodyRule, on_received: Callable[[int], None]) -> Request:
-    """Return the request, whose body is read within ``rule``.
+    """Return the request with ``rule`` enforced while its body is read.
 
-    ``on_received`` is called with its size in bytes once it is read. Raises BodyRefusedError: 413
-    for one byte more than may be, 400 for a body that comes too slowly.
+    ``on_received`` is called with the size in bytes after the body was read. Reading raises
+    BodyRefusedError: 413 if the body is too large, 400 if it arrives too slowly.
     """
     loop = asyncio.get_running_loop()
     read, in_window = 0, 0
@@ -90,9 +90,9 @@ def limit_body(request: Request, rule: BodyRule, on_received: Callable[[int], No
 
 
 def declared_body_size(request: Request, rule: BodyRule) -> int:
-    """Return the size of the request's body, before any of it is read.
+    """Return the declared size of the request's body.
 
-    Where none is announced it is the largest that may be. Where that is little, 0.
+    A chunked body counts as the maximum size, and a size up to :data:`UNCOUNTED_BYTES` as 0.
 
     Raises:
         BodyRefusedError: 413.
@@ -111,7 +111,7 @@ async def read_body(request: Request) -> bytes:
     """Return the body.
 
     Raises:
-        BodyRefusedError: 400, it does not arrive in full; or as the request's body is limited.
+        BodyRefusedError: 400, the body is incomplete; or a limit of :func:`limit_body`.
     """
     try:
         return await request.body()
@@ -120,14 +120,14 @@ async def read_body(request: Request) -> bytes:
 
 
 async def read_image_body(request: Request) -> bytes:
-    """Return the body, once it is known to begin like a JPEG or PNG.
+    """Return the body after checking that it starts like a JPEG or PNG.
 
     Raises:
-        ApiError: 400 where it is empty, begins like something else or does not come to its end.
-        BodyRefusedError: as the request's body is bounded.
+        ApiError: 400, the body is empty or starts differently.
+        BodyRefusedError: 400, the body is incomplete; or a limit of :func:`limit_body`.
     """
-    # The system gives pages as they are written to, and has all back in the end: growing buffers of
-    # many images at once leave gaps on the heap, half as much again.
+    # The system allocates pages on writing and frees all at the end. Growing buffers of many
+    # concurrent images would fragment the heap, which takes half as much memory again.
     with mmap.mmap(-1, MAX_IMAGE_BYTES, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as pages:
         try:
             async for chunk in request.stream():

@@ -1,4 +1,4 @@
-"""Limits of connections: their number, and the time that one may leave its answer unread."""
+"""Limits of connections: their number, and the time that a client can leave data unread."""
 
 import asyncio
 import resource
@@ -18,25 +18,25 @@ from common.networks import IpNetwork
 log = structlog.get_logger()
 
 WRITE_SECONDS = 30.0
-"""A reader that takes nothing for so long is left."""
+"""Time without progress after which a stalled connection is closed."""
 
 WRITE_CHECK_SECONDS = 5.0
 
 LINGER_SECONDS = 2.0
-"""The time for a caller to take the answer that refuses the rest of its body."""
+"""Time for a client to read a response that was sent before the end of its request body."""
 
 _CHECKS = int(WRITE_SECONDS / WRITE_CHECK_SECONDS)
 _OTHER_DESCRIPTORS = 500
-"""Of a process beside its connections: databases, Kafka, recognisers, files."""
+"""File descriptors for everything else: databases, Kafka, inference workers, files."""
 
 _LOG_INTERVAL_SECONDS = 60.0
 
 
 class ConnectionLimits:
-    """The connections of one process, in all and by address; 0: any number.
+    """Limits the connections of one process, in total and per address; 0: no limit.
 
-    The wider networks of an IPv6 address can have more than one address, but at most half of all.
-    Proxies that are trusted have no limit of an address: their connections are many callers'.
+    The wider networks of an IPv6 address can have more than one address, but at most half of the
+    total. Trusted proxies have no limit per address: their connections serve many clients.
     """
 
     def __init__(self, in_all: int, per_address: int, trusted: Sequence[IpNetwork] = ()) -> None:
@@ -48,7 +48,7 @@ class ConnectionLimits:
         self.open = 0
 
     def admit(self, peer: str) -> bool:
-        """Tell whether there is room for one more from ``peer``, and count it if so."""
+        """Return whether a connection from ``peer`` is within the limits, and count it if so."""
         if self._in_all and self.open >= self._in_all:
             self._log_refusal("all", self.open, peer)
             return False
@@ -61,7 +61,7 @@ class ConnectionLimits:
         return True
 
     def release(self, peer: str) -> None:
-        """Count one less that was let in."""
+        """Stop counting a connection that was admitted."""
         self.open -= 1
         for network in _counted(peer):
             self._by_address[network.name] -= 1
@@ -75,10 +75,10 @@ class ConnectionLimits:
         return 0 < limit <= self._by_address[network.name]
 
     def _log_refusal(self, limit: str, are_open: int, peer: str) -> None:
-        """Log refusals, not each of a flood."""
+        """Log a refusal, at most once in a while."""
         if time.monotonic() >= self._log_at:
             self._log_at = time.monotonic() + _LOG_INTERVAL_SECONDS
-            log.warning("connections_refused", limit=limit, open=are_open, address=peer)
+            log.warning("connections_rejected", limit=limit, open=are_open, address=peer)
 
 
 @lru_cache(10_000)
@@ -87,24 +87,24 @@ def _counted(peer: str) -> Sequence[CountedNetwork]:
 
 
 def allow_descriptors(connections: int) -> None:
-    """Let this process open as many files as so many connections need, as far as it may.
+    """Raise this process's limit of open files for ``connections``, up to the hard limit.
 
-    Shells and systemd begin with 1,024, whatever the machine allows.
+    Shells and systemd start processes with a soft limit of 1,024.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = connections + _OTHER_DESCRIPTORS
     if hard != resource.RLIM_INFINITY and hard < wanted:
-        log.warning("few_descriptors", allowed=hard, connections=connections)
+        log.warning("file_descriptor_limit_low", allowed=hard, connections=connections)
         wanted = hard
     if soft != resource.RLIM_INFINITY and soft < wanted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def limit_system_buffer(transport: asyncio.BaseTransport) -> None:
-    """Have the system give up what it took over but cannot deliver, after the same time.
+    """Have the system discard data that it cannot deliver within :data:`WRITE_SECONDS`.
 
-    It takes some megabytes, and keeps them for a quarter of an hour where the connection is closed
-    behind them. **Source:** tcp(7), TCP_USER_TIMEOUT, which holds for a closed window too.
+    It buffers some megabytes, and retains them for a quarter of an hour after the connection is
+    closed. **Source:** tcp(7), TCP_USER_TIMEOUT, which also applies to a closed window.
     """
     connection = transport.get_extra_info("socket")
     if connection is not None and connection.family in (socket.AF_INET, socket.AF_INET6):
@@ -113,19 +113,19 @@ def limit_system_buffer(transport: asyncio.BaseTransport) -> None:
 
 
 class WatchedTransport:
-    """A transport that breaks off where its reader takes nothing of what waits for it.
+    """A transport that is aborted if its client reads nothing for :data:`WRITE_SECONDS`.
 
-    Each byte that the system takes over is progress, so who reads slowly is not meant, nor who
-    waits for what is not written yet. It also ends connections that are closed already but for the
-    rest of an answer, for which asyncio waits without end.
+    Each byte that the system accepts is progress, so slow clients are not affected, nor clients
+    that wait for data. It also aborts connections that are closing with the rest of a response
+    unread, for which asyncio waits without a limit.
 
-    While more is expected of a body, closing only ends what is sent: what still comes is to be
-    thrown away, until the other side closes or for :data:`LINGER_SECONDS`. Closed at once, the
-    connection would be reset over it, and the answer often lost. **Source:** RFC 9112, section 9.6.
+    While more of a request body is expected, ``close`` only ends the sending side. Incoming data is
+    discarded until the client closes, at most for :data:`LINGER_SECONDS`. Closing immediately would
+    reset the connection and often lose the response. **Source:** RFC 9112, section 9.6.
     """
 
     expects_more = False
-    """The body of a request is not at its end."""
+    """The body of a request is incomplete."""
     is_lingering = False
     """Incoming bytes are discarded."""
 
@@ -142,7 +142,7 @@ class WatchedTransport:
         return getattr(self._transport, name)
 
     def write(self, data: bytes) -> None:
-        """Write, and look after it until it is taken."""
+        """Write data, and watch its progress until the system has accepted it."""
         self._written += len(data)
         self._transport.write(data)
         if self._next_check is not None:
@@ -153,7 +153,7 @@ class WatchedTransport:
             self._schedule_check()
 
     def close(self) -> None:
-        """Close, where more is expected in the end only."""
+        """Close; while more of a request body is expected, end the sending side first."""
         if self.is_lingering or self._transport.is_closing():
             return
         if not self.expects_more or not self._transport.can_write_eof():
@@ -165,11 +165,11 @@ class WatchedTransport:
         self._lingers_until = self._loop.call_later(LINGER_SECONDS, self._transport.close)
 
     def is_closing(self) -> bool:
-        """Tell whether nothing more can be written."""
+        """Return whether nothing more can be written."""
         return self.is_lingering or self._transport.is_closing()
 
     def end(self) -> None:
-        """Look after nothing more."""
+        """Cancel the timers."""
         for timer in (self._next_check, self._lingers_until):
             if timer is not None:
                 timer.cancel()
@@ -189,5 +189,5 @@ class WatchedTransport:
         if self._idle_checks < _CHECKS:
             self._schedule_check()
             return
-        log.info("reader_left", reason="stopped reading", seconds=WRITE_SECONDS, waiting=waiting)
+        log.info("connection_stalled", seconds=WRITE_SECONDS, waiting=waiting)
         self._transport.abort()

@@ -1,4 +1,4 @@
-"""Documents that are the same for everybody: kept as bytes, compressed once, told apart by tag."""
+"""Documents that are the same for all clients: compressed once, cached in memory, with an ETag."""
 
 import gzip
 import hashlib
@@ -8,11 +8,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 _CACHING = "public, max-age=300"
-"""Five minutes, after which a cache asks with the tag: a new release has a new one."""
+"""Five minutes, after which a cache revalidates by ETag, which changes with a new release."""
 
 
 class Document:
-    """A document that is sent as it is to whoever asks."""
+    """A static document."""
 
     def __init__(
         self,
@@ -21,11 +21,11 @@ class Document:
         headers: Mapping[str, str] | None = None,
         caching: str = _CACHING,
     ) -> None:
-        """``headers`` are its own, beside those of all documents; ``caching`` is Cache-Control."""
+        """``headers`` are sent in addition to the common ones; ``caching`` is Cache-Control."""
         self._plain = content.encode()
-        # The bytes are shared by all answers under way: a reader that is slow holds no copy.
+        # All responses share these bytes, so a slow client costs no copy.
         self._compressed = gzip.compress(self._plain, mtime=0)
-        # Weak: of both forms it says the same.
+        # Weak, because it is the same for the plain and the compressed form.
         self._tag = f'W/"{hashlib.sha256(self._plain).hexdigest()[:32]}"'
         self._media_type = media_type
         self._headers = {
@@ -36,7 +36,7 @@ class Document:
         }
 
     def answer(self, request: Request) -> Response:
-        """Return the answer to a request: compressed where that is taken, 304 where it is known."""
+        """Return the response: compressed if gzip is accepted, 304 if the client has the tag."""
         if _names(request.headers.get("if-none-match", ""), self._tag):
             return Response(status_code=304, headers=self._headers)
         if not _takes_gzip(request.headers.get("accept-encoding", "")):
@@ -46,13 +46,13 @@ class Document:
 
 
 def _names(if_none_match: str, tag: str) -> bool:
-    """Tell whether a caller has it already. **Source:** RFC 9110, section 13.1.2."""
+    """Return whether the header contains the tag. **Source:** RFC 9110, section 13.1.2."""
     given = {one.strip().removeprefix("W/") for one in if_none_match.split(",")}
     return "*" in given or tag.removeprefix("W/") in given
 
 
 def _takes_gzip(accept_encoding: str) -> bool:
-    """Tell whether gzip is accepted. **Source:** RFC 9110, section 12.5.3."""
+    """Return whether gzip is accepted. **Source:** RFC 9110, section 12.5.3."""
     for one in accept_encoding.lower().split(","):
         name, _, weight = one.partition(";")
         if name.strip() == "gzip":

@@ -1,4 +1,4 @@
-"""From an exception to the one error answer."""
+"""Converts exceptions to error responses."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -32,7 +32,7 @@ _BY_STATUS = {
     415: ErrorCode.UNSUPPORTED_MEDIA_TYPE,
 }
 MAX_FAULTS = 2000
-"""The rest is left out: a body of a megabyte can hold a hundred thousand."""
+"""Maximum number of faults in a response: a body of 1 MB can have a hundred thousand."""
 
 _OTHER_WORD = "Resource not found. Alerts are at /api/alertas."
 _OWN = "Value error, "
@@ -42,7 +42,7 @@ _LOCATIONS = frozenset({"query", "path", "header", "cookie", "body"})
 
 
 def install_error_handlers(app: FastAPI) -> None:
-    """Make every error of ``app`` answer in the one shape."""
+    """Register handlers that return every error of ``app`` in the common format."""
     app.add_exception_handler(ApiError, _on_api_error)
     app.add_exception_handler(RequestValidationError, _on_validation_error)
     app.add_exception_handler(HTTPException, _on_http_exception)
@@ -51,7 +51,7 @@ def install_error_handlers(app: FastAPI) -> None:
 
 
 def error_response(error: ApiError, request_id: str) -> JSONResponse:
-    """Return the answer that stands for ``error``."""
+    """Return the response for ``error``."""
     body: dict[str, Any] = {"error": str(error), "code": error.code, "requestId": request_id}
     headers = dict(error.headers)
     if error.fields:
@@ -65,7 +65,7 @@ def error_response(error: ApiError, request_id: str) -> JSONResponse:
 
 
 def validation_faults(errors: Sequence[Mapping[str, Any]]) -> tuple[FieldFault, ...]:
-    """Return pydantic's faults as fields of the request, all of them."""
+    """Return pydantic's errors as faults of request fields, at most :data:`MAX_FAULTS`."""
     return tuple(FieldFault(_path(fault["loc"]), _message(fault)) for fault in errors[:MAX_FAULTS])
 
 
@@ -75,7 +75,7 @@ def _path(location: Sequence[str | int]) -> str:
 
 
 def _is_marker(part: str | int) -> bool:
-    """Tell whether ``part`` is not of the request but says which of several forms was tried."""
+    """Return whether ``part`` is pydantic's (a dictionary key, a union member), not a field."""
     return part == "[key]" or (isinstance(part, str) and part.startswith(UNION_TAG_PREFIX))
 
 
@@ -101,7 +101,7 @@ async def _on_http_exception(request: Request, error: Exception) -> JSONResponse
     code = _BY_STATUS.get(error.status_code, ErrorCode.INTERNAL_ERROR)
     headers = dict(error.headers or {})
     if code is ErrorCode.METHOD_NOT_ALLOWED:
-        # Starlette names only the methods of the first route that has this path.
+        # Starlette only lists the methods of the first route with this path.
         allowed = permissions_in(request.scope).allowed_methods(request.url.path)
         headers = {"Allow": ", ".join(allowed)}
     sentence = _OTHER_WORD if code is ErrorCode.NOT_FOUND and _is_other_word(request) else None
@@ -126,7 +126,7 @@ async def _on_transient(request: Request, error: Exception) -> JSONResponse:
 
 
 def _message(fault: Mapping[str, Any]) -> str:
-    """Return the sentence for one of pydantic's faults, to go on after its field's name."""
+    """Return the message for one of pydantic's errors. It continues the field's name."""
     say = _SENTENCES.get(fault["type"])
     if say is None:
         return str(fault["msg"]).removeprefix(_OWN)
@@ -175,4 +175,4 @@ _SENTENCES: Mapping[str, Callable[[_Context], str]] = {
     "string_too_short": _too_short,
     "string_pattern_mismatch": lambda context: f"must match the pattern {context['pattern']}",
 }
-"""By the type of the fault. **Source:** pydantic's manual, "Validation Errors"."""
+"""Messages by type of error. **Source:** pydantic's manual, "Validation Errors"."""

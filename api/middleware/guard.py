@@ -1,7 +1,7 @@
-"""The gate of every route: credential, limits, scope, kind of body, in this order.
+"""Access checks of every route, in this order: credential, rate limits, scope, content type.
 
-It stands before FastAPI reads anything of the request, so a caller without rights learns nothing
-and costs nothing.
+They run before FastAPI reads the request, so a caller without access learns nothing and costs
+nothing.
 """
 
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
@@ -60,10 +60,10 @@ _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 class GuardedRoute(APIRoute):
-    """A route that nobody passes without what its endpoint :func:`requires`."""
+    """A route that checks the access that its endpoint declares with :func:`requires`."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """Take what FastAPI gives; the id of the operation is the endpoint's name."""
+        """Use the endpoint's name as operation ID."""
         super().__init__(*args, **kwargs | {"generate_unique_id_function": _operation_id})
 
     @property
@@ -71,18 +71,18 @@ class GuardedRoute(APIRoute):
         """The access that the endpoint declares.
 
         Raises:
-            MisconfiguredError: its endpoint declares nothing.
+            MisconfiguredError: the endpoint declares none.
         """
         return declared_access(self.endpoint)
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        """Leave a path that another route has literally to that route, whatever the method."""
+        """Do not match a path that another route has literally, whatever the method."""
         if self.param_convertors and permissions_in(scope).is_literal(scope["path"]):
             return Match.NONE, {}
         return super().matches(scope)
 
     def get_route_handler(self) -> _Handler:
-        """Return FastAPI's handler with the gate before it."""
+        """Return FastAPI's handler, preceded by the access checks."""
         inner = super().get_route_handler()
         access, names = self.access, _query_names(self)
 
@@ -111,13 +111,13 @@ async def _answered(request: Request, access: Access, inner: _Handler) -> Respon
 
 
 def _acting(request: Request, access: Access) -> AbstractContextManager[None]:
-    """Return the block in which changes are the caller's; reading and image calls make none."""
+    """Return a context that attributes changes to the caller; reads and image calls make none."""
     changes = request.method not in _SAFE_METHODS and not access.recognizes
     return acting(_actor(request) if changes else None)
 
 
 def _record(request: Request, access: Access, answer: Response) -> None:
-    """Have an answered call noted in the audit log, where its route says so."""
+    """Add a successful call to the audit log if its route requires it."""
     if access.audit is None or answer.status_code >= _FIRST_ERROR:
         return
     named = request.path_params.get("id")
@@ -125,13 +125,13 @@ def _record(request: Request, access: Access, answer: Response) -> None:
     if named is not None:
         subject = ActionSubject(access.audit.partition(".")[0], UUID(named))
     owner_id = request.state.principal.owner_id
-    told = audited_parameters(request.query_params.multi_items())
-    act = AuditAction(owner_id, access.audit, _actor(request), subject, told)
-    service_of(request, AuditBuffer).add(act)
+    details = audited_parameters(request.query_params.multi_items())
+    action = AuditAction(owner_id, access.audit, _actor(request), subject, details)
+    service_of(request, AuditBuffer).add(action)
 
 
 def _query_names(route: APIRoute) -> frozenset[str] | None:
-    """Return the query parameters of a route; None: probes and scrapers may send any."""
+    """Return the query parameters of a route; None: any, for health checks and scrapers."""
     if not route.include_in_schema:
         return None
     return frozenset(_names_below(route.dependant))
@@ -151,10 +151,10 @@ def _names_of(kind: Any, alias: str) -> Sequence[str]:
 
 
 def _check_query(request: Request, names: frozenset[str]) -> None:
-    """Refuse parameters that the route does not have: a misspelt filter would find too much.
+    """Reject unknown parameters: a misspelt filter would return too much.
 
     Raises:
-        ApiError: 400, naming each.
+        ApiError: 400, with a fault for each parameter.
     """
     unknown = [name for name in request.query_params if name not in names]
     if unknown:
@@ -166,26 +166,26 @@ def _check_query(request: Request, names: frozenset[str]) -> None:
 
 
 def permission_table(routes: Sequence[BaseRoute]) -> PermissionTable:
-    """Return what all of an application's routes ask of their callers.
+    """Return the access that each of an application's routes requires.
 
     Raises:
-        MisconfiguredError: one does not stand behind the gate; the application does not start.
+        MisconfiguredError: a route is not a :class:`GuardedRoute`; the application does not start.
     """
     access: dict[tuple[str, str], Access] = {}
     for route in routes:
         if not isinstance(route, GuardedRoute):
-            raise MisconfiguredError(f"{route!r} does not stand behind the gate")
+            raise MisconfiguredError(f"{route!r} is not a GuardedRoute")
         access.update({(method, route.path): route.access for method in route.methods or ()})
     return PermissionTable(access)
 
 
 def rate_limit_address(request: Request) -> str:
-    """Return what limits by address count the request by."""
+    """Return the address or network by which limits per address count the request."""
     return counted_by(_sender(request))
 
 
 def _sender(request: Request) -> str:
-    """Return the address of who sent the request; proxies that are trusted tell it."""
+    """Return the client's address; trusted proxies report it in a header."""
     peer = None if request.client is None else request.client.host
     forwarded_for = request.headers.getlist("x-forwarded-for")
     trusted = service_of(request, PublicAccess).proxies
@@ -193,24 +193,24 @@ def _sender(request: Request) -> str:
 
 
 def _actor(request: Request) -> Actor:
-    """Return the caller as the audit log names them."""
+    """Return the caller as an actor of the audit log."""
     address, request_id = _sender(request), request_id_of(request)
     caller: Principal | None = getattr(request.state, "principal", None)
     person, key = (None, None) if caller is None else (caller.person, caller.key)
     if person is not None:
         return Actor(ActorKind.PERSON, person.id, person.email, None, address, request_id)
     if caller is not None and key is not None:
-        who = caller.credential_id, key.name, key.prefix
-        return Actor(ActorKind.KEY, *who, address, request_id)
+        identity = caller.credential_id, key.name, key.prefix
+        return Actor(ActorKind.KEY, *identity, address, request_id)
     return Actor(ActorKind.NOBODY, address=address, request_id=request_id)
 
 
 async def recheck_access(request: Request) -> None:
-    """Raise as the gate would, if the caller came with this request now: for answers that last.
+    """Check again that the caller has access; for long responses.
 
     Raises:
         ApiError: 401 or 403.
-        TransientError: PostgreSQL does not answer.
+        TransientError: PostgreSQL is not responding.
     """
     route = request.scope["route"]
     assert isinstance(route, GuardedRoute)
@@ -218,19 +218,19 @@ async def recheck_access(request: Request) -> None:
 
 
 async def _admit_request(request: Request, access: Access) -> None:
-    """Let the request pass or raise."""
+    """Check everything that can be checked without the body."""
     address = rate_limit_address(request)
     queue_as(queue_network(address))
     if not isinstance(access.scope, Public):
         await _admit(request, access, address)
     elif access.limited_by_address is not None:
         kind = LimitKind(access.limited_by_address)
-        set_limit_headers(request.scope, await _admit_stranger(request, address, kind))
+        set_limit_headers(request.scope, await _admit_public(request, address, kind))
     _check_content_type(request, access)
 
 
-async def _admit_stranger(request: Request, address: str, kind: LimitKind) -> Mapping[str, str]:
-    """Count a call without a credential: others at the address do not matter on a known device."""
+async def _admit_public(request: Request, address: str, kind: LimitKind) -> Mapping[str, str]:
+    """Count a call without a credential, by person if it is a login from a known device."""
     limiter, cookie = service_of(request, RateLimiter), request.cookies.get(DEVICE_COOKIE)
     person_id = service_of(request, Devices).person(cookie) if kind is LimitKind.LOG_IN else None
     if person_id is not None:
@@ -242,7 +242,7 @@ async def _admit(request: Request, access: Access, address: str) -> None:
     principal = await _authenticate(request, address)
     request.state.principal = principal
     queue_as(principal.owner_id)
-    # Before the scope: a call that is refused counts like any other, and so does a flood of them.
+    # Before the scope check, so that denied calls count too.
     limiter = service_of(request, RateLimiter)
     left = await limiter.admit(
         principal, recognizes=access.recognizes, shows_picture=access.shows_picture
@@ -252,7 +252,7 @@ async def _admit(request: Request, access: Access, address: str) -> None:
 
 
 def check_scope(principal: Principal, access: Access) -> None:
-    """Refuse a caller who may not do what a route does.
+    """Check that the caller's scopes and role allow what the route does.
 
     Raises:
         ApiError: 403.
@@ -265,15 +265,15 @@ def check_scope(principal: Principal, access: Access) -> None:
 
 
 async def _authenticate(request: Request, address: str) -> Principal:
-    """Return the caller by the key or, where none is sent, by the session cookie."""
+    """Return the caller by the API key or, if none is sent, by the session cookie."""
     authenticator = service_of(request, Authenticator)
     authorization = request.headers.get("authorization")
     token = session_token(request)
-    # A proxy's own log-in (Basic) may come along; it says nothing here.
+    # A proxy's own credentials (Basic) may be in the header; they are ignored.
     if not token or _is_bearer(authorization):
         return await authenticator.authenticate(authorization, address)
     principal = await authenticator.authenticate_session(token, address)
-    # Browsers send cookies along with what other sites ask for.
+    # Browsers also send cookies with requests from other sites.
     if request.method not in _SAFE_METHODS:
         check_origin(request, required=True)
     return principal
@@ -295,7 +295,7 @@ def _check_content_type(request: Request, access: Access) -> None:
 
 
 def _announces_body(request: Request) -> bool:
-    """Tell whether a body follows. **Source:** RFC 9112, section 6.3."""
+    """Return whether a body follows. **Source:** RFC 9112, section 6.3."""
     length = request.headers.get("content-length", "0")
     return length != "0" or "transfer-encoding" in request.headers
 
@@ -309,7 +309,7 @@ def _body_rule(access: Access) -> BodyRule:
 
 
 def _reserved_share(request: Request, access: Access, rule: BodyRule) -> BodyReservation:
-    """Return the share of the budget that the body has, as far as there is room.
+    """Return the part of the memory budget that is reserved for the body.
 
     Raises:
         BodyRefusedError: 413, 429 or 503.

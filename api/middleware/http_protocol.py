@@ -1,9 +1,9 @@
-"""uvicorn's HTTP, corrected where clients would stumble over it or could abuse it.
+"""uvicorn's HTTP protocol with stricter limits and consistent errors.
 
-Bytes that are not HTTP are refused in the one shape of errors too. A request that offers to go on
-in another protocol (Java's HttpClient offers HTTP/2 with each) is answered as if it did not. The
-head of a request, which comes before any credential, may be neither endless nor slow. Connections
-are bounded in number, and those that take nothing of their answers in time.
+Data that is not HTTP is rejected in the common error format. ``Upgrade`` is ignored; Java's
+HttpClient offers HTTP/2 with every request. Size and time of a request's head, which is read before
+any credential, are limited. So are the number of connections and the time that a client can leave
+its response unread.
 """
 
 import asyncio
@@ -20,10 +20,10 @@ from api.middleware.error_handlers import error_response
 from api.middleware.request_state import HEADER
 
 MAX_HEAD_BYTES = 64 << 10
-"""Request line and headers. Servers and proxies take 8 to 64 KiB."""
+"""Size of request line and headers. Servers and proxies accept 8 to 64 KiB."""
 
 HEAD_SECONDS = 20.0
-"""The time for a head, from the connection or its own first byte."""
+"""Time limit for a head, from the connection or from its first byte."""
 
 _STEP_BYTES = 16 << 10
 _NO_HTTP = "This is not an HTTP request."
@@ -31,18 +31,18 @@ _LONG_HEAD = f"The request line and headers must not exceed {MAX_HEAD_BYTES} byt
 
 
 class ApiHttpProtocol(HttpToolsProtocol):
-    """uvicorn's own protocol with our answer to what is not HTTP; ``Upgrade`` is ignored."""
+    """The protocol of one connection."""
 
     _bare_bytes = 0
-    """That came since the last head, body or end of one: of a head, of trailers, of nothing."""
+    """Bytes since the last head, body chunk or end of a body: of a head, or of trailers."""
     _is_in_head = True
     _head_ends: asyncio.TimerHandle | None = None
     _limits = ConnectionLimits(0, 0)
     _peer: str | None = None
-    """The address that this connection is counted by, None where it found no room."""
+    """Address by which this connection is counted; None if it was rejected."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Wait for the first head, where there is room for one more connection."""
+        """Wait for the first head, or reject the connection if there are too many."""
         limit_system_buffer(transport)
         self._watched = WatchedTransport(transport, self.loop)
         super().connection_made(cast(asyncio.Transport, self._watched))
@@ -54,7 +54,7 @@ class ApiHttpProtocol(HttpToolsProtocol):
             self._answer_and_close(ApiError(ErrorCode.SERVICE_BUSY, retry_after_seconds=1))
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Wait for nothing more."""
+        """Cancel the timers and stop counting the connection."""
         self._stop_expecting()
         self._watched.end()
         if self._peer is not None:
@@ -63,41 +63,41 @@ class ApiHttpProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def on_message_begin(self) -> None:
-        """Wait for the end of this head."""
+        """Start the time limit of this head."""
         super().on_message_begin()
         self._is_in_head, self._bare_bytes = True, 0
         if self._head_ends is None:
             self._expect_head()
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Note a header; trailers say nothing here."""
+        """Add a header; trailers are ignored."""
         if self._is_in_head:
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """Go on to the body."""
+        """Start reading the body."""
         self._is_in_head, self._bare_bytes = False, 0
         self._watched.expects_more = True
         self._stop_expecting()
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
-        """Pass on a piece of the body, which the application bounds."""
+        """Pass on a chunk of the body, whose size the application limits."""
         self._bare_bytes = 0
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """Go on to the next request."""
+        """Expect no more of this request."""
         self._bare_bytes = 0
         self._watched.expects_more = False
         super().on_message_complete()
 
     def data_received(self, data: bytes) -> None:
-        """Parse what has come."""
+        """Parse received data."""
         if self._watched.is_lingering:
             return
         self._unset_keepalive_if_required()
-        # A head is taken in small steps, so that none is far too long before that is seen.
+        # A head is parsed in small steps, so that one that is too long is noticed early.
         while self._is_in_head and len(data) > _STEP_BYTES and not self.transport.is_closing():
             self._take(data[:_STEP_BYTES])
             data = data[_STEP_BYTES:]
@@ -105,7 +105,7 @@ class ApiHttpProtocol(HttpToolsProtocol):
             self._take(data)
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse and close; nobody can tell where the next request would begin."""
+        """Reject and close: the start of the next request cannot be found."""
         self._refuse(_NO_HTTP)
 
     def _take(self, data: bytes) -> None:
@@ -120,7 +120,7 @@ class ApiHttpProtocol(HttpToolsProtocol):
             if self._bare_bytes > MAX_HEAD_BYTES:
                 self._refuse(_LONG_HEAD)
             elif self._head_ends is None and not self._is_answering:
-                # What has come ended the wait for the next request, and began none.
+                # The data ended the wait for the next request but did not start one.
                 self._expect_head()
 
     @property
@@ -132,7 +132,7 @@ class ApiHttpProtocol(HttpToolsProtocol):
 
     def _end_of_head_wait(self) -> None:
         if self._is_answering:
-            # Behind an answer under way, the rest of a head may wait to be read.
+            # While a response is being sent, the rest of a head is possibly not read yet.
             self._expect_head()
         else:
             self.transport.close()
@@ -150,11 +150,11 @@ class ApiHttpProtocol(HttpToolsProtocol):
         self.transport.close()
 
     def _should_upgrade(self) -> bool:
-        # Has uvicorn do nothing with the head of an offer until it comes again without it.
+        # uvicorn then ignores a head with Upgrade; `_decline` parses it again without.
         return True
 
     def _decline(self, *, rest: bytes) -> None:
-        """Parse a request again without its offer: the parser took its body for the new protocol.
+        """Parse a request again without Upgrade: the parser did not read its body as HTTP.
 
         **Source:** RFC 9110, section 7.8: a server may ignore Upgrade.
         """
@@ -163,17 +163,17 @@ class ApiHttpProtocol(HttpToolsProtocol):
             self.send_400_response("proxy requests are not supported")
             return
         version = self.parser.get_http_version().encode("ascii")
-        kept = [(name, value) for name, value in self.headers if name != b"upgrade"]
+        headers = [(name, value) for name, value in self.headers if name != b"upgrade"]
         head = [b"%s %s HTTP/%s" % (method, self.url, version)]
-        head += [name + b": " + value for name, value in kept]
+        head += [name + b": " + value for name, value in headers]
         self.parser = httptools.HttpRequestParser(self)
-        # As uvicorn sets up its own.
+        # As in uvicorn.
         self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
         self.data_received(b"\r\n".join((*head, b"", rest)))
 
 
 def http_protocol(limits: ConnectionLimits) -> type[ApiHttpProtocol]:
-    """Return the protocol of a server whose connections are limited."""
+    """Return the protocol class of a server with these limits."""
 
     class LimitedHttpProtocol(ApiHttpProtocol):
         _limits = limits
@@ -182,7 +182,7 @@ def http_protocol(limits: ConnectionLimits) -> type[ApiHttpProtocol]:
 
 
 def closing_answer(error: ApiError, request_id: str) -> bytes:
-    """Return the whole answer to what no application is asked about."""
+    """Return the complete HTTP response for an error outside the application."""
     answer = error_response(error, request_id)
     answer.headers[HEADER] = request_id
     answer.headers["Connection"] = "close"

@@ -1,6 +1,6 @@
 """The API's pages on its metrics port: ``/metrics``, ``/healthz`` and ``/readyz``.
 
-They answer from threads; what they report belongs to the event loop and is read there.
+They are served by threads; the reported state belongs to the event loop and is read there.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ class ProcessPages:
     """The pages of one application."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        """``registry`` has the metrics."""
+        """``registry`` contains the metrics."""
         self._registry = registry
         self._loop: asyncio.AbstractEventLoop | None = None
         self._report: Report | None = None
@@ -31,12 +31,12 @@ class ProcessPages:
         """Serve the pages on ``port``; 0 does nothing.
 
         Raises:
-            MisconfiguredError: the port is taken, or the address is not of this machine.
+            MisconfiguredError: the port is in use, or the address is not of this machine.
         """
         return serve_health(settings, port, self._registry, self._is_alive, self._details)
 
     def start(self, report: Report) -> None:
-        """Answer ``/readyz`` with ``report``, which runs on the running event loop."""
+        """Serve ``report`` as ``/readyz``; it runs on the running event loop."""
         self._loop, self._report = asyncio.get_running_loop(), report
 
     def _is_alive(self) -> bool:

@@ -1,4 +1,4 @@
-"""ASGI middleware around every request: id, log line, metrics, last error handler, HEAD."""
+"""ASGI middleware for every request: ID, log entry, metrics, last error handler, HEAD."""
 
 import asyncio
 import threading
@@ -23,12 +23,12 @@ from common.telemetry.tracing import TRACEPARENT, begin_trace, fail, within
 
 
 class MetricName(StrEnum):
-    """The names of the metrics, with what a rise means."""
+    """Names of the metrics, and what an increase means."""
 
     REQUESTS = "platestream_api_requests"
     """Requests by route, method and status; more 5xx: a dependency fails."""
     REQUEST_SECONDS = "platestream_api_request_seconds"
-    """Seconds from the request's head to the last byte of its answer; a rise: slower answers."""
+    """Seconds from the request's head to the last byte of the response."""
 
 
 _METHODS = frozenset({"GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS"})
@@ -38,10 +38,10 @@ _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
 
 class ApiMetrics:
-    """The counters of one application."""
+    """The request metrics of one application."""
 
     def __init__(self) -> None:
-        """Make a registry of its own, so that several applications in one process do not mix."""
+        """Create a separate registry, so that applications in one process do not share one."""
         self.registry = CollectorRegistry()
         self._requests = Counter(
             MetricName.REQUESTS,
@@ -69,7 +69,7 @@ class ApiMetrics:
 
 
 class _OnLoop(Collector):
-    """Collects on an event loop from other threads. Yields nothing if the loop does not answer."""
+    """Collects on an event loop from other threads. Yields nothing if the loop is blocked."""
 
     def __init__(self, collector: Collector, loop: asyncio.AbstractEventLoop) -> None:
         self._collector = collector
@@ -98,14 +98,14 @@ _NO_SNIFFING: _Header = (b"x-content-type-options", b"nosniff")
 
 
 class RequestContext:
-    """ASGI middleware around everything else."""
+    """The outermost ASGI middleware."""
 
     def __init__(self, app: ASGIApp, metrics: ApiMetrics) -> None:
         self._app = app
         self._metrics = metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Give the request its id, then handle it, log and count it."""
+        """Assign the request ID, then handle, log and count the request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -123,7 +123,7 @@ class RequestContext:
             try:
                 status = await self._handle(scope, receive, send, request_id)
             finally:
-                # Also of one that was given up. The path and the query may hold plates.
+                # Also after a cancellation. Path and query can contain plates.
                 route = _route(scope)
                 span.update_name(f"{method} {route}")
                 span.set_attributes({"http.request.method": method, "http.route": route})
@@ -133,7 +133,7 @@ class RequestContext:
                 fail(span, str(status))
 
     async def _handle(self, scope: Scope, receive: Receive, send: Send, request_id: str) -> int:
-        """Handle a request; return the status of its answer, 0 where there was none."""
+        """Handle a request; return the status of its response, or 0 if there was none."""
         started = time.perf_counter()
         status = 0
 
@@ -151,7 +151,7 @@ class RequestContext:
         except Exception:
             log.exception("request_failed", method=scope["method"], route=_route(scope))
             if status:
-                # Half an answer is out; only cutting the connection says that it is not whole.
+                # Part of the response is sent; only an aborted connection shows that it is cut.
                 raise
             answer = error_response(ApiError(ErrorCode.INTERNAL_ERROR), request_id)
             await answer(scope, receive, send_with_id)
@@ -162,9 +162,9 @@ class RequestContext:
     def _record(self, scope: Scope, status: int, seconds: float) -> None:
         route = _route(scope)
         self._metrics.record_request(scope["method"], route, status, seconds)
-        # The route, not the query: that may hold plates.
+        # The route only: path and query can contain plates.
         log.info(
-            "request",
+            "request_completed",
             method=scope["method"],
             route=route,
             status=status,
@@ -173,26 +173,26 @@ class RequestContext:
 
 
 def _not_cached(headers: list[_Header]) -> list[_Header]:
-    """Forbid caches to keep an answer that does not say what they may keep."""
+    """Add ``no-store`` if the response has no Cache-Control header."""
     if any(name == b"cache-control" for name, _ in headers):
         return headers
     return [*headers, (b"cache-control", b"private, no-store")]
 
 
 def _traceparent(scope: Scope) -> bytes | None:
-    """Return the caller's own ``traceparent``; None where there is none, or more than one."""
+    """Return the caller's ``traceparent``, or None if there is none or more than one."""
     found = [value for name, value in scope["headers"] if name == _TRACEPARENT_KEY]
     return found[0] if len(found) == 1 else None
 
 
 def _known_method(scope: Scope) -> str:
-    """Return the method, of those that there are: a caller may send any text."""
+    """Return the method if it is a standard one: a caller can send any text."""
     method = str(scope["method"])
     return method if method in _METHODS else "_OTHER"
 
 
 def _route(scope: Scope) -> str:
-    """Return the route's template, never the path as sent: that is unbounded."""
+    """Return the route's template, never the path as sent, which has unlimited values."""
     return str(getattr(scope.get("route"), "path", "") or "(none)")
 
 
@@ -200,13 +200,13 @@ _HEAD = "HEAD"
 
 
 class HeadRequests:
-    """ASGI middleware that has a HEAD done as the GET of the same path, where there is one."""
+    """ASGI middleware that handles HEAD as GET of the same path, if that exists."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Do a HEAD as a GET; pass on everything else."""
+        """Handle HEAD as GET; pass on everything else."""
         if not _is_answerable_head(scope):
             await self._app(scope, receive, send)
             return
@@ -216,12 +216,12 @@ class HeadRequests:
                 message = {**message, "body": b""}
             await send(message)
 
-        # A copy: the server has to know that it sends no body, whatever Content-Length says.
-        asked = {**scope, "method": "GET"}
+        # A copy, because the server must still see HEAD to send no body despite Content-Length.
+        get_scope = {**scope, "method": "GET"}
         try:
-            await self._app(asked, receive, send_without_body)
+            await self._app(get_scope, receive, send_without_body)
         finally:
-            scope["route"] = asked.get("route")
+            scope["route"] = get_scope.get("route")
 
 
 def _is_answerable_head(scope: Scope) -> bool:

@@ -1,4 +1,4 @@
-"""Kept in a request's scope until it is answered: its id, and the headers of its limits."""
+"""Request state in the ASGI scope: the request ID, and the rate limit headers."""
 
 import re
 import uuid
@@ -16,7 +16,7 @@ _LIMITS_KEY = "limit_headers"
 
 
 def give_request_id(scope: Scope) -> str:
-    """Note and return the request's id: the caller's own if it is sane, else a new one."""
+    """Store and return the request ID: the caller's if it is valid, else a new one."""
     given = _given(scope)
     request_id = given or uuid.uuid4().hex
     state = scope.setdefault("state", {})
@@ -25,12 +25,12 @@ def give_request_id(scope: Scope) -> str:
 
 
 def is_own_request_id(scope: Scope) -> bool:
-    """Return whether the request's id is of our making; a caller's own may say anything."""
+    """Return whether the request ID was generated here; a caller's can contain anything."""
     return bool(scope["state"][_OWN_ID_KEY])
 
 
 def request_id_of(connection: HTTPConnection) -> str:
-    """Return the id of the request, as the answer's ``X-Request-Id`` names it."""
+    """Return the request ID, which the response has as ``X-Request-Id``."""
     return str(connection.scope.get("state", {}).get(_ID_KEY, ""))
 
 
@@ -43,13 +43,13 @@ def _given(scope: Scope) -> str | None:
 
 
 def set_limit_headers(scope: Scope, headers: Mapping[str, str]) -> None:
-    """Have the answer to a request bear ``headers``, whatever it is."""
+    """Set headers for the response to a request, whatever its status."""
     scope["state"][_LIMITS_KEY] = [
         (name.lower().encode("ascii"), value.encode("ascii")) for name, value in headers.items()
     ]
 
 
 def limit_headers(scope: Scope) -> list[tuple[bytes, bytes]]:
-    """Return the headers that the answer to a request is to bear."""
+    """Return the headers of :func:`set_limit_headers`."""
     found: list[tuple[bytes, bytes]] = scope["state"].get(_LIMITS_KEY, [])
     return found

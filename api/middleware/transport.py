@@ -1,4 +1,4 @@
-"""How a request reached the API: over HTTPS or plain HTTP, and from a page of the same site."""
+"""Checks whether a request came over HTTPS, and whether from a page of the same site."""
 
 from typing import Final
 
@@ -11,7 +11,7 @@ from api.security.csrf import is_loopback_host, is_same_origin
 from api.security.permissions import SESSION_COOKIE
 
 SECURE_PREFIX: Final = "__Host-"
-"""Browsers accept a cookie of such a name over HTTPS only, and for one host.
+"""Browsers accept a cookie with this prefix only over HTTPS and for one host.
 
 **Source:** RFC 6265bis, section 4.1.3.
 """
@@ -23,8 +23,8 @@ _HTTPS_ORIGIN: Final = "https://"
 def is_secure(request: Request) -> bool:
     """Return whether cookies of a request are for HTTPS only.
 
-    It came over HTTPS, directly or to a trusted proxy; or its page did; or the public address of
-    the service is HTTPS and the request is not from the machine itself.
+    They are if the request or its page came over HTTPS (directly or to a trusted proxy), or if the
+    service's public URL is HTTPS and the request's host is not a loopback address.
     """
     access = service_of(request, PublicAccess)
     if _is_https(request, access):
@@ -36,15 +36,15 @@ def is_secure(request: Request) -> bool:
 
 
 def cookie_name(request: Request, name: str) -> str:
-    """Return the name of a cookie for the way in which a request came."""
+    """Return the name of a cookie, with the prefix if it is for HTTPS only."""
     return SECURE_PREFIX + name if is_secure(request) else name
 
 
 def session_token(request: Request) -> str | None:
     """Return the token of the session cookie.
 
-    Over HTTPS only a cookie that was set over HTTPS counts: others can be from an attacker on the
-    network.
+    Over HTTPS, only a cookie that was set over HTTPS counts; an attacker on the network can set
+    others.
     """
     secure = request.cookies.get(SECURE_PREFIX + SESSION_COOKIE)
     if secure or is_secure(request):
@@ -53,7 +53,7 @@ def session_token(request: Request) -> str | None:
 
 
 def check_origin(request: Request, *, required: bool) -> None:
-    """Reject a request that a browser sends for a page of another site.
+    """Reject a request that a browser sent for a page of another site.
 
     Raises:
         ApiError: 403.
@@ -63,7 +63,7 @@ def check_origin(request: Request, *, required: bool) -> None:
         return
     if origin is None or not is_same_origin(origin, request.headers.get("host", "")):
         raise ApiError(ErrorCode.CROSS_SITE_REQUEST)
-    # Such a cookie was set over HTTPS, also where the proxy that ends it is not trusted.
+    # This cookie was set over HTTPS, even if the proxy that terminates TLS is not trusted.
     has_secure_cookie = SECURE_PREFIX + SESSION_COOKIE in request.cookies
     if (has_secure_cookie or is_secure(request)) and not origin.startswith(_HTTPS_ORIGIN):
         access = service_of(request, PublicAccess)
@@ -76,6 +76,6 @@ def _is_https(request: Request, access: PublicAccess) -> bool:
         return True
     peer = "" if request.client is None else request.client.host
     forwarded = ",".join(request.headers.getlist("x-forwarded-proto"))
-    # The first proxy is the one that the caller reached.
+    # The first value is from the proxy that the client connected to.
     scheme = forwarded.partition(",")[0].strip().lower()
     return scheme == _HTTPS and is_from(peer, access.proxies)

@@ -374,7 +374,7 @@ async def test_a_reader_that_takes_nothing_is_left(
         with capture_logs() as logs, _non_reader(address):
 
             async def is_left() -> bool:
-                return any(entry["event"] == "reader_left" for entry in logs)
+                return any(entry["event"] == "connection_stalled" for entry in logs)
 
             await until(is_left, seconds=30)
 

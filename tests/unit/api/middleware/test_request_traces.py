@@ -154,6 +154,6 @@ async def test_its_log_line_has_the_ids() -> None:
         await _call(Application())
 
     (line,) = logs
-    assert line["event"] == "request"
+    assert line["event"] == "request_completed"
     assert line["trace_id"] == _only(tracer).context.trace_id
     assert line["span_id"] == _only(tracer).context.span_id

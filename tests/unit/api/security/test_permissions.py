@@ -86,7 +86,7 @@ def test_a_route_beside_the_gate_does_not_start(monkeypatch: pytest.MonkeyPatch)
         """Stand beside the gate."""
 
     monkeypatch.setattr("api.app.ROUTERS", (*ROUTERS, router))
-    with pytest.raises(MisconfiguredError, match="does not stand behind the gate"):
+    with pytest.raises(MisconfiguredError, match="is not a GuardedRoute"):
         create_app()
 
 
