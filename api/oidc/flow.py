@@ -1,4 +1,4 @@
-"""A log-in under way at the provider: a cookie that only this installation can make and read."""
+"""State of a login at the provider, in a cookie that only this installation can create and read."""
 
 import secrets
 import time
@@ -11,20 +11,20 @@ from common.errors import MisconfiguredError
 from common.secrets import SecretBox
 
 FLOW_COOKIE: Final = "oidc"
-"""Name of the cookie that goes with a browser to the provider and back."""
+"""Name of the cookie that the browser keeps while it is at the provider."""
 
 FLOW_SECONDS: Final = 600
-"""So long somebody may take to log in at the provider."""
+"""Time limit for logging in at the provider."""
 
 _RANDOM_BYTES: Final = 32
 
 
 @dataclass(frozen=True, repr=False)
 class Flow:
-    """What binds the way back to the way there.
+    """The values that bind the provider's response to the login that was started.
 
-    ``state`` goes through the browser, ``nonce`` comes back in the token, ``verifier`` is what the
-    code is exchanged with. ``invitation`` is the token of the link that is accepted by it.
+    ``state`` is returned by the browser, ``nonce`` in the token; the code is exchanged with
+    ``verifier``. ``invitation`` is the token of the invitation to accept with this login.
     ``started`` is when the login started (Unix seconds).
 
     **Source:** OpenID Connect Core 1.0, section 3.1; RFC 7636.
@@ -39,9 +39,9 @@ class Flow:
 
 @dataclass(frozen=True)
 class Identity:
-    """Somebody whom the provider knows. ``email`` is lower case, None where it is not verified.
+    """A person at the provider. ``email`` is in lower case, or None if it is not verified.
 
-    ``named_email`` is also there where it is not: for the audit log, and for nothing else.
+    ``named_email`` is the address even if it is not verified, for the audit log only.
     """
 
     issuer: str
@@ -52,29 +52,29 @@ class Identity:
 
 
 def new_flow(invitation: str | None) -> Flow:
-    """Return a log-in that begins."""
+    """Return the state of a new login."""
     state, nonce, verifier = (secrets.token_urlsafe(_RANDOM_BYTES) for _ in range(3))
     return Flow(state, nonce, verifier, invitation, time.time())
 
 
 class FlowCookies:
-    """Makes and reads the cookies of log-ins under way."""
+    """Creates and reads the cookies of logins at the provider."""
 
     def __init__(self, box: SecretBox) -> None:
-        """``box`` encrypts them: they hold what proves that the browser began the log-in."""
+        """``box`` encrypts the cookies, which prove that the browser started the login."""
         self._box = box
 
     def cookie(self, flow: Flow) -> str:
-        """Return the cookie of a log-in that has just begun."""
+        """Return the cookie of a new login."""
         return self._box.encrypt(msgspec.json.encode({FLOW_COOKIE: flow}).decode())
 
     def flow(self, cookie: str | None, state: str) -> Flow | None:
-        """Return the log-in that a browser began with this state; None: it did not, or late."""
+        """Return the login that the browser started with this state; None if none or expired."""
         if not cookie:
             return None
         try:
             content = self._box.decrypt(cookie, max_age_seconds=FLOW_SECONDS)
-            # By its name: nothing else that is encrypted with the key passes as one.
+            # The name ensures that other data encrypted with the key is not accepted.
             flow = msgspec.json.decode(content, type=dict[str, Flow])[FLOW_COOKIE]
         except (MisconfiguredError, msgspec.DecodeError, KeyError):
             return None

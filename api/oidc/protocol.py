@@ -1,7 +1,7 @@
-"""Addresses of requests and checks of tokens, by authlib and joserfc.
+"""Builds authorization URLs and validates ID tokens, with authlib and joserfc.
 
-No other module imports them. The clients of authlib are not used: they read responses of any length
-and do not encode the client's ID and secret (RFC 6749, section 2.3.1).
+No other module imports these libraries. authlib's clients are not used: they read responses of any
+size and do not encode the client's ID and secret (RFC 6749, section 2.3.1).
 """
 
 from collections.abc import Mapping
@@ -19,27 +19,27 @@ from joserfc.jws import JWSRegistry
 from api.oidc.flow import Flow
 
 _EDWARDS: Final = ("Ed25519", "EdDSA")
-"""One signature by both of its names, the newer first. **Source:** RFC 9864, section 2.2."""
+"""Both names of one algorithm, the newer first. **Source:** RFC 9864, section 2.2."""
 
 _ALGORITHMS: Final = (
     *("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"),
     *("ES256", "ES384", "ES512", *_EDWARDS),
 )
-"""Signatures of which the provider alone has the key: neither none nor a shared secret's."""
+"""Only asymmetric signatures: neither ``none`` nor those with a shared secret."""
 
 _LEEWAY_SECONDS: Final = 60
-"""Clocks of provider and service may differ by so much."""
+"""Maximum difference between the clocks of provider and service."""
 
 
 class _Ed25519ByFormerName(EdDSAAlgorithm):
-    """The signature as most providers still name it; the name was that of Ed448 as well."""
+    """Ed25519 under the name that most providers still use. It formerly included Ed448."""
 
     security_warning = ""
 
     def check_key(self, key: Any) -> None:
         super().check_key(key)
         if key.curve_name != "Ed25519":
-            raise InvalidKeyCurveError("EdDSA is taken with keys of Ed25519 alone")
+            raise InvalidKeyCurveError("EdDSA is only accepted with Ed25519 keys")
 
 
 class _Registry(JWSRegistry):
@@ -47,13 +47,13 @@ class _Registry(JWSRegistry):
 
 
 class RefusedTokenError(Exception):
-    """A token is not what the provider made for this log-in; says why, for the log."""
+    """A token was not issued by the provider for this login. The message is for the log."""
 
 
 def authorization_url(
     endpoint: str, *, client_id: str, redirect_url: str, scopes: str, flow: Flow
 ) -> str:
-    """Return where a browser goes to log in at the provider."""
+    """Return the provider's URL at which the browser logs in."""
     url: str = prepare_grant_uri(
         endpoint,
         client_id,
@@ -71,12 +71,12 @@ def authorization_url(
 def checked_claims(
     id_token: str, access_token: str, keys: Any, *, issuer: str, client_id: str, flow: Flow
 ) -> Mapping[str, Any]:
-    """Return the claims of an ID token. ``keys`` is the provider's key set, as JSON.
+    """Return the claims of an ID token. ``keys`` is the provider's key set (decoded JSON).
 
     **Source:** OpenID Connect Core 1.0, section 3.1.3.7.
 
     Raises:
-        RefusedTokenError: signature, issuer, audience, time, nonce or access token do not fit.
+        RefusedTokenError: signature, issuer, audience, time, nonce or access token is wrong.
     """
     registry = _Registry(algorithms=_ALGORITHMS, strict_check_header=False)
     try:
@@ -92,15 +92,15 @@ def checked_claims(
         )
         claims.validate(leeway=_LEEWAY_SECONDS)
     except (JoseError, ValueError, TypeError, KeyError, AttributeError) as error:
-        # What is not of the expected form is refused like what does not fit.
+        # Malformed tokens are rejected like invalid ones.
         raise RefusedTokenError(f"{type(error).__name__}: {error}") from error
     return dict(claims)
 
 
 def _header_for_hashes(header: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a header by which authlib finds the hash of at_hash: it knows one name of Ed25519.
+    """Return a header with the name of Ed25519 from which authlib derives the hash of at_hash.
 
-    Of that the hash is SHA-512, with which it signs. **Source:** RFC 8032, section 5.1.
+    It is SHA-512, which Ed25519 itself uses. **Source:** RFC 8032, section 5.1.
     """
     if header.get("alg") in _EDWARDS:
         return {**header, "alg": "EdDSA"}

@@ -1,8 +1,8 @@
-"""The OpenID Connect provider, over HTTP: its description, its tokens, its keys.
+"""HTTP client of the OpenID Connect provider: discovery, tokens, keys.
 
-Where it is the operator said, and all other addresses are those that it names itself: a provider
-within one's own network is as good as any. Redirects are not followed, proxies of the environment
-are not used, and answers are bounded in time and size.
+The settings contain the issuer's URL, and the discovery document all others. They can be in a
+private network. Redirects are not followed, proxies of the environment are not used, and responses
+are limited in time and size.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from api.validation.fields import check_email_address
 log = structlog.get_logger()
 
 _SECONDS: Final = 10.0
-"""For each call: somebody waits for it."""
+"""Time limit of each call, during which a person is waiting."""
 
 _MAX_BYTES: Final = 256 * 1024
 _DESCRIBED_SECONDS: Final = 600
@@ -36,7 +36,7 @@ _T = TypeVar("_T")
 
 
 class Description(msgspec.Struct, frozen=True):
-    """What of a discovery document is used. **Source:** OpenID Connect Discovery 1.0, section 3."""
+    """Used fields of a discovery document. **Source:** OpenID Connect Discovery 1.0, section 3."""
 
     issuer: str
     authorization_endpoint: str
@@ -52,10 +52,10 @@ class _Tokens(msgspec.Struct, frozen=True):
 
 
 class IdentityProvider:
-    """The provider of the settings."""
+    """Client of the provider in the settings."""
 
     def __init__(self, settings: OidcSettings, redirect_url: str) -> None:
-        """``redirect_url`` is where the provider sends browsers back to."""
+        """``redirect_url`` is the URL to which the provider redirects browsers after login."""
         self._settings = settings
         self._redirect_url = redirect_url
         self._described: TTLCache[str, Description] = TTLCache(1, _DESCRIBED_SECONDS)
@@ -63,10 +63,10 @@ class IdentityProvider:
         self._describing = asyncio.Lock()
 
     async def authorization_url(self, flow: Flow) -> str:
-        """Return where a browser goes to log in.
+        """Return the URL at which the browser logs in.
 
         Raises:
-            DependencyUnavailableError: the provider does not answer, or not as it should.
+            DependencyUnavailableError: the provider is not responding, or its response is invalid.
         """
         described = await self._description()
         return authorization_url(
@@ -78,11 +78,11 @@ class IdentityProvider:
         )
 
     async def identity(self, flow: Flow, code: str) -> Identity:
-        """Return who logged in, by the code with which the provider sent the browser back.
+        """Exchange the code that the browser returned; return the identity of the person.
 
         Raises:
-            ApiError: 403, the code or what it was exchanged for is not good.
-            DependencyUnavailableError: the provider does not answer, or not as it should.
+            ApiError: 403, the code or the token is invalid.
+            DependencyUnavailableError: the provider is not responding, or its response is invalid.
         """
         described = await self._description()
         tokens = await self._tokens(described, flow, code)
@@ -97,15 +97,15 @@ class IdentityProvider:
                 flow=flow,
             )
         except RefusedTokenError as error:
-            log.warning("oidc_token_refused", reason=str(error))
+            log.warning("oidc_token_rejected", reason=str(error))
             raise ApiError(ErrorCode.LOG_IN_REFUSED) from error
         if "email" not in claims and described.userinfo_endpoint is not None:
-            claims = {**await self._more(described.userinfo_endpoint, tokens, claims), **claims}
+            claims = {**await self._userinfo(described.userinfo_endpoint, tokens, claims), **claims}
         return self._identity(described.issuer, claims)
 
     async def _description(self) -> Description:
         issuer = self._settings.oidc_issuer
-        # One asks for all that wait, and of a provider that is away nobody for a moment.
+        # One call serves all waiting logins. An unavailable provider is not called for a moment.
         async with self._describing:
             if found := self._described.get(issuer):
                 return found
@@ -141,27 +141,27 @@ class IdentityProvider:
         if status == 200:
             return _decoded(body, _Tokens)
         fault = _fault(body)
-        log.warning("oidc_code_refused", status=status, error=fault[:_MAX_LOGGED_CHARACTERS])
-        # Some say invalid_request of a code that is made up; it counts as a failed log-in.
+        log.warning("oidc_code_rejected", status=status, error=fault[:_MAX_LOGGED_CHARACTERS])
+        # Some providers return invalid_request for an invented code; it counts as a failed login.
         if fault in ("invalid_grant", "invalid_request"):
             raise ApiError(ErrorCode.LOG_IN_REFUSED)
         raise DependencyUnavailableError(Dependency.IDENTITY_PROVIDER, "rejected this client")
 
-    async def _more(
+    async def _userinfo(
         self, endpoint: str, tokens: _Tokens, claims: Mapping[str, Any]
     ) -> Mapping[str, Any]:
-        """Return what the provider tells beside the token, of the same person."""
+        """Return the claims of the userinfo endpoint, which must be about the same person."""
         bearer = {**_ACCEPTS, "Authorization": f"Bearer {tokens.access_token}"}
-        told = await self._json(endpoint, dict[str, Any], bearer)
-        if told.get("sub") != claims.get("sub"):
+        found = await self._json(endpoint, dict[str, Any], bearer)
+        if found.get("sub") != claims.get("sub"):
             raise ApiError(ErrorCode.LOG_IN_REFUSED)
-        return told
+        return found
 
     def _identity(self, issuer: str, claims: Mapping[str, Any]) -> Identity:
         subject, email = claims.get("sub"), claims.get("email")
         if not isinstance(subject, str) or not _is_subject(subject):
             raise ApiError(ErrorCode.LOG_IN_REFUSED)
-        # Some providers send texts for what is true or false.
+        # Some providers send booleans as strings.
         is_verified = claims.get("email_verified") in (True, "true")
         is_trusted = self._settings.oidc_trusts_email and "email_verified" not in claims
         is_good = isinstance(email, str) and _is_address(email)
@@ -178,7 +178,7 @@ class IdentityProvider:
     async def _json(self, url: str, kind: type[_T], headers: Mapping[str, str] | None = None) -> _T:
         status, body = await _exchange("GET", url, headers=headers or _ACCEPTS)
         if status != 200:
-            log.warning("oidc_provider_refused", url=url, status=status)
+            log.warning("oidc_provider_error", url=url, status=status)
             raise DependencyUnavailableError(Dependency.IDENTITY_PROVIDER, "returned an error")
         return _decoded(body, kind)
 
@@ -188,10 +188,10 @@ _ACCEPTS: Final = {"Accept": "application/json"}
 
 
 def check_description(described: Description, issuer: str) -> None:
-    """Refuse a provider that is another one, or that somebody on the way could play.
+    """Check that the document is of this issuer, and that no URL of an HTTPS issuer is plain HTTP.
 
     Raises:
-        DependencyUnavailableError: it names itself otherwise, or an address without TLS.
+        DependencyUnavailableError: it is of another issuer, or has a URL without TLS.
     """
     named = (
         described.authorization_endpoint,
@@ -201,14 +201,14 @@ def check_description(described: Description, issuer: str) -> None:
     )
     needed = "https://" if issuer.startswith("https://") else "http"
     if described.issuer != issuer or not all(url.startswith(needed) for url in named):
-        log.warning("oidc_description_refused", issuer=described.issuer)
+        log.warning("oidc_discovery_invalid", issuer=described.issuer)
         raise DependencyUnavailableError(Dependency.IDENTITY_PROVIDER, _WRONG)
 
 
 async def _exchange(method: str, url: str, **given: Any) -> tuple[int, bytes]:
-    """Return the status and the body of a call, on a connection of its own.
+    """Return status and body of a call, on a new connection.
 
-    A connection that is reused can be closed while the code is posted, which is valid once.
+    A reused connection could be closed while the code is being sent, which is valid only once.
     """
     try:
         async with (
@@ -221,11 +221,11 @@ async def _exchange(method: str, url: str, **given: Any) -> tuple[int, bytes]:
             async for chunk in response.content.iter_any():
                 body += chunk
                 if len(body) > _MAX_BYTES:
-                    log.warning("oidc_answer_too_long", url=url)
+                    log.warning("oidc_response_too_large", url=url)
                     raise DependencyUnavailableError(Dependency.IDENTITY_PROVIDER, _WRONG)
             return response.status, bytes(body)
     except (TimeoutError, aiohttp.ClientError, OSError, ValueError) as error:
-        log.warning("oidc_provider_away", url=url, reason=f"{type(error).__name__}: {error}")
+        log.warning("oidc_provider_unavailable", url=url, reason=f"{type(error).__name__}: {error}")
         raise DependencyUnavailableError(Dependency.IDENTITY_PROVIDER) from error
 
 
@@ -233,17 +233,17 @@ def _decoded(body: bytes, kind: type[_T]) -> _T:
     try:
         return msgspec.json.decode(body, type=kind)
     except (msgspec.DecodeError, RecursionError) as error:
-        log.warning("oidc_answer_not_valid", reason=str(error))
+        log.warning("oidc_response_invalid", reason=str(error))
         raise DependencyUnavailableError(Dependency.IDENTITY_PROVIDER, _WRONG) from error
 
 
 def _is_subject(text: str) -> bool:
-    """**Source:** OpenID Connect Core 1.0, section 2: 255 ASCII characters at most."""
+    """**Source:** OpenID Connect Core 1.0, section 2: at most 255 ASCII characters."""
     return 0 < len(text) <= _MAX_SUBJECT_CHARACTERS and text.isascii() and text.isprintable()
 
 
 def _is_address(text: str) -> bool:
-    # Some letters beyond ASCII become ASCII ones in lower case: another person's address.
+    # Some non-ASCII letters become ASCII in lower case, which could match another address.
     try:
         return text.isascii() and bool(check_email_address(text.strip()))
     except ValueError:

@@ -1,4 +1,4 @@
-"""``/api/session/oidc``: the way to the provider, and back."""
+"""``/api/session/oidc``: login through the OpenID Connect provider."""
 
 from typing import Annotated
 from urllib.parse import urlsplit
@@ -152,18 +152,18 @@ async def finish_oidc(
 
 
 def _flow_path(request: Request) -> str:
-    # A cookie of the prefix __Host- is for all paths.
+    # A cookie with the prefix __Host- must have the path /.
     return "/" if is_secure(request) else _PATH
 
 
 def _check_returns_here(request: Request) -> None:
-    """Reject a login from a page to which the provider does not send the browser back.
+    """Reject a login from a page to which the provider does not return the browser.
 
-    Its cookie would not come along. A page of the machine itself is left alone: it may be a
-    tunnel, or a port of it.
+    The cookie would be missing then. Pages of loopback hosts are allowed: they can be a tunnel or
+    a forwarded port.
 
     Raises:
-        ApiError: 403, naming the address where it works.
+        ApiError: 403, with the URL that works.
     """
     origin, url = request.headers.get("origin"), service_of(request, PublicAccess).url
     if origin is None or is_loopback_host(request.headers.get("host", "")):

@@ -1,4 +1,4 @@
-"""Logs people in by an OpenID Connect provider."""
+"""Logs people in through an OpenID Connect provider."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ from common.secrets import SecretBox
 log = structlog.get_logger()
 
 _RETURN_PATH: Final = "/log-in/oidc"
-"""The console's view to which the provider sends browsers back."""
+"""The console's page to which the provider redirects browsers."""
 
 _CALLS: Final = QueueLimits(at_once=20, waiting=200, each=4)
 _CALL_WAIT_SECONDS: Final = 10.0
@@ -41,7 +41,7 @@ _CALL_WAIT_SECONDS: Final = 10.0
 
 @dataclass(frozen=True, repr=False)
 class ProviderAnswer:
-    """What the provider sent the browser back with. ``issuer`` is there where it names itself."""
+    """Parameters with which the provider redirected the browser. ``issuer`` is optional."""
 
     code: str
     state: str
@@ -49,7 +49,7 @@ class ProviderAnswer:
 
 
 class OidcLogIn:
-    """Logs people in by the provider of the settings, where one is set."""
+    """Logs people in through the provider in the settings, if one is set."""
 
     def __init__(
         self,
@@ -60,9 +60,9 @@ class OidcLogIn:
         limits: OwnerLimits,
         audit: AuditBuffer,
     ) -> None:
-        """``box`` encrypts what browsers keep; ``failures`` are counted with those of invitations.
+        """``box`` encrypts cookies; ``failures`` also counts those of invitations.
 
-        ``audit`` has whom an account did not let in.
+        ``audit`` receives denied logins.
         """
         self._settings = settings
         self._sessions = sessions
@@ -74,17 +74,17 @@ class OidcLogIn:
         if settings.oidc_issuer:
             redirect_url = settings.public_url.rstrip("/") + _RETURN_PATH
             self._provider = IdentityProvider(settings, redirect_url)
-        # Client networks take turns at calls of a provider that is slow.
+        # Calls of a slow provider are scheduled fairly among client networks.
         self._queue = FairQueue[Hashable](_CALLS)
 
     async def begin(self, invitation: str | None, address: str) -> tuple[str, str]:
-        """Return the URL at the provider and the cookie of a log-in that begins.
+        """Start a login: return the URL at the provider and the cookie.
 
-        ``invitation`` is the token of a link that it is to accept.
+        ``invitation`` is the token of the invitation to accept.
 
         Raises:
-            ApiError: 404, there is no provider; 429, too much has failed from the address.
-            DependencyUnavailableError: the provider does not answer.
+            ApiError: 404, there is no provider; 429, too many failures from the address.
+            DependencyUnavailableError: the provider is not responding.
         """
         provider = self._required()
         await self._failures.check(address)
@@ -94,12 +94,12 @@ class OidcLogIn:
     async def finish(
         self, answer: ProviderAnswer, cookie: str | None, address: str, device_cookie: str | None
     ) -> NewSession:
-        """Return a session of whom the provider let in, by the cookie of the beginning.
+        """Complete a login: return a session of the person that the provider authenticated.
 
         Raises:
-            ApiError: 400, the browser did not begin it, or too long ago; 403, nobody who may log
-                in; 404, there is no provider, or the invitation is over; 409, 429.
-            DependencyUnavailableError: the provider does not answer.
+            ApiError: 400, the browser did not start the login, or it expired; 403, the person
+                cannot log in; 404, there is no provider, or the invitation is over; 409, 429.
+            DependencyUnavailableError: the provider is not responding.
         """
         provider = self._required()
         await self._failures.check(address)
@@ -122,7 +122,7 @@ class OidcLogIn:
         device_cookie: str | None,
     ) -> NewSession:
         flow = self._cookies.flow(cookie, answer.state)
-        # **Source:** RFC 9207: an answer of another provider is none.
+        # **Source:** RFC 9207: a response of another issuer must be rejected.
         if flow is None or answer.issuer not in (None, self._settings.oidc_issuer):
             raise ApiError(ErrorCode.LOG_IN_EXPIRED)
         identity = await self._identity(provider, flow, answer.code)
@@ -146,26 +146,26 @@ class OidcLogIn:
     async def _record_refusal(
         self, identity: Identity, invitation: str | None, code: ErrorCode
     ) -> None:
-        """Have a refusal noted for the account that was to be entered, where there is one."""
+        """Add a denied login to the audit log of the account that it was for, if there is one."""
         try:
             found = await self._sessions.database.run(
-                lambda session: self._wanted(session, identity, invitation)
+                lambda session: self._target(session, identity, invitation)
             )
         except DependencyUnavailableError:
-            # Who was refused is told so all the same, and counted.
-            log.warning("oidc_refusal_not_noted", reason=code.value)
+            # The client still gets the error, and the failure is counted.
+            log.warning("oidc_denial_not_audited", reason=code.value)
             return
         if found is not None:
             owner_id, subject = found
-            told = {"reason": code.value, "email": identity.named_email or ""}
-            self._audit.add(current_action(owner_id, Action.PROVIDER_REFUSED, subject, **told))
+            details = {"reason": code.value, "email": identity.named_email or ""}
+            self._audit.add(current_action(owner_id, Action.PROVIDER_REFUSED, subject, **details))
 
-    def _wanted(
+    def _target(
         self, session: Session, identity: Identity, invitation: str | None
     ) -> tuple[UUID, ActionSubject] | None:
-        """Return the account, and as whom somebody wanted to enter it."""
+        """Return the account and the person that a denied login was for."""
         email = identity.named_email
-        # Of a claim nothing is noted: its account would learn of others that use the address.
+        # Unproven addresses are left out: their account would learn that others use the address.
         person = find_bound(session, identity) or (find_proven(session, email) if email else None)
         if person is not None:
             return person.owner_id, ActionSubject("person", person.id, person.email)
@@ -193,10 +193,10 @@ class OidcLogIn:
         return bind(session, person.id, identity, flow.started)
 
     def _of_address(self, session: Session, email: str, name: str) -> Person:
-        """Return the person of a verified address: who has proven it, or one who joins.
+        """Return the person with a verified address, who has proven it or joins the account.
 
-        A claim counts only in the account that people join. One in another account must not catch
-        the login of the person who has the address, and a disabled person must not keep it.
+        A person with an unproven address is only found in the account that people join. In another
+        account, they must not receive the login of the address's owner; nor must a disabled person.
         """
         proven = find_proven(session, email)
         if proven is not None and proven.enabled:
@@ -209,7 +209,7 @@ class OidcLogIn:
         if proven is not None:
             return proven
         if self._settings.oidc_join_account:
-            log.warning("oidc_join_account_unknown", account=self._settings.oidc_join_account)
+            log.warning("oidc_join_account_missing", account=self._settings.oidc_join_account)
         raise ApiError(ErrorCode.UNKNOWN_PERSON)
 
     def _check_domain(self, identity: Identity) -> None:
@@ -226,7 +226,7 @@ class OidcLogIn:
         return find_owner(session, named) if named else None
 
     def _joined(self, session: Session, owner: OwnerAccount, email: str, name: str) -> Person:
-        """Return a new person of the account that people join."""
+        """Create a person in the account that people join."""
         own = lock_owner(session, owner.id).limits
         self._limits.require(OwnerLimit.PEOPLE, owner.id, own, count_people(session, owner.id) + 1)
         person = Person(
@@ -244,12 +244,12 @@ class OidcLogIn:
 
 
 def _bound(session: Session, identity: Identity) -> Person | None:
-    """Return whom the provider knows so, in an account that is locked: not unbound meanwhile."""
+    """Lock the account of the person linked to the identity; return the person if still linked."""
     found = find_bound(session, identity)
     if found is None:
         return None
     lock_owner(session, found.owner_id)
-    # Once more: until the lock somebody else may have unbound, removed or switched them off.
+    # Read again: before the lock, the person was possibly unlinked, removed or disabled.
     session.expire(found)
     return find_bound(session, identity)
 
