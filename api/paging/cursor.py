@@ -1,4 +1,4 @@
-"""``nextKey``: a position in a list, sealed so that only the list that gave it takes it back."""
+"""``nextKey``: a position in a list, signed so that it is only valid for the same list."""
 
 import base64
 import binascii
@@ -19,32 +19,32 @@ _SEAL_BYTES = 16
 
 
 class Filter(Protocol):
-    """What a list was asked for: a dataclass."""
+    """The filter of a list request; a dataclass."""
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
 
 class CursorSealer:
-    """Makes and opens cursors under the installation's secret keys."""
+    """Signs and verifies cursors with the installation's secret keys."""
 
     def __init__(self, keys: str) -> None:
-        """``keys`` are comma-separated, as in the settings; the first seals, all open."""
-        # A key of its own for each purpose, derived from the secret.
+        """``keys`` are comma-separated, as in the settings. The first signs, all verify."""
+        # Each purpose has a separate key, derived from the secret.
         self._keys: Sequence[bytes] = [
             hmac.digest(key.strip().encode(), b"platestream list cursor", "sha256")
             for key in keys.split(",")
         ]
 
     def seal(self, wanted: Filter, position: RecognitionCursor) -> str:
-        """Return the cursor that goes on after ``position`` in the list of ``wanted``."""
+        """Return the cursor that continues after ``position`` in the list of ``wanted``."""
         packed = _POSITION.pack(_VERSION, position.captured_ms, position.id.bytes)
         return _text(packed + _seal(self._keys[0], wanted, packed))
 
     def position(self, wanted: Filter, last_key: str | None) -> RecognitionCursor | None:
-        """Return where a page begins by its parameter ``lastKey``; None is the start of the list.
+        """Return the position in the parameter ``lastKey``; None: the start of the list.
 
         Raises:
-            ApiError: 400, it was not sealed for this ``wanted``.
+            ApiError: 400, the cursor was not signed for this ``wanted``.
         """
         position = None if last_key is None else self.open(wanted, last_key)
         if position is None and last_key is not None:
@@ -53,13 +53,13 @@ class CursorSealer:
         return position
 
     def open(self, wanted: Filter, cursor: str) -> RecognitionCursor | None:
-        """Return where the cursor goes on, None where it was not sealed for this ``wanted``."""
+        """Return the position of a cursor, or None if it was not signed for this ``wanted``."""
         data = _bytes(cursor)
         if data is None or len(data) != _POSITION.size + _SEAL_BYTES:
             return None
         position, given = data[: _POSITION.size], data[_POSITION.size :]
         seals = [_seal(key, wanted, position) for key in self._keys]
-        # One form only: base64 has spare bits in which texts of the same bytes could differ.
+        # Only the canonical text: base64 has unused bits, so several texts decode to these bytes.
         if not any(hmac.compare_digest(seal, given) for seal in seals) or _text(data) != cursor:
             return None
         version, captured_ms, identifier = _POSITION.unpack(position)

@@ -1,4 +1,4 @@
-"""Pages of the lists that are read whole: cameras, alerts, webhooks, keys, erasures."""
+"""Pages of lists that are read completely: cameras, alerts, webhooks, API keys, erasures."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ CursorsDep = Annotated[CursorSealer, Depends(service(CursorSealer))]
 
 
 class ListQuery(BaseModel):
-    """The query parameters of a list that is sent whole unless a page is asked for."""
+    """Query parameters of a list that is returned completely unless a page is requested."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -34,20 +34,20 @@ class ListQuery(BaseModel):
 
 
 class Dated(Protocol):
-    """An entry of a list: newest first, and by id where several were made at once."""
+    """An item of a list. Lists are sorted by creation time, newest first, then by ID."""
 
     @property
     def id(self) -> UUID:
-        """Names it."""
+        """The ID."""
 
     @property
     def created_at(self) -> datetime:
-        """When it was made (UTC)."""
+        """Creation time (UTC)."""
 
 
 @dataclass(frozen=True)
 class ListFilter:
-    """The list that a cursor belongs to."""
+    """The list to which a cursor belongs."""
 
     name: str
     owner_id: UUID
@@ -57,7 +57,7 @@ _T = TypeVar("_T")
 
 
 def next_key_field() -> Any:
-    """Return the field of a list's answer that leads to the next page."""
+    """Return the ``nextKey`` field of a list response."""
     return Field(
         default=_NOT_PAGED,
         exclude_if=lambda key: key == _NOT_PAGED,
@@ -74,10 +74,10 @@ def page_of(
     cursors: CursorSealer,
     dated: Callable[[_T], Dated],
 ) -> tuple[Sequence[_T], str | None]:
-    """Return the part of a whole list that is asked for, and its ``nextKey``.
+    """Return the requested page of a complete list, and its ``nextKey``.
 
     Raises:
-        ApiError: 400, the cursor is not one of this list.
+        ApiError: 400, the cursor is not of this list.
     """
     if query.limit is None and query.last_key is None:
         return entries, _NOT_PAGED
@@ -94,7 +94,7 @@ def page_of(
 
 
 def _cursor_of(entry: Dated) -> RecognitionCursor:
-    """Return where an entry stands; its time in microseconds."""
+    """Return the position of an item; its time is in microseconds."""
     at_us = to_unix_ms(entry.created_at.replace(microsecond=0)) * _MICROSECONDS
     return RecognitionCursor(at_us + entry.created_at.microsecond, entry.id)
 
