@@ -1,4 +1,4 @@
-"""``python -m api.outbox``: the relay; ``--republish-all`` publishes everything again."""
+"""``python -m api.outbox``: the relay; ``--republish-all`` publishes all configuration again."""
 
 import signal
 from types import FrameType
@@ -33,11 +33,11 @@ def main(
     republish: Annotated[
         bool,
         typer.Option(
-            "--republish-all", help="Queue all configuration for the running relay, then end."
+            "--republish-all", help="Queue all configuration for the running relay, then exit."
         ),
     ] = False,
 ) -> None:
-    """Move configuration from PostgreSQL to Kafka until stopped."""
+    """Publish configuration changes from PostgreSQL to Kafka until stopped."""
     settings = load_settings(RelaySettings)
     configure_logging(settings)
     try:
@@ -50,7 +50,7 @@ def main(
 def _republish(settings: RelaySettings) -> None:
     engine = open_engine(settings)
     try:
-        log.info("config_queued_again", records=in_transaction(engine, republish_all))
+        log.info("config_republish_queued", records=in_transaction(engine, republish_all))
     finally:
         engine.dispose()
 

@@ -1,4 +1,4 @@
-"""The outbox: records that leave with the transaction that caused them, or all of them again."""
+"""The outbox: records that are written in the transaction of a change, for the relay."""
 
 import re
 from collections.abc import Sequence
@@ -22,17 +22,17 @@ from common.records.topics import (
 from common.telemetry.tracing import TRACEPARENT, TraceContext, current_trace, parse_traceparent
 
 CHANNEL = "platestream_config_outbox"
-"""PostgreSQL notification channel on which the relay hears of new rows."""
+"""PostgreSQL notification channel that wakes the relay for new rows."""
 
 _OUTBOX = cast(Table, ConfigOutbox.__table__)
 
-# Within a text of the record the first quotation mark would have a backslash before it; in one of
-# its objects a second brace would follow.
+# In a string of the record, the first quotation mark would be escaped; in a nested object, a second
+# brace would follow.
 _FIELD: Final = re.compile(rb',"' + TRACEPARENT.encode() + rb'":"(00-[0-9a-f-]{52})"\}\Z')
 
 
 def _enqueue_statement() -> Select[Any]:
-    """Return the statement that adds one row and notifies the relay: image calls wait for it."""
+    """Return the statement that adds a row and notifies the relay in one, for fast image calls."""
     columns = _OUTBOX.c
     added = (
         insert(_OUTBOX)
@@ -54,8 +54,8 @@ _ENQUEUE = _enqueue_statement()
 def enqueue(session: Session, topic: Topic, key: str, record: Record | None) -> None:
     """Add a record to the outbox; ``None`` deletes the key on the topic.
 
-    Call it after the row behind ``key`` was locked or inserted in the same transaction: the order
-    of records of one key is then the order of their transactions.
+    Call it after locking or inserting the row of ``key`` in the same transaction, so that records
+    of a key have the order of their transactions.
     """
     value = None if record is None else _encoded(record)
     row = {"topic": topic.name, "key": key, "value": value, "owner_id": _owner_of(record)}
@@ -79,7 +79,7 @@ def enqueue_all(session: Session, topic: Topic, records: Sequence[tuple[str, Rec
 
 
 def _owner_of(record: Record | None) -> UUID | None:
-    """Return the account of a record; a tombstone has no content, and needs none."""
+    """Return the account of a record; None for a tombstone, which has no content."""
     found: UUID | None = getattr(record, "owner_id", None)
     return found
 
@@ -90,14 +90,14 @@ def _encoded(record: Record) -> bytes:
 
 @dataclass(frozen=True)
 class WaitingReplays:
-    """An owner's replays that wait for the relay, and the position behind their last record."""
+    """An account's queued replays, and the position after their last record."""
 
     count: int
     next_position: int
 
 
 def waiting_replays(session: Session, owner_id: UUID) -> WaitingReplays:
-    """Return what of an owner's replays the relay has not published yet."""
+    """Return the replays of an account that the relay has not published yet."""
     columns = _OUTBOX.c
     asked = select(func.count(columns.replay_id.distinct()), func.max(columns.replay_position))
     of_replays = columns.owner_id == owner_id, columns.replay_id.is_not(None)
@@ -108,10 +108,10 @@ def waiting_replays(session: Session, owner_id: UUID) -> WaitingReplays:
 def enqueue_replay(
     session: Session, topic: Topic, owner_id: UUID, records: Sequence[tuple[str, Record]]
 ) -> None:
-    """Add the records of a replay, each with its key, in order.
+    """Add the records of a replay, each with its key, in order. The account must be locked.
 
-    They leave after everything else that waits, in turns with the replays of other owners and
-    behind those of the same one, which is to be locked.
+    They are published after all other rows and after earlier replays of the account, taking turns
+    with replays of other accounts.
     """
     if not records:
         return
@@ -120,7 +120,7 @@ def enqueue_replay(
         {
             "topic": topic.name,
             "key": key,
-            # In no trace: that of the request would have thousands of deliveries.
+            # Without a trace: the request's would contain thousands of deliveries.
             "value": encode(record),
             "owner_id": owner_id,
             "replay_id": replay_id,
@@ -133,21 +133,21 @@ def enqueue_replay(
 
 
 def republish_all(session: Session) -> int:
-    """Put every record of the config topics into the outbox again; return how many.
+    """Add all configuration to the outbox again; return the number of records.
 
-    The rows are locked meanwhile, so that no change of one is overtaken by its older state.
+    The rows are locked, so that no older state is published after a change.
     """
     return _cameras(session) + _alerts(session) + _webhooks(session) + _owners(session)
 
 
 def enqueue_owner(session: Session, owner: Owner) -> None:
-    """Publish the record of a locked account: its limits and its notification secrets."""
+    """Add the record of a locked account: its limits and its notification secrets."""
     record = owner_config(owner) if _is_published(owner) else None
     enqueue(session, CONFIG_OWNERS, str(owner.id), record)
 
 
 def forget_owner(session: Session, owner_id: UUID) -> None:
-    """Delete the published record of an account that is removed."""
+    """Delete the published record of an account that is being removed."""
     owner = session.get(Owner, owner_id)
     if owner is not None and _is_published(owner):
         enqueue(session, CONFIG_OWNERS, str(owner_id), None)
@@ -192,14 +192,14 @@ def _webhooks(session: Session) -> int:
 
 
 def with_trace(value: bytes, trace: TraceContext | None) -> bytes:
-    """Return an encoded record with its trace, None for none."""
+    """Return an encoded record with its trace; unchanged if ``trace`` is None."""
     if trace is None:
         return value
     return b'%b,"%b":"%b"}' % (value[:-1], TRACEPARENT.encode(), trace.traceparent.encode())
 
 
 def split_trace(value: bytes | None) -> tuple[bytes | None, TraceContext | None]:
-    """Return the encoded record alone, and its trace."""
+    """Return the encoded record without its trace, and the trace."""
     found = None if value is None else _FIELD.search(value)
     if value is None or found is None:
         return value, None

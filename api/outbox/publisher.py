@@ -1,4 +1,4 @@
-"""Publishing rows of the outbox to Kafka."""
+"""Publishes rows of the outbox to Kafka."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -41,14 +41,14 @@ _TOPICS: Final[Mapping[str, Topic]] = {
 CONFIG_TOPICS: Final = [
     topic.name for topic in (CONFIG_CAMERAS, CONFIG_ALERTS, CONFIG_WEBHOOKS, CONFIG_OWNERS)
 ]
-"""Topics on which the latest record of a key replaces those before it."""
+"""Topics on which the latest record of a key replaces earlier ones."""
 _REFUSALS: Final = (InvalidInputError, MessageSizeTooLargeError)
-"""Errors of a row that is refused however often it is sent."""
+"""Errors of a row that retrying cannot help."""
 
 
 @dataclass(frozen=True)
 class OutboxRow:
-    """One record to publish; ``value`` None is a tombstone."""
+    """A record to publish; ``value`` None is a tombstone."""
 
     id: int
     topic: str
@@ -64,8 +64,8 @@ class KafkaPublisher:
         """Connect.
 
         Raises:
-            MisconfiguredError: Kafka does not let us in.
-            TransientError: Kafka does not answer.
+            MisconfiguredError: Kafka rejects the credentials.
+            TransientError: Kafka is not responding.
         """
         self._settings = settings
         try:
@@ -82,9 +82,9 @@ class KafkaPublisher:
             raise TransientError("Kafka is not responding") from error
 
     def publish(self, rows: Sequence[OutboxRow]) -> Mapping[int, str]:
-        """Send the rows in order and wait until the broker has all that it takes.
+        """Send the rows in order and wait for acknowledgements.
 
-        Returns the ids of the rows that it refuses, with the reasons.
+        Return the IDs of rejected rows, with the reasons.
 
         Raises:
             TransientError: not all were acknowledged in time; publishing all again is safe.
@@ -112,22 +112,22 @@ class KafkaPublisher:
                 with _noting_refusal(row, refused):
                     future.get(timeout=_ACK_SECONDS)
         except KafkaError as error:
-            raise TransientError("Kafka did not acknowledge the configuration") from error
+            raise TransientError("Kafka did not acknowledge the configuration records") from error
         return refused
 
     def close(self) -> None:
-        """Give up what is unsent (the outbox still has it) and close."""
+        """Close and discard unsent records, which are still in the outbox."""
         self._producer.close(timeout=1)
 
     def _topic(self, row: OutboxRow) -> str:
         topic = _TOPICS.get(row.topic)
         if topic is None:
-            raise InvalidInputError(f"this release of the relay knows no topic {row.topic}")
+            raise InvalidInputError(f"topic {row.topic} is unknown to this release of the relay")
         return topic_name(self._settings, topic)
 
 
 def _end_span(span: Span, outcome: object) -> None:
-    """End it with what became of its message: where that lies, or why it is not there."""
+    """End the span; mark it as failed if the outcome is an error."""
     if isinstance(outcome, Exception):
         fail(span, type(outcome).__name__)
     span.end()

@@ -1,16 +1,16 @@
-"""The relay: moves outbox rows to Kafka, in order, as the only one that does.
+"""The relay: publishes outbox rows to Kafka, in order. Only one relay is active at a time.
 
-A row is deleted only after the broker has acknowledged it, so a crash publishes again and never
-forgets; readers take a record twice without harm.
+A row is deleted only after the broker has acknowledged it, so a crash can publish a record twice
+but never loses one; consumers tolerate duplicates.
 
-Rows of replays leave last, a few at a time: configuration that comes meanwhile does not wait for
-more than those in hand. Their positions count each owner's, so owners take turns.
+Replays are published last, in small batches, so that new configuration waits for one batch at most.
+Their positions are numbered per account, so that accounts take turns.
 
-A row that can never be published is set aside, with its error, and those behind it go on, those of
-its key too: on a topic of configuration each holds the whole state, so a later one makes up for it
-(and removes it, as an older state must not come after a newer one); on a topic of events each is an
-event of its own. What is set aside is tried again whenever the relay connects: a new release or
-setting may take it.
+A row that cannot be published is marked with its error, and the rows after it are published, also
+those with its key. On a configuration topic each record is the whole state, so a later one replaces
+the failed row (and deletes it: an older state must not follow a newer one). On an event topic each
+is a separate event. Failed rows are retried whenever the relay connects, as a new release or
+setting may accept them.
 """
 
 import time
@@ -36,7 +36,7 @@ _CONNECT_TIMEOUT_SECONDS = 5
 _RETRY = RetryPolicy(first_pause_seconds=0.2, longest_pause_seconds=5.0, spread=(1.0, 1.0))
 _STABLE_AFTER_SECONDS = 30.0
 _SLICE_SECONDS = 0.5
-# Longer than Kafka and PostgreSQL may keep it waiting.
+# Longer than any wait for Kafka or PostgreSQL.
 _STUCK_SECONDS = 180.0
 
 _REPLAYED_ROWS = 100
@@ -45,9 +45,9 @@ SELECT id, topic, key, value, replay_position >= 0 FROM config_outbox WHERE erro
 ORDER BY replay_position, id LIMIT %s
 """
 _COUNT_REPLAYED = "SELECT count(*) FROM config_outbox WHERE replay_id IS NOT NULL"
-_SET_ASIDE = "UPDATE config_outbox SET error = %s WHERE id = %s"
-_COUNT_SET_ASIDE = "SELECT count(*) FROM config_outbox WHERE error IS NOT NULL"
-_TRY_AGAIN = "UPDATE config_outbox SET error = NULL WHERE error IS NOT NULL"
+_MARK_FAILED = "UPDATE config_outbox SET error = %s WHERE id = %s"
+_COUNT_FAILED = "SELECT count(*) FROM config_outbox WHERE error IS NOT NULL"
+_RETRY_FAILED = "UPDATE config_outbox SET error = NULL WHERE error IS NOT NULL"
 _DELETE = """
 WITH published AS (DELETE FROM config_outbox WHERE id = ANY(%s) RETURNING id, topic, key)
 DELETE FROM config_outbox AS older USING published
@@ -57,7 +57,7 @@ WHERE older.error IS NOT NULL AND older.topic = ANY(%s)
 
 
 class Relay:
-    """Runs until :meth:`stop`; survives restarts of PostgreSQL and of Kafka."""
+    """Runs until :meth:`stop`; reconnects after restarts of PostgreSQL and Kafka."""
 
     def __init__(
         self,
@@ -68,37 +68,37 @@ class Relay:
         batch_rows: int,
         registry: CollectorRegistry | None = None,
     ) -> None:
-        """``poll_seconds`` bounds the wait for rows that no notification announced.
+        """``poll_seconds`` limits the wait for rows without a notification.
 
-        Without ``registry`` the metrics have one of their own.
+        Without ``registry``, the metrics get a separate one.
         """
         self._database_url = database_url
         self._open_publisher = open_publisher
         self._poll_seconds = poll_seconds
         self._batch_rows = batch_rows
         self._stop = Event()
-        self._turned_seconds = time.monotonic()
+        self._progress_seconds = time.monotonic()
         registry = registry or CollectorRegistry()
-        self._set_aside = gauge("platestream_relay_failed_rows", registry)
+        self._failed = gauge("platestream_relay_failed_rows", registry)
         self._replayed = gauge("platestream_relay_pending_replay_rows", registry)
 
     def stop(self) -> None:
-        """Ask the relay to end after the batch in hand."""
+        """Stop the relay after the current batch."""
         self._stop.set()
 
     def is_alive(self) -> bool:
-        """Return whether it turned lately, with whatever outcome."""
-        return time.monotonic() - self._turned_seconds < _STUCK_SECONDS
+        """Return whether the loop made progress recently, successful or not."""
+        return time.monotonic() - self._progress_seconds < _STUCK_SECONDS
 
     def run(self) -> None:
-        """Relay until :meth:`stop`, reconnecting with back-off after each fault.
+        """Run until :meth:`stop`, reconnecting with backoff after each error.
 
         Raises:
-            MisconfiguredError: a pooler stands before the database.
+            MisconfiguredError: the database is behind a connection pooler.
         """
         backoff = Backoff(_RETRY, _STABLE_AFTER_SECONDS)
         while not self._stop.is_set():
-            started = self._turned_seconds = time.monotonic()
+            started = self._progress_seconds = time.monotonic()
             try:
                 self._relay_until_fault()
             except (psycopg.Error, TransientError) as error:
@@ -113,7 +113,7 @@ class Relay:
                 return
             publisher = self._open_publisher()
             try:
-                log.info("relay_active")
+                log.info("relay_lock_acquired")
                 self._follow(connection, publisher)
             finally:
                 publisher.close()
@@ -125,14 +125,14 @@ class Relay:
             connect_timeout=_CONNECT_TIMEOUT_SECONDS,
             application_name="platestream-relay",
             options="-c statement_timeout=10000",
-            # Notices within half a minute that a server vanished without a word.
+            # Detects within half a minute that the server has vanished.
             keepalives_idle=10,
             keepalives_interval=5,
             keepalives_count=3,
         )
 
     def _acquire_lock(self, connection: psycopg.Connection) -> bool:
-        """Wait for the lock that one relay holds as long as its connection lives."""
+        """Wait for the lock that the active relay holds while it is connected."""
         waiting = False
         while not self._stop.is_set():
             row = connection.execute(
@@ -141,31 +141,31 @@ class Relay:
             if row is not None and row[0]:
                 return True
             if not waiting:
-                log.info("relay_waiting_for_the_active_one")
+                log.info("relay_standing_by")
                 waiting = True
             self._stop.wait(self._poll_seconds)
-            self._turned_seconds = time.monotonic()
+            self._progress_seconds = time.monotonic()
         return False
 
     def _follow(self, connection: psycopg.Connection, publisher: KafkaPublisher) -> None:
         connection.execute(f"LISTEN {CHANNEL}")
-        connection.execute(_TRY_AGAIN)
-        self._count_set_aside(connection)
+        connection.execute(_RETRY_FAILED)
+        self._count_failed(connection)
         while not self._stop.is_set():
             while self._relay_batch(connection, publisher):
-                self._turned_seconds = time.monotonic()
-            self._turned_seconds = time.monotonic()
+                self._progress_seconds = time.monotonic()
+            self._progress_seconds = time.monotonic()
             self._wait_for_rows(connection)
 
     def _wait_for_rows(self, connection: psycopg.Connection) -> None:
-        """Return at a notification, or when the next poll is due for what none announced."""
+        """Return on a notification, or when the next poll is due."""
         poll_at = time.monotonic() + self._poll_seconds
         while not self._stop.is_set() and (left := poll_at - time.monotonic()) > 0:
-            # In slices, so that a stop does not wait for a slow poll.
+            # In slices, so that stopping does not wait for a slow poll.
             for _ in connection.notifies(timeout=min(left, _SLICE_SECONDS), stop_after=1):
                 return
-        # The API deletes old ones, and those of erased plates and removed accounts.
-        self._count_set_aside(connection)
+        # The API also deletes failed rows: old ones, and those of erased plates and accounts.
+        self._count_failed(connection)
 
     def _relay_batch(self, connection: psycopg.Connection, publisher: KafkaPublisher) -> int:
         rows = [OutboxRow(*row) for row in connection.execute(_SELECT, (self._batch_rows,))]
@@ -174,17 +174,17 @@ class Relay:
             rows = urgent or rows[:_REPLAYED_ROWS]
         if rows:
             refused = publisher.publish(rows)
-            self._put_aside(connection, rows, refused)
+            self._mark_failed(connection, rows, refused)
             published = [row.id for row in rows if row.id not in refused]
             deleted = connection.execute(_DELETE, (published, CONFIG_TOPICS)).rowcount
             if refused or deleted:
-                self._count_set_aside(connection)
+                self._count_failed(connection)
             if has_replayed:
                 self._replayed.set(_number(connection, _COUNT_REPLAYED))
             log.info("config_published", records=len(published))
         return len(rows)
 
-    def _put_aside(
+    def _mark_failed(
         self,
         connection: psycopg.Connection,
         rows: Sequence[OutboxRow],
@@ -193,11 +193,11 @@ class Relay:
         for row in rows:
             if row.id in refused:
                 error = refused[row.id]
-                log.error("outbox_row_set_aside", row=row.id, topic=row.topic, error=error)
-                connection.execute(_SET_ASIDE, (error, row.id))
+                log.error("outbox_row_failed", row=row.id, topic=row.topic, error=error)
+                connection.execute(_MARK_FAILED, (error, row.id))
 
-    def _count_set_aside(self, connection: psycopg.Connection) -> None:
-        self._set_aside.set(_number(connection, _COUNT_SET_ASIDE))
+    def _count_failed(self, connection: psycopg.Connection) -> None:
+        self._failed.set(_number(connection, _COUNT_FAILED))
 
 
 def _number(connection: psycopg.Connection, query: LiteralString) -> int:

@@ -1,4 +1,4 @@
-"""Removes records that were not published: of an account, of an erased plate, and old ones."""
+"""Deletes unpublished records: of an account, of an erased plate, and old failed ones."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -19,7 +19,7 @@ from common.records.recognitions import Recognition
 from common.records.topics import DELIVERIES, RECOGNITIONS
 
 SET_ASIDE_KEPT: Final = timedelta(days=30)
-"""Time for which a record that cannot be published is stored: a new release may publish it."""
+"""Retention of a record that cannot be published: a new release may publish it."""
 
 _HOLDS: Final = "position(CAST(:plate AS bytea) IN value) > 0"
 _FETCHED: Final = 1_000
@@ -27,7 +27,7 @@ _EVENTS: Final = (DELIVERIES.name, RECOGNITIONS.name)
 
 
 def drop_set_aside(session: Session, before: datetime) -> int:
-    """Delete records that could not be published and are older than ``before``; return how many."""
+    """Delete failed records older than ``before``; return how many."""
     old = delete(ConfigOutbox).where(
         ConfigOutbox.error.is_not(None), ConfigOutbox.created_at < before
     )
@@ -35,7 +35,7 @@ def drop_set_aside(session: Session, before: datetime) -> int:
 
 
 def forget_owner_rows(session: Session, owner_id: UUID) -> int:
-    """Delete all records of an account except tombstones, which have no content; return how many.
+    """Delete all records of an account except tombstones, which have no account; return how many.
 
     Call it after the tombstones were added.
     """
@@ -44,9 +44,9 @@ def forget_owner_rows(session: Session, owner_id: UUID) -> int:
 
 
 def erase_plate_rows(session: Session, owner_id: UUID, plate: str, *, before_ms: int) -> int:
-    """Delete an account's events that name a plate (normalised); return how many.
+    """Delete an account's events that contain a plate (normalised); return how many.
 
-    Only what was captured before ``before_ms`` (Unix ms, UTC), and what cannot be read.
+    Only those that were captured before ``before_ms`` (Unix ms, UTC) or cannot be decoded.
     """
     named = [
         row_id
@@ -58,9 +58,9 @@ def erase_plate_rows(session: Session, owner_id: UUID, plate: str, *, before_ms:
 
 
 def _holding(session: Session, owner_id: UUID, plate: str) -> Iterator[tuple[int, str, bytes]]:
-    """Return the events that may name a plate.
+    """Return the events that may contain a plate: the account's deliveries, some recognitions.
 
-    Bytes tell for recognitions only: an alert of a delivery has plates as they were written.
+    Deliveries contain plates as entered in alerts, so a search of their bytes would miss some.
     """
     found = select(ConfigOutbox.id, ConfigOutbox.topic, ConfigOutbox.value).where(
         ConfigOutbox.owner_id == owner_id,
@@ -84,7 +84,7 @@ def _names(topic: str, value: bytes, plate: str, before_ms: int) -> bool:
             return plate in plates_of(delivery) and delivery.occurred_ms < before_ms
         recognition = decode(Recognition, record or b"")
     except (InvalidInputError, UnknownRecordVersionError):
-        # The text between plates has quotation marks, which stay.
+        # Normalising leaves the quotation marks between plates.
         return plate in normalise_plate(value.decode(errors="replace"))
     read = (recognition.plate, *(each.plate for each in recognition.provisional_plates))
     return plate in map(normalise_plate, read) and recognition.captured_ms < before_ms

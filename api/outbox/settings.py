@@ -1,4 +1,4 @@
-"""Settings of the relay. A module of its own: docs/settings.md is made from such modules."""
+"""Settings of the relay. A separate module, from which docs/settings.md is generated."""
 
 from common.metrics import HealthPageSettings
 from common.settings import (
