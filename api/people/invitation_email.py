@@ -1,4 +1,4 @@
-"""The e-mail of an invitation, where an SMTP server is set."""
+"""Sends invitations by email, if an SMTP server is configured."""
 
 import asyncio
 from dataclasses import dataclass
@@ -15,22 +15,22 @@ log = structlog.get_logger()
 
 _STEP_SECONDS = 5.0
 _WHOLE_SECONDS = 10.0
-"""The administrator waits for it."""
+"""Time limit of the whole email, as the administrator is waiting."""
 
 
 @dataclass(frozen=True)
 class EmailedLink:
-    """Whether a link went out by e-mail; ``error`` is a sentence where it was tried in vain."""
+    """Whether an invitation was sent by email; ``error`` is a sentence if sending failed."""
 
     is_sent: bool = False
     error: str | None = None
 
 
 class InvitationEmail:
-    """Sends the link of an invitation to whom it invites."""
+    """Sends an invitation's link to the invited person."""
 
     def __init__(self, settings: EmailSettings) -> None:
-        """Without an SMTP server in the settings nothing is sent."""
+        """Without an SMTP server in the settings, nothing is sent."""
         self._settings = settings
         self._server = (
             MailServer(settings, timeout_seconds=_STEP_SECONDS) if settings.smtp_host else None
@@ -42,9 +42,9 @@ class InvitationEmail:
         return self._server is not None
 
     async def send(self, invitation: Invitation, token: str, timezone: str) -> EmailedLink:
-        """Send it, and return what became of it. Never raises for anything the server does.
+        """Send an invitation; return the result. Errors of the server are returned, not raised.
 
-        ``timezone`` is the account's; the end of the link is told in it.
+        ``timezone`` is the account's, in which the email shows when the link expires.
         """
         if self._server is None:
             return EmailedLink()
@@ -82,5 +82,5 @@ class InvitationEmail:
 
 
 def _not_sent(invitation: Invitation, error: str) -> EmailedLink:
-    log.warning("invitation_not_emailed", invitation_id=str(invitation.id), error=error)
+    log.warning("invitation_email_failed", invitation_id=str(invitation.id), error=error)
     return EmailedLink(error=error)

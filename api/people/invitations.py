@@ -1,4 +1,4 @@
-"""Invitations: a link, good for one person and for some days."""
+"""Invitations: links with which one person can join an account within some days."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,9 +25,9 @@ from api.settings import ApiSettings
 
 @dataclass(frozen=True, repr=False)
 class NewInvitation:
-    """An invitation that was just created, with the token for the administrator.
+    """A new invitation, with the token for the administrator.
 
-    The token that is sent by email is another one: the administrator never gets it.
+    The email contains a different token, which the administrator never gets.
     """
 
     invitation: Invitation
@@ -49,7 +49,7 @@ class Invitations:
         limits: OwnerLimits,
         settings: ApiSettings,
     ) -> None:
-        """``failures`` are counted with those of log-ins by the provider."""
+        """``failures`` also counts those of logins through the provider."""
         self._database = database
         self._sessions = sessions
         self._failures = failures
@@ -64,12 +64,12 @@ class Invitations:
         )
 
     async def invite(self, caller: Principal, email: str, role: Role) -> NewInvitation:
-        """Invite an address, by email if an SMTP server is set. An older invitation of it ends.
+        """Invite an address, by email if an SMTP server is set. Replaces an earlier invitation.
 
-        The answer does not depend on other accounts that use the address.
+        The result does not depend on other accounts that use the address.
 
         Raises:
-            ApiError: 409, the address is one of the account's people, or the limit.
+            ApiError: 409, the address belongs to a person of the account, or the limit is reached.
         """
         token, emailed = credentials.new_session_token(), credentials.new_session_token()
         row = Invitation(
@@ -85,7 +85,7 @@ class Invitations:
         return NewInvitation(row, token, await self._email.send(row, emailed, timezone))
 
     async def revoke(self, caller: Principal, invitation_id: UUID) -> None:
-        """Take an invitation back.
+        """Revoke an invitation.
 
         Raises:
             ApiError: 404.
@@ -99,10 +99,10 @@ class Invitations:
             raise ApiError(ErrorCode.NOT_FOUND)
 
     async def find(self, token: str, address: str) -> Invitation:
-        """Return the invitation of a link; one that is not good counts as a failure of ``address``.
+        """Return the invitation of a token. An invalid token counts as a failure of ``address``.
 
         Raises:
-            ApiError: 404; 429, too much has failed from the address.
+            ApiError: 404; 429, too many failures from the address.
         """
         await self._failures.check(address)
         digest = credentials.token_hash(token)
@@ -115,13 +115,13 @@ class Invitations:
         return known
 
     async def accept(self, token: str, name: str, password: str, address: str) -> Person:
-        """Create a person of the account, once. The emailed token proves the address.
+        """Accept an invitation: create the person. The emailed token also proves the address.
 
-        The answer does not depend on other accounts that use the address.
+        The result does not depend on other accounts that use the address.
 
         Raises:
-            ApiError: 404, also for a token that was used; 409, a person of this account has the
-                address; 429; 403, nobody logs in with a password.
+            ApiError: 404, also for a used token; 409, a person of this account has the address;
+                429; 403, password login is disabled.
         """
         self._sessions.methods.require_password()
         email = (await self.find(token, address)).email
@@ -134,14 +134,14 @@ class Invitations:
         )
 
     async def sweep(self) -> int:
-        """Forget invitations that have expired; return how many there were."""
+        """Delete expired invitations; return how many."""
         now = datetime.now(UTC)
         return await self._database.run(
             lambda session: repository.delete_expired_invitations(session, now)
         )
 
     def _insert(self, session: Session, caller: Principal, row: Invitation) -> str:
-        """Insert an invitation, and return the account's time zone."""
+        """Insert an invitation; return the account's time zone."""
         lock_as_administrator(session, caller)
         if repository.find_in_account(session, caller.owner_id, row.email) is not None:
             raise ApiError(ErrorCode.PERSON_EXISTS)
@@ -156,7 +156,7 @@ class Invitations:
 
 
 def require_invitation(session: Session, token: str) -> Invitation:
-    """Return the open invitation of a link, its account locked.
+    """Lock the account of a token's invitation, and return the invitation.
 
     Raises:
         ApiError: 404.
@@ -165,7 +165,7 @@ def require_invitation(session: Session, token: str) -> Invitation:
     known = repository.find_invitation(session, digest)
     if known is not None:
         lock_owner(session, known.owner_id)
-        # It may have been used while somebody else had the lock.
+        # Read again: before the lock, it was possibly used by another request.
         known = repository.find_invitation(session, digest)
     if known is None:
         raise ApiError(ErrorCode.INVITATION_OVER)
@@ -175,7 +175,7 @@ def require_invitation(session: Session, token: str) -> Invitation:
 def accept_invitation(
     session: Session, open_one: Invitation, name: str, password_hash: str
 ) -> Person:
-    """Make the invited a person of the account, by what :func:`require_invitation` returned.
+    """Create the person of an invitation that :func:`require_invitation` returned.
 
     Raises:
         ApiError: 409, a person of the account has the address.

@@ -28,7 +28,7 @@ def get_person(session: Session, owner_id: UUID, person_id: UUID) -> Person | No
 
 
 def has_other_administrator(session: Session, person: Person) -> bool:
-    """Tell whether another person than this one administers the account (locked)."""
+    """Return whether the account (locked) has another enabled administrator."""
     others = select(Person.id).where(
         Person.owner_id == person.owner_id,
         Person.id != person.id,
@@ -65,15 +65,15 @@ def insert_person(session: Session, person: Person) -> bool:
 
 
 def delete_person(session: Session, person: Person) -> None:
-    """Delete a person, with their sessions."""
+    """Delete a person and their sessions."""
     session.execute(delete(Person).where(Person.id == person.id))
 
 
 def unbind(session: Session, person: Person) -> list[UUID]:
-    """Remove a person's identity at the provider, end their sessions, and return the ids of those.
+    """Unlink a person from the provider and end their sessions; return the sessions' IDs.
 
-    A login by the provider that was started before is rejected. At the next one they are found by
-    the address, if they have proven it.
+    Logins through the provider that were already started are rejected. At the next one, the person
+    is found by their email address, if they have proven it.
     """
     person.oidc_issuer, person.oidc_subject = None, None
     person.oidc_unlinked_at = datetime.now(UTC)
@@ -82,7 +82,7 @@ def unbind(session: Session, person: Person) -> list[UUID]:
 
 
 def count_people(session: Session, owner_id: UUID) -> int:
-    """Return how many people an account has, those included who are invited."""
+    """Return the number of people in an account, including those invited."""
     people = select(func.count()).select_from(Person).where(Person.owner_id == owner_id)
     invited = select(func.count()).select_from(Invitation).where(Invitation.owner_id == owner_id)
     return (session.scalar(people) or 0) + (session.scalar(invited) or 0)
@@ -98,14 +98,14 @@ def list_invitations(session: Session, owner_id: UUID) -> Sequence[Invitation]:
 
 
 def delete_invitation_to(session: Session, owner_id: UUID, email: str) -> None:
-    """Delete the invitation of an address, where there is one: a newer takes its place."""
+    """Delete the invitation of an address, if there is one, before a new one is created."""
     session.execute(
         delete(Invitation).where(Invitation.owner_id == owner_id, Invitation.email == email)
     )
 
 
 def delete_invitation(session: Session, owner_id: UUID, invitation_id: UUID) -> bool:
-    """Delete one of the account's invitations; False where there is none."""
+    """Delete one of the account's invitations. Return False if there is none."""
     deleted = session.scalar(
         delete(Invitation)
         .where(Invitation.id == invitation_id, Invitation.owner_id == owner_id)
@@ -115,7 +115,7 @@ def delete_invitation(session: Session, owner_id: UUID, invitation_id: UUID) -> 
 
 
 def find_invitation(session: Session, token_hash: bytes) -> Invitation | None:
-    """Return the invitation of a token, emailed or not, that has not expired."""
+    """Return the unexpired invitation of a token (the administrator's or the emailed one)."""
     is_of_token = or_(
         Invitation.token_hash == token_hash, Invitation.emailed_token_hash == token_hash
     )
@@ -128,6 +128,6 @@ def find_in_account(session: Session, owner_id: UUID, email: str) -> Person | No
 
 
 def delete_expired_invitations(session: Session, now: datetime) -> int:
-    """Delete invitations that have expired, and return how many there were."""
-    gone = delete(Invitation).where(Invitation.expires_at <= now).returning(Invitation.id)
-    return len(session.scalars(gone).all())
+    """Delete expired invitations; return how many."""
+    expired = delete(Invitation).where(Invitation.expires_at <= now).returning(Invitation.id)
+    return len(session.scalars(expired).all())

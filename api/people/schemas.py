@@ -85,7 +85,7 @@ class PersonList(ResponseModel):
 
 
 def person_body(person: Person, caller_id: UUID) -> PersonBody:
-    """Return the JSON form of a person for the one who calls."""
+    """Return the JSON form of a person, for the person ``caller_id``."""
     return PersonBody(
         id=person.id,
         email=person.email,
@@ -101,7 +101,7 @@ def person_body(person: Person, caller_id: UUID) -> PersonBody:
 
 
 def identity_body(person: Person) -> ProviderIdentity | None:
-    """Return the JSON form of who a person is at the provider; None: nobody."""
+    """Return the JSON form of a person's identity at the provider; None if not linked."""
     if person.oidc_issuer is None or person.oidc_subject is None:
         return None
     return ProviderIdentity(issuer=person.oidc_issuer, subject=person.oidc_subject)
@@ -198,7 +198,7 @@ class AcceptedAnswer(ResponseModel):
 
 
 def new_invitation_answer(made: NewInvitation) -> NewInvitationAnswer:
-    """Return the answer to the administrator who made it."""
+    """Return the response for the administrator who created the invitation."""
     return NewInvitationAnswer(
         invitation=InvitationBody.model_validate(made.invitation),
         token=made.token,

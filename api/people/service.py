@@ -1,4 +1,4 @@
-"""The people of an account: listed, given another role, switched off, removed."""
+"""Lists, updates, unlinks and removes the people of an account."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -17,10 +17,10 @@ from api.security.repository import delete_sessions, get_session, session_ids
 
 
 def lock_as_administrator(session: Session, caller: Principal) -> None:
-    """Lock the caller's account, for a caller who still administers it at this moment.
+    """Lock the caller's account, and check again that the caller is an administrator of it.
 
     Raises:
-        ApiError: 401, the session has ended since the gate let it pass; 403, the role is another.
+        ApiError: 401, the session has ended during the request; 403, the role has changed.
     """
     lock_owner(session, caller.owner_id)
     begun = get_session(session, caller.owner_id, caller.credential_id)
@@ -31,7 +31,7 @@ def lock_as_administrator(session: Session, caller: Principal) -> None:
 
 
 class People:
-    """The people of all accounts; every call names the administrator it acts for."""
+    """The people of all accounts. Changes are made for the administrator ``caller``."""
 
     def __init__(self, database: Database, authenticator: Authenticator) -> None:
         self._database = database
@@ -44,32 +44,32 @@ class People:
     async def change(self, caller: Principal, person_id: UUID, change: Mapping[str, Any]) -> Person:
         """Change the ``role`` of a person, or whether they are ``enabled``.
 
-        Their sessions have the scopes of the new role at once; switched off, they end.
+        Their sessions get the scopes of the new role immediately, or end if they are disabled.
 
         Raises:
-            ApiError: 404; 409, nobody else would administer the account.
+            ApiError: 404; 409, the account would have no other administrator.
         """
         return await self._ending(lambda session: _change(session, caller, person_id, change))
 
     async def remove(self, caller: Principal, person_id: UUID) -> None:
-        """Remove a person; their sessions end at once. Keys are the account's and stay.
+        """Remove a person and end their sessions. API keys belong to the account and stay valid.
 
         Raises:
-            ApiError: 404; 409, nobody else would administer the account.
+            ApiError: 404; 409, the account would have no other administrator.
         """
         await self._ending(lambda session: _remove(session, caller, person_id))
 
     async def unbind(self, caller: Principal, person_id: UUID) -> None:
-        """Forget who a person is at the identity provider; their sessions end at once.
+        """Unlink a person from the identity provider and end their sessions.
 
         Raises:
-            ApiError: 404, also for a person who is not bound to anybody there; 409, they have no
-                password, and nobody else would administer the account.
+            ApiError: 404, also for a person who is not linked; 409, they have no password, and the
+                account would have no other administrator.
         """
         await self._ending(lambda session: _unbind(session, caller, person_id))
 
     async def _ending(self, work: Callable[[Session], tuple[Person, list[UUID]]]) -> Person:
-        """Do it, and believe nothing more of the sessions that it is about."""
+        """Run ``work``, then remove the sessions that it returns from the cache."""
         person, sessions = await self._database.run(work)
         for session_id in sessions:
             self._authenticator.forget(session_id)
@@ -105,7 +105,7 @@ def _unbind(session: Session, caller: Principal, person_id: UUID) -> tuple[Perso
     person = require_found(repository.get_person(session, caller.owner_id, person_id))
     if person.oidc_subject is None:
         raise ApiError(ErrorCode.NOT_FOUND)
-    # Nobody else could have them, or anybody, log in again.
+    # Otherwise no administrator could log in any more.
     if not person.has_password:
         _require_other_administrator(session, person)
     return person, repository.unbind(session, person)
