@@ -1,4 +1,4 @@
-"""The images of recognitions and cameras."""
+"""Routes of images: ``photo`` and ``crop`` of a recognition, ``snapshot`` of a camera."""
 
 import re
 from collections.abc import Mapping
@@ -54,7 +54,7 @@ _PIXELS = {"schema": {"type": "integer", "minimum": 1}}
 
 
 def picture_responses(description: str, *media_types: str, **headers: Any) -> dict[int | str, Any]:
-    """Return FastAPI's ``responses`` of a call that answers with an image."""
+    """Return FastAPI's ``responses`` of a route that returns an image."""
     content = dict.fromkeys(media_types, _BINARY)
     own = {**_TAG, **_RANGES, **{name.replace("_", "-"): one for name, one in headers.items()}}
     return {
@@ -70,7 +70,7 @@ def picture_responses(description: str, *media_types: str, **headers: Any) -> di
 
 @dataclass(frozen=True)
 class PictureHeaders:
-    """The headers of a call for an image."""
+    """The headers of a request for an image."""
 
     if_none_match: str | None
     range: str | None
@@ -94,14 +94,14 @@ PictureHeadersDep = Annotated[PictureHeaders, Depends(_headers)]
 
 
 def picture_request(headers: PictureHeaders, width_px: int | None) -> PictureRequest:
-    """Return what the caller wants and has."""
+    """Return the requested width, and the tags in the header If-None-Match."""
     tags = (headers.if_none_match or "").split(",")
     known = (tag.strip().removeprefix("W/") for tag in tags)
     return PictureRequest(width_px, frozenset(tag for tag in known if tag))
 
 
 def picture_answer(picture: Picture, headers: PictureHeaders, caching: str) -> Response:
-    """Return the answer with an image, a range of it, or 304. A range beyond its end is left aside.
+    """Return an image, a range of it, or 304. A range after the image's end is ignored.
 
     **Source:** RFC 9110, sections 13 and 14.
     """
@@ -129,7 +129,7 @@ def _frame_size(picture: Picture) -> Mapping[str, str]:
 
 
 def _wanted_range(headers: PictureHeaders, etag: str, size: int) -> range | None:
-    """Return the bytes that are asked for; None: all."""
+    """Return the requested range of bytes; None: all."""
     if headers.if_range is not None and headers.if_range.strip() != etag:
         return None
     found = _RANGE.fullmatch((headers.range or "").strip())

@@ -1,4 +1,4 @@
-"""Images of recognitions and snapshots of cameras, whole or small."""
+"""Images of recognitions and snapshots of cameras, in full size or as thumbnails."""
 
 import asyncio
 import hashlib
@@ -34,29 +34,29 @@ _LIMITS: Final = QueueLimits(at_once=1, waiting=200)
 JPEG: Final = "image/jpeg"
 _TAG_CHARACTERS: Final = 32
 MAX_AGE: Final = timedelta(hours=1)
-"""An image of a recognition never changes; as long as a link to it is valid, browsers keep it."""
+"""Browsers cache an image of a recognition, which never changes, as long as links are valid."""
 
 
 class Thumbnails:
-    """Makes images smaller, each once as long as it is remembered. Owners take turns."""
+    """Creates and caches thumbnails. Accounts are scheduled fairly."""
 
     def __init__(self, cache_bytes: int = _CACHE_BYTES) -> None:
-        """``cache_bytes`` is how much is remembered."""
+        """``cache_bytes`` is the size of the cache."""
         self._known: LRUCache[tuple[str, int], bytes] = LRUCache(cache_bytes, getsizeof=len)
         self._cache_bytes = cache_bytes
         self._threads = FairThreads("thumbnails", _LIMITS, too_many=_TOO_MANY)
 
     def known(self, version: str, width_px: int) -> bytes | None:
-        """Return what was made of the image of this version before."""
+        """Return the cached thumbnail of an image version."""
         return self._known.get((version, width_px))
 
     async def make(self, version: str, data: bytes, width_px: int) -> bytes:
-        """Return a JPEG that is ``width_px`` wide, or as wide as the image where that is less.
+        """Return a JPEG ``width_px`` wide, or as wide as the image if that is narrower.
 
-        ``version`` names the content of ``data``.
+        ``version`` identifies the content of ``data``.
 
         Raises:
-            ApiError: 429, too many are being made.
+            ApiError: 429, too many thumbnails are being generated.
             InvalidInputError: the image cannot be read.
         """
         made = await self._threads.run(current_caller(), shrunk, data, width_px)
@@ -65,15 +65,15 @@ class Thumbnails:
         return made
 
     async def close(self) -> None:
-        """Let what is under way end."""
+        """Wait for running work to finish."""
         await asyncio.to_thread(self._threads.close)
 
 
 def shrunk(data: bytes, width_px: int) -> bytes:
-    """Return a JPEG or PNG as a JPEG of at most this width, in the same proportions.
+    """Return a JPEG or PNG as a JPEG of at most this width, with the same aspect ratio.
 
     Raises:
-        InvalidInputError: it cannot be read, or is too large.
+        InvalidInputError: the image cannot be read, or is too large.
     """
     image = decode_image(data, enough_px=width_px)
     height, width = image.shape[:2]
@@ -87,7 +87,7 @@ def shrunk(data: bytes, width_px: int) -> bytes:
 
 
 class Part(StrEnum):
-    """An image of a recognition."""
+    """The kinds of images of a recognition."""
 
     PHOTO = "photo"
     CROP = "crop"
@@ -95,9 +95,9 @@ class Part(StrEnum):
 
 @dataclass(frozen=True)
 class Picture:
-    """An image to send. ``data`` None: the caller has it already.
+    """An image to send. ``data`` is None if the caller already has the image.
 
-    ``etag`` is strong, with its quotes; the size is that of a camera's frame, where it is known.
+    ``etag`` is strong and quoted. The size is that of the camera's frame, if known.
     """
 
     data: bytes | None
@@ -109,18 +109,18 @@ class Picture:
 
 @dataclass(frozen=True)
 class PictureRequest:
-    """How a caller wants an image: a width in pixels or None for the whole, and known tags."""
+    """The requested width in pixels (None: full size), and the ETags that the caller has."""
 
     width_px: int | None
     known_tags: frozenset[str]
 
     def has(self, etag: str) -> bool:
-        """Tell whether the caller has the image of this tag. **Source:** RFC 9110, 13.1.2."""
+        """Return whether the caller has the image of this tag. **Source:** RFC 9110, 13.1.2."""
         return "*" in self.known_tags or etag in self.known_tags
 
 
 class Pictures:
-    """The images of all owners; every call names the owner it acts for."""
+    """The images of all accounts."""
 
     def __init__(
         self,
@@ -140,8 +140,8 @@ class Pictures:
         """Return an image of a recognition.
 
         Raises:
-            ApiError: 404, there is no such recognition or no image of it (any more).
-            TransientError: ClickHouse or S3 does not answer.
+            ApiError: 404, the recognition or its image does not exist (any more).
+            TransientError: ClickHouse or S3 is not responding.
         """
         key = self._key(await self._find(owner_id, recognition_id), part)
         version = _version(key)
@@ -154,15 +154,15 @@ class Pictures:
         return Picture(data, etag, media_type)
 
     async def snapshot(self, owner_id: UUID, camera_id: UUID, wanted: PictureRequest) -> Picture:
-        """Return the latest picture of a camera, which is the owner's.
+        """Return the latest frame of a camera, which must be the account's.
 
         Raises:
-            ApiError: 404, before the first one.
-            TransientError: S3 does not answer.
+            ApiError: 404, there is no frame yet.
+            TransientError: S3 is not responding.
         """
         key, width_px = snapshot_key(owner_id, camera_id), wanted.width_px
         if wanted.known_tags or width_px is not None:
-            # A small question first, where the answer may be that nothing is to be sent.
+            # Read the metadata first: the image is possibly not needed.
             stored = await self._images.described(key)
             known = None if stored is None else self._sent_before(stored, wanted)
             if known is not None:
@@ -173,7 +173,7 @@ class Pictures:
         return _of_camera(await self._sized(image.version, image.data, width_px), image, width_px)
 
     async def close(self) -> None:
-        """Let what is under way end."""
+        """Wait for running work to finish."""
         await self._thumbnails.close()
 
     def _sent_before(self, stored: StoredImage, wanted: PictureRequest) -> Picture | None:
@@ -185,7 +185,7 @@ class Pictures:
         return None if small is None else _of_camera(small, stored, wanted.width_px)
 
     async def _find(self, owner_id: UUID, recognition_id: UUID) -> RecognitionRow:
-        # A stream shows what is new before the search database has it.
+        # The event stream sends new recognitions before they are in ClickHouse.
         recent = self._recent.find(owner_id, recognition_id)
         return recent or await self._recognitions.require(owner_id, recognition_id)
 
@@ -219,7 +219,7 @@ def _missing(sentence: str) -> ApiError:
 
 
 def _version(key: str) -> str:
-    """Return a name of the content of an image that never changes, which does not tell its key."""
+    """Return the version of an image that never changes. It does not reveal the key."""
     return hashlib.sha256(key.encode()).hexdigest()[:_TAG_CHARACTERS]
 
 
