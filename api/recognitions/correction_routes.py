@@ -109,7 +109,7 @@ class CorrectionList(ResponseModel):
 def corrected_body(
     found: Correction, *, photo_url: str | None, crop_url: str | None
 ) -> CorrectedBody:
-    """Return the JSON form of an entry of the list."""
+    """Return the JSON form of an item of the list."""
     return CorrectedBody(
         recognition_id=str(found.recognition_id),
         camera_id=str(found.camera_id),
@@ -130,7 +130,7 @@ def corrected_body(
 async def write_correction(
     corrections: CorrectionsDep, caller: Caller, id: ResourceId, body: WrittenCorrection
 ) -> CorrectionAnswer:
-    """Stores the correct plate for a recognition. The reading is kept; no event is sent."""
+    """Stores the correct plate for a recognition. The reading is not changed; no event is sent."""
     written = await corrections.write(caller, id, body.plate, body.region)
     return CorrectionAnswer(correction=correction_body(written))
 
@@ -144,7 +144,7 @@ async def write_correction(
 )
 @requires(Scope.CORRECTIONS_WRITE)
 async def remove_correction(corrections: CorrectionsDep, caller: Caller, id: ResourceId) -> None:
-    """Deletes the correction. The recognition is kept."""
+    """Deletes the correction. The recognition remains."""
     await corrections.remove(caller.owner_id, id)
 
 

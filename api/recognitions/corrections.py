@@ -1,4 +1,4 @@
-"""Corrections by hand, beside the readings of recognitions."""
+"""Manual corrections of recognitions. They do not change the readings."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -26,12 +26,12 @@ from api.security.permissions import Principal
 
 _EVERY_MS: Final = 3_600_000
 _RECOGNITIONS_LEFT: Final = timedelta(days=31)
-"""How much longer than the retention a recognition may be there: they go a month at once."""
+"""How long a recognition can outlive its retention: they are deleted by the month."""
 
 
 @dataclass(frozen=True)
 class CorrectionFilter:
-    """The corrections of an owner, or those whose plate holds a text (normalised)."""
+    """The corrections of an account, or those whose plate contains ``plate`` (normalised)."""
 
     owner_id: UUID
     plate: str | None
@@ -39,16 +39,16 @@ class CorrectionFilter:
 
 @dataclass(frozen=True)
 class CorrectionPage:
-    """A part of the list, and the cursor of what follows; None at the end."""
+    """A page of the list, and the cursor of the next page; None at the end."""
 
     corrections: tuple[Correction, ...]
     next_key: str | None
 
 
 class Corrections:
-    """The corrections of all owners; every call names the owner it acts for.
+    """The corrections of all accounts.
 
-    A recognition that is not the owner's is ApiError 404.
+    Calls for a recognition of another account raise ApiError 404.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Corrections:
         retention: timedelta,
         now_ms: Callable[[], int],
     ) -> None:
-        """``retention`` is that of recognitions, ``now_ms`` Unix time in UTC."""
+        """``retention`` is that of recognitions; ``now_ms`` returns Unix time (ms, UTC)."""
         self._database = database
         self._recognitions = recognitions
         self._sealer = sealer
@@ -72,10 +72,10 @@ class Corrections:
     async def write(
         self, caller: Principal, recognition_id: UUID, plate: str | None, region: str | None
     ) -> Correction:
-        """Write what a recognition's plate really was, in the place of an earlier correction.
+        """Store the correct plate of a recognition, replacing an earlier correction.
 
         Raises:
-            ApiError: 404, also where it was erased meanwhile: nothing of it is kept then.
+            ApiError: 404, also if the recognition was erased meanwhile; nothing is stored then.
         """
         found = await self._recognitions.require(caller.owner_id, recognition_id)
 
@@ -93,14 +93,14 @@ class Corrections:
         return written
 
     async def remove(self, owner_id: UUID, recognition_id: UUID) -> None:
-        """Remove a correction."""
+        """Delete a correction."""
         if not await self._remove(owner_id, recognition_id):
             raise ApiError(ErrorCode.NOT_FOUND)
 
     async def get_many(
         self, owner_id: UUID, recognition_ids: Collection[UUID]
     ) -> Mapping[UUID, Correction]:
-        """Return the corrections that there are of some recognitions, by their ids."""
+        """Return the existing corrections of some recognitions, by recognition ID."""
         if not recognition_ids:
             return {}
         return await self._database.run(
@@ -110,10 +110,10 @@ class Corrections:
     async def page(
         self, wanted: CorrectionFilter, limit: int, last_key: str | None
     ) -> CorrectionPage:
-        """Return one page of the list, the newest recognitions first.
+        """Return one page of the list, newest recognition first.
 
         Raises:
-            ApiError: 400, the cursor is not one of this list.
+            ApiError: 400, the cursor is not of this list.
         """
         after = self._sealer.position(wanted, last_key)
         found = await self._database.run(
@@ -124,25 +124,25 @@ class Corrections:
         if len(found) <= limit:
             return CorrectionPage(tuple(found), None)
         last = found[limit - 1]
-        place = RecognitionCursor(last.captured_ms, last.recognition_id)
-        return CorrectionPage(tuple(found[:limit]), self._sealer.seal(wanted, place))
+        position = RecognitionCursor(last.captured_ms, last.recognition_id)
+        return CorrectionPage(tuple(found[:limit]), self._sealer.seal(wanted, position))
 
     async def sweep(self) -> int:
-        """Delete corrections of recognitions past their retention, once an hour; return how many.
+        """Delete corrections of expired recognitions, at most once an hour; return how many.
 
         Raises:
-            DependencyUnavailableError: PostgreSQL does not answer.
+            DependencyUnavailableError: PostgreSQL is not responding.
         """
         now_ms = self._now_ms()
         if now_ms < self._next_ms:
             return 0
         age = self._retention + _RECOGNITIONS_LEFT
         before_ms = now_ms - age // timedelta(milliseconds=1)
-        dropped = await self._database.run(
+        deleted = await self._database.run(
             lambda session: delete_expired_corrections(session, before_ms=before_ms)
         )
         self._next_ms = now_ms + _EVERY_MS
-        return dropped
+        return deleted
 
     async def _remove(self, owner_id: UUID, recognition_id: UUID) -> bool:
         def work(session: Session) -> bool:

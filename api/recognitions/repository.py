@@ -17,9 +17,9 @@ from api.security.permissions import Principal
 
 
 class Misreading(NamedTuple):
-    """A recognition that was read otherwise than what a person corrected it to.
+    """A recognition whose plate was corrected to a different one.
 
-    ``captured_ms`` (Unix ms, UTC) and ``text`` identify it.
+    ``captured_ms`` (Unix ms, UTC) and ``text`` (the reading) identify it.
     """
 
     captured_ms: int
@@ -28,9 +28,9 @@ class Misreading(NamedTuple):
 
 @dataclass(frozen=True)
 class Correction:
-    """What a person wrote beside a reading; ``plate`` None: there is no plate in it.
+    """The correction of a recognition; ``plate`` None: there is no plate.
 
-    ``reading``, its time (Unix ms, UTC) and the keys in S3 are as they were when it was corrected.
+    ``reading``, its time (Unix ms, UTC) and the S3 keys are copied when it is corrected.
     """
 
     recognition_id: UUID
@@ -52,7 +52,7 @@ def upsert_correction(
     plate: str | None,
     region: str | None,
 ) -> Correction:
-    """Write the correction of a recognition in the place of an earlier one."""
+    """Store the correction of a recognition, replacing an earlier one."""
     owner = lock_owner(session, caller.owner_id)
     values = {
         "camera_id": found.camera_id,
@@ -75,7 +75,7 @@ def upsert_correction(
 
 
 def name_of(session: Session, caller: Principal) -> str | None:
-    """Return who calls: the person's address, or the key's name unless it is gone."""
+    """Return the caller's name: a person's email address or an API key's name; None if deleted."""
     if caller.person is not None:
         return caller.person.email
     key = session.get(ApiKey, caller.credential_id)
@@ -83,17 +83,17 @@ def name_of(session: Session, caller: Principal) -> str | None:
 
 
 def delete_correction(session: Session, owner_id: UUID, recognition_id: UUID) -> bool:
-    """Remove the correction of a recognition, and tell whether there was one."""
-    removed = delete(CorrectionEntry).where(
+    """Delete the correction of a recognition. Return whether there was one."""
+    deleted = delete(CorrectionEntry).where(
         CorrectionEntry.owner_id == owner_id, CorrectionEntry.recognition_id == recognition_id
     )
-    return bool(session.scalars(removed.returning(CorrectionEntry.recognition_id)).all())
+    return bool(session.scalars(deleted.returning(CorrectionEntry.recognition_id)).all())
 
 
 def get_corrections(
     session: Session, owner_id: UUID, recognition_ids: Collection[UUID]
 ) -> dict[UUID, Correction]:
-    """Return the corrections that there are of some recognitions, by their ids."""
+    """Return the existing corrections of some recognitions, by recognition ID."""
     found = session.scalars(
         select(CorrectionEntry).where(
             CorrectionEntry.owner_id == owner_id,
@@ -110,16 +110,16 @@ def list_corrections(
     after: RecognitionCursor | None,
     limit: int,
 ) -> list[Correction]:
-    """Return corrections, those of the newest recognitions first, from behind ``after``.
+    """Return corrections, newest recognition first, starting after ``after``.
 
-    Those whose plate holds ``plate`` (normalised), where one is given.
+    If ``plate`` (normalised) is given, only those whose plate contains it.
     """
-    place = tuple_(CorrectionEntry.captured_ms, CorrectionEntry.recognition_id)
+    position = tuple_(CorrectionEntry.captured_ms, CorrectionEntry.recognition_id)
     wanted = select(CorrectionEntry).where(CorrectionEntry.owner_id == owner_id)
     if plate:
         wanted = wanted.where(CorrectionEntry.plate.contains(plate, autoescape=True))
     if after is not None:
-        wanted = wanted.where(place < (after.captured_ms, after.id))
+        wanted = wanted.where(position < (after.captured_ms, after.id))
     newest = wanted.order_by(
         CorrectionEntry.captured_ms.desc(), CorrectionEntry.recognition_id.desc()
     )
@@ -129,9 +129,9 @@ def list_corrections(
 def corrected_before(
     session: Session, owner_id: UUID, from_ms: int, before_ms: int | None, limit: int
 ) -> list[Correction]:
-    """Return corrections to a plate of what was captured in a span, the newest first.
+    """Return corrections with a plate, of recognitions captured in a time range, newest first.
 
-    At most ``limit``, and all others of the millisecond of the last. Times are Unix ms, UTC.
+    At most ``limit``, plus all with the capture time of the last one. Times are Unix ms, UTC.
     """
     wanted = select(CorrectionEntry).where(
         CorrectionEntry.owner_id == owner_id,
@@ -147,9 +147,9 @@ def corrected_before(
 def list_misread(
     session: Session, owner_id: UUID, plate: str, *, before_ms: int
 ) -> list[Misreading]:
-    """Return what was captured before then, read otherwise and corrected to a plate (normalised).
+    """Return recognitions that were corrected to a plate (normalised) from another reading.
 
-    ``before_ms`` is Unix ms, UTC.
+    Only those captured before ``before_ms`` (Unix ms, UTC).
     """
     found = session.execute(
         select(CorrectionEntry.captured_ms, CorrectionEntry.reading).where(
@@ -163,9 +163,9 @@ def list_misread(
 
 
 def erase_corrections(session: Session, owner_id: UUID, plate: str, *, before_ms: int) -> int:
-    """Delete what was corrected from or to a plate that was captured before then.
+    """Delete corrections from or to a plate (normalised); return how many.
 
-    Returns how many there were. ``plate`` is normalised, ``before_ms`` Unix ms, UTC.
+    Only those of recognitions captured before ``before_ms`` (Unix ms, UTC).
     """
     erased = delete(CorrectionEntry).where(
         CorrectionEntry.owner_id == owner_id,
@@ -176,12 +176,12 @@ def erase_corrections(session: Session, owner_id: UUID, plate: str, *, before_ms
 
 
 def delete_expired_corrections(session: Session, *, before_ms: int) -> int:
-    """Delete all corrections of what was captured before then, and return how many.
+    """Delete corrections of recognitions captured before ``before_ms`` (Unix ms, UTC).
 
-    ``before_ms`` is Unix ms, UTC.
+    Return how many.
     """
-    dropped = delete(CorrectionEntry).where(CorrectionEntry.captured_ms < before_ms)
-    return len(session.scalars(dropped.returning(CorrectionEntry.recognition_id)).all())
+    deleted = delete(CorrectionEntry).where(CorrectionEntry.captured_ms < before_ms)
+    return len(session.scalars(deleted.returning(CorrectionEntry.recognition_id)).all())
 
 
 def _correction(entry: CorrectionEntry) -> Correction:

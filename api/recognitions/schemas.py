@@ -45,11 +45,11 @@ _MAX_PLATE_QUERY_CHARACTERS = 256
 
 Confidence = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False), BeforeValidator(number)]
 Limit = Annotated[int, Field(ge=1, le=MAX_LIMIT), BeforeValidator(whole_number)]
-"""Rows of a page."""
+"""Number of rows on a page."""
 
 
 class PlateQuery(BaseModel):
-    """Conditions on recognitions; a wrong parameter does not hide what is wrong in others."""
+    """Filters of recognitions. An invalid parameter does not hide errors in the others."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -78,7 +78,7 @@ class PlateQuery(BaseModel):
 
 
 class RecognitionQuery(PlateQuery):
-    """The query parameters of the list."""
+    """Query parameters of lists and exports."""
 
     from_ms: QueryInstant | None = Field(default=None, alias="from", description="Inclusive start.")
     to_ms: QueryInstant | None = Field(default=None, alias="to", description="Exclusive end.")
@@ -90,7 +90,7 @@ class RecognitionQuery(PlateQuery):
     )
 
     def wanted(self, owner_id: UUID) -> RecognitionFilter:
-        """Return what is asked of an owner's recognitions."""
+        """Return the filter for an account's recognitions."""
         return RecognitionFilter(
             user_id=owner_id,
             plate=self.plate,
@@ -103,7 +103,7 @@ class RecognitionQuery(PlateQuery):
 
 
 class RecognitionListQuery(RecognitionQuery):
-    """The query parameters of the list, with what does not hold for a file."""
+    """Query parameters of the list, including those that exports do not have."""
 
     corrected: bool = Field(
         default=False,
@@ -112,14 +112,14 @@ class RecognitionListQuery(RecognitionQuery):
 
 
 def searched_plate(plate: str | None, match: MatchMode) -> str | None:
-    """Return the text to search for, normalised; None for no such condition.
+    """Return the normalised text to search for; None: any plate.
 
     Raises:
-        ValueError: a text that makes no sense with ``match``.
+        ValueError: ``plate`` is not valid with ``match``.
     """
     try:
         if match is MatchMode.SUBSTRING:
-            # Blank has always been no condition here.
+            # A blank plate has always matched any plate here.
             return typed_plate(plate or "") or None
         if plate is None:
             raise ValueError(f"is required with match={match}")
@@ -305,7 +305,7 @@ class RecognitionAnswer(ResponseModel):
 
 
 class _CorrectedPayload(RecognitionPayload, frozen=True, kw_only=True):
-    """A recognition with what was written beside it, as JSON has it."""
+    """The JSON form of a corrected recognition."""
 
     correction: dict[str, object]
 
@@ -314,9 +314,9 @@ _NONE_CORRECTED: Mapping[UUID, Correction] = {}
 
 
 def page_json(page: Page, corrections: Mapping[UUID, Correction] = _NONE_CORRECTED) -> bytes:
-    """Return the body of a list's answer, a :class:`RecognitionList`; images by storage keys.
+    """Return the body of a :class:`RecognitionList` response, with images as storage keys.
 
-    Up to 200 rows a call: they are written without a model for each, which was a third of its CPU.
+    A page has up to 200 rows. They are encoded without models, which took a third of the CPU time.
     """
     rows = [
         _payload(

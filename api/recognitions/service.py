@@ -1,7 +1,7 @@
-"""Lists, finds and links recognitions.
+"""Lists recognitions, and links to their images.
 
-With ``corrected=true`` a list of readings is merged with the recognitions whose correction fits. A
-recognition whose reading fits is in the first part alone, so no page repeats or skips a row.
+With ``corrected=true``, recognitions whose reading matches are merged with those of which only the
+correction matches. No recognition is in both, so no page repeats or skips a row.
 """
 
 import asyncio
@@ -28,21 +28,21 @@ from api.recognitions.repository import Correction, corrected_before
 from api.validation.fields import from_unix_ms
 from common.plates.matching import PlateMatcher, plate_matcher
 
-_LOOKED_FOR = timedelta(days=1)
-"""Images of recognitions of so long may be missing; the rows of others name what is there."""
-_LOOK_SECONDS = 1.0
+_CHECKED_AGE = timedelta(days=1)
+"""Images of newer recognitions are possibly not stored yet, so S3 is asked."""
+_CHECK_SECONDS = 1.0
 
-_AT_ONCE: Final = 1_000
-"""Corrections that are looked at together; more of one account take another question each."""
+_BATCH: Final = 1_000
+"""Maximum number of corrections per query."""
 _HALF: Final = 64
 _LOW: Final = (1 << _HALF) - 1
 Place = tuple[int, int, int]
 
 
 def storable(wanted: RecognitionFilter) -> RecognitionFilter | None:
-    """Return ``wanted`` with its span cut to what can be stored; None where nothing can match.
+    """Return ``wanted`` with its time range clipped to storable times, or None if that is empty.
 
-    Any date-time of ISO 8601 may be asked for, the years 1 and 9999 included.
+    Callers can send any ISO 8601 date-time, including the years 1 and 9999.
     """
     start = max(wanted.from_ms or 0, 0)
     end = LAST_STORABLE_MS if wanted.to_ms is None else min(wanted.to_ms, LAST_STORABLE_MS)
@@ -52,24 +52,24 @@ def storable(wanted: RecognitionFilter) -> RecognitionFilter | None:
 
 
 class Pictured(Protocol):
-    """A recognition, or what stands for it, with the keys of its images."""
+    """A recognition or correction, with the keys of its images."""
 
     @property
     def captured_ms(self) -> int:
-        """When it was captured (Unix ms, UTC)."""
+        """Capture time (Unix ms, UTC)."""
 
     @property
     def photo_key(self) -> str | None:
-        """The photo's."""
+        """S3 key of the photo."""
 
     @property
     def crop_key(self) -> str | None:
-        """The crop's."""
+        """S3 key of the crop."""
 
 
 @dataclass(frozen=True)
 class Page:
-    """A part of a list, and the cursor of what follows; None at the end."""
+    """A page of a list, and the cursor of the next page; None at the end."""
 
     recognitions: tuple[RecognitionRow, ...]
     next_key: str | None
@@ -77,16 +77,16 @@ class Page:
 
 @dataclass(frozen=True)
 class Links:
-    """URLs of a recognition's images; None where there is no image (yet, or any more)."""
+    """URLs of a recognition's images; None if there is no image (yet, or any more)."""
 
     photo: str | None
     crop: str | None
 
 
 class Recognitions:
-    """The recognitions of all owners; every call names the owner it acts for.
+    """The recognitions of all accounts.
 
-    A recognition that is not the owner's is ApiError 404.
+    Calls for a recognition of another account raise ApiError 404.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class Recognitions:
         *,
         image_retention: timedelta | None,
     ) -> None:
-        """Images are linked for ``image_retention``, None: always."""
+        """Images are linked for ``image_retention``; None: always."""
         self._store = store
         self._database = database
         self._images = images
@@ -108,10 +108,10 @@ class Recognitions:
     async def search(
         self, wanted: RecognitionFilter, limit: int, last_key: str | None, *, corrected: bool
     ) -> Page:
-        """Return one page of the list; with ``corrected``, also what was corrected to the plate.
+        """Return one page; with ``corrected``, including recognitions whose correction matches.
 
         Raises:
-            ApiError: 400, the cursor is not one of this list.
+            ApiError: 400, the cursor is not of this list.
         """
         after, possible = self.position(wanted, last_key), storable(wanted)
         if possible is None:
@@ -124,54 +124,54 @@ class Recognitions:
         return Page(page.rows, self.key_after(wanted, page.next_after))
 
     def position(self, wanted: RecognitionFilter, last_key: str | None) -> RecognitionCursor | None:
-        """Return the place in the list of ``wanted`` that a cursor names; None: its beginning.
+        """Return the position of a cursor in the list of ``wanted``; None: the start.
 
         Raises:
-            ApiError: 400, the cursor is not one of this list.
+            ApiError: 400, the cursor is not of this list.
         """
         return self._sealer.position(wanted, last_key)
 
     def key_after(
         self, wanted: RecognitionFilter, position: RecognitionCursor | None
     ) -> str | None:
-        """Return the cursor of what follows a place in the list; None at its end."""
+        """Return the cursor that continues after ``position``; None at the end of the list."""
         return None if position is None else self._sealer.seal(wanted, position)
 
     async def require(self, owner_id: UUID, recognition_id: UUID) -> RecognitionRow:
-        """Return one of the owner's recognitions."""
+        """Return a recognition of the account."""
         return require_found(await self._store.find(owner_id, recognition_id))
 
     def is_past_retention(self, recognition: Pictured) -> bool:
-        """Tell whether the recognition's images are no longer shown."""
+        """Return whether the images of a recognition have expired."""
         return self._image_retention is not None and _age(recognition) > self._image_retention
 
     async def links(self, recognition: RecognitionRow) -> Links:
-        """Return URLs, valid for an hour, of the recognition's images.
+        """Return URLs of a recognition's images, valid for one hour.
 
-        While S3 was unavailable an image may be stored minutes after its recognition was published.
-        Where S3 does not say whether it is there, it is linked.
+        Images are missing until they are stored: minutes later if S3 was unavailable. If S3 is not
+        responding, they are linked without a check.
         """
         if self.is_past_retention(recognition):
             return Links(None, None)
         keys = (recognition.photo_key, recognition.crop_key)
-        if _age(recognition) < _LOOKED_FOR:
+        if _age(recognition) < _CHECKED_AGE:
             photo, crop = await asyncio.gather(*map(self._stored, keys))
         else:
             photo, crop = keys
         return Links(self._link(photo), self._link(crop))
 
     def links_to(self, pictured: Pictured) -> Links:
-        """Return URLs, valid for an hour, of images, whether they are there or not any more."""
+        """Return URLs of images, valid for one hour, without checking that the images exist."""
         if self.is_past_retention(pictured):
             return Links(None, None)
         return Links(self._link(pictured.photo_key), self._link(pictured.crop_key))
 
     async def _stored(self, key: str | None) -> str | None:
-        """Return a key unless there is no image of it."""
+        """Return the key, or None if there is no image."""
         if key is None:
             return None
         try:
-            async with asyncio.timeout(_LOOK_SECONDS):
+            async with asyncio.timeout(_CHECK_SECONDS):
                 return key if await self._images.has(key) else None
         except (DependencyUnavailableError, TimeoutError):
             return key
@@ -192,9 +192,9 @@ async def merge_corrections(
     page: RecognitionPage,
     limit: int,
 ) -> RecognitionPage:
-    """Return a page of readings with the corrected recognitions that belong to it.
+    """Return a page merged with the recognitions of which only the correction matches.
 
-    ``page`` holds at most ``limit`` rows, from behind ``after`` on.
+    ``page`` contains at most ``limit`` rows, starting after ``after``.
     """
     if not wanted.plate:
         return page
@@ -216,7 +216,7 @@ async def _corrected(
     end: RecognitionCursor | None,
     limit: int,
 ) -> list[RecognitionRow]:
-    """Return the first rows that only their correction makes what is wanted, to ``end`` at most."""
+    """Return the first rows of which only the correction matches, up to ``end``."""
     matcher = plate_matcher(wanted.plate or "", wanted.match)
     before_ms = None if after is None else after.captured_ms + 1
     if wanted.to_ms is not None:
@@ -230,7 +230,7 @@ async def _corrected(
                 owner_id=wanted.user_id,
                 from_ms=from_ms,
                 before_ms=before_ms,
-                limit=_AT_ONCE,
+                limit=_BATCH,
             )
         )
         positions = _wanted_positions(some, wanted, matcher, after, end)
@@ -243,7 +243,7 @@ async def _corrected(
                 key=_position_of_row,
                 reverse=True,
             )
-        if len(some) < _AT_ONCE:
+        if len(some) < _BATCH:
             break
         before_ms = some[-1].captured_ms
     return found[:limit]
@@ -256,7 +256,7 @@ def _wanted_positions(
     after: RecognitionCursor | None,
     end: RecognitionCursor | None,
 ) -> list[RecognitionCursor]:
-    """Return the places of those that are wanted, the newest first."""
+    """Return the positions of corrections that match by the corrected plate only, newest first."""
 
     def are_wanted() -> Iterator[RecognitionCursor]:
         for each in corrections:
@@ -277,9 +277,9 @@ def _wanted_positions(
 
 
 def list_position(captured_ms: int, identifier: UUID) -> Place:
-    """Return a recognition's place: by time, then by id as ClickHouse compares UUIDs.
+    """Return the sort key of a recognition: time, then ID in ClickHouse's order of UUIDs.
 
-    It compares their second halves first.
+    ClickHouse compares the second halves of UUIDs first.
     """
     return captured_ms, identifier.int & _LOW, identifier.int >> _HALF
 

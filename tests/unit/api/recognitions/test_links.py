@@ -48,7 +48,7 @@ def images() -> Images:
 
 @pytest.fixture
 def recognitions(images: Images, monkeypatch: pytest.MonkeyPatch) -> Recognitions:
-    monkeypatch.setattr(service, "_LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(service, "_CHECK_SECONDS", 0.05)
     return Recognitions(
         cast(ClickHouseStore, None),
         cast(Database, None),
