@@ -1,7 +1,7 @@
-"""Finishes a restore: what the databases bring back and must not be used again.
+"""Completes a restore: revokes restored access and repeats erasures.
 
-What had been erased is erased again. The erasures are kept in a file, so that a restore of all
-servers does not bring it back.
+The erasures are also stored in a file, so that a restore of all servers does not bring back erased
+data.
 """
 
 from collections import defaultdict
@@ -65,20 +65,20 @@ _ENCRYPTED: Final = (
 
 _T = TypeVar("_T")
 InDatabase = Callable[[Callable[[Session], _T]], _T]
-"""Runs work in a transaction and returns its result."""
+"""Runs a function in a transaction and returns its result."""
 _ALL: Final = ""
 _MODE: Final = 0o600
 
 
 class RestoreSettings(ErasureSettings, EncryptionSettings):
-    """The settings of every store, and of the key that opens what is encrypted in them."""
+    """The settings of all stores, and the key with which data in them is encrypted."""
 
 
 def check_restored(settings: RestoreSettings) -> None:
-    """Return if no process of the service runs and PostgreSQL fits this release and secret key.
+    """Check that the service is stopped, and that PostgreSQL fits this release and secret key.
 
     Raises:
-        ServiceRunningError: the service runs.
+        ServiceRunningError: the service is running.
         MisconfiguredError: the tables are of another release, or the key is not that of the backup.
     """
     box = SecretBox(settings.secret_key.get_secret_value())
@@ -97,7 +97,7 @@ def check_restored(settings: RestoreSettings) -> None:
 
 
 async def check_clickhouse(settings: ClickHouseSettings) -> None:
-    """Return if ClickHouse's tables fit this release.
+    """Check that ClickHouse's tables fit this release.
 
     Raises:
         MisconfiguredError: a migration is missing.
@@ -118,9 +118,9 @@ def _check_secret_key(session: Session, box: SecretBox) -> None:
 
 
 def end_access(session: Session, *, disables_keys: bool) -> dict[str, int]:
-    """End all sessions and invitations, and drop what waited to be published at the backup.
+    """End all sessions and invitations, and delete the outbox of the backup.
 
-    With ``disables_keys`` all API keys are disabled. May be repeated. Returns counts by name.
+    With ``disables_keys``, all API keys are disabled. Can be repeated. Return counts by name.
     """
     disable = update(ApiKey).where(ApiKey.enabled).values(enabled=False).returning(ApiKey.id)
 
@@ -131,28 +131,28 @@ def end_access(session: Session, *, disables_keys: bool) -> dict[str, int]:
         "sessionsEnded": count(delete(LoginSession).returning(LoginSession.id)),
         "invitationsEnded": count(delete(Invitation).returning(Invitation.id)),
         "keysDisabled": count(disable) if disables_keys else 0,
-        # Published since then: webhooks would get the same events again, some of what was erased.
+        # Already published: webhooks would get the events again, including those of erased plates.
         "recordsDropped": count(delete(ConfigOutbox).returning(ConfigOutbox.id)),
     }
 
 
 def publish(session: Session, erased: Mapping[UUID, int]) -> int:
-    """Publish all configuration again, note the restore in the audit logs; return how many records.
+    """Publish all configuration again and add the restore to the audit logs.
 
-    ``erased`` counts the plates that were erased again, by account.
+    Return the number of records. ``erased`` counts the plates that were erased again, by account.
     """
-    acts = [
+    actions = [
         current_action(owner.id, Action.ACCOUNT_RESTORED, count=erased.get(owner.id, 0))
         for owner in list_owners(session)
     ]
-    write_actions(session, acts)
+    write_actions(session, actions)
     return republish_all(session)
 
 
 def keys_to_review(session: Session) -> list[tuple[ApiKey, str]]:
-    """Return the API keys that can be used, each with its account's address.
+    """Return the API keys that are valid, each with its account's email address.
 
-    One may have been revoked after the backup.
+    Some were possibly revoked after the backup.
     """
     keys = (
         select(ApiKey, Owner.email)
@@ -164,9 +164,9 @@ def keys_to_review(session: Session) -> list[tuple[ApiKey, str]]:
 
 
 def people_to_review(session: Session) -> list[tuple[Person, str]]:
-    """Return the people who can log in, each with their account's address.
+    """Return the people who can log in, each with the account's email address.
 
-    One may have been removed or demoted, or had another password, after the backup.
+    After the backup, some possibly were removed, or got another role or password.
     """
     people = (
         select(Person, Owner.email)
@@ -178,7 +178,7 @@ def people_to_review(session: Session) -> list[tuple[Person, str]]:
 
 
 class _FileErasure(msgspec.Struct, frozen=True, rename="camel"):
-    """An erasure; without ``plate_hash`` the whole account. ``before_ms`` is Unix ms, UTC."""
+    """An erasure; without ``plate_hash``, of a whole account. ``before_ms`` is Unix ms, UTC."""
 
     owner_id: UUID
     before_ms: int
@@ -190,7 +190,7 @@ class _File(msgspec.Struct, frozen=True):
 
 
 def read_file(path: Path) -> list[StoredErasure]:
-    """Return the erasures of a file that :func:`add_to_file` wrote.
+    """Return the erasures in a file that :func:`add_to_file` wrote.
 
     Raises:
         InvalidInputError: the file cannot be read.
@@ -203,9 +203,9 @@ def read_file(path: Path) -> list[StoredErasure]:
 
 
 def add_to_file(path: Path, erasures: Sequence[StoredErasure]) -> int:
-    """Add erasures to a file that only its owner can read, and return how many are in it.
+    """Add erasures to a file with mode 600; return how many it contains.
 
-    The file is replaced as a whole. Erasures that are already in it stay: the databases forget
+    The file is replaced atomically. Erasures that are already in it stay: the databases delete
     theirs after 30 days.
 
     Raises:
@@ -230,13 +230,13 @@ def add_to_file(path: Path, erasures: Sequence[StoredErasure]) -> int:
 
 
 def open_requests(session: Session) -> list[StoredErasure]:
-    """Return the erasures that were requested and are not done."""
+    """Return the requested erasures that are not completed."""
     jobs = session.scalars(select(ErasureJob).where(ErasureJob.plate.is_not(None)))
     return [stored_erasure(Erasure(job.owner_id, job.plate, job.before_ms)) for job in jobs]
 
 
 async def read_erasures(settings: ClickHouseSettings) -> list[StoredErasure]:
-    """Return the erasures that ClickHouse has noted.
+    """Return the erasures that are recorded in ClickHouse.
 
     Raises:
         TransientError: ClickHouse is unavailable or busy.
@@ -248,10 +248,10 @@ async def read_erasures(settings: ClickHouseSettings) -> list[StoredErasure]:
 async def erase_again(
     settings: ErasureSettings, in_database: InDatabase[Any], erasures: Sequence[StoredErasure]
 ) -> dict[UUID, int]:
-    """Erase what the notes name; return by account how many plates (or the account) were found.
+    """Repeat erasures; return the number of plates found (or 1 for a found account), by account.
 
-    May be repeated. The erasures that ClickHouse has noted itself are applied too: PostgreSQL may
-    be of an earlier time.
+    Can be repeated. Erasures recorded in ClickHouse are applied too, as PostgreSQL is possibly of
+    an earlier time.
 
     Raises:
         TransientError: a server is unavailable or busy.
@@ -288,7 +288,7 @@ async def _of_owner(
 
 async def _account(settings: ErasureSettings, in_database: InDatabase[Any], owner_id: UUID) -> int:
     if in_database(lambda session: session.get(Owner, owner_id)) is None:
-        # ClickHouse and S3 may have something of it all the same.
+        # ClickHouse and S3 can still contain data of the account.
         await erase_stored_owner(settings, owner_id)
         return 0
     in_database(lambda session: end_account(session, owner_id))
@@ -309,7 +309,7 @@ async def _plate(
 
 
 def _named(session: Session, owner_id: UUID) -> set[str]:
-    """Return the plates of an owner's corrections and of the lists of its alerts."""
+    """Return the plates in an account's corrections and in the lists of its alerts."""
     corrected = session.execute(
         select(CorrectionEntry.reading, CorrectionEntry.plate).where(
             CorrectionEntry.owner_id == owner_id
