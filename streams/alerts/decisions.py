@@ -101,7 +101,7 @@ class CandidateHandler:
         age_ms = max(0, self._now_ms() - candidate.published_ms)
         self._metrics.trigger_age.observe(age_ms / 1000)
         log.info(
-            "alert_fired",
+            "alert_triggered",
             alert_id=str(trigger.alert.alert_id),
             recognition_id=str(trigger.recognition.id),
             plate=mask_plate(trigger.recognition.plate),

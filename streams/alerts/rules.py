@@ -86,4 +86,4 @@ class RuleStore:
             # As it was it must not trigger any longer.
             self.index.remove(alert.alert_id)
             self._metrics.rule_faults.inc()
-            log.error("alert_unusable", alert_id=str(alert.alert_id), error=str(error))
+            log.error("alert_rule_invalid", alert_id=str(alert.alert_id), error=str(error))

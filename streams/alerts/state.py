@@ -132,7 +132,7 @@ class Expiry:
             if len(over) <= _MAX_DELETIONS:
                 self._due_ms[partition] = now_ms + _SWEEP_MS
             if gone:
-                log.info("cooldowns_forgotten", partition=partition, count=len(gone))
+                log.info("cooldowns_removed", partition=partition, count=len(gone))
 
     async def _delete(self, key: bytes, partition: int) -> None:
         await self._table.put(key, None, partition=partition)

@@ -164,7 +164,7 @@ def _begin_on_recovery(
             await start_times.record(sorted(app.own_partitions(recognitions)))
         except TransientError as error:
             # Nothing may be read before; the supervisor starts the stage again.
-            log.error("kafka_away", error=str(error))
+            log.error("kafka_unavailable", error=str(error))
             end_process(EXIT_TEMPORARY_FAILURE)
         registry.reset()
         # Before that there is nothing to announce.

@@ -71,7 +71,7 @@ def warn_of_plaintext_login(settings: MqttBrokerSettings) -> None:
     """Warn that the password crosses a network that anybody may listen to, where it does."""
     if server := mqtt_server_in_clear(settings.mqtt_host, settings):
         log.warning(
-            "mqtt_login_not_encrypted",
+            "mqtt_login_unencrypted",
             server=server,
             hint="whoever listens can read it: PLATESTREAM_MQTT_TLS encrypts",
         )

@@ -129,7 +129,7 @@ class CameraRegistry:
             if known is None and is_waited_for:
                 raise TransientError("the camera is not announced to the broker yet")
             if known is None:
-                log.debug("camera_gone", camera_id=str(status.camera_id))
+                log.debug("camera_unknown", camera_id=str(status.camera_id))
                 return
             before = None if known.announced is None else CameraPresence(announced=known.announced)
             change = apply_status(before, status, offline_after_ms=self._offline_after_ms)
@@ -153,7 +153,7 @@ class CameraRegistry:
             await publish(messages)
             for known in own:
                 await self._store(known, known)
-            log.info("mqtt_cameras_told", count=len(own))
+            log.info("mqtt_cameras_announced", count=len(own))
 
     @asynccontextmanager
     async def _configuration(self) -> AsyncIterator[None]:

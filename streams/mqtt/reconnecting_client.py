@@ -59,7 +59,7 @@ class ReconnectingClient:
                 self._on_unavailable(error)
             except Exception:
                 # The edge of the loop: without it nothing would ever be sent again.
-                log.exception("mqtt_link_failed")
+                log.exception("mqtt_connection_failed")
             if time.monotonic() - opened_at > _STEADY_SECONDS:
                 failures = 0
             failures += 1
@@ -149,5 +149,5 @@ class ReconnectingClient:
     def _on_unavailable(self, error: TransientError) -> None:
         # Logged once for each outage, not with every try.
         if not self._is_unavailable:
-            log.warning("mqtt_away", error=str(error))
+            log.warning("mqtt_unavailable", error=str(error))
         self._is_unavailable = True

@@ -44,7 +44,7 @@ class Backlog:
             self._replace(gap, gap)
         self._update_has_any()
         if found := self.all():
-            log.info("gaps_restored", count=len(found), frames=sum(gap.left for gap in found))
+            log.info("backlogs_restored", count=len(found), frames=sum(gap.left for gap in found))
 
     async def store(self, gap: OpenGap) -> None:
         """Store a gap, or how far it is read; returns once Kafka has it.
@@ -158,7 +158,7 @@ class GapRule:
         await self.gaps.store(
             OpenGap(partition=tp.partition, gap=gap, next_offset=offset, next_ms=written_ms)
         )
-        log.warning("frames_left_for_later", partition=tp.partition, count=gap.end - offset)
+        log.warning("frames_deferred", partition=tp.partition, count=gap.end - offset)
         return True
 
     async def _gap_at(self, tp: TP, offset: int, written_ms: int, now_ms: int) -> FrameGap | None:
@@ -261,7 +261,7 @@ class OffsetSkipper:
             async with self._noting:
                 return self._app.rebalancing or await rule.opens(tp, begin, record.timestamp)
         except TransientError as error:
-            log.warning("gap_not_noted", partition=str(tp), error=str(error))
+            log.warning("backlog_not_recorded", partition=str(tp), error=str(error))
             return True
 
     def _pass_hole(self, tp: TP, expected: int, offset: int) -> None:

@@ -239,7 +239,7 @@ class StageConsumer(driver.Consumer):
         if committed > end:
             return await self._go_back(tp, committed, end)
         if committed < first:
-            log.warning("unread_records_gone", partition=str(tp), count=first - committed)
+            log.warning("unread_records_expired", partition=str(tp), count=first - committed)
             self.app.metrics.messages_lost(tp, first - committed)
         return max(committed, first)
 
@@ -248,7 +248,7 @@ class StageConsumer(driver.Consumer):
         since_ms = round((time.time() - _READ_AGAIN_SECONDS) * 1000)
         found = await self._thread.offset_since(tp, since_ms)
         start = end if found is None else found
-        log.error("log_lost_its_end", partition=str(tp), expected=expected, end=end, start=start)
+        log.error("partition_truncated", partition=str(tp), expected=expected, end=end, start=start)
         # Faust commits nothing below what it knows; and records before the first commit of a
         # start like this one would be skipped by the next.
         self._committed_offset[tp] = None
@@ -300,7 +300,7 @@ class StageConsumer(driver.Consumer):
             ends = self._passage.within(ends, await self.highwaters(*ends))
             await self.seek_wait(ends)
         except (IllegalStateError, KafkaTimeoutError, TimeoutError):
-            log.info("seek_cut_off", partitions=[str(tp) for tp in ends])
+            log.info("seek_interrupted", partitions=[str(tp) for tp in ends])
             self._unread.update(ends)
         else:
             # A rebalance meanwhile has sought by itself.
@@ -349,7 +349,7 @@ class StageConsumer(driver.Consumer):
             await self.seek_wait(known)
         except (IllegalStateError, TimeoutError):
             # A rebalance has begun meanwhile; it ends with a seek of its own.
-            log.info("seek_cut_off", partitions=[str(tp) for tp in known])
+            log.info("seek_interrupted", partitions=[str(tp) for tp in known])
             return
         self._unread.difference_update(positions)
 

@@ -180,7 +180,7 @@ def _append(batch: Any, message: OutgoingMessage, span: Span | None) -> bool:
 
 
 def _warn(topic: faust.TopicT, error: Exception) -> None:
-    log.warning("kafka_did_not_take", topic=topic.get_topic_name(), error=repr(error))
+    log.warning("kafka_send_failed", topic=topic.get_topic_name(), error=repr(error))
 
 
 class TopicPublisher:

@@ -152,7 +152,7 @@ class StageRunner:
         try:
             await self._run_parts(events, handler)
         except _StageStoppingError:
-            log.info("events_given_up", stage=self._stage, count=len(events))
+            log.info("events_abandoned", stage=self._stage, count=len(events))
 
     def require_next(self, event: Event) -> None:
         """Give the event up unless all that came before it in its partition is released.
@@ -169,7 +169,7 @@ class StageRunner:
         try:
             await self._reject(event, error)
         except _StageStoppingError:
-            log.info("events_given_up", stage=self._stage, count=1)
+            log.info("events_abandoned", stage=self._stage, count=1)
 
     async def _run_parts(self, events: Sequence[Event], handler: BatchHandler) -> None:
         error = await self._failure_of(events, handler)

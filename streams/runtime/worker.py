@@ -132,7 +132,7 @@ class StageWorker(Worker):
 
 def _end_late() -> NoReturn:
     # Records that are not acknowledged are read again, so to end here loses nothing.
-    log.warning("stop_bound_passed")
+    log.warning("stop_timeout_exceeded")
     os._exit(0)
 
 
@@ -175,7 +175,7 @@ def _wait_for_kafka(settings: StreamSettings) -> None:
         except MisconfiguredError as error:
             _end_misconfigured(error)
         except TransientError as error:
-            log.warning("kafka_away", error=str(error))
+            log.warning("kafka_unavailable", error=str(error))
             time.sleep(_KAFKA_PAUSE_SECONDS)
 
 

@@ -55,7 +55,7 @@ class RowStore:
             raise TransientError(str(error)) from error
         except QueryFailedError as error:
             # Not an insert, so it is no fault of these rows: a dead letter would hold their plates.
-            log.error("clickhouse_refuses_to_erase", error=str(error))
+            log.error("clickhouse_erasure_failed", error=str(error))
             raise TransientError(str(error)) from error
 
     async def _write(self, table: SinkTable[R], rows: Sequence[R]) -> None:

@@ -156,8 +156,8 @@ class ReadingAgent:
         self._metrics.frames.labels(outcome.value).inc()
 
     def _log_refused(self, meta: FrameMeta, error: InvalidInputError) -> None:
-        if self._is_to_be_logged("frame_refused", meta):
-            log.warning("frame_refused", camera_id=str(meta.camera_id), code=error.code)
+        if self._is_to_be_logged("frame_undecodable", meta):
+            log.warning("frame_undecodable", camera_id=str(meta.camera_id), code=error.code)
 
     def _log_left_out(self, event: str, meta: FrameMeta, age_ms: int) -> None:
         if self._is_to_be_logged(event, meta):

@@ -104,10 +104,10 @@ class BacklogReader:
                     await self._gaps.has_any.wait()
                 has_read = await self.read_piece()
             except (TransientError, _StageStoppingError) as error:
-                log.warning("late_frames_wait", error=repr(error))
+                log.warning("backlog_reading_delayed", error=repr(error))
             except Exception:
                 # The edge of the loop: what is not noted is read again.
-                log.exception("late_frames_failed")
+                log.exception("backlog_reading_failed")
             if not has_read:
                 await asyncio.sleep(_PAUSE_SECONDS)
 
@@ -177,7 +177,7 @@ class BacklogReader:
             )
         # Counted once, however often the piece is cut off.
         if (gone := min(piece.first, end) - gap.next_offset) > 0:
-            log.warning("unread_records_gone", partition=gap.partition, count=gone)
+            log.warning("unread_records_expired", partition=gap.partition, count=gone)
             self._app.metrics.messages_lost(self._tp(gap), gone)
         return True
 
@@ -251,4 +251,4 @@ class BacklogReader:
         self._require_ours()
         await self._gaps.close(gap)
         self._begun.discard((gap.partition, gap.gap))
-        log.info("gap_closed", partition=gap.partition, end=gap.gap.end)
+        log.info("backlog_cleared", partition=gap.partition, end=gap.gap.end)

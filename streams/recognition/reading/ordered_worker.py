@@ -169,7 +169,7 @@ class RecognizerService(Service):
         try:
             await self._pool.start()
         except MisconfiguredError as error:
-            log.error("recogniser_misconfigured", error=str(error))
+            log.error("recognizer_misconfigured", error=str(error))
             end_process(EXIT_MISCONFIGURED)
 
     async def on_stop(self) -> None:

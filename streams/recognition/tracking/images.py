@@ -71,9 +71,9 @@ class RecognitionImageStore:
 
     def _record(self, refusal: str | None) -> None:
         if refusal is not None and not self._is_full:
-            log.warning("images_not_stored", code=refusal)
+            log.warning("image_store_full", code=refusal)
         elif refusal is None and self._is_full:
-            log.info("images_stored_again")
+            log.info("image_store_has_space")
         self._is_full = refusal is not None
 
 

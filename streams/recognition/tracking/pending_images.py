@@ -97,7 +97,7 @@ class PassImageStore:
         """
         jpeg = await self._fetch(frame)
         if jpeg is None:
-            log.warning("frame_gone", camera_id=str(recognition.camera_id))
+            log.warning("frame_expired", camera_id=str(recognition.camera_id))
             return recognition
         images = await _images_of(recognition, jpeg)
         stored = await self._stored_at_once(images)
@@ -165,7 +165,7 @@ class PassImageStore:
                 return False
             except Exception:
                 # The edge of the loop: the others are stored all the same.
-                log.exception("image_not_stored", recognition_id=key.hex())
+                log.exception("image_store_failed", recognition_id=key.hex())
                 self._pending.pop(key, None)
         return True
 
@@ -212,12 +212,12 @@ class PassImageStore:
 
     def _on_s3_unavailable(self, error: Exception) -> None:
         if not self._is_away:
-            log.warning("images_wait", error=repr(error))
+            log.warning("images_delayed", error=repr(error))
         self._is_away = True
 
     def _on_s3_recovered(self) -> None:
         if self._is_away:
-            log.info("images_go_on", pending=len(self._pending))
+            log.info("images_recovered", pending=len(self._pending))
         self._is_away = False
 
 

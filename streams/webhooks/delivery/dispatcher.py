@@ -138,7 +138,7 @@ class Dispatcher:
                     self._on_written(result)
                 except Exception:
                     # The edge of the loop: the other results count all the same.
-                    log.exception("deliveries_not_recorded")
+                    log.exception("delivery_results_not_applied")
 
     async def _tick(self) -> None:
         while True:
@@ -258,7 +258,7 @@ class Dispatcher:
             return await self._send(job.delivery, job.attempts + 1)
         except Exception:
             # The edge of an attempt: whatever it was, the delivery must not be lost for it.
-            log.exception("attempt_failed", delivery_id=str(job.delivery.id))
+            log.exception("delivery_attempt_crashed", delivery_id=str(job.delivery.id))
             return SendResult(kind=SendKind.FAILED, error="Internal error during the attempt.")
 
     def _record(

@@ -137,7 +137,7 @@ class DeliveryIntake:
             await self._runner.reject(event, error)
         except Exception as error:
             # The edge of the agent, which must not raise.
-            log.exception("delivery_not_taken")
+            log.exception("delivery_intake_failed")
             await self._runner.reject(event, error)
 
 

@@ -107,7 +107,7 @@ class OutcomeWriter:
                 results, failed = await self._write(outcomes)
             except Exception:
                 # The edge of the loop: without it no delivery would ever be done again.
-                log.exception("deliveries_not_recorded")
+                log.exception("delivery_results_not_written")
                 results, failed = [], outcomes
         self._failures = self._failures + 1 if failed else 0
         return [*results, *self._put_back(failed)]
@@ -121,7 +121,7 @@ class OutcomeWriter:
             async with asyncio.timeout(_FENCE_SECONDS), self._writing:
                 return
         except TimeoutError:
-            log.warning("deliveries_under_way_at_rebalance")
+            log.warning("deliveries_in_flight_at_rebalance")
 
     def _next_batch(self) -> list[DeliveryOutcome]:
         batch, self._outcomes = self._outcomes[:_MAX_BATCH], self._outcomes[_MAX_BATCH:]
@@ -134,7 +134,7 @@ class OutcomeWriter:
     def _put_back(self, failed: list[DeliveryOutcome]) -> list[WriteResult]:
         if not failed:
             return []
-        log.warning("delivery_state_not_stored", failures=self._failures, count=len(failed))
+        log.warning("delivery_state_write_failed", failures=self._failures, count=len(failed))
         if self._stage.is_leaving:
             return [WriteResult(outcome, is_stored=False) for outcome in failed]
         self._outcomes[:0] = failed

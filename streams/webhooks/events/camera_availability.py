@@ -62,7 +62,7 @@ class CameraAvailability:
             return
         camera = await self._subscriptions.camera(status.camera_id, _CAMERA_KNOWN_WITHIN_SECONDS)
         if camera is None:
-            log.info("camera_gone", camera_id=str(status.camera_id))
+            log.info("camera_unknown", camera_id=str(status.camera_id))
             return
         event = CameraEvent(camera=camera, status=status)
         await self._publish(camera_deliveries(name, event, webhooks))

@@ -169,7 +169,7 @@ class FanOut:
         """Return the record of one of an event's deliveries that are left out, for all of them."""
         if delivery.owner_id not in self._told:
             self._told[delivery.owner_id] = None
-            log.warning("deliveries_left_out", owner_id=str(delivery.owner_id), reason=reason)
+            log.warning("deliveries_dropped", owner_id=str(delivery.owner_id), reason=reason)
         return dropped_attempt(_nameless(delivery), reason, self._now_ms())
 
     def _of_recognition(self, recognition: Recognition, published: int) -> list[Plan]:

@@ -162,7 +162,7 @@ class WebhookStatusUpdater:
         )
         if after is not None and after.disabled_ms == attempt.started_ms:
             log.warning(
-                "webhook_switched_off",
+                "webhook_disabled",
                 webhook_id=str(after.webhook_id),
                 reason=after.disabled_reason,
             )

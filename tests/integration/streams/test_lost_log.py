@@ -133,7 +133,7 @@ def test_a_log_that_lost_its_end_is_read_on_from_there(
     wait_until("new ones are copied", lambda: len(copies.poll()) >= len(_OLD | _NEW) + 1)
     wait_until("all is committed", lambda: source.committed() == source.end())
     assert _texts(copies.poll()) == sorted(_OLD | _NEW | {b"early"})
-    assert "log_lost_its_end" in worker.log.read_text()
+    assert "partition_truncated" in worker.log.read_text()
 
 
 def test_what_comes_after_a_lost_end_is_read_by_the_start_after_next(
@@ -161,7 +161,7 @@ def test_what_retention_took_unread_is_no_standstill(
     source.send(_LOST)
     source.expire(source.end())
     worker = start_copying("second", "events", **{"streams.runtime.worker.STALL_SECONDS": "10"})
-    wait_until("it says so", lambda: "unread_records_gone" in worker.log.read_text())
+    wait_until("it says so", lambda: "unread_records_expired" in worker.log.read_text())
     time.sleep(15)
     assert worker.is_running(), worker.tail()
     source.send(_NEW)

@@ -32,7 +32,9 @@ class Pipeline:
     def start(self, **settings: str) -> ChildProcess:
         """Start a worker of the stage; returns when it has begun and the broker knows of it."""
         process = self.begin(**settings)
-        wait_until("the stage has begun", lambda: "mqtt_cameras_told" in process.log.read_text())
+        wait_until(
+            "the stage has begun", lambda: "mqtt_cameras_announced" in process.log.read_text()
+        )
         return process
 
     def begin(self, **settings: str) -> ChildProcess:

@@ -39,7 +39,7 @@ def test_a_broker_that_dies_and_freezes_and_a_killed_stage_lose_nothing(pipeline
         pipeline.broker.kill()
         before.wait_until_cut_off()
     pipeline.recognized(made[400:])
-    wait_until("it is noticed", lambda: "mqtt_away" in pipeline.log())
+    wait_until("it is noticed", lambda: "mqtt_unavailable" in pipeline.log())
     assert lag(pipeline.kafka, "mqtt", RECOGNITIONS) > 0
     pipeline.deleted(CAMERAS[1])
     pipeline.camera(2)
@@ -73,11 +73,11 @@ def _kill(process: ChildProcess, listener: Listener) -> None:
 
 
 def _freeze(pipeline: Pipeline, listener: Listener) -> list[Recognition]:
-    times = pipeline.log().count("mqtt_away")
+    times = pipeline.log().count("mqtt_unavailable")
     pipeline.broker.pause()
     made = just_made(800, 820)
     pipeline.recognized(made)
-    wait_until("it is noticed", lambda: pipeline.log().count("mqtt_away") > times)
+    wait_until("it is noticed", lambda: pipeline.log().count("mqtt_unavailable") > times)
     pipeline.broker.resume()
     return made
 

@@ -65,7 +65,7 @@ def test_two_workers_share_the_publishing(pipeline: Pipeline) -> None:
             "all are published", lambda: _published_ids(listener) >= {str(one.id) for one in made}
         )
         assert (connected, pipeline.log().count("mqtt_connected")) == (2, 2)
-        assert "mqtt_away" not in pipeline.log()
+        assert "mqtt_unavailable" not in pipeline.log()
         # A repeat is allowed; were both to publish all, each would come twice.
         assert len(_recognitions(listener)) < 2 * len(made)
 

@@ -234,7 +234,7 @@ def test_images_wait_for_a_bucket_that_is_missing_and_the_plate_does_not(
     cameras.tick(camera, start_ms + 3000)
     outcome.until("the recognition", lambda: bool(outcome.recognitions))
     log = worker.log.read_text()
-    assert ("images_wait" in log, "transient_failure" in log) == (True, False)
+    assert ("images_delayed" in log, "transient_failure" in log) == (True, False)
     (found,) = outcome.recognitions
     keys = {found.photo_key, found.crop_key}
 
@@ -259,7 +259,7 @@ def test_without_room_for_images_plates_go_on(
     (found,) = outcome.recognitions
     assert (found.plate, found.photo_key, found.crop_key) == (PLATES[0], None, None)
     log = worker.log.read_text()
-    assert log.count("images_not_stored") == 1
+    assert log.count("image_store_full") == 1
     assert "transient_failure" not in log
 
 

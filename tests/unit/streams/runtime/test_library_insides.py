@@ -50,5 +50,7 @@ def test_what_is_replaced_is_there_and_called(owner: type, name: str) -> None:
 
 def test_a_stage_is_not_built_on_a_faust_that_was_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checked_releases, "version", lambda _: "0.15.99")
-    with pytest.raises(MisconfiguredError, match=r"faust-streaming 0\.15\.99 has not been verified"):
+    with pytest.raises(
+        MisconfiguredError, match=r"faust-streaming 0\.15\.99 has not been verified"
+    ):
         build_app(StreamSettings.model_validate({}), "testing")
