@@ -217,7 +217,7 @@ function Console() {
   const { path, query, fragment } = useSignal(place);
   const now = useSignal(state);
   const found = match(ROUTES, path);
-  if (found?.route.isForAnybody) return html`<${found.route.view} key=${fragment} query=${query} fragment=${fragment} />`;
+  if (found?.route.isPublic) return html`<${found.route.view} key=${fragment} query=${query} fragment=${fragment} />`;
   return now === "out" ? html`<${LogInPage} />` : html`<${Shell} />`;
 }
 
