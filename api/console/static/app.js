@@ -3,13 +3,13 @@
 import { Fragment, html, render, useEffect, useRef, useState } from "./html.js";
 import { outage } from "./api.js";
 import { useAction } from "./load.js";
-import { Link, go, match, place } from "./router.js";
+import { Link, go, leaving, match, place, unsaved } from "./router.js";
 import { ADMINISTRATOR, refreshSession, logOut, may, session, state } from "./session.js";
 import { useKeys } from "./shortcuts.js";
 import { useSignal } from "./signal.js";
 import { theme } from "./settings.js";
-import { Dialog, Empty, Head, Toast } from "./ui.js";
-import { loadWords, t } from "./words.js";
+import { Confirm, Dialog, Empty, Head, Menu, SelectField, Toast } from "./ui.js";
+import { chooseLanguage, language, languages, loadWords, t } from "./words.js";
 import { AccountPage } from "./pages/account.js";
 import { AlertPage, NewAlertPage } from "./pages/alert.js";
 import { AlertsPage } from "./pages/alerts.js";
@@ -29,6 +29,8 @@ import { RecognitionPage } from "./pages/recognition.js";
 import { SearchPage } from "./pages/search.js";
 import { NewWebhookPage, WebhookPage } from "./pages/webhook.js";
 import { WebhooksPage } from "./pages/webhooks.js";
+
+const PERSON = "M12 4a4 4 0 1 0 0 8 4 4 0 0 0 0-8M4 21a8 8 0 0 1 16 0";
 
 /** The pages by path. api/console/routes.py has the same paths. */
 const ROUTES = [
@@ -56,21 +58,28 @@ const ROUTES = [
 ];
 
 /**
- * The navigation: path, name, key after `g`, strokes of the icon in a 24 by 24 box, and the scope or role that is required to see it.
- * @type {[string, () => string, string, string, string?][]}
+ * The navigation in groups. Each entry has a path, a name, the key after `g`, the strokes of its icon in a 24 by 24 box, and the scope or role
+ * that is required to see it.
+ * @type {[() => string, [string, () => string, string, string, string?][]][]}
  */
-const PLACES = [
-  ["/", () => t("Live"), "l", "M3 12h4l3-8 4 16 3-8h4"],
-  ["/search", () => t("Search"), "s", "M11 4a7 7 0 1 0 0 14 7 7 0 0 0 0-14M16 16l5 5"],
-  ["/cameras", () => t("Cameras"), "c", "M3 7h12v10H3zM15 11l6-3v8l-6-3"],
-  ["/alerts", () => t("Alerts"), "a", "M6 17V11a6 6 0 0 1 12 0v6l2 2H4zM10 21h4"],
-  ["/analytics", () => t("Analytics"), "n", "M4 20V10M10 20V4M16 20v-8M21 20H3"],
-  ["/webhooks", () => t("Webhooks"), "w", "M4 12h12M11 6l6 6-6 6M20 4v16", "webhooks:read"],
-  ["/keys", () => t("API keys"), "k", "M8 11a4 4 0 1 0 0 8 4 4 0 0 0 0-8M11 12l9-9M16 7l3 3", "api-keys:read"],
-  ["/people", () => t("People"), "p", "M9 5a3.5 3.5 0 1 0 0 7 3.5 3.5 0 0 0 0-7M2 20a7 7 0 0 1 14 0M16 5.5a3.5 3.5 0 0 1 0 6M18 14.5a7 7 0 0 1 4 5.5", ADMINISTRATOR],
-  ["/health", () => t("Health"), "h", "M12 20S4 15 4 9a4 4 0 0 1 8-1 4 4 0 0 1 8 1c0 6-8 11-8 11"],
-  ["/audit", () => t("Audit log"), "d", "M6 3h9l4 4v14H6zM9 11h7M9 15h7M9 7h3", "audit:read"],
-  ["/account", () => t("Account"), "u", "M12 4a4 4 0 1 0 0 8 4 4 0 0 0 0-8M4 21a8 8 0 0 1 16 0"],
+const GROUPS = [
+  [() => t("Monitoring"), [
+    ["/", () => t("Live"), "l", "M3 12h4l3-8 4 16 3-8h4"],
+    ["/search", () => t("Search"), "s", "M11 4a7 7 0 1 0 0 14 7 7 0 0 0 0-14M16 16l5 5"],
+    ["/cameras", () => t("Cameras"), "c", "M3 7h12v10H3zM15 11l6-3v8l-6-3"],
+    ["/alerts", () => t("Alerts"), "a", "M6 17V11a6 6 0 0 1 12 0v6l2 2H4zM10 21h4"],
+    ["/analytics", () => t("Analytics"), "n", "M4 20V10M10 20V4M16 20v-8M21 20H3"],
+  ]],
+  [() => t("Integrations"), [
+    ["/webhooks", () => t("Webhooks"), "w", "M4 12h12M11 6l6 6-6 6M20 4v16", "webhooks:read"],
+    ["/keys", () => t("API keys"), "k", "M8 11a4 4 0 1 0 0 8 4 4 0 0 0 0-8M11 12l9-9M16 7l3 3", "api-keys:read"],
+  ]],
+  [() => t("Administration"), [
+    ["/people", () => t("People"), "p", "M9 5a3.5 3.5 0 1 0 0 7 3.5 3.5 0 0 0 0-7M2 20a7 7 0 0 1 14 0M16 5.5a3.5 3.5 0 0 1 0 6M18 14.5a7 7 0 0 1 4 5.5", ADMINISTRATOR],
+    ["/audit", () => t("Audit log"), "d", "M6 3h9l4 4v14H6zM9 11h7M9 15h7M9 7h3", "audit:read"],
+    ["/health", () => t("Health"), "h", "M12 20S4 15 4 9a4 4 0 0 1 8-1 4 4 0 0 1 8 1c0 6-8 11-8 11"],
+    ["/account", () => t("Account"), "u", PERSON],
+  ]],
 ];
 
 const PLATE_INPUT = "input[name=plate]";
@@ -79,16 +88,21 @@ function Icon({ path }) {
   return html`<svg class="icon" viewBox="0 0 24 24" aria-hidden="true"><path d=${path} /></svg>`;
 }
 
-/** Returns the navigation entries for a session. @param {import("./session.js").Session | null} who */
-const placesOf = (who) => PLACES.filter(([, , , , need]) => !need || may(who, need));
+/** Returns the navigation groups for a session. @param {import("./session.js").Session | null} who */
+const groupsOf = (who) => GROUPS.map(([name, places]) => /** @type {const} */ ([name(), places.filter(([, , , , need]) => !need || may(who, need))])).filter(([, places]) => places.length);
 
-function Navigation({ path, places }) {
-  const isAt = (target) => (target === "/" ? path === "/" : path === target || path.startsWith(`${target}/`) || (target === "/search" && path.startsWith("/recognitions/")));
-  return html`<nav id="places" aria-label=${t("Main navigation")}>
-    <ul>${places.map(([target, name, , icon]) => html`<li key=${target}>
-      <${Link} href=${target} aria-current=${isAt(target) ? "page" : undefined}><${Icon} path=${icon} /><span>${name()}</span></${Link}>
-    </li>`)}</ul>
-  </nav>`;
+function Navigation({ path, groups }) {
+  // A recognition belongs to the page from which it was opened.
+  const last = useRef("/search");
+  const isAt = (target) => (target === "/" ? path === "/" : path === target || path.startsWith(`${target}/`));
+  const at = groups.flatMap(([, places]) => places).find(([target]) => isAt(target))?.[0];
+  if (at) last.current = at;
+  const current = at ?? (path.startsWith("/recognitions/") ? last.current : "");
+  return html`<nav id="places" aria-label=${t("Main navigation")}><div>
+    ${groups.map(([name, places]) => html`<p key=${name} class="group-name">${name}</p><ul key=${`${name} list`} aria-label=${name}>${places.map(([target, text, , icon]) => html`<li key=${target}>
+      <${Link} href=${target} aria-current=${current === target ? "page" : undefined}><${Icon} path=${icon} /><span>${text()}</span></${Link}>
+    </li>`)}</ul>`)}
+  </div></nav>`;
 }
 
 function Outage() {
@@ -114,13 +128,28 @@ function LogOutButton() {
   return html`<button type="button" class="plain" disabled=${isBusy} onClick=${() => run(logOut)}>${t("Log out")}</button>`;
 }
 
-function ThemeButton() {
+function UserMenu({ who, onKeys }) {
   const now = useSignal(theme);
-  const names = { auto: t("Theme: system"), light: t("Theme: light"), dark: t("Theme: dark") };
-  const after = { auto: "light", light: "dark", dark: "auto" };
-  return html`<button type="button" class="plain icon-button" title=${names[now]} aria-label=${names[now]} onClick=${() => (theme.value = after[now])}>
-    <${Icon} path=${now === "dark" ? "M20 14A8 8 0 1 1 10 4a6 6 0 0 0 10 10" : "M12 8a4 4 0 1 0 0 8 4 4 0 0 0 0-8M12 2v2M12 20v2M2 12h2M20 12h2M5 5l1.5 1.5M17.5 17.5L19 19M5 19l1.5-1.5M17.5 6.5L19 5"} />
-  </button>`;
+  const label = html`<${Icon} path=${PERSON} /><span class="unseen">${t("User menu")}</span> <span class="who">${who?.person.email}</span>`;
+  return html`<${Menu} label=${label} kind="at-end">
+    <${Link} class="button plain" href="/account">${t("Account")}</${Link}>
+    <button type="button" class="plain" onClick=${onKeys}>${t("Keyboard shortcuts")}</button>
+    <${SelectField} label=${t("Language")} value=${language} onValue=${chooseLanguage} options=${Object.entries(languages)} />
+    <${SelectField} label=${t("Theme")} value=${now} onValue=${(value) => (theme.value = value)} options=${[["auto", t("System")], ["light", t("Light")], ["dark", t("Dark")]]} />
+    <${LogOutButton} />
+  </${Menu}>`;
+}
+
+/** Asks before unsaved input is discarded. */
+function Leaving() {
+  const to = useSignal(leaving);
+  if (!to) return null;
+  const leave = () => {
+    leaving.value = null;
+    unsaved.value = "";
+    go(to.target, to);
+  };
+  return html`<${Confirm} title=${t("Unsaved changes")} action=${t("Leave")} cancel=${t("Keep editing")} onYes=${leave} onNo=${() => (leaving.value = null)}>${unsaved.value}</${Confirm}>`;
 }
 
 function KeysHelp({ places, onClose }) {
@@ -154,7 +183,8 @@ function Shell() {
   const wentTo = useRef(0);
   const toPlate = useRef(false);
   const main = useRef(/** @type {HTMLElement | null} */ (null));
-  const places = placesOf(who);
+  const groups = groupsOf(who);
+  const places = groups.flatMap(([, entries]) => entries);
   const found = match(ROUTES, path);
   const title = found ? found.route.title() : t("Page not found");
 
@@ -194,21 +224,20 @@ function Shell() {
   return html`<a class="skip" href="#main">${t("Skip to content")}</a>
     <div class=${isOpen ? "shell open" : "shell"}>
       <header class="bar">
-        <button type="button" class="plain icon-button menu" aria-expanded=${isOpen ? "true" : "false"} aria-controls="places" aria-label=${t("Menu")} onClick=${() => setOpen(!isOpen)}><${Icon} path="M4 6h16M4 12h16M4 18h16" /></button>
+        <button type="button" class="plain icon-button narrow-menu" aria-expanded=${isOpen ? "true" : "false"} aria-controls="places" aria-label=${t("Menu")} onClick=${() => setOpen(!isOpen)}><${Icon} path="M4 6h16M4 12h16M4 18h16" /></button>
         <${Link} class="brand" href="/"><span class="mark" aria-hidden="true"></span>Platestream</${Link}>
         <div class="bar-end">
-          ${who && html`<${Link} class="who" href="/account" title=${who.person.email}>${who.person.email}</${Link}>`}
-          <button type="button" class="plain icon-button wide-only" title=${t("Keyboard shortcuts")} aria-label=${t("Show keyboard shortcuts")} onClick=${() => setShowsKeys(true)}><kbd>?</kbd></button>
-          <${ThemeButton} /><${LogOutButton} />
+          <${UserMenu} who=${who} onKeys=${() => setShowsKeys(true)} />
         </div>
       </header>
-      <${Navigation} path=${path} places=${places} />
+      <${Navigation} path=${path} groups=${groups} />
       <main id="main" tabindex="-1" ref=${main}>
         <${Outage} />
         ${found ? html`<${found.route.view} key=${found.route.form + (found.params.id ?? "")} ...${found.params} query=${query} />` : html`<${NoSuchPage} />`}
       </main>
     </div>
     <${Toast} />
+    <${Leaving} />
     ${showsKeys && html`<${KeysHelp} places=${places} onClose=${() => setShowsKeys(false)} />`}
     ${now === "ended" && html`<${LogInAgain} person=${who?.person} />`}`;
 }

@@ -1,6 +1,6 @@
-/** @file Entries of the audit log as sentences. */
+/** @file The words for entries of the audit log. */
 
-import { number } from "./format.js";
+import { dateTime } from "./format.js";
 import { t, tn } from "./words.js";
 
 /** @typedef {import("#api").components["schemas"]["AuditEntryBody"]} Entry */
@@ -26,53 +26,53 @@ export const KINDS = [
   ["audit", () => t("Audit log")],
 ];
 
-/** @type {Record<string, (names: {who: string, what: string, fields: string, n: number}) => string>} */
-const SENTENCES = {
-  "account.created": (names) => t("{who} created the account", names),
-  "account.updated": (names) => t("{who} updated the account: {fields}", names),
-  "account.restored": (names) => t("{who} restored the account from a backup", names),
-  "key.created": (names) => t("{who} created API key {what}", names),
-  "key.updated": (names) => t("{who} updated API key {what}: {fields}", names),
-  "key.revoked": (names) => t("{who} revoked API key {what}", names),
-  "person.joined": (names) => t("{what} joined the account", names),
-  "person.updated": (names) => t("{who} updated person {what}: {fields}", names),
-  "person.removed": (names) => t("{who} removed {what} from the account", names),
-  "invitation.created": (names) => t("{who} invited {what}", names),
-  "invitation.revoked": (names) => t("{who} revoked the invitation for {what}", names),
-  "session.started": (names) => t("{who} logged in", names),
-  "session.ended": (names) => t("{who} ended a session", names),
-  "password.refused": (names) => t("{who} entered a wrong password for {what}", names),
-  "provider.refused": (names) => t("{who} was denied single sign-on login as {what}", names),
-  "camera.created": (names) => t("{who} added camera {what}", names),
-  "camera.updated": (names) => t("{who} updated camera {what}: {fields}", names),
-  "camera.deleted": (names) => t("{who} deleted camera {what}", names),
-  "camera.tried": (names) => t("{who} tested a camera stream", names),
-  "alert.created": (names) => t("{who} created alert {what}", names),
-  "alert.updated": (names) => t("{who} updated alert {what}: {fields}", names),
-  "alert.deleted": (names) => t("{who} deleted alert {what}", names),
-  "alert.tried": (names) => t("{who} tested an alert on past recognitions", names),
-  "alert.triggers_viewed": (names) => t("{who} viewed the triggers of alert {what}", names),
-  "alert.tested": (names) => t("{who} sent a test notification for alert {what}", names),
-  "webhook.created": (names) => t("{who} created webhook {what}", names),
-  "webhook.updated": (names) => t("{who} updated webhook {what}: {fields}", names),
-  "webhook.deleted": (names) => t("{who} deleted webhook {what}", names),
-  "webhook.tested": (names) => t("{who} sent a test to webhook {what}", names),
-  "delivery.repeated": (names) => t("{who} redelivered an event", names),
-  "events.replayed": (names) => t("{who} replayed past events to webhook {what} ({count})", counted(names)),
-  "correction.written": (names) => t("{who} corrected a recognition", names),
-  "correction.removed": (names) => t("{who} removed a correction", names),
-  "credits.granted": (names) => t("{who} adjusted the credits", names),
-  "recognitions.searched": (names) => t("{who} searched recognitions", names),
-  "recognitions.exported": (names) => t("{who} exported recognitions", names),
-  "recognitions.streamed": (names) => t("{who} streamed new recognitions", names),
-  "recognition.viewed": (names) => t("{who} viewed a recognition", names),
-  "recognition.photo_viewed": (names) => t("{who} viewed a photo", names),
-  "corrections.searched": (names) => t("{who} searched corrections", names),
-  "analytics.viewed": (names) => t("{who} viewed analytics", names),
-  "plate.erasure_asked": (names) => t("{who} requested the erasure of a plate", names),
-  "plate.erased": (names) => t("{who} erased a plate", names),
-  "audit.read": (names) => t("{who} viewed the audit log", names),
-  "audit.incomplete": ({ n }) => tn(n, "One more action couldn't be recorded", "{n} more actions couldn't be recorded"),
+/** @type {Record<string, (n: number) => string>} */
+const ACTIONS = {
+  "account.created": () => t("Account created"),
+  "account.updated": () => t("Account updated"),
+  "account.restored": () => t("Account restored from a backup"),
+  "key.created": () => t("API key created"),
+  "key.updated": () => t("API key updated"),
+  "key.revoked": () => t("API key revoked"),
+  "person.joined": () => t("Person joined"),
+  "person.updated": () => t("Person updated"),
+  "person.removed": () => t("Person removed"),
+  "invitation.created": () => t("Person invited"),
+  "invitation.revoked": () => t("Invitation revoked"),
+  "session.started": () => t("Logged in"),
+  "session.ended": () => t("Session ended"),
+  "password.refused": () => t("Wrong password"),
+  "provider.refused": () => t("Single sign-on denied"),
+  "camera.created": () => t("Camera added"),
+  "camera.updated": () => t("Camera updated"),
+  "camera.deleted": () => t("Camera deleted"),
+  "camera.tried": () => t("Camera stream tested"),
+  "alert.created": () => t("Alert created"),
+  "alert.updated": () => t("Alert updated"),
+  "alert.deleted": () => t("Alert deleted"),
+  "alert.tried": () => t("Alert tested on past recognitions"),
+  "alert.triggers_viewed": () => t("Triggers viewed"),
+  "alert.tested": () => t("Test notification sent"),
+  "webhook.created": () => t("Webhook created"),
+  "webhook.updated": () => t("Webhook updated"),
+  "webhook.deleted": () => t("Webhook deleted"),
+  "webhook.tested": () => t("Test event sent"),
+  "delivery.repeated": () => t("Event redelivered"),
+  "correction.written": () => t("Recognition corrected"),
+  "correction.removed": () => t("Correction removed"),
+  "credits.granted": () => t("Credits adjusted"),
+  "recognitions.searched": () => t("Recognitions searched"),
+  "recognitions.exported": () => t("Recognitions exported"),
+  "recognitions.streamed": () => t("New recognitions streamed"),
+  "recognition.viewed": () => t("Recognition viewed"),
+  "recognition.photo_viewed": () => t("Photo viewed"),
+  "corrections.searched": () => t("Corrections searched"),
+  "analytics.viewed": () => t("Analytics viewed"),
+  "plate.erasure_asked": () => t("Erasure of a plate requested"),
+  "plate.erased": () => t("Plate erased"),
+  "audit.read": () => t("Audit log viewed"),
+  "events.replayed": (n) => tn(n, "{n} past event replayed", "{n} past events replayed"),
+  "audit.incomplete": (n) => tn(n, "One more action couldn't be recorded", "{n} more actions couldn't be recorded"),
 };
 
 /** @type {Record<string, (name: string) => string>} */
@@ -85,21 +85,33 @@ const ACTORS = {
   database: () => t("Someone with database access"),
 };
 
+/** A time in ISO 8601. */
+const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d/;
+
 /** @type {Record<string, string>} */
 const PLACES = { camera: "cameras", alert: "alerts", webhook: "webhooks", recognition: "recognitions", correction: "recognitions" };
 
-/** @param {{n: number}} names */
-function counted(names) {
-  return { ...names, count: number(names.n) };
+/** Returns who acted. @param {Entry} entry */
+export function actorText({ actor }) {
+  return (ACTORS[actor.kind] ?? ((name) => name))(actor.name ?? t("(unnamed)"));
 }
 
-/** Returns an entry as a sentence. @param {Entry} entry */
-export function sentence(entry) {
-  const who = (ACTORS[entry.actor.kind] ?? ((name) => name))(entry.actor.name ?? t("(unnamed)"));
-  const fields = entry.changes.map((change) => change.field).join(", ");
-  const names = { who, what: entry.subject?.name ?? entry.subject?.id?.slice(0, 8) ?? t("(unnamed)"), fields, n: Number(entry.parameters.count ?? 0) };
-  const format = Object.hasOwn(SENTENCES, entry.action) ? SENTENCES[entry.action] : () => `${who}: ${entry.action}`;
-  return format(names);
+/** Returns what was done. @param {Entry} entry */
+export function actionText({ action, parameters }) {
+  return Object.hasOwn(ACTIONS, action) ? ACTIONS[action](Number(parameters.count ?? 0)) : action;
+}
+
+/**
+ * Returns what was acted on, or "" if nothing in particular.
+ * @param {Entry} entry
+ * @param {Record<string, string>} names of the account's objects, by ID
+ */
+export function objectText({ subject, changes }, names) {
+  if (!subject || subject.kind === "session") return "";
+  if (subject.kind === "recognition" || subject.kind === "correction") return t("Recognition");
+  const changed = changes.find((change) => change.field === "name");
+  const name = subject.name ?? names[subject.id ?? ""] ?? changed?.after ?? changed?.before;
+  return name ? String(name) : (subject.id?.slice(0, 8) ?? "");
 }
 
 /** Returns the page of an entry's subject, or null if it has none. @param {Entry} entry */
@@ -108,9 +120,16 @@ export function pathOf({ subject, action }) {
   return `/${PLACES[subject.kind]}/${subject.id}`;
 }
 
-/** Returns a field's value as short text. @param {unknown} value */
-export function valueText(value) {
-  if (Array.isArray(value)) return value.length ? value.map(valueText).join(", ") : t("(empty)");
+/**
+ * Returns a field's value as short text.
+ * @param {unknown} value
+ * @param {Record<string, string>} names of the account's objects, by ID
+ * @returns {string}
+ */
+export function valueText(value, names) {
+  if (Array.isArray(value)) return value.length ? value.map((one) => valueText(one, names)).join(", ") : t("(empty)");
+  if (typeof value === "string" && Object.hasOwn(names, value)) return names[value];
+  if (typeof value === "string" && INSTANT.test(value)) return dateTime(value);
   if (typeof value === "boolean") return value ? t("yes") : t("no");
   if (value === undefined || value === null || value === "") return t("(empty)");
   return typeof value === "object" ? JSON.stringify(value) : String(value);

@@ -21,17 +21,18 @@ export function Figure({ title, columns, rows, children }) {
 }
 
 /**
- * Vertical bars. Every nth name is written (`every`).
- * @param {{title: string, entries: Entry[], column: string, every: number, unit: string}} props
+ * Vertical bars. Every nth name is written (`every`). Days are counted from the last one, which comes first in the table.
+ * @param {{title: string, entries: Entry[], column: string, every: number, unit: string, areDays?: boolean}} props
  */
-export function Columns({ title, entries, column, every, unit }) {
+export function Columns({ title, entries, column, every, unit, areDays = false }) {
   const top = roundUp(Math.max(...entries.map((entry) => entry.value), 1));
-  const rows = entries.map((entry) => html`<tr key=${entry.name}><td>${entry.name}</td><td class="number">${number(entry.value)}</td></tr>`);
+  const isNamed = (/** @type {number} */ at) => (areDays ? entries.length - 1 - at : at) % every === 0;
+  const rows = (areDays ? [...entries].reverse() : entries).map((entry) => html`<tr key=${entry.name}><td>${entry.name}</td><td class="number">${number(entry.value)}</td></tr>`);
   return html`<${Figure} title=${title} columns=${[column, { text: unit, kind: "number" }]} rows=${rows}>
     <div class="columns-chart" role="img" aria-label=${t("{title}: {unit}, up to {top}", { title, top: number(Math.max(...entries.map((entry) => entry.value))), unit })}>
       <div class="scale"><span>${number(top)}</span><span>${number(top / 2)}</span><span>0</span></div>
       <div class=${every === 1 ? "bars each" : "bars"}>${entries.map((entry, at) => html`<div key=${entry.name} class="chart-bar" title=${`${entry.name}: ${number(entry.value)}`}>
-        <span class="bar-fill" style=${{ height: `${(100 * entry.value) / top}%` }}></span><span class="bar-name">${(entries.length - 1 - at) % every === 0 ? entry.name : ""}</span></div>`)}</div>
+        <span class="bar-fill" style=${{ height: `${(100 * entry.value) / top}%` }}></span><span class="bar-name">${isNamed(at) ? entry.name : ""}</span></div>`)}</div>
     </div>
   </${Figure}>`;
 }
@@ -58,6 +59,6 @@ export function HeatMap({ title, days, counts }) {
   const hours = Array.from({ length: 24 }, (_, hour) => hour);
   return html`<figure class="panel chart wide-chart"><figcaption><h2>${title}</h2></figcaption>
     <${Table} caption=${title} kind="heat" columns=${[t("Weekday"), ...hours.map((hour) => ({ text: String(hour), kind: "number" }))]}>
-      ${days.map((day, at) => html`<tr key=${day}><th scope="row">${day}</th>${hours.map((hour) => html`<td key=${hour} class=${`number heat-${Math.ceil((8 * counts[at][hour]) / top)}`}>${number(counts[at][hour])}</td>`)}</tr>`)}
-    </${Table}></figure>`;
+      ${days.map((day, at) => html`<tr key=${day}><th scope="row">${day}</th>${hours.map((hour) => html`<td key=${hour} class=${`number heat-${Math.ceil((8 * counts[at][hour]) / top)}`}>${counts[at][hour] ? number(counts[at][hour]) : ""}</td>`)}</tr>`)}
+    </${Table}><p class="heat-legend note" aria-hidden="true">1 ${[2, 4, 6, 8].map((step) => html`<span key=${step} class=${`heat-${step}`}></span>`)} ${number(top)}</p></figure>`;
 }

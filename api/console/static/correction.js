@@ -4,11 +4,12 @@ import { html, useState } from "./html.js";
 import { call } from "./api.js";
 import { useAction } from "./load.js";
 import { useMay } from "./session.js";
-import { Check, FormFault, Moment, Plate, TextField, toast } from "./ui.js";
+import { Check, Dialog, FormFault, Moment, Plate, TextField, toast } from "./ui.js";
 import { t } from "./words.js";
 
-function Written({ correction }) {
-  return html`<p>${correction.plate === null ? t("No plate in the image") : html`<${Plate} text=${correction.plate} />${correction.region && html` <bdi>${correction.region}</bdi>`}`}
+/** The correction of a recognition as a line of text. */
+export function Correction({ correction }) {
+  return html`<p class="correction">${correction.plate === null ? t("Corrected: no plate in the image") : html`${t("Corrected to")} <${Plate} text=${correction.plate} />${correction.region && html` <bdi>${correction.region}</bdi>`}`}
     <span class="note"> <bdi>${correction.correctedBy}</bdi>, <${Moment} at=${correction.correctedAt} /></span></p>`;
 }
 
@@ -37,24 +38,24 @@ function Form({ recognition, onChanged, onClose }) {
   </form>`;
 }
 
-/** The correction of a recognition, and its form for people who can write one. */
-export function CorrectionPanel({ recognition, onChanged }) {
+/** The buttons that correct a recognition, for people who can. `children` is shown in the dialog above the form. */
+export function CorrectionButtons({ recognition, onChanged, children }) {
   const [isOpen, setOpen] = useState(false);
   const { isBusy, failure, run } = useAction();
   const known = recognition.correction;
   const mayWrite = useMay("corrections:write");
-  if (!known && !mayWrite) return null;
+  if (!mayWrite) return null;
   const remove = () => run(async () => {
     await call("DELETE", `/api/recognitions/${recognition.id}/correction`);
     onChanged(undefined);
     toast(t("Correction removed"));
   });
-  return html`<section><h2>${t("Manual correction")}</h2>
-    ${known && html`<${Written} correction=${known} />`}
-    ${isOpen && html`<${Form} recognition=${recognition} onChanged=${onChanged} onClose=${() => setOpen(false)} />`}
-    ${!isOpen && mayWrite && html`<p class="note">${t("The original reading stays unchanged, and no notifications are sent again.")}</p>
+  return html`<button type="button" onClick=${() => setOpen(true)}>${known ? t("Edit correction") : t("Correct plate")}</button>
+    ${known && html`<button type="button" disabled=${isBusy} onClick=${remove}>${t("Remove correction")}</button>`}
     <${FormFault} failure=${failure} />
-    <div class="actions"><button type="button" onClick=${() => setOpen(true)}>${known ? t("Edit correction") : t("Correct plate")}</button>
-      ${known && html`<button type="button" disabled=${isBusy} onClick=${remove}>${t("Remove correction")}</button>`}</div>`}
-  </section>`;
+    ${isOpen && html`<${Dialog} title=${t("Correct {plate}", { plate: recognition.plate })} onClose=${() => setOpen(false)}>
+      ${children}
+      <p class="note">${t("The original reading stays unchanged, and no notifications are sent again.")}</p>
+      <${Form} recognition=${recognition} onChanged=${onChanged} onClose=${() => setOpen(false)} />
+    </${Dialog}>`}`;
 }

@@ -13,13 +13,18 @@ export function writeCsv(rows) {
   return BYTE_ORDER_MARK + rows.map((row) => row.map(cell).join(between)).join("\r\n") + "\r\n";
 }
 
+/** @type {Map<string, Intl.DateTimeFormat>} */
+const localFormats = new Map();
+
 /**
  * A time in the account's time zone, as Excel reads it: `2026-11-28 10:26:38`.
  * @param {string} moment ISO 8601
  */
 export function localTime(moment) {
   const timeZone = session.value?.timezone ?? "UTC";
-  return new Intl.DateTimeFormat("sv-SE", { dateStyle: "short", timeStyle: "medium", timeZone }).format(new Date(moment));
+  const format = localFormats.get(timeZone) ?? new Intl.DateTimeFormat("sv-SE", { dateStyle: "short", timeStyle: "medium", timeZone });
+  localFormats.set(timeZone, format);
+  return format.format(new Date(moment));
 }
 
 /** Excel reads text that starts like this as a formula, also after another separator. */

@@ -31,7 +31,6 @@ function Ask({ plate, onAsked, onClose }) {
   };
   return html`<form onSubmit=${submit}>
     <p>${t("This permanently deletes every recognition of this plate so far, with its images, from all cameras of this account. The plate is also removed from alert triggers and deliveries. This can't be undone.")}</p>
-    <p><${Plate} text=${plate} /></p>
     <${TextField} label=${t("Type the plate to confirm")} autocomplete="off" spellcheck=${false} value=${typed} onValue=${setTyped} fault=${failure?.fault("plate")} />
     <${FormFault} failure=${failure} shown=${["plate"]} />
     <div class="actions"><button class="danger" disabled=${isBusy || normalised(typed) !== normalised(plate)}>${t("Erase plate")}</button><button type="button" onClick=${onClose}>${t("Cancel")}</button></div>
@@ -68,7 +67,7 @@ export function Erasures() {
   </section>`;
 }
 
-/** The button that erases a plate, for people who can. @param {{plate: string, onErased: () => void}} props */
+/** Erasing a plate, at the foot of a page, for people who can. @param {{plate: string, onErased: () => void}} props */
 export function ErasePlate({ plate, onErased }) {
   const [isOpen, setOpen] = useState(false);
   const [asked, setAsked] = useState(/** @type {{id: string, state: string} | null} */ (null));
@@ -79,8 +78,8 @@ export function ErasePlate({ plate, onErased }) {
     if (asked) onErased();
     setAsked(null);
   };
-  return html`<button type="button" class="danger" onClick=${() => setOpen(true)}>${t("Erase plate")}</button>
-    ${isOpen && html`<${Dialog} title=${t("Erase plate")} onClose=${close}>
+  return html`<details class="foot"><summary>${t("More actions")}</summary><button type="button" class="danger" onClick=${() => setOpen(true)}>${t("Erase plate")}</button></details>
+    ${isOpen && html`<${Dialog} title=${t("Erase plate {plate}?", { plate })} onClose=${close}>
       ${asked ? html`<${Progress} asked=${asked} onClose=${close} />` : html`<${Ask} plate=${plate} onAsked=${setAsked} onClose=${close} />`}
     </${Dialog}>`}`;
 }

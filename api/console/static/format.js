@@ -36,6 +36,15 @@ export function date(moment) {
   return format({ dateStyle: "medium" }).format(new Date(moment));
 }
 
+/** The browser's time zone, such as `Europe/Lisbon`. */
+export const TIME_ZONE = new Intl.DateTimeFormat().resolvedOptions().timeZone;
+
+/** Returns the day of a time in the browser's time zone, in words. @param {string} moment */
+export function dayName(moment) {
+  const at = new Date(moment);
+  return at.toDateString() === new Date().toDateString() ? t("Today") : format({ weekday: "long", day: "numeric", month: "long" }).format(at);
+}
+
 /** @param {string} day `2026-11-21`, of no time zone */
 export function calendarDay(day) {
   return format({ day: "2-digit", month: "short", timeZone: "UTC" }).format(new Date(`${day}T00:00Z`));

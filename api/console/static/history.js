@@ -6,7 +6,7 @@ import { localTime, writeCsv } from "./csv.js";
 import { ErasePlate } from "./erasure.js";
 import { cameraName, date, dateTime, number } from "./format.js";
 import { useLoad } from "./load.js";
-import { Link } from "./router.js";
+import { Link, opens } from "./router.js";
 import { Together } from "./together.js";
 import { Empty, Fault, Moment, Plate, Confidence, Table, Waiting, save } from "./ui.js";
 import { t, tn } from "./words.js";
@@ -19,7 +19,7 @@ const ROWS = 200;
  * @param {Record<string, string>} filter
  * @param {AbortSignal} abort
  */
-async function passes(filter, abort) {
+export async function newestRecognitions(filter, abort) {
   /** @type {any[]} */
   const rows = [];
   let lastKey = "";
@@ -58,7 +58,7 @@ function TimeLine({ cameras, from, to }) {
 }
 
 export function History({ filter }) {
-  const found = useLoad((abort) => passes(filter, abort), [filter]);
+  const found = useLoad((abort) => newestRecognitions(filter, abort), [filter]);
   if (!found.data) return html`<${Fault} failure=${found.failure} retry=${found.reload} />${found.isLoading && html`<${Waiting} rows=${8} />`}`;
   const { rows, isAll } = found.data;
   if (!rows.length) return html`<${Empty} title=${t("No results")}>${t("History works best for one plate. Enter the plate and set the match mode to Exact.")}</${Empty}>`;
@@ -74,7 +74,6 @@ export function History({ filter }) {
       <div><span>${t("First seen")}</span><strong>${dateTime(oldest.timestamp)}</strong></div>
       <div><span>${t("Last seen")}</span><strong>${dateTime(newest.timestamp)}</strong></div>
     </div>
-    ${whole && html`<div class="actions"><${ErasePlate} plate=${whole} onErased=${found.reload} /></div>`}
     ${!isAll && html`<p class="note">${t("Showing the newest {n}. Narrow the time range to see the rest.", { n: number(rows.length) })}</p>`}
     <${TimeLine} cameras=${cameras} from=${Date.parse(oldest.timestamp)} to=${Date.parse(newest.timestamp)} />
     <div class="columns">
@@ -84,11 +83,12 @@ export function History({ filter }) {
         </${Table}></section>
       <section><h2>${tn(rows.length, "{n} recognition", "{n} recognitions")}</h2>
         <${Table} caption=${t("Recognitions")} columns=${[t("Time"), t("Camera"), t("Plate"), { text: t("Confidence"), kind: "number" }]}>
-          ${rows.slice(0, ROWS).map((row) => html`<tr key=${row.id}>
+          ${rows.slice(0, ROWS).map((row) => html`<tr key=${row.id} class="opens" onClick=${opens(`/recognitions/${row.id}`)}>
             <td><${Link} href=${`/recognitions/${row.id}`}><${Moment} at=${row.timestamp} /></${Link}></td><td><bdi>${cameraName(row)}</bdi></td>
             <td><${Plate} text=${row.plate} /></td><td class="number"><${Confidence} value=${row.confidence} /></td></tr>`)}
         </${Table}></section>
     </div>
     ${whole && html`<${Together} key=${JSON.stringify(filter)} rows=${rows} />`}
-    <div class="pager"><button type="button" onClick=${() => save("history.csv", "text/csv", writeCsv([["id", "timestamp", "localTime", "plate", "confidence", "cameraName"], ...rows.map((row) => [row.id, row.timestamp, localTime(row.timestamp), row.plate, row.confidence, row.cameraName])]))}>${t("Export as CSV")}</button></div>`;
+    <div class="pager"><button type="button" onClick=${() => save("history.csv", "text/csv", writeCsv([["id", "timestamp", "localTime", "plate", "confidence", "cameraName"], ...rows.map((row) => [row.id, row.timestamp, localTime(row.timestamp), row.plate, row.confidence, row.cameraName])]))}>${t("Export as CSV")}</button></div>
+    ${whole && html`<${ErasePlate} plate=${whole} onErased=${found.reload} />`}`;
 }

@@ -16,14 +16,19 @@ export const place = signal(here());
 /** The question to ask before unsaved input is discarded, or "". */
 export const unsaved = signal("");
 
+/** The navigation that waits for the answer to that question. */
+export const leaving = signal(/** @type {{target: string, replace: boolean} | null} */ (null));
+
 /**
- * Navigates to a page.
+ * Navigates to a page, or asks first if input would be lost.
  * @param {string} target path and query
  * @param {{replace?: boolean}} [options] `replace`: adds no entry to the browser's history
  */
 export function go(target, { replace = false } = {}) {
-  if (unsaved.value && !confirm(unsaved.value)) return;
-  unsaved.value = "";
+  if (unsaved.value) {
+    leaving.value = { target, replace };
+    return;
+  }
   if (replace) history.replaceState(null, "", target);
   else history.pushState(null, "", target);
   const before = place.value.path;
@@ -40,7 +45,14 @@ export function goQuery(query, options) {
   go(place.value.path + queryText({ ...place.value.query, ...query }), options);
 }
 
-addEventListener("popstate", () => (place.value = here()));
+addEventListener("popstate", () => {
+  if (!unsaved.value) {
+    place.value = here();
+    return;
+  }
+  leaving.value = { target: location.pathname + location.search, replace: false };
+  history.pushState(null, "", place.value.path + queryText(place.value.query));
+});
 addEventListener("beforeunload", (event) => {
   if (unsaved.value) event.preventDefault();
 });
@@ -54,6 +66,19 @@ export function Link({ href, children, ...rest }) {
     go(href);
   };
   return html`<a href=${href} onClick=${follow} ...${rest}>${children}</a>`;
+}
+
+/**
+ * Returns the handler of a table row that opens a page. For the keyboard, the row also needs a link to it.
+ * @param {string} href
+ */
+export function opens(href) {
+  return (/** @type {MouseEvent} */ event) => {
+    const isOther = /** @type {Element} */ (event.target).closest("a, button, input, select, summary");
+    if (isOther || getSelection()?.type === "Range") return;
+    if (event.ctrlKey || event.metaKey) open(href);
+    else go(href);
+  };
 }
 
 /**

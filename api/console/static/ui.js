@@ -58,10 +58,10 @@ export function Segments({ label, value, onValue, options }) {
   </div>`;
 }
 
-/** A page's heading with its actions. */
-export function Head({ title, children, note }) {
+/** A page's heading with its actions. `aside` stands next to the title. */
+export function Head({ title, aside, children, note }) {
   return html`<header class="head">
-    <div><h1 tabindex="-1">${title}</h1>${note && html`<p class="note">${note}</p>`}</div>
+    <div><div class="title"><h1 tabindex="-1">${title}</h1>${aside}</div>${note && html`<p class="note">${note}</p>`}</div>
     ${children && html`<div class="actions">${children}</div>`}
   </header>`;
 }
@@ -131,6 +131,12 @@ export function CameraStateBadge({ state }) {
   return html`<${Badge} kind=${kind}>${text()}</${Badge}>`;
 }
 
+/** The status of a camera as a dot. */
+export function CameraStateDot({ state }) {
+  const [kind, text] = STATES[state] ?? ["off", () => state];
+  return html`<span class="dot ${kind}" title=${text()}><span class="unseen">${text()}</span></span>`;
+}
+
 /** A badge: good, wait, bad, off or info. */
 export function Badge({ kind, children }) {
   return html`<span class="badge ${kind}">${children}</span>`;
@@ -190,14 +196,41 @@ export function Dialog({ title, onClose, isPersistent = false, children }) {
   </dialog>`;
 }
 
+/** A button that opens a menu of links, buttons or fields. Escape, a choice and a click elsewhere close it. */
+export function Menu({ label, children, kind = "" }) {
+  const menu = useRef(/** @type {HTMLDetailsElement | null} */ (null));
+  const close = () => {
+    if (menu.current) menu.current.open = false;
+  };
+  useEffect(() => {
+    const leave = (/** @type {Event} */ event) => {
+      if (!menu.current?.contains(/** @type {Node} */ (event.target))) close();
+    };
+    addEventListener("pointerdown", leave);
+    addEventListener("focusin", leave);
+    return () => {
+      removeEventListener("pointerdown", leave);
+      removeEventListener("focusin", leave);
+    };
+  }, []);
+  const onKeyDown = (event) => {
+    if (event.key !== "Escape" || !menu.current?.open) return;
+    close();
+    menu.current.querySelector("summary")?.focus();
+  };
+  return html`<details class="menu ${kind}" ref=${menu} onKeyDown=${onKeyDown} onClick=${(event) => event.target.closest("a, button") && close()}>
+    <summary class="button">${label}</summary><div class="menu-list">${children}</div>
+  </details>`;
+}
+
 /** Asks for confirmation of an action that cannot be undone. */
-export function Confirm({ title, children, action, onYes, onNo, isBusy, failure }) {
+export function Confirm({ title, children, action, cancel = t("Cancel"), onYes, onNo, isBusy = false, failure = null }) {
   return html`<${Dialog} title=${title} onClose=${onNo}>
     ${children && html`<p>${children}</p>`}
     <${FormFault} failure=${failure} />
     <div class="actions">
       <button type="button" class="danger" disabled=${isBusy} onClick=${onYes}>${action}</button>
-      <button type="button" onClick=${onNo}>${t("Cancel")}</button>
+      <button type="button" onClick=${onNo}>${cancel}</button>
     </div>
   </${Dialog}>`;
 }

@@ -4,7 +4,7 @@ import { html, useEffect, useRef, useState } from "./html.js";
 import { hasBudget, queryText, request } from "./api.js";
 import { ago } from "./format.js";
 import { Link } from "./router.js";
-import { CameraStateBadge } from "./ui.js";
+import { CameraStateBadge, CameraStateDot } from "./ui.js";
 import { t } from "./words.js";
 
 const SECONDS_EACH = 0.25;
@@ -71,8 +71,9 @@ function Tile({ camera, everySeconds }) {
     <${Link} href=${`/cameras/${camera.id}`}>
       <span class="tile-image">
         ${url ? html`<img src=${url} alt=${t("Latest snapshot from {camera}", { camera: camera.name })} />` : html`<span class="tile-none">${camera.lastError ?? t("No image yet")}</span>`}
+        ${camera.status === "online" ? html`<${CameraStateDot} state=${camera.status} />` : html`<${CameraStateBadge} state=${camera.status} />`}
       </span>
-      <span class="tile-text"><span class="tile-name"><bdi>${camera.name}</bdi></span><${CameraStateBadge} state=${camera.status} /></span>
+      <span class="tile-text"><span class="tile-name"><bdi>${camera.name}</bdi></span></span>
       ${camera.status === "offline" && html`<span class="tile-note">${t("Last frame: {ago}", { ago: ago(camera.lastSeenAt) })}</span>`}
     </${Link}>
   </li>`;

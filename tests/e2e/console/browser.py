@@ -44,7 +44,12 @@ class ConsolePage:
         self.fill("Email", account.email)
         self.fill("Password", PASSWORD)
         self.press("Log in")
-        self.page.get_by_role("button", name="Log out").wait_for()
+        self.page.get_by_role("banner").wait_for()
+
+    def log_out(self) -> None:
+        """Log out by the user's menu."""
+        self.page.get_by_role("banner").locator("summary").click()
+        self.press("Log out")
 
     def fill(self, label: str, text: str) -> None:
         """Fill in the field of a label."""

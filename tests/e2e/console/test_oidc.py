@@ -65,7 +65,7 @@ def test_log_in_join_and_go_on_through_a_provider(
     expect(page.get_by_role("dialog")).to_have_count(0)
     expect(page.get_by_label("Name", exact=True)).to_have_value("Half typed")
 
-    console.press("Log out")
+    console.log_out()
     page.on("dialog", lambda dialog: dialog.accept())
     console.go(f"/invitation#{token}")
     console.sees("invited you to join as Viewer")

@@ -50,7 +50,7 @@ def test_a_person_logs_in_watches_live_and_logs_out(
         console.sees("HM192168")
         console.page.reload()
         console.sees("HM192168")
-        console.press("Log out")
+        console.log_out()
         expect(console.page.get_by_role("heading", name="Log in")).to_be_visible()
         console.go("/")
         console.sees(WARNING)

@@ -60,7 +60,7 @@ def test_logging_out_in_one_tab_hides_everything_in_the_others(
     other = console.page.context.new_page()
     other.goto(console.stack.address + "/search")
     expect(other.locator("tbody .plate").first).to_be_visible()
-    console.press("Log out")
+    console.log_out()
     expect(other.get_by_role("heading", name="Log in")).to_be_visible()
     assert other.locator(".plate").count() == 0
     other.go_back()

@@ -2,14 +2,14 @@
 
 import { html, useEffect, useRef, useState } from "../html.js";
 import { get } from "../api.js";
-import { KINDS, pathOf, sentence, valueText } from "../audit-words.js";
+import { KINDS, actionText, actorText, objectText, pathOf, valueText } from "../audit-words.js";
 import { localTime, writeCsv } from "../csv.js";
-import { MomentField } from "../filters.js";
-import { number, shortDateTime } from "../format.js";
+import { ClearFilters, Count, RangeField, SearchField, firstPage, useRange } from "../filters.js";
+import { number, shortDateTime, time } from "../format.js";
 import { useLoad } from "../load.js";
 import { Link, go, goQuery } from "../router.js";
 import { useKeys } from "../shortcuts.js";
-import { CopyButton, Empty, Fault, Field, Head, Moment, SelectField, Table, Waiting, save } from "../ui.js";
+import { CopyButton, Empty, Fault, Head, Moment, SelectField, Table, Waiting, save } from "../ui.js";
 import { t } from "../words.js";
 
 const ROWS = 50;
@@ -26,32 +26,61 @@ function exported(entries) {
   return writeCsv([head, ...rows]);
 }
 
-function Change({ field, before, after, added = 0, removed = 0 }) {
+/** Returns the names of the account's objects by ID, for entries that have only an ID. @param {AbortSignal} abort @returns {Promise<Record<string, string>>} */
+async function objectNames(abort) {
+  const [cameras, alerts, webhooks] = await Promise.all(["/api/cameras", "/api/alertas", "/api/webhooks"].map((path) => get(path, {}, abort)));
+  return Object.fromEntries([...cameras.cameras, ...alerts.alerts, ...webhooks.webhooks].map((one) => [one.id, one.name]));
+}
+
+/** Returns runs of the same action on the same object, which changed nothing. @param {any[]} entries @returns {any[][]} */
+function grouped(entries) {
+  const keyOf = (one) => JSON.stringify([one.actor, one.action, one.subject?.kind === "session" ? "" : one.subject, one.address, one.changes.length ? one.id : ""]);
+  /** @type {any[][]} */
+  const groups = [];
+  for (const one of entries) {
+    const last = groups.at(-1);
+    if (last && keyOf(last[0]) === keyOf(one)) last.push(one);
+    else groups.push([one]);
+  }
+  return groups;
+}
+
+function Change({ field, before, after, added = 0, removed = 0, names }) {
   if (added || removed) return html`<li><code>${field}</code> ${t("{added} added, {removed} removed", { added: number(added), removed: number(removed) })}</li>`;
   const isSecret = before === undefined && after === undefined;
-  return html`<li><code>${field}</code> ${isSecret ? t("(hidden)") : html`<bdi>${valueText(before)}</bdi> → <bdi>${valueText(after)}</bdi>`}</li>`;
+  return html`<li><code>${field}</code> ${isSecret ? t("(hidden)") : html`<bdi>${valueText(before, names)}</bdi> → <bdi>${valueText(after, names)}</bdi>`}</li>`;
 }
 
-function Details({ entry }) {
+/** The parameters of an entry: the filters of a search, for example. */
+function Parameters({ entry, names }) {
   const asked = Object.entries(entry.parameters).filter(([name]) => !UNSHOWN.includes(name));
-  const isWhole = CREATED.test(entry.action);
-  return html`
-    ${!isWhole && entry.changes.length > 0 && html`<ul class="audit-changes">${entry.changes.map((change) => html`<${Change} key=${change.field} ...${change} />`)}</ul>`}
-    ${asked.length > 0 && html`<p class="hint">${asked.map(([name, value]) => html`<span key=${name}><code>${name}</code> <bdi>${valueText(value)}</bdi> </span>`)}</p>`}`;
+  return asked.map(([name, value]) => html`<span key=${name}><code>${name}</code> <bdi>${valueText(value, names)}</bdi> </span>`);
 }
 
-function Entries({ entries, at, onAt }) {
+function Details({ entries, names }) {
+  const [entry] = entries;
+  if (entries.length > 1) {
+    return html`<details><summary>${t("Show all {n}", { n: number(entries.length) })}</summary>
+      <ul class="audit-changes">${entries.map((one) => html`<li key=${one.id}><${Moment} at=${one.timestamp} format=${time} /> <${Parameters} entry=${one} names=${names} /></li>`)}</ul></details>`;
+  }
+  return html`<div class="note"><${Parameters} entry=${entry} names=${names} /></div>
+    ${!CREATED.test(entry.action) && entry.changes.length > 0 && html`<ul class="audit-changes">${entry.changes.map((change) => html`<${Change} key=${change.field} ...${change} names=${names} />`)}</ul>`}`;
+}
+
+function Entries({ groups, names, at, onAt }) {
   const list = useRef(/** @type {HTMLDivElement | null} */ (null));
   useEffect(() => list.current?.querySelector("tr.at")?.scrollIntoView({ block: "nearest" }), [at]);
-  const columns = [{ text: t("Time"), kind: "wide-cell" }, t("Activity"), { text: t("IP address"), kind: "wide-cell" }];
-  return html`<div ref=${list}><${Table} caption=${t("Audit log")} columns=${columns} kind="results">
-    ${entries.map((entry, place) => {
+  const columns = [{ text: t("Time"), kind: "wide-cell" }, t("Actor"), t("Action"), t("Object"), { text: t("IP address"), kind: "wide-cell" }];
+  return html`<div ref=${list}><${Table} caption=${t("Audit log")} columns=${columns} kind="results audit">
+    ${groups.map((entries, place) => {
+      const [entry] = entries;
       const target = pathOf(entry);
+      const object = objectText(entry, names);
       return html`<tr key=${entry.id} class=${place === at ? "at" : ""} onClick=${() => onAt(place)}>
         <td class="wide-cell"><${Moment} at=${entry.timestamp} /></td>
-        <td class="audit-entry"><span class="narrow-only"><${Moment} at=${entry.timestamp} format=${shortDateTime} /></span>
-          ${target ? html`<${Link} href=${target}><bdi>${sentence(entry)}</bdi></${Link}>` : html`<bdi>${sentence(entry)}</bdi>`}
-          <${Details} entry=${entry} /></td>
+        <td><span class="narrow-only"><${Moment} at=${entry.timestamp} format=${shortDateTime} /></span><bdi>${actorText(entry)}</bdi></td>
+        <td>${actionText(entry)}${entries.length > 1 && ` × ${number(entries.length)}`}<${Details} entries=${entries} names=${names} /></td>
+        <td>${target ? html`<${Link} href=${target}><bdi>${object}</bdi></${Link}>` : html`<bdi>${object}</bdi>`}</td>
         <td class="wide-cell"><bdi>${entry.address ?? "–"}</bdi></td>
       </tr>`;
     })}
@@ -61,48 +90,47 @@ function Entries({ entries, at, onAt }) {
 function Page({ query, filter }) {
   const [at, setAt] = useState(-1);
   const page = useLoad((abort) => get("/api/audit", { ...filter, limit: ROWS, lastKey: query.lastKey }, abort), [filter, query.lastKey]);
+  const names = useLoad(objectNames, ["names"]).data ?? {};
   const entries = page.data?.entries ?? [];
+  const groups = grouped(entries);
   useEffect(() => setAt(-1), [page.data]);
-  const next = () => page.data?.nextKey && goQuery({ lastKey: page.data.nextKey });
+  const next = () => page.data?.nextKey && goQuery({ lastKey: page.data.nextKey, from: filter.from, page: (Number(query.page) || 1) + 1 });
   const before = () => query.lastKey && history.back();
   useKeys({
-    j: () => setAt((now) => Math.min(now + 1, entries.length - 1)),
+    j: () => setAt((now) => Math.min(now + 1, groups.length - 1)),
     k: () => setAt((now) => Math.max(now - 1, 0)),
     n: next,
     p: before,
     Enter: () => {
-      const target = entries[at] && pathOf(entries[at]);
+      const target = groups[at] && pathOf(groups[at][0]);
       if (target) go(target);
     },
   });
   return html`<${Fault} failure=${page.failure} retry=${page.reload} />
     ${page.isLoading && !page.data && html`<${Waiting} rows=${10} />`}
     ${page.data && entries.length === 0 && html`<${Empty} title=${t("No results")}>${t("Remove a filter or widen the time range.")}</${Empty}>`}
-    ${entries.length > 0 && html`<${Entries} entries=${entries} at=${at} onAt=${setAt} />
+    ${entries.length > 0 && html`<${Count} query=${query} rows=${entries.length} size=${ROWS} isLast=${!page.data.nextKey} />
+    <${Entries} groups=${groups} names=${names} at=${at} onAt=${setAt} />
     <div class="pager">
-      ${query.lastKey && html`<button type="button" onClick=${() => goQuery({ lastKey: "" })}>${t("First page")}</button><button type="button" onClick=${before}>${t("Previous page")}</button>`}
+      ${query.lastKey && html`<button type="button" onClick=${() => goQuery(firstPage(query))}>${t("First page")}</button><button type="button" onClick=${before}>${t("Previous page")}</button>`}
       <button type="button" disabled=${!page.data.nextKey} onClick=${next}>${t("Next page")}</button>
       <button type="button" onClick=${() => save("audit.csv", "text/csv", exported(entries))}>${t("Export page as CSV")}</button>
     </div>`}`;
 }
 
 export function AuditPage({ query }) {
-  const { from = "", to = "", action = "", actor = "", subject = "", plate = "" } = query;
-  const filter = { from, to, action, actor, subject, plate };
-  const set = (name) => (value) => goQuery({ [name]: value, lastKey: "" }, { replace: true });
-  const isAny = Object.values(filter).every((value) => !value);
+  const { action = "", actor = "", subject = "", plate = "" } = query;
+  const filter = { ...useRange(query), action, actor, subject, plate };
   const isOther = action && !KINDS.some(([kind]) => kind === action);
   const kinds = [["", t("All actions")], ...KINDS.map(([kind, text]) => [kind, text()]), ...(isOther ? [[action, action]] : [])];
   return html`<${Head} title=${t("Audit log")} note=${t("Who searched, changed, exported and erased what. Entries can't be edited.")}>
-      <button type="button" disabled=${isAny} onClick=${() => go("/audit")}>${t("Clear filters")}</button>
       <${CopyButton} text=${location.href} label=${t("Copy link")} />
     </${Head}>
     <form class="filters" role="search" onSubmit=${(event) => event.preventDefault()}>
-      <${SelectField} label=${t("Action")} value=${action} onValue=${set("action")} options=${kinds} />
-      <${Field} label=${t("Who")}>${(ids) => html`<input ...${ids} type="search" maxlength="300" autocomplete="off" spellcheck=${false} placeholder=${t("Email or API key name")} value=${actor} onChange=${(event) => set("actor")(event.currentTarget.value.trim())} />`}</${Field}>
-      <${Field} label=${t("Plate")}>${(ids) => html`<input ...${ids} type="search" maxlength="50" autocomplete="off" spellcheck=${false} value=${plate} onChange=${(event) => set("plate")(event.currentTarget.value.trim())} />`}</${Field}>
-      <${MomentField} label=${t("From")} value=${from} onValue=${set("from")} />
-      <${MomentField} label=${t("To")} value=${to} onValue=${set("to")} />
+      <${SelectField} label=${t("Action")} value=${action} onValue=${(value) => goQuery({ ...firstPage(query), action: value }, { replace: true })} options=${kinds} />
+      <${SearchField} label=${t("Actor")} query=${query} name="actor" maxlength="300" placeholder=${t("Email or API key")} />
+      <${SearchField} label=${t("Plate")} query=${query} name="plate" maxlength="50" />
+      <${RangeField} query=${query} /><${ClearFilters} query=${query} />
     </form>
     <${Page} query=${query} filter=${filter} />`;
 }

@@ -1,4 +1,4 @@
-/** @file The account's cameras and webhooks, and, for server administrators, the status of the installation. */
+/** @file Problems of the account's cameras, webhooks and notifications and, for server administrators, of the installation. */
 
 import { html, useEffect, useState } from "../html.js";
 import { Failure, get } from "../api.js";
@@ -7,7 +7,7 @@ import { ago, number, percent } from "../format.js";
 import { isKnown, useLoad } from "../load.js";
 import { Link } from "../router.js";
 import { ADMINISTRATOR, useMay } from "../session.js";
-import { Badge, CameraStateBadge, Empty, Fault, Head, Table, Waiting } from "../ui.js";
+import { Badge, Fault, Head, Table, Waiting } from "../ui.js";
 import { t, tn } from "../words.js";
 
 const COMPONENTS = {
@@ -42,46 +42,99 @@ const STAGES = {
   mqtt: [() => t("MQTT"), () => t("Publishes to an MQTT broker"), () => t("The MQTT broker is slow or down.")],
 };
 const LAG_SECONDS = 15;
+const FULL_RATIO = 0.8;
 const PATIENCE_SECONDS = 2;
+/** Problems that are shown at once. */
+const SHOWN = 10;
+/** Alerts whose notifications are checked. */
+const CHECKED_ALERTS = 20;
 
-/** @param {{name: string, workers: number, waiting: number, behindSeconds: number | null}} one */
-function stageState(one) {
-  if (!one.workers) return html`<${Badge} kind="bad">${t("Not running")}</${Badge}>`;
-  if (one.waiting && (one.behindSeconds ?? Infinity) > LAG_SECONDS) {
-    const since = one.behindSeconds === null ? t("Lagging") : t("Lag: {duration}", { duration: t("{n} s", { n: number(Math.round(one.behindSeconds)) }) });
-    return html`<${Badge} kind="bad">${since}</${Badge}> <span class="note">${STAGES[one.name]?.[2]() ?? ""}</span>`;
-  }
-  return html`<${Badge} kind="good">${t("OK")}</${Badge}>`;
+/** @typedef {{key: string, text: unknown, note?: unknown, href?: string}} Problem */
+/** @typedef {{name: string, workers: number, waiting: number, behindSeconds: number | null}} Stage */
+
+const componentName = (name) => COMPONENTS[name]?.[0]() ?? name;
+const stageName = (name) => STAGES[name]?.[0]() ?? name;
+const isLagging = (/** @type {Stage} */ one) => one.waiting > 0 && (one.behindSeconds ?? Infinity) > LAG_SECONDS;
+const lagText = (/** @type {Stage} */ one) => (one.behindSeconds === null ? "–" : t("{n} s", { n: number(Math.round(one.behindSeconds)) }));
+const freeText = (disk) => t("{n} GiB free", { n: number(Math.floor(disk.freeBytes / 2 ** 30)) });
+
+/** @returns {Problem[]} */
+function installationProblems({ checks, warnings, stages, disks }) {
+  return [
+    ...Object.entries(checks).filter(([, check]) => check !== "ok").map(([name, check]) => ({ key: name, text: t("{name} is down", { name: componentName(name) }), note: `${check}. ${t("Affected: {what}", { what: COMPONENTS[name]?.[1]() ?? "–" })}` })),
+    ...(stages === null ? [{ key: "stages", text: t("Stage status is unavailable: the message broker isn't responding.") }] : []),
+    ...(stages ?? []).filter((one) => !one.workers).map((one) => ({ key: `stage ${one.name}`, text: t("Stage {name} isn't running", { name: stageName(one.name) }), note: t("See its log for the cause.") })),
+    ...(stages ?? []).filter((one) => one.workers && isLagging(one)).map((one) => ({ key: `stage ${one.name}`, text: t("Stage {name} is lagging by {duration}", { name: stageName(one.name), duration: lagText(one) }), note: STAGES[one.name]?.[2]() })),
+    ...disks.filter((disk) => disk.usedRatio >= FULL_RATIO).map((disk) => ({ key: `disk ${disk.name}`, text: t("Disk {name} is {percent} full", { name: disk.name, percent: percent(disk.usedRatio) }), note: freeText(disk) })),
+    // Disks are listed above.
+    ...warnings.filter((warning) => !warning.startsWith("the disk of ")).map((warning) => ({ key: warning, text: warning })),
+  ];
+}
+
+/** @returns {Problem} */
+const cameraProblem = (camera) => ({
+  key: camera.id,
+  text: camera.status === "offline" ? t("Camera {name} is offline", { name: camera.name }) : t("Camera {name} is connecting", { name: camera.name }),
+  note: html`${camera.lastError && html`<bdi>${camera.lastError}</bdi> `}${t("Last frame: {ago}", { ago: ago(camera.lastSeenAt) })}`,
+  href: `/cameras/${camera.id}`,
+});
+
+/** @returns {Problem} */
+const webhookProblem = (webhook) => ({
+  key: webhook.id,
+  text: webhook.disabledReason ? t("Webhook {name} was disabled", { name: webhook.name }) : t("Webhook {name} is failing", { name: webhook.name }),
+  note: html`${webhook.disabledReason ? html`<bdi>${webhook.disabledReason}</bdi>` : tn(webhook.failureCount, "{n} failed delivery", "{n} failed deliveries")}${webhook.lastDeliveryStatus ? ` (${webhook.lastDeliveryStatus})` : ""}`,
+  href: `/webhooks/${webhook.id}`,
+});
+
+/** Returns a problem for each alert of whose notifications the last one of a channel was not delivered. @param {AbortSignal} abort @returns {Promise<Problem[]>} */
+async function notificationProblems(abort) {
+  const { alerts } = await get("/api/alertas", {}, abort);
+  const notifying = alerts.filter((alert) => alert.enabled && alert.notifications.length).slice(0, CHECKED_ALERTS);
+  const found = await Promise.all(notifying.map(async (alert) => {
+    const { deliveries } = await get(`/api/alertas/${alert.id}/deliveries`, {}, abort);
+    /** @type {Map<string, any>} */
+    const last = new Map();
+    for (const one of deliveries) if (!last.has(one.channel)) last.set(one.channel, one);
+    const failed = [...last.values()].find((one) => one.outcome === "dead" || one.outcome === "retrying");
+    return failed && { key: alert.id, text: t("A notification of alert {name} isn't delivered", { name: alert.name }), note: html`<bdi>${failed.lastError ?? failed.lastStatus ?? ""}</bdi>`, href: `/alerts/${alert.id}` };
+  }));
+  return found.filter(Boolean);
+}
+
+function Verdict({ problems }) {
+  if (!problems.length) return html`<section class="verdict"><h2>${t("No problems found")}</h2></section>`;
+  const rows = problems.map(({ key, text, note, href }) => html`<li key=${key}>${href ? html`<${Link} href=${href}>${text}</${Link}>` : html`<strong>${text}</strong>`} ${note && html`<span class="note">${note}</span>`}</li>`);
+  return html`<section class="verdict bad"><h2>${tn(problems.length, "{n} problem", "{n} problems")}</h2>
+    <ul>${rows.slice(0, SHOWN)}</ul>
+    ${rows.length > SHOWN && html`<details><summary>${t("Show {n} more", { n: number(rows.length - SHOWN) })}</summary><ul>${rows.slice(SHOWN)}</ul></details>`}
+  </section>`;
 }
 
 /** The dependencies, stages and disks. */
-function Installation({ found }) {
-  const data = found.data;
-  return html`<${Fault} failure=${found.failure} retry=${found.reload} />
-    ${data && html`<${Table} caption=${t("Components")} columns=${[t("Component"), t("Status"), t("Used for")]}>
-      ${Object.entries(data.checks).map(([name, check]) => html`<tr key=${name}><td>${COMPONENTS[name]?.[0]() ?? name}</td>
-        <td>${check === "ok" ? html`<${Badge} kind="good">${t("OK")}</${Badge}>` : html`<${Badge} kind="bad">${t("Down")}</${Badge}> <span class="note">${check}</span>`}</td><td>${COMPONENTS[name]?.[1]() ?? ""}</td></tr>`)}
-    </${Table}>`}
-    ${data?.warnings.length > 0 && html`<section class="panel"><h2>${t("Warnings")}</h2><ul>${data.warnings.map((warning) => html`<li key=${warning}>${warning}</li>`)}</ul></section>`}
-    ${data && data.stages === null && html`<p class="note">${t("Stage status is unavailable: the message broker isn't responding.")}</p>`}
-    ${data?.stages?.length > 0 && html`<${Table} caption=${t("Pipeline stages")} columns=${[t("Stage"), t("Status"), { text: t("Workers"), kind: "number" }, { text: t("Backlog"), kind: "number" }, t("Purpose")]}>
-      ${data.stages.map((one) => html`<tr key=${one.name}><td class="nowrap">${STAGES[one.name]?.[0]() ?? one.name}</td><td>${stageState(one)}</td><td class="number">${number(one.workers)}</td><td class="number">${number(one.waiting)}</td><td>${STAGES[one.name]?.[1]() ?? ""}</td></tr>`)}
-    </${Table}>`}
-    ${data?.disks.length > 0 && html`<${Table} caption=${t("Disks")} columns=${[t("Disk"), t("Status"), { text: t("Used"), kind: "number" }, { text: t("Free"), kind: "number" }]}>
-      ${data.disks.map((disk) => html`<tr key=${disk.name}><td class="nowrap">${disk.name}</td><td>${disk.usedRatio >= 0.8 ? html`<${Badge} kind="bad">${t("Almost full")}</${Badge}>` : html`<${Badge} kind="good">${t("OK")}</${Badge}>`}</td><td class="number">${percent(disk.usedRatio)}</td><td class="number">${t("{n} GiB", { n: number(Math.floor(disk.freeBytes / 2 ** 30)) })}</td></tr>`)}
-    </${Table}>`}
-    <p class="hint">${t("Metrics for all stages are available to Prometheus. For troubleshooting, see docs/operations.md.")}</p>`;
+function Installation({ data }) {
+  const stageColumns = [t("Stage"), t("Status"), { text: t("Lag"), kind: "number" }, { text: t("Backlog"), kind: "number" }, { text: t("Workers"), kind: "number" }];
+  return html`<section><h2>${t("Components")}</h2><${Table} caption=${t("Components")} columns=${[t("Component"), t("Status")]}>
+      ${Object.entries(data.checks).map(([name, check]) => html`<tr key=${name}><td>${componentName(name)}</td>
+        <td>${check === "ok" ? t("OK") : html`<${Badge} kind="bad">${t("Down")}</${Badge}>`}</td></tr>`)}
+    </${Table}></section>
+    ${data.stages?.length > 0 && html`<section><h2>${t("Pipeline")}</h2><${Table} caption=${t("Pipeline stages")} columns=${stageColumns}>
+      ${data.stages.map((one) => html`<tr key=${one.name}><td>${stageName(one.name)}<div class="note">${STAGES[one.name]?.[1]() ?? ""}</div></td><td><${StageState} one=${one} /></td>
+        <td class="number">${one.waiting ? lagText(one) : ""}</td><td class="number">${number(one.waiting)}</td><td class="number">${number(one.workers)}</td></tr>`)}
+    </${Table}></section>`}
+    ${data.disks.length > 0 && html`<section class="panel"><h2>${t("Disks")}</h2><ul class="ranking">
+      ${data.disks.map((disk) => html`<li key=${disk.name}><span class="ranking-name">${disk.name}</span><span class="ranking-bar" aria-hidden="true"><span class=${disk.usedRatio >= FULL_RATIO ? "full" : ""} style=${{ width: percentWidth(disk.usedRatio) }}></span></span>
+        <span class="number">${disk.usedRatio >= FULL_RATIO && html`<${Badge} kind="bad">${t("Almost full")}</${Badge}> `}${t("{percent} used", { percent: percent(disk.usedRatio) })} · ${freeText(disk)}</span></li>`)}
+    </ul></section>`}`;
 }
 
-function FailingWebhooks() {
-  const webhooks = useLoad((abort) => get("/api/webhooks", {}, abort).then((answer) => answer.webhooks), ["webhooks"], { everySeconds: 30 });
-  const failing = (webhooks.data ?? []).filter((webhook) => webhook.failureCount || webhook.disabledReason);
-  return html`<section class="panel"><h2>${t("Failing webhooks")}</h2>
-    <${Fault} failure=${webhooks.failure} retry=${webhooks.reload} />
-    ${webhooks.data && !failing.length && html`<${Empty} title=${t("No failing webhooks")} />`}
-    ${failing.length > 0 && html`<${Table} caption=${t("Failing webhooks")} columns=${[t("Webhook"), { text: t("Failed deliveries"), kind: "number" }, t("Reason")]}>
-      ${failing.map((webhook) => html`<tr key=${webhook.id}><td><${Link} href=${`/webhooks/${webhook.id}`}><bdi>${webhook.name}</bdi></${Link}></td><td class="number">${number(webhook.failureCount)}</td><td><bdi>${webhook.disabledReason ?? webhook.lastDeliveryStatus ?? ""}</bdi></td></tr>`)}
-    </${Table}>`}</section>`;
+/** @param {number} ratio */
+const percentWidth = (ratio) => `${Math.round(100 * ratio)}%`;
+
+function StageState({ one }) {
+  if (!one.workers) return html`<${Badge} kind="bad">${t("Not running")}</${Badge}>`;
+  if (!isLagging(one)) return t("OK");
+  return html`<${Badge} kind="bad">${t("Lagging")}</${Badge}><div class="note">${STAGES[one.name]?.[2]() ?? ""}</div>`;
 }
 
 /** Returns whether `seconds` have passed since the page was opened. @param {number} seconds */
@@ -105,30 +158,25 @@ export function HealthPage() {
   const installation = useLoad(read, ["installation", isAdministrator], { everySeconds: isHidden ? 0 : 10 });
   const cameras = useCameras({ everySeconds: 15 });
   const about = useLoad((abort) => get("/api/openapi.json", {}, abort).then((description) => description.info.version), ["version"]);
+  const seesWebhooks = useMay("webhooks:read");
+  const webhooks = useLoad((abort) => (seesWebhooks ? get("/api/webhooks", {}, abort).then((answer) => answer.webhooks) : Promise.resolve([])), ["webhooks", seesWebhooks], { everySeconds: 30 });
+  const notifications = useLoad((abort) => (seesWebhooks ? notificationProblems(abort) : Promise.resolve([])), ["notifications", seesWebhooks], { everySeconds: 60 });
   // Content must not move once it is shown, but a slow Kafka must not hide a fault for long.
   const isPatienceOver = useHasElapsed(PATIENCE_SECONDS);
-  const isAllKnown = isKnown(cameras) && (isKnown(installation) || isPatienceOver);
-  const checks = Object.values(installation.data?.checks ?? {});
-  const faults = checks.filter((check) => check !== "ok").length;
-  return html`<${Head} title=${t("Health")} note=${about.data ? t("Platestream {version}", { version: about.data }) : "\u00a0"}>
-      ${checks.length > 0 && (faults ? html`<${Badge} kind="bad">${tn(faults, "{n} component down", "{n} components down")}</${Badge}>` : html`<${Badge} kind="good">${t("All components OK")}</${Badge}>`)}
-    </${Head}>
+  const isAllKnown = isKnown(cameras, webhooks, notifications) && (isKnown(installation) || isPatienceOver);
+  const data = installation.data;
+  const reads = [installation, cameras, webhooks, notifications];
+  const failed = reads.find((read) => read.failure);
+  const problems = [
+    ...(data ? installationProblems(data) : []),
+    ...(cameras.data ?? []).filter((camera) => camera.status === "offline" || camera.status === "connecting").map(cameraProblem),
+    ...(webhooks.data ?? []).filter((webhook) => webhook.failureCount || webhook.disabledReason).map(webhookProblem),
+    ...(notifications.data ?? []),
+  ];
+  return html`<${Head} title=${t("Health")} />
     ${!isAllKnown && html`<${Waiting} rows=${5} />`}
-    ${isAllKnown && html`<${Details} cameras=${cameras} installation=${installation} />`}`;
-}
-
-/** The page once its data has loaded. */
-function Details({ cameras, installation }) {
-  const seesWebhooks = useMay("webhooks:read");
-  const noVideo = (cameras.data ?? []).filter((camera) => camera.status === "offline" || camera.status === "connecting");
-  return html`${!installation.data?.isHidden && html`<${Installation} found=${installation} />`}
-    <div class="columns">
-      <section class="panel"><h2>${t("Cameras with no video")} <span class="count">${cameras.data ? t("{n} of {all}", { n: number(noVideo.length), all: number(cameras.data.filter((camera) => camera.enabled).length) }) : ""}</span></h2>
-        <${Fault} failure=${cameras.failure} retry=${cameras.reload} />
-        ${cameras.data && !noVideo.length && html`<${Empty} title=${t("All enabled cameras are sending video")} />`}
-        ${noVideo.length > 0 && html`<${Table} caption=${t("Cameras with no video")} columns=${[t("Camera"), t("Status"), t("Last frame"), t("Reason")]}>
-          ${noVideo.map((camera) => html`<tr key=${camera.id}><td><${Link} href=${`/cameras/${camera.id}`}><bdi>${camera.name}</bdi></${Link}></td><td><${CameraStateBadge} state=${camera.status} /></td><td>${ago(camera.lastSeenAt)}</td><td><bdi>${camera.lastError ?? ""}</bdi></td></tr>`)}
-        </${Table}>`}</section>
-      ${seesWebhooks && html`<${FailingWebhooks} />`}
-    </div>`;
+    ${isAllKnown && html`<${Fault} failure=${failed?.failure} retry=${failed?.reload} />
+      ${(problems.length > 0 || !failed) && html`<${Verdict} problems=${problems} />`}
+      ${data && !data.isHidden && html`<${Installation} data=${data} />`}
+      <p class="hint about">${about.data && t("Platestream {version}", { version: about.data })}${data && !data.isHidden && html` · ${t("Metrics for all stages are available to Prometheus. For troubleshooting, see docs/operations.md.")}`}</p>`}`;
 }

@@ -2,8 +2,8 @@
 
 import { html, useCallback, useEffect, useRef, useState } from "../html.js";
 import { get, hasBudget } from "../api.js";
-import { FilterFields, filterOf, useCameras } from "../filters.js";
-import { cameraName, number, time } from "../format.js";
+import { ClearFilters, FilterFields, filterOf, useCameras } from "../filters.js";
+import { cameraName, dayName, number, time } from "../format.js";
 import { useEvery, useLoad } from "../load.js";
 import { Crop } from "../images.js";
 import { Link, go } from "../router.js";
@@ -12,7 +12,7 @@ import { useKeys } from "../shortcuts.js";
 import { sound } from "../settings.js";
 import { useSignal } from "../signal.js";
 import { useStream } from "../stream.js";
-import { Badge, Check, Empty, Fault, Head, Moment, Plate, Region, Confidence, Waiting } from "../ui.js";
+import { Badge, Empty, Fault, Head, Moment, Plate, Region, Confidence, Waiting } from "../ui.js";
 import { Wall } from "../wall.js";
 import { t } from "../words.js";
 
@@ -77,6 +77,18 @@ function useTriggeredAlerts(rows) {
   return triggered;
 }
 
+/** The button that turns the sound on and off. */
+function Bell() {
+  const isOn = useSignal(sound) === "on";
+  const toggle = () => {
+    sound.value = isOn ? "off" : "on";
+    if (!isOn) ring();
+  };
+  return html`<button type="button" class="icon-button" aria-pressed=${isOn ? "true" : "false"} title=${t("Play sound on alert")} aria-label=${t("Play sound on alert")} onClick=${toggle}>
+    <svg class="icon" viewBox="0 0 24 24" aria-hidden="true"><path d=${`M6 17V11a6 6 0 0 1 12 0v6l2 2H4zM10 21h4${isOn ? "" : "M4 3l17 18"}`} /></svg>
+  </button>`;
+}
+
 function Pass({ row, triggered }) {
   return html`<li class=${triggered ? "pass triggered" : "pass"}>
     <${Link} href=${`/recognitions/${row.id}`}>
@@ -95,7 +107,6 @@ export function LivePage({ query }) {
   const [rows, setRows] = useState(/** @type {any[]} */ ([]));
   const [buffered, setBuffered] = useState(/** @type {any[]} */ ([]));
   const [isPaused, setPaused] = useState(false);
-  const isSoundOn = useSignal(sound);
   const mayAdd = useMay("cameras:write");
   const cameras = useCameras({ everySeconds: 10 });
   const first = useLoad((abort) => get("/api/recognitions", { ...filter, limit: 30 }, abort), [filter]);
@@ -134,16 +145,19 @@ export function LivePage({ query }) {
   return html`<${Head} title=${t("Live")}>
       <span aria-live="polite">${states[state]}</span>
       <button type="button" aria-pressed=${isPaused ? "true" : "false"} onClick=${toggle}>${isPaused ? t("Resume ({n} new)", { n: number(buffered.length) }) : t("Pause")}</button>
-      <${Check} label=${t("Play sound on alert")} checked=${isSoundOn === "on"} onValue=${(isOn) => { sound.value = isOn ? "on" : "off"; if (isOn) ring(); }} />
+      <${Bell} />
     </${Head}>
-    <div class="filters"><${FilterFields} query=${query} cameras=${cameras.data} /></div>
+    <div class="filters"><${FilterFields} query=${query} cameras=${cameras.data} isCompact /><${ClearFilters} query=${query} /></div>
     <div class="live">
       <section aria-label=${t("Recognitions")}>
         <${Fault} failure=${rows.length ? null : first.failure} retry=${first.reload} />
         ${!rows.length && first.isLoading && html`<${Waiting} />`}
         ${!rows.length && first.data && isFiltered && html`<${Empty} title=${t("No recognitions match these filters")}><button type="button" onClick=${() => go("/")}>${t("Clear filters")}</button></${Empty}>`}
         ${!rows.length && first.data && !isFiltered && html`<${Empty} title=${t("No recognitions yet")}>${t("New recognitions appear here automatically. Check that at least one camera is online.")}</${Empty}>`}
-        <ol class="passes">${rows.map((row) => html`<${Pass} key=${row.id} row=${row} triggered=${triggered[row.id]} />`)}</ol>
+        <ol class="passes">${rows.flatMap((row, at) => [
+          dayName(row.timestamp) !== (rows[at - 1] ? dayName(rows[at - 1].timestamp) : t("Today")) && html`<li key=${dayName(row.timestamp)} class="day">${dayName(row.timestamp)}</li>`,
+          html`<${Pass} key=${row.id} row=${row} triggered=${triggered[row.id]} />`,
+        ])}</ol>
       </section>
       <section aria-label=${t("Cameras")}>
         <h2>${t("Cameras")} <span class="count">${cameras.data ? t("{n} of {all} online", { n: number(online), all: number(cameras.data.length) }) : ""}</span></h2>

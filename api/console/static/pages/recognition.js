@@ -2,17 +2,17 @@
 
 import { html, useRef, useState } from "../html.js";
 import { get } from "../api.js";
-import { CorrectionPanel } from "../correction.js";
+import { Correction, CorrectionButtons } from "../correction.js";
 import { RecognitionDeliveries } from "../deliveries.js";
 import { ErasePlate } from "../erasure.js";
 import { triggerTiming } from "../triggers.js";
-import { IMAGE_API, cameraName, dateTime, number, percent, regionName } from "../format.js";
+import { IMAGE_API, cameraName, dateTime, number, percent, regionName, time } from "../format.js";
 import { useLoad } from "../load.js";
 import { useImage } from "../images.js";
 import { Link } from "../router.js";
 import { useMay } from "../session.js";
 import { Badge, CopyButton, Empty, Fault, Head, Moment, Plate, Confidence, Table, Waiting } from "../ui.js";
-import { t } from "../words.js";
+import { t, tn } from "../words.js";
 
 const ZOOMS = [1, 1.5, 2, 3, 4, 6];
 
@@ -29,11 +29,14 @@ const CONDITIONS = {
 
 const OUTCOMES = {
   fired: ["bad", () => t("Triggered")],
-  not_set_off: ["off", () => t("Not triggered")],
   held_back: ["wait", () => t("Suppressed")],
   withdrawn: ["off", () => t("Withdrawn")],
+  not_set_off: ["off", () => t("Not triggered")],
   not_then: ["info", () => t("Not evaluated")],
 };
+
+/** The outcomes of alerts whose conditions were met. */
+const MATCHED = ["fired", "held_back", "withdrawn"];
 
 /** The photo with a box around the plate. The buttons zoom in on the plate. */
 function Photo({ recognition }) {
@@ -97,16 +100,25 @@ function AlertOutcome({ one }) {
   return html`<tr><td><${Link} href=${`/alerts/${one.alertId}`}><bdi>${one.alertName}</bdi></${Link}></td><td><${Badge} kind=${kind}>${text()}</${Badge}></td><td>${why?.()}${one.plateName && html` <span class="note">${t("listed as {name}", { name: one.plateName })}</span>`}</td></tr>`;
 }
 
+function AlertTable({ alerts }) {
+  return html`<${Table} caption=${t("Alerts")} columns=${[t("Alert"), t("Result"), t("Reason")]}>${alerts.map((one) => html`<${AlertOutcome} key=${one.alertId} one=${one} />`)}</${Table}>`;
+}
+
+/** The alerts of a recognition: first those that it matched, the others on demand. */
 function Alerts({ id }) {
   const mayMake = useMay("alerts:write");
   const found = useLoad((abort) => get(`/api/recognitions/${id}/alerts`, {}, abort), [id]);
   const order = Object.keys(OUTCOMES);
   const alerts = [...(found.data?.alerts ?? [])].sort((a, b) => order.indexOf(a.outcome) - order.indexOf(b.outcome));
+  const matched = alerts.filter((one) => MATCHED.includes(one.outcome));
+  const others = alerts.slice(matched.length);
   return html`<section><h2>${t("Alerts")}</h2>
     <${Fault} failure=${found.failure} retry=${found.reload} />
     ${!found.data && found.isLoading && html`<${Waiting} rows=${3} />`}
     ${found.data && !alerts.length && html`<p class="note">${t("No alerts yet")} ${mayMake && html`<${Link} href="/alerts/new">${t("Create alert")}</${Link}>`}</p>`}
-    ${alerts.length > 0 && html`<${Table} caption=${t("Alerts")} columns=${[t("Alert"), t("Result"), t("Reason")]}>${alerts.map((one) => html`<${AlertOutcome} key=${one.alertId} one=${one} />`)}</${Table}>`}
+    ${matched.length > 0 && html`<${AlertTable} alerts=${matched} />`}
+    ${!matched.length && others.length > 0 && html`<p class="note">${t("No alert triggered")}</p>`}
+    ${others.length > 0 && html`<details><summary>${tn(others.length, "Show {n} other alert", "Show {n} other alerts")}</summary><${AlertTable} alerts=${others} /></details>`}
   </section>`;
 }
 
@@ -129,18 +141,20 @@ export function RecognitionPage({ id }) {
     [t("Confidence"), html`<${Confidence} value=${one.confidence} />`],
     one.region?.code && [t("Country or region"), `${regionName(one.region.code)}${one.region.confidence ? ` (${percent(one.region.confidence)})` : ""}`],
     one.plateType && [t("Plate type"), TYPES[one.plateType]?.() ?? one.plateType],
-    one.firstSeenAt && [t("Entered view"), html`<${Moment} at=${one.firstSeenAt} />`],
-    one.lastSeenAt && [t("Left view"), html`<${Moment} at=${one.lastSeenAt} />`],
+    one.firstSeenAt && one.lastSeenAt && [t("In view"), html`${t("{n} s", { n: number(Math.round((Date.parse(one.lastSeenAt) - Date.parse(one.firstSeenAt)) / 100) / 10) })}
+      <span class="note"> (<${Moment} at=${one.firstSeenAt} format=${time} />–<${Moment} at=${one.lastSeenAt} format=${time} />)</span>`],
     one.readingsCount && [t("Readings"), number(one.readingsCount)],
     one.direction && [t("Direction"), DIRECTIONS[one.direction]?.() ?? one.direction],
     one.plateCoordinates && [t("Plate width"), t("{n} px", { n: Math.round(one.plateCoordinates.width) })],
   ].filter(Boolean);
-  return html`<${Head} title=${html`<${Plate} text=${one.plate} size="large" />`} note=${html`<bdi>${cameraName(one)}</bdi> · ${dateTime(one.timestamp)}`}>
+  const correct = (correction) => found.change((before) => ({ ...before, correction }));
+  return html`<${Head} title=${html`<${Plate} text=${one.plate} size="large" />`} note=${html`<bdi>${cameraName(one)}</bdi> · ${dateTime(one.timestamp)}`}
+      aside=${html`<${CorrectionButtons} key=${one.id} recognition=${one} onChanged=${correct}><${CropView} recognition=${one} /></${CorrectionButtons}>`}>
       <${Link} class="button" href=${history}>${t("View history")}</${Link}>
       ${mayMakeAlerts && html`<${Link} class="button" href=${`/alerts/new?plate=${encodeURIComponent(one.plate)}`}>${t("Create alert")}</${Link}>`}
       <${CopyButton} text=${location.href} label=${t("Copy link")} />
-      <${ErasePlate} plate=${one.plate} onErased=${found.reload} />
     </${Head}>
+    ${one.correction && html`<${Correction} correction=${one.correction} />`}
     <div class="recognition">
       <${Photo} recognition=${one} />
       <div class="panel">
@@ -149,7 +163,7 @@ export function RecognitionPage({ id }) {
         <${Characters} plate=${one.plate} confidences=${one.characterConfidences} alternatives=${one.characterAlternatives} />
       </div>
     </div>
-    <${CorrectionPanel} key=${one.id} recognition=${one} onChanged=${(correction) => found.change((before) => ({ ...before, correction }))} />
     <${Alerts} id=${one.id} />
-    ${seesDeliveries && html`<${RecognitionDeliveries} id=${one.id} />`}`;
+    ${seesDeliveries && html`<${RecognitionDeliveries} id=${one.id} />`}
+    <${ErasePlate} plate=${one.plate} onErased=${found.reload} />`;
 }
