@@ -1,11 +1,13 @@
 /** @file The form of a camera. */
 
-import { html } from "./html.js";
-import { Check, Field, TextField } from "./ui.js";
+import { html, useState } from "./html.js";
+import { StreamTestButton, StreamTestResult } from "./stream-test.js";
+import { Advanced, Check, Field, Segments, SelectField, TextField } from "./ui.js";
 import { TimeZoneField } from "./time-zones.js";
 import { t } from "./words.js";
 
-export const CAMERA_FIELDS = ["name", "rtspUrl", "location", "identifier", "sampleFps", "timezone", "enabled", "minPlateWidth", "zones"];
+const ADVANCED = ["location", "sampleFps", "timezone", "identifier"];
+export const CAMERA_FIELDS = ["name", "rtspUrl", ...ADVANCED, "enabled", "minPlateWidth", "zones"];
 
 /** @param {any} camera as returned by the API */
 export function formOf(camera) {
@@ -33,20 +35,71 @@ export function bodyOf(form) {
   };
 }
 
-export function CameraFields({ form, onForm, failure, isNew = false }) {
+const SCHEMES = ["rtsp", "rtsps", "http", "https"].map((scheme) => [scheme, `${scheme}://`]);
+
+/** Returns a text for the part of a URL before its host. Asterisks would mean the saved password. @param {string} text */
+const encoded = (text) => encodeURIComponent(text).replaceAll("*", "%2A");
+
+/** Returns the stream URL of separate fields. @param {{scheme: string, host: string, path: string, user: string, password: string}} parts */
+export function streamUrlOf({ scheme, host, path, user, password }) {
+  const login = user || password ? `${encoded(user)}${password && `:${encoded(password)}`}@` : "";
+  return host.trim() && `${scheme}://${login}${host.trim()}/${path.trim().replace(/^\//, "")}`;
+}
+
+/** The address of a new camera in separate fields. */
+function AddressParts({ onUrl, fault, children }) {
+  const [parts, setParts] = useState({ scheme: "rtsp", host: "", path: "", user: "", password: "" });
+  const set = (name) => (value) => {
+    const next = { ...parts, [name]: value };
+    setParts(next);
+    onUrl(streamUrlOf(next));
+  };
+  const text = { spellcheck: false, autocomplete: "off" };
+  return html`<div class="fields wide">
+    <${SelectField} label=${t("Protocol")} value=${parts.scheme} onValue=${set("scheme")} options=${SCHEMES} />
+    <${TextField} ...${text} label=${t("Host and port")} required placeholder="192.168.1.20:554" value=${parts.host} onValue=${set("host")} fault=${fault} />
+    <${TextField} ...${text} label=${t("Path")} placeholder="stream1" value=${parts.path} onValue=${set("path")} hint=${t("As in the camera's manual")} />
+    <${TextField} ...${text} label=${t("Camera username")} value=${parts.user} onValue=${set("user")} />
+    <${TextField} label=${t("Camera password")} type="password" autocomplete="new-password" value=${parts.password} onValue=${set("password")} />
+    <div class="field end">${children}</div>
+  </div>`;
+}
+
+/** The stream's URL with its test. */
+function Address({ form, onUrl, fault, test, cameraId }) {
+  const button = html`<${StreamTestButton} test=${test} url=${form.rtspUrl} cameraId=${cameraId} />`;
+  const [isSplit, setSplit] = useState(false);
+  const choose = (kind) => {
+    setSplit(kind === "parts");
+    onUrl("");
+  };
+  return html`${!cameraId && html`<div class="wide"><${Segments} label=${t("Camera address")} value=${isSplit ? "parts" : "url"} onValue=${choose} options=${[["url", t("Stream URL")], ["parts", t("Host and password")]]} /></div>`}
+    ${isSplit ? html`<${AddressParts} onUrl=${onUrl} fault=${fault}>${button}</${AddressParts}>`
+    : html`<div class="wide with-button"><${TextField} label=${t("Stream URL")} required inputmode="url" spellcheck=${false} autocomplete="off" placeholder="rtsp://user:password@192.168.1.20:554/stream1"
+        value=${form.rtspUrl} onValue=${onUrl} fault=${fault}
+        hint=${cameraId ? t("*** is the saved password. If you change the host, port or user, enter the password again.") : t("RTSP, RTSPS, HTTP or HTTPS. Percent-encode special characters in the password, or enter host and password separately.")} />${button}</div>`}
+    <div class="wide"><${StreamTestResult} test=${test} shown=${["rtspUrl"]} /></div>`;
+}
+
+/** The fields of a camera, with the test of its stream. A new one is always enabled. @param {any} props */
+export function CameraFields({ form, onForm, failure, test, cameraId }) {
   const set = (name) => (value) => onForm({ ...form, [name]: value });
   const fault = (name) => failure?.fault(name);
+  const setUrl = (rtspUrl) => {
+    test.reset();
+    set("rtspUrl")(rtspUrl);
+  };
   return html`<div class="fields">
-    <${TextField} label=${t("Name")} required maxlength="200" value=${form.name} onValue=${set("name")} fault=${fault("name")} />
-    <${TextField} label=${t("Location")} maxlength="500" value=${form.location} onValue=${set("location")} fault=${fault("location")} />
-    <${TextField} wide label=${t("Stream URL")} required inputmode="url" spellcheck=${false} autocomplete="off" placeholder="rtsp://user:password@192.168.1.20:554/stream1"
-      value=${form.rtspUrl} onValue=${set("rtspUrl")} fault=${fault("rtspUrl")}
-      hint=${isNew ? t("RTSP, RTSPS, HTTP or HTTPS. Percent-encode special characters in the password.") : t("*** is the saved password. If you change the host, port or user, enter the password again.")} />
-    <${Field} label=${t("Sampling rate (fps)")} fault=${fault("sampleFps")} hint=${t("Leave empty for the server default. Increase it for fast traffic.")}>
-      ${(ids) => html`<input ...${ids} type="number" min="0.1" max="60" step="0.1" value=${form.sampleFps} onInput=${(event) => set("sampleFps")(event.currentTarget.value)} />`}
-    </${Field}>
-    <${TimeZoneField} label=${t("Time zone")} value=${form.timezone} onValue=${set("timezone")} fault=${fault("timezone")} hint=${t("For your reference. Alerts use their own time zone.")} />
-    <${TextField} label=${t("Identifier")} maxlength="200" value=${form.identifier} onValue=${set("identifier")} fault=${fault("identifier")} hint=${t("For API clients. Leave empty to derive it from the stream URL.")} />
-    <${Check} label=${t("Enabled")} checked=${form.enabled} onValue=${set("enabled")} hint=${t("While disabled, no video is read and no plates are recognised.")} />
+    <${TextField} wide label=${t("Name")} required maxlength="200" value=${form.name} onValue=${set("name")} fault=${fault("name")} />
+    <${Address} form=${form} onUrl=${setUrl} fault=${fault("rtspUrl") ?? test.failure?.fault("rtspUrl")} test=${test} cameraId=${cameraId} />
+    ${cameraId && html`<div class="wide"><${Check} label=${t("Enabled")} checked=${form.enabled} onValue=${set("enabled")} hint=${t("While disabled, no video is read and no plates are recognised.")} /></div>`}
+    <${Advanced} isOpen=${ADVANCED.some(fault)}><div class="fields">
+      <${TextField} label=${t("Location")} maxlength="500" value=${form.location} onValue=${set("location")} fault=${fault("location")} />
+      <${Field} label=${t("Sampling rate (fps)")} fault=${fault("sampleFps")} hint=${t("Leave empty for the server default. Increase it for fast traffic.")}>
+        ${(ids) => html`<input ...${ids} type="number" min="0.1" max="60" step="0.1" value=${form.sampleFps} onInput=${(event) => set("sampleFps")(event.currentTarget.value)} />`}
+      </${Field}>
+      <${TimeZoneField} label=${t("Time zone")} value=${form.timezone} onValue=${set("timezone")} fault=${fault("timezone")} hint=${t("For your reference. Alerts use their own time zone.")} />
+      <${TextField} label=${t("Identifier")} maxlength="200" value=${form.identifier} onValue=${set("identifier")} fault=${fault("identifier")} hint=${t("For API clients. Leave empty to derive it from the stream URL.")} />
+    </div></${Advanced}>
   </div>`;
 }

@@ -1,10 +1,10 @@
 /** @file How many frames and vehicles of a camera reach each step, what is dropped, and what to do about it. */
 
-import { html, useRef, useState } from "./html.js";
+import { html, useState } from "./html.js";
 import { get } from "./api.js";
 import { Figure } from "./charts.js";
 import { number, shortDateTime } from "./format.js";
-import { isKnown, useLoad } from "./load.js";
+import { useLoad } from "./load.js";
 import { Fault, Segments, Waiting } from "./ui.js";
 import { t } from "./words.js";
 
@@ -81,20 +81,14 @@ function Bars({ steps }) {
     <p class="note">${t("Logarithmic scale")}</p>`;
 }
 
-/**
- * The steps of a camera's frames. `children` are shown below it once its height is known.
- * @param {{camera: any, children?: any}} props
- */
-export function Funnel({ camera, children }) {
+/** The steps of a camera's frames. */
+export function Funnel({ camera }) {
   const [hours, setHours] = useState("24");
   const found = useLoad(
     (abort) => get(`/api/cameras/${camera.id}/funnel`, { from: new Date(Date.now() - (Number(hours) - 1) * HOUR_MS).toISOString() }, abort).then((answer) => answer.hours),
     [camera.id, hours],
     { everySeconds: 60 },
   );
-  // Stays true, so that the form below does not move while another time range loads.
-  const wasKnown = useRef(false);
-  wasKnown.current ||= isKnown(found);
   const sum = found.data && sumOf(found.data);
   const steps = sum ? stepsOf(sum) : [];
   const losses = sum ? Object.entries(LOSSES).filter(([name]) => sum[name]) : [];
@@ -108,10 +102,9 @@ export function Funnel({ camera, children }) {
       <${Segments} label=${t("Time range")} value=${hours} onValue=${setHours} options=${SPANS()} />
       <${Fault} failure=${found.failure} retry=${found.reload} />
       ${!sum && found.isLoading && html`<${Waiting} rows=${3} />`}
-      ${quiet && html`<p class="alarm">${t("Fewer recognitions than usual: {n} since {time}, usually {usual}.", { n: number(quiet.counts.reported), time: shortDateTime(quiet.start), usual: number(quiet.usual ?? 0) })}</p>`}
+      ${quiet && html`<p class="warning">${t("Fewer recognitions than usual: {n} since {time}, usually {usual}.", { n: number(quiet.counts.reported), time: shortDateTime(quiet.start), usual: number(quiet.usual ?? 0) })}</p>`}
       ${sum && (steps[0][1] ? html`<${Bars} steps=${steps} />` : html`<p class="note">${t("No frames in this period")}</p>`)}
       ${sum && hintsOf(sum, steps[1][1]).map((hint) => html`<p key=${hint} class="note">${hint}</p>`)}
     </${Figure}>
-  </section>
-  ${wasKnown.current && children}`;
+  </section>`;
 }

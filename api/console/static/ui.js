@@ -266,3 +266,13 @@ export function save(name, type, text) {
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
+
+/** Fields that are rarely needed, closed until one of them is invalid. @param {{isOpen?: boolean, children?: any}} props */
+export function Advanced({ isOpen = false, children }) {
+  const box = useRef(/** @type {HTMLDetailsElement | null} */ (null));
+  const open = () => void (box.current && (box.current.open = true));
+  useEffect(() => {
+    if (isOpen) open();
+  }, [isOpen]);
+  return html`<details class="wide advanced" ref=${box} onInvalidCapture=${open}><summary>${t("Advanced")}</summary>${children}</details>`;
+}

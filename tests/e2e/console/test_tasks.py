@@ -271,8 +271,13 @@ def test_add_a_camera_and_draw_its_zones(
     console.fill("Stream URL", "rtsp://viewer:secret@192.168.7.7/1")
     console.press("Test stream")
     expect(console.page.get_by_role("img", name="Test frame from the camera")).to_be_visible()
+    console.press("Host and password")
+    console.fill("Host and port", "192.168.7.7")
+    console.fill("Camera username", "viewer")
+    console.fill("Camera password", "p@ss/*")
     console.press("Add camera")
     console.page.wait_for_url(re.compile(r"/cameras/[0-9a-f-]{36}$"))
+    console.sees("Camera added. You can now draw zones.")
     console.sees("No zones. Plates are read in the whole image.")
 
     console.press("Draw include zone")
@@ -291,6 +296,7 @@ def test_add_a_camera_and_draw_its_zones(
 
     camera = _asked(console, "GET", "/api/cameras")["cameras"][0]
     assert camera["minPlateWidth"] == 80
+    assert camera["rtspUrl"] == "rtsp://viewer:***@192.168.7.7/"
     (zone,) = camera["zones"]
     assert zone["kind"] == "include"
     xs = [round(point["x"], 2) for point in zone["points"]]

@@ -1,4 +1,4 @@
-/** @file A camera: its status, detection area and settings. */
+/** @file A camera: its status, detection area, settings and diagnostics. */
 
 import { html, useEffect, useState } from "../html.js";
 import { call, get } from "../api.js";
@@ -7,11 +7,28 @@ import { Funnel } from "../funnel.js";
 import { useAction, useLoad } from "../load.js";
 import { Link, go, unsaved } from "../router.js";
 import { useMay } from "../session.js";
+import { signal, useSignal } from "../signal.js";
+import { StreamTestButton, StreamTestResult, causeOf, useStreamTest } from "../stream-test.js";
 import { CameraStateBadge, Confirm, Empty, Fault, FormFault, Head, Moment, Waiting, toast } from "../ui.js";
 import { ZoneEditor } from "../zones.js";
 import { t, tn } from "../words.js";
 
 const UNSAVED = () => t("You have unsaved changes. Leave without saving?");
+
+/** The ID of the camera that was just added on this page, or "". */
+export const justAdded = signal("");
+
+/** Why there is no video, or a warning, with a test of the stream. */
+function Trouble({ camera }) {
+  const test = useStreamTest();
+  const isNew = useSignal(justAdded) === camera.id;
+  const mayTest = useMay("cameras:write");
+  if (!camera.lastError) return isNew && html`<p class="notice" role="status">${camera.status === "online" ? t("Camera added. You can now draw zones.") : t("Saved. Connecting to the camera…")}</p>`;
+  const title = camera.status === "online" ? t("Warning:") : isNew ? t("Saved. The camera can't be reached yet:") : t("No video:");
+  return html`<div class=${camera.status === "offline" && !isNew ? "alarm" : "warning"} role=${isNew ? "status" : undefined}><p><strong>${title}</strong> <bdi>${causeOf(camera.lastError)}</bdi></p>
+      ${mayTest && html`<${StreamTestButton} test=${test} url=${camera.rtspUrl} cameraId=${camera.id} />`}</div>
+    <${StreamTestResult} test=${test} />`;
+}
 
 function State({ camera }) {
   const facts = [
@@ -21,7 +38,7 @@ function State({ camera }) {
     ...(camera.decoder && camera.decoder !== "software" ? [[t("Decoder"), camera.decoder]] : []),
     [t("Added on"), html`<${Moment} at=${camera.createdAt} />`],
   ];
-  return html`${camera.lastError && html`<div class="alarm"><p><strong>${camera.status === "online" ? t("Warning:") : t("No video:")}</strong> <bdi>${camera.lastError}</bdi></p></div>`}
+  return html`<${Trouble} camera=${camera} />
     <dl class="pairs across">${facts.map(([name, value]) => html`<div key=${name}><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
 }
 
@@ -30,6 +47,7 @@ function Settings({ camera, onChanged }) {
   const [zones, setZones] = useState(camera.zones);
   const [minPlateWidth, setMinPlateWidth] = useState(camera.minPlateWidth);
   const { isBusy, failure, run } = useAction();
+  const test = useStreamTest();
   const mayChange = useMay("cameras:write");
   const edit = (set) => (value) => {
     if (!mayChange) return;
@@ -51,7 +69,7 @@ function Settings({ camera, onChanged }) {
       <${ZoneEditor} camera=${camera} zones=${zones} minPlateWidth=${minPlateWidth} onZones=${edit(setZones)} onMinPlateWidth=${edit(setMinPlateWidth)} fault=${failure?.fault("zones") ?? failure?.fault("minPlateWidth")} />
     </section>
     <section class="panel"><h2>${t("Settings")}</h2>
-      <${CameraFields} form=${form} onForm=${edit(setForm)} failure=${failure} />
+      <${CameraFields} form=${form} onForm=${edit(setForm)} failure=${failure} test=${test} cameraId=${camera.id} />
     </section>
     <${FormFault} failure=${failure} shown=${CAMERA_FIELDS} /></fieldset>
     ${mayChange && html`<div class="actions sticky"><button class="main" disabled=${isBusy}>${isBusy ? t("Saving…") : t("Save changes")}</button></div>`}
@@ -75,6 +93,7 @@ export function CameraPage({ id }) {
   const found = useLoad((abort) => get(`/api/cameras/${encodeURIComponent(id)}`, {}, abort).then((answer) => answer.camera), [id], { everySeconds: 5 });
   const [isRemoving, setRemoving] = useState(false);
   const mayRemove = useMay("cameras:write");
+  useEffect(() => () => void (justAdded.value = ""), []);
   const camera = found.data;
   if (!camera) {
     return html`<${Head} title=${t("Camera")} />
@@ -87,6 +106,7 @@ export function CameraPage({ id }) {
       ${mayRemove && html`<button type="button" class="danger" onClick=${() => setRemoving(true)}>${t("Delete camera")}</button>`}
     </${Head}>
     <${State} camera=${camera} />
-    <${Funnel} camera=${camera}><${Settings} camera=${camera} onChanged=${(changed) => found.change(() => changed)} /></${Funnel}>
+    <${Settings} camera=${camera} onChanged=${(changed) => found.change(() => changed)} />
+    <${Funnel} camera=${camera} />
     ${isRemoving && html`<${Remove} camera=${camera} onClose=${() => setRemoving(false)} />`}`;
 }

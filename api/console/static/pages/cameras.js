@@ -1,28 +1,42 @@
 /** @file All cameras, as a table or as a grid of their snapshots. */
 
-import { html, useState } from "../html.js";
+import { html, useRef, useState } from "../html.js";
+import { get } from "../api.js";
 import { useCameras } from "../filters.js";
 import { ago, number } from "../format.js";
+import { useLoad } from "../load.js";
 import { Link, goQuery } from "../router.js";
 import { useMay } from "../session.js";
+import { causeOf } from "../stream-test.js";
 import { CameraStateBadge, Empty, Fault, Head, Segments, SelectField, Table, TextField, Waiting } from "../ui.js";
-import { Wall } from "../wall.js";
+import { Wall, useSnapshot } from "../wall.js";
 import { t, tn } from "../words.js";
 
 const STATES = ["online", "offline", "connecting", "disabled"];
 const COUNTS = { online: (n) => t("{n} online", { n }), offline: (n) => t("{n} offline", { n }), connecting: (n) => t("{n} connecting", { n }), disabled: (n) => t("{n} disabled", { n }) };
 const NAMES = { online: () => t("Online"), offline: () => t("Offline"), connecting: () => t("Connecting"), disabled: () => t("Disabled") };
 
+/** Those that need attention first. */
+const ORDER = ["offline", "connecting", "online", "disabled"];
+
+function Thumbnail({ camera }) {
+  const frame = useRef(/** @type {Element | null} */ (null));
+  const url = useSnapshot(camera, 0, frame, 240);
+  return html`<span class="thumbnail" ref=${frame}>${url && html`<img src=${url} alt="" />`}</span>`;
+}
+
 function Rows({ cameras }) {
-  return html`<${Table} caption=${t("Cameras")} columns=${[t("Name"), t("Status"), t("Last frame"), t("Location"), { text: t("Resolution"), kind: "number" }, { text: t("Zones"), kind: "number" }, t("Stream URL")]}>
+  const mayCount = useMay("analytics:read");
+  const counted = useLoad((abort) => (mayCount ? get("/api/analytics", {}, abort).then((answer) => answer.cameraChart) : Promise.resolve([])), ["counts", mayCount]);
+  const counts = new Map((counted.data ?? []).map((one) => [one.cameraId, one.count]));
+  const columns = [{ text: t("Snapshot"), isHidden: true }, t("Name"), t("Status"), t("Last frame"), ...(mayCount ? [{ text: t("Recognitions, 30 days"), kind: "number" }] : [])];
+  return html`<${Table} caption=${t("Cameras")} columns=${columns}>
     ${cameras.map((camera) => html`<tr key=${camera.id}>
-      <td><${Link} href=${`/cameras/${camera.id}`}><bdi>${camera.name}</bdi></${Link}></td>
-      <td><${CameraStateBadge} state=${camera.status} />${camera.lastError && html` <span class="note"><bdi>${camera.lastError}</bdi></span>`}</td>
+      <td class="thumbnail-cell"><${Thumbnail} camera=${camera} /></td>
+      <td><${Link} href=${`/cameras/${camera.id}`}><bdi>${camera.name}</bdi></${Link}>${camera.location && html`<div class="note"><bdi>${camera.location}</bdi></div>`}</td>
+      <td><${CameraStateBadge} state=${camera.status} />${camera.lastError && html`<div class="note"><bdi>${causeOf(camera.lastError)}</bdi></div>`}</td>
       <td class="nowrap">${ago(camera.lastSeenAt)}</td>
-      <td><bdi>${camera.location}</bdi></td>
-      <td class="number nowrap">${camera.frameWidth ? `${camera.frameWidth} × ${camera.frameHeight}` : "–"}</td>
-      <td class="number">${number(camera.zones.length)}</td>
-      <td><code class="long">${camera.rtspUrl}</code></td>
+      ${mayCount && html`<td class="number">${counted.data ? number(counts.get(camera.id) ?? 0) : "–"}</td>`}
     </tr>`)}
   </${Table}>`;
 }
@@ -32,7 +46,7 @@ export function CamerasPage({ query }) {
   const [text, setText] = useState("");
   const mayAdd = useMay("cameras:write");
   const view = query.view === "wall" ? "wall" : "list";
-  const cameras = found.data ?? [];
+  const cameras = [...(found.data ?? [])].sort((one, other) => ORDER.indexOf(one.status) - ORDER.indexOf(other.status));
   const wanted = text.trim().toLowerCase();
   const shown = cameras.filter(
     (camera) => (!query.state || camera.status === query.state) && (!wanted || `${camera.name} ${camera.location} ${camera.identifier}`.toLowerCase().includes(wanted)),

@@ -12,6 +12,7 @@ from starlette.requests import Request
 
 from api.console.assets import ASSETS, Console, console
 from api.console.routes import VIEWS
+from ingest.errors import CaptureErrorCode
 
 STATIC = Path(__file__).resolve().parents[4] / "api" / "console" / "static"
 VENDOR_SHA256: Final[Mapping[str, str]] = {
@@ -74,6 +75,12 @@ def test_all_that_is_said_is_said_in_portuguese_too() -> None:
     for english, portuguese in translated.items():
         values = re.compile(r"\{\w+\}")
         assert sorted(values.findall(english)) == sorted(values.findall(portuguese)), english
+
+
+def test_every_capture_error_has_the_text_of_a_stream_test() -> None:
+    text = (STATIC / "stream-test.js").read_text(encoding="utf-8")
+
+    assert {code.value for code in CaptureErrorCode} <= set(re.findall(r': \["([^"]+)", ', text))
 
 
 def test_the_page_is_served_at_the_path_of_each_view() -> None:
