@@ -24,7 +24,13 @@ const CAUSES = {
 };
 
 /** @type {Record<string, () => string>} */
-const CHANNELS = { email: () => t("via email"), apprise: () => t("via Apprise") };
+export const CHANNELS = { email: () => t("email"), apprise: () => t("push, chat or SMS"), http: () => t("HTTP endpoint") };
+
+/** Returns the badge's kind and text of a delivery's outcome. @param {{outcome: string}} one */
+export function outcomeOf({ outcome }) {
+  const [kind, text] = OUTCOMES[outcome] ?? ["info", () => outcome];
+  return [kind, text()];
+}
 
 const columns = (isAddressed) => [t("Event"), ...(isAddressed ? [t("Destination")] : []), t("Status"), { text: t("Attempts"), kind: "number" }, t("Last attempt"), t("Response"), { text: t("Redeliver"), isHidden: true }];
 
@@ -39,11 +45,11 @@ function DeliveryRows({ rows, onRedeliver, isBusy, names = null }) {
   // Roles with alerts:write also have webhooks:write.
   const maySend = useMay("alerts:write");
   return rows.map((one) => {
-    const [kind, text] = OUTCOMES[one.outcome] ?? ["info", () => one.outcome];
+    const [kind, text] = outcomeOf(one);
     return html`<tr key=${one.id}>
-      <td><code>${one.event}</code> ${CAUSES[one.cause]?.() ?? one.cause} ${CHANNELS[one.channel]?.() ?? ""}</td>
+      <td><code>${one.event}</code> ${CAUSES[one.cause]?.() ?? one.cause} ${one.channel !== "http" && CHANNELS[one.channel] && t("via {channel}", { channel: CHANNELS[one.channel]() })}</td>
       ${names && html`<td><${Target} one=${one} names=${names} /></td>`}
-      <td><${Badge} kind=${kind}>${text()}</${Badge}>${one.nextAttemptAt && html` <span class="note">${t("next attempt")} <${Moment} at=${one.nextAttemptAt} /></span>`}</td>
+      <td><${Badge} kind=${kind}>${text}</${Badge}>${one.nextAttemptAt && html` <span class="note">${t("next attempt")} <${Moment} at=${one.nextAttemptAt} /></span>`}</td>
       <td class="number">${one.attempts}</td>
       <td><${Moment} at=${one.lastAttemptAt} /> <span class="note">${t("{n} ms", { n: one.lastDurationMs })}</span></td>
       <td>${one.lastStatus ?? ""} <bdi>${one.lastError ?? ""}</bdi></td>

@@ -50,10 +50,10 @@ export function bands(schedule) {
 }
 
 /** The week with the hours in which the alert can trigger. */
-export function WeekBand({ schedule, isOn }) {
-  const found = isOn ? bands(schedule) : DAYS.map(() => [[0, DAY_MINUTES]]);
+function WeekBand({ schedule }) {
+  const found = bands(schedule);
   const names = weekdays("short");
-  return html`<div class="week" role="img" aria-label=${t("Active hours of the week: {hours}", { hours: scheduleText({ scheduleEnabled: isOn, schedule }) })}>
+  return html`<div class="week" role="img" aria-label=${t("Active hours of the week: {hours}", { hours: scheduleText({ scheduleEnabled: true, schedule }) })}>
     ${names.map((name, at) => html`<div key=${name} class="week-day"><span>${name}</span>
       <svg viewBox="0 0 1440 10" preserveAspectRatio="none">${[6, 12, 18].map((hour) => html`<line key=${hour} x1=${hour * 60} x2=${hour * 60} y1="0" y2="10" />`)}
         ${found[at].map(([from, to], place) => html`<rect key=${place} x=${from} width=${to - from} y="0" height="10" />`)}</svg></div>`)}
@@ -82,5 +82,5 @@ export function ScheduleFields({ form, onForm, failure, accountZone }) {
         ${DAYS.map((day, at) => html`<${Check} key=${day} label=${names[at]} checked=${!schedule.daysOfWeek.length || schedule.daysOfWeek.includes(day)} onValue=${toggle(day)} disabled=${schedule.daysOfWeek.length === 1 && schedule.daysOfWeek[0] === day} />`)}
       </fieldset>
     </div>`}
-    <${WeekBand} schedule=${schedule} isOn=${form.scheduleEnabled} />`;
+    ${form.scheduleEnabled && html`<${WeekBand} schedule=${schedule} />`}`;
 }

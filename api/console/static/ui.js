@@ -276,3 +276,8 @@ export function Advanced({ isOpen = false, children }) {
   }, [isOpen]);
   return html`<details class="wide advanced" ref=${box} onInvalidCapture=${open}><summary>${t("Advanced")}</summary>${children}</details>`;
 }
+
+/** A switch. `label` names what it enables. */
+export function Switch({ label, isOn, ...rest }) {
+  return html`<button type="button" class="switch" role="switch" aria-checked=${isOn ? "true" : "false"} aria-label=${label} ...${rest}></button>`;
+}

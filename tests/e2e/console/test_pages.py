@@ -23,7 +23,7 @@ PAGES = {
     "/cameras/import": "Columns:",
     "/cameras/{camera}": "Fewer recognitions than usual",
     "/alerts": "Stolen at night",
-    "/alerts/new": "Conditions",
+    "/alerts/new": "Add email",
     "/alerts/{alert}": "Overnight:",
     "/webhooks": "Gate controller",
     "/webhooks/new": "Custom headers",

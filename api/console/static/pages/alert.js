@@ -2,9 +2,10 @@
 
 import { html, useEffect, useState } from "../html.js";
 import { call, get } from "../api.js";
-import { ALERT_FIELDS, AlertFields, Trial, bodyOf, formOf } from "../alert-form.js";
-import { Deliveries } from "../deliveries.js";
+import { ALERT_FIELDS, AlertFields, bodyOf, formOf } from "../alert-form.js";
+import { CHANNELS, Deliveries } from "../deliveries.js";
 import { useCameras } from "../filters.js";
+import { Trial } from "../trial.js";
 import { Triggers } from "../triggers.js";
 import { ago } from "../format.js";
 import { useAction, useLoad } from "../load.js";
@@ -14,13 +15,14 @@ import { useSignal } from "../signal.js";
 import { Confirm, Empty, Fault, FormFault, Head, Waiting, toast } from "../ui.js";
 import { t, tn } from "../words.js";
 
-function Form({ alert, query, onSaved }) {
+function Form({ alert, query, onSaved, onSent = () => {} }) {
   const zone = useSignal(session)?.timezone ?? "UTC";
   const [form, setForm] = useState(() => formOf(alert, { plate: query.plate, timezone: zone }));
   const cameras = useCameras();
   const known = useLoad((abort) => get("/api/alertas", { limit: 1 }, abort), []);
   const { isBusy, failure, run } = useAction();
   const mayChange = useMay("alerts:write");
+  const mayTry = useMay("recognitions:read");
   const change = (next) => {
     unsaved.value = t("You have unsaved changes. Leave without saving?");
     setForm(next);
@@ -38,11 +40,11 @@ function Form({ alert, query, onSaved }) {
     });
   };
   return html`<form onSubmit=${submit}><fieldset disabled=${!mayChange}>
-    <${AlertFields} form=${form} onForm=${change} failure=${failure} cameras=${cameras.data} accountZone=${zone} sendsEmail=${known.data?.sendsEmail ?? true} />
-    <${Trial} form=${form} />
+    <${AlertFields} form=${form} onForm=${change} failure=${failure} cameras=${cameras.data} accountZone=${zone} sendsEmail=${known.data?.sendsEmail ?? true} alertId=${alert?.id} onSent=${onSent} />
     <${FormFault} failure=${failure} shown=${ALERT_FIELDS} /></fieldset>
     ${mayChange && html`<div class="actions sticky"><button class="main" disabled=${isBusy}>${isBusy ? t("Saving…") : alert ? t("Save changes") : t("Create alert")}</button><${Link} class="button" href="/alerts">${t("Cancel")}</${Link}></div>`}
-  </form>`;
+  </form>
+  ${mayTry && html`<${Trial} form=${form} />`}`;
 }
 
 export function NewAlertPage({ query }) {
@@ -60,28 +62,20 @@ function Remove({ alert, onClose }) {
   return html`<${Confirm} title=${t("Delete {name}?", { name: alert.name })} action=${t("Delete alert")} isBusy=${isBusy} failure=${failure} onYes=${remove} onNo=${onClose} />`;
 }
 
-/** @param {any} one a notification */
-const targetOf = (one) => (one.type === "email" ? one.addresses.join(", ") : one.url);
-
-/** The deliveries of an alert's notifications, and a test of each notification. */
-function Notifications({ alert }) {
-  const [sent, setSent] = useState(0);
-  const { isBusy, failure, run } = useAction();
-  const mayTest = useMay("alerts:write");
-  const test = (position) => run(async () => {
-    await call("POST", `/api/alertas/${alert.id}/notifications/test`, { body: { notification: position } });
-    toast(t("Test queued. Its status appears in the list."));
-    setSent(sent + 1);
-  });
-  return html`<section><h2>${t("Notification deliveries")}</h2>
-    ${mayTest && alert.notifications.length > 0 && html`<ul class="tests">${alert.notifications.map((one, position) => html`<li key=${position}><button type="button" disabled=${isBusy} onClick=${() => test(position)} aria-label=${t("Send test to {target}", { target: targetOf(one) })}>${t("Send test")}</button> <bdi>${targetOf(one)}</bdi></li>`)}</ul>`}
-    <${FormFault} failure=${failure} />
-    <${Deliveries} path=${`/api/alertas/${alert.id}`} sent=${sent} /></section>`;
+/** Says which kinds of notifications failed last. */
+function Failing({ alertId, sent }) {
+  const found = useLoad((abort) => get(`/api/alertas/${alertId}/deliveries`, {}, abort).then((answer) => answer.deliveries), [alertId, sent], { everySeconds: 30 });
+  const last = new Map();
+  // Most recent attempt first.
+  for (const one of found.data ?? []) if (!last.has(one.channel)) last.set(one.channel, one);
+  const failing = [...last.values()].filter((one) => one.outcome === "dead" || one.outcome === "retrying");
+  return failing.map((one) => html`<p key=${one.channel} class="warning"><strong>${t("The last notification failed ({channel}):", { channel: CHANNELS[one.channel]?.() ?? one.channel })}</strong> <bdi>${one.lastError ?? one.lastStatus}</bdi> <a href="#deliveries">${t("View deliveries")}</a></p>`);
 }
 
 export function AlertPage({ id, query }) {
   const found = useLoad((abort) => get(`/api/alertas/${encodeURIComponent(id)}`, {}, abort).then((answer) => answer.alert), [id]);
   const [isRemoving, setRemoving] = useState(false);
+  const [sent, setSent] = useState(0);
   const mayRemove = useMay("alerts:write");
   const alert = found.data;
   if (!alert) {
@@ -91,8 +85,9 @@ export function AlertPage({ id, query }) {
   }
   const note = alert.lastTriggeredAt ? t("{fired}, last {ago}", { fired: tn(alert.triggerCount, "Triggered {n} time", "Triggered {n} times"), ago: ago(alert.lastTriggeredAt) }) : t("Not triggered yet");
   return html`<${Head} title=${html`<bdi>${alert.name}</bdi>`} note=${note}>${mayRemove && html`<button type="button" class="danger" onClick=${() => setRemoving(true)}>${t("Delete alert")}</button>`}</${Head}>
-    <${Form} alert=${alert} query=${query} onSaved=${(saved) => found.change(() => saved)} />
+    <${Failing} alertId=${alert.id} sent=${sent} />
+    <${Form} alert=${alert} query=${query} onSaved=${(saved) => found.change(() => saved)} onSent=${() => setSent((count) => count + 1)} />
     <${Triggers} alertId=${alert.id} />
-    <${Notifications} alert=${alert} />
+    <section id="deliveries"><h2>${t("Notification deliveries")}</h2><${Deliveries} path=${`/api/alertas/${alert.id}`} sent=${sent} /></section>
     ${isRemoving && html`<${Remove} alert=${alert} onClose=${() => setRemoving(false)} />`}`;
 }

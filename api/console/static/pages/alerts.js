@@ -1,13 +1,14 @@
-/** @file All alerts: their conditions, and how often they triggered. */
+/** @file All alerts: their conditions, recipients and last trigger. */
 
 import { html } from "../html.js";
 import { call, get } from "../api.js";
 import { ago, number } from "../format.js";
 import { useAction, useLoad } from "../load.js";
+import { SigningSecret } from "../rotation.js";
 import { Link } from "../router.js";
 import { scheduleText } from "../schedule.js";
 import { useMay } from "../session.js";
-import { Badge, Empty, Fault, FormFault, Head, Plate, Table, Waiting } from "../ui.js";
+import { Badge, Empty, Fault, FormFault, Head, Plate, Switch, Table, Waiting } from "../ui.js";
 import { t, tn } from "../words.js";
 
 const SHOWN_PLATES = 3;
@@ -21,6 +22,16 @@ export function PlateSummary({ alert }) {
   return html`<span class="plates">${alert.plateMatchMode === "allowlist" && html`<span>${t("All except")}</span>`}${some}${more > 0 && html`<span>${t("+{n} more", { n: number(more) })}</span>`}</span>`;
 }
 
+/** Who an alert notifies: the first recipient or host, and how many more. */
+function Recipients({ alert }) {
+  const all = alert.notifications.flatMap((one) => (one.type === "email" ? one.addresses : [one.type === "webhook" ? hostOf(one.url) : one.url]));
+  if (!all.length) return "–";
+  return html`<bdi>${all[0]}</bdi>${all.length > 1 && html` <span class="nowrap">${t("+{n} more", { n: number(all.length - 1) })}</span>`}`;
+}
+
+/** @param {string} url */
+const hostOf = (url) => (URL.canParse(url) ? new URL(url).host : url);
+
 export function AlertsPage() {
   const found = useLoad((abort) => get("/api/alertas", {}, abort), ["alerts"], { everySeconds: 15 });
   const { isBusy, failure, run } = useAction();
@@ -30,7 +41,8 @@ export function AlertsPage() {
     found.reload();
   });
   const alerts = found.data?.alerts ?? [];
-  const columns = [t("Name"), t("Plates"), t("Cameras"), t("Schedule"), { text: t("Triggers"), kind: "number" }, t("Last triggered"), t("Status"), { text: t("Actions"), isHidden: true }];
+  const secret = found.data?.notificationSecret;
+  const columns = [t("Name"), t("Plates"), t("Cameras"), t("Schedule"), t("Notifications"), t("Last triggered"), t("Enabled")];
   return html`<${Head} title=${t("Alerts")} note=${t("Get notified when a camera reads a plate you're watching for.")}>
       ${mayChange && html`<${Link} class="button main" href="/alerts/new">${t("Create alert")}</${Link}>`}
     </${Head}>
@@ -43,10 +55,13 @@ export function AlertsPage() {
         <td><${PlateSummary} alert=${alert} /></td>
         <td>${alert.cameraScope === "all" ? t("All cameras") : tn(alert.cameraIds.length, "{n} camera", "{n} cameras")}</td>
         <td>${scheduleText(alert)}</td>
-        <td class="number">${found.data.countedAt ? number(alert.triggerCount) : "–"}</td>
+        <td><${Recipients} alert=${alert} /></td>
         <td>${ago(alert.lastTriggeredAt)}</td>
-        <td>${alert.enabled ? html`<${Badge} kind="good">${t("Enabled")}</${Badge}>` : html`<${Badge} kind="off">${t("Disabled")}</${Badge}>`}</td>
-        <td>${mayChange && html`<button type="button" disabled=${isBusy} aria-label=${alert.enabled ? t("Disable {name}", { name: alert.name }) : t("Enable {name}", { name: alert.name })} onClick=${() => toggle(alert)}>${alert.enabled ? t("Disable") : t("Enable")}</button>`}</td>
+        <td>${mayChange
+          ? html`<${Switch} label=${t("Enable {name}", { name: alert.name })} isOn=${alert.enabled} disabled=${isBusy} onClick=${() => toggle(alert)} />`
+          : html`<${Badge} kind=${alert.enabled ? "good" : "off"}>${alert.enabled ? t("Enabled") : t("Disabled")}</${Badge}>`}</td>
       </tr>`)}
-    </${Table}>`}`;
+    </${Table}>`}
+    ${secret && html`<${SigningSecret} title=${t("Alert notification secret")} note=${t("Signs requests to the HTTP endpoints of all alerts, so that your receiver can verify them.")} secret=${secret}
+      mayRotate=${mayChange} path="/api/alertas/rotate-notification-secret" until=${found.data.previousNotificationSecretUntil} onRotated=${found.reload} />`}`;
 }

@@ -5,9 +5,9 @@ import { call, get } from "../api.js";
 import { Deliveries } from "../deliveries.js";
 import { fromLocalInput, number, toLocalInput } from "../format.js";
 import { useAction, useLoad } from "../load.js";
-import { Rotation } from "../rotation.js";
+import { SigningSecret } from "../rotation.js";
 import { Link, go, unsaved } from "../router.js";
-import { Check, Confirm, CopyButton, Empty, Fault, Field, FormFault, Head, SelectField, TextField, Waiting, toast } from "../ui.js";
+import { Check, Confirm, Empty, Fault, Field, FormFault, Head, SelectField, TextField, Waiting, toast } from "../ui.js";
 import { WebhookState } from "./webhooks.js";
 import { t, tn } from "../words.js";
 
@@ -59,7 +59,7 @@ function Form({ webhook, onSaved }) {
   return html`<form class="panel" onSubmit=${submit}>
     <div class="fields">
       <${TextField} label=${t("Name")} required maxlength="200" value=${form.name} onValue=${set("name")} fault=${fault("name")} />
-      <${TextField} label=${t("URL")} type="url" required spellcheck=${false} value=${form.url} onValue=${set("url")} fault=${fault("url")} hint=${t("http or https. Private network addresses must be allowed by your server administrator (PLATESTREAM_WEBHOOK_ALLOWED_NETWORKS).")} />
+      <${TextField} wide label=${t("URL")} type="url" required spellcheck=${false} value=${form.url} onValue=${set("url")} fault=${fault("url")} hint=${html`${t("http or https. Private network addresses must be allowed by your server administrator:")} <code class="nowrap">PLATESTREAM_WEBHOOK_ALLOWED_NETWORKS</code>`} />
       <fieldset class="wide"><legend>${t("Events")}</legend>${Object.entries(EVENTS).map(([event, text]) => html`<${Check} key=${event} label=${html`<code>${event}</code> ${text()}`} checked=${form.events.includes(event)}
         onValue=${(isOn) => set("events")(isOn ? [...form.events, event] : form.events.filter((one) => one !== event))} />`)}
         ${fault("events") && html`<p class="fault">${fault("events")}</p>`}</fieldset>
@@ -73,16 +73,6 @@ function Form({ webhook, onSaved }) {
 
 export function NewWebhookPage() {
   return html`<${Head} title=${t("New webhook")} /><${Form} webhook=${null} onSaved=${(webhook) => go(`/webhooks/${webhook.id}`, { replace: true })} />`;
-}
-
-function Secret({ webhook, onChanged }) {
-  const [isShown, setShown] = useState(false);
-  return html`<section class="panel"><h2>${t("Signing secret")}</h2>
-    <p class="note">${t("Signs every request so that your receiver can verify it.")}</p>
-    <p class="secret"><code>${isShown ? webhook.secret : "•".repeat(24)}</code></p>
-    <div class="actions"><button type="button" aria-pressed=${isShown ? "true" : "false"} onClick=${() => setShown(!isShown)}>${isShown ? t("Hide secret") : t("Show secret")}</button><${CopyButton} text=${webhook.secret} label=${t("Copy secret")} /></div>
-    <${Rotation} path=${`/api/webhooks/${webhook.id}/rotate-secret`} until=${webhook.previousSecretUntil} onRotated=${(answer) => onChanged(answer.webhook)} />
-  </section>`;
 }
 
 function Sending({ webhook, onSent }) {
@@ -135,7 +125,8 @@ export function WebhookPage({ id }) {
   const change = (changed) => found.change(() => changed);
   return html`<${Head} title=${html`<bdi>${webhook.name}</bdi>`} note=${html`<${WebhookState} webhook=${webhook} />`}><button type="button" class="danger" onClick=${() => setRemoving(true)}>${t("Delete webhook")}</button></${Head}>
     <${Form} webhook=${webhook} onSaved=${change} />
-    <div class="columns"><${Sending} webhook=${webhook} onSent=${() => setSent(sent + 1)} /><${Secret} webhook=${webhook} onChanged=${change} /></div>
+    <div class="columns"><${Sending} webhook=${webhook} onSent=${() => setSent(sent + 1)} /><${SigningSecret} title=${t("Signing secret")} note=${t("Signs every request so that your receiver can verify it.")} secret=${webhook.secret}
+      path=${`/api/webhooks/${webhook.id}/rotate-secret`} until=${webhook.previousSecretUntil} onRotated=${(answer) => change(answer.webhook)} /></div>
     <section><h2>${t("Deliveries")}</h2><${Deliveries} path=${`/api/webhooks/${webhook.id}`} sent=${sent} /></section>
     ${isRemoving && html`<${Remove} webhook=${webhook} onClose=${() => setRemoving(false)} />`}`;
 }

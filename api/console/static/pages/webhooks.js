@@ -4,10 +4,8 @@ import { html } from "../html.js";
 import { get } from "../api.js";
 import { ago } from "../format.js";
 import { useLoad } from "../load.js";
-import { Rotation } from "../rotation.js";
 import { Link } from "../router.js";
-import { useMay } from "../session.js";
-import { Badge, CopyButton, Empty, Fault, Head, Table, Waiting } from "../ui.js";
+import { Badge, Empty, Fault, Head, Table, Waiting } from "../ui.js";
 import { t, tn } from "../words.js";
 
 /** The status of a webhook. */
@@ -15,20 +13,7 @@ export function WebhookState({ webhook }) {
   if (!webhook.enabled) return html`<${Badge} kind="off">${t("Disabled")}</${Badge}>${webhook.disabledReason && html` <span class="note"><bdi>${webhook.disabledReason}</bdi></span>`}`;
   if (webhook.failureCount) return html`<${Badge} kind="bad">${tn(webhook.failureCount, "{n} failed delivery", "{n} failed deliveries")}</${Badge}>`;
   if (webhook.failedAttempts) return html`<${Badge} kind="wait">${tn(webhook.failedAttempts, "{n} failed attempt", "{n} failed attempts")}</${Badge}>`;
-  return html`<${Badge} kind="good">${webhook.lastDeliveryAt ? t("Healthy") : t("No deliveries yet")}</${Badge}>`;
-}
-
-/** The secret that signs requests to the URLs of alerts. */
-function NotificationSecret() {
-  const found = useLoad((abort) => get("/api/alertas", {}, abort), ["secret"]);
-  const mayRotate = useMay("alerts:write");
-  const secret = found.data?.notificationSecret;
-  if (!secret) return null;
-  return html`<section class="panel"><h2>${t("Alert notification secret")}</h2>
-    <p class="note">${t("Alerts can also notify email recipients and URLs directly. Requests to those URLs are signed with this secret, shared by all alerts.")}</p>
-    <div class="actions"><${CopyButton} text=${secret} label=${t("Copy secret")} /><${Link} class="button" href="/alerts">${t("View alerts")}</${Link}></div>
-    ${mayRotate && html`<${Rotation} path="/api/alertas/rotate-notification-secret" until=${found.data.previousNotificationSecretUntil} onRotated=${found.reload} />`}
-  </section>`;
+  return webhook.lastDeliveryAt ? html`<${Badge} kind="good">${t("Healthy")}</${Badge}>` : html`<${Badge} kind="off">${t("No deliveries yet")}</${Badge}>`;
 }
 
 export function WebhooksPage() {
@@ -44,6 +29,5 @@ export function WebhooksPage() {
         <td>${webhook.events.map((event) => html`<code key=${event} class="event">${event}</code> `)}</td>
         <td><${WebhookState} webhook=${webhook} /></td><td>${ago(webhook.lastDeliveryAt)} ${webhook.lastDeliveryStatus ? `(${webhook.lastDeliveryStatus})` : ""}</td>
       </tr>`)}
-    </${Table}>`}
-    <${NotificationSecret} />`;
+    </${Table}>`}`;
 }
