@@ -56,7 +56,7 @@ const countsText = (counts) => Object.entries(ERASED).filter(([name]) => counts[
 export function Erasures() {
   const found = useLoad((abort) => get("/api/erasures", { limit: 50 }, abort), ["erasures"]);
   if (found.data?.erasures.length === 0) return null;
-  return html`<section class="panel"><h2>${t("Erasures")}</h2>
+  return html`<section class="panel"><h2>${t("Privacy")}</h2>
     <${Fault} failure=${found.failure} retry=${found.reload} />
     ${!found.data && found.isLoading && html`<${Waiting} rows=${3} />`}
     ${found.data && html`<p class="note">${t("The 50 most recent from the last 90 days. Only the first and last character of each plate are stored.")}</p>

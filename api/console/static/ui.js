@@ -143,10 +143,11 @@ export function Badge({ kind, children }) {
 }
 
 /** A button that copies a text. */
-export function CopyButton({ text, label }) {
+export function CopyButton({ text, label, onCopied = () => {} }) {
   const [isDone, setDone] = useState(false);
   const copy = async () => {
     await copyText(text);
+    onCopied();
     setDone(true);
     setTimeout(() => setDone(false), 2000);
     toast(t("Copied to clipboard"));
@@ -280,4 +281,21 @@ export function Advanced({ isOpen = false, children }) {
 /** A switch. `label` names what it enables. */
 export function Switch({ label, isOn, ...rest }) {
   return html`<button type="button" class="switch" role="switch" aria-checked=${isOn ? "true" : "false"} aria-label=${label} ...${rest}></button>`;
+}
+
+/** A menu of a row's actions. It lies above the table, whose edges would hide it. */
+export function RowMenu({ label, children }) {
+  const id = useId("menu");
+  const button = useRef(/** @type {HTMLElement | null} */ (null));
+  const list = useRef(/** @type {HTMLElement | null} */ (null));
+  const close = () => list.current?.hidePopover();
+  const place = (event) => {
+    if (event.newState !== "open" || !button.current) return;
+    const { top, bottom, right } = button.current.getBoundingClientRect();
+    const isLow = bottom > innerHeight * 0.7;
+    event.currentTarget.style.inset = `${isLow ? "auto" : `${bottom + 4}px`} ${innerWidth - right}px ${isLow ? `${innerHeight - top + 4}px` : "auto"} auto`;
+    addEventListener("scroll", close, { once: true, capture: true });
+  };
+  return html`<button ref=${button} type="button" popovertarget=${id} title=${label} aria-label=${label}>⋯</button>
+    <div ref=${list} id=${id} popover="auto" class="row-menu" onBeforeToggle=${place} onClick=${close}>${children}</div>`;
 }

@@ -97,12 +97,15 @@ def test_somebody_is_unbound_from_the_provider(
         console.log_in(account, "/people")
         row = console.page.get_by_role("row").filter(has_text=email)
         expect(row).to_contain_text("Single sign-on")
+        row.get_by_role("button", name="Actions for").click()
         row.get_by_role("button", name="Unlink").click()
         dialog = console.page.get_by_role("dialog")
         expect(dialog).to_contain_text("Their sessions end.")
         assert console.violations() == []
         dialog.get_by_role("button", name="Unlink").click()
         console.sees("Single sign-on unlinked")
+        row.get_by_role("button", name="Actions for").click()
+        expect(row.get_by_role("button", name="Change role")).to_be_visible()
         expect(row.get_by_role("button", name="Unlink")).to_have_count(0)
 
         # Their session has ended; another identity of that address may log in.

@@ -28,6 +28,7 @@ def _invited(console: ConsolePage, email: str) -> str:
     _is_fit_for_all(console)
     dialog.get_by_role("button", name="Create invitation").click()
     console.sees("Invitation link")
+    console.sees("it only works on this computer")
     link = dialog.locator(".secret").inner_text()
     console.press("Done")
     waiting = console.page.get_by_role("row").filter(has_text=email)
@@ -37,6 +38,7 @@ def _invited(console: ConsolePage, email: str) -> str:
 
 def _give_role(console: ConsolePage, email: str, role: str) -> None:
     row = console.page.get_by_role("row").filter(has_text=email)
+    row.get_by_role("button", name="Actions for").click()
     row.get_by_role("button", name="Change role").click()
     console.page.get_by_label(role).check()
     console.press("Save changes")

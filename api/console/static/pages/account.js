@@ -1,9 +1,9 @@
-/** @file The account: credits and their history, password, time zone, sessions, and preferences of this browser. */
+/** @file The account: password, preferences of this browser, sessions, time zone, credits and erasures. */
 
 import { html, useState } from "../html.js";
 import { call, get } from "../api.js";
 import { Erasures } from "../erasure.js";
-import { number } from "../format.js";
+import { date, number } from "../format.js";
 import { useAction, useLoad } from "../load.js";
 import { ROLES } from "../roles.js";
 import { TimeZoneField } from "../time-zones.js";
@@ -25,16 +25,33 @@ const REASONS = {
   "camera subscription: refund for unused days": () => t("Camera subscription: refund for unused days"),
 };
 
+/** Returns the sum of the entries of each day, newest first. @param {{createdAt: string, delta: number}[]} ledger @returns {[string, number][]} */
+function daysOf(ledger) {
+  const days = new Map();
+  for (const { createdAt, delta } of ledger) days.set(date(createdAt), (days.get(date(createdAt)) ?? 0) + delta);
+  return [...days];
+}
+
+/** @param {number} delta */
+const signed = (delta) => (delta > 0 ? "+" : "") + number(delta);
+
 function Credits() {
   const found = useLoad((abort) => get("/api/credits", {}, abort), ["credits"]);
+  const [isWhole, setWhole] = useState(false);
+  const ledger = found.data?.ledger ?? [];
   return html`<section class="panel"><h2>${t("Credits")}</h2>
     <${Fault} failure=${found.failure} retry=${found.reload} />
     ${!found.data && found.isLoading && html`<${Waiting} rows=${3} />`}
     ${found.data && html`<p class="figure">${number(found.data.credits)}</p>
-      <p class="note">${t("Each Image API request uses 1 credit. Your server administrator can add more. Last 20 changes:")}</p>
-      ${found.data.ledger.length > 0 && html`<${Table} caption=${t("Credit history")} columns=${[t("Time"), t("Type"), { text: t("Change"), kind: "number" }, { text: t("Balance"), kind: "number" }, t("Reason")]}>
-        ${found.data.ledger.map((entry, at) => html`<tr key=${at}><td><${Moment} at=${entry.createdAt} /></td><td>${KINDS[entry.kind]?.() ?? entry.kind}</td><td class="number">${entry.delta > 0 ? "+" : ""}${number(entry.delta)}</td><td class="number">${number(entry.balance)}</td><td><bdi>${REASONS[entry.reason]?.() ?? entry.reason}</bdi></td></tr>`)}
-      </${Table}>`}`}
+      <p class="note">${t("Each Image API request uses 1 credit. Your server administrator can add more.")}</p>
+      ${ledger.length > 0 && html`<p class="note">${t("Last {n} changes", { n: number(ledger.length) })}</p>
+        ${isWhole ? html`<${Table} caption=${t("Credit history")} columns=${[t("Time"), t("Type"), { text: t("Change"), kind: "number" }, { text: t("Balance"), kind: "number" }, t("Reason")]}>
+            ${ledger.map((entry, at) => html`<tr key=${at}><td><${Moment} at=${entry.createdAt} /></td><td>${KINDS[entry.kind]?.() ?? entry.kind}</td><td class="number">${signed(entry.delta)}</td><td class="number">${number(entry.balance)}</td><td><bdi>${REASONS[entry.reason]?.() ?? entry.reason}</bdi></td></tr>`)}
+          </${Table}>`
+        : html`<${Table} caption=${t("Credits by day")} columns=${[t("Day"), { text: t("Change"), kind: "number" }]}>
+            ${daysOf(ledger).map(([day, sum]) => html`<tr key=${day}><td>${day}</td><td class="number">${signed(sum)}</td></tr>`)}
+          </${Table}>`}
+        <div class="actions"><button type="button" onClick=${() => setWhole(!isWhole)}>${isWhole ? t("Hide history") : t("Show history")}</button></div>`}`}
   </section>`;
 }
 
@@ -116,5 +133,8 @@ export function AccountPage() {
   const erases = useMay("erasures:write");
   const note = who && html`<bdi>${who.person.email}</bdi> · ${ROLES[who.person.role].name()}${who.email !== who.person.email && html` · ${t("account")} <bdi>${who.email}</bdi>`}`;
   return html`<${Head} title=${t("Account")} note=${note} />
-    <div class="columns">${seesCredits && html`<div><${Credits} />${erases && html`<${Erasures} />`}</div>`}<div><${Browser} />${who && html`${isAdministrator && html`<${Zone} key=${who.timezone} who=${who} />`}${who.person.hasPassword === false ? html`<${NoPassword} />` : html`<${Password} who=${who} />`}<${Sessions} who=${who} />`}</div></div>`;
+    <div class="columns">
+      <div>${who && (who.person.hasPassword === false ? html`<${NoPassword} />` : html`<${Password} who=${who} />`)}<${Browser} />${who && html`<${Sessions} who=${who} />`}</div>
+      <div>${who && isAdministrator && html`<${Zone} key=${who.timezone} who=${who} />`}${seesCredits && html`<${Credits} />`}${erases && html`<${Erasures} />`}</div>
+    </div>`;
 }

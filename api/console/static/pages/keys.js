@@ -4,7 +4,7 @@ import { html, useState } from "../html.js";
 import { call, get } from "../api.js";
 import { ago, date, fromLocalInput } from "../format.js";
 import { useAction, useLoad } from "../load.js";
-import { Badge, Check, Confirm, CopyButton, Dialog, Empty, Fault, Field, FormFault, Head, Moment, Table, TextField, Waiting, toast } from "../ui.js";
+import { Badge, Confirm, CopyButton, Dialog, Empty, Fault, Field, FormFault, Head, Moment, Segments, Table, TextField, Waiting, toast } from "../ui.js";
 import { t } from "../words.js";
 
 const SCOPES = [
@@ -29,30 +29,64 @@ const MEANINGS = {
   "audit:read": () => t("View the audit log"),
 };
 
+/** The resources of the table: name, scope that reads, scope that writes, and a note. @type {[() => string, string, string, (() => string)?][]} */
+const RESOURCES = [
+  [() => t("Recognitions"), "recognitions:read", "recognitions:write", () => t("Write: recognise plates in images (uses credits)")],
+  [() => t("Corrections"), "", "corrections:write"],
+  [() => t("Erasures"), "", "erasures:write", () => t("Erase plates permanently")],
+  [() => t("Cameras"), "cameras:read", "cameras:write"],
+  [() => t("Alerts"), "alerts:read", "alerts:write"],
+  [() => t("Webhooks"), "webhooks:read", "webhooks:write", () => t("Read includes secrets")],
+  [() => t("API keys"), "api-keys:read", "api-keys:write"],
+  [() => t("Analytics"), "analytics:read", ""],
+  [() => t("Credits"), "credits:read", ""],
+  [() => t("Audit log"), "audit:read", ""],
+];
+const FIRST = ["recognitions:read"];
+const READING = SCOPES.filter((scope) => scope.endsWith(":read"));
+
+/** @param {string[]} scopes */
+const presetOf = (scopes) => ({ [String(READING)]: "read", [String(SCOPES)]: "full" })[String(scopes)] ?? "custom";
+
+function ScopeFields({ scopes, onScopes }) {
+  const toggle = (scope) => (event) => onScopes(SCOPES.filter((one) => (one === scope ? event.currentTarget.checked : scopes.includes(one))));
+  const box = (scope) => html`<td class="choose">${scope ? html`<input type="checkbox" aria-label=${`${scope}: ${MEANINGS[scope]()}`} title=${MEANINGS[scope]()} checked=${scopes.includes(scope)} onChange=${toggle(scope)} />` : "–"}</td>`;
+  return html`<fieldset><legend>${t("Scopes")}</legend>
+    <${Segments} label=${t("Preset")} value=${presetOf(scopes)} onValue=${(name) => onScopes({ read: READING, full: SCOPES }[name] ?? FIRST)} options=${[["read", t("Read only")], ["full", t("Full access")], ["custom", t("Custom")]]} />
+    <div class="scope-table"><${Table} kind="scopes" caption=${t("Scopes")} columns=${[t("Resource"), { text: t("Read"), kind: "choose" }, { text: t("Write"), kind: "choose" }]}>
+      ${RESOURCES.map(([name, read, write, note]) => html`<tr key=${read + write}><th scope="row">${name()}${note && html`<span class="note">${note()}</span>`}</th>${box(read)}${box(write)}</tr>`)}
+    </${Table}></div>
+  </fieldset>`;
+}
+
 function NewKey({ onClose, onCreated }) {
   const [name, setName] = useState("");
-  const [scopes, setScopes] = useState(["recognitions:read"]);
+  const [scopes, setScopes] = useState(FIRST);
   const [ends, setEnds] = useState("");
   const { isBusy, failure, run } = useAction();
   const submit = (event) => {
     event.preventDefault();
     run(async () => onCreated(await call("POST", "/api/api-keys", { body: { name, scopes, expiresAt: fromLocalInput(ends) || null } })));
   };
-  const toggle = (scope) => (isOn) => setScopes(SCOPES.filter((one) => (one === scope ? isOn : scopes.includes(one))));
   return html`<${Dialog} title=${t("New API key")} onClose=${onClose}><form onSubmit=${submit}>
     <${TextField} label=${t("Name")} required maxlength="200" value=${name} onValue=${setName} fault=${failure?.fault("name")} />
-    <fieldset><legend>${t("Scopes")}</legend>${SCOPES.map((scope) => html`<${Check} key=${scope} label=${html`<code>${scope}</code> ${MEANINGS[scope]()}`} checked=${scopes.includes(scope)} onValue=${toggle(scope)} />`)}</fieldset>
+    <${ScopeFields} scopes=${scopes} onScopes=${setScopes} />
     <${Field} label=${t("Expires")} hint=${t("Leave empty for no expiry")} fault=${failure?.fault("expiresAt")}>${(ids) => html`<input ...${ids} type="datetime-local" value=${ends} onInput=${(event) => setEnds(event.currentTarget.value)} />`}</${Field}>
     <${FormFault} failure=${failure} shown=${["name", "expiresAt"]} />
     <div class="actions"><button class="main" disabled=${isBusy || !scopes.length}>${t("Create API key")}</button><button type="button" onClick=${onClose}>${t("Cancel")}</button></div>
   </form></${Dialog}>`;
 }
 
+/** The new key. Asks before an uncopied one is closed. */
 function ShownOnce({ created, onClose }) {
-  return html`<${Dialog} title=${t("API key created")} onClose=${onClose}>
+  const [isCopied, setCopied] = useState(false);
+  const [isAsking, setAsking] = useState(false);
+  const close = () => (isCopied || isAsking ? onClose() : setAsking(true));
+  return html`<${Dialog} title=${t("API key created")} onClose=${() => (isCopied ? onClose() : setAsking(true))}>
     <p>${t("Copy it now: only a hash is stored, so it can't be shown again.")}</p>
-    <p class="secret"><code>${created.plainKey}</code></p>
-    <div class="actions"><${CopyButton} text=${created.plainKey} label=${t("Copy API key")} /><button type="button" onClick=${onClose}>${t("Done")}</button></div>
+    <p class="secret" onCopy=${() => setCopied(true)}><code>${created.plainKey}</code></p>
+    ${isAsking && !isCopied && html`<p class="warning" role="alert">${t("You haven't copied the key yet. Close anyway?")}</p>`}
+    <div class="actions"><${CopyButton} text=${created.plainKey} label=${t("Copy API key")} onCopied=${() => setCopied(true)} /><button type="button" class=${isAsking && !isCopied ? "danger" : undefined} onClick=${close}>${isAsking && !isCopied ? t("Close without copying") : t("Done")}</button></div>
   </${Dialog}>`;
 }
 

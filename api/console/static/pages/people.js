@@ -6,7 +6,7 @@ import { date } from "../format.js";
 import { isKnown, useAction, useLoad } from "../load.js";
 import { ROLES, RoleField } from "../roles.js";
 import { ADMINISTRATOR, refreshSession, useMay } from "../session.js";
-import { Badge, Confirm, CopyButton, Dialog, Empty, Fault, FormFault, Head, Moment, Table, TextField, Waiting, toast } from "../ui.js";
+import { Badge, Confirm, CopyButton, Dialog, Empty, Fault, FormFault, Head, Moment, RowMenu, Table, TextField, Waiting, toast } from "../ui.js";
 import { t } from "../words.js";
 
 /** Returns the URL at which an invitation is accepted. The part after the # stays in the browser. */
@@ -14,9 +14,16 @@ const linkOf = (token) => `${location.origin}/invitation#${token}`;
 
 const nameOf = (person) => person.name || person.email;
 
+/** Warns about a link that only works on this computer. */
+function LocalLink() {
+  const isLocal = location.hostname === "localhost" || location.hostname.startsWith("127.") || location.hostname === "[::1]";
+  return isLocal && html`<p class="warning">${t("The link starts with {origin}, so it only works on this computer. For other people, open the console at an address that they can reach, and invite them there.", { origin: location.origin })}</p>`;
+}
+
 function Invite({ onClose, onCreated }) {
   const [email, setEmail] = useState("");
   const [role, setRole] = useState("viewer");
+  const sends = useLoad((abort) => get("/api/alertas", { limit: 1 }, abort).then((answer) => answer.sendsEmail), []);
   const { isBusy, failure, run } = useAction();
   const submit = (event) => {
     event.preventDefault();
@@ -25,6 +32,8 @@ function Invite({ onClose, onCreated }) {
   return html`<${Dialog} title=${t("Invite person")} onClose=${onClose}><form onSubmit=${submit}>
     <${TextField} label=${t("Email")} type="email" required maxlength="254" autocomplete="off" value=${email} onValue=${setEmail} fault=${failure?.fault("email")} hint=${t("They log in with this address.")} />
     <${RoleField} role=${role} onRole=${setRole} />
+    ${sends.data !== null && html`<p class="note">${sends.data ? t("An email with a link is sent to them. You also get a link to share.") : t("Email isn't configured on this server: you get a link to share yourself.")}</p>`}
+    <${LocalLink} />
     <${FormFault} failure=${failure} shown=${["email"]} />
     <div class="actions"><button class="main" disabled=${isBusy}>${t("Create invitation")}</button><button type="button" onClick=${onClose}>${t("Cancel")}</button></div>
   </form></${Dialog}>`;
@@ -36,6 +45,7 @@ function LinkShownOnce({ created, onClose }) {
     ${created.emailError && html`<div class="alarm" role="alert"><p>${t("The email couldn't be sent, but the invitation is valid. Share the link yourself.")}</p><p class="hint"><bdi>${created.emailError}</bdi></p></div>`}
     <p>${created.emailSent ? t("An email with a different link was sent; opening that link also verifies the address. You can share the link below instead. It works once, until") : t("Share this link with them. It works once, until")} <${Moment} at=${created.invitation.expiresAt} />. ${t("It can't be shown again. Inviting the same address again replaces it.")}</p>
     <p class="secret"><code>${link}</code></p>
+    <${LocalLink} />
     <div class="actions"><${CopyButton} text=${link} label=${t("Copy link")} /><button type="button" onClick=${onClose}>${t("Done")}</button></div>
   </${Dialog}>`;
 }
@@ -64,14 +74,16 @@ function LoginMethod({ one }) {
 
 function Person({ one, isBusy, onRole, onToggle, onUnlink, onRemove }) {
   return html`<tr>
-    <td><bdi>${one.name || "–"}</bdi>${one.isSelf && html` <span class="nowrap"><${Badge} kind="info">${t("You")}</${Badge}></span>`}</td><td><bdi>${one.email}</bdi></td>
+    <td><bdi>${nameOf(one)}</bdi>${one.isSelf && html` <span class="nowrap"><${Badge} kind="info">${t("You")}</${Badge}></span>`}</td><td><bdi>${one.email}</bdi></td>
     <td class="nowrap">${ROLES[one.role].name()}</td>
-    <td>${one.enabled ? html`<${Badge} kind="good">${t("Enabled")}</${Badge}>` : html`<${Badge} kind="off">${t("Disabled")}</${Badge}>`}</td>
+    <td><${Badge} kind=${one.enabled ? "good" : "off"}>${one.enabled ? t("Enabled") : t("Disabled")}</${Badge}></td>
     <td><${LoginMethod} one=${one} /></td>
     <td>${one.lastLogInAt ? html`<${Moment} at=${one.lastLogInAt} />` : t("Never")}</td><td><${Moment} at=${one.createdAt} format=${date} /></td>
-    <td class="row-actions"><button type="button" aria-label=${t("Change role of {name}", { name: nameOf(one) })} onClick=${onRole}>${t("Change role")}</button>
-      ${one.identity && html` <button type="button" aria-label=${t("Unlink single sign-on for {name}", { name: nameOf(one) })} onClick=${onUnlink}>${t("Unlink SSO")}</button>`}
-      ${!one.isSelf && html` <button type="button" disabled=${isBusy} aria-label=${one.enabled ? t("Disable {name}", { name: nameOf(one) }) : t("Enable {name}", { name: nameOf(one) })} onClick=${onToggle}>${one.enabled ? t("Disable") : t("Enable")}</button> <button type="button" class="danger" aria-label=${t("Remove {name}", { name: nameOf(one) })} onClick=${onRemove}>${t("Remove")}</button>`}</td>
+    <td class="row-actions"><${RowMenu} label=${t("Actions for {name}", { name: nameOf(one) })}>
+      <button type="button" onClick=${onRole}>${t("Change role")}</button>
+      ${one.identity && html`<button type="button" onClick=${onUnlink}>${t("Unlink SSO")}</button>`}
+      ${!one.isSelf && html`<button type="button" disabled=${isBusy} onClick=${onToggle}>${one.enabled ? t("Disable") : t("Enable")}</button><button type="button" class="danger" onClick=${onRemove}>${t("Remove")}</button>`}
+    </${RowMenu}></td>
   </tr>`;
 }
 
@@ -114,21 +126,24 @@ function People({ found }) {
 }
 
 function PendingInvitations({ found }) {
-  const { isBusy, failure, run } = useAction();
-  const revoke = (one) => run(async () => {
-    await call("DELETE", `/api/invitations/${one.id}`);
+  const [revoked, setRevoked] = useState(/** @type {any} */ (null));
+  const { isBusy, failure, run, clear } = useAction();
+  const revoke = () => run(async () => {
+    await call("DELETE", `/api/invitations/${revoked.id}`);
+    setRevoked(null);
     toast(t("Invitation revoked"));
     found.reload();
   });
   const open = found.data ?? [];
+  if (found.data && !open.length) return null;
   return html`<section><h2>${t("Pending invitations")}</h2>
-    <${FormFault} failure=${failure} /><${Fault} failure=${found.failure} retry=${found.reload} />
+    <${Fault} failure=${found.failure} retry=${found.reload} />
     ${!found.data && found.isLoading && html`<${Waiting} rows=${2} />`}
-    ${found.data && !open.length && html`<${Empty} title=${t("No pending invitations")} />`}
     ${open.length > 0 && html`<${Table} caption=${t("Pending invitations")} columns=${[t("Email"), t("Role"), t("Invited by"), t("Created"), t("Expires"), { text: t("Actions"), isHidden: true }]}>
       ${open.map((one) => html`<tr key=${one.id}><td><bdi>${one.email}</bdi></td><td class="nowrap">${ROLES[one.role].name()}</td><td><bdi>${one.invitedBy}</bdi></td><td><${Moment} at=${one.createdAt} /></td><td><${Moment} at=${one.expiresAt} /></td>
-        <td class="row-actions"><button type="button" class="danger" disabled=${isBusy} aria-label=${t("Revoke invitation for {name}", { name: one.email })} onClick=${() => revoke(one)}>${t("Revoke")}</button></td></tr>`)}
+        <td class="row-actions"><button type="button" aria-label=${t("Revoke invitation for {name}", { name: one.email })} onClick=${() => { clear(); setRevoked(one); }}>${t("Revoke")}</button></td></tr>`)}
     </${Table}>`}
+    ${revoked && html`<${Confirm} title=${t("Revoke invitation for {name}?", { name: revoked.email })} action=${t("Revoke")} isBusy=${isBusy} failure=${failure} onYes=${revoke} onNo=${() => setRevoked(null)}>${t("Its link stops working.")}</${Confirm}>`}
   </section>`;
 }
 
