@@ -93,7 +93,7 @@ def test_dialogs_are_without_fault_to_axe(colours: ConsolePage, scene: Scene) ->
     colours.sees("Change role")
     assert colours.violations() == []
     colours.page.keyboard.press("Escape")
-    colours.press("summary").click()
+    colours.page.get_by_role("banner").locator("summary").click()
     assert colours.violations() == []
     colours.press("Keyboard shortcuts")
     colours.sees("Results: open row")
