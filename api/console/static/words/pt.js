@@ -104,6 +104,7 @@ export const words = {
   "By weekday and hour": "Por dia da semana e hora",
   "by {key}": "por {key}",
   "Camera": "Câmera",
+  "Camera added": "Câmera adicionada",
   "Camera added. You can now draw zones.": "Câmera adicionada. Agora você pode desenhar zonas.",
   "Camera address": "Endereço da câmera",
   "Camera came online": "Câmera ficou online",
