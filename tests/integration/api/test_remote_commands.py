@@ -236,7 +236,7 @@ async def test_without_an_address_or_a_right_key(
         "search", status=EXIT_MISCONFIGURED
     )
     assert "invalid_credentials" in await wrong.run("search", status=1)
-    assert "is not responding" in await nobody.run("alerts", "add", "--name", "x", status=1)
+    assert "does not answer" in await nobody.run("alerts", "add", "--name", "x", status=1)
 
 
 async def test_the_local_stacks_key_goes_to_no_other_address(
