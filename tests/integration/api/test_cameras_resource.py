@@ -179,7 +179,7 @@ async def test_the_cameras_of_an_owner_ask_for_so_many_frames_in_all(
     assert (await made(3, sampleFps=35)).status_code == 201
     refused = await made(4, sampleFps=0.5)
     assert (refused.status_code, refused.json()["code"]) == (409, "limit_reached")
-    assert "limit of 100 frames a second" in refused.json()["error"]
+    assert "limit of 100 frames per second" in refused.json()["error"]
     assert (await made(5, sampleFps=60, enabled=False)).status_code == 201
 
     assert await changed(usual, sampleFps=6) == 409

@@ -55,7 +55,7 @@ async def test_administrators_get_one_email_about_a_disabled_webhook(database: D
 
     assert sorted(server.recipients) == sorted([owner.email, another])
     text = server.emails[0].get_content()
-    assert "The webhook Gate no longer gets events." in text
+    assert "The webhook Gate no longer receives events." in text
     assert REASON in text
     assert f"https://plates.example.com/webhooks/{made['id']}" in text
     assert "t0ken" not in text

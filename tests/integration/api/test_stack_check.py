@@ -13,9 +13,16 @@ from api.db.database import Database
 from api.db.migrate import current_revision, head_revision
 from api.health.stack_check import check_database
 from common.errors import MisconfiguredError, TransientError
+from common.settings import DatabaseSettings
 from tests.services.clickhouse import ClickHouseAddress
 
 pytestmark = pytest.mark.integration
+
+
+@pytest.fixture
+def api_database(fresh_database: DatabaseSettings) -> DatabaseSettings:
+    """Settings of a database whose schema and settings a test may change."""
+    return fresh_database
 
 
 async def test_a_current_database_passes(database: Database) -> None:
