@@ -56,7 +56,7 @@ async def test_a_read_only_database_is_named(database: Database) -> None:
         connection.execute(text(f'ALTER DATABASE "{name}" SET default_transaction_read_only = on'))
     database.engine.dispose()
 
-    with pytest.raises(TransientError, match="accepts no writes: ReadOnlySqlTransaction"):
+    with pytest.raises(TransientError, match="the database is read-only: ReadOnlySqlTransaction"):
         await database.run(check_database)
 
 
