@@ -1,4 +1,4 @@
-"""The answer of an image call, its outcome and, on request, recognitions and their photo."""
+"""Responses of image calls, their outcomes and, on request, recognitions and their photo."""
 
 import asyncio
 import time
@@ -89,7 +89,7 @@ class RecognizeAnswer(DemoAnswer):
 
 
 def demo_answer(readings: ImageReadings, started: float) -> DemoAnswer:
-    """Return the answer to a call that began at ``started`` (seconds of ``perf_counter``)."""
+    """Return the response to a call that started at ``started`` (seconds of ``perf_counter``)."""
     return DemoAnswer(
         plates=plate_results(readings),
         processing_time_ms=processing_time_ms(started),
@@ -99,12 +99,12 @@ def demo_answer(readings: ImageReadings, started: float) -> DemoAnswer:
 
 
 def processing_time_ms(started: float) -> float:
-    """Return how long a call took that began at ``started`` (seconds of ``perf_counter``)."""
+    """Return the time since ``started`` (seconds of ``perf_counter``), in milliseconds."""
     return round((time.perf_counter() - started) * 1000, 1)
 
 
 def plate_results(readings: ImageReadings) -> list[PlateResult]:
-    """Return the plates of an image as the interface names their fields."""
+    """Return the plates of an image for the response."""
     return [
         _plate_result(reading, readings.width_px, readings.height_px)
         for reading in readings.readings
@@ -115,7 +115,7 @@ def _plate_result(reading: PlateReading, width_px: int, height_px: int) -> Plate
     box = reading.box
     return PlateResult(
         plate=reading.text,
-        # Rounded far behind what the models mean, so that 0.87 gives 87 and not 86.999999999.
+        # Rounded only so that 0.87 gives 87 and not 86.999999999.
         conf=round(100 * reading.confidence, _DECIMALS),
         char_confs=";".join(f"{_best(options):.4f}" for options in reading.positions),
         coordinate_left=_within(box.x, width_px),
@@ -136,24 +136,24 @@ def _within(edge: float, limit: int) -> int:
 
 @dataclass(frozen=True)
 class StoredCall:
-    """The recognitions of one call, and where its one photo is kept for all of them."""
+    """The recognitions of a call, and the key of the photo that they share."""
 
     recognitions: tuple[Recognition, ...]
     photo_key: str
     content_type: str
 
     def without_photo(self) -> Self:
-        """Return the same where the photo could not be kept."""
-        named = tuple(structs.replace(each, photo_key=None) for each in self.recognitions)
-        return replace(self, recognitions=named)
+        """Return a copy without the photo, which could not be stored."""
+        changed = tuple(structs.replace(each, photo_key=None) for each in self.recognitions)
+        return replace(self, recognitions=changed)
 
 
 def stored_call(
     owner_id: UUID, call_id: UUID, image: bytes, readings: ImageReadings, captured_ms: int
 ) -> StoredCall | None:
-    """Return what is kept of a call; None where no plate was found.
+    """Return what to store of a call, or None if no plate was found.
 
-    ``call_id`` names the call: all ids are derived from it and ``captured_ms`` (Unix ms, UTC).
+    All IDs are derived from ``call_id`` and ``captured_ms`` (Unix ms, UTC).
     """
     found = [reading for reading in readings.readings if _is_storable(reading)]
     if not found:
@@ -172,7 +172,7 @@ def stored_call(
 
 
 def outcome_of(owner_id: UUID, call_id: UUID, readings: ImageReadings, at_ms: int) -> PassOutcome:
-    """Return what is counted of a call, whether anything of it is kept or not."""
+    """Return the record with which a call is counted, whether or not it is stored."""
     return PassOutcome(
         id=image_call_id(at_ms, call_id),
         owner_id=owner_id,
@@ -218,38 +218,37 @@ def _is_storable(reading: PlateReading) -> bool:
 
 
 class CallPhoto:
-    """At most one picture; ``may_be_named``: records that name it may have been published.
+    """The photo of a call, if any. ``may_be_named``: published records possibly refer to it.
 
-    Its key is this call's alone. A lapsed call with the same Idempotency-Key had another.
+    The key is unique to this call. An expired call with the same Idempotency-Key had another one.
     """
 
     def __init__(self, images: ImageStore) -> None:
-        """Begin with none."""
         self._images = images
         self._key: str | None = None
         self._putting: asyncio.Future[None] | None = None
         self.may_be_named = False
 
     async def put(self, key: str, data: bytes, content_type: str) -> None:
-        """Store it. A caller who is cancelled leaves it to go on.
+        """Store the photo. Cancelling the caller does not stop this.
 
         Raises:
-            TransientError: the store does not answer; it may be stored all the same.
+            TransientError: the store is not responding; the photo is possibly stored.
         """
         self._key = key
         self._putting = asyncio.ensure_future(self._images.put(key, data, content_type))
         await asyncio.shield(self._putting)
 
     async def remove(self) -> None:
-        """Remove what was put, if anything was: no record will ever name it."""
+        """Delete the photo, if any: no record will ever refer to it."""
         if self._key is None or self._putting is None:
             return
-        # What is on its way would come after its own removal.
+        # A running upload could finish after the deletion.
         await asyncio.gather(self._putting, return_exceptions=True)
         try:
             refused = await self._images.remove([self._key])
         except TransientError as error:
-            log.warning("photo_not_removed", key=self._key, error=str(error))
+            log.warning("photo_delete_failed", key=self._key, error=str(error))
         else:
             if refused:
-                log.warning("photo_not_removed", key=self._key, error="S3 refused to delete it")
+                log.warning("photo_delete_failed", key=self._key, error="S3 rejected the request")

@@ -1,4 +1,4 @@
-"""Recogniser processes of the API: started beside it, and shared fairly by who pays."""
+"""The API's inference workers: started in the background and scheduled fairly among accounts."""
 
 import asyncio
 import time
@@ -23,7 +23,7 @@ from recognition.workers.pool import (
 log = structlog.get_logger()
 
 DEMO = None
-"""The payer of demo calls, all of them together."""
+"""The payer of all demo calls."""
 
 _RETRY_SECONDS = 5.0
 _DEMO_WAITING = 4
@@ -31,7 +31,7 @@ _SHORTEST_WAIT_SECONDS = 0.01
 
 
 class RecognizerEngine:
-    """A pool that may still be loading its models: until then images are refused, lists are not."""
+    """An inference worker pool that starts in the background. Until then, images are rejected."""
 
     def __init__(self, settings: RecognizerPoolSettings) -> None:
         self._settings = settings
@@ -40,11 +40,11 @@ class RecognizerEngine:
         self._starting: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begin to load."""
+        """Start loading the models."""
         self._starting = asyncio.create_task(self._load())
 
     async def stop(self) -> None:
-        """End all processes."""
+        """Stop all workers."""
         if self._starting is not None:
             self._starting.cancel()
             await asyncio.gather(self._starting, return_exceptions=True)
@@ -58,10 +58,10 @@ class RecognizerEngine:
         return await self._pool.read_image(data, wait_seconds=wait_seconds)
 
     async def ping(self) -> None:
-        """Return when images can be read.
+        """Check that images can be read.
 
         Raises:
-            TransientError: not yet, or no process is well.
+            TransientError: the models are not loaded, or no worker is ready.
         """
         if self._pool is None:
             raise TransientError(self._fault)
@@ -77,19 +77,19 @@ class RecognizerEngine:
                 log.info("recognizer_ready", processes=pool.size)
             except (MisconfiguredError, TransientError) as error:
                 self._fault = str(error)
-                log.exception("recognizer_not_started")
+                log.exception("recognizer_load_failed")
                 await asyncio.sleep(_RETRY_SECONDS)
 
 
 class ImageReader(Protocol):
-    """What reads the plates of an image: the engine, or a pool of it."""
+    """Reads the plates of an image: a pool, or the engine around it."""
 
     async def read_image(self, data: bytes, *, wait_seconds: float) -> ImageReadings:
-        """Return the plates of a JPEG or PNG file; wait at most so long until it is read."""
+        """Return the plates of a JPEG or PNG file; wait at most ``wait_seconds``."""
 
 
 def fair_reader(reader: ImageReader, settings: RecognizerPoolSettings) -> "FairReader":
-    """Return a fair reader for a pool: each process has a batch in hand and the next one ready."""
+    """Return a fair reader for a pool: each worker has a batch in progress and the next ready."""
     return FairReader(
         reader,
         at_once=2 * settings.batch_size * settings.worker_count,
@@ -99,15 +99,15 @@ def fair_reader(reader: ImageReader, settings: RecognizerPoolSettings) -> "FairR
 
 
 class FairReader:
-    """Reads images with a reader of limited capacity. Payers take turns.
+    """Schedules image calls fairly among payers.
 
-    Demo calls take turns by client network for the share of the demo, then count as one payer.
+    Demo calls are first scheduled among client networks, then together count as one payer.
     """
 
     def __init__(
         self, reader: ImageReader, *, at_once: int, waiting: int, wait_seconds: float
     ) -> None:
-        """``at_once`` images are with the processes; so many may wait, and for so long."""
+        """At most ``at_once`` concurrent reads, ``waiting`` queued, and ``wait_seconds`` each."""
         self._reader = reader
         self._wait_seconds = wait_seconds
         self._queue = FairQueue[UUID | None](QueueLimits(at_once, waiting))
@@ -115,16 +115,16 @@ class FairReader:
 
     @property
     def waiting(self) -> int:
-        """Number of images that are waiting for their turn, without those of the demo."""
+        """Number of images that are waiting for their turn, without waiting demo calls."""
         return self._queue.waiting
 
     async def read_image(self, data: bytes, payer: UUID | None) -> ImageReadings:
         """Return the plates of a JPEG or PNG file (see ``RecognizerPool.read_image``).
 
-        ``payer`` is the owner, or :data:`DEMO`.
+        ``payer`` is the account, or :data:`DEMO`.
 
         Raises:
-            RecognizerBusyError: too many are waiting, or the turn did not come in time.
+            RecognizerBusyError: too many are waiting, or the wait was too long.
         """
         until = time.monotonic() + self._wait_seconds
         try:

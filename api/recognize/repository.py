@@ -1,4 +1,4 @@
-"""First answers to calls with an ``Idempotency-Key``, in PostgreSQL."""
+"""Stored responses to calls with an ``Idempotency-Key``, in PostgreSQL."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -12,12 +12,12 @@ from sqlalchemy.orm import Session
 from api.accounts.repository import OwnerNotFoundError, require_owner
 from api.db.tables import IdempotencyKey
 
-KEPT_FOR = timedelta(hours=24)
+RETENTION = timedelta(hours=24)
 
 
 @dataclass(frozen=True)
 class IdempotentCall:
-    """A call that must not be done twice: the caller's key and a hash of what it asks."""
+    """A call that is only run once: the caller's key and a hash of the call."""
 
     key: str
     fingerprint: bytes
@@ -25,7 +25,7 @@ class IdempotentCall:
 
 @dataclass(frozen=True)
 class Claim:
-    """The right to answer a call. ``attempt`` tells it from a later claim of the same key."""
+    """A claimed key. ``attempt`` distinguishes it from later claims of the same key."""
 
     owner_id: UUID
     key: str
@@ -34,7 +34,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class EarlierCall:
-    """An earlier call with the same key; no answer: it is still running."""
+    """An earlier call with the same key; ``answer`` None: it is still running."""
 
     fingerprint: bytes
     answer: bytes | None
@@ -43,12 +43,12 @@ class EarlierCall:
 def claim(
     session: Session, owner_id: UUID, call: IdempotentCall, now: datetime, lease: timedelta
 ) -> Claim | EarlierCall:
-    """Claim the key, or return what an earlier call with it left.
+    """Claim the key, or return the earlier call with it.
 
-    A claim that is neither answered nor dropped lapses after ``lease``, since its call has died.
+    A claim without an answer expires after ``lease``, because its call has crashed.
 
     Raises:
-        OwnerGoneError: the owner has been removed.
+        OwnerNotFoundError: the account has been removed.
     """
     table = IdempotencyKey
     attempt = uuid4()
@@ -77,7 +77,7 @@ def claim(
     try:
         claimed = session.scalar(wanted)
     except IntegrityError as error:
-        # All that the table refers to is the owner.
+        # The only foreign key of the table is the account's.
         raise OwnerNotFoundError from error
     if claimed is not None:
         return Claim(owner_id, call.key, attempt)
@@ -87,34 +87,34 @@ def claim(
         )
     ).one_or_none()
     if row is None:
-        # Dropped in this moment: whoever asks again claims it.
+        # Just dropped: the next attempt can claim it.
         require_owner(session, owner_id)
         return EarlierCall(call.fingerprint, None)
     return EarlierCall(row.fingerprint, row.answer)
 
 
 def store_answer(session: Session, claimed: Claim, answer: bytes, now: datetime) -> None:
-    """Keep the answer for 24 h. Does nothing where the claim has lapsed and is another's now."""
+    """Store the answer for 24 h. Does nothing if the claim expired and another call has the key."""
     session.execute(
         update(IdempotencyKey)
         .where(*_own(claimed))
-        .values(answer=answer, expires_at=now + KEPT_FOR)
+        .values(answer=answer, expires_at=now + RETENTION)
     )
 
 
 def drop(session: Session, claimed: Claim) -> None:
-    """Give the key back, so that the caller may try again with it."""
+    """Release the key, so that the caller can retry with it."""
     session.execute(delete(IdempotencyKey).where(*_own(claimed), IdempotencyKey.answer.is_(None)))
 
 
 def delete_expired(session: Session, now: datetime) -> int:
-    """Forget what is older than 24 h, and return how many."""
-    gone = session.scalars(
+    """Delete expired keys; return how many."""
+    deleted = session.scalars(
         delete(IdempotencyKey)
         .where(IdempotencyKey.expires_at <= now)
         .returning(IdempotencyKey.attempt)
     )
-    return len(gone.all())
+    return len(deleted.all())
 
 
 def _own(claimed: Claim) -> tuple[ColumnElement[bool], ...]:

@@ -31,7 +31,7 @@ IMAGE_ERRORS = (
     ErrorCode.RECOGNIZER_BUSY,
     ErrorCode.RECOGNIZER_TIMEOUT,
 )
-"""The errors of every call with an image."""
+"""Errors of every call with an image."""
 
 StoreParameter = Annotated[
     bool,

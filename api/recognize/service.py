@@ -1,4 +1,4 @@
-"""The image call: paid exactly when it answers 200."""
+"""Image calls. A call costs credits only if the response is 200."""
 
 import asyncio
 import hashlib
@@ -49,37 +49,37 @@ _LEASE_MARGIN_SECONDS = 5.0
 
 @dataclass(frozen=True)
 class ImageCall:
-    """An image to read; ``store``: keep what is found; ``key``: the Idempotency-Key."""
+    """An image to read. ``store``: store recognitions; ``key``: the Idempotency-Key."""
 
     image: bytes
     store: bool = False
     key: str | None = None
 
     def idempotent(self) -> IdempotentCall | None:
-        """Return what makes the call one that must not be done twice; None without a key."""
+        """Return the key with a hash of the call, or None without a key."""
         if self.key is None:
             return None
-        asked = b"store " if self.store else b""
-        return IdempotentCall(self.key, hashlib.sha256(asked + self.image).digest())
+        options = b"store " if self.store else b""
+        return IdempotentCall(self.key, hashlib.sha256(options + self.image).digest())
 
 
 @dataclass(frozen=True)
 class _Paid:
-    """The credit and the key that a call holds while it runs."""
+    """The reserved credit and the claimed key of a running call."""
 
     reservation: Reservation
     claim: Claim | None
 
 
 def image_lease() -> timedelta:
-    """Return how long what a call holds is its own: longer than any call takes."""
-    # A call waits for a process and then for the reading, each at most the time-out.
+    """Return how long a call holds its reservation and key: longer than any call takes."""
+    # A call waits for a worker and then for the result, each at most for the timeout.
     seconds = 2 * TIMEOUT_SECONDS + _LEASE_MARGIN_SECONDS
     return timedelta(seconds=seconds)
 
 
 class ImageRecognition:
-    """Reads images for owners with credits."""
+    """Reads images for accounts with credits."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class ImageRecognition:
         lease: timedelta,
         demo_enabled: bool = False,
     ) -> None:
-        """``lease`` is longer than any call takes: what is held longer belongs to a dead one."""
+        """``lease`` is longer than any call takes: whatever is held longer is of a crashed call."""
         self._database = database
         self._images = images
         self._reader = reader
@@ -101,20 +101,20 @@ class ImageRecognition:
         self._demo_enabled = demo_enabled
 
     def require_demo(self) -> None:
-        """Return where anybody may have an image read.
+        """Check that the demo is enabled.
 
         Raises:
-            ApiError: 404, the operator has switched it off.
+            ApiError: 404, it is disabled.
         """
         if not self._demo_enabled:
             raise ApiError(ErrorCode.NOT_FOUND)
 
     @contextmanager
     def counted_call(self, caller: Principal) -> Iterator[None]:
-        """Count a call of an owner until the block ends, its body included.
+        """Count a call of an account until the block ends, including the reading of its body.
 
         Raises:
-            ApiError: 429; too many are under way.
+            ApiError: 429, too many concurrent calls.
         """
         owner_id, limit = caller.owner_id, OwnerLimit.IMAGE_CALLS_AT_ONCE
         self._limits.require(limit, owner_id, caller.limits, self._active[owner_id] + 1)
@@ -122,18 +122,18 @@ class ImageRecognition:
         try:
             yield
         finally:
-            # What has come to nought is forgotten.
+            # Subtraction drops counters that reach zero.
             self._active -= Counter((owner_id,))
 
     async def recognize(self, owner_id: UUID, call: ImageCall) -> RecognizeAnswer:
-        """Return the plates of an image and take one credit, or raise and take none.
+        """Return the plates of an image and charge one credit, or raise and charge none.
 
-        With the key of an earlier call that asked the same, that call's answer is returned and
-        nothing is taken or kept.
+        If an earlier call had the same key and content, its response is returned, and nothing is
+        charged or stored.
 
         Raises:
-            ApiError: 400 for the image, 402, 409 for the key, 500 where it could not be read.
-            OwnerGoneError: the account has been removed.
+            ApiError: 400 for the image, 402, 409 for the key, 500 if it could not be read.
+            OwnerNotFoundError: the account has been removed.
         """
         started = time.perf_counter()
         begun = await self._begin(owner_id, call.idempotent())
@@ -149,7 +149,7 @@ class ImageRecognition:
             )
 
     async def sweep(self) -> int:
-        """Release what calls hold that died; return how many there were."""
+        """Delete expired keys and release credits of crashed calls; return how many credits."""
 
         def work(session: Session) -> int:
             now = datetime.now(UTC)
@@ -159,7 +159,7 @@ class ImageRecognition:
         return await self._database.run(work)
 
     async def _begin(self, owner_id: UUID, call: IdempotentCall | None) -> _Paid | RecognizeAnswer:
-        """Reserve a credit, or return the answer to an earlier call with the same key."""
+        """Reserve a credit, or return the response of an earlier call with the same key."""
         deadline = time.monotonic() + self._lease.total_seconds()
         while True:
             found = await self._database.run(lambda session: self._reserve(session, owner_id, call))
@@ -186,16 +186,16 @@ class ImageRecognition:
             claimed = found
         reservation = credits_repository.reserve(session, owner_id, COST_CREDITS, now + self._lease)
         if reservation is None:
-            # Either undoes the claim too.
+            # Either error also rolls back the claim.
             require_owner(session, owner_id)
             raise ApiError(ErrorCode.INSUFFICIENT_CREDITS)
         return _Paid(reservation, claimed)
 
     async def read(self, image: bytes, payer: UUID | None) -> ImageReadings:
-        """Return the plates of an image, at no cost, in the turn of ``payer``.
+        """Return the plates of an image without charging; scheduled as a call of ``payer``.
 
         Raises:
-            ApiError: 400 for the image, 500 where it could not be read.
+            ApiError: 400 for the image, 500 if it could not be read.
         """
         try:
             return await self._reader.read_image(image, payer)
@@ -214,10 +214,10 @@ class ImageRecognition:
         stored: StoredCall | None,
         started: float,
     ) -> RecognizeAnswer:
-        """Charge the credit, keep the answer and publish the outcome, in one transaction."""
+        """Charge the credit, store the response and publish the outcome, in one transaction."""
         balance = credits_repository.settle(session, paid.reservation, _REASON)
         if balance is None:
-            # So slow that the sweeper took it for dead, unless its account has been removed.
+            # So slow that the sweeper released it as crashed, or the account has been removed.
             require_owner(session, paid.reservation.owner_id)
             raise ApiError(ErrorCode.RECOGNIZER_TIMEOUT)
         answer = RecognizeAnswer(
@@ -242,25 +242,25 @@ class ImageRecognition:
         try:
             yield
         except BaseException as error:
-            # An answer is raised before the end of the transaction, of which then nothing stays.
-            # Any other error may hide that it was committed.
-            is_answer = isinstance(error, (ApiError, InvalidInputError))
-            is_unnamed = is_answer or not photo.may_be_named
-            # Also where the caller is cancelled.
+            # These errors are raised before the commit and roll back the transaction. Any other
+            # error can occur after a commit.
+            is_rolled_back = isinstance(error, (ApiError, InvalidInputError))
+            is_unnamed = is_rolled_back or not photo.may_be_named
+            # Also if the caller is cancelled.
             await asyncio.shield(self._undo(paid, photo, is_unnamed=is_unnamed))
             raise
 
     async def _undo(self, paid: _Paid, photo: CallPhoto, *, is_unnamed: bool) -> None:
-        """Release what a call holds, and remove its picture unless a record may name it.
+        """Release a call's reservation and key, and delete its photo if no record refers to it.
 
-        ``is_unnamed``: none does. So it is, too, where the reservation was still held, since what
-        publishes the records takes it. Where the database is unavailable the sweeper releases it,
-        and the picture stays, for whoever may hear of it, until its retention or its account ends.
+        None does if ``is_unnamed``, or if the reservation was still held: publishing the records
+        settles it. If the database is unavailable, the sweeper releases the reservation later, and
+        the photo stays until its retention ends or its account is removed.
         """
         try:
             was_held = await self._database.run(lambda session: _release(session, paid))
         except TransientError as error:
-            log.warning("reservation_not_released", error=str(error))
+            log.warning("credit_release_failed", error=str(error))
             was_held = False
         if is_unnamed or was_held:
             await photo.remove()
@@ -269,13 +269,13 @@ class ImageRecognition:
 async def _store_call(
     paid: _Paid, call: ImageCall, readings: ImageReadings, photo: CallPhoto
 ) -> StoredCall | None:
-    """Store the picture where the caller asks for it and a plate was found."""
+    """Store the photo if the caller wants it and a plate was found."""
     if not call.store:
         return None
     held = paid.reservation
     stored = stored_call(held.owner_id, held.id, call.image, readings, now_ms())
     if stored is not None:
-        # Before the record that names it, so that no key ever leads nowhere.
+        # Before the records that refer to it, so that their key is always valid.
         try:
             await photo.put(stored.photo_key, call.image, stored.content_type)
         except ImageStoreFullError:
