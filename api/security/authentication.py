@@ -1,4 +1,4 @@
-"""Finds the caller of a key or a session cookie, and counts those that are refused."""
+"""Authenticates callers by API key or session cookie, and counts failures."""
 
 import asyncio
 import time
@@ -28,7 +28,7 @@ _R = TypeVar("_R", bound=KeyRecord | SessionRecord)
 
 
 class Authenticator:
-    """Knows callers by their keys and by their sessions."""
+    """Authenticates callers."""
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class Authenticator:
         unknown_concurrency: int = _UNKNOWN_CONCURRENCY,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``unknown_concurrency`` are look-ups of what was not good before; ``clock`` counts s."""
+        """``unknown_concurrency`` limits lookups of unknown credentials; ``clock`` counts s."""
         self._database = database
         self.failures = failures
         self._clock = clock
@@ -49,16 +49,14 @@ class Authenticator:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def authenticate(self, authorization: str | None, address: str) -> Principal:
-        """Return the caller that the header Authorization stands for.
-
-        ``address`` is what failures are counted by.
+        """Return the caller of an Authorization header. Failures are counted by ``address``.
 
         Raises:
-            ApiError: 401, with the code that says whether it is missing, wrong or expired; 429 for
-                too many failures from the address; 503 where too many wait to be looked up.
+            ApiError: 401, with different codes for a missing, wrong or expired key; 429, too many
+                failures from the address; 503, too many lookups are waiting.
         """
         key = _bearer(authorization)
-        # A mistyped one costs no look-up, and counts as little.
+        # A mistyped key costs no lookup and does not count as a failure.
         if not credentials.is_api_key(key):
             raise ApiError(ErrorCode.INVALID_CREDENTIALS)
         now = datetime.now(UTC)
@@ -74,10 +72,10 @@ class Authenticator:
         )
 
     async def authenticate_session(self, token: str, address: str) -> Principal:
-        """Return the caller that the session cookie stands for, with the scopes of their role.
+        """Return the caller of a session cookie, with the scopes of the person's role.
 
         Raises:
-            ApiError: as for a key.
+            ApiError: as for an API key.
         """
         if not credentials.is_session_token(token):
             raise ApiError(ErrorCode.INVALID_CREDENTIALS, _SESSION_ENDED)
@@ -92,20 +90,20 @@ class Authenticator:
         )
 
     def expect_key(self, key: str) -> None:
-        """Trust a key that was just made, whatever failed at its caller's address."""
+        """Trust a new API key, regardless of failures at the caller's address."""
         self._keys.trust(credentials.key_hash(key))
 
     def expect_session(self, token: str) -> None:
-        """Trust a session that was just made, likewise."""
+        """Trust a new session, likewise."""
         self._sessions.trust(credentials.token_hash(token))
 
     def forget(self, credential_id: UUID) -> None:
-        """Believe nothing of a key or session that was changed; other processes take a second."""
+        """Remove a changed API key or session from the cache. Other processes need one second."""
         self._keys.forget(credential_id)
         self._sessions.forget(credential_id)
 
     async def close(self) -> None:
-        """Wait for notes of use that are being written."""
+        """Wait for running updates of ``lastUsedAt``."""
         await asyncio.gather(*self._tasks)
 
     async def _accepted(
@@ -115,9 +113,9 @@ class Authenticator:
         address: str,
         judged: Callable[[_R | None], _R],
     ) -> _R:
-        """Return the record of a credential that holds; count one that does not.
+        """Return the record of a valid credential; count a failure for an invalid one.
 
-        What others fail at an address is no hindrance to a credential that was good before.
+        Failures of other clients at the address do not block a credential that was valid before.
         """
         if not lookup.is_trusted(digest):
             await self.failures.check(address)
@@ -132,7 +130,7 @@ class Authenticator:
         return record
 
     def _record_use(self, record: KeyRecord, now: datetime) -> None:
-        """Write ``lastUsedAt`` at most once a minute, and let no caller wait for it."""
+        """Update ``lastUsedAt`` in the background, at most once a minute."""
         grain = repository.LAST_USED_GRAIN.total_seconds()
         noted = self._touched.get(record.id)
         if noted is not None and self._clock() - noted < grain:
@@ -146,7 +144,7 @@ class Authenticator:
         try:
             await self._database.run(lambda session: repository.touch_key(session, record.id, now))
         except TransientError as error:
-            log.warning("key_use_not_noted", key_id=str(record.id), error=str(error))
+            log.warning("api_key_use_not_recorded", key_id=str(record.id), error=str(error))
 
 
 def _bearer(authorization: str | None) -> str:

@@ -1,4 +1,4 @@
-"""The address of a request's sender, and the key that its limits are counted by."""
+"""The client's address of a request, and the key by which its limits are counted."""
 
 import re
 from collections.abc import Sequence
@@ -14,9 +14,9 @@ _WITH_PORT = re.compile(r"(?:\[(?P<ipv6>[^\]]+)\]|(?P<ipv4>[0-9.]+))(?::[0-9]{1,
 
 @dataclass(frozen=True)
 class PublicAccess:
-    """How callers reach the API: ``proxies`` are trusted networks, ``url`` is its public address.
+    """How clients reach the API: the networks of trusted ``proxies``, and the public ``url``.
 
-    Proxies are trusted to report the address and the scheme of a call.
+    Proxies are trusted to report the client's address and the scheme.
     """
 
     proxies: tuple[IpNetwork, ...]
@@ -31,10 +31,10 @@ class PublicAccess:
 def client_address(
     peer: str | None, forwarded_for: Sequence[str], trusted: Sequence[IpNetwork]
 ) -> str:
-    """Return the caller's address.
+    """Return the client's address.
 
-    ``forwarded_for`` are the headers X-Forwarded-For as they came. They count only as far as each
-    hop behind them is a ``trusted`` proxy: what lies further left may be made up.
+    ``forwarded_for`` are the X-Forwarded-For headers as received. They are read from the right, as
+    long as each hop is a ``trusted`` proxy; values further left can be forged.
     """
     address = _address(peer or "")
     if address is None:
@@ -49,15 +49,15 @@ def client_address(
 
 
 def is_from(peer: str, networks: Sequence[IpNetwork]) -> bool:
-    """Tell whether an address lies in one of ``networks``."""
+    """Return whether an address is in one of ``networks``."""
     address = _address(peer)
     return address is not None and any(address in network for network in networks)
 
 
 def counted_by(address: str) -> str:
-    """Return what limits are kept by: an IPv4 address, or the network of an IPv6 one.
+    """Return the key of limits: an IPv4 address, or the /64 network of an IPv6 address.
 
-    A household has 2**64 addresses of IPv6, and a limit for each would be none.
+    A household has 2**64 IPv6 addresses, so a limit per address would have no effect.
     """
     parsed = _address(address)
     if isinstance(parsed, IPv6Address):

@@ -1,9 +1,9 @@
-"""API keys, session tokens, passwords and signing secrets: made, recognised, hashed.
+"""Generates, checks and hashes API keys, session tokens, passwords and signing secrets.
 
-An API key is ``pk_``, 34 random base62 characters and 6 of checksum.
+An API key is ``pk_``, 34 random base62 characters and a checksum of 6.
 
-The checksum lets a mistyped or made-up key be refused, and a leaked one be recognised by a
-scanner, without a look-up.
+With the checksum, mistyped and invented keys are rejected without a lookup, and scanners can
+recognise leaked keys.
 """
 
 import base64
@@ -21,7 +21,7 @@ from argon2.low_level import hash_secret
 
 KEY_PREFIX = "pk_"
 SHOWN_CHARACTERS = 11
-"""Characters of a key that are kept in the clear, to tell keys apart."""
+"""Number of leading characters of a key that are stored as plain text, to distinguish keys."""
 
 _ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _RANDOM_CHARACTERS = 34
@@ -36,7 +36,7 @@ def new_api_key() -> str:
 
 
 def is_api_key(key: str) -> bool:
-    """Tell whether ``key`` has the form and the checksum of a key (not whether it exists)."""
+    """Return whether ``key`` has the format and checksum of an API key (not whether it exists)."""
     if not _KEY_FORM.match(key):
         return False
     body = key[len(KEY_PREFIX) : -_CHECKSUM_CHARACTERS]
@@ -44,7 +44,7 @@ def is_api_key(key: str) -> bool:
 
 
 def key_hash(key: str) -> bytes:
-    """Return what is stored of a key: its SHA-256 (32 bytes)."""
+    """Return the stored form of a key: its SHA-256 (32 bytes)."""
     return hashlib.sha256(key.encode()).digest()
 
 
@@ -73,12 +73,12 @@ def new_session_token() -> str:
 
 
 def is_session_token(token: str) -> bool:
-    """Tell whether ``token`` has the form of one (not whether it exists)."""
+    """Return whether ``token`` has the format of a session token (not whether it exists)."""
     return _TOKEN_FORM.match(token) is not None
 
 
 def token_hash(token: str) -> bytes:
-    """Return what is stored of a token: its SHA-256 (32 bytes)."""
+    """Return the stored form of a token: its SHA-256 (32 bytes)."""
     return hashlib.sha256(token.encode()).digest()
 
 
@@ -113,9 +113,9 @@ def hash_password(password: str, like: str = "") -> str:
 
 @cache
 def unknown_hash() -> str:
-    """Return the hash of a password that no person has.
+    """Return the hash of a random password.
 
-    A login with an unknown address is compared with it, so that the time reveals nothing.
+    Logins with an unknown address are compared with it, so that the time reveals nothing.
     """
     return hash_password(secrets.token_hex())
 
@@ -123,14 +123,14 @@ def unknown_hash() -> str:
 def matching_hashes(password: str, stored: Collection[str]) -> frozenset[str]:
     """Return those of ``stored`` that are hashes of ``password``.
 
-    Computes one hash for each salt in ``stored``, and one hash if there is none.
+    Compute one hash per salt in ``stored``, or one if ``stored`` is empty.
     """
     salts = {one.rpartition("$")[0]: one for one in stored} or {"": unknown_hash()}
     return frozenset(hash_password(password, like) for like in salts.values()).intersection(stored)
 
 
 def password_fault(password: str) -> str | None:
-    """Return why no person can have ``password``, to continue the field's name, or None."""
+    """Return why ``password`` is not allowed (continues the field's name), or None if it is."""
     if not MIN_PASSWORD_CHARACTERS <= len(password) <= MAX_PASSWORD_CHARACTERS:
         return f"must have {MIN_PASSWORD_CHARACTERS} to {MAX_PASSWORD_CHARACTERS} characters"
     if password.strip().lower() in _common_passwords():
@@ -151,7 +151,7 @@ _SECRET_BYTES = 32
 
 
 def new_signing_secret() -> str:
-    """Return a new secret of 256 random bits, in the form that libraries for webhooks know.
+    """Return a new secret of 256 random bits, in the format of webhook libraries.
 
     **Source:** the Standard Webhooks specification: ``whsec_`` and base64.
     """
@@ -159,5 +159,5 @@ def new_signing_secret() -> str:
 
 
 def overlap_end(overlap: timedelta) -> datetime | None:
-    """Return until when a secret that is replaced now signs as well, or None for no overlap."""
+    """Return when a secret that is replaced now stops signing, or None without an overlap."""
     return datetime.now(UTC).replace(microsecond=0) + overlap if overlap else None

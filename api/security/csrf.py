@@ -1,4 +1,4 @@
-"""Compares the headers Origin and Host: the guard of cookies against other sites."""
+"""Compares the headers Origin and Host, to reject requests of other sites that send cookies."""
 
 from urllib.parse import urlsplit
 
@@ -8,9 +8,9 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 def is_same_origin(origin: str, host: str) -> bool:
-    """Tell whether the header Origin names the place that the header Host does.
+    """Return whether the headers Origin and Host have the same host and port.
 
-    Schemes are not compared: a proxy that ends TLS leaves http here and https there.
+    Schemes are not compared: behind a proxy that terminates TLS, they differ.
 
     **Source:** RFC 6454, section 7; the OWASP cheat sheet on cross-site request forgery.
     """
@@ -23,7 +23,7 @@ def is_same_origin(origin: str, host: str) -> bool:
 
 
 def is_loopback_host(host: str) -> bool:
-    """Tell whether the header Host names the machine that the caller itself runs on."""
+    """Return whether the header Host is a loopback address, so the caller is on this machine."""
     found = _host_and_port(host, 0)
     return found is not None and is_own_machine(found[0])
 

@@ -1,4 +1,4 @@
-"""Devices on which a person logged in before: a cookie that only this installation can create."""
+"""Known devices, on which a person logged in before: cookies of this installation."""
 
 import hashlib
 import secrets
@@ -10,10 +10,10 @@ from common.errors import MisconfiguredError
 from common.secrets import SecretBox
 
 DEVICE_COOKIE: Final = "device"
-"""Name of the cookie that a log-in leaves for the next one; it opens nothing."""
+"""Name of the cookie that a login sets for the next one. It grants no access."""
 
 DEVICE_SECONDS: Final = 180 * 86_400
-"""A device is known for so long after its latest log-in."""
+"""Time after the latest login for which a device is known."""
 
 _PURPOSE = "login-device"
 _ID_BYTES = 12
@@ -31,30 +31,30 @@ class Devices:
     """Creates and reads the cookies of devices, each for one person."""
 
     def __init__(self, box: SecretBox) -> None:
-        """``box`` encrypts them, so that nobody can make one."""
+        """``box`` encrypts the cookies, so that only this installation can create them."""
         self._box = box
 
     def known(self, cookie: str | None, email: str) -> Device | None:
-        """Return the device of a cookie; None: no login with the address, or too long ago."""
+        """Return the device of a cookie, or None if it has no recent login with the address."""
         device, login = self._read(cookie)
         return device if login == _login(email) else None
 
     def person(self, cookie: str | None) -> UUID | None:
-        """Return who logged in on the device of a cookie, with whatever address."""
+        """Return the ID of the person who logged in on a device, with any address."""
         device, login = self._read(cookie)
         return device.person_id if device is not None and login.startswith(_PURPOSE) else None
 
     def cookie(self, known: Device | None, email: str, person_id: UUID) -> str:
         """Return the cookie of a device on which a person has just logged in.
 
-        A device that is known for this person keeps its ID, with the failures counted for it.
+        A known device of this person keeps its ID, and with it the counted failures.
         """
         if known is None or known.person_id != person_id:
             known = Device(secrets.token_hex(_ID_BYTES), person_id)
         return self._box.encrypt(f"{known.id} {person_id} {_login(email)}")
 
     def _read(self, cookie: str | None) -> tuple[Device | None, str]:
-        """Return the device of a cookie, and the login for which it is known."""
+        """Return the device of a cookie, and the hash of the login for which it is known."""
         if not cookie:
             return None, ""
         try:
@@ -66,5 +66,5 @@ class Devices:
 
 
 def _login(email: str) -> str:
-    # Names the purpose: nothing else that is encrypted with the key passes as a device.
+    # The purpose ensures that other data encrypted with the key is not accepted as a device.
     return f"{_PURPOSE} {hashlib.sha256(email.encode()).hexdigest()}"

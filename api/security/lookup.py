@@ -1,4 +1,4 @@
-"""Looks credentials up: cached for a moment, and those the unknown ones through a short queue."""
+"""Looks up credentials: cached briefly, and unknown ones through a short queue."""
 
 import hmac
 from collections.abc import Awaitable, Callable, Hashable
@@ -15,15 +15,15 @@ from api.limits.fair_queue import FairQueue, QueueFullError, QueueLimits, curren
 from api.security.repository import KeyRecord, SessionRecord
 
 CACHE_SECONDS = 0.8
-"""The time that a credential is cached: a revoked one dies within a second."""
+"""Time for which a credential is cached: a revoked one is rejected within a second."""
 
 UNKNOWN_SECONDS = 2.0
-"""The time that an unknown credential is not looked up again. One that another process makes is
-shown to its owner after it is written, so hardly anybody can have tried it before."""
+"""Time for which an unknown credential is not looked up again. New credentials are returned after
+they were written, so clients can hardly have tried them before."""
 
 _ENTRIES = 10_000
 _MAX_WAITING = 500
-"""About a second's work of two threads."""
+"""About one second of work for two threads."""
 
 _RETRY_AFTER_SECONDS = 1
 
@@ -40,29 +40,29 @@ class _Entry(Generic[_R]):
 
 
 class CredentialCache(Generic[_R]):
-    """Records by the hash of their credential, for a moment each; None: it is unknown."""
+    """Caches records by the hash of their credential, and the hashes of unknown credentials."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         """``clock`` counts seconds."""
         self._clock = clock
         self._found: LRUCache[bytes, _Entry[_R]] = LRUCache(_ENTRIES)
-        # By themselves, so that a flood of made-up ones drives out none that are good.
+        # Separate, so that many invalid credentials do not evict valid ones.
         self._unknown: LRUCache[bytes, float] = LRUCache(_ENTRIES)
 
     def get(self, digest: bytes) -> _R | None:
-        """Return what is still believed of a credential."""
+        """Return the cached record of a credential."""
         entry = self._found.get(digest)
         if entry is None or entry.until <= self._clock():
             return None
         return entry.record if hmac.compare_digest(entry.digest, digest) else None
 
     def is_unknown(self, digest: bytes) -> bool:
-        """Tell whether the database did not know it a moment ago."""
+        """Return whether the credential was recently looked up and not found."""
         until = self._unknown.get(digest)
         return until is not None and until > self._clock()
 
     def put(self, digest: bytes, record: _R | None, asked_at: float) -> None:
-        """Note what the database said to a question of the moment ``asked_at``."""
+        """Cache the result of a lookup that started at ``asked_at``."""
         if record is None:
             self._found.pop(digest, None)
             self._unknown[digest] = asked_at + UNKNOWN_SECONDS
@@ -71,27 +71,27 @@ class CredentialCache(Generic[_R]):
         self._found[digest] = _Entry(digest, record, asked_at + CACHE_SECONDS)
 
     def expect(self, digest: bytes) -> None:
-        """Believe no longer that a credential is unknown: it was just made."""
+        """Stop treating a credential as unknown: it was just created."""
         self._unknown.pop(digest, None)
 
     def forget(self, record_id: UUID) -> None:
-        """Believe nothing more of a record that was changed."""
+        """Remove a record that was changed from the cache."""
         for digest in [d for d, entry in self._found.items() if entry.record.id == record_id]:
             del self._found[digest]
 
 
 class UnknownCredentialQueue:
-    """Look-ups of credentials that were not valid before: a few at the same time, in turns.
+    """Limits concurrent lookups of credentials that were not valid before.
 
-    Client networks take turns, so that made-up credentials from one network delay no other. All
-    networks together use no more database threads than these.
+    They are scheduled fairly among client networks, so that invalid credentials from one network
+    delay no other. All networks together use at most ``concurrency`` database threads.
     """
 
     def __init__(self, concurrency: int, *, max_waiting: int = _MAX_WAITING) -> None:
         self._queue = FairQueue[Hashable](QueueLimits(concurrency, max_waiting))
 
     async def run(self, look_up: Callable[[], Awaitable[_T]]) -> _T:
-        """Return the result of ``look_up``, called when it is its turn.
+        """Wait for a turn, then return the result of ``look_up``.
 
         Raises:
             ApiError: 503, too many are waiting.
@@ -115,7 +115,7 @@ class CredentialLookup(Generic[_R]):
         queue: UnknownCredentialQueue,
         clock: Callable[[], float],
     ) -> None:
-        """``find`` asks the database; ``clock`` counts seconds."""
+        """``find`` queries the database; ``clock`` counts seconds."""
         self._database = database
         self._find: Callable[[Session, bytes], _R | None] = find
         self._queue = queue
@@ -124,24 +124,24 @@ class CredentialLookup(Generic[_R]):
         self._trusted: LRUCache[bytes, None] = LRUCache(_ENTRIES)
 
     def is_trusted(self, digest: bytes) -> bool:
-        """Tell whether a credential was good when it was last seen."""
+        """Return whether a credential was valid when it was last used."""
         return digest in self._trusted
 
     def trust(self, digest: bytes) -> None:
-        """Note that a credential is good; it waits in no queue of unknown ones from now on."""
+        """Mark a credential as valid, so that its lookups are not queued."""
         self._trusted[digest] = None
         self._cache.expect(digest)
 
     def distrust(self, digest: bytes) -> None:
-        """Note that it is not, or no longer."""
+        """Mark a credential as invalid."""
         self._trusted.pop(digest, None)
 
     async def find(self, digest: bytes) -> _R | None:
-        """Return the record of a credential, None where there is none.
+        """Return the record of a credential, or None if there is none.
 
         Raises:
-            ApiError: 503, too many wait for the database with credentials that are not known.
-            TransientError: PostgreSQL does not answer.
+            ApiError: 503, too many unknown credentials are waiting for the database.
+            TransientError: PostgreSQL is not responding.
         """
         record = self._cache.get(digest)
         if record is not None or self._cache.is_unknown(digest):
@@ -151,7 +151,7 @@ class CredentialLookup(Generic[_R]):
         return await self._queue.run(lambda: self._ask(digest))
 
     def forget(self, record_id: UUID) -> None:
-        """Believe nothing more of a record that was changed."""
+        """Remove a record that was changed from the cache."""
         self._cache.forget(record_id)
 
     async def _ask(self, digest: bytes) -> _R | None:

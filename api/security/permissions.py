@@ -1,4 +1,4 @@
-"""Scopes, callers, and what a route asks of its caller."""
+"""Scopes, roles, callers, and the access that routes require."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -68,7 +68,7 @@ ROLE_SCOPES: Mapping[Role, frozenset[Scope]] = {
     },
     Role.ADMINISTRATOR: ALL_SCOPES,
 }
-"""The scopes of a session by its person's role."""
+"""Scopes of a session, by the person's role."""
 
 
 class Public(Enum):
@@ -78,22 +78,22 @@ class Public(Enum):
 
 
 class OwnSession(Enum):
-    """A route about the caller's own session: no key will do."""
+    """A route about the caller's own session, which API keys cannot call."""
 
     ONLY = "session"
 
 
 class Administrator(Enum):
-    """A route about the people of an account: for sessions of administrators, and for no key.
+    """A route about the people of an account, for sessions of administrators only.
 
-    A key is for programs: one that leaks must not become a person.
+    API keys cannot call it: a leaked key must not be able to add people.
     """
 
     ONLY = "administrator"
 
 
 class AnyCaller(Enum):
-    """A route about whoever calls: any key or session will do, whatever its scopes."""
+    """A route about the caller, for any API key or session, whatever its scopes."""
 
     KNOWN = "known"
 
@@ -108,7 +108,7 @@ class BodyKind(Enum):
 
 
 class AddressLimit(StrEnum):
-    """Limits of calls without a credential, for each address."""
+    """Limits per address of calls without a credential."""
 
     DEMO = "demo"
     LOG_IN = "log-in"
@@ -120,10 +120,10 @@ _Endpoint = TypeVar("_Endpoint", bound=Callable[..., object])
 
 @dataclass(frozen=True)
 class Access:
-    """The demands of a route on its caller. Of a key it asks ``scope`` and all of ``also``.
+    """The access that a route requires. The caller needs ``scope`` and all of ``also``.
 
-    Calls of a route that ``shows_picture`` have a limit of their own. ``audit`` is what the audit
-    log calls an answered one.
+    Routes with ``shows_picture`` have a separate rate limit. ``audit`` is the action in the audit
+    log of a successful call.
     """
 
     scope: Scope | Public | OwnSession | Administrator | AnyCaller
@@ -138,39 +138,39 @@ class Access:
     audit: Action | None = None
 
     def __call__(self, endpoint: _Endpoint) -> _Endpoint:
-        """Return an endpoint that declares this."""
+        """Decorate an endpoint with this declaration."""
         setattr(endpoint, _DECLARED, self)
         return endpoint
 
     @property
     def scopes(self) -> frozenset[Scope]:
-        """All scopes that a key needs."""
+        """All scopes that the caller needs."""
         return self.also | {self.scope} if isinstance(self.scope, Scope) else frozenset()
 
 
 requires = Access
-"""Declare what a route asks of its caller; stands below the router's decorator."""
+"""Decorator that declares the access of a route. It must be below the router's decorator."""
 
 
 def declared_access(endpoint: Callable[..., object]) -> Access:
-    """Return what a route asks of its caller.
+    """Return the access that an endpoint declares.
 
     Raises:
-        MisconfiguredError: it declares nothing; the application does not start.
+        MisconfiguredError: it declares none; the application does not start.
     """
     access = getattr(endpoint, _DECLARED, None)
     if not isinstance(access, Access):
-        raise MisconfiguredError(f"{endpoint!r} does not declare who may call it")
+        raise MisconfiguredError(f"{endpoint!r} does not declare its access")
     return access
 
 
 SESSION_COOKIE = "session"
-"""Name of the cookie that a browser shows in the place of a key."""
+"""Name of the cookie with which browsers authenticate."""
 
 
 @dataclass(frozen=True)
 class PersonIdentity:
-    """The person whose session calls."""
+    """The person of a calling session."""
 
     id: UUID
     email: str
@@ -181,7 +181,7 @@ class PersonIdentity:
 
 @dataclass(frozen=True)
 class KeyIdentity:
-    """The key that calls: its name, and how it begins."""
+    """The name and the shown prefix of a calling API key."""
 
     name: str
     prefix: str
@@ -189,10 +189,9 @@ class KeyIdentity:
 
 @dataclass(frozen=True)
 class Principal:
-    """A caller with their permissions. ``credential_id`` is that of the key or the session.
+    """A caller and its permissions. ``credential_id`` is the ID of the API key or session.
 
-    ``limits`` are those of the owner's own. ``person`` is who logged in, None for a key; ``key`` is
-    that key.
+    ``limits`` are the account's own. Either ``person`` or ``key`` is set.
     """
 
     owner_id: UUID
@@ -204,37 +203,37 @@ class Principal:
 
     @property
     def sees_secrets(self) -> bool:
-        """Whether answers show signing secrets, values of headers and whole URLs of receivers."""
+        """Whether responses show signing secrets, header values and whole URLs of receivers."""
         return Scope.WEBHOOKS_READ in self.scopes
 
     @property
     def is_session(self) -> bool:
-        """Whether a session calls, and no key."""
+        """Whether the caller is a session, not an API key."""
         return self.person is not None
 
     def require(self, *scopes: Scope) -> None:
-        """Refuse to go on without all of ``scopes``.
+        """Check that the caller has all of ``scopes``.
 
         Raises:
-            ApiError: 403; the sentence names the first that lacks.
+            ApiError: 403; the message contains the first missing scope.
         """
-        lacking = sorted(set(scopes) - self.scopes)
-        if lacking:
-            who = "The API key" if self.person is None else f"The role {self.person.role.value}"
-            raise ApiError(ErrorCode.MISSING_SCOPE, f"{who} lacks the scope {lacking[0].value}.")
+        missing = sorted(set(scopes) - self.scopes)
+        if missing:
+            name = "The API key" if self.person is None else f"The role {self.person.role.value}"
+            raise ApiError(ErrorCode.MISSING_SCOPE, f"{name} lacks the scope {missing[0].value}.")
 
     def require_person(self) -> PersonIdentity:
-        """Return who logged in.
+        """Return the person who logged in.
 
         Raises:
-            ApiError: 403; a key calls.
+            ApiError: 403, the caller is an API key.
         """
         if self.person is None:
             raise ApiError(ErrorCode.MISSING_SCOPE, "This call requires a session, not an API key.")
         return self.person
 
     def require_administrator(self) -> None:
-        """Refuse to go on for anybody but an administrator who logged in.
+        """Check that the caller is a session of an administrator.
 
         Raises:
             ApiError: 403.
@@ -244,7 +243,7 @@ class Principal:
 
 
 class PermissionTable:
-    """``access`` by method and path, as the routes declare them."""
+    """The access that routes declare, by method and path."""
 
     def __init__(self, access: Mapping[tuple[str, str], Access]) -> None:
         self.access = dict(access)
@@ -252,9 +251,9 @@ class PermissionTable:
         self._literal = frozenset(path for _, path in access if "{" not in path)
 
     def allowed_methods(self, path: str) -> tuple[str, ...]:
-        """Return the methods that some route takes at ``path`` (as sent), sorted.
+        """Return the methods that are allowed at ``path`` (as sent), sorted.
 
-        HEAD goes with each GET that comes to an end.
+        They include HEAD if there is a GET whose response is not endless.
         """
         found = [key for key, form in self._forms.items() if self._is_at(path, key[1], form)]
         methods = {method for method, _ in found}
@@ -263,7 +262,7 @@ class PermissionTable:
         return tuple(sorted(methods))
 
     def is_literal(self, path: str) -> bool:
-        """Tell whether a route has this very path: ``/api/alertas/test`` is no alert's."""
+        """Return whether a route has exactly this path; ``/api/alertas/test`` has no alert ID."""
         return path in self._literal
 
     def _is_at(self, path: str, declared: str, form: re.Pattern[str]) -> bool:

@@ -21,10 +21,10 @@ _SESSIONS = select(LoginSession, Person).join(Person, Person.id == LoginSession.
 
 @dataclass(frozen=True)
 class KeyRecord:
-    """A stored key; its plain text is not stored.
+    """A stored API key, without its plain text.
 
-    ``ancestors`` are the keys by which it was made, its maker first; they may be revoked.
-    ``limits`` are the owner's own, where they were asked for.
+    ``ancestors`` are the keys with which it was created, nearest first, including revoked ones.
+    ``limits`` are the account's own, if they were read.
     """
 
     id: UUID
@@ -42,9 +42,9 @@ class KeyRecord:
 
 @dataclass(frozen=True)
 class SessionRecord:
-    """A stored session; its token is not stored. ``limits`` as of a key.
+    """A stored session, without its token. ``limits`` are as in :class:`KeyRecord`.
 
-    ``person`` is who logged in, as they are now.
+    ``person`` is the person who logged in, in their current state.
     """
 
     id: UUID
@@ -56,7 +56,7 @@ class SessionRecord:
 
 
 def insert_key(session: Session, key: ApiKey) -> KeyRecord:
-    """Insert a key and return its record."""
+    """Insert an API key and return its record."""
     session.add(key)
     session.flush()
     session.refresh(key)
@@ -64,7 +64,7 @@ def insert_key(session: Session, key: ApiKey) -> KeyRecord:
 
 
 def list_keys(session: Session, owner_id: UUID) -> list[KeyRecord]:
-    """Return the owner's keys, newest first."""
+    """Return the account's API keys, newest first."""
     found = session.scalars(
         select(ApiKey)
         .where(ApiKey.owner_id == owner_id)
@@ -74,18 +74,18 @@ def list_keys(session: Session, owner_id: UUID) -> list[KeyRecord]:
 
 
 def key_ids(session: Session, owner_id: UUID) -> frozenset[UUID]:
-    """Return the ids of the owner's keys."""
+    """Return the IDs of the account's API keys."""
     return frozenset(session.scalars(select(ApiKey.id).where(ApiKey.owner_id == owner_id)))
 
 
 def get_key(session: Session, owner_id: UUID, key_id: UUID) -> KeyRecord | None:
-    """Return one of the owner's keys."""
+    """Return an API key of the account."""
     key = session.scalar(select(ApiKey).where(ApiKey.id == key_id, ApiKey.owner_id == owner_id))
     return None if key is None else _key(key)
 
 
 def lock_key(session: Session, owner_id: UUID, key_id: UUID) -> KeyRecord | None:
-    """Return one of the owner's keys, locked until the transaction ends."""
+    """Return an API key of the account, locked until the transaction ends."""
     key = session.scalar(
         select(ApiKey).where(ApiKey.id == key_id, ApiKey.owner_id == owner_id).with_for_update()
     )
@@ -93,7 +93,7 @@ def lock_key(session: Session, owner_id: UUID, key_id: UUID) -> KeyRecord | None
 
 
 def change_key(session: Session, key_id: UUID, values: Mapping[str, Any]) -> KeyRecord:
-    """Write values of columns to a locked key and return its record."""
+    """Update columns of a locked API key and return its record."""
     key = session.get_one(ApiKey, key_id)
     for name, value in values.items():
         setattr(key, name, value)
@@ -102,7 +102,7 @@ def change_key(session: Session, key_id: UUID, values: Mapping[str, Any]) -> Key
 
 
 def delete_key(session: Session, owner_id: UUID, key_id: UUID) -> bool:
-    """Delete one of the owner's keys; False where there is none."""
+    """Delete an API key of the account. Return False if there is none."""
     deleted = session.scalar(
         delete(ApiKey).where(ApiKey.id == key_id, ApiKey.owner_id == owner_id).returning(ApiKey.id)
     )
@@ -110,14 +110,14 @@ def delete_key(session: Session, owner_id: UUID, key_id: UUID) -> bool:
 
 
 def find_key(session: Session, key_hash: bytes) -> KeyRecord | None:
-    """Return the key with this hash. Equality of an index tells an attacker nothing of the key."""
+    """Return the API key with this hash. The time of an index lookup reveals nothing of the key."""
     of_hash = select(ApiKey, Owner.limits).join(Owner).where(ApiKey.key_hash == key_hash)
     found = session.execute(of_hash).one_or_none()
     return None if found is None else _key(*found)
 
 
 def touch_key(session: Session, key_id: UUID, at: datetime) -> None:
-    """Note that a key was used, unless that was noted within the last minute."""
+    """Update ``last_used_at`` unless it was updated within :data:`LAST_USED_GRAIN`."""
     stale = or_(ApiKey.last_used_at.is_(None), ApiKey.last_used_at < at - LAST_USED_GRAIN)
     session.execute(update(ApiKey).where(ApiKey.id == key_id, stale).values(last_used_at=at))
 
@@ -125,7 +125,7 @@ def touch_key(session: Session, key_id: UUID, at: datetime) -> None:
 def insert_session(
     session: Session, person: Person, token_hash: bytes, expires_at: datetime, *, max_sessions: int
 ) -> SessionRecord:
-    """Insert a session of a person of a locked owner. Beyond ``max_sessions``, the oldest end."""
+    """Insert a session of a person (account locked); over ``max_sessions``, delete the oldest."""
     row = LoginSession(
         owner_id=person.owner_id,
         person_id=person.id,
@@ -146,7 +146,7 @@ def insert_session(
 
 
 def find_session(session: Session, token_hash: bytes) -> SessionRecord | None:
-    """Return the session whose token has this hash, of a person who may log in."""
+    """Return the session whose token has this hash, if its person is enabled."""
     of_hash = (
         select(LoginSession, Person, Owner.limits)
         .join(Person, Person.id == LoginSession.person_id)
@@ -158,7 +158,7 @@ def find_session(session: Session, token_hash: bytes) -> SessionRecord | None:
 
 
 def get_session(session: Session, owner_id: UUID, session_id: UUID) -> SessionRecord | None:
-    """Return one of the owner's sessions, of a person who may log in."""
+    """Return a session of the account, if its person is enabled."""
     found = session.execute(
         _SESSIONS.where(
             LoginSession.id == session_id, LoginSession.owner_id == owner_id, Person.enabled
@@ -168,7 +168,7 @@ def get_session(session: Session, owner_id: UUID, session_id: UUID) -> SessionRe
 
 
 def list_sessions(session: Session, person_id: UUID) -> list[SessionRecord]:
-    """Return the person's sessions that have not expired, newest first."""
+    """Return the person's unexpired sessions, newest first."""
     found = session.execute(
         _SESSIONS.where(
             LoginSession.person_id == person_id, LoginSession.expires_at > func.now()
@@ -178,7 +178,7 @@ def list_sessions(session: Session, person_id: UUID) -> list[SessionRecord]:
 
 
 def delete_sessions(session: Session, person_id: UUID, *, only: UUID | None = None) -> list[UUID]:
-    """Delete a person's sessions, or one of them; return their ids."""
+    """Delete a person's sessions, or ``only`` one of them; return their IDs."""
     wanted = [LoginSession.person_id == person_id]
     if only is not None:
         wanted.append(LoginSession.id == only)
@@ -186,21 +186,21 @@ def delete_sessions(session: Session, person_id: UUID, *, only: UUID | None = No
 
 
 def session_ids(session: Session, person_id: UUID) -> list[UUID]:
-    """Return the ids of a person's sessions."""
+    """Return the IDs of a person's sessions."""
     return list(session.scalars(select(LoginSession.id).where(LoginSession.person_id == person_id)))
 
 
 def delete_session(session: Session, session_id: UUID) -> None:
-    """Delete a session; harmless where that has happened already."""
+    """Delete a session, if it still exists."""
     session.execute(delete(LoginSession).where(LoginSession.id == session_id))
 
 
 def delete_expired_sessions(session: Session, now: datetime) -> int:
-    """Delete sessions that have expired, and return how many there were."""
-    gone = session.scalars(
+    """Delete expired sessions; return how many."""
+    deleted = session.scalars(
         delete(LoginSession).where(LoginSession.expires_at <= now).returning(LoginSession.id)
     )
-    return len(gone.all())
+    return len(deleted.all())
 
 
 def _session(
@@ -217,7 +217,7 @@ def _session(
 
 
 def _person(person: Person) -> PersonIdentity:
-    """Return a person as a caller."""
+    """Return the identity of a person."""
     role = Role(person.role)
     return PersonIdentity(person.id, person.email, person.name, role, person.has_password)
 
@@ -229,7 +229,7 @@ def _key(key: ApiKey, limits: Mapping[str, int] | None = None) -> KeyRecord:
         owner_id=key.owner_id,
         name=key.name,
         prefix=key.prefix,
-        # A scope that a later release granted means nothing to this one.
+        # Scopes of a later release are ignored.
         scopes=frozenset(Scope(scope) for scope in key.scopes if scope in known),
         enabled=key.enabled,
         expires_at=key.expires_at,
