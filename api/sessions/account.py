@@ -1,4 +1,4 @@
-"""The caller's own account: its time zone, the person's password and open sessions."""
+"""The caller's account: its time zone, the person's password and open sessions."""
 
 from uuid import UUID
 
@@ -22,7 +22,7 @@ _NONE_THERE = (
 
 
 def change_timezone(session: Session, owner_id: UUID, timezone: str) -> int:
-    """Set an owner's time zone, and publish the alerts that have none of their own; how many."""
+    """Set an account's time zone, and publish the alerts that use it; return how many."""
     owner = lock_owner(session, owner_id)
     if owner.timezone == timezone:
         return 0
@@ -31,7 +31,7 @@ def change_timezone(session: Session, owner_id: UUID, timezone: str) -> int:
 
 
 class OwnAccount:
-    """What a session may do about its own account."""
+    """Changes that a session can make to its own account."""
 
     def __init__(self, sessions: Sessions) -> None:
         self._sessions = sessions
@@ -46,12 +46,11 @@ class OwnAccount:
         current_password: str = "",
         new_password: str | None = None,
     ) -> Credential:
-        """Change what is given. With a new password all other sessions end; keys stay.
+        """Change the given values. A new password ends all other sessions; API keys stay valid.
 
         Raises:
-            ApiError: 403, the time zone is the account's, which administrators change; 400, the
-                current password is not right; 429, too many attempts with a wrong one; 401, the
-                session has ended meanwhile.
+            ApiError: 403, only administrators can change the time zone; 400, wrong current
+                password; 429, too many wrong ones; 401, the session has ended during the request.
         """
         if timezone is not None:
             caller.require_administrator()
@@ -90,7 +89,7 @@ class OwnAccount:
     async def _check(
         self, caller: Principal, password: str, address: str, device_cookie: str | None
     ) -> LogInRecord:
-        """Reject a password that is not the caller's, counted like an attempt to log in."""
+        """Check the caller's password. A wrong one counts as a failed login attempt."""
         person = caller.require_person()
         if not person.has_password:
             raise invalid_field("currentPassword", _NONE_THERE)
@@ -102,14 +101,14 @@ class OwnAccount:
         except ApiError as error:
             if error.code is not ErrorCode.INVALID_CREDENTIALS:
                 raise
-            # Not 401: the session itself is good.
+            # Not 401: the session itself is valid.
             raise invalid_field("currentPassword", "is incorrect") from error
 
 
 def _change(
     session: Session, caller: Principal, timezone: str | None, password_hash: str | None
 ) -> list[UUID]:
-    """Change the account of a session that has not ended; return the sessions that end by it."""
+    """Change the account if the session has not ended; return the sessions that this ends."""
     lock_owner(session, caller.owner_id)
     begun = get_session(session, caller.owner_id, caller.credential_id)
     if begun is None:

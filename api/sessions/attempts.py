@@ -1,7 +1,7 @@
-"""Limits of failed attempts to log in: sliding windows, counted where all limits are.
+"""Limits of failed login attempts: sliding windows in the store of all limits.
 
-Devices and addresses from which somebody logged in to an account before are counted by themselves:
-what strangers try keeps its owner out nowhere but there, where nobody logged in yet.
+Devices and addresses from which a person logged in before are counted separately, so that the
+attempts of attackers elsewhere do not lock the person out there.
 
 **Source:** OWASP, Slow Down Online Guessing Attacks with Device Cookies.
 """
@@ -23,21 +23,20 @@ from api.settings import ApiSettings
 
 _SENTENCE = "Too many login attempts. Try again later."
 _UNDER_WAY_SECONDS = 60
-"""An attempt takes no longer; one whose process died counts for so long as if it were to fail."""
+"""Maximum duration of an attempt. If its process crashes, it counts as failed for that time."""
 
 KNOWN_ADDRESS_SECONDS: Final = 30 * 86_400
-"""An address is known for at least so long after a log-in, and at most twice as long."""
+"""An address is known for at least this time after a login, and at most twice as long."""
 
 
 @dataclass(frozen=True)
 class AttemptRules:
-    """Attempts that may fail; 0: any number.
+    """Maximum numbers of failed attempts; 0: no limit.
 
-    By one address for one account, by one address for all accounts (of IPv6 also by its wider
-    networks, with larger allowances), and for one account from all addresses together that never
-    logged in to it: against guessing, against trying one password on many accounts, and against
-    guessing from many places. A device that logged in before has the first and the third for
-    itself, an address that did has all three.
+    Per address and email address, against guessing; per address for all email addresses (for IPv6
+    also per wider network, with larger limits), against trying one password on many accounts; per
+    email address from all unknown addresses together, against guessing from many addresses. A known
+    device has the first and the third separately, a known address all three.
     """
 
     per_minute: int
@@ -46,7 +45,7 @@ class AttemptRules:
 
 
 def attempt_rules(settings: ApiSettings) -> AttemptRules:
-    """Return how many attempts the operator lets fail."""
+    """Return the limits of the settings."""
     return AttemptRules(
         per_minute=settings.login_attempts_per_minute,
         per_address_per_minute=6 * settings.login_attempts_per_minute,
@@ -56,28 +55,28 @@ def attempt_rules(settings: ApiSettings) -> AttemptRules:
 
 @dataclass(frozen=True)
 class Origin:
-    """The place of an attempt: its address, and the device where that logged in before."""
+    """The origin of an attempt: its address, and the device ID if the device is known."""
 
     address: str
     device: str | None = None
 
 
 class LoginAttempts:
-    """Counts attempts that fail; one in flight counts as if it were to."""
+    """Counts failed attempts. A running attempt counts as failed."""
 
     def __init__(self, rules: AttemptRules, shared: LimitStore | None = None) -> None:
-        """Without ``shared`` this process counts alone."""
+        """Without ``shared``, only attempts in this process are counted."""
         self._rules = rules
         self._stores = SharedOrOwn(shared)
 
     @asynccontextmanager
     async def attempt(self, email: str, origin: Origin) -> AsyncIterator[bool]:
-        """Surround an attempt, which has failed if its credentials are refused.
+        """Run an attempt in this context. It has failed if it raises INVALID_CREDENTIALS.
 
-        Yields whether somebody logged in to the account before on the device or at the address.
+        Yields whether the device or address is known for the email address.
 
         Raises:
-            ApiError: 429, before anything is known of the account.
+            ApiError: 429, before the account is looked up.
         """
         begun = await self._stores.ask(lambda store: self._begin(store, email, origin))
         try:
@@ -88,20 +87,20 @@ class LoginAttempts:
                 await self._stores.ask(lambda store: _record_failure(store, begun.windows))
             raise
         finally:
-            # Where the store has gone meanwhile, what is under way there is forgotten by itself.
+            # If the store has become unavailable, the running attempt expires there.
             with suppress(StorageError):
                 await begun.end()
 
     async def remember(self, names: Sequence[str], address: str) -> None:
-        """Remember an address from which somebody logged in, for each of the names."""
+        """Remember an address from which a person logged in, for each of the names."""
         await self._stores.ask(lambda store: _remember(store, names, address))
 
     async def remembers(self, name: str, address: str) -> bool:
-        """Tell whether an address is remembered for a name."""
+        """Return whether an address is remembered for a name."""
         return await self._stores.ask(lambda store: _remembers(store, name, address))
 
     async def _begin(self, store: LimitStore, email: str, origin: Origin) -> "_Attempt":
-        """Note an attempt under way, or refuse it."""
+        """Start counting an attempt, or reject it."""
         is_known = origin.device is not None or await _remembers(store, email, origin.address)
         attempt = _Attempt(store, self._windows(email, origin, is_known=is_known), is_known)
         try:
@@ -113,7 +112,7 @@ class LoginAttempts:
         return attempt
 
     def _windows(self, email: str, origin: Origin, *, is_known: bool) -> Sequence[LimitWindow]:
-        """Return the windows that count an attempt, without those that are switched off."""
+        """Return the windows in which an attempt counts, without those that are disabled."""
         minute, hour = self._rules.per_minute, self._rules.per_account_per_hour
         address, device = origin.address, origin.device
         if device is not None:
@@ -122,7 +121,7 @@ class LoginAttempts:
                 _per_hour(hour, "login-device-hour", device),
             ]
         else:
-            # Wider networks of a known address do not count.
+            # For a known address, wider networks are not counted.
             counted = counted_networks(address)[: 1 if is_known else None]
             per_address = self._rules.per_address_per_minute
             windows = [
@@ -147,7 +146,7 @@ def _per_hour(amount: int, namespace: str, *names: str) -> LimitWindow:
 
 
 class _Attempt:
-    """An attempt under way, in the store where it began, with the windows that count it."""
+    """A running attempt, in the store where it started, with its windows."""
 
     def __init__(self, store: LimitStore, windows: Sequence[LimitWindow], is_known: bool) -> None:
         self.windows = windows
@@ -156,14 +155,14 @@ class _Attempt:
         self._begun: list[ActiveItem] = []
 
     async def begin(self, window: LimitWindow) -> None:
-        """Note it in a window, or refuse it."""
+        """Count the attempt in a window, or reject it."""
         self._begun.append(await self._store.begin(window.key, _UNDER_WAY_SECONDS))
         found = await self._store.windows.get_window_stats(window.limit, *window.names)
         if self._begun[-1].number > found.remaining:
             raise rate_limited(window.limit.amount, found.reset_time, _SENTENCE)
 
     async def end(self) -> None:
-        """Note that it is over."""
+        """Stop counting the attempt as running."""
         for each in self._begun:
             await self._store.end(each)
 
@@ -183,5 +182,5 @@ async def _remembers(store: LimitStore, name: str, address: str) -> bool:
 
 
 def _device_key(name: str, address: str) -> str:
-    """Return the key of an address for a name, which outlives both: neither can be read."""
+    """Return the key of an address for a name: a hash, as it is stored longer than either."""
     return "login/" + hashlib.sha256(f"{name}\n{address}".encode()).hexdigest()

@@ -10,11 +10,11 @@ from api.security.permissions import SESSION_COOKIE
 from api.sessions.credential import NewSession
 
 SESSION_PATH: Final = "/api/session"
-"""Below it people log in, in whatever way: devices are known there alone."""
+"""Path prefix of all login methods, to which the device cookie is restricted."""
 
 
 def set_session(request: Request, response: Response, made: NewSession) -> None:
-    """Set the cookies of a session that was just created."""
+    """Set the cookies of a new session."""
     _delete_plain_one(request, response)
     lifetime = made.record.expires_at - made.record.created_at
     response.set_cookie(
@@ -51,6 +51,6 @@ def delete_session(request: Request, response: Response) -> None:
 
 
 def _delete_plain_one(request: Request, response: Response) -> None:
-    """Over HTTPS, delete the session cookie of plain HTTP: an attacker can have set it."""
+    """Over HTTPS, delete the plain HTTP session cookie, which an attacker could have set."""
     if is_secure(request):
         response.delete_cookie(SESSION_COOKIE, path="/", httponly=True, samesite="lax")

@@ -1,4 +1,4 @@
-"""What a session or a key opens, and a session that was just made."""
+"""The account and permissions of a credential, and new sessions."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,9 +12,9 @@ from api.security.repository import SessionRecord
 
 @dataclass(frozen=True)
 class Credential:
-    """A session or a key with the account that it opens. ``limits`` are sizes by name.
+    """A session or API key, with its account. ``limits`` are sizes by name.
 
-    ``person`` is who logged in, None for a key.
+    ``person`` is the person who logged in; None for an API key.
     """
 
     id: UUID
@@ -27,9 +27,9 @@ class Credential:
 
 @dataclass(frozen=True, repr=False)
 class NewSession:
-    """A session just made: the only moment at which its token exists.
+    """A new session, with its token, which is not stored.
 
-    ``device`` is the cookie by which the next log-in on this device is known.
+    ``device`` is the cookie that identifies the device at the next login.
     """
 
     credential: Credential

@@ -8,13 +8,13 @@ from api.settings import ApiSettings
 
 @dataclass(frozen=True)
 class LogInMethods:
-    """How people may log in: by password, by the provider of this name (None: there is none)."""
+    """How people can log in: by password, and by the provider of this name (None: no provider)."""
 
     password: bool = True
     provider: str | None = None
 
     def require_password(self) -> None:
-        """Refuse a log-in by password where that is switched off.
+        """Check that password login is enabled.
 
         Raises:
             ApiError: 403.
@@ -24,6 +24,6 @@ class LogInMethods:
 
 
 def log_in_methods(settings: ApiSettings) -> LogInMethods:
-    """Return the operator's ways."""
+    """Return the login methods of the settings."""
     provider = settings.oidc_label if settings.oidc_issuer else None
     return LogInMethods(settings.password_log_in, provider)

@@ -1,4 +1,4 @@
-"""``/api/session``."""
+"""``/api/session``, ``/api/sessions`` and ``/api/account``."""
 
 from enum import StrEnum
 from typing import Annotated, Any

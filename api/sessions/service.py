@@ -38,17 +38,17 @@ from api.sessions.methods import LogInMethods
 
 _REFUSED = "The email address or password is incorrect."
 _TOO_BUSY = "Too many concurrent logins. Try again shortly."
-# One comparison takes 64 MiB and a core for 50 ms: one at a time for each kind of client.
+# A comparison takes 64 MiB and a core for 50 ms. Known and unknown clients have one each at a time.
 _COMPARISONS = QueueLimits(at_once=1, waiting=20)
 _COMPARISON_WAIT_SECONDS = 5.0
 _SESSIONS_PER_PERSON = 100
 
 
 class _ClaimLogInError(ApiError):
-    """A login with a claimed address, which counts as an attempt that has failed.
+    """A login with an unproven address, which succeeds but counts as a failed attempt.
 
-    It compared the password with that of the person who has proven the address, too. Otherwise a
-    claim would be a way to guess that password: with one's own set to each guess.
+    The password was also compared with that of the person who has proven the address. Otherwise,
+    others could use the address to guess that password, by setting each guess as their own.
     """
 
     def __init__(self, found: LogInRecord) -> None:
@@ -71,7 +71,7 @@ class Sessions:
         *,
         lifetime: timedelta,
     ) -> None:
-        """``lifetime`` is how long a session lasts, whether it is used or not."""
+        """``lifetime`` is the time after which a session expires, used or not."""
         self.methods = methods
         self._audit = audit
         self._database = database
@@ -80,7 +80,7 @@ class Sessions:
         self._attempts = attempts
         self._devices = devices
         self._lifetime = lifetime
-        # Known devices and addresses have a thread of their own, whatever strangers try.
+        # Known devices and addresses have a separate thread, so that other clients cannot block it.
         self._threads = _password_threads("passwords")
         self._known_threads = _password_threads("known-passwords")
 
@@ -90,11 +90,11 @@ class Sessions:
         """Return a new session.
 
         An address can be used in several accounts: the person who has proven it comes first, then
-        the password decides. ``device_cookie`` is what an earlier login left on the device, or what
-        a stranger made up. The time does not depend on who uses the address.
+        the password decides. ``device_cookie`` is of an earlier login on the device, or forged. The
+        time does not reveal who uses the address.
 
         Raises:
-            ApiError: 401 for either, 429 for too many attempts; 403, nobody logs in so.
+            ApiError: 401, wrong address or password; 429, too many attempts; 403, it is disabled.
         """
         self.methods.require_password()
         email = email.strip().lower()
@@ -105,9 +105,9 @@ class Sessions:
     async def begin(
         self, prove: Callable[[Session], Person], device_cookie: str | None
     ) -> NewSession:
-        """Return a new session of a person who was let in otherwise than by a password.
+        """Return a new session of a person who was authenticated without a password.
 
-        ``prove`` returns the person, in the transaction in which the session is made.
+        ``prove`` returns the person, in the transaction in which the session is created.
         """
 
         def find(session: Session) -> LogInRecord:
@@ -119,7 +119,7 @@ class Sessions:
         """Return the caller's own credential.
 
         Raises:
-            ApiError: 401, it has ended since the gate let it pass.
+            ApiError: 401, it has ended during the request.
         """
         return await self._database.run(lambda session: self._read(session, caller))
 
@@ -132,12 +132,12 @@ class Sessions:
         *,
         is_audited: bool = True,
     ) -> LogInRecord:
-        """Return a person if the password is theirs; a wrong one is counted for this person.
+        """Return a person if the password is theirs. A wrong one counts for this person.
 
-        ``is_audited``: a wrong one is in the audit log of their account, too.
+        ``is_audited``: a wrong one is also added to the audit log of their account.
 
         Raises:
-            ApiError: 401, 429 for too many attempts.
+            ApiError: 401, wrong password; 429, too many attempts.
         """
         async with self._attempts.attempt(str(person_id), origin) as is_known:
             person = await self._database.run(lambda session: get_log_in(session, person_id))
@@ -150,26 +150,26 @@ class Sessions:
             return found
 
     def device(self, cookie: str | None, email: str) -> Device | None:
-        """Return the device on which a person logged in with an address before, by its cookie."""
+        """Return the device of a cookie, if a person logged in with the address on it before."""
         return self._devices.known(cookie, email)
 
     @property
     def database(self) -> Database:
-        """Where accounts and sessions are."""
+        """The database of accounts and sessions."""
         return self._database
 
     async def in_thread(self, work: Callable[[str], str], text: str) -> str:
-        """Return the result of costly ``work`` on a text, in a thread for passwords.
+        """Run expensive ``work`` on a text in the password thread for known clients.
 
         For callers who are logged in or have an invitation.
 
         Raises:
-            ApiError: 429, too many are waiting.
+            ApiError: 429, too many calls are waiting.
         """
         return await self._known_threads.run(current_caller(), work, text)
 
     def forget(self, session_ids: Iterable[UUID]) -> None:
-        """Believe nothing more of sessions that were ended; other processes take a second."""
+        """Remove ended sessions from the cache. Other processes need one second."""
         for session_id in session_ids:
             self._authenticator.forget(session_id)
 
@@ -179,14 +179,14 @@ class Sessions:
         self._authenticator.forget(session_id)
 
     async def sweep(self) -> int:
-        """Forget sessions that have expired; return how many there were."""
+        """Delete expired sessions; return how many."""
         now = datetime.now(UTC)
         return await self._database.run(
             lambda session: repository.delete_expired_sessions(session, now)
         )
 
     async def close(self) -> None:
-        """Wait until running comparisons have finished."""
+        """Wait for running comparisons to finish."""
         for threads in (self._threads, self._known_threads):
             await asyncio.to_thread(threads.close)
 
@@ -202,7 +202,7 @@ class Sessions:
     async def _found(
         self, email: str, password: str, address: str, device: Device | None
     ) -> LogInRecord:
-        """Return the person of an address and a password, on a known device its person first."""
+        """Return the person of an address and password. On a known device, try its person first."""
         if device is None:
             claim = await self._known_claim(email, password, Origin(address))
             return claim or await self._of_address(email, password, Origin(address))
@@ -217,20 +217,20 @@ class Sessions:
         except ApiError as elsewhere:
             if elsewhere.code is not ErrorCode.RATE_LIMITED:
                 raise
-            # The attempts of others do not matter on this device: the next one can succeed.
+            # Attempts of others must not block this device: the next one can succeed.
             raise ApiError(ErrorCode.INVALID_CREDENTIALS, _REFUSED) from elsewhere
 
     async def _known_claim(self, email: str, password: str, origin: Origin) -> LogInRecord | None:
-        """Return a person who claims the address, has the password and logged in here before.
+        """Return a person with the unproven address and the password who logged in here before.
 
-        The password is compared with that of the claim alone, and counted for it alone.
+        The password is only compared with theirs, and failures only count for them.
         """
         if not await self._attempts.remembers(_claimed(email), origin.address):
             return None
         people = await self._database.run(lambda session: find_log_ins(session, email))
         for person_id in (str(one.person_id) for one in people if not one.is_proven):
             if await self._attempts.remembers(person_id, origin.address):
-                # Nothing is noted: the password can be that of another account's person.
+                # Not audited: the password can be that of a person of another account.
                 with suppress(ApiError):
                     return await self.check_password(
                         UUID(person_id), email, password, origin, is_audited=False
@@ -238,14 +238,14 @@ class Sessions:
         return None
 
     async def _of_address(
-        self, email: str, password: str, origin: Origin, noted: UUID | None = None
+        self, email: str, password: str, origin: Origin, audited: UUID | None = None
     ) -> LogInRecord:
-        """Return the person of an address and a password; ``noted`` has its refusal already."""
+        """Return the person of an address and password; ``audited`` already has an audit entry."""
         try:
             async with self._attempts.attempt(email, origin) as is_known:
                 found, holder = await self._person(email, password, is_known=is_known)
-                # Of claims nothing is noted: their accounts would learn of other accounts.
-                if found != holder and holder is not None and holder.person_id != noted:
+                # Not audited for unproven addresses: their accounts would learn of other accounts.
+                if found != holder and holder is not None and holder.person_id != audited:
                     self._record_refusal(holder, email)
                 if found is None:
                     raise ApiError(ErrorCode.INVALID_CREDENTIALS, _REFUSED)
@@ -258,7 +258,7 @@ class Sessions:
     async def _person(
         self, email: str, password: str, *, is_known: bool
     ) -> tuple[LogInRecord | None, LogInRecord | None]:
-        """Return the person of an address and a password, and who has proven the address."""
+        """Return the person of an address and password, and the person who proved the address."""
         people = await self._database.run(lambda session: find_log_ins(session, email))
         found = await self._matching(people, password, email, is_known=is_known)
         return found, next((one for one in people if one.is_proven), None)
@@ -266,7 +266,7 @@ class Sessions:
     async def _matching(
         self, people: Sequence[LogInRecord], password: str, email: str, *, is_known: bool
     ) -> LogInRecord | None:
-        """Return the first of ``people`` who has the password. Takes as long for none of them."""
+        """Return the first of ``people`` with the password. The time is the same if none has it."""
         hashes = [one.password_hash for one in people if one.password_hash]
         if is_known:
             caller = people[0].owner_id if people else email
@@ -276,7 +276,7 @@ class Sessions:
         return next((one for one in people if one.password_hash in right), None)
 
     def _record_refusal(self, found: LogInRecord | None, email: str) -> None:
-        """Have a wrong password noted for the account of whose it is not."""
+        """Add a wrong password to the audit log of the person's account."""
         if found is None:
             return
         subject = ActionSubject("person", found.person_id, email)
@@ -288,7 +288,7 @@ class Sessions:
         token = credentials.new_session_token()
         own = lock_owner(session, found.owner_id).limits
         person = session.get(Person, found.person_id)
-        # The password may have been changed, or removed, since it was compared.
+        # Since the comparison, the password was possibly changed or removed.
         if person is None or not person.enabled or person.password_hash != found.password_hash:
             raise ApiError(ErrorCode.INVALID_CREDENTIALS, _REFUSED)
         announce_person(session, person.id, person.email)
@@ -337,9 +337,9 @@ def _claimed(email: str) -> str:
 
 
 def _identifiers(email: str, found: LogInRecord) -> Sequence[str]:
-    """Return the names under which the address of a login is remembered.
+    """Return the names for which the address of a login is remembered.
 
-    That of a claim is no known address of the person who has proven the email address.
+    A login with an unproven email address is not remembered for the person who has proven it.
     """
     return (email,) if found.is_proven else (_claimed(email), str(found.person_id))
 
