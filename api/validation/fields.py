@@ -1,6 +1,6 @@
-"""Values as clients write them: numbers, ids, date-times, e-mail addresses.
+"""Validates values from clients: numbers, IDs, date-times, email addresses.
 
-Python reads more as a number or a UUID than anybody means by one: ``1_0``, `` 5``, ``+5``, ``٣``.
+Python accepts more texts as numbers or UUIDs than clients mean: ``1_0``, `` 5``, ``+5``, ``٣``.
 """
 
 import re
@@ -26,28 +26,28 @@ _UUID = re.compile(r"[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
 
 
 def whole_number(value: Any) -> Any:
-    """Refuse a text that is no whole number. As a validator it stands after ``Field``."""
+    """Reject text that is not an integer. As a validator, it must follow ``Field``."""
     if isinstance(value, str) and not _WHOLE.fullmatch(value):
         raise ValueError("must be an integer, for example 50")
     return value
 
 
 def number(value: Any) -> Any:
-    """Refuse a text that is no number. As a validator it stands after ``Field``."""
+    """Reject text that is not a number. As a validator, it must follow ``Field``."""
     if isinstance(value, str) and not _NUMBER.fullmatch(value):
         raise ValueError("must be a number, for example 0.5")
     return value
 
 
 def uuid_text(value: Any) -> Any:
-    """Refuse what is no UUID of five groups of hexadecimal digits."""
+    """Reject values that are not a UUID of five groups of hexadecimal digits."""
     if not isinstance(value, UUID) and not (isinstance(value, str) and _UUID.fullmatch(value)):
         raise ValueError(f"must be a UUID, for example {UUID(int=0)}")
     return value
 
 
 def field_check(check: Callable[[str], str]) -> Callable[[str], str]:
-    """Return ``check`` as a validator: what it refuses as invalid input is a fault of the field."""
+    """Return ``check`` as a validator: its InvalidInputError becomes a fault of the field."""
 
     def checked(text: str) -> str:
         try:
@@ -64,12 +64,10 @@ _DATE_TIME = re.compile(r"\d{4}-?\d\d-?\d\d[Tt ]\d\d", re.ASCII)
 
 
 def instant_ms(value: Any) -> int:
-    """Return an ISO 8601 date-time as the first Unix millisecond that is not before it.
-
-    Without an offset it is read as UTC.
+    """Return an ISO 8601 date-time as Unix milliseconds, rounded up. Without an offset, it is UTC.
 
     Raises:
-        ValueError: not an ISO 8601 date-time.
+        ValueError: it is not an ISO 8601 date-time.
     """
     text = str(value)
     if not _DATE_TIME.match(text):
@@ -86,7 +84,7 @@ def instant_ms(value: Any) -> int:
 
 
 def from_unix_ms(unix_ms: int) -> datetime:
-    """Return the moment (UTC) of a Unix millisecond.
+    """Return the time (UTC) of Unix milliseconds.
 
     Raises:
         OverflowError: it is not within the years 1 to 9999.
@@ -95,12 +93,12 @@ def from_unix_ms(unix_ms: int) -> datetime:
 
 
 def from_unix_ms_if_any(unix_ms: int | None) -> datetime | None:
-    """Return the moment (UTC) of a Unix millisecond; None for None."""
+    """Return the time (UTC) of Unix milliseconds, or None for None."""
     return None if unix_ms is None else from_unix_ms(unix_ms)
 
 
 def to_unix_ms(moment: datetime) -> int:
-    """Return the Unix millisecond nearest to a moment."""
+    """Return a time as Unix milliseconds, rounded to the nearest."""
     return round((moment - _EPOCH) / _MILLISECOND)
 
 
@@ -116,12 +114,12 @@ def _instant(value: Any) -> datetime:
 QueryInstant = Annotated[
     int, PlainValidator(instant_ms), WithJsonSchema({"type": "string", "format": "date-time"})
 ]
-"""A query parameter: ISO 8601 date-time; Unix ms inside."""
+"""A query parameter: an ISO 8601 date-time, converted to Unix ms."""
 
 BodyInstant = Annotated[
     datetime, PlainValidator(_instant), WithJsonSchema({"type": "string", "format": "date-time"})
 ]
-"""A body field: ISO 8601 date-time; UTC inside."""
+"""A body field: an ISO 8601 date-time, converted to UTC."""
 
 
 MAX_EMAIL_CHARACTERS = 254
@@ -132,13 +130,13 @@ _MAX_LOCAL_CHARACTERS = 64
 
 
 def check_email_address(text: str) -> str:
-    """Return ``text``, which is an e-mail address that the internet can deliver to.
+    """Return ``text`` if it is an email address to which the internet can deliver.
 
-    Quoted users, addresses in brackets and letters beyond ASCII are left out: few servers take
-    them, and nothing of an address may break out of a message's header.
+    Quoted local parts, address literals and non-ASCII letters are rejected: few servers accept
+    them, and an address must not be able to inject message headers.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is not.
 
     **Source:** RFC 5321, sections 4.1.2 and 4.5.3.
     """
@@ -162,10 +160,10 @@ PLATES_PER_ALERT = 1000
 
 @dataclass(frozen=True)
 class ValidationRules:
-    """The operator's bounds for clients' addresses and lists, within the request in hand.
+    """The server administrator's rules for stream URLs and outbound URLs.
 
-    FastAPI checks bodies without a context of ours, so the gate sets the rules here. All faults of
-    a body, those of addresses included, are then in one answer.
+    FastAPI validates bodies without a context, so the guard of routes sets the rules in a context
+    variable. All faults of a body, including those of URLs, are then in one response.
     """
 
     streams: StreamUrlRules = StreamUrlRules()
@@ -173,7 +171,7 @@ class ValidationRules:
 
 
 def operator_rules(settings: ApiSettings) -> ValidationRules:
-    """Return the rules that the operator sets."""
+    """Return the rules of the settings."""
     return ValidationRules(
         streams=stream_url_rules(settings),
         outbound=OutboundRules(settings.webhook_allowed_networks),
@@ -185,13 +183,13 @@ _RULES: ContextVar[ValidationRules] = ContextVar("validation_rules", default=_ST
 
 
 def validation_rules() -> ValidationRules:
-    """Return the rules of the request in hand; the strictest ones outside of any."""
+    """Return the rules of the current request, or the strictest ones outside of a request."""
     return _RULES.get()
 
 
 @contextmanager
 def validating_by(rules: ValidationRules) -> Iterator[None]:
-    """Set ``rules`` for the bodies that are checked within the block."""
+    """Set ``rules`` for bodies that are validated within the block."""
     token = _RULES.set(rules)
     try:
         yield
@@ -200,5 +198,5 @@ def validating_by(rules: ValidationRules) -> Iterator[None]:
 
 
 def future(moment: datetime | None) -> datetime | None:
-    """Return a moment that is still to come, None for one that is past."""
+    """Return ``moment`` if it is in the future, else None."""
     return moment if moment is not None and moment > datetime.now(UTC) else None
