@@ -1,4 +1,4 @@
-"""Webhooks in PostgreSQL, each change together with its record for the delivery stage."""
+"""Webhooks in PostgreSQL. Each change also adds a record for the delivery stage."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,9 +22,9 @@ from common.secrets import SecretBox
 
 @dataclass(frozen=True)
 class DeliveryHistory:
-    """The course of deliveries since the last success.
+    """Deliveries since the last success.
 
-    ``failure_count`` counts deliveries given up, ``failed_attempts`` tries.
+    ``failure_count`` counts failed deliveries, ``failed_attempts`` their attempts.
     """
 
     failure_count: int = 0
@@ -36,9 +36,9 @@ class DeliveryHistory:
 
 @dataclass(frozen=True, repr=False)
 class WebhookRow:
-    """A webhook as it is stored: its record, and what only readers of the API are shown.
+    """A stored webhook: its record, and values that only the API shows.
 
-    Shows nothing in logs: ``url``, ``secret`` and ``headers`` are in the clear.
+    Its ``repr`` does not show ``url``, ``secret`` and ``headers``, which are decrypted.
     """
 
     config: WebhookConfig
@@ -51,11 +51,11 @@ class WebhookRow:
 
     @property
     def id(self) -> UUID:
-        """The webhook's id."""
+        """The webhook's ID."""
         return self.config.webhook_id
 
     def has(self, fields: Mapping[str, Any]) -> bool:
-        """Return whether all ``fields`` are as they stand here."""
+        """Return whether all ``fields`` have these values."""
         return all(_field(self, name) == value for name, value in fields.items())
 
 
@@ -65,17 +65,17 @@ def _field(row: WebhookRow, name: str) -> Any:
 
 
 _ENCRYPTED = frozenset({"url", "secret", "headers"})
-"""Fields that may hold secrets; their columns are named so and ``_encrypted``."""
+"""Fields that can contain secrets. Their columns have the suffix ``_encrypted``."""
 
 
 class WebhookRepository:
-    """Rows of webhooks; what may hold secrets is encrypted on the way in."""
+    """Rows of webhooks. Fields that can contain secrets are encrypted."""
 
     def __init__(self, box: SecretBox) -> None:
         self._box = box
 
     def list_webhooks(self, session: Session, owner_id: UUID) -> list[WebhookRow]:
-        """Return the owner's webhooks, newest first."""
+        """Return the account's webhooks, newest first."""
         found = session.scalars(
             select(Webhook)
             .where(Webhook.owner_id == owner_id)
@@ -86,10 +86,10 @@ class WebhookRepository:
     def insert(
         self, session: Session, owner_id: UUID, fields: Mapping[str, Any], limits: OwnerLimits
     ) -> WebhookRow:
-        """Insert a webhook and publish it; ``fields`` are all that a client decides of.
+        """Insert a webhook and publish it. ``fields`` are all fields that a client sets.
 
         Raises:
-            ApiError: the owner has as many as may be.
+            ApiError: the account has reached its limit of webhooks.
         """
         owner = lock_owner(session, owner_id)
         owned = select(func.count()).select_from(Webhook).where(Webhook.owner_id == owner_id)
@@ -100,14 +100,14 @@ class WebhookRepository:
         return self._written(session, webhook)
 
     def find(self, session: Session, owner_id: UUID, webhook_id: UUID) -> WebhookRow | None:
-        """Return one of the owner's webhooks."""
+        """Return a webhook of the account."""
         webhook = session.scalar(
             select(Webhook).where(Webhook.id == webhook_id, Webhook.owner_id == owner_id)
         )
         return None if webhook is None else self._row(webhook)
 
     def lock(self, session: Session, owner_id: UUID, webhook_id: UUID) -> WebhookRow | None:
-        """Return one of the owner's webhooks, locked until the transaction ends."""
+        """Return a webhook of the account, locked until the transaction ends."""
         webhook = session.scalar(
             select(Webhook)
             .where(Webhook.id == webhook_id, Webhook.owner_id == owner_id)
@@ -116,20 +116,20 @@ class WebhookRepository:
         return None if webhook is None else self._row(webhook)
 
     def change(self, session: Session, webhook_id: UUID, fields: Mapping[str, Any]) -> WebhookRow:
-        """Write ``fields`` to a locked webhook and publish it; ``enabled`` is among them.
+        """Update ``fields`` of a locked webhook and publish it. They must include ``enabled``.
 
-        Switching it on takes back what the service said when it switched it off.
+        Enabling it clears the reason for which the service disabled it.
         """
         webhook = session.get_one(Webhook, webhook_id)
         before, row = webhook.secret_encrypted, self._row(webhook)
-        # Encrypted anew, what stays as it is would look changed.
+        # Unchanged values are skipped: encrypted again, they would look changed.
         changed = {name: value for name, value in fields.items() if not row.has({name: value})}
         for column, value in self._columns(changed).items():
             setattr(webhook, column, value)
         if fields["enabled"]:
             webhook.disabled_reason = None
         if "secret" in fields and self._box.decrypt(before) != fields["secret"]:
-            # A secret that is set, not rotated, counts at once and alone.
+            # A secret that is set, not rotated, replaces the previous one immediately.
             webhook.previous_secret_encrypted = webhook.previous_secret_until = None
         webhook.revision += 1
         webhook.updated_at = datetime.now(UTC)
@@ -138,7 +138,7 @@ class WebhookRepository:
     def rotate(
         self, session: Session, webhook_id: UUID, secret: str, until: datetime | None
     ) -> WebhookRow:
-        """Give a locked webhook a new secret; the one before signs as well until ``until``."""
+        """Replace the secret of a locked webhook. The previous one also signs until ``until``."""
         webhook = session.get_one(Webhook, webhook_id)
         webhook.previous_secret_encrypted = None if until is None else webhook.secret_encrypted
         webhook.previous_secret_until = until
@@ -147,7 +147,7 @@ class WebhookRepository:
         webhook.updated_at = datetime.now(UTC)
         return self._written(session, webhook)
 
-    def switch_off(
+    def disable(
         self, session: Session, webhook_id: UUID, revision: int, reason: str
     ) -> WebhookRow | None:
         """Disable a webhook and return it, or None if it was changed since ``revision``."""
@@ -165,7 +165,7 @@ class WebhookRepository:
         return self._written(session, webhook)
 
     def delete(self, session: Session, owner_id: UUID, webhook_id: UUID) -> bool:
-        """Delete one of the owner's webhooks and publish that; False for none."""
+        """Delete a webhook of the account and publish that. Return False if there is none."""
         deleted = session.scalar(
             delete(Webhook)
             .where(Webhook.id == webhook_id, Webhook.owner_id == owner_id)
@@ -177,14 +177,14 @@ class WebhookRepository:
         return True
 
     def _written(self, session: Session, webhook: Webhook) -> WebhookRow:
-        """Send the row to the database, then its record to the outbox."""
+        """Flush the row, and add its record to the outbox."""
         session.flush()
         session.refresh(webhook)
         enqueue(session, CONFIG_WEBHOOKS, str(webhook.id), webhook_config(webhook))
         return self._row(webhook)
 
     def _columns(self, fields: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the columns of ``fields``: all are named alike but those that are encrypted."""
+        """Return the columns of ``fields``, encrypting those that can contain secrets."""
         columns = {name: value for name, value in fields.items() if name not in _ENCRYPTED}
         for name in fields.keys() & _ENCRYPTED:
             value = fields[name]
@@ -206,7 +206,7 @@ class WebhookRepository:
 
 
 def delete_owner_webhooks(session: Session, owner_id: UUID) -> int:
-    """Delete all webhooks of an owner and publish that; return how many there were."""
+    """Delete all webhooks of an account and publish that; return how many."""
     deleted = delete(Webhook).where(Webhook.owner_id == owner_id).returning(Webhook.id)
     found = session.scalars(deleted).all()
     for webhook_id in found:

@@ -28,7 +28,7 @@ router = APIRouter(route_class=GuardedRoute, tags=["Webhooks"])
 WebhooksDep = Annotated[Webhooks, Depends(service(Webhooks))]
 
 _NEW_SECRET = RotateSecret()
-"""Stands for a body that is not sent."""
+"""Default if no body is sent."""
 
 
 @router.get(

@@ -59,7 +59,7 @@ SubscribedEvent = Literal[
     EventName.CAMERA_ONLINE,
     EventName.CAMERA_OFFLINE,
 ]
-"""An event to subscribe to; alert.corrected comes with alert.triggered."""
+"""Events to subscribe to. ``alert.corrected`` is sent with ``alert.triggered``."""
 
 
 Name = Annotated[NameText, Field(min_length=1, max_length=200, examples=["Gate controller"])]
@@ -186,7 +186,7 @@ class WebhookList(ResponseModel):
 
 
 def webhook_body(row: WebhookRow, *, shows_secrets: bool) -> WebhookBody:
-    """Return the JSON form of a webhook; its URL, secret and values of headers whole or hidden."""
+    """Return the JSON form of a webhook; URL, secret and header values are masked or shown."""
     config, history = row.config, row.history
     headers = dict(row.headers) if shows_secrets else dict.fromkeys(row.headers, MASK)
     return WebhookBody(

@@ -1,4 +1,4 @@
-"""Webhooks listed, registered, changed and deleted; secrets rotated; their latest status."""
+"""Lists, creates, updates and deletes webhooks, rotates their secrets and shows their status."""
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
@@ -33,7 +33,7 @@ from common.urls.streams import MASK
 log = structlog.get_logger()
 _STEP_SECONDS = 5.0
 _WHOLE_SECONDS = 10.0
-"""Other webhooks to disable wait for it."""
+"""Time limit of all emails about a webhook: other webhooks to disable wait for them."""
 _URL, _HEADERS = "url", "headers"
 
 
@@ -41,7 +41,6 @@ class WebhookStatusCache:
     """The latest status of each webhook."""
 
     def __init__(self) -> None:
-        """Begin empty."""
         self._latest: dict[UUID, WebhookStatus] = {}
 
     def post(self, updates: Iterable[Update[WebhookStatus]]) -> None:
@@ -52,17 +51,17 @@ class WebhookStatusCache:
             else:
                 self._latest[webhook_id] = status
 
-    def switched_off(self) -> list[WebhookStatus]:
-        """Return those that the stage has ever switched off."""
+    def disabled(self) -> list[WebhookStatus]:
+        """Return the statuses of webhooks that the delivery stage has disabled."""
         return [status for status in self._latest.values() if status.disabled_revision is not None]
 
-    def forget_switch_off(self, status: WebhookStatus) -> None:
-        """Note that a switch-off is dealt with, until the stage says something new."""
+    def acknowledge(self, status: WebhookStatus) -> None:
+        """Leave a webhook out of :meth:`disabled` until the delivery stage sends a new status."""
         if self._latest.get(status.webhook_id) is status:
-            self._latest[status.webhook_id] = _without_switch_off(status)
+            self._latest[status.webhook_id] = _acknowledged(status)
 
     def shown(self, row: WebhookRow) -> WebhookRow:
-        """Return a webhook with how its deliveries went."""
+        """Return a webhook with its latest status."""
         status = self._latest.get(row.id)
         if status is None:
             return row
@@ -81,27 +80,27 @@ class WebhookStatusCache:
         )
 
 
-def _without_switch_off(status: WebhookStatus) -> WebhookStatus:
+def _acknowledged(status: WebhookStatus) -> WebhookStatus:
     return msgspec.structs.replace(
         status, disabled_revision=None, disabled_reason=None, disabled_ms=None
     )
 
 
 class DisabledWebhookEmail:
-    """Notifies an account's administrators of a disabled webhook, once and as far as possible.
+    """Notifies an account's administrators of a disabled webhook: one email each, no retries.
 
-    The webhook itself, its health and the audit log say the same.
+    The webhook, its health and the audit log show the same.
     """
 
     def __init__(self, settings: EmailSettings) -> None:
-        """Without an SMTP server in the settings nothing is sent."""
+        """Without an SMTP server in the settings, nothing is sent."""
         self._settings = settings
         self._server = (
             MailServer(settings, timeout_seconds=_STEP_SECONDS) if settings.smtp_host else None
         )
 
     async def send(self, webhook: WebhookRow, addresses: Sequence[str]) -> None:
-        """Send it to each address. Never raises for anything the server does."""
+        """Send the email to each address. Errors of the server are logged, not raised."""
         if self._server is None:
             return
         try:
@@ -142,26 +141,26 @@ def _log_failure(webhook_id: UUID, error: str) -> None:
 
 
 def all_fields(body: WebhookCreate) -> dict[str, Any]:
-    """Return all fields of a webhook, with a new secret where none was given."""
+    """Return all fields of a new webhook. If no secret was sent, generate one."""
     return {**dict(body), "secret": body.secret or new_signing_secret()}
 
 
 def sent_fields(body: WebhookUpdate) -> dict[str, Any]:
-    """Return the fields of a webhook that were sent."""
+    """Return the fields that were sent."""
     return {name: getattr(body, name) for name in body.model_fields_set}
 
 
 def with_stored(
     fields: Mapping[str, Any], row: WebhookRow, *, sees_secrets: bool
 ) -> dict[str, Any]:
-    """Return the fields that were sent, with what is stored in the place of each ``***``.
+    """Return the fields that were sent, with each ``***`` replaced by the stored value.
 
-    A caller that does not see secrets is shown scheme and host of the URL. If it sends them back,
+    A caller that cannot see secrets only sees scheme and host of the URL. If it sends them back,
     the stored URL stays.
 
     Raises:
-        ApiError: 400; a header has no stored value, or values that the caller may not read would
-            go to another scheme, host or port.
+        ApiError: 400, a header has no stored value, or values that the caller cannot see would be
+            sent to another scheme, host or port.
     """
     wanted = {name: value for name, value in fields.items() if (name, value) != ("secret", MASK)}
     if not sees_secrets and wanted.get(_URL) == scheme_and_host(row.url):
@@ -190,9 +189,9 @@ def _unhidden(name: str, value: str, stored: Mapping[str, str]) -> str:
 
 
 class Webhooks:
-    """The webhooks of all owners; every call names who it acts for.
+    """The webhooks of all accounts.
 
-    A webhook that is not the owner's is ApiError 404.
+    Calls for a webhook of another account raise ApiError 404.
     """
 
     def __init__(
@@ -212,19 +211,19 @@ class Webhooks:
         self._limits = limits
 
     async def list_all(self, owner_id: UUID) -> list[WebhookRow]:
-        """Return the owner's webhooks, newest first."""
+        """Return the account's webhooks, newest first."""
         rows = await self._database.run(lambda session: self._rows.list_webhooks(session, owner_id))
         return [self._statuses.shown(row) for row in rows]
 
     async def get(self, owner_id: UUID, webhook_id: UUID) -> WebhookRow:
-        """Return one of the owner's webhooks."""
+        """Return a webhook of the account."""
         row = await self._database.run(
             lambda session: self._rows.find(session, owner_id, webhook_id)
         )
         return self._statuses.shown(require_found(row))
 
     async def create(self, owner_id: UUID, body: WebhookCreate) -> WebhookRow:
-        """Register a webhook.
+        """Create a webhook.
 
         Raises:
             ApiError: 400 for the URL, 409 for the limit.
@@ -234,7 +233,7 @@ class Webhooks:
         return await self._database.run(lambda session: self._insert(session, owner_id, fields))
 
     async def update(self, caller: Principal, webhook_id: UUID, body: WebhookUpdate) -> WebhookRow:
-        """Change the fields that were sent.
+        """Update the fields that were sent.
 
         Raises:
             ApiError: 400 for the URL or the headers, 404.
@@ -249,7 +248,7 @@ class Webhooks:
     async def rotate_secret(
         self, owner_id: UUID, webhook_id: UUID, secret: str, overlap: timedelta
     ) -> WebhookRow:
-        """Give a webhook a new secret; the old one signs as well for ``overlap``."""
+        """Replace a webhook's secret. The previous one also signs for ``overlap``."""
         until = overlap_end(overlap)
 
         def work(session: Session) -> WebhookRow:
@@ -259,21 +258,21 @@ class Webhooks:
         return self._statuses.shown(await self._database.run(work))
 
     async def sweep(self) -> int:
-        """Disable what the delivery stage has disabled, and notify; return how many."""
+        """Store which webhooks the delivery stage has disabled, and notify; return how many."""
         count = 0
-        for status in self._statuses.switched_off():
-            disabled, addresses = await self._database.run(partial(self._switch_off, status))
-            self._statuses.forget_switch_off(status)
+        for status in self._statuses.disabled():
+            disabled, addresses = await self._database.run(partial(self._disable, status))
+            self._statuses.acknowledge(status)
             if disabled is not None:
                 count += 1
                 await self._email.send(disabled, addresses)
         return count
 
-    def _switch_off(
+    def _disable(
         self, status: WebhookStatus, session: Session
     ) -> tuple[WebhookRow | None, Sequence[str]]:
         assert status.disabled_revision is not None
-        disabled = self._rows.switch_off(
+        disabled = self._rows.disable(
             session, status.webhook_id, status.disabled_revision, status.disabled_reason or ""
         )
         if disabled is None:
@@ -296,7 +295,7 @@ class Webhooks:
     ) -> WebhookRow:
         row = require_found(self._rows.lock(session, caller.owner_id, webhook_id))
         sent = with_stored(sent_fields(body), row, sees_secrets=caller.sees_secrets)
-        # What the stage has switched off is off, also where the row does not say so yet.
+        # A webhook that the stage has disabled counts as disabled before the row is updated.
         current = self._statuses.shown(row)
         fields = {"enabled": current.config.enabled, **sent}
         return row if current.has(fields) else self._rows.change(session, webhook_id, fields)
