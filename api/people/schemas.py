@@ -127,7 +127,7 @@ class InvitationBody(ResponseModel):
         examples=["ana@example.com"],
     )
     created_at: Timestamp = Field(description="Creation time (UTC).")
-    expires_at: Timestamp = Field(description="Expiry time (UTC); null: never expires.")
+    expires_at: Timestamp = Field(description="Expiry time (UTC).")
 
 
 class InvitationList(ResponseModel):
@@ -182,7 +182,7 @@ class OpenInvitation(ResponseModel):
     invited_by: str = Field(
         description="Email address of the inviter.", examples=["ana@example.com"]
     )
-    expires_at: Timestamp = Field(description="Expiry time (UTC); null: never expires.")
+    expires_at: Timestamp = Field(description="Expiry time (UTC).")
 
 
 class OpenInvitationAnswer(ResponseModel):
