@@ -75,7 +75,7 @@ class ConnectionLimits:
         return 0 < limit <= self._by_address[network.name]
 
     def _log_refusal(self, limit: str, are_open: int, peer: str) -> None:
-        """Log a refusal, at most once in a while."""
+        """Log a rejected connection, at most once a minute."""
         if time.monotonic() >= self._log_at:
             self._log_at = time.monotonic() + _LOG_INTERVAL_SECONDS
             log.warning("connections_rejected", limit=limit, open=are_open, address=peer)

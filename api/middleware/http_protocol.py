@@ -132,7 +132,7 @@ class ApiHttpProtocol(HttpToolsProtocol):
 
     def _end_of_head_wait(self) -> None:
         if self._is_answering:
-            # While a response is being sent, the rest of a head is possibly not read yet.
+            # While a response is being sent, the rest of a head may still have to be read.
             self._expect_head()
         else:
             self.transport.close()

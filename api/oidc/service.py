@@ -249,7 +249,7 @@ def _bound(session: Session, identity: Identity) -> Person | None:
     if found is None:
         return None
     lock_owner(session, found.owner_id)
-    # Read again: before the lock, the person was possibly unlinked, removed or disabled.
+    # Read again: the person may have been unlinked, removed or disabled before the lock.
     session.expire(found)
     return find_bound(session, identity)
 

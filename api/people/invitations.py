@@ -165,7 +165,7 @@ def require_invitation(session: Session, token: str) -> Invitation:
     known = repository.find_invitation(session, digest)
     if known is not None:
         lock_owner(session, known.owner_id)
-        # Read again: before the lock, it was possibly used by another request.
+        # Read again: another request may have used it before the lock.
         known = repository.find_invitation(session, digest)
     if known is None:
         raise ApiError(ErrorCode.INVITATION_OVER)

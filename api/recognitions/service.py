@@ -29,7 +29,7 @@ from api.validation.fields import from_unix_ms
 from common.plates.matching import PlateMatcher, plate_matcher
 
 _CHECKED_AGE = timedelta(days=1)
-"""Images of newer recognitions are possibly not stored yet, so S3 is asked."""
+"""Images of newer recognitions may not be stored yet, so their existence is checked in S3."""
 _CHECK_SECONDS = 1.0
 
 _BATCH: Final = 1_000

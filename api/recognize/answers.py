@@ -218,7 +218,7 @@ def _is_storable(reading: PlateReading) -> bool:
 
 
 class CallPhoto:
-    """The photo of a call, if any. ``may_be_named``: published records possibly refer to it.
+    """The photo of a call, if any. ``may_be_named``: published records may refer to it.
 
     The key is unique to this call. An expired call with the same Idempotency-Key had another one.
     """
@@ -233,7 +233,7 @@ class CallPhoto:
         """Store the photo. Cancelling the caller does not stop this.
 
         Raises:
-            TransientError: the store is not responding; the photo is possibly stored.
+            TransientError: the store is not responding; the photo may have been stored.
         """
         self._key = key
         self._putting = asyncio.ensure_future(self._images.put(key, data, content_type))

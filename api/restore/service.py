@@ -152,7 +152,7 @@ def publish(session: Session, erased: Mapping[UUID, int]) -> int:
 def keys_to_review(session: Session) -> list[tuple[ApiKey, str]]:
     """Return the API keys that are valid, each with its account's email address.
 
-    Some were possibly revoked after the backup.
+    Some may have been revoked after the backup.
     """
     keys = (
         select(ApiKey, Owner.email)
@@ -166,7 +166,7 @@ def keys_to_review(session: Session) -> list[tuple[ApiKey, str]]:
 def people_to_review(session: Session) -> list[tuple[Person, str]]:
     """Return the people who can log in, each with the account's email address.
 
-    After the backup, some possibly were removed, or got another role or password.
+    Some may have been removed, or got another role or password, after the backup.
     """
     people = (
         select(Person, Owner.email)
@@ -250,8 +250,8 @@ async def erase_again(
 ) -> dict[UUID, int]:
     """Repeat erasures; return the number of plates found (or 1 for a found account), by account.
 
-    Can be repeated. Erasures recorded in ClickHouse are applied too, as PostgreSQL is possibly of
-    an earlier time.
+    Can be repeated. Erasures recorded in ClickHouse are applied too, as PostgreSQL may be of an
+    earlier time.
 
     Raises:
         TransientError: a server is unavailable or busy.

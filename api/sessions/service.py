@@ -47,8 +47,8 @@ _SESSIONS_PER_PERSON = 100
 class _ClaimLogInError(ApiError):
     """A login with an unproven address, which succeeds but counts as a failed attempt.
 
-    The password was also compared with that of the person who has proven the address. Otherwise,
-    others could use the address to guess that password, by setting each guess as their own.
+    The password was also compared with that of the person who has proven the address. If such
+    logins did not count, others could guess that password by setting each guess as their own.
     """
 
     def __init__(self, found: LogInRecord) -> None:
@@ -94,7 +94,7 @@ class Sessions:
         time does not reveal who uses the address.
 
         Raises:
-            ApiError: 401, wrong address or password; 429, too many attempts; 403, it is disabled.
+            ApiError: 401, wrong credentials; 429, too many attempts; 403, password login disabled.
         """
         self.methods.require_password()
         email = email.strip().lower()
@@ -288,7 +288,7 @@ class Sessions:
         token = credentials.new_session_token()
         own = lock_owner(session, found.owner_id).limits
         person = session.get(Person, found.person_id)
-        # Since the comparison, the password was possibly changed or removed.
+        # The password may have been changed or removed since the comparison.
         if person is None or not person.enabled or person.password_hash != found.password_hash:
             raise ApiError(ErrorCode.INVALID_CREDENTIALS, _REFUSED)
         announce_person(session, person.id, person.email)
