@@ -18,7 +18,7 @@ JSON_BODY_SECONDS = 20.0
 """Time limit for the whole body."""
 
 MAX_TABLE_BYTES = 262_144
-"""Maximum size of a CSV file: about 10,000 rows, ten times the plates of a list."""
+"""Maximum size of a CSV file: about 10,000 rows, ten times the plates that a list can have."""
 
 MAX_IMAGE_BYTES = 10 * 1024 * 1024
 """The interface says 10 MB. This is 10 MiB, so that both meanings are accepted."""
@@ -28,10 +28,10 @@ IMAGE_BODY_SECONDS = 60.0
 
 STALL_SECONDS = 10.0
 MIN_BYTES = 16 << 10
-"""An upload of an image with fewer bytes than this in :data:`STALL_SECONDS` is rejected."""
+"""An image upload of which fewer bytes arrive within :data:`STALL_SECONDS` is rejected."""
 
 UNCOUNTED_BYTES = 64 << 10
-"""Bodies up to this size are not counted: the server buffers that much of any body unasked."""
+"""Bodies up to this size are not counted: the server buffers that much of any body anyway."""
 
 _MAGIC = (b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n")
 

@@ -28,7 +28,7 @@ class MetricName(StrEnum):
     REQUESTS = "platestream_api_requests"
     """Requests by route, method and status; more 5xx: a dependency fails."""
     REQUEST_SECONDS = "platestream_api_request_seconds"
-    """Seconds from the request's head to the last byte of the response."""
+    """Seconds from the request's head to the last byte of the response; more: slower responses."""
 
 
 _METHODS = frozenset({"GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS"})

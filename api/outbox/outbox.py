@@ -32,7 +32,7 @@ _FIELD: Final = re.compile(rb',"' + TRACEPARENT.encode() + rb'":"(00-[0-9a-f-]{5
 
 
 def _enqueue_statement() -> Select[Any]:
-    """Return the statement that adds a row and notifies the relay in one, for fast image calls."""
+    """Return a single statement that adds a row and notifies the relay: image calls wait for it."""
     columns = _OUTBOX.c
     added = (
         insert(_OUTBOX)
