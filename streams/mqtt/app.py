@@ -1,6 +1,6 @@
-"""The MQTT stage: recognitions, alerts and cameras to the broker.
+"""The MQTT stage: publishes recognitions, alerts and cameras to the broker.
 
-A stage of its own: an unavailable broker holds up these offsets and nothing else.
+A separate stage, so an unavailable broker delays only its offsets.
 """
 
 import asyncio
@@ -53,11 +53,11 @@ STAGE = "mqtt"
 _BATCH = 100
 _BATCH_WAIT_SECONDS = 0.01
 _LINK_VALIDITY = timedelta(days=1)
-"""Home Assistant fetches an image when somebody opens a page that shows it."""
+"""Home Assistant fetches an image only when a person opens a page that shows it."""
 
 
 class ClientService(Service):
-    """The client of the broker, for as long as the app runs."""
+    """Runs the broker client while the app runs."""
 
     def __init__(self, client: ReconnectingClient, **options: Any) -> None:
         super().__init__(**options)
@@ -65,7 +65,7 @@ class ClientService(Service):
         self._running: asyncio.Task[None] | None = None
 
     async def on_start(self) -> None:
-        """Start to connect; agents wait for the connection."""
+        """Start connecting; agents wait for the connection."""
         self._running = asyncio.create_task(self._client.run())
 
     async def on_stop(self) -> None:
@@ -82,7 +82,7 @@ def build_mqtt_app(settings: MqttStageSettings, images: S3Settings | None) -> St
     ``images`` is the bucket of the images whose URLs are published, None if none are.
 
     Raises:
-        MisconfiguredError: a file of certificates cannot be read.
+        MisconfiguredError: a certificate file cannot be read.
     """
     app = build_app(settings, STAGE)
     runner = build_runner(
@@ -153,7 +153,7 @@ def _begin_on_recovery(
     start_times: StartTimes,
     table: Any,
 ) -> None:
-    """Announce all cameras once the tables have been read, and before anything else is read."""
+    """Announce all cameras after the tables have been read, before anything else is read."""
     recognitions = raw_topic(app, RECOGNITIONS)
 
     async def announce(publish: Publish) -> None:
@@ -163,11 +163,11 @@ def _begin_on_recovery(
         try:
             await start_times.record(sorted(app.own_partitions(recognitions)))
         except TransientError as error:
-            # Nothing may be read before; the supervisor starts the stage again.
+            # Nothing may be read before that; the supervisor restarts the stage.
             log.error("kafka_unavailable", error=str(error))
             end_process(EXIT_TEMPORARY_FAILURE)
         registry.reset()
-        # Before that there is nothing to announce.
+        # Until now there was nothing to announce.
         client.announce = announce
         client.announce_again()
 
@@ -178,7 +178,7 @@ def _begin_on_recovery(
 def _image_url(
     picture: MqttPicture, images: S3Settings | None
 ) -> Callable[[Recognition], str | None]:
-    """Return a function that returns the presigned URL of a recognition's image, if it has one."""
+    """Return a function that returns the presigned URL of a recognition's image, or None."""
     if images is None:
         return lambda _: None
     bucket = S3Bucket(images, read_seconds=1.0, connections=1)

@@ -1,7 +1,7 @@
 """One connection to the MQTT broker. The only module that imports paho.
 
-paho runs in a thread of its own; its callbacks run on the event loop, in order. A connection that
-ended is not used again: what was under way on it is for the caller to send again.
+paho runs in a separate thread; its callbacks run on the event loop, in order. A closed connection
+is not reused; the caller must resend its unacknowledged messages.
 """
 
 import asyncio
@@ -29,19 +29,19 @@ log = structlog.get_logger()
 Acknowledged = Callable[[Message], None]
 
 _AT_LEAST_ONCE = 1
-# Of a message: its header, the lengths of its parts, its number.
+# Of a message: its fixed header, length fields and packet identifier.
 _PACKET_FRAME_BYTES = 16
 _GOODBYE_SECONDS = 1.0
 _KEEPALIVE_SECONDS = 30
 IN_FLIGHT = 100
-"""Messages that wait for the broker's acknowledgement."""
+"""Maximum number of messages that await the broker's acknowledgement."""
 TIMEOUT_SECONDS = 10.0
-"""How long the broker may take to acknowledge. Then the connection is opened again."""
+"""Time for the broker to acknowledge messages. After it the client reconnects."""
 _PROTOCOLS = {MqttProtocol.V5: paho.MQTTv5, MqttProtocol.V311: paho.MQTTv311}
 
 
 class RefusedMessageError(TransientError):
-    """The broker does not take a message: its access rules, a quota, or the message's size."""
+    """The broker rejects a message because of access rules, a quota, or the message's size."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Broker:
         """Return a connection on which the broker has accepted this client.
 
         Raises:
-            TransientError: it does not answer, or refuses.
+            TransientError: the broker is not responding, or rejects the connection.
         """
         connection = Connection(self)
         try:
@@ -68,20 +68,20 @@ class Broker:
 
 
 def warn_of_plaintext_login(settings: MqttBrokerSettings) -> None:
-    """Warn that the password crosses a network that anybody may listen to, where it does."""
+    """Log a warning if the password is sent over a network without encryption."""
     if server := mqtt_server_in_clear(settings.mqtt_host, settings):
         log.warning(
             "mqtt_login_unencrypted",
             server=server,
-            hint="whoever listens can read it: PLATESTREAM_MQTT_TLS encrypts",
+            hint="the password can be read in transit; set PLATESTREAM_MQTT_TLS",
         )
 
 
 def tls_context(settings: MqttBrokerSettings) -> ssl.SSLContext | None:
-    """Return the TLS context for the broker, None where TLS is off.
+    """Return the TLS context for the broker, None if TLS is disabled.
 
     Raises:
-        MisconfiguredError: a file of the settings cannot be read.
+        MisconfiguredError: a configured file cannot be read.
     """
     if not settings.mqtt_tls:
         return None
@@ -91,12 +91,12 @@ def tls_context(settings: MqttBrokerSettings) -> ssl.SSLContext | None:
         if settings.mqtt_client_certificate_file:
             context.load_cert_chain(settings.mqtt_client_certificate_file)
     except OSError as error:
-        raise MisconfiguredError(f"certificates for the MQTT broker: {error}") from error
+        raise MisconfiguredError(f"invalid certificates for the MQTT broker: {error}") from error
     return context
 
 
 class _ClosedOnFailure(ssl.SSLSocket):
-    """paho 2.2.0 leaves a socket open whose handshake failed."""
+    """Closes the socket if the handshake fails; paho 2.2.0 leaves it open."""
 
     def do_handshake(self, block: bool = False) -> None:
         try:
@@ -109,13 +109,13 @@ class _ClosedOnFailure(ssl.SSLSocket):
 def max_in_flight(wanted: int, properties: object) -> int:
     """Return the limit of unacknowledged messages, given the properties of the CONNACK.
 
-    **Source:** MQTT 5.0, section 3.2.2.3.3 (Receive Maximum); paho leaves it to its caller.
+    **Source:** MQTT 5.0, section 3.2.2.3.3 (Receive Maximum); paho leaves this to the caller.
     """
     return min(wanted, getattr(properties, "ReceiveMaximum", wanted))
 
 
 def max_packet_bytes(properties: object) -> int | None:
-    """Return the size of the largest packet that the broker takes, None where it names none.
+    """Return the size of the largest packet that the broker accepts, None if it is unlimited.
 
     **Source:** MQTT 5.0, section 3.2.2.3.6 (Maximum Packet Size): a larger one ends the connection.
     """
@@ -123,25 +123,25 @@ def max_packet_bytes(properties: object) -> int | None:
 
 
 def _without_delay(_client: object, _data: object, opened: object) -> None:
-    # Messages are small and written one by one: each would wait for the one before to arrive.
+    # Messages are small and written one by one; each would wait until the previous one has arrived.
     if isinstance(opened, socket.socket):
         opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
 
-# Process ids are not enough: in containers each is the first.
+# Process ids are not enough: in containers each process has id 1.
 _OWN_NUMBER = secrets.token_hex(4)
 
 
 def client_id() -> str:
-    """Return the client id of this process: always the same, and no other has it.
+    """Return the client id of this process, which is constant and unique.
 
-    So it ends a connection of its own that hangs, and never one of another worker.
+    So a new connection ends a hanging one of this process, but never one of another worker.
     """
     return f"platestream-{socket.gethostname()}-{_OWN_NUMBER}"
 
 
 class Connection:
-    """A connection, from its opening to its end. Lives on one event loop."""
+    """A connection, from opening to end. Use it on one event loop."""
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
@@ -159,7 +159,7 @@ class Connection:
         """Connect; see :meth:`Broker.open`."""
         settings = self._settings
         try:
-            # To its end even when cancelled: a connection left behind would take the client id.
+            # Completes even if cancelled: an orphaned connection would occupy the client id.
             await asyncio.to_thread(
                 self._client.connect,
                 settings.mqtt_host,
@@ -167,40 +167,40 @@ class Connection:
                 _KEEPALIVE_SECONDS,
             )
         except (OSError, ValueError) as error:
-            raise TransientError(f"the MQTT broker does not answer: {error}") from error
+            raise TransientError(f"the MQTT broker is not responding: {error}") from error
         self._client.loop_start()
         try:
             async with asyncio.timeout(TIMEOUT_SECONDS):
                 await self._accepted
         except TimeoutError as error:
-            raise TransientError("the MQTT broker does not answer the greeting") from error
+            raise TransientError("the MQTT broker did not acknowledge the connection") from error
 
     async def report_online(self) -> None:
-        """Report this process online, and keep it so.
+        """Report this process online, and correct later reports to the contrary.
 
-        The will of a worker that lost its network comes late, when another one is long online.
+        The will of a worker that lost its network is published late, when another one is online.
 
         Raises:
-            TransientError: the broker is gone.
+            TransientError: the connection was lost.
         """
         await self._publish_availability(AVAILABLE)
         self._client.subscribe(self._broker.availability, _AT_LEAST_ONCE)
 
     async def send(self, messages: Sequence[Message], acknowledged: Acknowledged) -> None:
-        """Publish messages in their order; returns when the broker has all.
+        """Publish messages in order; return once the broker has acknowledged all of them.
 
-        ``acknowledged`` is called for each one.
+        ``acknowledged`` is called for each message.
 
         Raises:
-            RefusedMessageError: the broker does not take one of them.
-            TransientError: the broker is gone, or took too long.
+            RefusedMessageError: the broker rejects one of them.
+            TransientError: the connection was lost, or the broker took too long.
         """
         waiting = iter(messages)
         while batch := list(islice(waiting, IN_FLIGHT)):
             await self._send_batch(batch, acknowledged)
 
     async def wait_until_ended(self) -> None:
-        """Return once the connection is gone."""
+        """Return once the connection has ended."""
         await self._ended.wait()
 
     async def leave(self) -> None:
@@ -210,18 +210,18 @@ class Connection:
             await self._publish_availability(UNAVAILABLE)
         self._client.disconnect()
         with suppress(TimeoutError):
-            # Until it is written: a connection that just ends has the will published.
+            # Wait until it is written: if a connection just ends, the broker publishes the will.
             async with asyncio.timeout(_GOODBYE_SECONDS):
                 await self._ended.wait()
         await self.close()
 
     async def close(self) -> None:
-        """Close, whatever state it is in."""
+        """Close the connection in any state."""
         self._end()
         raw = self._client.socket()
-        # The other kind of paho's is a web socket.
+        # paho's other kind of socket is a web socket.
         if isinstance(raw, socket.socket):
-            # paho's thread may wait for a broker that is frozen; this wakes it.
+            # paho's thread may be waiting for a frozen broker; this wakes it.
             with suppress(OSError):
                 raw.shutdown(socket.SHUT_RDWR)
         await asyncio.to_thread(self._client.loop_stop)
@@ -236,7 +236,7 @@ class Connection:
                 await asyncio.wait(sent)
         except TimeoutError as error:
             self._end()
-            raise TransientError("the MQTT broker does not acknowledge") from error
+            raise TransientError("the MQTT broker is not acknowledging messages") from error
         finally:
             for promise in sent:
                 promise.cancel()
@@ -249,7 +249,7 @@ class Connection:
     def _publish(self, message: Message, acknowledged: Acknowledged) -> asyncio.Future[None]:
         promise: asyncio.Future[None] = self._loop.create_future()
         if self._is_too_large(message):
-            sentence = f"the MQTT broker takes no message of {len(message.payload)} bytes"
+            sentence = f"message of {len(message.payload)} bytes exceeds the MQTT broker's limit"
             promise.set_exception(RefusedMessageError(sentence))
             promise.add_done_callback(lambda _: self._slots.release())
             return promise
@@ -257,7 +257,7 @@ class Connection:
             message.topic, message.payload, _AT_LEAST_ONCE, retain=message.retain
         )
         if self._ended.is_set() or info.rc != paho.MQTT_ERR_SUCCESS:
-            promise.set_exception(TransientError("the connection to the MQTT broker is gone"))
+            promise.set_exception(TransientError("the connection to the MQTT broker was lost"))
         else:
             self._unacknowledged[info.mid] = promise
         promise.add_done_callback(lambda done: self._finish(info.mid, message, done, acknowledged))
@@ -281,7 +281,7 @@ class Connection:
         client = paho.Client(
             CallbackAPIVersion.VERSION2,
             client_id=client_id(),
-            # Nothing is left for later at the broker: Kafka has it.
+            # The broker needs no session state: Kafka has the messages.
             clean_session=None if is_v5 else True,
             protocol=_PROTOCOLS[settings.mqtt_protocol],
             reconnect_on_failure=False,
@@ -300,10 +300,10 @@ class Connection:
         return client
 
     def _on_loop(self, take: Callable[..., None]) -> Callable[..., None]:
-        """Return a callback for paho's thread that has ``take`` called on the event loop."""
+        """Return a callback for paho's thread that calls ``take`` on the event loop."""
 
         def call(*arguments: Any) -> None:
-            # Closed: the process ends.
+            # The loop is closed: the process exits.
             with suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(take, *arguments)
 
@@ -315,7 +315,7 @@ class Connection:
         if self._accepted.done():
             return
         if reason.is_failure:
-            fault = TransientError(f"the MQTT broker refuses the connection: {reason}")
+            fault = TransientError(f"the MQTT broker rejected the connection: {reason}")
             self._accepted.set_exception(fault)
         else:
             wanted = IN_FLIGHT
@@ -331,7 +331,7 @@ class Connection:
         if promise is None or promise.done():
             return
         if reason.is_failure:
-            promise.set_exception(RefusedMessageError(f"the MQTT broker refuses: {reason}"))
+            promise.set_exception(RefusedMessageError(f"rejected by the MQTT broker: {reason}"))
         else:
             promise.set_result(None)
 
@@ -343,10 +343,10 @@ class Connection:
 
     def _end(self) -> None:
         self._ended.set()
-        gone = TransientError("the connection to the MQTT broker is gone")
+        gone = TransientError("the connection to the MQTT broker was lost")
         if not self._accepted.done():
             self._accepted.set_exception(gone)
-            # Nobody may be waiting any more.
+            # Mark the error as retrieved, as no task may be waiting for it.
             self._accepted.exception()
         for promise in list(self._unacknowledged.values()):
             if not promise.done():

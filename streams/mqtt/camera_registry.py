@@ -1,8 +1,8 @@
 """The retained messages of each camera: its discovery and its state.
 
-What was published is remembered in a table on Kafka. So a camera that was deleted, or settings that
-changed while nobody was there, leave nothing behind at the broker, and a broker that forgot
-everything gets it again.
+Published messages are recorded in a table on Kafka. So stale messages of deleted cameras and of
+former settings are removed from the broker, even if they changed while the stage was down; and a
+broker that lost its data gets all messages again.
 """
 
 import asyncio
@@ -29,10 +29,10 @@ _STATES = {True: b"online", False: b"offline"}
 
 
 class KnownCamera(Record, frozen=True, kw_only=True):
-    """In the cameras table: a camera (without its address) and its state at the broker.
+    """Entry of the cameras table: a camera (without its stream URL) and its state at the broker.
 
-    ``announced`` is its last coming or going; ``topics`` are those under which the broker keeps
-    something. ``partition`` is that of its messages.
+    ``announced`` is the state that was announced last, ``topics`` the topics with a message
+    retained by the broker, ``partition`` the partition of the camera's messages.
     """
 
     camera: CameraConfig
@@ -42,7 +42,7 @@ class KnownCamera(Record, frozen=True, kw_only=True):
 
 
 class CameraRegistry:
-    """Keeps the broker's messages of cameras right. Lives on one event loop.
+    """Keeps the broker's messages about cameras up to date. Use it on one event loop.
 
     The broker gets a message before Kafka, so a crash between the two repeats it.
     """
@@ -57,8 +57,8 @@ class CameraRegistry:
         offline_after_ms: int,
         has_images: bool,
     ) -> None:
-        """``is_wanted``: whether an owner's cameras are published; ``has_images``: whether each has
-        the image of its latest pass.
+        """``is_wanted``: whether an account's cameras are published. ``has_images``: whether each
+        camera has the image of its latest pass.
         """
         self._table = table
         self._publish = publish
@@ -66,20 +66,20 @@ class CameraRegistry:
         self._is_wanted = is_wanted
         self._offline_after_ms = offline_after_ms
         self._has_images = has_images
-        # What is read, published and stored must not mix with another one's turn.
+        # Reading, publishing and storing must not be interleaved with another update.
         self._lock = asyncio.Lock()
         self._changed = asyncio.Event()
-        # While a configuration is not published, none of those after it is known, whatever its
-        # partition: they are taken one by one.
+        # While a configuration cannot be published, no later one is known, in any partition: they
+        # are applied one by one.
         self._is_behind = False
         self._failures = 0
 
     def reset(self) -> None:
-        """Start over, as the partitions are read again from what was released on."""
+        """Start over, as the partitions are read again from the released offsets."""
         self._is_behind = False
 
     async def configure(self, camera: CameraConfig, partition: int) -> None:
-        """Publish a camera that was made or changed. Safe to repeat.
+        """Publish a camera that was created or updated. Safe to repeat.
 
         Raises:
             TransientError: the broker or Kafka is unavailable.
@@ -98,7 +98,7 @@ class CameraRegistry:
         changed.set()
 
     async def remove(self, camera_id: UUID, partition: int) -> None:
-        """Make the broker forget a camera. Safe to repeat.
+        """Remove a camera from the broker. Safe to repeat.
 
         Raises:
             TransientError: the broker or Kafka is unavailable.
@@ -113,9 +113,9 @@ class CameraRegistry:
     async def apply_status(
         self, status: CameraStatus, *, wait_seconds: float, is_event: bool
     ) -> None:
-        """Publish that a camera came or went; without ``is_event`` only its state is kept right.
+        """Publish a camera's status; if not ``is_event``, only update its retained state.
 
-        One that is not known yet is waited for a little, and for as long as configurations cannot
+        Waits briefly for a camera that is not known yet, and for as long as configurations cannot
         be published. Safe to repeat.
 
         Raises:
@@ -127,7 +127,7 @@ class CameraRegistry:
             known = self._known(status.camera_id)
             is_waited_for = was_behind or self._is_behind or self._failures > failures
             if known is None and is_waited_for:
-                raise TransientError("the camera is not announced to the broker yet")
+                raise TransientError("the camera has not been announced to the broker yet")
             if known is None:
                 log.debug("camera_unknown", camera_id=str(status.camera_id))
                 return
@@ -141,7 +141,7 @@ class CameraRegistry:
                 await self._publish_changes(after, known)
 
     async def publish_all(self, publish: Publish, partitions: Collection[int]) -> None:
-        """Publish all cameras of these partitions, to a broker that may have lost everything.
+        """Publish all cameras of these partitions to a broker that may have lost its data.
 
         Raises:
             TransientError: the broker or Kafka is unavailable.
@@ -162,7 +162,7 @@ class CameraRegistry:
             async with self._lock:
                 yield
         except TransientError:
-            # It is done again, and what follows it waits.
+            # It is retried, and later configurations wait.
             self._failures += 1
             raise
         except BaseException:
@@ -183,10 +183,10 @@ class CameraRegistry:
             await self._table.put(key, encode(after), partition=known.partition)
 
     def _messages_of(self, known: KnownCamera) -> list[Message]:
-        """Return the messages that the broker is to keep, and removals of stale ones."""
-        kept = self._retained(known)
-        stale = set(known.topics) - {message.topic for message in kept}
-        return [*removals(sorted(stale)), *kept]
+        """Return the messages for the broker to retain, and removals of stale ones."""
+        current = self._retained(known)
+        stale = set(known.topics) - {message.topic for message in current}
+        return [*removals(sorted(stale)), *current]
 
     def _retained(self, known: KnownCamera) -> Sequence[Message]:
         camera, names = known.camera, self._names

@@ -1,4 +1,4 @@
-"""Home Assistant's discovery message of a camera, so that it appears by itself. Pure.
+"""Home Assistant's discovery message of a camera, which adds the camera automatically. No I/O.
 
 **Source:** Home Assistant, MQTT integration, "Device discovery payload" (2024.11 and later).
 """
@@ -28,9 +28,9 @@ _ALERT = (
 
 
 def discovery_payload(names: TopicNames, camera: CameraConfig, *, has_image: bool) -> bytes:
-    """Return the device that a camera is to Home Assistant, with its entities.
+    """Return the device that represents a camera in Home Assistant, with its entities.
 
-    ``has_image``: whether one of them is the image of the latest pass.
+    ``has_image``: whether to include the image of the latest pass.
     """
     device = {
         "identifiers": [f"platestream_{camera.camera_id}"],
@@ -104,7 +104,7 @@ def _components(names: TopicNames, camera: CameraConfig, *, has_image: bool) -> 
         "alert_settled": entity(
             "event",
             "alert_settled",
-            "Alert settled",
+            "Alert resolved",
             state_topic=names.alert_settled(owner, identifier),
             event_types=[EventName.ALERT_CONFIRMED, EventName.ALERT_CORRECTED],
             value_template=_ALERT,

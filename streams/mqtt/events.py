@@ -1,4 +1,4 @@
-"""The agents' bodies: events become messages at the broker."""
+"""The bodies of the agents, which turn events into MQTT messages."""
 
 from collections.abc import Callable, Iterable, Sequence
 from uuid import UUID
@@ -29,9 +29,9 @@ log = structlog.get_logger()
 
 
 class StartTimes:
-    """The time at which each partition was first read: nothing from before is published.
+    """The time at which each partition was first read; nothing older is published.
 
-    Kafka still has a week of events when MQTT is switched on.
+    Kafka still has a week of events when MQTT is enabled.
     """
 
     def __init__(self, table: DurableTable, now_ms: Callable[[], int]) -> None:
@@ -39,12 +39,12 @@ class StartTimes:
         self._now_ms = now_ms
 
     async def record(self, partitions: Iterable[int]) -> None:
-        """Record now for these partitions, unless they have a time already.
+        """Record the current time for these partitions, unless they already have one.
 
-        To be called before anything of them is read.
+        Must be called before anything of them is read.
 
         Raises:
-            TransientError: Kafka did not take it.
+            TransientError: Kafka did not acknowledge the record.
         """
         for partition in partitions:
             if self._table.get(_key(partition)) is None:
@@ -61,7 +61,7 @@ def _key(partition: int) -> bytes:
     return str(partition).encode()
 
 
-# The configuration of a new camera comes by another topic than its first status.
+# A new camera's configuration and its first status arrive on different topics.
 _CAMERA_KNOWN_WITHIN_SECONDS = 3.0
 
 
@@ -80,7 +80,7 @@ class EventPublisher:
         is_wanted: Callable[[UUID], bool],
         now_ms: Callable[[], int],
     ) -> None:
-        """``is_wanted``: whether an account's events are published; ``image_url`` returns the URL
+        """``is_wanted``: whether an account's events are published. ``image_url`` returns the URL
         of a recognition's image, None if none is published.
         """
         self._publish = publish
@@ -109,7 +109,7 @@ class EventPublisher:
         await self._publish_messages([event for event, _ in wanted], messages)
 
     async def publish_triggers(self, events: Sequence[tuple[Event, AlertTrigger]]) -> None:
-        """Publish alerts that triggered. Safe to repeat.
+        """Publish triggers of alerts. Safe to repeat.
 
         Raises:
             TransientError: the broker is unavailable.
@@ -133,7 +133,7 @@ class EventPublisher:
 
 
 class CameraUpdates:
-    """Applies configurations and statuses of cameras, one record after the other."""
+    """Applies configurations and statuses of cameras, one record at a time."""
 
     def __init__(
         self, runner: StageRunner, registry: CameraRegistry, start_times: StartTimes
@@ -143,10 +143,10 @@ class CameraUpdates:
         self._start_times = start_times
 
     async def apply_configuration(self, event: Event) -> None:
-        """Apply a camera that was made, changed or deleted. Safe to repeat.
+        """Apply a camera that was created, updated or deleted. Safe to repeat.
 
         Raises:
-            InvalidInputError: it cannot be read.
+            InvalidInputError: the record cannot be decoded.
             TransientError: the broker or Kafka is unavailable.
         """
         self._runner.require_next(event)
@@ -160,12 +160,12 @@ class CameraUpdates:
         """Apply a camera's status. Safe to repeat.
 
         Raises:
-            InvalidInputError: it cannot be read.
+            InvalidInputError: the record cannot be decoded.
             TransientError: the broker or Kafka is unavailable.
         """
         self._runner.require_next(event)
         if not event.message.value:
-            # The camera's end is on the topic of configurations.
+            # The topic of configurations contains the camera's deletion.
             return
         status = decode(CameraStatus, event.message.value)
         is_event = self._start_times.is_started_before(event.message.partition, status.at_ms)
@@ -180,4 +180,4 @@ def _camera_id(key: bytes | None) -> UUID:
     try:
         return UUID((key or b"").decode())
     except ValueError as error:
-        raise InvalidInputError("the key is not a camera's id", code="unreadable_key") from error
+        raise InvalidInputError("the key is not a camera ID", code="unreadable_key") from error

@@ -1,4 +1,4 @@
-"""The messages and their topics. Pure."""
+"""The MQTT messages and their topics. No I/O."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class MessageKind(StrEnum):
 
 @dataclass(frozen=True, repr=False)
 class Message:
-    """One publication. An empty payload that is retained deletes what the broker kept."""
+    """One publication. A retained message with an empty payload deletes the topic's message."""
 
     topic: str
     payload: bytes
@@ -46,13 +46,13 @@ class Message:
 
     @property
     def retain(self) -> bool:
-        """True where the broker keeps it for later subscribers."""
+        """Whether the broker retains the message for later subscribers."""
         return self.kind is MessageKind.RETAINED
 
 
 @dataclass(frozen=True)
 class TopicNames:
-    """The topics of an installation; ``discovery_prefix`` may hold ``{owner}``, or be empty."""
+    """The topics of an installation; ``discovery_prefix`` may contain ``{owner}``, or be empty."""
 
     prefix: str
     discovery_prefix: str
@@ -67,7 +67,7 @@ class TopicNames:
         return self._of(owner_id, camera_id, "recognition")
 
     def alert(self, owner_id: UUID, camera_id: UUID) -> str:
-        """Return the topic of alerts that a camera triggers."""
+        """Return the topic of the alerts triggered by a camera."""
         return self._of(owner_id, camera_id, "alert")
 
     def alert_settled(self, owner_id: UUID, camera_id: UUID) -> str:
@@ -87,11 +87,11 @@ class TopicNames:
         return self._of(owner_id, camera_id, "image-url")
 
     def discovery(self, owner_id: UUID, camera_id: UUID) -> str | None:
-        """Return Home Assistant's discovery topic of a camera, None where that is off."""
+        """Return Home Assistant's discovery topic of a camera, None if discovery is disabled."""
         if not self.discovery_prefix:
             return None
         start = self.discovery_prefix.replace("{owner}", str(owner_id))
-        # The prefix keeps installations apart that share a broker.
+        # The prefix separates installations that share a broker.
         node = self.prefix.replace("/", "_").replace(".", "_")
         return f"{start}/device/{node}_{camera_id}/config"
 
@@ -102,7 +102,7 @@ class TopicNames:
 def recognition_message(
     names: TopicNames, recognition: Recognition, *, published_ms: int
 ) -> Message:
-    """Return recognition.created, with the id that webhooks get."""
+    """Return recognition.created, with the same id as for webhooks."""
     name = EventName.RECOGNITION_CREATED
     envelope = EventEnvelope(
         id=event_id(recognition.captured_ms, name, str(recognition.id)),
@@ -121,10 +121,10 @@ def image_message(names: TopicNames, recognition: Recognition, url: str) -> Mess
 
 
 def alert_message(names: TopicNames, trigger: AlertTrigger) -> Message:
-    """Return alert.triggered, with the id that webhooks get, without its notifications.
+    """Return an alert's event, with the same id as for webhooks, without its notifications.
 
-    Confirmations and corrections of an early one go elsewhere: whoever opens a gate on each message
-    must not open it twice.
+    Confirmations and corrections of early triggers have a separate topic: a subscriber that opens a
+    gate on each message must not open it twice.
     """
     name = trigger_event(trigger.phase)
     envelope = EventEnvelope(
@@ -141,7 +141,7 @@ def alert_message(names: TopicNames, trigger: AlertTrigger) -> Message:
 def camera_message(
     names: TopicNames, name: EventName, camera: CameraConfig, status: CameraStatus
 ) -> Message:
-    """Return camera.online or camera.offline, with the id that webhooks get; no address."""
+    """Return camera.online or camera.offline, with the same id as for webhooks; no stream URL."""
     envelope = EventEnvelope(
         id=event_id(status.at_ms, name, str(status.camera_id)),
         event=name,
@@ -153,10 +153,10 @@ def camera_message(
 
 
 def retained(topic: str, payload: bytes) -> Message:
-    """Return a message that the broker keeps."""
+    """Return a message that the broker retains."""
     return Message(topic, payload, MessageKind.RETAINED)
 
 
 def removals(topics: Sequence[str]) -> list[Message]:
-    """Return the messages that make the broker forget what it kept under topics."""
+    """Return the messages that delete the retained messages of topics."""
     return [retained(topic, b"") for topic in topics]

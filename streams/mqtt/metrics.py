@@ -11,7 +11,7 @@ class MqttMetrics:
     """The metrics of one worker. Thread-safe."""
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
-        """Make the metrics in ``registry``, or in one of their own."""
+        """Register the metrics in ``registry``, or in a new one."""
         registry = registry or CollectorRegistry()
         self.connected = gauge("platestream_mqtt_connected", registry)
         self.messages = counter("platestream_mqtt_messages_total", registry)
@@ -19,4 +19,4 @@ class MqttMetrics:
         self.event_age = histogram(
             "platestream_mqtt_event_age_seconds", registry, buckets=_AGE_BUCKETS_SECONDS
         )
-        """Age of an event, since its publication on Kafka, when the broker has it."""
+        """Time from an event's publication on Kafka to the broker's acknowledgement."""

@@ -1,4 +1,4 @@
-"""A client that reconnects: one connection after the other, and those that wait for it."""
+"""A client that reconnects automatically, and lets callers wait for a connection."""
 
 import asyncio
 import time
@@ -16,7 +16,7 @@ from streams.mqtt.metrics import MqttMetrics
 
 log = structlog.get_logger()
 
-# So short that a stop or a rebalance is not held up; the guard tries again.
+# Short, so that a stop or a rebalance is not delayed; the stage runner retries.
 _WAIT_SECONDS = 2.0
 _STEADY_SECONDS = 10.0
 _REMEMBERED = 10_000
@@ -24,11 +24,11 @@ _REMEMBERED = 10_000
 
 Publish = Callable[[Sequence[Message]], Awaitable[None]]
 Announce = Callable[[Publish], Awaitable[None]]
-"""Publishes everything to a broker that may have forgotten it."""
+"""Publishes everything to a broker that may have lost its data."""
 
 
 class ReconnectingClient:
-    """Keeps a connection for as long as it runs, with growing pauses between tries."""
+    """Maintains a connection while it runs, with growing pauses between attempts."""
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class ReconnectingClient:
         *,
         retry: RetryPolicy,
     ) -> None:
-        """``announce`` may be set at any time."""
+        """``announce`` can be set at any time."""
         self._connect = connect
         self._metrics = metrics
         self._retry = retry
@@ -49,7 +49,7 @@ class ReconnectingClient:
         self.announce: Announce | None = None
 
     async def run(self) -> None:
-        """Connect, and again whenever the connection ends; until cancelled."""
+        """Connect, and reconnect whenever the connection ends, until cancelled."""
         failures = 0
         while True:
             opened_at = time.monotonic()
@@ -58,7 +58,7 @@ class ReconnectingClient:
             except TransientError as error:
                 self._on_unavailable(error)
             except Exception:
-                # The edge of the loop: without it nothing would ever be sent again.
+                # Last resort of the loop: without it, nothing would ever be sent again.
                 log.exception("mqtt_connection_failed")
             if time.monotonic() - opened_at > _STEADY_SECONDS:
                 failures = 0
@@ -66,19 +66,19 @@ class ReconnectingClient:
             await asyncio.sleep(self._retry.pause_seconds(failures))
 
     async def publish(self, messages: Sequence[Message]) -> None:
-        """Publish messages; returns when the broker has all.
+        """Publish messages; return once the broker has acknowledged all of them.
 
-        An event that the broker has acknowledged is not sent again where its batch is repeated.
+        If a batch is repeated, its events that the broker has acknowledged are not sent again.
 
         Raises:
-            TransientError: the broker is unavailable, or refuses a message.
+            TransientError: the broker is unavailable, or rejects a message.
         """
         connection = await self._wait_for_connection()
         fresh = [message for message in messages if hash(message) not in self._acknowledged]
         await self._send(connection, fresh)
 
     def announce_again(self) -> None:
-        """Announce again soon: what the broker should know has changed."""
+        """Announce again soon, because the announcement has changed."""
         self._announcement_due.set()
 
     async def _run_connection(self, connection: Connection) -> None:
@@ -86,7 +86,7 @@ class ReconnectingClient:
             await self._announce(connection)
             self._on_connected(connection)
             await self._until_ended(connection)
-            raise TransientError("the connection to the MQTT broker ended")
+            raise TransientError("the connection to the MQTT broker was closed")
         except asyncio.CancelledError:
             await connection.leave()
             raise
@@ -130,7 +130,7 @@ class ReconnectingClient:
     def _on_acknowledged(self, message: Message) -> None:
         self._metrics.messages.labels(message.kind.value).inc()
         if message.retain:
-            # A state that comes back is news.
+            # A state may be published repeatedly.
             return
         self._acknowledged[hash(message)] = None
 
@@ -147,7 +147,7 @@ class ReconnectingClient:
         self._metrics.connected.set(0)
 
     def _on_unavailable(self, error: TransientError) -> None:
-        # Logged once for each outage, not with every try.
+        # Logged once per outage, not with every attempt.
         if not self._is_unavailable:
             log.warning("mqtt_unavailable", error=str(error))
         self._is_unavailable = True

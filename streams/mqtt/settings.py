@@ -21,11 +21,11 @@ def _owners(value: object) -> object:
 
 
 OwnerList = Annotated[tuple[UUID, ...], NoDecode, BeforeValidator(_owners)]
-"""Comma-separated ids of owners."""
+"""Comma-separated account ids."""
 
 
 class MqttProtocol(StrEnum):
-    """The version of MQTT."""
+    """The MQTT version."""
 
     V5 = "5"
     V311 = "3.1.1"

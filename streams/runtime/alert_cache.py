@@ -1,4 +1,4 @@
-"""The alerts of config-alerts, for records that carry theirs by reference."""
+"""The alerts of config-alerts, for records that only refer to theirs."""
 
 import asyncio
 from collections.abc import Iterable
@@ -23,10 +23,10 @@ _Revision = tuple[UUID, int]
 
 
 class AlertCache:
-    """The latest revision of every alert, and those that were changed or deleted last.
+    """The latest revision of every alert, and recently replaced or deleted ones.
 
-    Lives on one event loop. Alerts are kept as they lie on their topic: one with a long list takes
-    a third of the memory so.
+    Use it on one event loop. Alerts are stored encoded, as on their topic: an alert with a long
+    list then takes a third of the memory.
     """
 
     def __init__(self) -> None:
@@ -34,7 +34,7 @@ class AlertCache:
         self._former: LRUCache[_Revision, bytes] = LRUCache(_FORMER_BYTES, getsizeof=len)
         self._last_former: LRUCache[UUID, int] = LRUCache(_MISSED)
         self._ready: LRUCache[_Revision, AlertConfig] = LRUCache(_READY)
-        # A record whose alert is gone is met again and again, in retries.
+        # A record whose alert no longer exists is looked up repeatedly, in retries.
         self._missed: TTLCache[_Revision, None] = TTLCache(_MISSED, _MISSED_SECONDS)
         self._changed = asyncio.Event()
 
@@ -51,10 +51,10 @@ class AlertCache:
         changed.set()
 
     async def whole(self, alert: AlertConfig) -> AlertConfig:
-        """Return the alert that a reference stands for, waiting a little for one not known yet.
+        """Return the alert that a reference refers to, waiting briefly if it is not known yet.
 
-        Where it was changed long ago, its lists are those of now; where it was deleted long ago, it
-        has none.
+        If it was changed long ago, the lists are those of the latest revision. If it was deleted
+        long ago, it has no lists.
         """
         if not alert.is_reference:
             return alert
@@ -81,7 +81,7 @@ class AlertCache:
             return
 
     def _is_past(self, revision_key: _Revision) -> bool:
-        """Return whether a later revision is known: that of the place will not come any more."""
+        """Return whether a later revision is known: the requested one will not arrive any more."""
         alert_id, revision = revision_key
         latest = self._latest.get(alert_id)
         return latest is not None and latest[0] > revision
@@ -111,14 +111,14 @@ class AlertCache:
 
 
 class AlertSubscription(Service):
-    """Reads config-alerts for as long as the app runs."""
+    """Reads config-alerts while the app runs."""
 
     def __init__(self, reader: CompactedTopicReader[AlertConfig], **options: Any) -> None:
         super().__init__(**options)
         self._reader = reader
 
     async def on_start(self) -> None:
-        """Read all alerts; a worker that knows only some must not take partitions."""
+        """Read all alerts; a worker that knows only some must not be assigned partitions."""
         self._reader.start()
         await self._reader.wait_until_caught_up()
 

@@ -1,4 +1,4 @@
-"""The Faust app of a stage: names, sizes and safety alike for all."""
+"""The Faust app of a stage, with the names, sizes and safety rules that all stages share."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping
@@ -40,15 +40,15 @@ from streams.runtime.settings import StreamSettings
 log = structlog.get_logger()
 
 Event: TypeAlias = faust.EventT[bytes | None]
-"""A message of one of our topics: ``value`` as it lies there, ``message`` with its position."""
+"""A message of one of our topics: ``value`` as raw bytes, ``message`` with its offset."""
 
 MEMORY_STORE = "memory://"
 
 _REQUEST_TIMEOUT_SECONDS = 40.0
 _DAY_SECONDS = 86_400.0
-# Work since the last commit is repeated after a crash.
+# Work done since the last commit is repeated after a crash.
 _COMMIT_SECONDS = 1.0
-# aiokafka's 16 KiB hold ten deliveries, and the eleventh would wait for Kafka.
+# aiokafka's default of 16 KiB holds ten deliveries; the eleventh would wait for Kafka.
 _BATCH_BYTES = 256 * 1024
 
 
@@ -56,7 +56,7 @@ class StageMetrics:
     """The metrics of one stage. Thread-safe."""
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
-        """Without ``registry`` the metrics have one of their own."""
+        """Register the metrics in ``registry``, or in a new one."""
         self.registry = registry or CollectorRegistry()
         self.released = counter("platestream_stream_messages_processed_total", self.registry)
         self.dead_letters = counter("platestream_stream_dead_letters_total", self.registry)
@@ -65,11 +65,11 @@ class StageMetrics:
         self._gone = counter("platestream_stream_messages_expired_total", self.registry)
 
     def messages_lost(self, tp: TP, count: int) -> None:
-        """Count messages that retention took before they were read."""
+        """Count messages that expired before they were read."""
         self._gone.labels(tp.topic, str(tp.partition)).inc(count)
 
     def show_lag(self, positions: Mapping[TP, Position]) -> None:
-        """Set the lag of each partition that this process owns; the others vanish."""
+        """Set the lag of each partition that this process owns, and remove all others."""
         self._lag.clear()
         for tp, position in positions.items():
             self._lag.labels(tp.topic, str(tp.partition)).set(position.lag)
@@ -81,7 +81,7 @@ class StageTopic(faust.Topic):
     app: "StageApp"
 
     async def declare(self) -> None:
-        """Create the topic if it is a changelog; ours are made with their properties before."""
+        """Create the topic if it is a changelog; our own topics already exist."""
         if self.internal:
             await self._declare_changelog()
 
@@ -90,7 +90,7 @@ class StageTopic(faust.Topic):
         try:
             wanted = await asyncio.to_thread(table_replication, self.app.settings, name)
         except MisconfiguredError as error:
-            # Faust would end with another status, or try again.
+            # Faust would exit with another status, or retry.
             log.error("misconfigured", reason=str(error))
             end_process(EXIT_MISCONFIGURED)
         if wanted is None:
@@ -104,10 +104,10 @@ class StageTopic(faust.Topic):
             raise TransientError(wanted.not_made(name)) from error
 
     async def send(self, **message: Any) -> Any:
-        """Send a message, unless this worker may no longer be the one that does so.
+        """Send a message, if this worker is still a member of its consumer group.
 
         Raises:
-            TransientError: it has not heard of its group for the length of a session.
+            TransientError: it has not heard from its group for the length of a session.
         """
         self.app.require_membership()
         return await super().send(**message)
@@ -120,52 +120,52 @@ class StageApp(faust.App):
     metrics: StageMetrics
     stage: str
     is_waiting = False
-    """Set while a dependency is unavailable; a standstill is then not a fault of the stage."""
+    """Set while a dependency is unavailable; the stage is then not considered stalled."""
     gaps: GapRule | None = None
-    """The rule by which old records are read later, if the stage has one."""
+    """The rule for deferring old records, if the stage has one."""
     details: Details = staticmethod(dict)
-    """What the stage says of itself on ``/readyz``, beside whether it is alive."""
+    """Details of the stage that ``/readyz`` adds to its status."""
 
     def require_membership(self) -> None:
-        """Let nothing be sent by a worker that its group may have taken for dead.
+        """Reject sending by a worker that its group may have excluded.
 
         Raises:
-            TransientError: it has not heard of its group for the length of a session.
+            TransientError: it has not heard from its group for the length of a session.
         """
         if self.member_seconds <= 0:
-            raise TransientError("no word of the group: its partitions may be others' now")
+            raise TransientError("lost contact with the group; partitions may have been reassigned")
 
     @property
     def member_seconds(self) -> float:
-        """For how long what it sends is its own to send, even if it hears of its group no more."""
+        """For how long this worker may send if it hears nothing more from its group."""
         if isinstance(self._consumer, StageConsumer):
             return self._consumer.member_seconds
         return float(self.conf.broker_session_timeout)
 
     def release(self, event: Event) -> None:
-        """Release an event that is done for good: its offset may be committed."""
+        """Release an event that is completely processed: its offset may be committed."""
         self.metrics.released.inc()
         if isinstance(self._consumer, StageConsumer):
             self._consumer.release(event.message)
 
     def is_next(self, event: Event) -> bool:
-        """Return whether everything that came before the event in its partition is released.
+        """Return whether all earlier events of the event's partition are released.
 
-        False also once the partition was revoked, even if it was assigned again since.
+        False once the partition was revoked, even if it has been assigned again since.
         """
         return isinstance(self._consumer, StageConsumer) and self._consumer.is_next(event.message)
 
     async def positions(self) -> dict[TP, Position]:
-        """Return how far the partitions of this process are done, and how far they reach."""
+        """Return the committed position and the end of each partition of this process."""
         if not isinstance(self._consumer, StageConsumer):
             return {}
         return await self._consumer.positions()
 
     async def offset_since(self, tp: TP, unix_ms: int) -> int | None:
-        """Return the offset of a partition's first record since then, None where there is none.
+        """Return the offset of a partition's first record since ``unix_ms``, None if there is none.
 
         Raises:
-            TransientError: Kafka does not answer.
+            TransientError: Kafka is not responding.
         """
         assert isinstance(self._consumer, StageConsumer)
         with _kafka_errors():
@@ -175,27 +175,27 @@ class StageApp(faust.App):
         """Return the offset that a partition's next record will have.
 
         Raises:
-            TransientError: Kafka does not answer.
+            TransientError: Kafka is not responding.
         """
         with _kafka_errors():
             return int((await self.consumer.highwaters(tp))[tp])
 
     async def committed_offset(self, tp: TP) -> int | None:
-        """Return what Kafka has as committed of a partition, None for nothing.
+        """Return a partition's committed offset as stored by Kafka, None if there is none.
 
         Raises:
-            TransientError: Kafka does not answer.
+            TransientError: Kafka is not responding.
         """
         assert isinstance(self._consumer, StageConsumer)
         with _kafka_errors():
             return await self._consumer.committed_at_kafka(tp)
 
     async def batch_producer(self) -> AIOKafkaProducer:
-        """Return the producer of whole batches.
+        """Return the producer that sends whole batches.
 
         Raises:
-            TransientError: this worker may no longer be the one that sends.
-            Exception: of Faust's, where Kafka is unavailable or the stage has ended.
+            TransientError: this worker may no longer be a member of its group.
+            Exception: Faust's own, if Kafka is unavailable or the stage has ended.
         """
         self.require_membership()
         producer = await self.maybe_start_producer()
@@ -204,16 +204,16 @@ class StageApp(faust.App):
         return batches
 
     def own_partitions(self, topic: faust.TopicT) -> frozenset[int]:
-        """Return the partitions of a topic that are this worker's now."""
+        """Return the partitions of a topic that are assigned to this worker."""
         name = topic.get_topic_name()
         return frozenset(tp.partition for tp in self.consumer.assignment() if tp.topic == name)
 
     def on_recovery(
         self, table: Any, topic: faust.TopicT, restore: Callable[[frozenset[int]], None]
     ) -> None:
-        """Call ``restore`` with this worker's partitions of a topic once a table has been read.
+        """Call ``restore`` with this worker's partitions of a topic each time a table was read.
 
-        That is at a start and after each rebalance, before anything else is read.
+        This happens at a start and after each rebalance, before anything else is read.
         """
 
         async def call() -> None:
@@ -223,7 +223,7 @@ class StageApp(faust.App):
 
     @property
     def is_leaving(self) -> bool:
-        """True during a stop or a rebalance, when nothing new should be started."""
+        """Whether the stage is stopping or rebalancing; nothing new should be started then."""
         return bool(self.should_stop or self.rebalancing)
 
     def _create_directories(self) -> None:
@@ -253,11 +253,11 @@ def build_app(
 ) -> StageApp:
     """Return the app of a stage, not yet started.
 
-    ``stream_buffer_maxsize`` bounds the messages that wait in memory for one agent (frames are
-    0.3 MB each), ``max_poll_records`` what one poll hands over.
+    ``stream_buffer_maxsize`` limits the messages buffered in memory for one agent (frames are 0.3
+    MB each), ``max_poll_records`` the records returned by one poll.
 
     Raises:
-        MisconfiguredError: Faust, or what it is built on, is of a release that was not checked.
+        MisconfiguredError: the release of Faust, or of a library it uses, was not checked.
     """
     require_checked_release("faust-streaming", "mode-streaming", "aiokafka")
     app = StageApp(
@@ -298,7 +298,7 @@ def _broker_options(
         "broker_request_timeout": max(_REQUEST_TIMEOUT_SECONDS, session_seconds + 5),
         "broker_commit_interval": _COMMIT_SECONDS,
         "broker_max_poll_records": max_poll_records,
-        # A stage that waits for a dependency does not poll; it must stay in its group all the same.
+        # A stage that waits for a dependency does not poll, but must remain in its group.
         "broker_max_poll_interval": _DAY_SECONDS,
         "consumer_max_fetch_size": settings.kafka_max_message_bytes,
         "consumer_auto_offset_reset": "earliest",
@@ -342,12 +342,12 @@ def broker_credentials(settings: KafkaSettings) -> CredentialsT | None:
 
 
 def published_ms(event: Event) -> int:
-    """Return when a message was published (Unix ms, UTC): the same whenever it is read."""
+    """Return when a message was published (Unix ms, UTC); the same at each read."""
     return round(event.message.timestamp * 1000)
 
 
 def raw_topic(app: StageApp, topic: Topic, **options: Any) -> faust.TopicT:
-    """Return one of our topics with keys and values as bytes, empty values allowed."""
+    """Return one of our topics, with raw bytes as keys and values; values may be empty."""
     return app.topic(
         topic_name(app.settings, topic),
         key_type=bytes,

@@ -1,8 +1,8 @@
-"""Gaps: records that are too old when their turn comes, passed over and read later.
+"""Gaps: records that are skipped because they are too old, and read later.
 
-A gap is in the table of gaps (its changelog is on Kafka, compacted) before anything after it is
-read or committed. From then on its records belong to the late lane of the stage, whatever crashes:
-the consumer never delivers one of them. Gaps of a partition do not overlap, and are read in order.
+A gap is stored in the table of gaps (with a compacted changelog on Kafka) before anything after it
+is read or committed. From then on its records belong to the stage's late lane, even after a crash:
+the consumer never delivers them. The gaps of a partition do not overlap, and are read in order.
 """
 
 import asyncio
@@ -21,23 +21,23 @@ from streams.runtime.tables import DurableTable
 log = structlog.get_logger()
 
 _LEAD_MS = 2_000
-"""Reading resumes with records of this age: vehicles that come into view now are read whole."""
+"""Reading resumes at records of this age, so vehicles that come into view now are read in full."""
 _CHECK_MS = 1_000
 
 
 class Backlog:
-    """The open gaps of one worker, in a table and in memory. Lives on the event loop."""
+    """The open gaps of one worker, in a table and in memory. Use it on one event loop."""
 
     def __init__(self, table: DurableTable) -> None:
         """The changelog of ``table`` has the partitions of the topic."""
         self._table = table
         self._open: dict[int, list[OpenGap]] = {}
         self.generation = 0
-        """Changes with each assignment: a gap from before may be another worker's now."""
+        """Changes with each assignment; an older gap may belong to another worker by now."""
         self.has_any = asyncio.Event()
 
     def restore(self, partitions: Collection[int]) -> None:
-        """Go on with the table's gaps of the partitions that are this worker's now."""
+        """Load the gaps of this worker's partitions from the table."""
         self.generation += 1
         self._open.clear()
         for _, gap in self._table.retain(OpenGap, lambda each: each.partition, partitions):
@@ -47,32 +47,32 @@ class Backlog:
             log.info("backlogs_restored", count=len(found), frames=sum(gap.left for gap in found))
 
     async def store(self, gap: OpenGap) -> None:
-        """Store a gap, or how far it is read; returns once Kafka has it.
+        """Store a gap, or its progress; return once Kafka has stored it.
 
         Raises:
-            TransientError: Kafka did not take it, or did not say so.
+            TransientError: Kafka did not acknowledge the record.
         """
         await self._write(gap, gap)
 
     async def close(self, gap: OpenGap) -> None:
-        """Delete a gap; returns once Kafka has it.
+        """Delete a gap; return once Kafka has stored that.
 
         Raises:
-            TransientError: Kafka did not take it, or did not say so.
+            TransientError: Kafka did not acknowledge the record.
         """
         await self._write(gap, None)
 
     def all(self) -> list[OpenGap]:
-        """Return all gaps, those of a partition in order."""
+        """Return all gaps; those of a partition are in order."""
         return [gap for gaps in self._open.values() for gap in gaps]
 
     def firsts(self) -> list[OpenGap]:
-        """Return the first gap of each partition, the one whose next record is oldest first."""
+        """Return the first gap of each partition, sorted by the age of the next record."""
         found = [gaps[0] for gaps in self._open.values() if gaps]
         return sorted(found, key=lambda gap: gap.next_ms)
 
     def at(self, partition: int, offset: int) -> FrameGap | None:
-        """Return the gap that an offset lies in, None if it lies in none."""
+        """Return the gap that contains an offset, None if there is none."""
         gaps = (each.gap for each in self._open.get(partition, ()))
         return next((gap for gap in gaps if gap.begin <= offset < gap.end), None)
 
@@ -81,16 +81,16 @@ class Backlog:
         return next((g for g in self._open.get(partition, ()) if g.gap.begin > offset), None)
 
     def before(self, partition: int, offset: int) -> tuple[FrameGap, ...]:
-        """Return the gaps that end at an offset or before it, in order."""
+        """Return the gaps that end at or before an offset, in order."""
         return tuple(g.gap for g in self._open.get(partition, ()) if g.gap.end <= offset)
 
     def since(self, gap: OpenGap) -> tuple[FrameGap, ...]:
-        """Return a gap and those after it in its partition, in order."""
+        """Return a gap and the following ones of its partition, in order."""
         gaps = self._open.get(gap.partition, ())
         return tuple(g.gap for g in gaps if g.gap.begin >= gap.gap.begin)
 
     def oldest_age_ms(self, now_ms: int) -> int:
-        """Return the age of the oldest record that is to be read late, 0 if there is none."""
+        """Return the age of the oldest record still to be read late, 0 if there is none."""
         return max([0, *(now_ms - gap.next_ms for gap in self.firsts()[:1])])
 
     async def _write(self, gap: OpenGap, after: OpenGap | None) -> None:
@@ -114,7 +114,7 @@ class Backlog:
 
 
 class GapRule:
-    """Decides where a gap begins: if the next record is too old, reading resumes near the end."""
+    """Decides where a gap begins. If the next record is too old, reading resumes near the end."""
 
     def __init__(
         self,
@@ -128,7 +128,7 @@ class GapRule:
     ) -> None:
         """A record is too old if the log has records that are ``after_ms`` newer.
 
-        ``offset_since`` and ``end_offset`` are those of the stage's app.
+        ``offset_since`` and ``end_offset`` are the methods of the stage's app.
         """
         self._offset_since = offset_since
         self._end_offset = end_offset
@@ -139,12 +139,12 @@ class GapRule:
         self._checked_ms: dict[TP, int] = {}
 
     async def opens(self, tp: TP, offset: int, written_ms: int) -> bool:
-        """Return whether a gap begins at a partition's next offset, whose record was written then.
+        """Return whether a gap begins at a partition's next offset, written at ``written_ms``.
 
-        The gap is stored when this returns.
+        The gap has been stored when this returns.
 
         Raises:
-            TransientError: Kafka does not answer, or did not take the gap.
+            TransientError: Kafka is not responding, or did not acknowledge the gap.
         """
         now_ms = self._now_ms()
         if now_ms - written_ms <= self._after_ms:
@@ -162,8 +162,8 @@ class GapRule:
         return True
 
     async def _gap_at(self, tp: TP, offset: int, written_ms: int, now_ms: int) -> FrameGap | None:
-        # By the log's own times: if this host's clock is ahead all records look old, and none is.
-        # Newer records before this one come from hosts whose clocks differ.
+        # Uses the log's own times: if this host's clock is ahead, all records only look old.
+        # Records before this one can be newer if they come from hosts whose clocks differ.
         newer = await self._offset_since(tp, written_ms + self._after_ms)
         if newer is None or newer <= offset:
             return None
@@ -173,16 +173,16 @@ class GapRule:
             end, end_ms = await self._end_offset(tp), now_ms
         following = self.gaps.after(tp.partition, offset)
         if following is not None:
-            # Stored by a worker that was further. It comes later by time, too.
+            # Stored by a worker that had read further. It is later in time, too.
             end = min(end, following.gap.begin)
             end_ms = min(end_ms, following.next_ms, following.gap.end_ms)
-        # In order also if the clock was set back.
+        # Keep the order even if the clock was set back.
         end_ms = max([end_ms, *(gap.end_ms for gap in self.gaps.before(tp.partition, offset))])
         return FrameGap(begin=offset, end=end, end_ms=end_ms) if end > offset else None
 
 
 class OffsetSkipper:
-    """Takes a consumer past gaps: a record in one is never delivered, before or after a crash."""
+    """Moves a consumer past gaps. Records in a gap are never delivered, even after a crash."""
 
     def __init__(self, app: Any, progress: Mapping[TP, PartitionProgress]) -> None:
         """``app`` is a :class:`streams.runtime.app.StageApp`, which imports this module."""
@@ -192,16 +192,16 @@ class OffsetSkipper:
         self._sought: dict[TP, int] = {}
 
     async def wait_until_stored(self) -> None:
-        """Return when no gap is being stored; during a rebalance none is begun.
+        """Return when no gap is being stored; none is begun during a rebalance.
 
-        Stored by a worker that has lost the partition it would be one for the next owner, which may
-        have read its records.
+        A gap stored by a worker that has lost the partition would apply to the next owner, which
+        may already have read its records.
         """
         async with self._noting:
             return
 
     def ends(self, wanted: Collection[TP]) -> dict[TP, int]:
-        """Return the ends of the gaps that begin where partitions are."""
+        """Return the ends of the gaps that begin at the partitions' positions."""
         rule: GapRule | None = self._app.gaps
         found: dict[TP, int] = {}
         for tp in wanted:
@@ -213,26 +213,26 @@ class OffsetSkipper:
         return found
 
     def within(self, ends: Mapping[TP, int], log_ends: Mapping[TP, int]) -> dict[TP, int]:
-        """Return how far partitions get towards the ends of gaps: not past their logs' ends.
+        """Return the offsets to seek to: the ends of gaps, or of the logs if those end earlier.
 
-        Those that are there already are left out.
+        Partitions that are there already are omitted.
         """
         reached = {tp: min(end, log_ends[tp]) for tp, end in ends.items()}
         return {tp: end for tp, end in reached.items() if end > (self.expected(tp) or 0)}
 
     def pass_over(self, ends: Mapping[TP, int]) -> None:
-        """Note that reading resumes at the ends of gaps."""
+        """Record that reading resumes at the ends of gaps."""
         for tp, end in ends.items():
-            # It may have been revoked meanwhile.
+            # It may have been revoked in the meantime.
             if tp in self._progress:
                 self._progress[tp].pass_over(end)
 
     async def deliverable(
         self, records: Mapping[TP, list[Any]]
     ) -> tuple[dict[TP, list[Any]], set[TP]]:
-        """Return the records that are in no gap, and the partitions whose next record is in one.
+        """Return the records outside gaps, and the partitions whose next record is in a gap.
 
-        Nothing of these partitions is delivered until they were taken past their gaps.
+        Nothing of these partitions is delivered until they have been moved past their gaps.
         """
         rule: GapRule | None = self._app.gaps
         left: dict[TP, list[Any]] = {}
@@ -265,11 +265,11 @@ class OffsetSkipper:
             return True
 
     def _pass_hole(self, tp: TP, expected: int, offset: int) -> None:
-        """Believe, once it was fetched again, that before a record in a gap nothing is left."""
+        """Accept, after a second fetch, that no record is left before a record in a gap."""
         if self._sought.get(tp) == expected:
             self._progress[tp].pass_over(offset)
         self._sought[tp] = expected
 
     def expected(self, tp: TP) -> int | None:
-        """Return the offset of a partition's next record, None before anything is known."""
+        """Return the offset of a partition's next record, None if it is not known yet."""
         return self._progress[tp].expected_offset if tp in self._progress else None

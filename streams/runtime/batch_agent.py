@@ -1,7 +1,7 @@
-"""An agent that reads its messages in batches: unreadable ones are rejected, the rest handled.
+"""An agent that reads its messages in batches; unreadable messages are rejected, the rest handled.
 
-Batches are gathered here: Faust's own ``take_events`` checks its buffer every ``within`` seconds,
-also if nothing comes, which is a hundred times a second in an agent whose batches wait for 10 ms.
+Batches are collected here because Faust's own ``take_events`` checks its buffer every ``within``
+seconds even if nothing arrives: a hundred times a second in an agent that batches for 10 ms.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ _LONGEST_TURN_SECONDS = 0.005
 
 @dataclass(frozen=True)
 class Batch(Generic[M, R]):
-    """Decoded messages, and those that can never be decoded with the reason."""
+    """Decoded messages, and the undecodable ones with the reason."""
 
     read: dict[M, R]
     refused: tuple[tuple[M, InvalidInputError], ...]
@@ -35,7 +35,7 @@ class Batch(Generic[M, R]):
 def read_batch(
     messages: Iterable[tuple[M, bytes | None]], read: Callable[[bytes], R]
 ) -> Batch[M, R]:
-    """Decode messages, given each with its value.
+    """Decode messages, given as pairs with their values.
 
     ``read`` raises InvalidInputError for a value that can never be decoded.
     """
@@ -57,7 +57,7 @@ HandleBatch = Callable[[Sequence[Event]], Awaitable[None]]
 
 
 def _nothing(record: object) -> None:
-    """Return None: what follows from a record goes on with no trace of its own."""
+    """Return None: the results of a record do not continue its trace."""
 
 
 class BatchAgent(Generic[R]):
@@ -81,7 +81,7 @@ class BatchAgent(Generic[R]):
         self._about = about
 
     async def take(self, events: Sequence[Event]) -> None:
-        """Handle the readable events, dead-letter the rest, and release all. Never raises."""
+        """Handle readable events, dead-letter the others, and release all. Never raises."""
         batch = read_batch(((event, event.message.value) for event in events), self._read)
         for event, error in batch.refused:
             await self._runner.reject(event, error)
@@ -104,7 +104,7 @@ def add_batch_agent(
     max_batch: int,
     within_seconds: float,
 ) -> None:
-    """Give ``handle`` a topic's messages, at most ``max_batch`` or those of ``within_seconds``."""
+    """Pass a topic's messages to ``handle`` in batches, as :func:`in_batches` does."""
 
     @app.agent(raw_topic(app, topic), name=f"{stage}-{topic.name}", concurrency=1)
     async def take_batches(stream: Any) -> None:
@@ -116,9 +116,9 @@ def add_batch_agent(
 async def event_batches(
     stream: Any, max_batch: int, within_seconds: float
 ) -> AsyncGenerator[Sequence[Event], None]:
-    """Yield the events of a Faust stream in batches, each acknowledged when the next is asked for.
+    """Yield the events of a Faust stream in batches, each acknowledged when the next is requested.
 
-    A rebalance waits until all that was handed over is acknowledged.
+    A rebalance waits until all yielded events are acknowledged.
     """
     stream.enable_acks = False
     found: AsyncIterable[Event] = stream.events()
@@ -135,10 +135,10 @@ async def event_batches(
 async def in_batches(
     source: AsyncIterable[M], *, limit: int, within_seconds: float
 ) -> AsyncGenerator[list[M], None]:
-    """Yield what comes in batches: ``limit`` at most, and nothing waits for longer than told.
+    """Yield items in batches of at most ``limit``; no item waits longer than ``within_seconds``.
 
-    What comes while a batch is in use is gathered for the next one, ``limit`` at most. Ends with
-    the source, and raises what the source raises.
+    At most ``limit`` items that arrive while a batch is in use are collected for the next one. Ends
+    with the source, and raises what the source raises.
     """
     gathering = _Gathering[M](limit)
     filling = asyncio.create_task(gathering.fill(source))
@@ -151,7 +151,7 @@ async def in_batches(
 
 
 class _Gathering(Generic[M]):
-    """What has come and is not taken yet."""
+    """Items that have arrived and were not taken yet."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -163,7 +163,7 @@ class _Gathering(Generic[M]):
         self._is_over = False
 
     async def fill(self, source: AsyncIterable[M]) -> None:
-        """Gather all of a source."""
+        """Collect all items of a source."""
         try:
             async for one in source:
                 if not self._held:
@@ -196,14 +196,14 @@ class _Gathering(Generic[M]):
 
 
 class LoopYielder:
-    """Lets the loop's other work have a turn wherever this work has gone on for a moment."""
+    """Yields to the event loop's other tasks during long-running work."""
 
     def __init__(self, longest_seconds: float = _LONGEST_TURN_SECONDS) -> None:
         self._longest_seconds = longest_seconds
         self._since = time.monotonic()
 
     async def yield_if_due(self) -> None:
-        """Return at once, or after one turn of the others."""
+        """Return immediately, or after one turn of the other tasks if the time is up."""
         if time.monotonic() - self._since >= self._longest_seconds:
             await asyncio.sleep(0)
             self._since = time.monotonic()

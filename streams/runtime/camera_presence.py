@@ -1,6 +1,6 @@
-"""The events of a camera that comes or goes, from its statuses. Pure.
+"""Derives online and offline events of a camera from its statuses. No I/O.
 
-Shared by the webhooks and the MQTT stage: both announce alike.
+Shared by the webhooks and MQTT stages, so both announce the same.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from common.records.webhooks import EventName
 
 
 class CameraPresence(Record, frozen=True, kw_only=True):
-    """The state of a camera that was announced last: online or offline."""
+    """The last announced state of a camera: online or offline."""
 
     announced: CameraState
 
@@ -27,11 +27,11 @@ class PresenceChange:
 def apply_status(
     known: CameraPresence | None, status: CameraStatus, *, offline_after_ms: int
 ) -> PresenceChange:
-    """Return the presence after one more status, and the event to publish.
+    """Return the presence after another status, and the event to publish.
 
-    A camera is announced offline once it was seen online and has then been without a frame for
-    ``offline_after_ms``; connecting, as when a worker died and another one took the camera over, is
-    no event. A camera that its owner switches off is forgotten without an event.
+    A camera is announced offline after it was seen online and has then had no frame for
+    ``offline_after_ms``. Connecting is no event; a camera connects, for example, after its worker
+    died and another one took it over. A camera that is disabled is dropped without an event.
     """
     before = None if known is None else known.announced
     if status.state is CameraState.ONLINE and before is not CameraState.ONLINE:
@@ -45,7 +45,7 @@ def apply_status(
 
 def _offline(known: CameraPresence | None) -> PresenceChange:
     if known is None:
-        # It never was there: nobody waits for it to come back.
+        # It was never announced online, so its absence is no news.
         return PresenceChange(None)
     if known.announced is CameraState.OFFLINE:
         return PresenceChange(known)

@@ -1,19 +1,19 @@
-"""Faust's Kafka consumer with a commit rule that never passes a record that is not done.
+"""Faust's Kafka consumer with a commit rule that never skips an unprocessed record.
 
-faust-streaming 0.15.3 can commit past a record in four ways: a head gap of exactly one is taken
-for a hole in the log (its issue 606); an exception out of an agent acknowledges (527); a record
-that a rebalance skips is acknowledged all the same; and records fetched before a seek and delivered
-after it open a gap that is then counted as done (596). Here an offset is committed only when the
-stage has released it and everything delivered before it, see :mod:`streams.runtime.progress`; and a
-jump ahead in a partition's offsets is fetched once more before it is believed.
+faust-streaming 0.15.3 can commit past a record in four ways: it takes a gap of exactly one at the
+head for a hole in the log (its issue 606); an exception out of an agent acknowledges the record
+(527); a record that a rebalance skips is acknowledged; and records fetched before a seek and
+delivered after it open a gap that is then counted as processed (596). This consumer commits an
+offset only after the stage has released it and everything delivered before it; see
+:mod:`streams.runtime.progress`. It accepts a jump in a partition's offsets after a second fetch.
 
-A broker that loses power may lose the end of a log that was read and committed. aiokafka then reads
-the whole log again, and Faust drops what is below the committed offset, new records among it. Here
-reading goes on a little before the end, and the lower offset is committed.
+A broker that loses power can lose the end of a log that was read and committed. aiokafka then reads
+the whole log again, and Faust drops everything below the committed offset, including new records.
+This consumer resumes a little before the end, and commits the lower offset.
 
-A worker that was frozen, or cut off from Kafka, for longer than its session does not know that its
-partitions are others' now: until it hears of its group again, or is told, it sends nothing. What it
-has of a table is from before; written behind what the others wrote it would stand after a restart.
+A worker that was frozen, or disconnected from Kafka, for longer than its session does not know that
+its partitions were reassigned. It sends nothing until it hears from its group again. Its copy of a
+table is outdated; if it was written after the new owner's records, it would win at a restart.
 """
 
 import asyncio
@@ -42,28 +42,28 @@ raise_offset_fetch_errors()
 
 _NOTHING_WANTED_PAUSE_SECONDS = 0.05
 _READ_AGAIN_SECONDS = 600.0
-# Where a log lost its end nobody knows what was written to it since. Records read before the loss
-# come again with the same ids; those after it must not be skipped. A broker that checks its logs,
-# and a stage that starts, take minutes.
+# If a log lost its end, it is unknown what has been written to it since. Records read before the
+# loss are read again with the same ids; those after it must not be skipped. A broker that checks
+# its logs, and a stage that starts, take minutes.
 
 
 def _seconds() -> float:
-    """Return seconds that pass while the process, or the machine, is frozen too."""
+    """Return a time in seconds that also advances while the process or the machine is frozen."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 class StageConsumerThread(driver.AIOKafkaConsumerThread):
-    """The thread that talks to Kafka; new records are fetched without delay.
+    """The thread that talks to Kafka; it fetches new records without delay.
 
-    ``pace`` is there once it has started. ``heard_seconds`` is when the last heartbeat was sent
-    that the group's coordinator answered.
+    ``pace`` is set once the thread has started. ``heard_seconds`` is the send time of the last
+    heartbeat that the group's coordinator answered.
     """
 
     heard_seconds: float | None = None
     pace: FetchWaitTuner | None = None
 
     async def on_start(self) -> None:
-        """Start the consumer, and note what becomes of its heartbeats."""
+        """Start the consumer, and record the results of its heartbeats."""
         await super().on_start()
         consumer = self._ensure_consumer()
         self.pace = FetchWaitTuner(consumer._fetcher)
@@ -80,27 +80,27 @@ class StageConsumerThread(driver.AIOKafkaConsumerThread):
         coordinator._do_heartbeat = noted_beat
 
     def _verify_aiokafka_event_path(self, now: float, tp: TP) -> bool:
-        """Find no fault while tables are read, for the reason of
-        :meth:`StageConsumer.verify_event_path`: counted from the start of the process, each
-        changelog that is read after a later rebalance would be one.
+        """Report no fault while tables are read; see :meth:`StageConsumer.verify_event_path`.
+
+        Faust counts from the process's start, and so reports changelogs that are read much later.
         """
         return False
 
     async def offset_since(self, tp: TP, unix_ms: int) -> int | None:
-        """Return the offset of the first record written since then, None where there is none."""
+        """Return the offset of the first record since ``unix_ms``, None if there is none."""
         found = await self.call_thread(self._ensure_consumer().offsets_for_times, {tp: unix_ms})
         return None if found[tp] is None else int(found[tp].offset)
 
     async def committed(self, tp: TP) -> int | None:
-        """Return what Kafka has as committed, None for nothing."""
+        """Return the offset that is committed at Kafka, None if there is none."""
         found: int | None = await self.call_thread(self._ensure_consumer().committed, tp)
         return found
 
 
 class StageConsumer(driver.Consumer):
-    """Commits what the stage released, and nothing past it."""
+    """Commits only what the stage has released."""
 
-    # A StageApp, which imports this module.
+    # A StageApp; that module imports this one.
     app: Any
     _thread: StageConsumerThread
 
@@ -110,31 +110,31 @@ class StageConsumer(driver.Consumer):
         self._starts: dict[TP, int] = {}
         self._unread: set[TP] = set()
         self._confirmed_gaps: dict[TP, int] = {}
-        self._passage = OffsetSkipper(self.app, self._progress)
+        self._skipper = OffsetSkipper(self.app, self._progress)
         self._deliver = self.callback
         self.callback: ConsumerCallback = self._on_delivery
 
     @property
     def member_seconds(self) -> float:
-        """For how long the group still takes this worker for alive, if it hears of it no more."""
+        """For how long the group still considers this worker alive without another heartbeat."""
         heard = self._thread.heard_seconds
         session: float = self.app.conf.broker_session_timeout
         return session if heard is None else max(0.0, heard + session - _seconds())
 
     def release(self, message: Message) -> None:
-        """Release a message that is done for good: its offset may be committed."""
+        """Release a message that is completely processed: its offset may be committed."""
         progress = self._progress.get(message.tp)
         if progress is not None and message.generation_id == self.app.consumer_generation_id:
             progress.done(message.offset)
 
     def is_next(self, message: Message) -> bool:
-        """Return whether the message is still ours and all delivered before it are released."""
+        """Return whether the message is still ours and all earlier ones are released."""
         progress = self._progress.get(message.tp)
         is_ours = message.generation_id == self.app.consumer_generation_id
         return is_ours and progress is not None and progress.is_next(message.offset)
 
     async def positions(self) -> dict[TP, Position]:
-        """Return for each partition how far it is committed and where it ends, asking Kafka."""
+        """Return the committed position and the end of each partition, as reported by Kafka."""
         starts = dict(self._starts)
         if not starts:
             return {}
@@ -147,20 +147,20 @@ class StageConsumer(driver.Consumer):
         }
 
     def _done(self, tp: TP, start: int, first: int) -> int:
-        """Return how far a partition is done; what retention took unread is never delivered.
+        """Return up to where a partition is processed; expired records count as processed.
 
-        Records in flight are there to be done even where retention has taken them.
+        Records in flight must still be processed, even if they have expired.
         """
         done = max(start, self._committed_offset[tp] or 0)
         is_idle = tp not in self._progress or not self._progress[tp].in_flight
         return max(done, first) if is_idle else done
 
     async def offset_since(self, tp: TP, unix_ms: int) -> int | None:
-        """Return the offset of the first record written since then, None where there is none."""
+        """Return the offset of the first record since ``unix_ms``, None if there is none."""
         return await self._thread.offset_since(tp, unix_ms)
 
     async def committed_at_kafka(self, tp: TP) -> int | None:
-        """Return what Kafka has as committed, None for nothing."""
+        """Return the offset that is committed at Kafka, None if there is none."""
         return await self._thread.committed(tp)
 
     async def _on_delivery(self, message: Message) -> None:
@@ -169,11 +169,11 @@ class StageConsumer(driver.Consumer):
         await self._deliver(message)
 
     def verify_event_path(self, now: float, tp: TP) -> None:
-        """Judge nothing: the watchdog (:mod:`streams.runtime.worker`) finds what stands still.
+        """Do nothing: the watchdog (:mod:`streams.runtime.worker`) detects a stalled stage.
 
-        It goes by lag and by what is done. Faust goes by when something last came, and so takes
-        for stuck, as errors in the log of a sound stage, a partition's first message in minutes
-        while it is on its way, and changelogs, which are not read once their table is there.
+        The watchdog checks lag and progress. Faust checks when the last message arrived, and so
+        logs errors in a healthy stage: for the first message in minutes while it is on its way, and
+        for changelogs, which are not read any more once their table is complete.
         """
 
     def _new_consumer_thread(self) -> StageConsumerThread:
@@ -189,16 +189,16 @@ class StageConsumer(driver.Consumer):
     def _new_offset(self, tp: TP) -> int | None:
         offset = self._progress[tp].pop_committable()
         if offset is not None:
-            # Faust's own lists of acknowledged offsets are not used, and would grow for ever.
+            # Faust's own lists of acknowledged offsets are not used, and would grow forever.
             self._acked[tp] = []
             self._acked_index[tp] = {o for o in self._acked_index[tp] if o >= offset}
             self._gap.pop(tp, None)
         return offset
 
     async def on_partitions_revoked(self, revoked: set[TP]) -> None:
-        """Finish and commit what is in flight (Faust does), then forget the partitions."""
+        """Finish and commit what is in flight (done by Faust), then drop the partitions."""
         self._on_busy()
-        await self._passage.wait_until_stored()
+        await self._skipper.wait_until_stored()
         await super().on_partitions_revoked(revoked)
         for tp in revoked:
             self._progress.pop(tp, None)
@@ -207,22 +207,22 @@ class StageConsumer(driver.Consumer):
             self._unread.discard(tp)
 
     async def on_partitions_assigned(self, assigned: set[TP], generation_id: int = 0) -> None:
-        """Begin with partitions that the group has just given."""
+        """Start with partitions that the group has just assigned."""
         self._thread.heard_seconds = _seconds()
         self._on_busy()
         await super().on_partitions_assigned(assigned, generation_id)
 
     async def perform_seek(self) -> None:
-        """Read again from the committed offsets; where there is none, from the beginning."""
+        """Seek to the committed offsets, or to the beginning of partitions that have none."""
         await super().perform_seek()
         starts = await self._find_starts([tp for tp in self.assignment() if self._is_ours(tp)])
         for tp, start in starts.items():
             self._progress[tp].rewind(start)
             if start > (self._committed_offset.get(tp) or 0):
-                # It is committed even where nothing comes after what retention took.
+                # Commit it even if nothing follows the expired records.
                 self._progress[tp].pass_over(start)
             self._starts[tp] = start
-        # aiokafka seeks neither where nothing is committed nor to offset zero.
+        # aiokafka seeks neither partitions without a committed offset nor to offset zero.
         await self.seek_wait(starts)
 
     async def _find_starts(self, partitions: Collection[TP]) -> dict[TP, int]:
@@ -237,20 +237,20 @@ class StageConsumer(driver.Consumer):
         if committed is None:
             return first
         if committed > end:
-            return await self._go_back(tp, committed, end)
+            return await self._resume_after_loss(tp, committed, end)
         if committed < first:
             log.warning("unread_records_expired", partition=str(tp), count=first - committed)
             self.app.metrics.messages_lost(tp, first - committed)
         return max(committed, first)
 
-    async def _go_back(self, tp: TP, expected: int, end: int) -> int:
-        """Return where to read on in a log that lost its end, once that is committed."""
+    async def _resume_after_loss(self, tp: TP, expected: int, end: int) -> int:
+        """Return the offset to resume at in a log that lost its end, after committing it."""
         since_ms = round((time.time() - _READ_AGAIN_SECONDS) * 1000)
         found = await self._thread.offset_since(tp, since_ms)
         start = end if found is None else found
         log.error("partition_truncated", partition=str(tp), expected=expected, end=end, start=start)
-        # Faust commits nothing below what it knows; and records before the first commit of a
-        # start like this one would be skipped by the next.
+        # Faust commits nothing below the offset it knows. Records before the first commit after
+        # this start would be skipped by the next start.
         self._committed_offset[tp] = None
         if await self._commit({tp: start}):
             self._committed_offset[tp] = start
@@ -266,15 +266,15 @@ class StageConsumer(driver.Consumer):
     ) -> RecordMap:
         wanted = set(active_partitions or ())
         if self.app.rebalancing:
-            # What would be delivered now is cleared from the queues when the rebalance ends.
+            # A record delivered now would be cleared from the queues when the rebalance ends.
             wanted = {tp for tp in wanted if not self._is_ours(tp)}
         elif self._unread:
             await self._read_again()
         if not self.app.rebalancing:
-            await self._go_past_gaps(self._passage.ends(wanted))
+            await self._skip_gaps(self._skipper.ends(wanted))
         wanted -= self._unread
         if not wanted:
-            # To aiokafka no partitions means all of them.
+            # aiokafka takes an empty list for all partitions.
             await asyncio.sleep(_NOTHING_WANTED_PAUSE_SECONDS)
             return {}
         if self._thread.pace is not None:
@@ -284,46 +284,46 @@ class StageConsumer(driver.Consumer):
         if records:
             self._on_busy()
         if generation_id == self.app.consumer_generation_id and not self.app.rebalancing:
-            await self._leave_where_log_is_shorter(records)
-            records, in_gaps = await self._passage.deliverable(records)
+            await self._exit_if_log_is_shorter(records)
+            records, in_gaps = await self._skipper.deliverable(records)
             self._unread |= in_gaps
         self._unread |= self._unwanted(records)
         return {tp: found for tp, found in records.items() if tp not in self._unread}
 
-    async def _go_past_gaps(self, ends: dict[TP, int]) -> None:
-        """Go on at the ends of the gaps that begin where partitions are."""
+    async def _skip_gaps(self, ends: dict[TP, int]) -> None:
+        """Skip the gaps that begin at the partitions' positions."""
         if not ends:
             return
         generation_id = self.app.consumer_generation_id
         try:
-            # A log that lost its end is read from its beginning where one seeks past it.
-            ends = self._passage.within(ends, await self.highwaters(*ends))
+            # aiokafka reads a log that lost its end from the beginning after a seek past its end.
+            ends = self._skipper.within(ends, await self.highwaters(*ends))
             await self.seek_wait(ends)
         except (IllegalStateError, KafkaTimeoutError, TimeoutError):
             log.info("seek_interrupted", partitions=[str(tp) for tp in ends])
             self._unread.update(ends)
         else:
-            # A rebalance meanwhile has sought by itself.
+            # A rebalance in the meantime has done its own seek.
             if generation_id == self.app.consumer_generation_id and not self.app.rebalancing:
-                self._passage.pass_over(ends)
+                self._skipper.pass_over(ends)
 
     def _on_busy(self) -> None:
         if self._thread.pace is not None:
             self._thread.pace.on_busy()
 
-    async def _leave_where_log_is_shorter(self, records: Mapping[TP, list[Any]]) -> None:
-        """End the process where a log is read from an earlier place than was asked for.
+    async def _exit_if_log_is_shorter(self, records: Mapping[TP, list[Any]]) -> None:
+        """Exit the process if a log is read from an earlier position than requested.
 
-        It lost its end while it was read. A record in flight may have the offset of a new one, so
-        only a start sorts them out.
+        The log lost its end while it was being read. A record in flight may have the same offset as
+        a new one; only a restart can distinguish them.
         """
         lost = {
             tp: expected
             for tp, found in records.items()
-            if found and (expected := self._passage.expected(tp)) and found[0].offset < expected
+            if found and (expected := self._skipper.expected(tp)) and found[0].offset < expected
         }
         for tp, expected in lost.items():
-            await self._go_back(tp, expected, (await self.highwaters(tp))[tp])
+            await self._resume_after_loss(tp, expected, (await self.highwaters(tp))[tp])
         if lost:
             end_process(EXIT_TEMPORARY_FAILURE)
 
@@ -333,8 +333,8 @@ class StageConsumer(driver.Consumer):
         return {tp for tp, found in records.items() if found and self._jumps(tp, found[0].offset)}
 
     def _jumps(self, tp: TP, offset: int) -> bool:
-        """Return whether records seem to be missing before ``offset``, asked for only once yet."""
-        expected = self._passage.expected(tp)
+        """Return whether records seem to be missing before ``offset`` after only one fetch."""
+        expected = self._skipper.expected(tp)
         if expected is None or offset <= expected or self._confirmed_gaps.get(tp) == expected:
             return False
         log.warning("offsets_jumped_ahead", partition=str(tp), expected=expected, found=offset)
@@ -348,14 +348,14 @@ class StageConsumer(driver.Consumer):
         try:
             await self.seek_wait(known)
         except (IllegalStateError, TimeoutError):
-            # A rebalance has begun meanwhile; it ends with a seek of its own.
+            # A rebalance has begun in the meantime; it ends with its own seek.
             log.info("seek_interrupted", partitions=[str(tp) for tp in known])
             return
         self._unread.difference_update(positions)
 
 
 class StageTransport(driver.Transport):
-    """Faust's aiokafka transport with consumer and producer of our own."""
+    """Faust's aiokafka transport with our consumer and producer."""
 
     Consumer = StageConsumer
     Producer = StageProducer

@@ -1,10 +1,10 @@
 """The time for which a broker may hold a fetch that finds no record.
 
-One fetch is open at a time for each broker, and a partition that is not in it waits for its end:
-one that was paused, or whose records still lay in the buffer, when it was sent. Such a fetch is
-held for a tenth of a second. A fetch of all partitions ends with the first record of any, so that
-it may be held for longer: where nothing has come for a while it is held for a second, and an idle
-stage asks once a second instead of ten times.
+One fetch per broker is open at a time, and a partition that is not part of it waits until it ends:
+one that was paused, or that still had buffered records, when the fetch was sent. Such a fetch is
+held for 0.1 s. A fetch of all partitions ends with the first record of any of them, so it can be
+held for longer: after a while without records it is held for 1 s, and an idle stage fetches once a
+second instead of ten times.
 """
 
 import time
@@ -16,11 +16,11 @@ from faust.types import TP
 SHORT_MS: Final = 100
 LONG_MS: Final = 1_000
 _IDLE_SECONDS: Final = 5.0
-# What else is asked on the connection waits for the fetch that is held: a rebalance asks a lot.
+# Other requests on the connection wait for a held fetch, and a rebalance makes many.
 
 
 class FetchWaitTuner:
-    """Sets the time before each fetch of an aiokafka fetcher, in the thread of the consumer."""
+    """Sets the wait before each fetch of an aiokafka fetcher, in the consumer's thread."""
 
     def __init__(self, fetcher: Any, clock: Callable[[], float] = time.monotonic) -> None:
         """``clock`` returns seconds."""
@@ -32,11 +32,11 @@ class FetchWaitTuner:
         fetcher._get_actions_per_node = self._get_actions_per_node
 
     def on_busy(self) -> None:
-        """Note that something has come, or partitions go from worker to worker."""
+        """Record that records have arrived, or that partitions are being reassigned."""
         self._busy_at = self._clock()
 
     def set_wanted(self, partitions: Collection[TP]) -> None:
-        """Note the partitions whose records are taken; the others' may lie in the buffer."""
+        """Set the partitions whose records are consumed; records of others may stay buffered."""
         self._wanted = frozenset(partitions)
 
     def _get_actions_per_node(self, assignment: Any) -> Any:

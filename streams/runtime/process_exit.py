@@ -1,6 +1,6 @@
-"""The end of a stage's process that must not acknowledge.
+"""Exit of a stage's process without an acknowledgement.
 
-Of its own, as the consumer, the guard and the worker share it and import each other.
+A separate module, because consumer, stage runner and worker share it and import each other.
 """
 
 import os
@@ -8,5 +8,5 @@ from typing import NoReturn
 
 
 def end_process(status: int) -> NoReturn:
-    """End the process at once: no handlers, no acknowledgement."""
+    """Exit immediately: no handlers, no acknowledgement."""
     os._exit(status)

@@ -1,4 +1,4 @@
-"""The progress of partitions: the offsets that may be committed, and standstills. Pure."""
+"""The progress of partitions: the offsets that may be committed, and stalls. No I/O."""
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
@@ -7,20 +7,20 @@ from typing import Generic, TypeVar
 
 
 class PartitionProgress:
-    """The records delivered from one partition, and those of them that are done.
+    """The records delivered from one partition, and which of them are processed.
 
-    An offset may be committed only when every record delivered before it is done; holes in the log
-    (compaction, retention, transaction markers) are never delivered and so never in the way. A
-    record is done when the stage says so, not when Faust's stream lets go of it, because Faust also
-    lets go of a record whose handler raised or that a rebalance skipped.
+    An offset may be committed only when every record delivered before it is processed. Holes in the
+    log (compaction, retention, transaction markers) are never delivered, so they block nothing. A
+    record is processed when the stage says so, not when Faust's stream releases it, because Faust
+    also releases a record whose handler raised an error or that a rebalance skipped.
     """
 
     def __init__(self) -> None:
         self.expected_offset: int | None = None
-        """The offset of the next record; ``None`` before anything is known."""
-        # Offset -> done, in the order of delivery.
+        """The offset of the next record; ``None`` if it is not known yet."""
+        # Offset -> processed, in the order of delivery.
         self._open: dict[int, bool] = {}
-        # Those of them that are not done, in the same order.
+        # The unprocessed offsets, in the same order.
         self._undone: dict[int, None] = {}
 
     @property
@@ -29,7 +29,7 @@ class PartitionProgress:
         return len(self._open)
 
     def delivered(self, offset: int) -> None:
-        """Record that ``offset`` goes to the stage; a lower offset than before is a rewind."""
+        """Record that ``offset`` is delivered; a lower offset than before is a rewind."""
         while self._open and next(reversed(self._open)) >= offset:
             self._undone.pop(self._open.popitem()[0], None)
         self._open[offset] = False
@@ -37,33 +37,33 @@ class PartitionProgress:
         self.expected_offset = offset + 1
 
     def done(self, offset: int) -> None:
-        """Record that the stage has finished with ``offset``, for good."""
+        """Record that the stage has completely processed ``offset``."""
         if offset in self._open:
             self._open[offset] = True
             self._undone.pop(offset, None)
 
     def is_next(self, offset: int) -> bool:
-        """Return whether all that was delivered before ``offset`` is done, and it is not."""
+        """Return whether ``offset`` is the first delivered offset that is not processed."""
         return next(iter(self._undone), None) == offset
 
     def pass_over(self, offset: int) -> None:
-        """Go on at ``offset``: what lies before it and was not delivered is somebody else's.
+        """Continue at ``offset``; undelivered records before it are handled elsewhere.
 
-        It counts as done, so that ``offset`` is committed even where nothing comes after it.
+        They count as processed, so ``offset`` is committed even if nothing follows it.
         """
         self._open[offset - 1] = True
         self.expected_offset = offset
 
     def rewind(self, offset: int | None) -> None:
-        """Forget all that is in flight: reading starts again at ``offset``."""
+        """Drop everything in flight: reading starts again at ``offset``."""
         self._open.clear()
         self._undone.clear()
         self.expected_offset = offset
 
     def pop_committable(self) -> int | None:
-        """Return the offset after the finished head of what was delivered, ``None`` if it is bare.
+        """Return the offset after the processed head of the deliveries, ``None`` without one.
 
-        The finished head is forgotten, so the same offset is returned once.
+        The processed head is dropped, so each offset is returned once.
         """
         finished = list(takewhile(self._open.__getitem__, self._open))
         for offset in finished:
@@ -76,19 +76,19 @@ K = TypeVar("K", bound=Hashable)
 
 @dataclass(frozen=True, kw_only=True)
 class Position:
-    """The done part and the end of a partition, as offsets of the next record."""
+    """The processed part and the end of a partition, as offsets of the next record."""
 
     done: int
     end: int
 
     @property
     def lag(self) -> int:
-        """Records that wait or are in flight."""
+        """The number of records that are waiting or in flight."""
         return max(0, self.end - self.done)
 
 
 class StallDetector(Generic[K]):
-    """Finds the partitions with lag and no progress for too long."""
+    """Finds the partitions that have lag and have made no progress for too long."""
 
     def __init__(self, stall_seconds: float) -> None:
         self._stall_seconds = stall_seconds
@@ -96,7 +96,7 @@ class StallDetector(Generic[K]):
         self._moved_at_seconds: dict[K, float] = {}
 
     def observe(self, now_seconds: float, positions: Mapping[K, Position]) -> tuple[K, ...]:
-        """Note the positions and return the partitions that stand still."""
+        """Record the positions and return the stalled partitions."""
         for gone in self._done.keys() - positions.keys():
             del self._done[gone], self._moved_at_seconds[gone]
         return tuple(
@@ -106,7 +106,7 @@ class StallDetector(Generic[K]):
         )
 
     def reset(self, now_seconds: float) -> None:
-        """Start all counts again: the standstill has a reason outside of the stage."""
+        """Restart all timers: the stall has a cause outside the stage."""
         for partition in self._moved_at_seconds:
             self._moved_at_seconds[partition] = now_seconds
 

@@ -1,8 +1,8 @@
-"""Sends messages and waits until Kafka has them.
+"""Sends messages and waits until Kafka has stored them.
 
-What a producer was given waits in it, and in the system's buffers, and is sent again and again. Of
-a worker that is cut off it would come once the network is back, behind what the next owner of its
-partitions wrote. So :class:`StageProducer` throws it away as soon as there may be one.
+Messages given to a producer wait in it and in the system's buffers, and are retried. If a worker is
+cut off, they would be sent once the network is back, after the records of the partitions' next
+owner. So :class:`StageProducer` discards them as soon as there may be a new owner.
 """
 
 import asyncio
@@ -34,15 +34,15 @@ log = structlog.get_logger()
 
 _KEYS_REMEMBERED = 16_384
 _partitioner = DefaultPartitioner()
-_NOT_A_MEMBER = "no word of the group: its partitions may be others' now"
+_NOT_A_MEMBER = "lost contact with the group; partitions may have been reassigned"
 _RESET_WHEN_CLOSED = struct.pack("ii", 1, 0)
 
 
 @dataclass(frozen=True)
 class OutgoingMessage:
-    """A message that is to be sent. No value deletes the key where the topic is compacted.
+    """A message to send. In a compacted topic, a value of None deletes the key.
 
-    The key chooses the partition unless it is given. With ``trace`` it goes on with that.
+    The key selects the partition unless ``partition`` is given. ``trace`` is passed on.
     """
 
     key: bytes
@@ -59,42 +59,42 @@ async def send_and_wait(
     partition: int | None = None,
     headers: Headers | None = None,
 ) -> None:
-    """Send a message to a topic of raw keys and values; returns once Kafka has it.
+    """Send a message to a topic with raw keys and values; return once Kafka has stored it.
 
-    The key chooses the partition unless it is given; no value deletes the key where the topic is
-    compacted.
+    The key selects the partition unless ``partition`` is given. In a compacted topic, a value of
+    None deletes the key.
 
     Raises:
-        TransientError: Kafka did not take it, or did not say so.
+        TransientError: Kafka did not acknowledge the message.
     """
     try:
         await (await topic.send(key=key, value=value, partition=partition, headers=headers))
     # aiokafka's errors and Faust's share no narrower class.
     except Exception as error:
-        raise TransientError(f"Kafka did not take a record: {error!r}") from error
+        raise TransientError(f"Kafka did not acknowledge a record: {error!r}") from error
 
 
 async def send_all(topic: faust.TopicT, messages: Iterable[OutgoingMessage]) -> None:
-    """Send messages, in order; returns once Kafka has them all.
+    """Send messages in order; return once Kafka has stored all of them.
 
     Raises:
-        TransientError: Kafka did not take one of them, or did not say so.
+        TransientError: Kafka did not acknowledge one of them.
     """
     if not all(await try_to_send(topic, list(messages))):
-        raise TransientError("Kafka did not take a record")
+        raise TransientError("Kafka did not acknowledge a record")
 
 
 async def try_to_send(topic: faust.TopicT, messages: Sequence[OutgoingMessage]) -> list[bool]:
-    """Send messages, those of a partition in order; return for each whether Kafka has it.
+    """Send messages, those of a partition in order; return for each whether Kafka has stored it.
 
-    After a message that Kafka did not take no later one of its partition is sent.
+    After a message that Kafka does not acknowledge, no later one of its partition is sent.
     """
     if not messages:
         return []
     taken = [False] * len(messages)
     try:
-        # Past Faust's own send, which makes a promise and several calls of every message. Faust's
-        # type of an app does not know it; StageApp, which has it, imports this module.
+        # Bypasses Faust's own send, which makes a future and several calls for each message.
+        # Faust's type of an app lacks this method; StageApp, which has it, imports this module.
         producer: AIOKafkaProducer = await topic.app.batch_producer()  # type: ignore[attr-defined]
         name = topic.get_topic_name()
         by_partition = _by_partition(messages, len(await producer.partitions_for(name)))
@@ -118,13 +118,13 @@ async def try_to_send(topic: faust.TopicT, messages: Sequence[OutgoingMessage]) 
 
 
 def _spans(topic: str, messages: Sequence[OutgoingMessage]) -> dict[int, Span]:
-    """Begin the spans of those messages that go on with a trace, by their indices."""
+    """Start the spans of the messages that have a trace, by their indices."""
     begun = ((index, send_span(topic, each.trace)) for index, each in enumerate(messages))
     return {index: span for index, span in begun if span is not None}
 
 
 def _by_partition(messages: Sequence[OutgoingMessage], count: int) -> dict[int, list[int]]:
-    """Return the indices of the messages in their order, by partition."""
+    """Return the indices of the messages in order, by partition."""
     places: defaultdict[int, list[int]] = defaultdict(list)
     for place, message in enumerate(messages):
         partition = message.partition
@@ -132,10 +132,10 @@ def _by_partition(messages: Sequence[OutgoingMessage], count: int) -> dict[int, 
     return places
 
 
-# The hash is in Python, and keys come again and again.
+# The hash is computed in Python, and the same keys are sent repeatedly.
 @lru_cache(_KEYS_REMEMBERED)
 def _partition_of(key: bytes, count: int) -> int:
-    """Return the partition that every Kafka client would choose."""
+    """Return the partition that any Kafka client would select."""
     return int(_partitioner(key, list(range(count)), []))
 
 
@@ -148,7 +148,7 @@ async def _send_partition(
     taken: list[bool],
     spans: Mapping[int, Span],
 ) -> Exception | None:
-    """Send the messages of a partition batch by batch, and note those that Kafka has."""
+    """Send the messages of a partition in batches; mark those that Kafka has stored."""
     begin = 0
     while begin < len(indices):
         batch = producer.create_batch()
@@ -175,7 +175,7 @@ async def _send_partition(
 def _append(batch: Any, message: OutgoingMessage, span: Span | None) -> bool:
     headers = list(headers_of(span).items())
     added = batch.append(timestamp=None, key=message.key, value=message.value, headers=headers)
-    # A batch takes its first message, however large.
+    # A batch accepts its first message, however large.
     return added is not None
 
 
@@ -184,19 +184,19 @@ def _warn(topic: faust.TopicT, error: Exception) -> None:
 
 
 class TopicPublisher:
-    """Writes the records of one topic."""
+    """Publishes the records of one topic."""
 
     def __init__(self, topic: faust.TopicT) -> None:
         """``topic`` has raw keys and values."""
         self._topic = topic
 
     async def publish(self, key: bytes, record: Record, partition: int | None = None) -> None:
-        """Publish a record; returns once Kafka has it. The key chooses the partition unless given.
+        """Publish a record; return once Kafka has stored it.
 
-        In a trace the record goes on with it.
+        The key selects the partition unless ``partition`` is given. The current trace is passed on.
 
         Raises:
-            TransientError: Kafka did not take it.
+            TransientError: Kafka did not acknowledge the record.
         """
         with sending(self._topic.get_topic_name()) as span:
             await send_and_wait(
@@ -209,17 +209,17 @@ class TopicPublisher:
 
 
 class GroupMembershipLostError(KafkaError, TransientError):  # type: ignore[misc]
-    """The group may have given this worker's partitions to others. It is not sent again."""
+    """The group may have reassigned this worker's partitions. The message is not retried."""
 
 
 class StageProducer(driver.Producer):
-    """Faust's producer, of which nothing comes once another worker may have its partitions.
+    """Faust's producer, which sends nothing once another worker may have its partitions.
 
-    aiokafka sends a batch again for 40 s, and what lies in the system's buffer is sent even after
-    its connection was closed, unless it is closed by a reset.
+    aiokafka retries a batch for 40 s, and the system sends its buffered data even after the
+    connection was closed, unless it is closed by a reset.
     """
 
-    # A StageApp, which imports this module.
+    # A StageApp; that module imports this one.
     app: Any
 
     def _new_producer(self, transactional_id: str | None = None) -> AIOKafkaProducer:
@@ -229,10 +229,10 @@ class StageProducer(driver.Producer):
 
 
 def send_as_member_only(client: Any, member_seconds: Callable[[], float]) -> None:
-    """Let a client send what is produced only as long as the worker is a member of its group.
+    """Let a client produce only while the worker is a member of its group.
 
-    ``member_seconds`` returns for how long it surely is one. Once it is not, what is on its way is
-    thrown away: :class:`GroupMembershipLostError`.
+    ``member_seconds`` returns for how long the worker certainly remains a member. Messages in
+    flight at its end are discarded with :class:`GroupMembershipLostError`.
     """
     send = client.send
 
@@ -250,14 +250,14 @@ def send_as_member_only(client: Any, member_seconds: Callable[[], float]) -> Non
                     return answer.result()
         finally:
             answer.cancel()
-        _throw_away(client._conns.get((node_id, group)))
+        _discard(client._conns.get((node_id, group)))
         raise GroupMembershipLostError(_NOT_A_MEMBER)
 
     client.send = send_as_member
 
 
-def _throw_away(connection: AIOKafkaConnection | None) -> None:
-    """Close a connection with all that was not received yet."""
+def _discard(connection: AIOKafkaConnection | None) -> None:
+    """Close a connection and discard its unsent data."""
     if connection is None or connection._writer is None:
         return
     transport = connection._writer.transport

@@ -1,4 +1,4 @@
-"""Settings that every stage has."""
+"""Settings that all stages have."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from common.telemetry.settings import TraceSettings
 
 
 class EarlyAlertSettings(Fragment):
-    """The early alerts: reported by the recognition stage, triggered by the alerts stage."""
+    """Setting for early alerts, used by the recognition stage and the alerts stage."""
 
     early_alerts: bool = Field(
         True,
@@ -20,7 +20,7 @@ class EarlyAlertSettings(Fragment):
 
 
 class StreamSettings(ProcessSettings, TraceSettings, HealthPageSettings, KafkaSettings):
-    """Base of a stage's settings class."""
+    """Base class of the stages' settings."""
 
     stream_data_directory: Path = Field(
         Path(".local/streams"),

@@ -1,11 +1,11 @@
-"""The guard around a stage's handler: no exception ever leaves an agent's body.
+"""Runs a stage's handlers so that no exception ever leaves an agent's body.
 
-An exception out of the body would make Faust let go of the message. So the guard retries what is
-transient in place, sends what can never be handled to the stage's dead-letter topic, and releases a
-message only after one of both succeeded. An event given up because the stage stops or partitions
-move is not released, and is read again.
+An exception from the body would make Faust release the message. So the runner retries transient
+failures, sends messages that can never be handled to the stage's dead-letter topic, and releases a
+message only after one of both succeeded. An event that is abandoned because the stage stops or its
+partitions are reassigned is not released, and is read again.
 
-Where order matters, one event given up takes with it all that were delivered after it: see
+If order matters, abandoning an event also abandons all events delivered after it: see
 :meth:`StageRunner.require_next`.
 """
 
@@ -33,24 +33,24 @@ log = structlog.get_logger()
 
 
 UNEXPECTED = "unexpected_error"
-"""Code of a message whose handler failed in an unforeseen way."""
+"""Error code of a message whose handler failed in an unforeseen way."""
 
 _REASON_CHARACTERS = 1000
 _PAUSE_SLICE_SECONDS = 0.1
 _WINDOW_SECONDS = 60.0
 
 RETRY_SECONDS = 120.0
-"""How long a message is retried while a dependency is unavailable. Then the process exits without
-committing, and is restarted."""
+"""Time for which a message is retried while a dependency is unavailable. Then the process exits
+without committing, and is restarted."""
 RETRY_PAUSE_SECONDS = 10.0
 """The longest pause between two attempts."""
 DEAD_LETTERS_PER_MINUTE = 100
-"""Beyond it, the process exits: messages are safer in Kafka."""
+"""Above this rate the process exits: messages are safer in Kafka."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MessageSource:
-    """A message with the place that it came from."""
+    """A message with its origin."""
 
     topic: str
     partition: int
@@ -64,8 +64,8 @@ def dead_letter(
 ) -> bytes:
     """Return the encoded dead letter, at most ``max_bytes`` long.
 
-    A value that does not fit (JSON carries bytes as base64, a third larger) is left out: topic,
-    partition and offset still say where it lies.
+    A value that does not fit (JSON encodes bytes as base64, a third larger) is omitted; topic,
+    partition and offset still identify the message.
     """
     record = DeadLetter(
         stage=stage,
@@ -81,7 +81,7 @@ def dead_letter(
     data = encode(record)
     if len(data) > max_bytes:
         size = len(record.value or b"")
-        reason = f"{record.reason} (value of {size} bytes left out: too large)"
+        reason = f"{record.reason} (value of {size} bytes omitted: too large)"
         data = encode(msgspec.structs.replace(record, value=None, reason=reason))
     return data
 
@@ -98,15 +98,15 @@ def _reason(error: Exception) -> str:
 Handler = Callable[[Event], Awaitable[None]]
 BatchHandler = Callable[[Sequence[Event]], Awaitable[None]]
 DeadLetterSender = Callable[[bytes | None, bytes], Awaitable[None]]
-"""Sends an encoded dead letter under a key; returns once Kafka has it."""
+"""Sends an encoded dead letter with a key; returns once Kafka has stored it."""
 
 
 class _StageStoppingError(Exception):
-    """The stage stops or its partitions move: give up, release nothing."""
+    """The stage stops or its partitions are reassigned: abandon the event, release nothing."""
 
 
 class StageRunner:
-    """Runs a stage's handlers. One a stage."""
+    """Runs a stage's handlers. There is one per stage."""
 
     def __init__(
         self,
@@ -135,19 +135,19 @@ class StageRunner:
 
     @property
     def group(self) -> str:
-        """The consumer group of the stage, as Kafka names it."""
+        """The consumer group of the stage, as named in Kafka."""
         return str(self._app.conf.id)
 
     async def run(self, event: Event, handler: Handler) -> None:
-        """Handle one event and release it: retried, dead-lettered, or given up unreleased."""
+        """Handle one event: release it, send it to the dead letters, or abandon it unreleased."""
         with processing(event.message, self.group):
             await self.run_batch([event], lambda events: handler(events[0]))
 
     async def run_batch(self, events: Sequence[Event], handler: BatchHandler) -> None:
         """Handle events together and release them.
 
-        ``handler`` must be repeatable. When it fails for good, the batch is halved until the
-        events at fault are alone; those become dead letters.
+        ``handler`` must be repeatable. If it fails permanently, the batch is halved until the
+        failing events are isolated; those become dead letters.
         """
         try:
             await self._run_parts(events, handler)
@@ -155,11 +155,11 @@ class StageRunner:
             log.info("events_abandoned", stage=self._stage, count=len(events))
 
     def require_next(self, event: Event) -> None:
-        """Give the event up unless all that came before it in its partition is released.
+        """Abandon the event unless all earlier events of its partition are released.
 
-        For handlers whose results must leave in order; to be called in the handler, before it
-        publishes anything. Were a later event done although an earlier one was given up, the replay
-        of the earlier one would look done to readers that remember how far they are.
+        For handlers whose results must be sent in order. They call it before they publish anything.
+        If a later event was processed although an earlier one was abandoned, readers that remember
+        their progress would ignore the replay of the earlier one.
         """
         if not self._app.is_next(event):
             raise _StageStoppingError
@@ -202,15 +202,15 @@ class StageRunner:
         await self._run_parts(events[middle:], handler)
 
     async def send_to_dead_letters(self, source: MessageSource, error: Exception) -> None:
-        """Send to the dead-letter topic what no agent was given; returns once Kafka has it.
+        """Send a message that no agent received to the dead letters; return once it is stored.
 
         Raises:
-            TransientError: the stage stops, or its partitions move.
+            TransientError: the stage stops, or its partitions are reassigned.
         """
         try:
             await self._send_to_dead_letters(source, error)
         except _StageStoppingError as leaving:
-            raise TransientError("the stage is leaving") from leaving
+            raise TransientError("the stage is shutting down") from leaving
 
     async def _reject(self, event: Event, error: Exception) -> None:
         await self._send_to_dead_letters(source_of(event), error)
@@ -251,7 +251,7 @@ class StageRunner:
                     await self._wait_out(error, failures, time.monotonic() - started)
             raise _StageStoppingError
         finally:
-            # Another agent's call may still wait.
+            # A call of another agent may still be waiting.
             self._waits.discard(wait)
             self._app.is_waiting = bool(self._waits)
 
@@ -279,7 +279,7 @@ class StageRunner:
 
 
 def source_of(event: Event) -> MessageSource:
-    """Return where an event came from, with its raw key and value."""
+    """Return the origin of an event, with its raw key and value."""
     message = event.message
     return MessageSource(
         topic=message.topic,
@@ -293,9 +293,9 @@ def source_of(event: Event) -> MessageSource:
 def build_runner(
     app: StageApp, *, stage: str, dead_letters: faust.TopicT, gives_up: bool = True
 ) -> StageRunner:
-    """Return the guard of a stage as its settings say; with ``gives_up`` off it retries for ever.
+    """Return the runner of a stage, built from its settings.
 
-    ``dead_letters`` is the stage's own dead-letter topic.
+    If ``gives_up`` is false, it retries forever. ``dead_letters`` is the stage's dead-letter topic.
     """
 
     async def send(key: bytes | None, value: bytes) -> None:
@@ -310,6 +310,6 @@ def build_runner(
             bound_seconds=RETRY_SECONDS if gives_up else None,
         ),
         dead_letters_per_minute=DEAD_LETTERS_PER_MINUTE,
-        # Room for the record's key and Kafka's own framing.
+        # Leaves space for the record's key and Kafka's own framing.
         max_dead_letter_bytes=app.settings.kafka_max_message_bytes - 16_384,
     )

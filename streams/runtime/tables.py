@@ -1,4 +1,4 @@
-"""A table whose writes are safe before the message that caused them is released."""
+"""A table whose writes are durable before the message that caused them is released."""
 
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, TypeVar
@@ -14,7 +14,7 @@ log = structlog.get_logger()
 R = TypeVar("R", bound=Record)
 
 _TOPIC_OPTIONS = {
-    # A restart reads the whole changelog: small segments, so that compaction keeps it short.
+    # A restart reads the whole changelog. Small segments let compaction keep it short.
     "segment.bytes": 16 * 1024 * 1024,
     "segment.ms": 600_000,
     "min.cleanable.dirty.ratio": 0.1,
@@ -22,33 +22,33 @@ _TOPIC_OPTIONS = {
 
 
 class DurableTable:
-    """A Faust table of bytes that waits until Kafka has a change.
+    """A Faust table of bytes that waits until Kafka has stored a change.
 
-    Faust itself only buffers it: it gives the change up with a warning after the producer's
-    time-out (a broker unavailable for longer), and its flush before a commit stops waiting for
-    the buffer after 0.1 s. The source's offset is then committed all the same, so that the next
-    owner of the partition would begin without the change.
+    Faust itself only buffers changes. It drops a change with a warning after the producer's timeout
+    (if a broker is unavailable for longer), and its flush before a commit waits for the buffer for
+    only 0.1 s. The source's offset is then committed anyway, so the next owner of the partition
+    would start without the change.
     """
 
     def __init__(self, table: Any) -> None:
-        """``table`` is one of :func:`faust_table`."""
+        """``table`` is created by :func:`faust_table`."""
         self._table = table
 
     def get(self, key: bytes, /) -> bytes | None:
-        """Return a key's value, None at first."""
+        """Return a key's value, None if it was never written."""
         found: bytes | None = self._table.get(key)
         return found
 
     async def put(
         self, key: bytes, value: bytes | None, /, *, partition: int | None = None
     ) -> None:
-        """Write a key's value, None to delete it; when this returns Kafka has it.
+        """Write a key's value, None to delete it; return once Kafka has stored it.
 
-        ``partition`` is that of the events the key comes from. It may be left out within an agent's
-        event. It must still be this worker's, or what the next owner wrote is undone.
+        ``partition`` is the partition of the events that the key comes from. It can be omitted
+        within an agent's event. It must still be this worker's, or the next owner's write is lost.
 
         Raises:
-            TransientError: Kafka did not take it; the table still has the value before.
+            TransientError: Kafka did not acknowledge the write; the table still has the old value.
         """
         if partition is None:
             partition = self._table.partition_for_key(key)
@@ -56,9 +56,9 @@ class DurableTable:
         self._apply(key, value)
 
     async def put_all(self, changes: Sequence[OutgoingMessage]) -> list[bool]:
-        """Write values as :meth:`put` does; return for each change whether Kafka has it.
+        """Write values like :meth:`put`; return for each change whether Kafka has stored it.
 
-        The partition of each must be given.
+        The partition of each change must be given.
         """
         taken = await try_to_send(self._table.changelog_topic, changes)
         for change, is_taken in zip(changes, taken, strict=True):
@@ -70,11 +70,11 @@ class DurableTable:
         if value is None:
             self._table.data.pop(key, None)
         else:
-            # Past the table's own setter, which would send the change once more.
+            # Bypasses the table's own setter, which would send the change again.
             self._table.data[key] = value
 
     def read(self, kind: type[R], key: bytes) -> R | None:
-        """Return a key's record; None if there is none, or one that this release cannot read."""
+        """Return a key's record; None if there is none or this release cannot read it."""
         data = self.get(key)
         return None if data is None else _read(kind, data)
 
@@ -98,7 +98,7 @@ class DurableTable:
         return list(self._table.data.items())
 
     def forget(self, key: bytes, /) -> None:
-        """Drop a key from memory, where another worker has its partition now."""
+        """Drop a key from memory, because another worker has its partition now."""
         self._table.data.pop(key, None)
 
 
@@ -106,13 +106,13 @@ def _read(kind: type[R], data: bytes) -> R | None:
     try:
         return decode(kind, data)
     except InvalidInputError as error:
-        # It stays on the changelog for the release that wrote it.
+        # It remains on the changelog for the release that wrote it.
         log.error("table_entry_unreadable", kind=kind.__name__, error=str(error))
         return None
 
 
 def faust_table(app: faust.App, name: str) -> Any:
-    """Return a ``faust.Table`` of bytes, partitioned as our topics are."""
+    """Return a ``faust.Table`` of bytes, partitioned like our topics."""
     return app.Table(
         name,
         key_type=bytes,

@@ -1,4 +1,4 @@
-"""A stage as a process: started, watched, and stopped in time."""
+"""Runs a stage as a process: start, watchdog, and stop within a limit."""
 
 import asyncio
 import os
@@ -32,19 +32,19 @@ log = structlog.get_logger()
 
 _PROBE_SECONDS: Final = 10.0
 _KAFKA_PAUSE_SECONDS: Final = 1.0
-# Without progress for so long, while messages are waiting, the process exits to be restarted.
+# Time without progress, while messages are waiting, after which the process exits for a restart.
 STALL_SECONDS = 120.0
-# A clean stop may take so long. Then the process exits, and messages are processed again.
+# Time limit of a clean stop. After it the process exits, and messages are processed again.
 _STOP_SECONDS: Final = 4.0
-# A standstill of the stage as a whole, seen as a partition that is never done.
-_STANDING: Final[Mapping[TP, Position]] = {TP("(all)", -1): Position(done=0, end=1)}
+# A stall of the whole stage, represented as a partition that makes no progress.
+_STALLED: Final[Mapping[TP, Position]] = {TP("(all)", -1): Position(done=0, end=1)}
 
 
 class Watchdog(threading.Thread):
-    """Ends a stage that stands still, from a thread of its own: its event loop may be what hangs.
+    """Exits a stalled stage. It runs in a separate thread, as the event loop may hang.
 
     It asks Kafka for the ends of the partitions through the stage's own loop and consumer thread:
-    an answer proves both alive, and lag is seen even when nothing is fetched any more.
+    an answer proves that both are alive, and lag is seen even if nothing is fetched any more.
     """
 
     def __init__(
@@ -73,11 +73,11 @@ class Watchdog(threading.Thread):
             self.check()
 
     def stop(self) -> None:
-        """Check no more."""
+        """Stop checking."""
         self._stop.set()
 
     def check(self) -> None:
-        """Check once; ends the process when the stage stands still."""
+        """Check once; exit the process if the stage is stalled."""
         if self._app.is_waiting:
             self._detector.reset(self._clock())
         positions = self._positions()
@@ -88,23 +88,23 @@ class Watchdog(threading.Thread):
 
     def _positions(self) -> Mapping[TP, Position]:
         if self._app.rebalancing:
-            return _STANDING
+            return _STALLED
         probe = asyncio.run_coroutine_threadsafe(self._app.positions(), self._loop)
         try:
             positions = probe.result(_PROBE_SECONDS)
         except (FutureTimeoutError, CancelledError):
             probe.cancel()
-            return _STANDING
-        # Whatever the stage's loop raises, this thread must go on.
+            return _STALLED
+        # This thread must continue, whatever error the stage's loop raises.
         except Exception:
             log.exception("watchdog_probe_failed")
-            return _STANDING
+            return _STALLED
         self._app.metrics.show_lag(positions)
         return positions
 
 
 class StageWorker(Worker):
-    """Faust's worker with our logging, and a bound on the time to stop."""
+    """Faust's worker with our logging and a time limit for the stop."""
 
     def __init__(
         self, app: StageApp, *, stop_seconds: float, loop: asyncio.AbstractEventLoop
@@ -127,11 +127,11 @@ class StageWorker(Worker):
         super()._schedule_shutdown(received)
 
     def carp(self, msg: str) -> None:
-        """Print nothing: the log has it."""
+        """Print nothing; the log contains it."""
 
 
 def _end_late() -> NoReturn:
-    # Records that are not acknowledged are read again, so to end here loses nothing.
+    # Unacknowledged records are read again, so exiting here loses nothing.
     log.warning("stop_timeout_exceeded")
     os._exit(0)
 
@@ -143,8 +143,8 @@ def run(
 ) -> NoReturn:
     """Run the stage until a signal stops it; the last line of a stage's ``__main__``.
 
-    Its health page is on the metrics port, unless that is 0: who answers there is alive, as a stage
-    that stands still ends itself. ``new_loop`` makes the event loop that it runs on.
+    The health page is on the metrics port, unless that is 0. A response means that the stage is
+    alive, as a stalled stage exits. ``new_loop`` creates the event loop.
     """
     try:
         serve_health(
@@ -165,9 +165,9 @@ def run(
 
 
 def _wait_for_kafka(settings: StreamSettings) -> None:
-    """Return once a broker answers; Faust would end the process, over and over.
+    """Return once a broker answers; Faust would exit repeatedly instead.
 
-    Ends the process where Kafka does not let us in: Faust would try again and never say so.
+    Exits the process if Kafka rejects the login: Faust would retry without logging it.
     """
     while True:
         try:

@@ -119,14 +119,14 @@ async def test_what_is_too_large_for_the_broker_is_reported_and_ends_nothing(
     with mosquitto_process(tmp_path, max_packet_bytes=2000) as small:
         connection = await _broker(small).open()
         fits, large = _event("platestream/a", bytes(1900)), _event("platestream/a", bytes(2000))
-        with pytest.raises(RefusedMessageError, match="no message of 2000 bytes"):
+        with pytest.raises(RefusedMessageError, match="message of 2000 bytes exceeds"):
             await _send(connection, large)
         assert await _send(connection, fits) == [fits]
         await connection.leave()
 
 
 async def test_a_wrong_password_is_reported(mosquitto: ServerProcess) -> None:
-    with pytest.raises(TransientError, match="refuses the connection: Not authorized") as fault:
+    with pytest.raises(TransientError, match="rejected the connection: Not authorized") as fault:
         await _broker(mosquitto, mqtt_password="wrong-one").open()
     assert "wrong-one" not in str(fault.value)
 
@@ -151,18 +151,18 @@ async def test_a_frozen_broker_is_left(
     broker = _broker(mosquitto)
     connection = await broker.open()
     mosquitto.pause()
-    with pytest.raises(TransientError, match="does not acknowledge"):
+    with pytest.raises(TransientError, match="not acknowledging"):
         await _send(connection, _event("platestream/a"))
     await connection.wait_until_ended()
-    with pytest.raises(TransientError, match="gone"):
+    with pytest.raises(TransientError, match="was lost"):
         await _send(connection, _event("platestream/a"))
     await connection.close()
-    with pytest.raises(TransientError, match="does not answer the greeting"):
+    with pytest.raises(TransientError, match="did not acknowledge the connection"):
         await broker.open()
     mosquitto.resume()
 
 
 async def test_an_absent_broker_is_reported(mosquitto: ServerProcess) -> None:
     mosquitto.kill()
-    with pytest.raises(TransientError, match="does not answer"):
+    with pytest.raises(TransientError, match="is not responding"):
         await _broker(mosquitto).open()

@@ -45,7 +45,7 @@ def test_a_broker_that_dies_and_freezes_and_a_killed_stage_lose_nothing(pipeline
     pipeline.camera(2)
     pipeline.status(CameraState.ONLINE, 2)
     wait_until(
-        "what a new camera does waits", lambda: "not announced to the broker" in pipeline.log()
+        "what a new camera does waits", lambda: "not been announced to the broker" in pipeline.log()
     )
     pipeline.broker.start()
     with Listener(port_of(pipeline.broker)) as after:

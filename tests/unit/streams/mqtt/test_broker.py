@@ -15,7 +15,7 @@ def _warnings(**given: object) -> list[str]:
 
 
 def test_a_plaintext_password_to_another_machine_is_warned_of() -> None:
-    assert _warnings(mqtt_host="broker.example") == ["mqtt_login_not_encrypted broker.example:1883"]
+    assert _warnings(mqtt_host="broker.example") == ["mqtt_login_unencrypted broker.example:1883"]
 
 
 def test_a_local_or_encrypted_broker_is_not_warned_of() -> None:

@@ -231,7 +231,7 @@ def test_a_value_that_does_not_fit_is_left_out() -> None:
     letter = _letter(InvalidInputError("no"), max_bytes=4000)
     assert letter.value is None
     assert letter.key == _SOURCE.key
-    assert letter.reason == "no (value of 3000 bytes left out: too large)"
+    assert letter.reason == "no (value of 3000 bytes omitted: too large)"
 
 
 def test_a_reason_is_cut_to_a_length() -> None:
