@@ -1,4 +1,4 @@
-"""The alerts stage: recognitions, final and provisional -> candidates -> alerts."""
+"""The alerts stage: final and provisional recognitions -> candidates -> alerts."""
 
 from collections.abc import Iterable, Sequence
 from functools import partial
@@ -38,7 +38,7 @@ LATE_MS: Final = 120_000
 """Alerts triggered later than this after the capture are marked as late."""
 _BATCH_SIZE: Final = 200
 _BATCH_WAIT_SECONDS: Final = 0.01
-# Cooldowns per partition, a limit on memory. Beyond it, the oldest are dropped.
+# Cooldowns per partition, to limit memory. Above it, the oldest are removed.
 _MAX_COOLDOWNS: Final = 100_000
 
 
@@ -92,7 +92,7 @@ def _matcher(app: StageApp, metrics: AlertMetrics, settings: AlertSettings) -> R
 
 
 def _candidates(app: StageApp, runner: StageRunner, metrics: AlertMetrics) -> HandleBatch:
-    # Written outside of Faust's own way, by put(): a batch has no event at hand.
+    # Written by put() instead of Faust's own method, as a batch has no current event.
     table = DurableTable(faust_table(app, "cooldowns"))
     alerts = raw_topic(app, ALERTS)
 
@@ -103,8 +103,7 @@ def _candidates(app: StageApp, runner: StageRunner, metrics: AlertMetrics) -> Ha
     expiry = Expiry(table, metrics, limit=_MAX_COOLDOWNS)
 
     async def decide(part: Sequence[tuple[Event, AlertCandidate]]) -> None:
-        # The next owner of a partition that was taken from this worker decides; see
-        # Guard.require_next.
+        # If a partition was reassigned, its new owner decides; see StageRunner.require_next.
         firsts = {event.message.partition: event for event, _ in reversed(part)}
         for event in firsts.values():
             runner.require_next(event)

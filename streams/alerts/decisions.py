@@ -1,11 +1,10 @@
-"""Decides which candidates trigger their alert: by cooldown, and by early triggers of the pass.
+"""Decides which candidates trigger their alert, by cooldown and by the pass's early triggers.
 
-What is known of a cooldown is written, with Kafka's acknowledgement, before the trigger is
-published: after a crash between both the candidate comes again, is known as one that has triggered,
-and is published then, with the same id and the same times. The state of a pass that triggered an
-alert early is written after its cooldown: a crash between both leaves what is then done again as a
-whole. An early trigger is published before the end of the same pass is written, which would
-suppress it.
+The state of a cooldown is written, with Kafka's acknowledgement, before the trigger is published.
+After a crash in between, the candidate is read again, is recognised as one that has triggered, and
+is published with the same id and times. The state of a pass with an early trigger is written after
+its cooldown; after a crash in between, the whole decision is repeated. An early trigger is
+published before the end of the same pass is written, which would suppress it.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
@@ -43,7 +42,7 @@ from streams.runtime.tables import DurableTable
 log = structlog.get_logger()
 
 Publish = Callable[[Iterable[AlertTrigger]], Awaitable[None]]
-"""Publishes triggers in order; returns once Kafka has them."""
+"""Publishes triggers in order; returns once Kafka has stored them."""
 
 _RESOLVED: Final = {
     TriggerPhase.CONFIRMED: CandidateOutcome.CONFIRMED,
@@ -53,7 +52,7 @@ _RESOLVED: Final = {
 
 
 class CandidateHandler:
-    """Decides on batches of candidates, writes the state, publishes the triggers."""
+    """Decides on batches of candidates, writes the state, and publishes the triggers."""
 
     def __init__(
         self,
@@ -64,7 +63,7 @@ class CandidateHandler:
         late_ms: int,
         now_ms: Callable[[], int],
     ) -> None:
-        """A trigger is late where it comes more than ``late_ms`` after the capture."""
+        """A trigger is late if it is decided more than ``late_ms`` after the capture."""
         self._table = table
         self._publish = publish
         self._metrics = metrics
@@ -72,7 +71,7 @@ class CandidateHandler:
         self._now_ms = now_ms
 
     async def handle(self, batch: Sequence[ArrivedCandidate]) -> None:
-        """Decide on candidates, in order, and publish what triggers. Safe to do again.
+        """Decide on candidates, in order, and publish their triggers. Safe to repeat.
 
         Raises:
             TransientError: Kafka is unavailable.
@@ -113,7 +112,7 @@ class CandidateHandler:
 def _one_candidate_a_pass(
     batch: Sequence[ArrivedCandidate],
 ) -> Iterator[Sequence[ArrivedCandidate]]:
-    """Yield a batch in parts, in order, each with one candidate at most of an alert and pass."""
+    """Yield a batch in parts, in order; each has at most one candidate per alert and pass."""
     part: list[ArrivedCandidate] = []
     passes: set[bytes] = set()
     for arrival in batch:
@@ -128,7 +127,7 @@ def _one_candidate_a_pass(
 
 @dataclass(frozen=True)
 class DecidedCandidate:
-    """The outcome of a candidate, and the record that is published of it, if any."""
+    """The outcome of a candidate, and the trigger to publish, if any."""
 
     outcome: CandidateOutcome
     trigger: AlertTrigger | None = None
@@ -138,13 +137,13 @@ class Decider:
     """Decides on the candidates of one batch, in order."""
 
     def __init__(self, buffer: StateBuffer, *, late_ms: int, now_ms: Callable[[], int]) -> None:
-        """A trigger is late where it comes more than ``late_ms`` after the capture."""
+        """A trigger is late if it is decided more than ``late_ms`` after the capture."""
         self._buffer = buffer
         self._late_ms = late_ms
         self._now_ms = now_ms
 
     def decide(self, arrival: ArrivedCandidate) -> DecidedCandidate:
-        """Return the outcome of a candidate; what it changes is kept in the buffer."""
+        """Return the outcome of a candidate; state changes are stored in the buffer."""
         candidate = arrival.candidate
         if not _may_have_triggered_early(candidate):
             return self._apply_cooldown(arrival, self._new_trigger(candidate), TriggerPhase.FINAL)
@@ -172,7 +171,7 @@ class Decider:
             )
             self._store_pass(arrival, phase, decided)
         elif result.trigger is None and not is_early and arrival.candidate.may_be_early:
-            # Suppressed in the end: what comes early after this must not trigger.
+            # Finally suppressed: an early candidate that follows must not trigger.
             self._store_pass(arrival, None, trigger)
         return result
 
@@ -189,7 +188,7 @@ class Decider:
     def _decision(self, arrival: ArrivedCandidate, trigger: PastTrigger) -> Decision:
         length_ms = cooldown_ms(arrival.candidate.alert)
         if not length_ms:
-            # Nothing is suppressed, and so nothing needs to be known later.
+            # Nothing is suppressed, so no state is needed later.
             return Decision(CandidateOutcome.TRIGGERED, trigger, PastTriggers())
         key = arrival.key(arrival.scope)
         decision = decide(self._buffer.past_triggers(key), trigger, length_ms)
@@ -251,7 +250,7 @@ class Decider:
 def trigger_record(
     candidate: AlertCandidate, trigger: PastTrigger, phase: TriggerPhase
 ) -> AlertTrigger:
-    """Return the record of a trigger that is not resolved, or needs not to be."""
+    """Return the record of a trigger that is not resolved, or needs no resolution."""
     return _trigger(candidate, trigger, phase, trigger.decided_ms, None)
 
 

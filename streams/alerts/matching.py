@@ -1,9 +1,9 @@
-"""Matches recognitions with the rules of alerts. Without state of its own.
+"""Matches recognitions with the rules of alerts. Stateless.
 
-A pass that is reported before it is over matches the rules that may trigger early. When it is over
-its recognition lists the provisional plates that it was reported with. The rules that these match,
-and the final plate does not, are then found again in the same way, so that their early triggers can
-be resolved.
+A pass that is reported before its end matches the rules that can trigger early. The recognition at
+its end lists the provisional plates with which it was reported. Rules that match one of these, but
+not the final plate, are then found again in the same way, so that their early triggers can be
+resolved.
 """
 
 import asyncio
@@ -28,27 +28,27 @@ from streams.alerts.metrics import AlertMetrics
 from streams.alerts.rules import RuleStore
 
 EARLY_WITHIN_MS = 15_000
-"""A provisional recognition that lay on its topic for longer triggers nothing, as it would not be
-early: no track is longer, and its recognition triggers, or has."""
+"""A provisional recognition that waited longer triggers nothing: no track lasts as long, so it is
+not early, and its recognition triggers or has triggered."""
 
 Publish = Callable[[Iterable[AlertCandidate]], Awaitable[None]]
-"""Publishes candidates in order; returns once Kafka has them."""
+"""Publishes candidates in order; returns once Kafka has stored them."""
 
 
 def read_recognition(value: bytes) -> Recognition:
-    """Return the recognition that a message holds.
+    """Decode a recognition.
 
     Raises:
-        InvalidInputError: it holds none, or one whose id is of another time.
+        InvalidInputError: it cannot be decoded, or its id does not match its time.
     """
     return _checked(decode(Recognition, value))
 
 
 def read_provisional(value: bytes) -> ProvisionalRecognition:
-    """Return the provisional recognition that a message holds.
+    """Decode a provisional recognition.
 
     Raises:
-        InvalidInputError: it holds none, or one whose id is of another time.
+        InvalidInputError: it cannot be decoded, or its id does not match its time.
     """
     report = decode(ProvisionalRecognition, value)
     _checked(report.recognition)
@@ -57,12 +57,12 @@ def read_provisional(value: bytes) -> ProvisionalRecognition:
 
 def _checked(recognition: Recognition) -> Recognition:
     if not may_be_captured(recognition.id, recognition.captured_ms):
-        raise InvalidInputError("the id is of another time", code="id_of_other_time")
+        raise InvalidInputError("the ID does not match its time", code="id_of_other_time")
     return recognition
 
 
 class RuleMatcher:
-    """Finds the rules that recognitions match, final and provisional ones."""
+    """Finds the rules that final and provisional recognitions match."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class RuleMatcher:
         early: bool,
         now_ms: Callable[[], int],
     ) -> None:
-        """``early``: rules that ask for it may trigger before a pass is over."""
+        """``early``: whether rules with `early` may trigger before the end of a pass."""
         self._rules = rules
         self._publish = publish
         self._metrics = metrics
@@ -81,11 +81,11 @@ class RuleMatcher:
         self._now_ms = now_ms
 
     async def handle(self, batch: Sequence[tuple[Recognition, int]]) -> None:
-        """Publish a candidate for each rule that each recognition matches. Safe to do again.
+        """Publish a candidate for each rule that a recognition matches. Safe to repeat.
 
-        Each comes with the time when it was put on its topic (Unix ms, UTC).
+        ``batch`` has recognitions with the time at which they were published (Unix ms, UTC).
 
-        A recognition that was published before an alert was made does not match it.
+        A recognition that was published before an alert was created does not match it.
 
         Raises:
             TransientError: Kafka is unavailable.
@@ -93,13 +93,13 @@ class RuleMatcher:
         found: list[AlertCandidate] = []
         for seen, published_ms in batch:
             found += self._of_recognition(seen, published_ms)
-            # Lists that no index helps with take long: the worker must stay alive meanwhile.
+            # Lists without a suitable index take long; the worker must remain responsive.
             await asyncio.sleep(0)
         await self._publish(found)
         self._metrics.recognitions.inc(len(batch))
 
     async def handle_provisional(self, batch: Sequence[tuple[ProvisionalRecognition, int]]) -> None:
-        """Publish a candidate for each rule that a pass matches early, or did. Safe to do again.
+        """Publish a candidate for each rule that a pass matches early, or matched. Safe to repeat.
 
         Raises:
             TransientError: Kafka is unavailable.
@@ -148,7 +148,7 @@ class RuleMatcher:
         published_ms: int,
         matched: set[UUID],
     ) -> Iterator[AlertCandidate]:
-        """Yield a candidate for each rule but ``matched`` that a provisional plate had matched."""
+        """Yield a candidate for each rule, except ``matched``, that matched a provisional plate."""
         found: dict[UUID, AlertConfig] = {}
         for plate in _provisional_plates(recognition):
             for rule in self._matches_or_matched(plate, published_ms):
@@ -172,13 +172,13 @@ class RuleMatcher:
             )
 
     def _matches_or_matched(self, sighting: Sighting, published_ms: int) -> Iterator[Rule]:
-        """Yield the rules that match now, and those that did and were changed a moment ago."""
+        """Yield the rules that match now, and recently changed ones that matched before."""
         yield from self._matches(sighting, published_ms)
         yield from self._rules.former(sighting)
 
     def _matches(self, sighting: Sighting, published_ms: int) -> Iterator[Rule]:
         for rule in self._rules.index.matching(sighting):
-            # A worker that lags, or a new group's first, reads what is older than the alert.
+            # A lagging worker, or the first one of a new group, reads older records.
             if rule.alert.created_ms <= published_ms:
                 yield rule
 

@@ -11,7 +11,7 @@ class AlertMetrics:
     """The metrics of one worker. Thread-safe."""
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
-        """Make the metrics in ``registry``, or in one of their own."""
+        """Register the metrics in ``registry``, or in a new one."""
         registry = registry or CollectorRegistry()
         self.rules = gauge("platestream_alerts_rules", registry)
         self.rule_faults = counter("platestream_alerts_invalid_rules_total", registry)
@@ -21,4 +21,4 @@ class AlertMetrics:
         self.trigger_age = histogram(
             "platestream_alerts_trigger_age_seconds", registry, buckets=_AGE_BUCKETS_SECONDS
         )
-        """Age of a recognition on its topic when its alert was on its own."""
+        """Time from a recognition's publication to the publication of its alert."""

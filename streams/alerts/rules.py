@@ -1,4 +1,4 @@
-"""The rules of config-alerts in the memory of this process, and as they were a moment ago."""
+"""The rules of config-alerts in the memory of this process, with their recent versions."""
 
 import time
 from collections import OrderedDict
@@ -21,7 +21,7 @@ _MAX_VERSIONS = 5
 
 
 class RuleStore:
-    """Holds the rules of config-alerts in an index. Lives on one event loop."""
+    """Holds the rules of config-alerts in an index. Use it on one event loop."""
 
     def __init__(
         self, metrics: AlertMetrics, *, clock: Callable[[], float] = time.monotonic
@@ -29,16 +29,16 @@ class RuleStore:
         self.index = RuleIndex()
         self._metrics = metrics
         self._clock = clock
-        # As they were before each of their changes, the last one in the first index; and when they
-        # were changed last, the latest last.
+        # The versions before each change, the latest in the first index; and the time of each
+        # rule's last change, the latest at the end.
         self._former = tuple(RuleIndex() for _ in range(_MAX_VERSIONS))
         self._changed: OrderedDict[UUID, float] = OrderedDict()
 
     def former(self, seen: Sighting) -> list[Rule]:
-        """Return the rules that were changed a moment ago and matched before.
+        """Return the earlier versions of recently changed rules that match.
 
-        Their early triggers are resolved by them as they were. A rule that was changed more than
-        once may be among them more than once, the latest first.
+        They resolve their early triggers. A rule that was changed more than once can occur more
+        than once, the latest version first.
         """
         self._drop_expired()
         return [rule for index in self._former for rule in index.matching(seen)]
@@ -83,7 +83,7 @@ class RuleStore:
         try:
             self.index.put(rule_of(alert))
         except InvalidInputError as error:
-            # As it was it must not trigger any longer.
+            # Its previous version must not trigger any more.
             self.index.remove(alert.alert_id)
             self._metrics.rule_faults.inc()
             log.error("alert_rule_invalid", alert_id=str(alert.alert_id), error=str(error))

@@ -1,4 +1,4 @@
-"""The state of cooldowns and passes in the stage's table: buffered by batch, expired in time."""
+"""The state of cooldowns and passes in the stage's table: buffered per batch, expired in time."""
 
 import asyncio
 from collections.abc import Collection, Iterable, Mapping
@@ -18,36 +18,36 @@ from streams.runtime.tables import DurableTable
 log = structlog.get_logger()
 
 _SWEEP_MS = 300_000
-# Alerts wait meanwhile; what is left is swept with the next batch.
+# Alerts wait during a sweep; the remaining keys are deleted with the next batch.
 _MAX_DELETIONS = 1_000
 
 
 @dataclass(frozen=True)
 class ArrivedCandidate:
-    """A candidate, and the partition that it came on."""
+    """A candidate and its partition."""
 
     partition: int
     candidate: AlertCandidate
 
     @property
     def scope(self) -> str:
-        """The part of the alert that a cooldown is counted in: all, a plate, or one at a camera."""
+        """The scope of the alert's cooldown: the alert, a plate, or a plate at a camera."""
         passed = self.candidate.passed
         plate = normalise_plate(passed.plate)
         return scope_of(self.candidate.alert, passed.camera_id, plate)
 
     def key(self, scope: str) -> bytes:
-        """Return the table's key of a scope within the alert; it begins with the partition."""
+        """Return the table's key of a scope of the alert; it begins with the partition."""
         return f"{self.partition}|{self.candidate.alert.alert_id}|{scope}".encode()
 
     @property
     def pass_key(self) -> bytes:
-        """The table's key of alert and pass; no plate looks like it."""
+        """The table's key of the alert and pass; it differs from any plate's key."""
         return self.key(f"pass {self.candidate.recognition.id}")
 
 
 class StateBuffer:
-    """The table with the changes of one batch on top, until they are written."""
+    """The table, overlaid with the changes of one batch until they are written."""
 
     def __init__(self, table: DurableTable) -> None:
         self._table = table
@@ -56,7 +56,7 @@ class StateBuffer:
         self._passes: dict[bytes, tuple[int, PassState]] = {}
 
     def past_triggers(self, key: bytes) -> PastTriggers:
-        """Return the triggers that a cooldown counts from."""
+        """Return the triggers on which a cooldown is based."""
         if key in self._triggers:
             return self._triggers[key][1]
         if key not in self._known:
@@ -64,21 +64,21 @@ class StateBuffer:
         return self._known[key]
 
     def pass_state(self, arrival: ArrivedCandidate) -> PassState | None:
-        """Return the state of a candidate's alert and pass."""
+        """Return the state of a candidate's alert and pass, None if there is none."""
         key = arrival.pass_key
         return self._passes[key][1] if key in self._passes else self._table.read(PassState, key)
 
     def store_past_triggers(self, partition: int, key: bytes, after: PastTriggers) -> None:
-        """Change the triggers of a cooldown, unless it is the very object that it was."""
+        """Update the triggers of a cooldown, unless ``after`` is the current object."""
         if after is not self.past_triggers(key):
             self._triggers[key] = (partition, after)
 
     def store_pass(self, arrival: ArrivedCandidate, after: PassState) -> None:
-        """Change the state of a candidate's alert and pass."""
+        """Update the state of a candidate's alert and pass."""
         self._passes[arrival.pass_key] = (arrival.partition, after)
 
     async def write(self) -> None:
-        """Write the changes, cooldowns first; returns once Kafka has them.
+        """Write the changes, cooldowns first; return once Kafka has stored them.
 
         Raises:
             TransientError: Kafka is unavailable.
@@ -103,19 +103,19 @@ _decoder = msgspec.json.Decoder(_StoredPass)
 
 
 class Expiry:
-    """Deletes what is over from the table now and then, so that it stays bounded."""
+    """Deletes expired entries periodically, so that the table's size remains limited."""
 
     def __init__(self, table: DurableTable, metrics: AlertMetrics, *, limit: int) -> None:
-        """At most ``limit`` cooldowns of one partition are kept."""
+        """``limit`` is the maximum number of cooldowns per partition."""
         self._table = table
         self._metrics = metrics
         self._limit = limit
         self._due_ms: dict[int, int] = {}
 
     async def sweep(self, partitions: Collection[int], now_ms: int) -> None:
-        """Delete what is over of these partitions, unless that was done a moment ago.
+        """Delete the expired entries of these partitions, unless that was done recently.
 
-        To be called where the partitions are surely this worker's.
+        Call it only while the partitions are certainly this worker's.
 
         Raises:
             TransientError: Kafka is unavailable.
@@ -141,7 +141,7 @@ class Expiry:
 def expired(
     items: Iterable[tuple[bytes, bytes]], partition: int, now_ms: int, limit: int
 ) -> list[bytes]:
-    """Return the keys of a partition that are over, and past ``limit`` the first to be over."""
+    """Return the keys of a partition that have expired or, beyond ``limit``, expire first."""
     prefix = f"{partition}|".encode()
     ends = sorted(
         (_decoder.decode(value).kept_until_ms, key)
@@ -150,5 +150,5 @@ def expired(
     )
     too_many = len(ends) - limit
     return [
-        key for place, (until_ms, key) in enumerate(ends) if until_ms < now_ms or place < too_many
+        key for index, (until_ms, key) in enumerate(ends) if until_ms < now_ms or index < too_many
     ]

@@ -1,4 +1,4 @@
-"""Wiring of the sink: an agent for each table gathers its topic and writes it to ClickHouse."""
+"""The sink's app: an agent per table batches its topic and writes it to ClickHouse."""
 
 from collections.abc import Sequence
 from typing import Any, Final, TypeVar
@@ -17,7 +17,7 @@ from streams.sink.tables import SINK_TABLES, SinkTable
 STAGE = "sink"
 BATCH_ROWS: Final = 5_000
 _BATCH_WAIT_SECONDS: Final = 0.25
-# Until then, new rows are counted on each call of analytics.
+# Until they are rolled up, new rows are counted by each analytics request.
 _ROLLUP_SECONDS: Final = 30.0
 R = TypeVar("R")
 
@@ -33,7 +33,7 @@ def sink(runner: StageRunner, store: RowStore, table: SinkTable[R]) -> BatchAgen
 
 def build_sink(settings: SinkSettings) -> StageApp:
     """Return the sink's app, not yet started."""
-    # Of each table two batches in memory: one that is written, one that gathers meanwhile.
+    # Up to two batches per table are in memory: one being written, one being collected.
     app = build_app(settings, STAGE, stream_buffer_maxsize=BATCH_ROWS)
     dead_letters = raw_topic(app, SINK_DEAD_LETTERS)
     runner = build_runner(app, stage=STAGE, dead_letters=dead_letters, gives_up=False)
@@ -43,23 +43,23 @@ def build_sink(settings: SinkSettings) -> StageApp:
         _add_agent(app, table.topic, sink(runner, store, table).take)
     for names in NAME_TABLES:
         _add_agent(app, names.topic, NameSink(runner, client, names).write)
-    patient = ClickHouseClient(settings, query_seconds=STATEMENT_SECONDS)
-    keeper = RollupUpdater(patient, every_seconds=_ROLLUP_SECONDS)
+    slow_client = ClickHouseClient(settings, query_seconds=STATEMENT_SECONDS)
+    updater = RollupUpdater(slow_client, every_seconds=_ROLLUP_SECONDS)
     recognitions = raw_topic(app, RECOGNITIONS)
 
     def has_first_partition() -> bool:
-        """One worker is enough: the one that has this partition."""
+        """Return whether this worker is the one that updates rollups; one is enough."""
         return not app.is_leaving and 0 in app.own_partitions(recognitions)
 
     async def update_rollups() -> None:
-        await keeper.run(has_first_partition)
+        await updater.run(has_first_partition)
 
     app.task(update_rollups)
 
     @app.on_before_shutdown.connect
     async def close_clients(*_: Any, **__: Any) -> None:
         await client.close()
-        await patient.close()
+        await slow_client.close()
 
     return app
 

@@ -1,4 +1,4 @@
-"""Names of cameras and alerts, from the topics of the configuration to ClickHouse."""
+"""Writes the names of cameras and alerts from the configuration topics to ClickHouse."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -33,10 +33,10 @@ R = TypeVar("R", bound=NamedRow)
 
 @dataclass(frozen=True, kw_only=True)
 class NameTable(Generic[R]):
-    """The way from a topic of the configuration to a table of names.
+    """How the records of a configuration topic are written to a table of names.
 
-    ``row_of`` reads a record as it lies on the topic and raises InvalidInputError for what can
-    never be a row; ``removed`` makes the row of what was deleted, of its identifier and owner.
+    ``row_of`` decodes a record and raises InvalidInputError for a value that can never be a row;
+    ``removed`` returns the row of a deleted resource, given its id and account.
     """
 
     topic: Topic
@@ -72,7 +72,7 @@ class NameSink(Generic[R]):
         self._table = table
 
     async def write(self, events: Sequence[Event]) -> None:
-        """Store what can be stored, dead-letter the rest, and release all. Never raises."""
+        """Store valid records, send the others to the dead letters, release all. Never raises."""
         read: dict[Event, R | UUID] = {}
         for event in events:
             try:
@@ -87,20 +87,20 @@ class NameSink(Generic[R]):
             await self._runner.run_batch(tuple(read), store)
 
     def _read(self, key: bytes | None, value: bytes | None) -> R | UUID:
-        """Return a row, or the identifier of what was deleted."""
+        """Return a row, or the id of a deleted resource."""
         if value:
             return self._table.row_of(value)
         try:
             return UUID((key or b"").decode())
         except ValueError as error:
-            raise InvalidInputError("the key is no UUID", code="key_is_no_uuid") from error
+            raise InvalidInputError("the key is not a UUID", code="key_is_no_uuid") from error
 
     async def _rows(self, read: Sequence[R | UUID]) -> list[R]:
         rows = [each for each in read if not isinstance(each, UUID)]
         removed = [each for each in read if isinstance(each, UUID)]
         if not removed:
             return rows
-        # Whose it was stands in the rows of before: a deletion has no more than its key.
+        # A deletion has only its key; the account is read from the existing rows.
         stored = await owners_of_names(self._client, self._table.table.name, removed)
         owners = {**{row.id: row.user_id for row in rows}, **stored}
         return rows + [
@@ -111,7 +111,7 @@ class NameSink(Generic[R]):
         try:
             await self._client.insert(self._table.table, await self._rows(read))
         except MisconfiguredError as error:
-            # No table, no database or no access yet: rows wait until an operator has mended it.
+            # No table, database or access yet: rows wait until an administrator has fixed it.
             log.error("clickhouse_misconfigured", error=str(error))
             raise TransientError(str(error)) from error
         except QueryFailedError as error:

@@ -1,4 +1,4 @@
-"""Keeps the rollups of all owners up to date, beside the writing."""
+"""Keeps the rollups of all accounts up to date, separately from the writing of rows."""
 
 import asyncio
 from collections.abc import Callable
@@ -15,21 +15,21 @@ from common.errors import PlatestreamError
 log = structlog.get_logger()
 
 STATEMENT_SECONDS = 600
-"""A day of an owner with very many rows, or a rank of thirty, takes minutes on a busy server."""
+"""A day of an account with very many rows, or a rank of 30 days, takes minutes on a busy server."""
 
 
 class RollupUpdater:
-    """Rolls up who had anything written. Several workers may do so side by side."""
+    """Rolls up the accounts that have new rows. Several workers can do so concurrently."""
 
     def __init__(self, client: ClickHouseClient, *, every_seconds: float) -> None:
-        """``client`` waits for long statements."""
+        """``client`` must allow long statements."""
         self._client = client
         self._every_seconds = every_seconds
         self._since_ms = 0
         self._unfinished: frozenset[UUID] = frozenset()
 
     async def run(self, is_ours: Callable[[], bool]) -> None:
-        """Go on until cancelled, as long as it ``is_ours``; what fails is tried the next time."""
+        """Sweep periodically while ``is_ours``, until cancelled. A failed sweep is retried."""
         while True:
             await asyncio.sleep(self._every_seconds)
             if not is_ours():
@@ -40,10 +40,10 @@ class RollupUpdater:
                 log.warning("rollups_postponed", error=str(error))
 
     async def sweep(self) -> None:
-        """Bring all owners up to date of whom anything was written since the last sweep.
+        """Roll up all accounts with rows written since the last sweep.
 
         Raises:
-            PlatestreamError: ClickHouse is unavailable, busy or not set up; what is done is done.
+            PlatestreamError: ClickHouse is unavailable, busy or not set up; finished steps persist.
         """
         client = self._client
         now_ms = await server_time_ms(client)
@@ -52,7 +52,7 @@ class RollupUpdater:
         for owner_id in sorted({*written, *self._unfinished}):
             if not await self._roll_up(owner_id):
                 unfinished.add(owner_id)
-        # What was touched a moment ago is counted once it has settled, so it is looked at again.
+        # Recent changes are counted only once settled, so the next sweep includes them again.
         self._since_ms = now_ms - 3 * SETTLE_MS
         self._unfinished = frozenset(unfinished)
 
@@ -63,7 +63,7 @@ class RollupUpdater:
         if is_done:
             await rank_plates(self._client, owner_id)
         if await self._is_erased(owner_id):
-            # Noted meanwhile: what was made of the owner's rows here may have come too late.
+            # Recorded in the meantime: rollups made here from the account's rows may be left over.
             await erase_derived(self._client, owner_id)
         return is_done
 

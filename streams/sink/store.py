@@ -1,16 +1,16 @@
-"""Writes rows to ClickHouse, but for what was erased on request, although Kafka still brings it.
+"""Writes rows to ClickHouse, except rows that were erased on request but are still in Kafka.
 
-An erasure is noted first, then its rows are deleted. So a batch is written without what was erased
-as far as is known, and after it the list is read again. An erasure that stands on the new list and
-not on the old one may have deleted before the batch was there: what the batch holds of it is
-erased once more. One that stands on neither is noted later and deletes what is there by then. What
-was left out is erased as well, since an earlier try at the batch, perhaps of another worker, may
-have written it.
+An erasure is recorded first, then its rows are deleted. So a batch is written without the rows of
+known erasures, and the list of erasures is read again afterwards. An erasure that is only in the
+new list may have deleted its rows before the batch was written, so the batch's rows are erased
+again. An erasure in neither list is recorded later, and deletes all rows written by then. Rows that
+were left out are erased as well, since an earlier attempt at the batch, perhaps by another worker,
+may have written them.
 
-A photo of an image call goes with any of its plates, so rows of the others are written without its
-key where it is noted as erased. It may be noted while they are written: by the one who erased the
-plate, or by a worker who left it out. So the notes are looked at again after the batch, by which
-time the note is there, or the rows are for whoever makes it.
+The photo of an image call is erased with any of its plates. Rows of the other plates are written
+without the photo's key if the photo is recorded as erased. It may be recorded while they are being
+written, by the erasure of the plate or by a worker that left the plate out. So the records are
+checked again after the batch: by then either the record exists, or its author finds the rows.
 """
 
 from collections import defaultdict
@@ -32,29 +32,27 @@ R = TypeVar("R")
 
 
 class RowStore:
-    """Writes rows of all tables; keeps the list of erasures that it read last."""
+    """Writes rows of all tables; caches the latest list of erasures."""
 
     def __init__(self, client: ClickHouseClient) -> None:
         self._client = client
         self._erasures: Erasures | None = None
 
     async def insert(self, table: SinkTable[R], rows: Sequence[R]) -> None:
-        """Write rows to a table; when this returns they are stored, without what was erased.
-
-        Repeatable.
+        """Write rows to a table, except erased ones; return once they are stored. Repeatable.
 
         Raises:
             TransientError: ClickHouse is unavailable, busy, not set up yet, or does not erase.
-            InvalidInputError: ClickHouse refuses at least one of these rows.
+            InvalidInputError: ClickHouse rejects at least one of these rows.
         """
         try:
             await self._write(table, rows)
         except MisconfiguredError as error:
-            # No table, no database or no access yet: rows wait until an operator has mended it.
+            # No table, database or access yet: rows wait until an administrator has fixed it.
             log.error("clickhouse_misconfigured", error=str(error))
             raise TransientError(str(error)) from error
         except QueryFailedError as error:
-            # Not an insert, so it is no fault of these rows: a dead letter would hold their plates.
+            # Not an insert, so the rows are not at fault; a dead letter would contain their plates.
             log.error("clickhouse_erasure_failed", error=str(error))
             raise TransientError(str(error)) from error
 
@@ -62,9 +60,9 @@ class RowStore:
         client = self._client
         known = self._erasures or await list_erasures(client)
         await write_unless_erased(client, table, rows, known)
-        # Kept before anything is erased: where that fails, the next try leaves out what this wrote.
-        # So it does where ClickHouse takes longer than its client waits: it goes on by itself, and
-        # what a try adds to it is done in one go with what waits. Waiting on would be a standstill.
+        # Set before anything is erased: if that fails, the next attempt leaves out what this one
+        # wrote. The same applies if ClickHouse takes longer than the client waits: it continues,
+        # and merges further erasures with pending ones. Waiting for it would count as a stall.
         self._erasures = now = await list_erasures(client)
         for erasure in erasures_of(table, rows, now):
             await table.erase(client, erasure)
@@ -76,28 +74,28 @@ class RowStore:
 async def write_unless_erased(
     client: ClickHouseClient, table: SinkTable[R], rows: Sequence[R], known: Erasures
 ) -> None:
-    """Write rows of which nothing was erased, as far as is ``known``. Repeatable.
+    """Write rows, except those that were erased as far as is ``known``. Repeatable.
 
     Raises:
         TransientError: ClickHouse is unavailable or busy.
         MisconfiguredError: no table, no database, no access.
-        InvalidInputError: ClickHouse refuses at least one of the rows.
-        QueryFailedError: it refuses another statement, which says nothing of the rows.
+        InvalidInputError: ClickHouse rejects at least one of the rows.
+        QueryFailedError: it rejects another statement, so the rows are not at fault.
     """
-    kept, left_out = _split(table, rows, known)
-    if left_out and table.set_aside is not None:
-        await table.set_aside(client, left_out)
-    kept = await _without_photos(client, table, kept, known)
+    remaining, erased = _split(table, rows, known)
+    if erased and table.record_images is not None:
+        await table.record_images(client, erased)
+    remaining = await _without_photos(client, table, remaining, known)
     try:
-        await table.insert(client, kept)
+        await table.insert(client, remaining)
     except QueryFailedError as error:
         raise InvalidInputError(str(error), code="refused_by_clickhouse") from error
 
 
 def erasures_of(table: SinkTable[R], rows: Iterable[R], now: Erasures) -> tuple[Erasure, ...]:
-    """Return what was erased of these rows, each as far as the time of the rows goes.
+    """Return the erasures that apply to these rows, limited to the time span of the rows.
 
-    It is to be erased once more, where ``now`` was read after the rows were written.
+    They must be repeated if ``now`` was read after the rows were written.
     """
     times_ms: defaultdict[Erasure, list[int]] = defaultdict(list)
     for row in rows:
@@ -111,9 +109,9 @@ def erasures_of(table: SinkTable[R], rows: Iterable[R], now: Erasures) -> tuple[
 
 
 def photo_spans(table: SinkTable[R], rows: Iterable[R], now: Erasures) -> tuple[OwnerSpan, ...]:
-    """Return where photos may have been erased that rows share with these, or these with others.
+    """Return the time spans in which photos shared with these rows may have been erased.
 
-    They are to be looked for again, where ``now`` was read after the rows were written.
+    They must be checked again if ``now`` was read after the rows were written.
     """
     times_ms: defaultdict[UUID, list[int]] = defaultdict(list)
     for row in rows:
@@ -139,21 +137,21 @@ def _may_lack_photo(table: SinkTable[R], row: R, erasures: Erasures) -> bool:
 
 
 def _split(table: SinkTable[R], rows: Sequence[R], known: Erasures) -> tuple[list[R], list[R]]:
-    """Return what is written of the rows, and the rows of which nothing is."""
-    kept: list[R] = []
-    left_out: list[R] = []
+    """Return the rows as they are to be written, and the rows that are not written at all."""
+    remaining: list[R] = []
+    erased: list[R] = []
     for row in rows:
         rest = _rest(table, row, known)
         if rest is None:
-            left_out.append(row)
+            erased.append(row)
         else:
-            kept.append(rest)
-    return kept, left_out
+            remaining.append(rest)
+    return remaining, erased
 
 
 def _rest(table: SinkTable[R], row: R, known: Erasures) -> R | None:
     erasures = list(known.covering(table.subject_of(row)))
     if not erasures:
         return row
-    is_of_nobody = any(erasure.plate is None for erasure in erasures)
-    return None if is_of_nobody else table.without_plate(row)
+    is_all_erased = any(erasure.plate is None for erasure in erasures)
+    return None if is_all_erased else table.without_plate(row)

@@ -1,4 +1,4 @@
-"""The tables of the sink: for each topic its records as rows, and the table they go to."""
+"""The tables of the sink: how the records of each topic become rows, and the target table."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
@@ -53,10 +53,10 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, kw_only=True)
 class SharedPhotos(Generic[R]):
-    """The handling of a photo that rows of several plates share, where one of them was erased.
+    """The handling of a photo that rows of several plates share, if one of them was erased.
 
-    ``without_erased`` returns rows that are to be written, without such a photo; ``delete_erased``
-    removes it from those of a span that were written.
+    ``without_erased`` returns rows to be written, without such photos; ``delete_erased`` removes
+    such photos from the written rows of a time span.
     """
 
     has_one: Callable[[R], bool]
@@ -66,14 +66,14 @@ class SharedPhotos(Generic[R]):
 
 @dataclass(frozen=True, kw_only=True)
 class SinkTable(Generic[R]):
-    """The way from one topic to one table.
+    """How the records of one topic are written to one table.
 
-    ``row_of`` reads a record as it lies on the topic and raises InvalidInputError for what can
-    never be a row; ``insert`` writes rows and can be repeated.
+    ``row_of`` decodes a record and raises InvalidInputError for a value that can never be a row;
+    ``insert`` writes rows and is repeatable.
 
-    What was erased on request is looked for by the ``subject_of`` a row. Where its plate was erased
-    it is written as ``without_plate`` says, and not at all where that is None; ``set_aside`` notes
-    what such rows leave elsewhere. ``erase`` removes from the table what was written too late.
+    ``subject_of`` determines which erasures apply to a row. If its plate was erased, the result of
+    ``without_plate`` is written instead, or nothing if that is None; ``record_images`` then records
+    images to be deleted. ``erase`` removes rows from the table that were written too late.
     """
 
     topic: Topic
@@ -82,7 +82,7 @@ class SinkTable(Generic[R]):
     subject_of: Callable[[R], Subject]
     without_plate: Callable[[R], R | None]
     erase: Callable[[ClickHouseClient, Erasure], Awaitable[int]]
-    set_aside: Callable[[ClickHouseClient, Sequence[R]], Awaitable[None]] | None = None
+    record_images: Callable[[ClickHouseClient, Sequence[R]], Awaitable[None]] | None = None
     shared_photos: SharedPhotos[R] | None = None
 
 
@@ -95,7 +95,7 @@ def _subject_of_attempt(row: DeliveryAttempt) -> Subject:
     return Subject(delivery.owner_id, delivery.occurred_ms, plates_of(delivery))
 
 
-async def _set_images_aside(client: ClickHouseClient, rows: Sequence[RecognitionRow]) -> None:
+async def _record_images(client: ClickHouseClient, rows: Sequence[RecognitionRow]) -> None:
     noted_ms = now_ms()
     await insert_erased_images(client, [note for row in rows for note in images_of(row, noted_ms)])
 
@@ -109,7 +109,7 @@ RECOGNITION_TABLE: Final = SinkTable(
     subject_of=_subject_of_plate,
     without_plate=lambda _: None,
     erase=erase_recognitions,
-    set_aside=_set_images_aside,
+    record_images=_record_images,
     shared_photos=SharedPhotos(
         has_one=has_shared_photo,
         without_erased=without_erased_photos,
@@ -117,7 +117,7 @@ RECOGNITION_TABLE: Final = SinkTable(
     ),
 )
 LOST_IMAGE_TABLE: Final = replace(RECOGNITION_TABLE, topic=LOST_IMAGES, insert=correct_recognitions)
-"""Rows of recognitions whose images S3 never got, in place of those that name them."""
+"""Replacements of recognition rows whose images were never stored in S3."""
 TRIGGER_TABLE: Final = SinkTable(
     topic=ALERTS,
     row_of=lambda value: trigger_row(decode(AlertTrigger, value)),
@@ -159,4 +159,4 @@ SINK_TABLES: Final[tuple[AnySinkTable, ...]] = (
     CAMERA_COUNT_TABLE,
     ATTEMPT_TABLE,
 )
-"""All of them: one agent each."""
+"""All tables; each has its own agent."""

@@ -143,11 +143,11 @@ async def test_rows_wait_where_erasing_is_refused(
         take("erase")
         return 0
 
-    async def set_aside(*_: object) -> None:
+    async def record_images(*_: object) -> None:
         take("set aside")
 
     monkeypatch.setattr(store_module, "list_erasures", list_erasures)
-    await stage.with_table(erase=erase, set_aside=set_aside).take(_events(3))
+    await stage.with_table(erase=erase, record_images=record_images).take(_events(3))
 
     assert steps[failing] >= 4
     assert not stage.letters

@@ -57,7 +57,7 @@ class ClickHouse:
         self.fails_to_erase = False
         monkeypatch.setattr(store_module, "list_erasures", self._list)
         self.table: SinkTable[RecognitionRow] = replace(
-            RECOGNITION_TABLE, insert=self._insert, erase=self._erase, set_aside=self._set_aside
+            RECOGNITION_TABLE, insert=self._insert, erase=self._erase, record_images=self._record_images
         )
         self.restart()
 
@@ -83,7 +83,7 @@ class ClickHouse:
         self.inserted += [row.plate for row in rows]
         self.rows |= set(rows)
 
-    async def _set_aside(self, _: object, rows: Sequence[RecognitionRow]) -> None:
+    async def _record_images(self, _: object, rows: Sequence[RecognitionRow]) -> None:
         self.aside += rows
 
     async def _erase(self, _: object, erasure: Erasure) -> int:
@@ -257,7 +257,7 @@ async def _written(table: AnySinkTable, value: bytes, known: Erasures) -> list[A
     async def insert(_: object, rows: Sequence[Any]) -> None:
         written.extend(rows)
 
-    spied = replace(table, insert=insert, set_aside=None)
+    spied = replace(table, insert=insert, record_images=None)
     await write_unless_erased(CLIENT, spied, [table.row_of(value)], known)
     return written
 
