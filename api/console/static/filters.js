@@ -65,14 +65,24 @@ export function useRange({ range = "", from = "", to = "" }) {
 /** Returns the query that leads to the first page of a list. @param {Record<string, string>} query */
 export const firstPage = ({ range = CUSTOM }) => ({ lastKey: "", page: "", ...(range !== CUSTOM && { from: "" }) });
 
+const CLOCK = /^([01]?\d|2[0-3]):[0-5]\d$/;
+
+/** A date and a time of 24 hours, which browsers' own inputs show in 12 hours in some languages. */
+function MomentField({ label, value, onValue }) {
+  const [day = "", clock = ""] = toLocalInput(value).split("T");
+  const set = (newDay, newClock) => onValue(newDay ? fromLocalInput(`${newDay}T${CLOCK.test(newClock) ? newClock.padStart(5, "0") : "00:00"}`) : "");
+  return html`<${Field} label=${label}>${(ids) => html`<span class="moment"><input ...${ids} type="date" value=${day} onChange=${(event) => set(event.currentTarget.value, clock)} />
+    <input type="text" aria-label=${`${label}: ${t("Time")}`} placeholder="00:00" maxlength="5" disabled=${!day} value=${clock} onChange=${(event) => set(day, event.currentTarget.value.trim())} /></span>`}</${Field}>`;
+}
+
 /** The time range of a list: a preset, or two times. */
 export function RangeField({ query }) {
   const { from, to } = useRange(query);
   const shown = query.range || (query.from || query.to ? CUSTOM : "");
   const set = (change) => goQuery({ ...firstPage(query), ...change }, { replace: true });
-  const moment = (label, value, name) => html`<${Field} label=${label}>${(ids) => html`<input ...${ids} type="datetime-local" value=${toLocalInput(value)} onChange=${(event) => set({ [name]: fromLocalInput(event.currentTarget.value) })} />`}</${Field}>`;
   return html`<${SelectField} label=${t("Time range")} value=${shown} onValue=${(range) => set(range === CUSTOM ? { range, from } : { range, from: "", to: "" })} options=${RANGES.map(([range, text]) => [range, text()])} />
-    ${shown === CUSTOM && html`${moment(t("From ({zone})", { zone: TIME_ZONE }), query.from, "from")}${moment(t("To ({zone})", { zone: TIME_ZONE }), to, "to")}`}`;
+    ${shown === CUSTOM && html`<${MomentField} label=${t("From ({zone})", { zone: TIME_ZONE })} value=${query.from} onValue=${(value) => set({ from: value })} />
+      <${MomentField} label=${t("To ({zone})", { zone: TIME_ZONE })} value=${to} onValue=${(value) => set({ to: value })} />`}`;
 }
 
 /** A text filter, applied on Enter or when the field is left. */

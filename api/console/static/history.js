@@ -4,7 +4,7 @@ import { html } from "./html.js";
 import { get } from "./api.js";
 import { localTime, writeCsv } from "./csv.js";
 import { ErasePlate } from "./erasure.js";
-import { cameraName, date, dateTime, number } from "./format.js";
+import { cameraName, date, dateTime, number, time } from "./format.js";
 import { useLoad } from "./load.js";
 import { Link, opens } from "./router.js";
 import { Together } from "./together.js";
@@ -47,13 +47,14 @@ function byCamera(rows) {
 /** A line for each camera with a mark for each recognition. */
 function TimeLine({ cameras, from, to }) {
   const span = Math.max(to - from, 1);
+  const name = new Date(from).toDateString() === new Date(to).toDateString() ? time : date;
   const part = (moment) => (100 * (Date.parse(moment) - from)) / span;
   return html`<div class="time-line" aria-hidden="true">
     ${cameras.map((camera) => html`<div key=${camera.rows[0].cameraId} class="lane">
       <span class="lane-name"><bdi>${camera.name}</bdi></span>
       <svg viewBox="0 0 100 10" preserveAspectRatio="none">${camera.rows.map((row) => html`<line key=${row.id} x1=${part(row.timestamp)} x2=${part(row.timestamp)} y1="1" y2="9" />`)}</svg>
     </div>`)}
-    <div class="lane ends"><span class="lane-name"></span><span>${date(new Date(from).toISOString())}</span><span>${date(new Date(to).toISOString())}</span></div>
+    <div class="lane ends"><span class="lane-name"></span><span>${name(new Date(from).toISOString())}</span><span>${name(new Date(to).toISOString())}</span></div>
   </div>`;
 }
 

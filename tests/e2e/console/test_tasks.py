@@ -326,7 +326,7 @@ def test_how_the_installation_is_doing(console: ConsolePage, scene: Scene) -> No
     console.sees("Components")
     row = console.page.get_by_role("row")
     expect(row.filter(has_text="Reads plates from frames")).to_contain_text(
-        re.compile(r"Lagging.*Not enough CPU.*\d+ s.*1,204")
+        re.compile(r"Lagging.*Not enough CPU.*\d+ (s|min).*1,204")
     )
     expect(row.filter(has_text="search database").last).to_contain_text("OK")
     expect(row.filter(has_text="Sends webhooks")).to_contain_text("Not running")

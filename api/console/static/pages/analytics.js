@@ -89,7 +89,7 @@ export function AnalyticsPage({ query }) {
   if (!data) return html`<${Head} title=${t("Analytics")} /><${Fault} failure=${found.failure} retry=${found.reload} />${found.isLoading && html`<${Waiting} rows=${8} />`}`;
   const { last, change } = weekOnWeek(data.dailyChart);
   const charts = period ? part.data : data;
-  return html`<${Head} title=${t("Analytics")} note=${zone ? t("Times in {zone}", { zone }) : ""}>
+  return html`<${Head} title=${t("Analytics")} note=${zone ? t("Days and hours in {zone}", { zone }) : ""}>
       <${Segments} label=${t("Period")} value=${period} onValue=${(value) => goQuery({ days: value }, { replace: true })} options=${PERIODS.map(([value, text]) => [value, text()])} />
     </${Head}>
     <${Fault} failure=${found.failure ?? part.failure} retry=${found.failure ? found.reload : part.reload} />

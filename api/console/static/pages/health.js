@@ -55,7 +55,11 @@ const CHECKED_ALERTS = 20;
 const componentName = (name) => COMPONENTS[name]?.[0]() ?? name;
 const stageName = (name) => STAGES[name]?.[0]() ?? name;
 const isLagging = (/** @type {Stage} */ one) => one.waiting > 0 && (one.behindSeconds ?? Infinity) > LAG_SECONDS;
-const lagText = (/** @type {Stage} */ one) => (one.behindSeconds === null ? "–" : t("{n} s", { n: number(Math.round(one.behindSeconds)) }));
+/** @param {Stage} one */
+function lagText({ behindSeconds }) {
+  if (behindSeconds === null) return "–";
+  return behindSeconds < 120 ? t("{n} s", { n: number(Math.round(behindSeconds)) }) : t("{n} min", { n: number(Math.round(behindSeconds / 60)) });
+}
 const freeText = (disk) => t("{n} GiB free", { n: number(Math.floor(disk.freeBytes / 2 ** 30)) });
 
 /** @returns {Problem[]} */
@@ -122,7 +126,7 @@ function Installation({ data }) {
       ${data.stages.map((one) => html`<tr key=${one.name}><td>${stageName(one.name)}<div class="note">${STAGES[one.name]?.[1]() ?? ""}</div></td><td><${StageState} one=${one} /></td>
         <td class="number">${one.waiting ? lagText(one) : ""}</td><td class="number">${number(one.waiting)}</td><td class="number">${number(one.workers)}</td></tr>`)}
     </${Table}></section>`}
-    ${data.disks.length > 0 && html`<section class="panel"><h2>${t("Disks")}</h2><ul class="ranking">
+    ${data.disks.length > 0 && html`<section class="panel"><h2>${t("Disks")}</h2><ul class="ranking disks">
       ${data.disks.map((disk) => html`<li key=${disk.name}><span class="ranking-name">${disk.name}</span><span class="ranking-bar" aria-hidden="true"><span class=${disk.usedRatio >= FULL_RATIO ? "full" : ""} style=${{ width: percentWidth(disk.usedRatio) }}></span></span>
         <span class="number">${disk.usedRatio >= FULL_RATIO && html`<${Badge} kind="bad">${t("Almost full")}</${Badge}> `}${t("{percent} used", { percent: percent(disk.usedRatio) })} · ${freeText(disk)}</span></li>`)}
     </ul></section>`}`;

@@ -100,8 +100,8 @@ function AlertOutcome({ one }) {
   return html`<tr><td><${Link} href=${`/alerts/${one.alertId}`}><bdi>${one.alertName}</bdi></${Link}></td><td><${Badge} kind=${kind}>${text()}</${Badge}></td><td>${why?.()}${one.plateName && html` <span class="note">${t("listed as {name}", { name: one.plateName })}</span>`}</td></tr>`;
 }
 
-function AlertTable({ alerts }) {
-  return html`<${Table} caption=${t("Alerts")} columns=${[t("Alert"), t("Result"), t("Reason")]}>${alerts.map((one) => html`<${AlertOutcome} key=${one.alertId} one=${one} />`)}</${Table}>`;
+function AlertTable({ caption, alerts }) {
+  return html`<${Table} caption=${caption} columns=${[t("Alert"), t("Result"), t("Reason")]}>${alerts.map((one) => html`<${AlertOutcome} key=${one.alertId} one=${one} />`)}</${Table}>`;
 }
 
 /** The alerts of a recognition: first those that it matched, the others on demand. */
@@ -116,9 +116,9 @@ function Alerts({ id }) {
     <${Fault} failure=${found.failure} retry=${found.reload} />
     ${!found.data && found.isLoading && html`<${Waiting} rows=${3} />`}
     ${found.data && !alerts.length && html`<p class="note">${t("No alerts yet")} ${mayMake && html`<${Link} href="/alerts/new">${t("Create alert")}</${Link}>`}</p>`}
-    ${matched.length > 0 && html`<${AlertTable} alerts=${matched} />`}
+    ${matched.length > 0 && html`<${AlertTable} caption=${t("Alerts")} alerts=${matched} />`}
     ${!matched.length && others.length > 0 && html`<p class="note">${t("No alert triggered")}</p>`}
-    ${others.length > 0 && html`<details><summary>${tn(others.length, "Show {n} other alert", "Show {n} other alerts")}</summary><${AlertTable} alerts=${others} /></details>`}
+    ${others.length > 0 && html`<details><summary>${tn(others.length, "Show {n} other alert", "Show {n} other alerts")}</summary><${AlertTable} caption=${t("Other alerts")} alerts=${others} /></details>`}
   </section>`;
 }
 
