@@ -72,6 +72,11 @@ class AlertCache:
         alert = await self.whole(trigger.alert)
         return trigger if alert is trigger.alert else msgspec.structs.replace(trigger, alert=alert)
 
+    def newer(self, alert: AlertConfig) -> AlertConfig | None:
+        """Return the latest revision of an alert if it is newer than this one."""
+        revision = self._latest.get(alert.alert_id, (0, b""))[0]
+        return self._content((alert.alert_id, revision)) if revision > alert.revision else None
+
     async def _wait_for(self, revision_key: _Revision) -> None:
         try:
             async with asyncio.timeout(_WAIT_SECONDS):

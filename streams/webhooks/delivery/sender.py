@@ -12,6 +12,7 @@ from cachetools import LRUCache
 from opentelemetry.trace import SpanKind
 
 from common.errors import MisconfiguredError
+from common.records.alerts import EmailNotification
 from common.records.deliveries import (
     AppriseTarget,
     Delivery,
@@ -20,7 +21,7 @@ from common.records.deliveries import (
     UrlTarget,
     WebhookTarget,
 )
-from common.records.payloads import delivery_body
+from common.records.payloads import delivery_body, notifications_of
 from common.records.webhooks import (
     ATTEMPT_HEADER,
     EVENT_ID_HEADER,
@@ -102,6 +103,8 @@ class DeliverySender:
     async def _send(self, delivery: Delivery, number: int) -> SendResult:
         delivery = await self._with_alert(delivery)
         try:
+            if self._is_removed(delivery):
+                return SendResult(kind=SendKind.CANCELLED, error="The recipient was removed.")
             if isinstance(delivery.target, EmailTarget):
                 address = self._decrypted(delivery.target.address_encrypted)
                 with traced("send email", SpanKind.CLIENT):
@@ -125,6 +128,22 @@ class DeliverySender:
             return delivery
         trigger = await self._alerts.whole_trigger(delivery.trigger)
         return msgspec.structs.replace(delivery, trigger=trigger)
+
+    def _is_removed(self, delivery: Delivery) -> bool:
+        """Return whether the alert has changed since and no longer has the recipient."""
+        trigger, target = delivery.trigger, delivery.target
+        is_asked_for = delivery.cause is DeliveryCause.REDELIVERY
+        if trigger is None or is_asked_for or isinstance(target, WebhookTarget):
+            return False
+        if (alert := self._alerts.newer(trigger.alert)) is None:
+            return False
+        address = self._decrypted(
+            target.address_encrypted if isinstance(target, EmailTarget) else target.url_encrypted
+        )
+        return not any(
+            address in (one.addresses if isinstance(one, EmailNotification) else (one.url,))
+            for one in notifications_of(alert, self._box)
+        )
 
     async def _destination(self, delivery: Delivery, number: int) -> Destination | Unavailable:
         target = delivery.target

@@ -7,8 +7,9 @@ import pytest
 from standardwebhooks import Webhook, WebhookVerificationError
 
 from common.records.alerts import TriggerPhase
-from common.records.deliveries import AttemptOutcome, Delivery, UrlTarget
+from common.records.deliveries import AttemptOutcome, Delivery, DeliveryCause, UrlTarget
 from common.records.owners import OwnerConfig
+from common.records.payloads import notifications_of
 from common.records.webhooks import PREVIOUS_SIGNATURE_HEADER
 from common.timestamps import now_ms
 from streams.runtime.alert_cache import AlertCache
@@ -44,10 +45,12 @@ class Transport(HttpSender):
         raise AssertionError("no people are notified here")
 
 
-def _sender(transport: Transport, subscriptions: SubscriptionCache) -> DeliverySender:
+def _sender(
+    transport: Transport, subscriptions: SubscriptionCache, alerts: AlertCache | None = None
+) -> DeliverySender:
     return DeliverySender(
         subscriptions=subscriptions,
-        alerts=AlertCache(),
+        alerts=alerts or AlertCache(),
         box=BOX,
         http=transport,
         email=transport,
@@ -109,6 +112,32 @@ async def test_a_notification_is_signed_with_the_secrets_of_now(
     (request,) = transport.requests
     assert _signers(request) == signers
     assert (PREVIOUS_SIGNATURE_HEADER in request.headers) is (len(signers) > 1)
+
+
+@pytest.mark.parametrize(
+    ("is_kept", "cause", "kind"),
+    [
+        (True, DeliveryCause.EVENT, SendKind.ACCEPTED),
+        (False, DeliveryCause.EVENT, SendKind.CANCELLED),
+        (False, DeliveryCause.REDELIVERY, SendKind.ACCEPTED),
+    ],
+)
+async def test_a_delivery_to_a_removed_recipient_is_cancelled(
+    is_kept: bool, cause: DeliveryCause, kind: SendKind
+) -> None:
+    planned, transport, alerts = _planned(), Transport(), AlertCache()
+    assert planned.trigger is not None
+    before = planned.trigger.alert
+    kept = msgspec.json.encode(notifications_of(before, BOX) if is_kept else ()).decode()
+    now = msgspec.structs.replace(
+        before, revision=before.revision + 1, notifications_encrypted=BOX.encrypt(kept)
+    )
+    alerts.apply([(now.alert_id, now)])
+    sent = msgspec.structs.replace(planned, cause=cause)
+    result = await _sender(transport, SubscriptionCache(BOX), alerts).send(sent, 2)
+
+    assert result.kind is kind
+    assert len(transport.requests) == (kind is SendKind.ACCEPTED)
 
 
 async def test_a_redirect_says_where_it_leads() -> None:
