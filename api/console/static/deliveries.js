@@ -16,6 +16,27 @@ const OUTCOMES = {
   cancelled: ["off", () => t("Cancelled")],
 };
 
+/** The sentences of `lastError` (streams/webhooks) that are shown in the interface's language. @type {[RegExp, (value: string) => string][]} */
+const ERRORS = [
+  [/^No response within (\S+) s\.$/, (n) => t("No response within {n} s.", { n })],
+  [/^Received status (\d+)\.$/, (status) => t("Received status {status}.", { status })],
+  [/^The receiver's certificate is not trusted\.$/, () => t("The receiver's certificate is not trusted.")],
+  [/^The TLS handshake failed\.$/, () => t("The TLS handshake failed.")],
+  [/^The host name could not be resolved\.$/, () => t("The host name could not be resolved.")],
+  [/^The connection failed\.$/, () => t("The connection failed.")],
+  [/^No SMTP server is configured\.$/, () => t("Email isn't configured on this server.")],
+  [/^Too many deliveries are pending\.$/, () => t("Too many deliveries are pending.")],
+  [/^The recipient was removed\.$/, () => t("The recipient was removed from the alert.")],
+  [/^The webhook was deleted\.$/, () => t("The webhook was deleted.")],
+  [/^The webhook is disabled\.$/, () => t("The webhook is disabled.")],
+];
+
+/** @param {string | null} error of a delivery */
+export function errorOf(error) {
+  const found = ERRORS.find(([form]) => form.test(error ?? ""));
+  return found ? found[1](found[0].exec(error ?? "")?.[1] ?? "") : (error ?? "");
+}
+
 const CAUSES = {
   event: () => "",
   test: () => t("test"),
@@ -52,7 +73,7 @@ function DeliveryRows({ rows, onRedeliver, isBusy, names = null }) {
       <td><${Badge} kind=${kind}>${text}</${Badge}>${one.nextAttemptAt && html` <span class="note">${t("next attempt")} <${Moment} at=${one.nextAttemptAt} /></span>`}</td>
       <td class="number">${one.attempts}</td>
       <td><${Moment} at=${one.lastAttemptAt} /> <span class="note">${t("{n} ms", { n: one.lastDurationMs })}</span></td>
-      <td>${one.lastStatus ?? ""} <bdi>${one.lastError ?? ""}</bdi></td>
+      <td>${one.lastStatus ?? ""} <bdi>${errorOf(one.lastError)}</bdi></td>
       <td>${maySend && html`<button type="button" disabled=${isBusy} onClick=${() => onRedeliver(one)}>${t("Redeliver")}</button>`}</td>
     </tr>`;
   });

@@ -2,7 +2,7 @@
 
 import { html, useState } from "./html.js";
 import { call, get } from "./api.js";
-import { outcomeOf } from "./deliveries.js";
+import { errorOf, outcomeOf } from "./deliveries.js";
 import { useAction, useLoad } from "./load.js";
 import { Badge, Field } from "./ui.js";
 import { t } from "./words.js";
@@ -62,7 +62,7 @@ function SendTest({ alertId, row, onSent }) {
   const sent = found.data ?? [];
   return html`<button type="button" disabled=${isBusy || !alertId || row.position === undefined} aria-label=${t("Send test to {target}", { target: row.target })} onClick=${start}>${t("Send test")}</button>
     <span class="row-result" role="status">${failure ? html`<span class="fault">${failure.message}</span>` : ids.length > sent.length && html`<${Badge} kind="wait">${t("Sending…")}</${Badge}>`}
-      ${sent.map((one) => html`<span key=${one.id}><${Badge} kind=${outcomeOf(one)[0]}>${outcomeOf(one)[1]}</${Badge}> ${one.lastError && html`<bdi class="note">${one.lastError}</bdi>`}</span>`)}</span>`;
+      ${sent.map((one) => html`<span key=${one.id}><${Badge} kind=${outcomeOf(one)[0]}>${outcomeOf(one)[1]}</${Badge}> ${one.lastError && html`<bdi class="note">${errorOf(one.lastError)}</bdi>`}</span>`)}</span>`;
 }
 
 /** @param {{rows: Row[], onRows: (rows: Row[]) => void, failure: any, alertId?: string, sendsEmail: boolean, mayChange: boolean, onSent: () => void}} props */

@@ -111,7 +111,7 @@ function Sessions({ who }) {
     <${Fault} failure=${found.failure} retry=${found.reload} /><${FormFault} failure=${failure} />
     ${found.data && html`<${Table} caption=${t("Sessions")} columns=${[t("Started"), t("Expires"), { text: t("Actions"), isHidden: true }]}>
       ${found.data.map((one) => html`<tr key=${one.id}><td><${Moment} at=${one.createdAt} /></td><td><${Moment} at=${one.expiresAt} /></td>
-        <td>${one.isCurrent ? t("Current session") : html`<button type="button" disabled=${isBusy} onClick=${() => end(one)}>${t("End session")}</button>`}</td></tr>`)}
+        <td class="row-actions">${one.isCurrent ? t("Current session") : html`<button type="button" disabled=${isBusy} onClick=${() => end(one)}>${t("End session")}</button>`}</td></tr>`)}
     </${Table}>`}
   </section>`;
 }

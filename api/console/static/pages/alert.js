@@ -3,7 +3,7 @@
 import { html, useEffect, useState } from "../html.js";
 import { call, get } from "../api.js";
 import { ALERT_FIELDS, AlertFields, bodyOf, formOf } from "../alert-form.js";
-import { CHANNELS, Deliveries } from "../deliveries.js";
+import { CHANNELS, Deliveries, errorOf } from "../deliveries.js";
 import { useCameras } from "../filters.js";
 import { Trial } from "../trial.js";
 import { Triggers } from "../triggers.js";
@@ -69,7 +69,7 @@ function Failing({ alertId, sent }) {
   // Most recent attempt first.
   for (const one of found.data ?? []) if (!last.has(one.channel)) last.set(one.channel, one);
   const failing = [...last.values()].filter((one) => one.outcome === "dead" || one.outcome === "retrying");
-  return failing.map((one) => html`<p key=${one.channel} class="warning"><strong>${t("The last notification failed ({channel}):", { channel: CHANNELS[one.channel]?.() ?? one.channel })}</strong> <bdi>${one.lastError ?? one.lastStatus}</bdi> <a href="#deliveries">${t("View deliveries")}</a></p>`);
+  return failing.map((one) => html`<p key=${one.channel} class="warning"><strong>${t("The last notification failed ({channel}):", { channel: CHANNELS[one.channel]?.() ?? one.channel })}</strong> <bdi>${errorOf(one.lastError)}</bdi> <a href="#deliveries">${t("View deliveries")}</a></p>`);
 }
 
 export function AlertPage({ id, query }) {

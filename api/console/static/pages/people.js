@@ -2,7 +2,7 @@
 
 import { html, useState } from "../html.js";
 import { call, get } from "../api.js";
-import { date } from "../format.js";
+import { ago, date } from "../format.js";
 import { isKnown, useAction, useLoad } from "../load.js";
 import { ROLES, RoleField } from "../roles.js";
 import { ADMINISTRATOR, refreshSession, useMay } from "../session.js";
@@ -78,7 +78,7 @@ function Person({ one, isBusy, onRole, onToggle, onUnlink, onRemove }) {
     <td class="nowrap">${ROLES[one.role].name()}</td>
     <td><${Badge} kind=${one.enabled ? "good" : "off"}>${one.enabled ? t("Enabled") : t("Disabled")}</${Badge}></td>
     <td><${LoginMethod} one=${one} /></td>
-    <td>${one.lastLogInAt ? html`<${Moment} at=${one.lastLogInAt} />` : t("Never")}</td><td><${Moment} at=${one.createdAt} format=${date} /></td>
+    <td>${one.lastLogInAt ? html`<${Moment} at=${one.lastLogInAt} format=${ago} />` : t("Never")}</td><td><${Moment} at=${one.createdAt} format=${date} /></td>
     <td class="row-actions"><${RowMenu} label=${t("Actions for {name}", { name: nameOf(one) })}>
       <button type="button" onClick=${onRole}>${t("Change role")}</button>
       ${one.identity && html`<button type="button" onClick=${onUnlink}>${t("Unlink SSO")}</button>`}
