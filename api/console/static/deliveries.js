@@ -68,7 +68,7 @@ function DeliveryRows({ rows, onRedeliver, isBusy, names = null }) {
   return rows.map((one) => {
     const [kind, text] = outcomeOf(one);
     return html`<tr key=${one.id}>
-      <td><code>${one.event}</code> ${CAUSES[one.cause]?.() ?? one.cause} ${one.channel !== "http" && CHANNELS[one.channel] && t("via {channel}", { channel: CHANNELS[one.channel]() })}</td>
+      <td><code class="event">${one.event}</code> ${CAUSES[one.cause]?.() ?? one.cause} ${one.channel !== "http" && CHANNELS[one.channel] && t("via {channel}", { channel: CHANNELS[one.channel]() })}</td>
       ${names && html`<td><${Target} one=${one} names=${names} /></td>`}
       <td><${Badge} kind=${kind}>${text}</${Badge}>${one.nextAttemptAt && html` <span class="note">${t("next attempt")} <${Moment} at=${one.nextAttemptAt} /></span>`}</td>
       <td class="number">${one.attempts}</td>

@@ -50,7 +50,7 @@ export function useStreamTest() {
 
 /** The button of a test. @param {{test: ReturnType<typeof useStreamTest>, url: string, cameraId?: string}} props */
 export function StreamTestButton({ test, url, cameraId }) {
-  return html`<button type="button" disabled=${!url.trim() || test.isBusy} onClick=${() => test.start(url, cameraId)}>${test.isBusy ? t("Testing…") : t("Test stream")}</button>`;
+  return html`<button type="button" disabled=${test.isBusy} onClick=${() => test.start(url, cameraId)}>${test.isBusy ? t("Testing…") : t("Test stream")}</button>`;
 }
 
 /** The result of a test. @param {{test: ReturnType<typeof useStreamTest>, shown?: string[]}} props `shown`: fields with their own errors */

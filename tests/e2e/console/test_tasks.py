@@ -301,6 +301,7 @@ def test_add_a_camera_and_draw_its_zones(
     assert zone["kind"] == "include"
     xs = [round(point["x"], 2) for point in zone["points"]]
     assert xs == [0.15, 0.8, 0.8]
+    console.press("Actions for Gate west")
     console.press("Delete camera")
     console.page.get_by_role("dialog").get_by_role("button", name="Delete camera").click()
     console.sees("No cameras yet")

@@ -9,7 +9,7 @@ import { Link, go, unsaved } from "../router.js";
 import { useMay } from "../session.js";
 import { signal, useSignal } from "../signal.js";
 import { StreamTestButton, StreamTestResult, causeOf, useStreamTest } from "../stream-test.js";
-import { CameraStateBadge, Confirm, Empty, Fault, FormFault, Head, Moment, Waiting, toast } from "../ui.js";
+import { CameraStateBadge, Confirm, Empty, Fault, FormFault, Head, Moment, RowMenu, Waiting, toast } from "../ui.js";
 import { ZoneEditor } from "../zones.js";
 import { t, tn } from "../words.js";
 
@@ -103,7 +103,7 @@ export function CameraPage({ id }) {
   return html`<${Head} title=${html`<bdi>${camera.name}</bdi>`} note=${html`<bdi>${camera.location}</bdi>`}>
       <${Link} class="button" href=${`/?cameraId=${camera.id}`}>${t("View live")}</${Link}>
       <${Link} class="button" href=${`/search?cameraId=${camera.id}`}>${t("View recognitions")}</${Link}>
-      ${mayRemove && html`<button type="button" class="danger" onClick=${() => setRemoving(true)}>${t("Delete camera")}</button>`}
+      ${mayRemove && html`<${RowMenu} label=${t("Actions for {name}", { name: camera.name })}><button type="button" class="danger" onClick=${() => setRemoving(true)}>${t("Delete camera")}</button></${RowMenu}>`}
     </${Head}>
     <${State} camera=${camera} />
     <${Settings} camera=${camera} onChanged=${(changed) => found.change(() => changed)} />
