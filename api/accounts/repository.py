@@ -1,4 +1,4 @@
-"""Owners in PostgreSQL."""
+"""Accounts and their people in PostgreSQL."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,12 +13,12 @@ from api.security.permissions import Role
 from common.errors import InvalidInputError
 
 NO_PASSWORD = ""
-"""The hash of who has none: it is that of no password."""
+"""Password hash of a person without a password. No password matches it."""
 
 
 @dataclass(frozen=True)
 class OwnerAccount:
-    """An owner with the balance of their credits."""
+    """An account with its credit balance."""
 
     id: UUID
     email: str
@@ -29,9 +29,9 @@ class OwnerAccount:
 
 @dataclass(frozen=True, repr=False)
 class LogInRecord:
-    """A person who can log in, with the hash that a password is compared with.
+    """A person who can log in, and the hash of their password.
 
-    ``is_proven``: they have proven their email address.
+    ``is_proven``: they have proven that the email address is theirs.
     """
 
     person_id: UUID
@@ -41,14 +41,14 @@ class LogInRecord:
 
 
 class OwnerNotFoundError(InvalidInputError):
-    """The owner has been removed since the caller was let in."""
+    """The account was deleted after the caller had been authenticated."""
 
     def __init__(self) -> None:
         super().__init__("The account has been deleted.", code="invalid_credentials")
 
 
 def insert_owner(session: Session, email: str, password_hash: str, timezone: str) -> Person:
-    """Insert an owner with an empty credit account, and return its administrator."""
+    """Insert an account with a balance of 0 credits, and return its administrator."""
     owner = Owner(email=email, timezone=timezone)
     session.add(owner)
     session.flush()
@@ -65,16 +65,16 @@ def insert_owner(session: Session, email: str, password_hash: str, timezone: str
 
 
 def find_owner(session: Session, email: str) -> OwnerAccount | None:
-    """Return the owner of an e-mail address (lower case)."""
+    """Return the account with an email address (lower case)."""
     found = session.execute(_OWNERS.where(Owner.email == email)).one_or_none()
     return None if found is None else _owner(*found)
 
 
 def get_owner(session: Session, owner_id: UUID) -> OwnerAccount:
-    """Return the account of an owner.
+    """Return an account.
 
     Raises:
-        OwnerNotFoundError: there is none any more.
+        OwnerNotFoundError: the account no longer exists.
     """
     found = session.execute(_OWNERS.where(Owner.id == owner_id)).one_or_none()
     if found is None:
@@ -83,42 +83,42 @@ def get_owner(session: Session, owner_id: UUID) -> OwnerAccount:
 
 
 def list_owners(session: Session) -> list[OwnerAccount]:
-    """Return all owners, newest first."""
+    """Return all accounts, newest first."""
     return [_owner(*row) for row in session.execute(_OWNERS.order_by(Owner.created_at.desc()))]
 
 
 def lock_owner(session: Session, owner_id: UUID) -> Owner:
-    """Return the owner, locked until the transaction ends.
+    """Return an account, locked until the transaction ends.
 
-    One creation at a time for each owner, so that limits hold.
+    The lock serialises creations in an account, so that limits hold.
 
     Raises:
-        OwnerNotFoundError: there is none any more.
+        OwnerNotFoundError: the account no longer exists.
     """
-    return _there(
+    return _require(
         session.scalar(select(Owner).where(Owner.id == owner_id).with_for_update(key_share=True))
     )
 
 
 def require_owner(session: Session, owner_id: UUID) -> Owner:
-    """Return the owner.
+    """Return an account.
 
     Raises:
-        OwnerNotFoundError: there is none any more.
+        OwnerNotFoundError: the account no longer exists.
     """
-    return _there(session.get(Owner, owner_id))
+    return _require(session.get(Owner, owner_id))
 
 
-def _there(owner: Owner | None) -> Owner:
+def _require(owner: Owner | None) -> Owner:
     if owner is None:
         raise OwnerNotFoundError
     return owner
 
 
 def find_log_ins(session: Session, email: str) -> list[LogInRecord]:
-    """Return the enabled people of an email address (lower case).
+    """Return the enabled people with an email address (lower case).
 
-    The person who has proven it is first; claims of other accounts follow, oldest first.
+    The person who has proven it is first; claims in other accounts follow, oldest first.
     """
     return [
         log_in_record(person) for person in list_people_by_email(session, email) if person.enabled
@@ -132,12 +132,12 @@ def get_log_in(session: Session, person_id: UUID) -> LogInRecord | None:
 
 
 def log_in_record(person: Person) -> LogInRecord:
-    """Return a person as one who logs in."""
+    """Return the login record of a person."""
     return LogInRecord(person.id, person.owner_id, person.password_hash, person.email_proven)
 
 
 def list_people_by_email(session: Session, email: str) -> list[Person]:
-    """Return the people of an email address (lower case) in all accounts.
+    """Return the people with an email address (lower case) in all accounts.
 
     The person who has proven it is first; claims follow, oldest first.
     """
@@ -152,7 +152,7 @@ def find_proven(session: Session, email: str) -> Person | None:
 
 
 def prove_email(session: Session, person: Person) -> bool:
-    """Mark a person's email address as proven; their account is locked.
+    """Mark a person's email address as proven. The caller has locked their account.
 
     Return False if an enabled person of another account has proven it: the first proof counts. A
     disabled person loses theirs, so that no account can reserve an address.
@@ -170,9 +170,9 @@ def prove_email(session: Session, person: Person) -> bool:
 
 
 def password_like(session: Session, email: str) -> str:
-    """Return a password hash of an email address (lower case) in any account, oldest first.
+    """Return the hash of the oldest password of an email address (lower case) in any account.
 
-    Empty if there is none. Other hashes of the address are computed like this one.
+    Empty if there is none. Further hashes for the address get the same cost and salt.
     """
     found = (
         select(Person.password_hash)
@@ -186,7 +186,7 @@ def password_like(session: Session, email: str) -> str:
 def set_password(
     session: Session, person: Person, password_hash: str, *, except_session: UUID | None = None
 ) -> list[UUID]:
-    """Set a password and end the person's sessions but ``except_session``; return their IDs."""
+    """Set a password, end the person's sessions except ``except_session``, and return their IDs."""
     lock_owner(session, person.owner_id)
     person.password_hash = password_hash
     ended = [LoginSession.person_id == person.id]
@@ -196,9 +196,9 @@ def set_password(
 
 
 def close_owner(session: Session, owner_id: UUID) -> tuple[int, int]:
-    """Let nobody in any more: people are switched off, sessions and keys are deleted; how many.
+    """Disable access to an account; return the numbers of deleted sessions and API keys.
 
-    Nobody who was invited becomes a person either.
+    People are disabled and lose their passwords. Invitations are deleted.
     """
     lock_owner(session, owner_id)
     of_owner = update(Person).where(Person.owner_id == owner_id)
@@ -213,7 +213,7 @@ def close_owner(session: Session, owner_id: UUID) -> tuple[int, int]:
 
 
 def delete_owner(session: Session, owner_id: UUID) -> None:
-    """Delete an owner with all rows of the owner's, untold: tell of what stages know before."""
+    """Delete an account with all its rows. Publish the deletions to the stages first."""
     session.execute(delete(Owner).where(Owner.id == owner_id))
 
 

@@ -1,4 +1,4 @@
-"""Creates owners and keys, changes passwords."""
+"""Creates accounts and API keys, and changes passwords."""
 
 import re
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ MAX_KEY_NAME_CHARACTERS = 200
 
 @dataclass(frozen=True)
 class NewKey:
-    """A key just made: the only moment at which ``plain_key`` exists."""
+    """A new API key. ``plain_key`` is not stored anywhere."""
 
     record: KeyRecord
     plain_key: str
@@ -35,11 +35,11 @@ class NewKey:
 def create_owner(
     session: Session, *, email: str, password: str, timezone: str, credits: int
 ) -> OwnerAccount:
-    """Make an owner, with ``credits`` granted as the first row of the ledger.
+    """Create an account with a grant of ``credits`` as its first ledger entry.
 
     Raises:
-        InvalidInputError: no email address, a bad password, an unknown time zone; an account or a
-            person of another account has this address, and has proven it (code ``owner_exists``).
+        InvalidInputError: the email address, password or time zone is invalid; an account has this
+            address, or a person of another account has proven it (code ``owner_exists``).
     """
     address = normalised_email(email)
     _check_password(password)
@@ -60,7 +60,7 @@ def create_owner(
 
 
 def owner_by_email(session: Session, email: str) -> OwnerAccount:
-    """Return the owner of an e-mail address.
+    """Return the account with an email address.
 
     Raises:
         InvalidInputError: there is none (code ``unknown_owner``).
@@ -73,9 +73,9 @@ def owner_by_email(session: Session, email: str) -> OwnerAccount:
 
 
 def named_person(session: Session, email: str, account: str | None = None) -> Person:
-    """Return the person of an email address, in the account of the address ``account``.
+    """Return the person with an email address, in the account with the address ``account``.
 
-    Without ``account`` it is the person who has proven the address, or the only one who uses it.
+    Without ``account``, return the person who has proven the address, or the only one who uses it.
 
     Raises:
         InvalidInputError: there is none (code ``unknown_owner``), or several people have claimed
@@ -99,12 +99,12 @@ def named_person(session: Session, email: str, account: str | None = None) -> Pe
 def change_password(
     session: Session, *, email: str, password: str, account: str | None = None
 ) -> OwnerAccount:
-    """Give a person another password and end the sessions that the last one began. Keys stay.
+    """Change a person's password and end their sessions. API keys stay valid.
 
-    Returns the account of the person whom :func:`named_person` finds.
+    The person is found with :func:`named_person`. Returns their account.
 
     Raises:
-        InvalidInputError: there is no such person, or several; a bad password.
+        InvalidInputError: there is no such person, or several; the password is invalid.
     """
     person = named_person(session, email, account)
     _check_password(password)
@@ -123,9 +123,9 @@ def create_key(
     expires_at: datetime | None = None,
     ancestors: tuple[UUID, ...] = (),
 ) -> NewKey:
-    """Make a key. The plain key in the answer is stored nowhere.
+    """Create an API key. The plain key that is returned is not stored.
 
-    ``ancestors`` are the keys by which it is made, its maker first.
+    ``ancestors`` are the keys from which it is created, its direct parent first.
 
     Raises:
         InvalidInputError: the name is empty or too long.
@@ -152,7 +152,7 @@ def normalised_email(email: str) -> str:
     """Return the address as it is stored and compared.
 
     Raises:
-        InvalidInputError: not an e-mail address.
+        InvalidInputError: it is not an email address.
     """
     address = email.strip().lower()
     if not _EMAIL.match(address):
@@ -161,7 +161,7 @@ def normalised_email(email: str) -> str:
 
 
 def check_timezone(name: str) -> None:
-    """Raise :class:`InvalidInputError` where ``name`` is no IANA time zone."""
+    """Raise :class:`InvalidInputError` if ``name`` is not an IANA time zone."""
     if name not in available_timezones():
         raise InvalidInputError(f"unknown time zone {name!r}", code="unknown_timezone")
 

@@ -1,4 +1,4 @@
-"""Shows the balance and the ledger."""
+"""Returns the credit balance and the ledger."""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -13,13 +13,13 @@ _LEDGER_ROWS = 20
 
 
 class Credits:
-    """The balances of all owners."""
+    """The credits of all accounts."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def statement(self, owner_id: UUID) -> tuple[int, Sequence[CreditEntry]]:
-        """Return the owner's balance and newest ledger rows."""
+        """Return an account's balance and newest ledger entries."""
 
         def work(session: Session) -> tuple[int, Sequence[CreditEntry]]:
             entries = repository.list_entries(session, owner_id, _LEDGER_ROWS)
