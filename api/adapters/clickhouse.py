@@ -1,4 +1,4 @@
-"""ClickHouse as the API asks it: in turns, within a time limit, while the server answers at all."""
+"""The API's ClickHouse queries: scheduled fairly, with timeouts and a circuit breaker."""
 
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
@@ -40,23 +40,23 @@ from common.settings import ClickHouseSettings
 
 _QUERY_SECONDS = 10.0
 _EXPORT_SECONDS = 300.0
-"""For a part of an export, until its reader has it."""
+"""For a part of an export, until the client has received it."""
 
 SEARCHES_AT_ONCE: Final = 4
 _SEARCHES_WAITING = 1_000
 
 
-class OwnersQuestion(Protocol):
-    """A question about what one owner has."""
+class AccountFilter(Protocol):
+    """The filter of a query for one account."""
 
     @property
     def user_id(self) -> UUID:
-        """Names the owner."""
+        """ID of the account."""
 
 
 P = ParamSpec("P")
 R = TypeVar("R")
-Q = TypeVar("Q", bound=UUID | OwnersQuestion)
+Q = TypeVar("Q", bound=UUID | AccountFilter)
 Query = Callable[Concatenate[ClickHouseClient, P], Coroutine[Any, Any, R]]
 Method = Callable[Concatenate["ClickHouseStore", P], Coroutine[Any, Any, R]]
 
@@ -80,10 +80,10 @@ def _limited(query: Query[P, R]) -> Method[P, R]:
 
 
 class ClickHouseStore:
-    """The queries of :mod:`analytics_sql` that the API asks, by the names that its services use.
+    """The queries of :mod:`analytics_sql` that the API uses, under the names used by its services.
 
-    Each takes what its query takes, and raises DependencyUnavailableError where ClickHouse is
-    unavailable or too slow. Owners take turns: the searches of one do not stand before another's.
+    Each has the parameters of its query, and raises DependencyUnavailableError if ClickHouse is
+    unavailable or too slow. Accounts take turns, so none waits for all searches of another.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class ClickHouseStore:
     ) -> None:
         self._client = ClickHouseClient(settings)
         self._queue = FairQueue[UUID](QueueLimits(searches_at_once, _SEARCHES_WAITING))
-        # Not over the client, whose connections may all be at work.
+        # Not through the client: all its connections may be busy.
         self._breaker = CircuitBreaker(
             Dependency.SEARCH, http_health_check(settings.clickhouse_url)
         )
@@ -140,10 +140,10 @@ class ClickHouseStore:
 
     @asynccontextmanager
     async def slot(self, owner_id: UUID) -> AsyncIterator[None]:
-        """Wait for an owner's turn to search, which ends with the block.
+        """Wait for an account's turn to search, which ends with the block.
 
         Raises:
-            DependencyUnavailableError: no turn came in time, or too many wait.
+            DependencyUnavailableError: the wait timed out, or too many searches are waiting.
         """
         try:
             async with self._queue.slot(owner_id, _QUERY_SECONDS):
@@ -152,7 +152,7 @@ class ClickHouseStore:
             raise DependencyUnavailableError(Dependency.SEARCH, "is overloaded") from error
 
     async def run(self, query: Query[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """Return the answer to a query."""
+        """Run a query and return its result."""
         async with self._guarded(_QUERY_SECONDS):
             return await query(self._client, *args, **kwargs)
 

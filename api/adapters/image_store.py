@@ -1,4 +1,4 @@
-"""S3 as the API sees it: links to images, snapshots of cameras, pictures of image calls."""
+"""Images in S3: links to them, snapshots of cameras, and images of image calls."""
 
 import hashlib
 from collections.abc import Callable, Sequence
@@ -21,26 +21,26 @@ log = structlog.get_logger()
 LINK_VALIDITY = timedelta(hours=1)
 
 _READ_SECONDS = 10.0
-# For a whole call: a wait for a thread, two tries.
+# For a whole call: the wait for a thread, and two attempts.
 _CALL_SECONDS = 30.0
 _THREADS = 8
 _MAX_WAITING = 10_000
 _VERSION_CHARACTERS = 32
 REMOVAL_BATCH_SIZE = 1000
-"""Objects that S3 removes in one call at most."""
+"""Maximum number of objects that S3 removes in one call."""
 _T = TypeVar("_T")
 
 
 class RemovalRefusedError(DependencyUnavailableError):
-    """S3 answers, but does not remove images: it may not, or they are locked."""
+    """S3 responds but does not remove images: access is denied, or they are locked."""
 
     def __init__(self, count: int) -> None:
-        """``count`` images."""
+        """``count``: number of images."""
         super().__init__(Dependency.PICTURES, f"refused to delete images ({count})")
 
 
 class ImageStoreFullError(DependencyUnavailableError):
-    """S3 answers, but has no room for an image."""
+    """S3 responds but has no space for an image."""
 
     def __init__(self) -> None:
         super().__init__(Dependency.PICTURES, "is full")
@@ -48,9 +48,9 @@ class ImageStoreFullError(DependencyUnavailableError):
 
 @dataclass(frozen=True)
 class StoredImage:
-    """A JPEG from S3; the size in pixels is that of the frame, where the writer noted it.
+    """An image from S3. The size in pixels is the frame's; None if the writer did not store it.
 
-    ``version`` names its content (hexadecimal). ``data`` is empty where it was only described.
+    ``version`` identifies the content (hexadecimal). ``data`` is empty if only metadata was read.
     """
 
     data: bytes
@@ -60,9 +60,9 @@ class StoredImage:
 
 
 class ImageStore:
-    """The bucket of images. Blocking calls run in separate threads, at which owners take turns.
+    """The bucket of images. Blocking calls run in threads, for which accounts take turns.
 
-    All calls raise DependencyUnavailableError if S3 does not answer.
+    All calls raise DependencyUnavailableError if S3 does not respond.
     """
 
     def __init__(self, settings: S3Settings) -> None:
@@ -75,36 +75,36 @@ class ImageStore:
         self._breaker = CircuitBreaker(Dependency.PICTURES, http_health_check(settings.s3_endpoint))
 
     def link(self, key: str) -> str:
-        """Return a URL that shows the object for one hour. Pure arithmetic: no call is made."""
+        """Return a URL of the object that is valid for one hour. Makes no call to S3."""
         return self._bucket.link(key, LINK_VALIDITY, content_type(key))
 
     async def image(self, key: str) -> StoredImage | None:
-        """Return a stored image, None where there is none."""
+        """Return a stored image, or None if there is none."""
         return await self._in_thread(lambda: _stored(key, self._bucket.get(key)))
 
     async def described(self, key: str) -> StoredImage | None:
-        """Return a stored image without its data, None where there is none."""
+        """Return a stored image without its data, or None if there is none."""
         return await self._in_thread(lambda: _stored(key, self._bucket.describe(key)))
 
     async def has(self, key: str) -> bool:
-        """Return whether there is an image.
+        """Return whether an image exists.
 
         Raises:
-            DependencyUnavailableError: S3 does not answer, or does not let us look.
+            DependencyUnavailableError: S3 does not respond, or denies access.
         """
         return await self._in_thread(lambda: self._bucket.has(key))
 
     async def put(self, key: str, data: bytes, content_type: str) -> None:
-        """Store an image; the same key again overwrites it.
+        """Store an image, or replace the one with this key.
 
         Raises:
-            ImageStoreFullError: there is no room for it.
-            DependencyUnavailableError: S3 does not take it.
+            ImageStoreFullError: S3 has no space for it.
+            DependencyUnavailableError: S3 does not accept it.
         """
         await self._in_thread(lambda: self._bucket.put(key, data, content_type))
 
     async def folders(self, prefix: str) -> list[str]:
-        """Return the folders directly below a folder (it and they end with ``/``)."""
+        """Return the folders directly below a folder. The names of all end with ``/``."""
         return await self._in_thread(lambda: self._bucket.folders(prefix))
 
     async def keys(self, folder: str) -> list[str]:
@@ -112,31 +112,29 @@ class ImageStore:
         return await self._in_thread(lambda: list(self._bucket.keys(folder)))
 
     async def remove_some(self, prefix: str) -> int:
-        """Remove up to a thousand objects whose keys begin so; how many, 0 when none is left.
+        """Remove up to 1,000 objects below ``prefix``; return how many, 0 if none is left.
 
         Raises:
-            DependencyUnavailableError: S3 does not answer.
-            RemovalRefusedError: it removes none of those that are left.
+            DependencyUnavailableError: S3 does not respond.
+            RemovalRefusedError: S3 removes none of the remaining objects.
         """
         return await self._in_thread(lambda: self._remove_some(prefix))
 
     async def remove(self, keys: Sequence[str]) -> frozenset[str]:
-        """Remove the objects of at most a thousand keys, and return those that it refuses.
-
-        One that is not there is no fault."""
+        """Remove at most 1,000 objects, if they exist; return the keys that S3 refuses."""
         return await self._in_thread(lambda: self._remove(keys))
 
     async def ping(self) -> None:
-        """Return when the bucket has answered.
+        """Check that the bucket exists.
 
         Raises:
-            DependencyUnavailableError: it does not, or is not there.
+            DependencyUnavailableError: S3 does not respond, or has no such bucket.
         """
         if not await self._in_thread(self._bucket.exists):
             raise DependencyUnavailableError(Dependency.PICTURES, f"has no bucket {self._name}")
 
     def close(self) -> None:
-        """Wait for running calls, each of which has a time-out, and close the connections."""
+        """Wait for running calls, each of which has a timeout, and close the connections."""
         self._breaker.close()
         self._threads.close(cancel_futures=True)
         self._bucket.close()
@@ -165,24 +163,24 @@ class ImageStore:
     def _remove(self, keys: Sequence[str]) -> frozenset[str]:
         refused = self._bucket.remove_many(keys)
         if refused:
-            log.warning("images_not_removed", count=len(refused), code=refused[0].code)
+            log.warning("image_removal_refused", count=len(refused), code=refused[0].code)
         return frozenset(one.key for one in refused if one.key)
 
 
 def _stored(key: str, found: StoredObject | None) -> StoredImage | None:
     if found is None:
         return None
-    named = f"{key} {found.etag}".encode()
+    content = f"{key} {found.etag}".encode()
     return StoredImage(
         data=found.data,
-        version=hashlib.sha256(named).hexdigest()[:_VERSION_CHARACTERS],
+        version=hashlib.sha256(content).hexdigest()[:_VERSION_CHARACTERS],
         width_px=_size(found.metadata.get("width")),
         height_px=_size(found.metadata.get("height")),
     )
 
 
 def content_type(key: str) -> str:
-    """Return the media type of an image by its key: JPEG, or PNG as an image call may bring it."""
+    """Return the media type of an image by its key: JPEG, or PNG from an image call."""
     return "image/png" if key.endswith(".png") else "image/jpeg"
 
 

@@ -1,4 +1,4 @@
-"""Addresses to which clients want things sent: what they resolve to, beyond their spelling."""
+"""Checks outbound URLs of clients by the addresses that they resolve to."""
 
 import asyncio
 from collections.abc import Sequence
@@ -21,20 +21,20 @@ from common.urls.resolver import look_up
 log = structlog.get_logger()
 
 _LOOK_UP_SECONDS = 2.0
-# A name whose servers do not answer uses a thread for longer than its caller waits.
+# A name whose servers do not respond occupies a thread for longer than its caller waits.
 _LOOK_UPS = QueueLimits(at_once=16, waiting=1_000, each=4)
 _SERVICE_ADDRESSES = QueueLimits(at_once=1, waiting=1_000)
 _TOO_MANY = "Too many notification URLs are being checked. Try again shortly."
 
 
 class HostResolver:
-    """The machine's own resolver, in separate threads. Owners take turns."""
+    """The system's resolver, in separate threads. Accounts take turns."""
 
     def __init__(self) -> None:
         self._threads = FairThreads("resolver", _LOOK_UPS)
 
     async def addresses(self, host: str, port: int) -> Sequence[IpAddress]:
-        """Return all addresses of ``host``; none if it has none or there is no answer in 2 s."""
+        """Return all addresses of ``host``; none if it has none or the look-up takes over 2 s."""
         try:
             async with asyncio.timeout(_LOOK_UP_SECONDS):
                 found = await self._threads.run(current_caller(), look_up, host, port)
@@ -44,31 +44,31 @@ class HostResolver:
         return tuple({one.address for one in found})
 
     def close(self) -> None:
-        """Drop look-ups that are waiting; running ones end without a caller."""
+        """Cancel waiting look-ups. The results of running ones are discarded."""
         self._threads.close(wait=False, cancel_futures=True)
 
 
 class OutboundUrlChecker:
-    """Refuses addresses that resolve to networks to which nothing is sent.
+    """Rejects URLs that resolve to networks to which nothing may be sent.
 
-    A name that does not resolve now is taken: delivery asks again each time it connects.
+    A name that does not resolve now is accepted: delivery resolves it again for each connection.
     """
 
     def __init__(self, resolver: HostResolver, rules: OutboundRules) -> None:
         self._resolver = resolver
         self._rules = rules
-        # Owners take turns.
+        # Accounts take turns.
         self._threads = FairThreads("services", _SERVICE_ADDRESSES, too_many=_TOO_MANY)
 
     async def check(
         self, urls: Sequence[tuple[str, str]], services: Sequence[tuple[str, str]] = ()
     ) -> None:
-        """Check all of ``urls``, pairs of the field's path and the address.
+        """Check ``urls``, pairs of a field's path and a URL.
 
-        ``services`` are pairs of that kind with Apprise addresses.
+        ``services`` are pairs of a field's path and an Apprise URL.
 
         Raises:
-            ApiError: 400, naming each field at fault; 429, too many addresses are waiting.
+            ApiError: 400, with each invalid field; 429, too many URLs are waiting.
         """
         found = await asyncio.gather(
             *(self._fault(path, url) for path, url in urls),
@@ -93,7 +93,7 @@ class OutboundUrlChecker:
         return None
 
     async def _check_resolved(self, url: OutboundUrl) -> None:
-        # A literal address and the machine's own names were judged by their spelling.
+        # IP addresses and loopback names have been checked by parse_outbound_url.
         if url.address is not None or is_loopback_name(url.host):
             return
         for address in await self._resolver.addresses(url.host, url.port):
@@ -101,7 +101,7 @@ class OutboundUrlChecker:
 
 
 def _first_address(text: str) -> str:
-    # Apprise is slow to import, and large: an installation without such addresses goes without.
+    # Apprise is large and slow to import. Installations without Apprise URLs never load it.
     from common.apprise.plugins import first_request_url
 
     return first_request_url(text)

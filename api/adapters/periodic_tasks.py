@@ -1,4 +1,4 @@
-"""Work that is repeated in the background."""
+"""Periodic background tasks."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -10,15 +10,15 @@ from common.errors import PlatestreamError, TransientError
 log = structlog.get_logger()
 
 Sweep = Callable[[], Awaitable[int]]
-"""A piece of work of its own that is done now and then; it returns how much it did."""
+"""A task that runs periodically and returns how many items it processed."""
 
 _SWEEP_SECONDS = 5.0
 
 
 class PeriodicTasks:
-    """Clears up after calls that died with their process, this one's or another's.
+    """Cleans up after calls whose process crashed, this one or another.
 
-    One piece of work after the other, in this order. A failure is logged once, and once it is over.
+    Sweeps run one after another, in the given order. A failure is logged once, and so is its end.
     """
 
     def __init__(self, sweeps: Sequence[Sweep]) -> None:
@@ -26,35 +26,35 @@ class PeriodicTasks:
         self._troubles: dict[Sweep, str] = {}
 
     async def run(self) -> None:
-        """Sweep until cancelled."""
+        """Run the sweeps until cancelled."""
         while True:
             for sweep in self._sweeps:
                 await self._do(sweep)
             await asyncio.sleep(_SWEEP_SECONDS)
 
     async def _do(self, sweep: Sweep) -> None:
-        what = _name(sweep)
+        name = _name(sweep)
         try:
             swept = await sweep()
         except PlatestreamError as error:
             self._log_failure(sweep, error)
             return
         except Exception:
-            # The edge of the loop: a fault here must not end all sweeping.
-            log.exception("sweep_failed", what=what)
+            # An error in one sweep must not stop the others.
+            log.exception("sweep_failed", sweep=name)
             return
         if self._troubles.pop(sweep, None) is not None:
-            log.info("sweep_goes_on", what=what)
+            log.info("sweep_recovered", sweep=name)
         if swept:
-            log.info("swept", count=swept, what=what)
+            log.info("sweep_completed", count=swept, sweep=name)
 
     def _log_failure(self, sweep: Sweep, error: PlatestreamError) -> None:
         if self._troubles.get(sweep) == str(error):
             return
         self._troubles[sweep] = str(error)
-        # Waiting does not mend this: somebody has to look.
-        tell = log.warning if isinstance(error, TransientError) else log.error
-        tell("sweep_put_off", what=_name(sweep), error=str(error))
+        # An error that is not transient needs the server administrator.
+        write = log.warning if isinstance(error, TransientError) else log.error
+        write("sweep_postponed", sweep=_name(sweep), error=str(error))
 
 
 def _name(sweep: Sweep) -> str:

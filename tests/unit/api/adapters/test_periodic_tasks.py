@@ -42,17 +42,17 @@ async def test_trouble_is_reported_once_and_so_is_its_end(monkeypatch: pytest.Mo
     assert await swept(
         monkeypatch, unavailable, unavailable, none, none, none, 0, 0, unavailable, 3
     ) == [
-        "warning sweep_put_off",
-        "error sweep_put_off",
-        "info sweep_goes_on",
-        "warning sweep_put_off",
-        "info sweep_goes_on",
-        "info swept",
+        "warning sweep_postponed",
+        "error sweep_postponed",
+        "info sweep_recovered",
+        "warning sweep_postponed",
+        "info sweep_recovered",
+        "info sweep_completed",
     ]
 
 
 async def test_a_bug_ends_no_sweeping(monkeypatch: pytest.MonkeyPatch) -> None:
     assert await swept(monkeypatch, RuntimeError("a bug"), 2, 0) == [
         "error sweep_failed",
-        "info swept",
+        "info sweep_completed",
     ]
