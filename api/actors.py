@@ -1,4 +1,4 @@
-"""Who changes what: told to PostgreSQL with each change, for the entries of the audit log."""
+"""The actor of a request, passed to PostgreSQL with each change for the audit log."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +13,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Session
 
 SETTING = "platestream.actor"
-"""The setting of a transaction that the triggers read (migration 0001)."""
+"""The transaction setting that the triggers read (migration 0001)."""
 
 
 class ActorKind(StrEnum):
@@ -28,7 +28,7 @@ class ActorKind(StrEnum):
 
 
 class Action(StrEnum):
-    """Acts that change no row, and those whose row tells nothing of them."""
+    """Actions that change no row, or that cannot be recognised from the changed row."""
 
     RECOGNITIONS_SEARCHED = "recognitions.searched"
     RECOGNITIONS_EXPORTED = "recognitions.exported"
@@ -55,9 +55,9 @@ class Action(StrEnum):
 
 @dataclass(frozen=True)
 class Actor:
-    """Somebody who acts, as they are named now: a person by e-mail address, a key by its name.
+    """An actor under its current name: a person's email address, or the name of an API key.
 
-    ``prefix`` is that of a key; ``address`` and ``request_id`` are of the call.
+    ``prefix`` is that of an API key. ``address`` and ``request_id`` belong to the call.
     """
 
     kind: ActorKind
@@ -73,13 +73,13 @@ _ACTOR: ContextVar[Actor | None] = ContextVar("actor", default=None)
 
 
 def current_actor() -> Actor | None:
-    """Return who makes the request in hand; None outside of any that may change something."""
+    """Return the actor of the current request; None outside of requests that can change data."""
     return _ACTOR.get()
 
 
 @contextmanager
 def acting(actor: Actor | None) -> Iterator[None]:
-    """Let what is changed within the block be by ``actor``; None: by the service itself."""
+    """Attribute changes within the block to ``actor``; None: to the service."""
     token = _ACTOR.set(actor)
     try:
         yield
@@ -88,19 +88,19 @@ def acting(actor: Actor | None) -> Iterator[None]:
 
 
 def announce(session: Session, actor: Actor) -> None:
-    """Tell the triggers who acts in this transaction."""
+    """Set the actor that the triggers log in this transaction."""
     session.execute(select(func.set_config(SETTING, encoded(actor), True)))
 
 
 def announce_person(session: Session, person_id: UUID, email: str) -> None:
-    """Tell the triggers who a caller without a credential turned out to be."""
-    told = func.coalesce(func.nullif(func.current_setting(SETTING, True), ""), "{}")
+    """Set the person in this transaction's actor when an anonymous caller has been identified."""
+    current = func.coalesce(func.nullif(func.current_setting(SETTING, True), ""), "{}")
     person = {"kind": ActorKind.PERSON, "id": str(person_id), "name": email}
-    both = cast(told, JSONB).op("||")(cast(person, JSONB))
+    both = cast(current, JSONB).op("||")(cast(person, JSONB))
     session.execute(select(func.set_config(SETTING, cast(both, Text), True)))
 
 
 def encoded(actor: Actor) -> str:
-    """Return an actor as the triggers read it."""
-    told = {name: one for name, one in msgspec.to_builtins(actor).items() if one is not None}
-    return msgspec.json.encode(told).decode()
+    """Return an actor in the format that the triggers read."""
+    values = {name: one for name, one in msgspec.to_builtins(actor).items() if one is not None}
+    return msgspec.json.encode(values).decode()

@@ -1,4 +1,4 @@
-"""Acts for the audit log. Changes of rows are not among them: triggers write their entries."""
+"""Actions that the service writes to the audit log. Triggers log changes of rows."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from api.actors import SERVICE, Action, Actor, current_actor
 
 @dataclass(frozen=True)
 class ActionSubject:
-    """The thing that an act is about, under the name that it had."""
+    """The resource that an action is about, as it was named then."""
 
     kind: str
     id: UUID | None = None
@@ -20,7 +20,7 @@ class ActionSubject:
 
 @dataclass(frozen=True)
 class AuditAction:
-    """Something that somebody did or asked."""
+    """An action of an actor in an account."""
 
     owner_id: UUID
     action: Action
@@ -34,5 +34,5 @@ class AuditAction:
 def current_action(
     owner_id: UUID, action: Action, subject: ActionSubject | None = None, **parameters: Any
 ) -> AuditAction:
-    """Return an act of who makes the request in hand; outside of any the service's."""
+    """Return an action of the current request's caller, or of the service outside of requests."""
     return AuditAction(owner_id, action, current_actor() or SERVICE, subject, parameters)

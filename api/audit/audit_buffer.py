@@ -1,4 +1,4 @@
-"""What was searched and looked at, noted without keeping anybody waiting."""
+"""Writes searches and views to the audit log without delaying requests."""
 
 import asyncio
 import re
@@ -27,7 +27,7 @@ log = structlog.get_logger()
 
 _LOST_METRIC: Final[str] = "platestream_api_audit_entries_lost_total"
 AGAIN_SECONDS = 600.0
-"""An act like another one of the same caller is noted once in so long."""
+"""Time in which a repeated action of the same caller is logged once."""
 
 _CAPACITY = 10_000
 _BATCH = 1_000
@@ -41,7 +41,7 @@ _Likeness = tuple[UUID, UUID | None, str | None, Action, object, tuple[tuple[str
 
 
 def audited_parameters(query: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Return what an entry tells of a call's query: its filters, not its page."""
+    """Return the query parameters that an entry contains: filters, but not paging."""
     return {
         name: _UNCLEAN.sub("", value)[:_MAX_CHARACTERS]
         for name, value in query
@@ -50,10 +50,10 @@ def audited_parameters(query: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 class AuditBuffer(Collector):
-    """Acts that wait to be written, together, to the audit log.
+    """Actions that wait to be written to the audit log, in batches.
 
-    There is room for some; of what finds none an entry and a metric say how many there were. What
-    waits ends with a process that is killed.
+    Actions beyond the capacity are lost, and counted in an entry and a metric. If the process is
+    killed, all waiting actions are lost.
     """
 
     def __init__(
@@ -64,21 +64,21 @@ class AuditBuffer(Collector):
         capacity: int = _CAPACITY,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``capacity`` counts acts, ``clock`` seconds."""
+        """``capacity``: maximum number of waiting actions. ``clock`` returns seconds."""
         self._database = database
         self._hashes = hashes
         self._capacity = capacity
         self._clock = clock
         self._waiting: deque[AuditAction] = deque()
         self._lost: Counter[UUID] = Counter()
-        self._lost_in_all = 0
+        self._lost_total = 0
         self._noted: LRUCache[_Likeness, float] = LRUCache(capacity)
 
     def add(self, action: AuditAction) -> None:
-        """Have an act written soon, unless the caller did the same a while ago.
+        """Queue an action, unless the caller has done the same within ``AGAIN_SECONDS``.
 
-        Guesses of a password count each: that there were many is what matters of them. The plate
-        among its parameters is masked and hashed.
+        Every rejected password is logged, because their number matters. The plate in the
+        parameters is masked and hashed.
         """
         action = replace(
             action, parameters=self._hashes.protected(action.owner_id, action.parameters)
@@ -94,39 +94,39 @@ class AuditBuffer(Collector):
         self._waiting.append(action)
 
     async def sweep(self) -> int:
-        """Write what waits; return how many could not be written.
+        """Write all waiting actions; return how many could not be written.
 
         Raises:
-            DependencyUnavailableError: PostgreSQL does not answer; it goes on waiting.
+            DependencyUnavailableError: PostgreSQL does not respond. The actions stay queued.
         """
-        lost = self._lost_in_all
+        lost = self._lost_total
         while self._waiting or self._lost:
             await self._write_some()
-        return self._lost_in_all - lost
+        return self._lost_total - lost
 
     async def close(self) -> None:
-        """Write what waits, as far as PostgreSQL answers."""
+        """Write all waiting actions, if PostgreSQL responds in time."""
         with suppress(TransientError, TimeoutError):
             async with asyncio.timeout(_CLOSING_SECONDS):
                 await self.sweep()
 
     def collect(self) -> Iterable[CounterMetricFamily]:
-        """Return the counter of acts without an entry."""
-        counter = CounterMetricFamily(_LOST_METRIC, "Acts that the audit log has no entry of.")
-        counter.add_metric((), self._lost_in_all)
+        """Return the counter of actions without an entry."""
+        counter = CounterMetricFamily(_LOST_METRIC, "Actions missing from the audit log.")
+        counter.add_metric((), self._lost_total)
         yield counter
 
     async def _write_some(self) -> None:
-        batch = [self._waiting[place] for place in range(min(_BATCH, len(self._waiting)))]
+        batch = [self._waiting[index] for index in range(min(_BATCH, len(self._waiting)))]
         lost = dict(self._lost)
-        told = [_incomplete(owner_id, count) for owner_id, count in lost.items()]
+        counts = [_incomplete(owner_id, count) for owner_id, count in lost.items()]
         try:
-            await self._database.run(lambda session: write_actions(session, [*batch, *told]))
+            await self._database.run(lambda session: write_actions(session, [*batch, *counts]))
         except TransientError:
             raise
         except Exception:
-            # What PostgreSQL refuses would keep all others waiting for ever.
-            log.exception("audit_entries_refused", count=len(batch))
+            # A row that PostgreSQL rejects would block all others forever.
+            log.exception("audit_entries_rejected", count=len(batch))
             self._lose(batch)
             lost = {} if batch else lost
         for _ in batch:
@@ -136,7 +136,7 @@ class AuditBuffer(Collector):
     def _lose(self, actions: Iterable[AuditAction]) -> None:
         for action in actions:
             self._lost[action.owner_id] += 1
-            self._lost_in_all += 1
+            self._lost_total += 1
 
 
 def _incomplete(owner_id: UUID, count: int) -> AuditAction:
@@ -144,7 +144,7 @@ def _incomplete(owner_id: UUID, count: int) -> AuditAction:
 
 
 def _likeness(action: AuditAction) -> _Likeness:
-    who, told = action.actor, tuple(sorted(action.parameters.items()))
-    # By its network, as limits count: an IPv6 household has no end of addresses.
-    address = None if who.address is None else counted_by(who.address)
-    return action.owner_id, who.id, address, action.action, action.subject, told
+    actor, parameters = action.actor, tuple(sorted(action.parameters.items()))
+    # By network, as in rate limits: an IPv6 household has an endless supply of addresses.
+    address = None if actor.address is None else counted_by(actor.address)
+    return action.owner_id, actor.id, address, action.action, action.subject, parameters

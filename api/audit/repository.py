@@ -1,7 +1,7 @@
-"""The audit log in PostgreSQL: read, written, and deleted in two ways.
+"""The audit log in PostgreSQL.
 
-Triggers write the entries of changed rows. They also reject every other change of the log, by this
-process too.
+Triggers write entries for changed rows. They reject changes of entries, also by this process,
+except for deletions in two modes: ``retention`` and ``account``.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -26,10 +26,10 @@ _BATCH = 5_000
 
 @dataclass(frozen=True)
 class AuditFilter:
-    """The entries of an owner that are asked for; None asks for no such thing.
+    """A filter of an account's entries; None: any.
 
-    ``action`` may be its first word alone; ``actor`` is an id, an e-mail address or the name of a
-    key, ``subject`` the id of what was acted on, ``plate`` a whole plate in any spelling.
+    ``action`` can be the first part alone. ``actor`` is an ID, an email address or the name of an
+    API key, ``subject`` the ID of the resource, ``plate`` a complete plate in any spelling.
     """
 
     owner_id: UUID
@@ -50,7 +50,7 @@ def list_entries(
 ) -> Sequence[AuditEntry]:
     """Return entries, newest first, after the time and ID ``after``.
 
-    ``plate_hashes`` are those of the wanted plate, if there is one.
+    ``plate_hashes`` are those of the filter's plate, if it has one.
     """
     found = _conditions(select(AuditEntry), wanted)
     if wanted.plate is not None:
@@ -85,35 +85,35 @@ def _is_actor(text: str) -> ColumnElement[bool]:
 
 
 def write_actions(session: Session, actions: Collection[AuditAction]) -> None:
-    """Write entries of acts of accounts that are there, each once however often it is tried."""
+    """Write entries for the actions in existing accounts. Repeating a call adds no duplicates."""
     owners = {action.owner_id for action in actions}
-    there = set(
+    existing = set(
         session.scalars(
             select(Owner.id).where(Owner.id.in_(owners)).with_for_update(read=True, key_share=True)
         )
     )
-    rows = [_row(action) for action in actions if action.owner_id in there]
+    rows = [_row(action) for action in actions if action.owner_id in existing]
     if rows:
         session.execute(insert(AuditEntry).on_conflict_do_nothing(), rows)
 
 
 def delete_expired_entries(session: Session, before: datetime) -> int:
-    """Delete some thousands of the entries from before a moment; return how many."""
+    """Delete up to 5,000 entries older than ``before``; return how many."""
     old = select(AuditEntry.id).where(AuditEntry.at < before).order_by(AuditEntry.at).limit(_BATCH)
     with _delete_mode(session, "retention"):
-        gone = delete(AuditEntry).where(AuditEntry.id.in_(old)).returning(AuditEntry.id)
-        return len(session.scalars(gone).all())
+        deletion = delete(AuditEntry).where(AuditEntry.id.in_(old)).returning(AuditEntry.id)
+        return len(session.scalars(deletion).all())
 
 
 def delete_account_entries(session: Session, owner_id: UUID) -> None:
-    """Delete all entries of an account that is removed."""
+    """Delete all entries of an account."""
     with _delete_mode(session, "account"):
         session.execute(delete(AuditEntry).where(AuditEntry.owner_id == owner_id))
 
 
 @contextmanager
 def _delete_mode(session: Session, name: str) -> Iterator[None]:
-    """Let the trigger pass what goes this way, within the block."""
+    """Make the trigger accept deletions in this mode within the block."""
     session.execute(select(func.set_config(_DELETE_MODE, name, True)))
     yield
     session.execute(select(func.set_config(_DELETE_MODE, "", True)))

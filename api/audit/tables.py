@@ -1,4 +1,4 @@
-"""The table of the audit log. Triggers of the other tables write to it; nobody changes it."""
+"""The table of the audit log. Triggers of other tables write to it; entries cannot be changed."""
 
 from datetime import datetime
 from typing import Any
@@ -14,16 +14,16 @@ _EMPTY = text("'{}'::jsonb")
 
 
 class AuditEntry(Base):
-    """What somebody did to an account, or asked of it; names are as they were then.
+    """An action in an account, with the names of that time.
 
-    ``changes`` are columns with what stood there before and after, ``parameters`` what was asked.
-    Plates in both are masked; their hashes are in ``parameters``. No foreign key names the owner.
+    ``changes`` are columns with their values before and after, ``parameters`` those of the request.
+    Plates in both are masked; ``parameters`` has their hashes. ``owner_id`` is not a foreign key.
     """
 
     __tablename__ = "audit_entries"
     __table_args__ = (
         Index("ix_audit_entries_owner_id_at_id", "owner_id", "at", "id"),
-        # Those of what is filtered by: without them a rare one is looked for in all entries.
+        # One for each filter: without it, a search for a rare value reads all entries.
         Index(
             "ix_audit_entries_owner_id_action_at",
             *("owner_id", "action", "at"),

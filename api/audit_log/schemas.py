@@ -1,4 +1,4 @@
-"""JSON of the audit log, and its query parameters."""
+"""JSON of the audit log, and the query parameters of its list."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Final
@@ -31,11 +31,11 @@ _FIELDS: Final[Mapping[str, str]] = {
     "key_hash": "key",
     "delta": "credits",
 }
-"""Names of fields that are not made of their column's name."""
+"""Fields by column, where the field's name is not the column's in camel case."""
 
 
 class AuditQuery(BaseModel):
-    """The query parameters of the log."""
+    """The query parameters of the audit log."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -60,7 +60,7 @@ class AuditQuery(BaseModel):
     last_key: str | None = Field(default=None, alias="lastKey", description="Previous `nextKey`.")
 
     def wanted(self, owner_id: UUID) -> AuditFilter:
-        """Return what is asked of an owner's entries."""
+        """Return the filter of an account's entries."""
         return AuditFilter(
             owner_id,
             from_unix_ms_if_any(self.from_ms),
@@ -182,7 +182,7 @@ def entry_body(entry: AuditEntry) -> AuditEntryBody:
 
 
 def field_changes(columns: Mapping[str, Mapping[str, Any]]) -> list[AuditChange]:
-    """Return changes by the names that fields have in the API; several columns may be one."""
+    """Return changes under the names of the API's fields. Several columns can be one field."""
     by_field: dict[str, dict[str, Any]] = {}
     for column, values in sorted(columns.items()):
         by_field.setdefault(_FIELDS.get(column, to_camel(column)), {}).update(values)

@@ -1,4 +1,4 @@
-"""The audit log: read page by page, and forgotten after its time."""
+"""Lists the audit log, and deletes expired entries."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -22,14 +22,14 @@ _MICROSECOND: Final = timedelta(microseconds=1)
 
 @dataclass(frozen=True)
 class AuditPage:
-    """A part of the log, and the cursor of what follows; None at the end."""
+    """A page of the audit log, and the cursor of the next one; None on the last page."""
 
     entries: Sequence[AuditEntry]
     next_key: str | None
 
 
 class AuditLog:
-    """The entries of all owners; every call names the owner it acts for."""
+    """The entries of all accounts. Every call names the account."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class AuditLog:
         retention_days: int,
         now_ms: Callable[[], int],
     ) -> None:
-        """``now_ms`` is the wall clock, Unix ms."""
+        """``now_ms`` is the clock (Unix ms)."""
         self._database = database
         self._sealer = sealer
         self._hashes = hashes
@@ -51,7 +51,7 @@ class AuditLog:
         """Return one page, newest first.
 
         Raises:
-            ApiError: 400, the cursor is not one of this list.
+            ApiError: 400, the cursor belongs to another list or filter.
         """
         after = None if last_key is None else self._parse_key(wanted, last_key)
         hashes = self._hashes.under_all_keys(wanted.owner_id, wanted.plate or "")
@@ -61,30 +61,30 @@ class AuditLog:
         if len(found) <= limit:
             return AuditPage(found, None)
         last = found[limit - 1]
-        # Microseconds: many entries may be of one millisecond.
-        place = RecognitionCursor((last.at - _EPOCH) // _MICROSECOND, last.id)
-        return AuditPage(found[:limit], self._sealer.seal(wanted, place))
+        # In microseconds, as many entries can have the same millisecond.
+        position = RecognitionCursor((last.at - _EPOCH) // _MICROSECOND, last.id)
+        return AuditPage(found[:limit], self._sealer.seal(wanted, position))
 
     async def sweep(self) -> int:
-        """Delete entries past their time, some thousands a sweep, and return how many.
+        """Delete expired entries, up to 5,000 per sweep, and return how many.
 
-        Once nothing is left to delete, it looks for more after an hour.
+        Once none is left, the next check is an hour later.
 
         Raises:
-            DependencyUnavailableError: PostgreSQL does not answer.
+            DependencyUnavailableError: PostgreSQL does not respond.
         """
         now_ms = self._now_ms()
         if now_ms < self._next_ms:
             return 0
         before = from_unix_ms(now_ms) - self._retention
-        dropped = await self._database.run(lambda session: delete_expired_entries(session, before))
-        if not dropped:
+        deleted = await self._database.run(lambda session: delete_expired_entries(session, before))
+        if not deleted:
             self._next_ms = now_ms + _EVERY_MS
-        return dropped
+        return deleted
 
     def _parse_key(self, wanted: AuditFilter, last_key: str) -> tuple[datetime, UUID]:
-        place = self._sealer.open(wanted, last_key)
-        if place is None:
+        position = self._sealer.open(wanted, last_key)
+        if position is None:
             fault = FieldFault("lastKey", "is not a valid cursor for this list and these filters")
             raise ApiError(ErrorCode.INVALID_CURSOR, fields=(fault,))
-        return _EPOCH + place.captured_ms * _MICROSECOND, place.id
+        return _EPOCH + position.captured_ms * _MICROSECOND, position.id
