@@ -1,4 +1,4 @@
-"""JSON of an account's last thirty days."""
+"""JSON of the analytics of an account's last 30 days."""
 
 import datetime as dt
 
@@ -11,7 +11,7 @@ from api.schemas import ResponseModel
 class AnalyticsStats(ResponseModel):
     """Key figures."""
 
-    # Spelt out: the rule for names would make it total30D.
+    # Explicit, because the alias generator would make it total30D.
     total30d: int = Field(
         alias="total30d",
         ge=0,

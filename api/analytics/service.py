@@ -1,4 +1,4 @@
-"""Counts of an owner's last thirty days."""
+"""Analytics of an account's last 30 days."""
 
 import asyncio
 from collections import Counter
@@ -31,18 +31,18 @@ from common.records.ids import NIL_UUID
 from common.timestamps import format_timestamp
 
 SPAN_MS = 30 * 24 * 3_600_000
-"""Thirty times 24 hours, whatever the clocks did meanwhile."""
+"""30 × 24 hours, regardless of clock changes."""
 _MAX_DAYS = 31
 _DAY = timedelta(days=1)
 WallHours = Mapping[tuple[date, int], int]
-"""Counts by day and hour, as a clock on the wall shows them."""
+"""Counts by day and hour, in local time."""
 _TOP_PLATES = 10
 _RECENT = 10
 
 
 @dataclass(frozen=True)
 class Inventory:
-    """An owner's things. ``camera_names`` by id; ``timezone`` is an IANA name."""
+    """The resources of an account. ``camera_names`` by ID; ``timezone`` is an IANA name."""
 
     timezone: str
     camera_names: Mapping[UUID, str]
@@ -51,10 +51,10 @@ class Inventory:
 
 
 def inventory(session: Session, owner_id: UUID, now: datetime) -> Inventory:
-    """Return the owner's time zone and cameras, and how many cameras and keys work ``now``.
+    """Return an account's time zone and cameras, and the numbers of active cameras and API keys.
 
     Raises:
-        OwnerGoneError: the owner has been removed.
+        OwnerNotFoundError: the account has been deleted.
     """
     cameras = session.execute(
         select(Camera.id, Camera.name, Camera.enabled).where(
@@ -76,9 +76,9 @@ def inventory(session: Session, owner_id: UUID, now: datetime) -> Inventory:
 
 
 def wall_hours(quarters: Sequence[QuarterCount], zone: ZoneInfo) -> WallHours:
-    """Return the counts of quarters by the hours of a time zone; none of 0.
+    """Return the counts of quarters of an hour by local hour, without zeros.
 
-    An hour that came twice on a day of 25 hours counts both times; one that was skipped is missing.
+    An hour that occurs twice on a 25-hour day counts both times; a skipped hour is missing.
     """
     counts: Counter[tuple[date, int]] = Counter()
     for quarter in quarters:
@@ -88,10 +88,10 @@ def wall_hours(quarters: Sequence[QuarterCount], zone: ZoneInfo) -> WallHours:
 
 
 def daily_chart(counts: WallHours, now_ms: int, zone: ZoneInfo) -> tuple[DailyEntry, ...]:
-    """Return each calendar day that the span up to ``now_ms`` touches, oldest first: 30 or 31.
+    """Return each calendar day of the 30 × 24 hours up to ``now_ms``, oldest first: 30 or 31.
 
-    Days without recognitions are there with 0. Where the clocks went forward within the span, it
-    may begin in the last hour of a 32nd day: that hour is left out.
+    Days without recognitions have 0. If the clocks went forward in this time, it can start in the
+    last hour of a 32nd day. That hour is left out.
     """
     by_day: Counter[date] = Counter()
     for (day, _), count in counts.items():
@@ -103,7 +103,7 @@ def daily_chart(counts: WallHours, now_ms: int, zone: ZoneInfo) -> tuple[DailyEn
 
 
 def hourly_chart(counts: WallHours) -> tuple[HourlyEntry, ...]:
-    """Return the 24 hours of the clock, 0 first."""
+    """Return the counts of the 24 hours of the day, starting at 0."""
     by_hour: Counter[int] = Counter()
     for (_, hour), count in counts.items():
         by_hour[hour] += count
@@ -111,7 +111,7 @@ def hourly_chart(counts: WallHours) -> tuple[HourlyEntry, ...]:
 
 
 def heat_map(counts: WallHours) -> tuple[tuple[int, ...], ...]:
-    """Return the counts of each weekday (Monday first) by the 24 hours of the clock, 0 first."""
+    """Return the counts of each weekday (Monday first) by hour of the day, starting at 0."""
     found = [[0] * 24 for _ in range(7)]
     for (day, hour), count in counts.items():
         found[day.weekday()][hour] += count
@@ -121,7 +121,7 @@ def heat_map(counts: WallHours) -> tuple[tuple[int, ...], ...]:
 def camera_chart(
     cameras: Sequence[CameraCount], names: Mapping[UUID, str]
 ) -> tuple[CameraEntry, ...]:
-    """Return the cameras under the names they bear now; a deleted one keeps its last."""
+    """Return the cameras under their current names; a deleted one has its last name."""
     return tuple(
         CameraEntry(
             camera_id=str(camera.camera_id),
@@ -132,9 +132,9 @@ def camera_chart(
     )
 
 
-def success_percent(accepted: int, recognized: int) -> float:
-    """Return 100 × accepted ÷ seen, 0 to 100; 0 if nothing was seen."""
-    return 100 * accepted / recognized if recognized else 0.0
+def success_percent(accepted: int, total: int) -> float:
+    """Return 100 × ``accepted`` ÷ ``total``, 0 to 100; 0 if ``total`` is 0."""
+    return 100 * accepted / total if total else 0.0
 
 
 def _local(at_ms: int, zone: ZoneInfo) -> datetime:
@@ -142,7 +142,7 @@ def _local(at_ms: int, zone: ZoneInfo) -> datetime:
 
 
 class Analytics:
-    """The thirty days of all owners; every call names the owner it acts for."""
+    """The analytics of all accounts. Every call names the account."""
 
     def __init__(
         self, database: Database, store: ClickHouseStore, now_ms: Callable[[], int]
@@ -153,7 +153,7 @@ class Analytics:
         self._now_ms = now_ms
 
     async def get_overview(self, owner_id: UUID) -> AnalyticsBody:
-        """Return the owner's last 30 × 24 hours up to now.
+        """Return the analytics of an account's last 30 × 24 hours.
 
         Raises:
             TransientError: PostgreSQL or ClickHouse is unavailable or too slow.
@@ -201,10 +201,10 @@ def _overview(
 
 
 def _success_rate(traffic: Traffic) -> float:
-    """Return the percentage of plate passes and image calls that read a plate.
+    """Return the percentage of passes and image calls with an accepted reading.
 
-    A pass that was accepted is a camera's recognition. An image call counts once, however many
-    plates it found and whether it was stored or not.
+    An accepted pass is a recognition of a camera. An image call counts once, however many plates it
+    found, and whether it was stored or not.
     """
     passes = sum(one.recognitions for one in traffic.cameras if one.camera_id != NIL_UUID)
     accepted = passes + traffic.outcomes.accepted

@@ -55,8 +55,8 @@ async def create_api_key(
 
     The complete key is returned only in this response.
     """
-    made = await api_keys.create(caller, body)
-    return NewApiKeyAnswer(api_key=ApiKeyBody.model_validate(made.record), plain_key=made.plain_key)
+    new = await api_keys.create(caller, body)
+    return NewApiKeyAnswer(api_key=ApiKeyBody.model_validate(new.record), plain_key=new.plain_key)
 
 
 @router.get(

@@ -1,4 +1,4 @@
-"""API keys listed, made, changed and revoked."""
+"""Lists, creates, updates and revokes API keys."""
 
 from collections.abc import Set
 from dataclasses import dataclass, replace
@@ -20,12 +20,12 @@ from api.security.permissions import ROLE_SCOPES, Principal, Scope
 from api.security.repository import KeyRecord
 
 MAX_REVOKED_ANCESTORS = 50
-"""Revoked ancestors beyond this place are forgotten: a key may replace itself for ever."""
+"""Revoked ancestors after this position are dropped: a key can replace itself without end."""
 
 
 @dataclass(frozen=True)
 class KeyValues:
-    """The fields of a key that a client sets. ``expires_at`` None: never."""
+    """The fields of an API key that clients can set. ``expires_at`` None: never expires."""
 
     name: str
     scopes: frozenset[Scope]
@@ -33,15 +33,15 @@ class KeyValues:
     expires_at: datetime | None
 
     def is_stronger_than(self, other: "KeyValues") -> bool:
-        """Tell whether this one works where or when ``other`` does not, scopes aside."""
+        """Return whether this key can be valid when ``other`` is not, regardless of scopes."""
         return (self.enabled and not other.enabled) or _is_later(self.expires_at, other.expires_at)
 
 
 @dataclass(frozen=True)
 class Granter:
-    """A caller, as far as it decides what they may give. ``expires_at`` None: never.
+    """The permissions that a caller can grant. ``expires_at`` None: never expires.
 
-    ``line`` is the key that calls with its own ancestors, and empty for a session.
+    ``line`` is the calling key and its ancestors; empty for a session.
     """
 
     scopes: frozenset[Scope]
@@ -49,20 +49,20 @@ class Granter:
     line: tuple[UUID, ...] = ()
 
     def scopes_beyond(self, wanted: KeyValues, current: KeyValues | None) -> frozenset[Scope]:
-        """Return the scopes that would be given away without being there.
+        """Return the scopes that would be granted although the caller lacks them.
 
-        A new key may have no scope that its maker lacks. A changed one may get none, and one that
-        has some may neither be switched on nor live longer by the hand of a caller that lacks
-        them; to take away is always allowed.
+        A new key cannot have scopes that its creator lacks. An existing key cannot get them, and if
+        it has any, the caller can neither enable it nor extend its expiry. Reducing what a key can
+        do is always allowed.
         """
         if current is None or wanted.is_stronger_than(current):
             return wanted.scopes - self.scopes
         return wanted.scopes - current.scopes - self.scopes
 
     def is_outlived(self, wanted: KeyValues, current: KeyValues | None) -> bool:
-        """Tell whether something would be given away for longer than the granter has it.
+        """Return whether something would be granted for longer than the caller has it.
 
-        To take away is always allowed, also from a key that lives longer.
+        Reducing what a key can do is always allowed, also if it expires later.
         """
         gives = (
             current is None
@@ -72,7 +72,7 @@ class Granter:
         return gives and _is_later(wanted.expires_at, self.expires_at)
 
     def check(self, wanted: KeyValues, current: KeyValues | None) -> None:
-        """Refuse to give what the granter does not have.
+        """Reject a grant of what the caller does not have.
 
         Raises:
             ApiError: 403.
@@ -88,24 +88,24 @@ class Granter:
             raise ApiError(ErrorCode.BEYOND_OWN_EXPIRY)
 
     def ancestors_of_new(self, existing: Set[UUID]) -> tuple[UUID, ...]:
-        """Return the ancestors of a key to be made.
+        """Return the ancestors of a new key.
 
-        A key that exists is named by all that descend from it, however many lie between.
+        An ancestor that still exists is always included, however distant.
         """
         return tuple(
             key_id
-            for place, key_id in enumerate(self.line)
-            if place < MAX_REVOKED_ANCESTORS or key_id in existing
+            for position, key_id in enumerate(self.line)
+            if position < MAX_REVOKED_ANCESTORS or key_id in existing
         )
 
 
 def _is_later(one: datetime | None, other: datetime | None) -> bool:
-    """Tell whether an end comes after another; None is the end that never comes."""
+    """Return whether an expiry time is after another; None: never expires."""
     return other is not None and (one is None or one > other)
 
 
 class ApiKeys:
-    """The keys of all owners; every call names the caller it acts for."""
+    """The API keys of all accounts. Every call names the account or the caller."""
 
     def __init__(
         self, database: Database, authenticator: Authenticator, limits: OwnerLimits
@@ -115,11 +115,11 @@ class ApiKeys:
         self._limits = limits
 
     async def list_all(self, owner_id: UUID) -> list[KeyRecord]:
-        """Return the owner's keys, newest first."""
+        """Return an account's API keys, newest first."""
         return await self._database.run(lambda session: repository.list_keys(session, owner_id))
 
     async def get(self, owner_id: UUID, key_id: UUID) -> KeyRecord:
-        """Return one of the owner's keys.
+        """Return one of an account's API keys.
 
         Raises:
             ApiError: 404.
@@ -129,29 +129,29 @@ class ApiKeys:
         )
 
     async def create(self, caller: Principal, body: ApiKeyCreate) -> NewKey:
-        """Make a key.
+        """Create an API key.
 
         Raises:
-            ApiError: 403 for scopes that the caller lacks or an end after theirs, 409 for the
-                limit; 401 where the caller's key is valid no more.
+            ApiError: 403 for scopes that the caller lacks or an expiry after theirs, 409 for the
+                limit; 401 if the caller's key is no longer valid.
         """
-        made = await self._database.run(lambda session: self._insert(session, caller, body))
-        self._authenticator.expect_key(made.plain_key)
-        return made
+        created = await self._database.run(lambda session: self._insert(session, caller, body))
+        self._authenticator.expect_key(created.plain_key)
+        return created
 
     async def update(self, caller: Principal, key_id: UUID, body: ApiKeyUpdate) -> KeyRecord:
-        """Change the fields that were sent.
+        """Update the fields that were sent.
 
         Raises:
-            ApiError: 403 for scopes that the caller lacks or an end after theirs, 404; 401 where
-                the caller's key is valid no more.
+            ApiError: 403 for scopes that the caller lacks or an expiry after theirs, 404; 401 if
+                the caller's key is no longer valid.
         """
         record = await self._database.run(lambda session: _change(session, caller, key_id, body))
         self._authenticator.forget(key_id)
         return record
 
     async def revoke(self, owner_id: UUID, key_id: UUID) -> None:
-        """Delete a key: within a second no process of the API takes it.
+        """Delete an API key. Within a second, no API process accepts it any more.
 
         Raises:
             ApiError: 404.
@@ -184,17 +184,17 @@ class ApiKeys:
 
 
 def _granter(session: Session, caller: Principal) -> Granter:
-    """Return what the caller has to give at this moment, which lasts until the transaction ends.
+    """Return what the caller can grant, unchanged until the transaction ends.
 
     Raises:
-        ApiError: 401; the key or the session has ended since the gate let it pass.
+        ApiError: 401; the key or the session has ended since it was authenticated.
     """
     lock_owner(session, caller.owner_id)
     if caller.is_session:
-        begun = repository.get_session(session, caller.owner_id, caller.credential_id)
-        if begun is None:
+        found = repository.get_session(session, caller.owner_id, caller.credential_id)
+        if found is None:
             raise ApiError(ErrorCode.INVALID_CREDENTIALS)
-        return Granter(ROLE_SCOPES[begun.person.role])
+        return Granter(ROLE_SCOPES[found.person.role])
     key = repository.lock_key(session, caller.owner_id, caller.credential_id)
     if key is None or not key.enabled:
         raise ApiError(ErrorCode.INVALID_CREDENTIALS)
