@@ -1,4 +1,4 @@
-"""Trials of an alert on the recognitions of a span of time, which ClickHouse holds."""
+"""Tests an alert on the stored recognitions of a time range."""
 
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -13,24 +13,24 @@ from common.alerting.rule_index import RuleIndex
 
 _PAGE_ROWS = 5_000
 MAX_ROWS = 200_000
-"""Recognitions that one call looks at."""
+"""Maximum number of recognitions that one call evaluates."""
 MAX_SECONDS = 5.0
-"""Processor time for which one call compares them with the rule."""
+"""Maximum CPU time of one call for matching them with the rule."""
 MAX_SHOWN = 200
-"""Triggers that an answer lists; all are counted."""
+"""Maximum number of triggers in a response; all are counted."""
 
 
 Work = Callable[[Iterator[object], float], Awaitable[float]]
-"""Does steps in a thread until they end or have used so many seconds of a processor, at least one
-step. Returns the seconds used. Raises ApiError (429) if the caller may use no more."""
+"""Runs steps in a thread until they end or have used the given seconds of CPU time, at least one
+step. Returns the seconds used. Raises ApiError (429) if the account has no CPU time left."""
 
 
 @dataclass
 class BacktestResult:
-    """The result of a trial so far.
+    """The result of a test so far.
 
-    ``matched`` fulfil all conditions, ``triggered`` of them are not suppressed by the cooldown.
-    ``until_ms`` is up to where the recognitions were looked at (Unix ms, exclusive).
+    ``matched`` meet all conditions, ``triggered`` of them are not suppressed by the cooldown.
+    ``until_ms`` is the end of the evaluated range (Unix ms, exclusive).
     """
 
     until_ms: int
@@ -43,7 +43,7 @@ class BacktestResult:
 
 @dataclass(frozen=True)
 class Backtest:
-    """A span of capture time, from inclusive, to exclusive (Unix ms, UTC), and how much is done."""
+    """A range of capture times, from inclusive, to exclusive (Unix ms, UTC), and test limits."""
 
     from_ms: int
     to_ms: int
@@ -51,39 +51,39 @@ class Backtest:
     max_seconds: float = MAX_SECONDS
 
     async def run(self, store: ClickHouseStore, rule: Rule, work: Work) -> BacktestResult:
-        """Hold all recognitions of the span against a rule, oldest first.
+        """Match all recognitions of the range with a rule, oldest first.
 
-        What is found so far is returned once the rows or the seconds are used up; one row is looked
-        at even so. The alert has never triggered before the span: its first trigger may be one that
-        a cooldown from before would have suppressed.
+        Returns the result so far when the rows or the seconds are used up, but after at least one
+        row. Triggers before the range are ignored: an earlier cooldown may have suppressed the
+        first trigger.
 
         Raises:
-            ApiError: 429, no row was looked at because ``work`` raised it.
+            ApiError: 429, ``work`` raised it before the first row.
             TransientError: ClickHouse is unavailable.
         """
-        replay, trial, after = BacktestResult(self.to_ms), _RuleTrial(rule), None
+        result, tested, after = BacktestResult(self.to_ms), _TestedRule(rule), None
         span_ms, left = (self.from_ms, self.to_ms), self.max_seconds
-        while replay.evaluated < self.max_rows:
+        while result.evaluated < self.max_rows:
             rows = await store.span(rule.alert.owner_id, span_ms, after, _PAGE_ROWS)
-            before = replay.evaluated
+            before = result.evaluated
             try:
-                left -= await work(trial.steps(rows, replay), left)
+                left -= await work(tested.steps(rows, result), left)
             except ApiError:
-                if not replay.evaluated:
+                if not result.evaluated:
                     raise
-            taken = replay.evaluated - before
+            taken = result.evaluated - before
             if taken == len(rows) < _PAGE_ROWS:
-                return replay
+                return result
             after = rows[taken - 1] if taken else after
             if taken < len(rows):
                 break
-        replay.is_complete = after is None
-        replay.until_ms = self.to_ms if after is None else after.captured_ms
-        return replay
+        result.is_complete = after is None
+        result.until_ms = self.to_ms if after is None else after.captured_ms
+        return result
 
 
-class _RuleTrial:
-    """A rule with the cooldowns that it has begun."""
+class _TestedRule:
+    """A rule with the cooldowns that it has started."""
 
     def __init__(self, rule: Rule) -> None:
         self._rule = rule
@@ -91,23 +91,23 @@ class _RuleTrial:
         self._cooldown_ms = cooldown_ms(rule.alert)
         self._triggers: defaultdict[str, PastTriggers] = defaultdict(PastTriggers)
 
-    def steps(self, rows: Sequence[SpanRow], replay: BacktestResult) -> Iterator[None]:
-        """Hold rows against the rule and note the result, one row a step."""
+    def steps(self, rows: Sequence[SpanRow], result: BacktestResult) -> Iterator[None]:
+        """Match rows with the rule and add them to the result, one row per step."""
         # Creating the index takes too long for the event loop.
         self._index = self._index or _index_of(self._rule)
         for row in rows:
-            self._match(row, self._index, replay)
+            self._match(row, self._index, result)
             yield
 
-    def _match(self, row: SpanRow, index: RuleIndex, replay: BacktestResult) -> None:
-        replay.evaluated += 1
+    def _match(self, row: SpanRow, index: RuleIndex, result: BacktestResult) -> None:
+        result.evaluated += 1
         if not index.matching(self._sighting(row)):
             return
-        replay.matched += 1
+        result.matched += 1
         if self._is_triggered_by(row):
-            replay.triggered += 1
-            if len(replay.shown) < MAX_SHOWN:
-                replay.shown.append(row)
+            result.triggered += 1
+            if len(result.shown) < MAX_SHOWN:
+                result.shown.append(row)
 
     def _sighting(self, row: SpanRow) -> Sighting:
         owner_id = self._rule.alert.owner_id

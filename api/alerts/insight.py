@@ -1,4 +1,4 @@
-"""Explanations of alerts, and trials of them on past recognitions, by the stage's own rules."""
+"""Explains alerts, and tests them on past recognitions, with the rules of the alerts stage."""
 
 import asyncio
 import math
@@ -36,14 +36,14 @@ from common.alerting.rule import Condition, Rule, Sighting, rule_cost, rule_of
 from common.records.alerts import AlertConfig, CooldownScope, TriggerPhase
 from common.records.ids import NIL_UUID
 
-# One owner uses one thread at most. Calls that are waiting hold 5,000 recognitions each.
+# An account uses at most one thread. Waiting calls hold 5,000 recognitions each in memory.
 _LIMITS = QueueLimits(at_once=2, waiting=20, each=1)
 _WAIT_SECONDS = 10.0
-# Questions of one call to ClickHouse at the same time: an owner can have 200 alerts.
-_MAX_QUESTIONS = 8
+# Concurrent ClickHouse queries of one call: an account can have 200 alerts.
+_MAX_QUERIES = 8
 _TOO_MANY = "Too many alert tests or explanations are running. Try again shortly."
 _SLICE_SECONDS = 0.05
-"""A turn is so short that another owner's test delays nobody noticeably."""
+"""Length of a turn: short, so that no account notices the tests of another."""
 _BUDGET_SECONDS = 10.0
 _USED_UP = (
     f"The account's alert tests and explanations have used their {_BUDGET_SECONDS:g} s of CPU "
@@ -56,20 +56,20 @@ class Outcome(StrEnum):
 
     TRIGGERED = "fired"
     NO_MATCH = "not_set_off"
-    """It does not meet the alert's conditions as they are now."""
+    """It does not meet the alert's current conditions."""
     SUPPRESSED_BY_COOLDOWN = "held_back"
-    """It meets them, and the alert triggered for another one within the cooldown."""
+    """It meets them, but another recognition had triggered the alert within the cooldown."""
     WITHDRAWN = "withdrawn"
-    """It triggered early, for another reading of the same pass, and that was taken back."""
+    """It triggered early, on another reading of the same pass, and this trigger was withdrawn."""
     NOT_THEN = "not_then"
-    """It meets them, but did not when it came, or is still on its way."""
+    """It meets them, but did not when it arrived, or is still being processed."""
 
 
 @dataclass(frozen=True)
 class Explanation:
     """The outcome of a recognition for an alert, and the reason.
 
-    ``unmet`` are the conditions of the alert as it is now that the recognition does not meet.
+    ``unmet`` are the alert's current conditions that the recognition does not meet.
     """
 
     alert: AlertRow
@@ -80,7 +80,7 @@ class Explanation:
 
 
 class AlertInsight:
-    """Looks at alerts; changes nothing."""
+    """Explains and tests alerts; changes nothing."""
 
     def __init__(
         self, database: Database, rows: AlertRepository, store: ClickHouseStore, limits: OwnerLimits
@@ -95,10 +95,10 @@ class AlertInsight:
         self._budget = TimeBudget(_BUDGET_SECONDS, _USED_UP)
 
     async def explain(self, recognition: RecognitionRow) -> tuple[Explanation, ...]:
-        """Return for each alert of the recognition's owner why it triggered or did not.
+        """Return for each alert of the recognition's account why it triggered or did not.
 
         Raises:
-            ApiError: 429, too many calls are waiting, or the owner's time is used up.
+            ApiError: 429, too many calls are waiting, or the account's CPU time is used up.
             TransientError: PostgreSQL or ClickHouse is unavailable.
         """
         owner_id, captured_ms = recognition.user_id, recognition.captured_ms
@@ -111,19 +111,19 @@ class AlertInsight:
         await self._work(owner_id, _unmet(listing.alerts, recognition, unmet))
         found: list[Explanation] = []
         pairs = list(zip(listing.alerts, unmet, strict=True))
-        for start in range(0, len(pairs), _MAX_QUESTIONS):
+        for start in range(0, len(pairs), _MAX_QUERIES):
             found += await asyncio.gather(
                 *(
                     self._explain(alert, recognition, why, by_alert.get(alert.id))
-                    for alert, why in pairs[start : start + _MAX_QUESTIONS]
+                    for alert, why in pairs[start : start + _MAX_QUERIES]
                 )
             )
         return tuple(found)
 
-    async def fired_for(
+    async def list_triggers(
         self, owner_id: UUID, alert_id: UUID, after: TriggerCursor | None, limit: int
     ) -> tuple[AlertConfig, FiredPage]:
-        """Return an alert and what it triggered for, newest first, from behind ``after``.
+        """Return an alert and its triggers, newest first, starting after ``after``.
 
         Raises:
             ApiError: 404.
@@ -136,11 +136,11 @@ class AlertInsight:
         return config, await self._store.fired_for(owner_id, alert_id, after, limit)
 
     async def test(self, owner_id: UUID, body: AlertUpdate, backtest: Backtest) -> BacktestResult:
-        """Return what an alert would have triggered for.
+        """Return what would have triggered an alert.
 
         Raises:
-            ApiError: 400, a camera is not the owner's; 409, the list costs more than all alerts of
-                the owner may; 429, too many calls are waiting, or the owner's time is used up.
+            ApiError: 400, a camera is not the account's; 409, the list costs more than the limit of
+                the account; 429, too many calls are waiting, or its CPU time is used up.
             TransientError: PostgreSQL or ClickHouse is unavailable.
         """
         self._budget.require(owner_id)
@@ -160,12 +160,12 @@ class AlertInsight:
     async def _work(
         self, owner_id: UUID, steps: Iterator[object], seconds: float = math.inf
     ) -> float:
-        """Do steps in short turns until they end or have used ``seconds`` of a processor.
+        """Run steps in short turns until they end or have used ``seconds`` of CPU time.
 
         Returns the seconds used.
 
         Raises:
-            ApiError: 429, too many calls are waiting, or the owner's time is used up.
+            ApiError: 429, too many calls are waiting, or the account's CPU time is used up.
         """
         used, is_done = 0.0, False
         while not is_done:
@@ -179,8 +179,8 @@ class AlertInsight:
     def _work_slice(
         self, owner_id: UUID, steps: Iterator[object], seconds: float
     ) -> tuple[bool, float]:
-        """Do steps for one turn; return whether they have ended, and the seconds used."""
-        # In the turn: of many calls of an owner only one is here.
+        """Run steps for one turn; return whether they have ended, and the seconds used."""
+        # Checked within the turn, because an account has only one turn at a time.
         self._budget.require(owner_id)
         began, until = time.thread_time(), time.monotonic() + _SLICE_SECONDS
         try:
@@ -223,7 +223,7 @@ class AlertInsight:
         if not length_ms:
             return None
         scope = alert.cooldown_scope
-        question = CooldownQuestion(
+        query = CooldownQuestion(
             user_id=row.user_id,
             alert_id=alert.alert_id,
             captured_ms=row.captured_ms,
@@ -231,24 +231,24 @@ class AlertInsight:
             plate=None if scope is CooldownScope.ALERT else row.plate,
             camera_id=row.camera_id if scope is CooldownScope.PLATE_CAMERA else None,
         )
-        return await self._store.holding(question)
+        return await self._store.holding(query)
 
 
 def _unmet(
     alerts: Sequence[AlertRow], row: RecognitionRow, unmet: list[tuple[Condition, ...]]
 ) -> Iterator[None]:
-    """Append the unmet conditions of each alert, one alert a step."""
-    plate = _sighting(row)
+    """Append the unmet conditions of each alert, one alert per step."""
+    sighting = _sighting(row)
     for alert in alerts:
-        unmet.append(rule_of(alert.config).failures(plate))
+        unmet.append(rule_of(alert.config).failures(sighting))
         yield
 
 
 def _rule_to_test(
     session: Session, owner_id: UUID, body: AlertUpdate
 ) -> tuple[AlertConfig, Mapping[str, int]]:
-    """Return the alert, and the limits that only its owner has."""
-    # Whether it is switched on says nothing of what it would do.
+    """Return the alert, and the account's own limits."""
+    # A disabled alert is tested as if it were enabled.
     fields = {**all_fields(body), "enabled": True}
     check_cameras(session, owner_id, fields["camera_ids"])
     alert = new_alert(

@@ -1,4 +1,4 @@
-"""JSON of why alerts fired, and of what one would have fired for."""
+"""JSON of explanations, triggers and tests of alerts."""
 
 from datetime import UTC, datetime
 from typing import Annotated, Any
@@ -73,10 +73,10 @@ class AlertTest(RequestModel):
     ] = None
 
     def backtest(self) -> Backtest:
-        """Return the span that is asked for.
+        """Return the requested time range.
 
         Raises:
-            ApiError: 400, it is none or too long.
+            ApiError: 400, it is invalid or too long.
         """
         end = datetime.now(UTC) if self.to is None else self.to
         from_ms, to_ms = (to_unix_ms(each) for each in (self.from_, end))
@@ -120,7 +120,7 @@ class AlertTriggerList(ResponseModel):
 
 
 class TriggerQuery(BaseModel):
-    """The part of what an alert fired for that is asked for."""
+    """The query parameters of an alert's triggers."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -130,13 +130,13 @@ class TriggerQuery(BaseModel):
     last_key: str | None = Field(default=None, alias="lastKey", description="Previous `nextKey`.")
 
     def after(self, wanted: ListFilter, cursors: CursorSealer) -> TriggerCursor | None:
-        """Return the place from behind which the page begins; None: the newest.
+        """Return the position after which the page starts; None: at the newest trigger.
 
         Raises:
-            ApiError: 400, the cursor is not one of this list.
+            ApiError: 400, the cursor belongs to another list.
         """
-        place = cursors.position(wanted, self.last_key)
-        return None if place is None else TriggerCursor(place.captured_ms, place.id)
+        position = cursors.position(wanted, self.last_key)
+        return None if position is None else TriggerCursor(position.captured_ms, position.id)
 
 
 class AlertTestResult(ResponseModel):
@@ -175,47 +175,47 @@ def explained_body(found: Explanation, plate: str) -> ExplainedAlert:
     )
 
 
-def test_result(replay: BacktestResult) -> AlertTestResult:
-    """Return the JSON form of a trial."""
+def test_result(result: BacktestResult) -> AlertTestResult:
+    """Return the JSON form of a test."""
     return AlertTestResult(
-        evaluated=replay.evaluated,
-        matched=replay.matched,
-        fired=replay.triggered,
-        is_complete=replay.is_complete,
-        until=from_unix_ms(replay.until_ms),
-        triggers=[_trigger(row) for row in replay.shown],
+        evaluated=result.evaluated,
+        matched=result.matched,
+        fired=result.triggered,
+        is_complete=result.is_complete,
+        until=from_unix_ms(result.until_ms),
+        triggers=[_tried_trigger(row) for row in result.shown],
     )
 
 
 def trigger_list(
     alert: AlertConfig, page: FiredPage, wanted: ListFilter, cursors: CursorSealer
 ) -> AlertTriggerList:
-    """Return the JSON form of a page of what an alert fired for."""
+    """Return the JSON form of a page of an alert's triggers."""
     end, next_key = page.end, None
     if end is not None:
         next_key = cursors.seal(wanted, RecognitionCursor(end.captured_ms, end.id))
     return AlertTriggerList(
-        triggers=[_fired(alert, each) for each in page.fired], next_key=next_key
+        triggers=[_trigger(alert, each) for each in page.fired], next_key=next_key
     )
 
 
-def _fired(alert: AlertConfig, fired: FiredFor) -> AlertTriggerBody:
+def _trigger(alert: AlertConfig, trigger: FiredFor) -> AlertTriggerBody:
     return AlertTriggerBody(
-        plate_name=alert.plate_name(fired.plate),
-        id=fired.id,
-        recognition_id=fired.recognition_id,
-        camera_id=fired.camera_id,
-        camera_name=fired.camera_name,
-        plate=fired.plate,
-        confidence=fired.confidence,
-        timestamp=from_unix_ms(fired.captured_ms),
-        triggered_at=from_unix_ms(fired.decided_ms),
-        is_late=fired.is_late,
-        phase=fired.phase,
+        plate_name=alert.plate_name(trigger.plate),
+        id=trigger.id,
+        recognition_id=trigger.recognition_id,
+        camera_id=trigger.camera_id,
+        camera_name=trigger.camera_name,
+        plate=trigger.plate,
+        confidence=trigger.confidence,
+        timestamp=from_unix_ms(trigger.captured_ms),
+        triggered_at=from_unix_ms(trigger.decided_ms),
+        is_late=trigger.is_late,
+        phase=trigger.phase,
     )
 
 
-def _trigger(row: SpanRow) -> TriedTrigger:
+def _tried_trigger(row: SpanRow) -> TriedTrigger:
     return TriedTrigger(
         recognition_id=row.id,
         camera_id=row.camera_id,

@@ -1,4 +1,4 @@
-"""An alert's notifications: their JSON; addresses hidden in reads are kept if sent back."""
+"""JSON of an alert's notifications. Clients can send masked URLs back as they are shown."""
 
 import secrets
 from collections import Counter, defaultdict, deque
@@ -23,7 +23,7 @@ from common.records.alerts import (
 MAX_NOTIFICATIONS = 20
 MAX_ADDRESSES = 50
 MAX_DESTINATIONS = 100
-"""Each firing is a delivery for each of them, which holds the whole alert."""
+"""Each trigger creates a delivery for each of them."""
 _KINDS = ("email", "webhook", "apprise")
 _ID_BYTES = 4
 
@@ -144,9 +144,9 @@ NotificationView = Annotated[
 
 
 def notification_views(notifications: Iterable[Notification], *, shows_urls: bool) -> Any:
-    """Return notifications as answers show them: URLs whole, or as scheme and host.
+    """Return notifications as shown in responses: URLs complete, or as scheme and host.
 
-    Of an Apprise address the service alone is shown, whoever asks.
+    Of an Apprise URL, only the service is shown, to all callers.
     """
     return msgspec.to_builtins([_shown(one, shows_urls=shows_urls) for one in notifications])
 
@@ -167,7 +167,7 @@ def outbound_urls(bodies: Sequence[_AnyBody]) -> list[tuple[str, str]]:
 
 
 def service_urls(bodies: Sequence[_AnyBody]) -> list[tuple[str, str]]:
-    """Return the whole Apprise addresses among notifications, each with the path of its field."""
+    """Return the unmasked Apprise URLs among notifications, each with the path of its field."""
     return [
         (_path(number), body.url)
         for number, body in enumerate(bodies)
@@ -178,19 +178,19 @@ def service_urls(bodies: Sequence[_AnyBody]) -> list[tuple[str, str]]:
 def with_stored_services(
     sent: Sequence[Notification], stored: Sequence[Notification]
 ) -> tuple[Notification, ...]:
-    """Return notifications with what is stored in the place of each masked address.
+    """Return notifications with each masked Apprise URL replaced by the stored one.
 
-    That is the one of the same id; without an id, the one in the same place. Each gets an id.
+    It is found by the notification's ID, or without an ID by its position. Each gets an ID.
 
     Raises:
-        ApiError: 400, where none is stored for a masked address.
+        ApiError: 400, no URL is stored for a masked one.
     """
-    kept: list[Notification] = []
+    restored: list[Notification] = []
     faults: list[FieldFault] = []
     used: set[str] = set()
     for number, one in enumerate(sent):
         if not isinstance(one, AppriseNotification):
-            kept.append(one)
+            restored.append(one)
             continue
         known = _known(one, number, sent, stored)
         if is_masked(one.url):
@@ -201,28 +201,28 @@ def with_stored_services(
         identifier = "" if known is None or known.id in used else known.id
         identifier = identifier or secrets.token_hex(_ID_BYTES)
         used.add(identifier)
-        kept.append(msgspec.structs.replace(one, id=identifier))
-    _refuse(faults)
-    return tuple(kept)
+        restored.append(msgspec.structs.replace(one, id=identifier))
+    _reject(faults)
+    return tuple(restored)
 
 
 def with_stored_urls(
     sent: Sequence[Notification], stored: Sequence[Notification]
 ) -> tuple[Notification, ...]:
-    """Return notifications with the stored URL in the place of each scheme and host alone.
+    """Return notifications with each reduced URL (scheme and host) replaced by the stored one.
 
-    For a caller that is shown no more of a URL. Several stored URLs with one scheme and host are
-    kept in their order, and only all together.
+    For callers that see only reduced URLs. Several stored URLs with the same scheme and host are
+    restored in their order, and only all together.
 
     Raises:
-        ApiError: 400, where it is not clear which stored URL is meant.
+        ApiError: 400, it is ambiguous which stored URL is meant.
     """
     hidden: defaultdict[str, deque[Notification]] = defaultdict(deque)
     for one in stored:
         if isinstance(one, WebhookNotification):
             hidden[one.masked().url].append(one)
     counts = Counter(one.url.lower() for one in sent if _is_reduced(one))
-    _refuse(
+    _reject(
         FieldFault(_path(number), _UNCLEAR)
         for number, one in enumerate(sent)
         if _is_reduced(one) and counts[one.url.lower()] != len(hidden[one.masked().url])
@@ -230,16 +230,16 @@ def with_stored_urls(
     return tuple(hidden[one.masked().url].popleft() if _is_reduced(one) else one for one in sent)
 
 
-def refuse_reduced_urls(sent: Sequence[Notification], stored: Iterable[Notification]) -> None:
-    """Refuse URLs of a new alert that are what a stored one is shown as: the rest would be lost.
+def reject_reduced_urls(sent: Sequence[Notification], stored: Iterable[Notification]) -> None:
+    """Reject URLs of a new alert that are the reduced form of a stored one: its rest would be lost.
 
-    For a caller that is shown no more of a URL. ``stored`` are those of all alerts.
+    For callers that see only reduced URLs. ``stored`` are the notifications of all alerts.
 
     Raises:
         ApiError: 400.
     """
     shown = {one.masked().url for one in stored if isinstance(one, WebhookNotification)}
-    _refuse(
+    _reject(
         FieldFault(_path(number), _UNCLEAR)
         for number, one in enumerate(sent)
         if _is_reduced(one) and one.masked().url in shown
@@ -259,15 +259,15 @@ def _known(
     if one.id:
         services = (each for each in stored if isinstance(each, AppriseNotification))
         return next((each for each in services if each.id == one.id), None)
-    # In a shorter list those behind one that is gone have moved up.
-    there = stored[number] if number < len(stored) <= len(sent) else None
-    return there if isinstance(there, AppriseNotification) else None
+    # In a shorter list, notifications after a removed one have moved up.
+    known = stored[number] if number < len(stored) <= len(sent) else None
+    return known if isinstance(known, AppriseNotification) else None
 
 
 def _path(number: int) -> str:
     return f"notifications.{number}.url"
 
 
-def _refuse(faults: Iterable[FieldFault]) -> None:
-    if named := list(faults):
-        raise ApiError(ErrorCode.INVALID_REQUEST, fields=named)
+def _reject(faults: Iterable[FieldFault]) -> None:
+    if fields := list(faults):
+        raise ApiError(ErrorCode.INVALID_REQUEST, fields=fields)

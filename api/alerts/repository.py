@@ -1,4 +1,4 @@
-"""Alerts in PostgreSQL, each change together with its record for the stage that evaluates them."""
+"""Alerts in PostgreSQL. Each change is written together with its record for the alerts stage."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -29,9 +29,9 @@ _COSTLY = frozenset({"plates", "match_tolerance", "plate_match_mode", "enabled"}
 
 @dataclass(frozen=True, repr=False)
 class AlertRow:
-    """An alert as it is stored: its record, and what only readers of the API are shown.
+    """A stored alert: its record, and what only responses of the API show.
 
-    Shows nothing in logs: the URLs of ``notifications`` may hold secrets.
+    Has no ``repr``: the URLs of ``notifications`` can contain secrets, which must not be logged.
     """
 
     config: AlertConfig
@@ -42,17 +42,16 @@ class AlertRow:
 
     @property
     def id(self) -> UUID:
-        """The alert's id."""
+        """The alert's ID."""
         return self.config.alert_id
 
 
 @dataclass(frozen=True, repr=False)
 class AlertListing:
-    """All alerts of an owner, and the secret that signs their notifications to URLs.
+    """All alerts of an account, and the secret that signs their notifications to URLs.
 
-    The secret before it signs as well until ``previous_secret_until``.
-    ``counted_at`` is when it was counted how often they triggered; None: it is not known just now.
-    ``sends_email``: their e-mail notifications are sent.
+    The previous secret also signs until ``previous_secret_until``. ``counted_at`` is the time of
+    the trigger counts; None: they are unavailable. ``sends_email``: email notifications are sent.
     """
 
     alerts: tuple[AlertRow, ...]
@@ -63,14 +62,14 @@ class AlertListing:
 
 
 class AlertRepository:
-    """Rows of alerts; notifications are encrypted on the way in, since URLs may hold secrets."""
+    """Rows of alerts. Notifications are stored encrypted, since URLs can contain secrets."""
 
     def __init__(self, box: SecretBox, hashes: PlateHashes) -> None:
         self._box = box
         self._hashes = hashes
 
     def list_alerts(self, session: Session, owner_id: UUID) -> AlertListing:
-        """Return the owner's alerts, newest first."""
+        """Return an account's alerts, newest first."""
         owner = require_owner(session, owner_id)
         found = session.scalars(
             select(Alert)
@@ -89,7 +88,7 @@ class AlertRepository:
     ) -> bool:
         """Replace the secret of an account's notifications and publish it; False if it has none.
 
-        The secret before it signs as well until ``until``.
+        The previous secret also signs until ``until``.
         """
         owner = lock_owner(session, owner_id)
         before = owner.notification_secret_encrypted
@@ -105,10 +104,10 @@ class AlertRepository:
     def insert(
         self, session: Session, owner_id: UUID, fields: Mapping[str, Any], limits: OwnerLimits
     ) -> AlertRow:
-        """Insert an alert and publish it; ``fields`` are all that a client decides of.
+        """Insert an alert and publish it. ``fields`` are all fields that clients can set.
 
         Raises:
-            ApiError: the owner has as many as may be, or their lists would cost too much.
+            ApiError: the account has reached its limit of alerts, or its lists would cost too much.
         """
         owner = lock_owner(session, owner_id)
         owned = select(func.count()).select_from(Alert).where(Alert.owner_id == owner_id)
@@ -125,19 +124,19 @@ class AlertRepository:
         return self._written(session, alert, owner)
 
     def has(self, session: Session, owner_id: UUID, alert_id: UUID) -> bool:
-        """Tell whether an alert is one of the owner's."""
+        """Return whether an alert belongs to the account."""
         wanted = select(Alert.id).where(Alert.id == alert_id, Alert.owner_id == owner_id)
         return session.scalar(wanted) is not None
 
     def find(self, session: Session, owner_id: UUID, alert_id: UUID) -> AlertRow | None:
-        """Return one of the owner's alerts."""
+        """Return one of an account's alerts."""
         alert = session.scalar(
             select(Alert).where(Alert.id == alert_id, Alert.owner_id == owner_id)
         )
         return None if alert is None else self._row(alert, require_owner(session, owner_id))
 
     def lock(self, session: Session, owner_id: UUID, alert_id: UUID) -> AlertRow | None:
-        """Return one of the owner's alerts, locked until the transaction ends."""
+        """Return one of an account's alerts, locked until the transaction ends."""
         alert = session.scalar(
             select(Alert).where(Alert.id == alert_id, Alert.owner_id == owner_id).with_for_update()
         )
@@ -146,19 +145,19 @@ class AlertRepository:
     def change(
         self, session: Session, alert_id: UUID, fields: Mapping[str, Any], limits: OwnerLimits
     ) -> AlertRow:
-        """Write ``fields`` to a locked alert and publish it, unless nothing changes by that.
+        """Write ``fields`` to a locked alert and publish it, unless nothing changes.
 
-        Its owner is locked too where :func:`changes_cost` says so.
+        If :func:`changes_cost` is true for them, the caller has locked the account too.
 
         Raises:
-            ApiError: the lists of the owner's alerts would cost too much.
+            ApiError: the lists of the account's alerts would cost too much.
         """
         alert = session.get_one(Alert, alert_id)
         owner = require_owner(session, alert.owner_id)
         changed = self._changed(alert, fields)
         if not changed:
             return self._row(alert, owner)
-        # Before the columns are set: the statement would send them to the database first.
+        # Before the columns are set: the statement would flush them to the database first.
         changed_plates = set(alert.plates) ^ set(changed.get("plates", alert.plates))
         self._hashes.announce(session, alert.owner_id, changed_plates)
         for column, value in changed.items():
@@ -171,7 +170,7 @@ class AlertRepository:
         return self._written(session, alert, owner)
 
     def delete(self, session: Session, owner_id: UUID, alert_id: UUID) -> bool:
-        """Delete one of the owner's alerts and publish that; False where there is none."""
+        """Delete one of an account's alerts and publish the deletion; False if there is none."""
         found = Alert.id == alert_id, Alert.owner_id == owner_id
         plates = session.scalar(select(Alert.plates).where(*found).with_for_update())
         if plates is None:
@@ -182,14 +181,14 @@ class AlertRepository:
         return True
 
     def _written(self, session: Session, alert: Alert, owner: Owner) -> AlertRow:
-        """Send the row to the database, then its record to the outbox."""
+        """Write the row to the database, then its record to the outbox."""
         session.flush()
         session.refresh(alert)
         enqueue(session, CONFIG_ALERTS, str(alert.id), alert_config(alert, owner))
         return self._row(alert, owner)
 
     def _changed(self, alert: Alert, fields: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the columns that become others by ``fields``; ``schedule`` may be a part of it."""
+        """Return the columns that ``fields`` change; a ``schedule`` can be partial."""
         columns = _columns(fields, alert.schedule)
         changed = {name: one for name, one in columns.items() if getattr(alert, name) != one}
         notifications = fields.get(_NOTIFICATIONS)
@@ -215,7 +214,7 @@ class AlertRepository:
 
 
 def changes_cost(fields: Collection[str]) -> bool:
-    """Tell whether a change of these columns may change what an owner's rules cost."""
+    """Return whether a change of these columns can change the cost of an account's rules."""
     return not _COSTLY.isdisjoint(fields)
 
 
@@ -224,9 +223,9 @@ def _rule_cost(alert: Alert) -> int:
 
 
 def _check_cost(session: Session, alert: Alert, owner: Owner, limits: OwnerLimits) -> None:
-    """Refuse an alert with which the owner's enabled ones cost too much; the owner is locked.
+    """Reject an alert if the enabled alerts of its account, which is locked, cost too much with it.
 
-    One that costs nothing is never refused, and so each list can be made cheaper.
+    An alert without cost is never rejected, so every list can be made cheaper.
     """
     if not alert.enabled or not alert.rule_cost:
         return
@@ -239,13 +238,13 @@ def _check_cost(session: Session, alert: Alert, owner: Owner, limits: OwnerLimit
 
 
 def new_alert(owner_id: UUID, fields: Mapping[str, Any], **others: Any) -> Alert:
-    """Return an alert that is not stored yet, still without its notifications."""
+    """Return an alert that is not stored yet, without its notifications."""
     columns = _columns(fields, msgspec.to_builtins(AlertSchedule()))
     return Alert(owner_id=owner_id, **columns, **others)
 
 
 def _columns(fields: Mapping[str, Any], schedule: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the columns of ``fields``: all are named alike but the notifications."""
+    """Return the columns of ``fields``, which have the same names; notifications are left out."""
     columns = {name: value for name, value in fields.items() if name != _NOTIFICATIONS}
     if "schedule" in columns:
         columns["schedule"] = {**schedule, **columns["schedule"]}
@@ -253,9 +252,9 @@ def _columns(fields: Mapping[str, Any], schedule: Mapping[str, Any]) -> dict[str
 
 
 def publish_inherited_timezone(session: Session, owner: Owner) -> int:
-    """Publish a locked owner's alerts without a time zone of their own, by the owner's; how many.
+    """Publish the alerts that use the time zone of a locked account; return how many.
 
-    Their schedules are read in another one from now on, so each is another state of its alert.
+    The new time zone changes the meaning of their schedules, so each gets a new revision.
     """
     inheriting = (
         select(Alert)
@@ -274,7 +273,7 @@ def publish_inherited_timezone(session: Session, owner: Owner) -> int:
 
 
 def delete_owner_alerts(session: Session, owner_id: UUID) -> int:
-    """Delete all alerts of an owner and publish that; return how many there were."""
+    """Delete all alerts of an account and publish the deletions; return how many there were."""
     deleted = session.scalars(delete(Alert).where(Alert.owner_id == owner_id).returning(Alert.id))
     found = deleted.all()
     for alert_id in found:
@@ -283,9 +282,9 @@ def delete_owner_alerts(session: Session, owner_id: UUID) -> int:
 
 
 def unknown_cameras(session: Session, owner_id: UUID, wanted: Collection[UUID]) -> set[UUID]:
-    """Return those of ``wanted`` that are no cameras of the owner.
+    """Return those of ``wanted`` that are not cameras of the account.
 
-    The nil id, which stands for image calls, is known.
+    The nil ID, which represents image calls, is known.
     """
     known = session.scalars(
         select(Camera.id).where(

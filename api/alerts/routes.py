@@ -1,4 +1,4 @@
-"""``/api/alertas``, and why alerts fired for a recognition."""
+"""``/api/alertas``, and why alerts triggered for a recognition."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -46,7 +46,7 @@ InsightDep = Annotated[AlertInsight, Depends(service(AlertInsight))]
 RecognitionsDep = Annotated[Recognitions, Depends(service(Recognitions))]
 
 _NEW_SECRET = RotateSecret()
-"""Stands for a body that is not sent."""
+"""Used if no body is sent."""
 
 
 @router.get(
@@ -143,7 +143,7 @@ async def list_triggers(
     """Returns the triggers of an alert, newest first. Withdrawn triggers are not included."""
     wanted = ListFilter(f"alertas/{id}/triggers", caller.owner_id)
     after = query.after(wanted, cursors)
-    alert, page = await insight.fired_for(caller.owner_id, id, after, query.limit)
+    alert, page = await insight.list_triggers(caller.owner_id, id, after, query.limit)
     return trigger_list(alert, page, wanted, cursors)
 
 
@@ -152,7 +152,7 @@ async def list_triggers(
     summary="Explain alert outcomes",
     responses=error_responses(ErrorCode.NOT_FOUND),
 )
-# It tells of alerts; of the recognition nothing.
+# The response contains alerts, and nothing of the recognition.
 @requires(Scope.ALERTS_READ)
 async def explain_alerts(
     insight: InsightDep, recognitions: RecognitionsDep, caller: Caller, id: ResourceId
@@ -168,12 +168,11 @@ async def explain_alerts(
     summary="Test an alert",
     responses=error_responses(*BODY_ERRORS, ErrorCode.LIMIT_REACHED),
 )
-# It tells of recognitions; the alert is the caller's own.
+# The response contains recognitions; the alert is from the request.
 @requires(Scope.RECOGNITIONS_READ, BodyKind.JSON, audit=Action.ALERT_TRIED)
 async def test_alert(insight: InsightDep, caller: Caller, body: AlertTest) -> AlertTestResult:
     """Returns what would have triggered an alert. Nothing is stored or sent."""
-    replay = await insight.test(caller.owner_id, body.alert, body.backtest())
-    return test_result(replay)
+    return test_result(await insight.test(caller.owner_id, body.alert, body.backtest()))
 
 
 @router.post(
@@ -181,7 +180,7 @@ async def test_alert(insight: InsightDep, caller: Caller, body: AlertTest) -> Al
     summary="Rotate the notification secret",
     responses=error_responses(*BODY_ERRORS, ErrorCode.NOT_FOUND),
 )
-# The answer shows the secret.
+# The response contains the secret.
 @requires(
     Scope.ALERTS_WRITE,
     BodyKind.JSON,

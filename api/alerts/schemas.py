@@ -77,7 +77,7 @@ Tolerance = Annotated[
 
 
 def _plate(text: str) -> str:
-    """Return an entry of the list as it was written, if a plate can match it."""
+    """Return an entry of the list as written; reject it if no plate can match it."""
     list_entry(text)
     return text.strip()
 
@@ -189,7 +189,7 @@ class ScheduleView(ResponseModel):
     days_of_week: list[Weekday] = Field(description="Days on which it starts; empty: every day.")
 
 
-# The record's public fields, under their own types but for these.
+# Types of the record's public fields in responses, where they differ from those in the record.
 _SHOWN_AS: Mapping[str, Any] = {
     "schedule": ScheduleView,
     "min_confidence": Annotated[float, Field(ge=0, le=1)],
@@ -199,7 +199,7 @@ _SHOWN_AS: Mapping[str, Any] = {
 
 
 def _shown(name: str, kind: Any) -> Any:
-    """Return the type of a field in answers, described as in :class:`AlertUpdate`."""
+    """Return the type of a field in responses, described as in :class:`AlertUpdate`."""
     sent = AlertUpdate.model_fields[name]
     described = Field(description=sent.description, examples=sent.examples)
     return Annotated[_SHOWN_AS.get(name, kind), described]
@@ -279,7 +279,7 @@ class NotificationSecretAnswer(ResponseModel):
 
 
 def alert_body(row: AlertRow, *, shows_urls: bool) -> AlertBody:
-    """Return the JSON form of an alert, with the URLs of its notifications whole or reduced."""
+    """Return the JSON form of an alert, with the URLs of its notifications complete or reduced."""
     shown: AlertBody = AlertBody.model_validate(
         {
             "id": row.id,
@@ -296,7 +296,7 @@ def alert_body(row: AlertRow, *, shows_urls: bool) -> AlertBody:
 
 
 def alert_list(listing: AlertListing, next_key: str | None, *, shows_secrets: bool) -> AlertList:
-    """Return the JSON form of an owner's alerts, or of a page of them."""
+    """Return the JSON form of an account's alerts, or of a page of them."""
     return AlertList(
         next_key=next_key,
         alerts=[alert_body(row, shows_urls=shows_secrets) for row in listing.alerts],

@@ -1,4 +1,4 @@
-"""Alerts listed, made, changed and deleted, and how often they triggered."""
+"""Lists, creates, updates and deletes alerts, and counts their triggers."""
 
 import asyncio
 import time
@@ -19,7 +19,7 @@ from api.adapters.clickhouse import ClickHouseStore
 from api.adapters.outbound import OutboundUrlChecker
 from api.alerts.notifications import (
     outbound_urls,
-    refuse_reduced_urls,
+    reject_reduced_urls,
     service_urls,
     with_stored_services,
     with_stored_urls,
@@ -51,14 +51,14 @@ _NO_SECRET = "The account has no notification secret yet. It is generated with t
 
 @dataclass(frozen=True)
 class History:
-    """An owner's counts and when they were read (Unix ms, UTC); None: they never were."""
+    """An account's trigger counts, and when they were read (Unix ms, UTC); None: never."""
 
     counts: Mapping[UUID, TriggerCount]
     read_ms: int | None
 
 
 class TriggerHistory:
-    """Reads counts, and remembers them for the time when they cannot be read."""
+    """Reads trigger counts, and caches them for times when they cannot be read."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class TriggerHistory:
         wait_seconds: float = _WAIT_SECONDS,
         now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     ) -> None:
-        """A call waits ``wait_seconds`` at most; what takes longer is for the next one."""
+        """A call waits at most ``wait_seconds``; a later result is for the next call."""
         self._store = store
         self._wait_seconds = wait_seconds
         self._now_ms = now_ms
@@ -75,9 +75,9 @@ class TriggerHistory:
         self._reading: dict[UUID, asyncio.Task[None]] = {}
 
     async def get_counts(self, owner_id: UUID) -> History:
-        """Return the owner's counts; those of the last time where they cannot be read in time.
+        """Return an account's counts, or the cached ones if they cannot be read in time.
 
-        Never fails: alerts can be looked at and changed while ClickHouse is unavailable.
+        Never fails: alerts can be read and updated while ClickHouse is unavailable.
         """
         reading = self._reading.get(owner_id)
         if reading is None:
@@ -86,7 +86,7 @@ class TriggerHistory:
         return self._last.get(owner_id, History({}, None))
 
     async def close(self) -> None:
-        """End what is being read."""
+        """Cancel running reads."""
         readings = list(self._reading.values())
         for reading in readings:
             reading.cancel()
@@ -96,9 +96,9 @@ class TriggerHistory:
         try:
             counts = await self._store.trigger_counts(owner_id)
         except PlatestreamError as error:
-            log.warning("trigger_counts_away", error=repr(error))
+            log.warning("trigger_counts_unavailable", error=repr(error))
         except Exception:
-            # The edge of a task that nobody else awaits.
+            # Callers do not get the exceptions of this task.
             log.exception("trigger_counts_failed")
         else:
             self._last[owner_id] = History(counts, self._now_ms())
@@ -107,12 +107,12 @@ class TriggerHistory:
 
 
 def all_fields(body: AlertUpdate) -> dict[str, Any]:
-    """Return all fields of an alert, by the names of its columns; those not sent by default."""
+    """Return all fields of an alert by column name; those not sent have their defaults."""
     return _fields(body, AlertUpdate.model_fields)
 
 
 def sent_fields(body: AlertUpdate) -> dict[str, Any]:
-    """Return the fields of an alert that were sent, by the names of its columns."""
+    """Return the fields of an alert that were sent, by column name."""
     return _fields(body, body.model_fields_set)
 
 
@@ -129,9 +129,9 @@ def _fields(body: AlertUpdate, names: Iterable[str]) -> dict[str, Any]:
 
 
 class Alerts:
-    """The alerts of all owners; every call names the owner it acts for.
+    """The alerts of all accounts. Every call names the account or the caller.
 
-    An alert that is not the owner's is ApiError 404.
+    An alert of another account is ApiError 404.
     """
 
     def __init__(
@@ -144,7 +144,7 @@ class Alerts:
         *,
         sends_email: bool,
     ) -> None:
-        """``sends_email``: there is an SMTP server in the settings."""
+        """``sends_email``: an SMTP server is configured."""
         self._history = history
         self._database = database
         self._rows = rows
@@ -153,7 +153,7 @@ class Alerts:
         self._sends_email = sends_email
 
     async def list_all(self, owner_id: UUID) -> AlertListing:
-        """Return the owner's alerts, newest first, with how often they triggered."""
+        """Return an account's alerts, newest first, with their trigger counts."""
         listing, history = await asyncio.gather(
             self._database.run(lambda session: self._rows.list_alerts(session, owner_id)),
             self._history.get_counts(owner_id),
@@ -167,19 +167,19 @@ class Alerts:
         )
 
     async def get(self, owner_id: UUID, alert_id: UUID) -> AlertRow:
-        """Return one of the owner's alerts, with how often it triggered."""
+        """Return one of an account's alerts, with its trigger count."""
         row = await self._database.run(lambda session: self._rows.find(session, owner_id, alert_id))
         return counted(require_found(row), await self._history.get_counts(owner_id))
 
     async def close(self) -> None:
-        """End what is under way in the background."""
+        """Cancel background work."""
         await self._history.close()
 
     async def create(self, caller: Principal, body: AlertCreate) -> AlertRow:
-        """Make an alert.
+        """Create an alert.
 
         Raises:
-            ApiError: 400 for cameras that are not the owner's and for URLs, 409 for a limit.
+            ApiError: 400 for cameras of other accounts and for URLs, 409 for a limit.
         """
         await self._url_checker.check(
             outbound_urls(body.notifications), service_urls(body.notifications)
@@ -188,10 +188,10 @@ class Alerts:
         return await self._database.run(lambda session: self._insert(session, caller, fields))
 
     async def update(self, caller: Principal, alert_id: UUID, body: AlertUpdate) -> AlertRow:
-        """Change the fields that were sent.
+        """Update the fields that were sent.
 
         Raises:
-            ApiError: 400 for cameras that are not the owner's and for URLs, 404; 409 for a limit.
+            ApiError: 400 for cameras of other accounts and for URLs, 404; 409 for a limit.
         """
         await self._url_checker.check(
             outbound_urls(body.notifications), service_urls(body.notifications)
@@ -204,9 +204,9 @@ class Alerts:
     async def rotate_secret(
         self, owner_id: UUID, secret: str, overlap: timedelta
     ) -> datetime | None:
-        """Replace the secret of an account's notifications; the old one signs for ``overlap``.
+        """Replace an account's notification secret; the previous one also signs for ``overlap``.
 
-        Return until when it does, or None if it signs no more.
+        Return until when it does, or None if it no longer signs.
 
         Raises:
             ApiError: 404, the account has no secret yet.
@@ -232,20 +232,19 @@ class Alerts:
         check_cameras(session, owner_id, fields["camera_ids"])
         if not caller.sees_secrets:
             alerts = self._rows.list_alerts(session, owner_id).alerts
-            refuse_reduced_urls(sent, (one for alert in alerts for one in alert.notifications))
-        kept = with_stored_services(sent, ())
-        named = _with_names(fields, (), {})
-        return self._rows.insert(session, owner_id, {**named, "notifications": kept}, self._limits)
+            reject_reduced_urls(sent, (one for alert in alerts for one in alert.notifications))
+        fields = {**_with_names(fields, (), {}), "notifications": with_stored_services(sent, ())}
+        return self._rows.insert(session, owner_id, fields, self._limits)
 
     def _change(
         self, session: Session, caller: Principal, alert_id: UUID, body: AlertUpdate
     ) -> AlertRow:
         fields, owner_id = sent_fields(body), caller.owner_id
         if changes_cost(fields):
-            # Before the alert: so do those who delete both.
+            # Before the alert, in the same order as a deletion of both.
             lock_owner(session, owner_id)
         row = require_found(self._rows.lock(session, owner_id, alert_id))
-        # Cameras that the alert had may have been deleted since: sending them back is no fault.
+        # Cameras of the alert that have been deleted since can be sent back.
         known = row.config.camera_ids
         check_cameras(session, owner_id, fields.get("camera_ids", ()), known=known)
         if "notifications" in fields:
@@ -257,7 +256,7 @@ class Alerts:
 
 
 def counted(row: AlertRow, history: History) -> AlertRow:
-    """Return an alert with how often it triggered and when."""
+    """Return an alert with its trigger count and the time of its last trigger."""
     count = history.counts.get(row.id)
     if count is None:
         return row
@@ -267,10 +266,10 @@ def counted(row: AlertRow, history: History) -> AlertRow:
 def _with_names(
     fields: Mapping[str, Any], plates: Sequence[str], names: Mapping[str, str]
 ) -> Mapping[str, Any]:
-    """Return fields with the names of the list that they leave; ``plates`` are those of before.
+    """Return fields with the plate names that remain; ``plates`` and ``names`` are the stored ones.
 
     Raises:
-        ApiError: 400, with each name sent for what is not in the list.
+        ApiError: 400, with each name that was sent for a plate outside the list.
     """
     if fields.keys().isdisjoint({"plates", "plate_names"}):
         return fields
@@ -287,10 +286,10 @@ def _with_names(
 def check_cameras(
     session: Session, owner_id: UUID, wanted: Sequence[UUID], *, known: Collection[UUID] = ()
 ) -> None:
-    """Make sure that an alert names cameras of its owner.
+    """Check that the cameras of an alert belong to its account.
 
     Raises:
-        ApiError: 400, with each that is not.
+        ApiError: 400, with each camera that does not.
     """
     unknown = unknown_cameras(session, owner_id, set(wanted) - set(known))
     faults = [

@@ -2,7 +2,7 @@
 
 import pytest
 
-from api.alerts.notifications import refuse_reduced_urls, with_stored_services, with_stored_urls
+from api.alerts.notifications import reject_reduced_urls, with_stored_services, with_stored_urls
 from api.errors import ApiError
 from common.records.alerts import AppriseNotification, Notification, WebhookNotification
 
@@ -115,7 +115,7 @@ def test_a_reduced_url_that_stands_for_nothing_clear_is_named(
 
 
 def test_a_new_alert_does_not_take_the_reduced_url_of_another() -> None:
-    refuse_reduced_urls([REDUCED, ROOT, GATE], [OTHER])
+    reject_reduced_urls([REDUCED, ROOT, GATE], [OTHER])
     with pytest.raises(ApiError) as caught:
-        refuse_reduced_urls([GATE, ROOT, REDUCED], [A, OTHER])
+        reject_reduced_urls([GATE, ROOT, REDUCED], [A, OTHER])
     assert [fault.path for fault in caught.value.fields] == ["notifications.2.url"]
