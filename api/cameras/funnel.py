@@ -1,4 +1,4 @@
-"""How far a camera's frames and vehicles came, and whether that is less than usual."""
+"""Hourly counts of a camera's frames and vehicles, and cameras with less activity than usual."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
@@ -18,23 +18,23 @@ from common.records.counts import FrameCounts
 HOUR_MS: Final = 3_600_000
 WEEK_MS: Final = 7 * 24 * HOUR_MS
 WEEKS: Final = 4
-_LEAST_WEEKS: Final = 3
-_LEAST_USUAL: Final = 20
-"""With fewer an hour the half of it is no sign: one in 200 quiet hours of twenty has as few."""
+_MIN_WEEKS: Final = 3
+_MIN_USUAL: Final = 20
+"""At 20 per hour, one in 200 normal hours has only half by chance; with fewer, more hours do."""
 
 DEFAULT_HOURS: Final = 24
 MAX_HOURS: Final = 7 * 24
 
 _LATE_MS: Final = 5 * 60_000
-"""The last minutes of an hour are stored by then."""
-_QUIET_RATIO: Final = 0.5
+"""Time until the last minutes of an hour are stored."""
+_LOW_RATIO: Final = 0.5
 
 
 @dataclass(frozen=True)
 class FunnelHour:
-    """A camera's hour from ``start_ms`` (Unix ms, UTC) on.
+    """A camera's hour that starts at ``start_ms`` (Unix ms, UTC).
 
-    ``usual`` is how many vehicles it reports in that hour of the week; None: too few to say so.
+    ``usual`` is the typical number of vehicles in this hour of the week; None: too little data.
     """
 
     start_ms: int
@@ -43,20 +43,20 @@ class FunnelHour:
 
 
 class CameraFunnels:
-    """The funnels of all cameras."""
+    """The hourly counts of all cameras."""
 
     def __init__(self, store: ClickHouseStore, now_ms: Callable[[], int]) -> None:
-        """``now_ms`` is the wall clock, Unix ms."""
+        """``now_ms`` is the clock (Unix ms)."""
         self._store = store
         self._now_ms = now_ms
 
     async def get_funnel(
         self, owner_id: UUID, camera_id: UUID, from_ms: int | None, to_ms: int | None
     ) -> tuple[FunnelHour, ...]:
-        """Return the hours of the owner's camera that touch a span, oldest first; by default 24.
+        """Return the hours of a camera that overlap a time range, oldest first; by default 24.
 
         Raises:
-            ApiError: 400 where the span is none, or too long.
+            ApiError: 400, the range is empty or too long.
         """
         end_ms = self._now_ms() if to_ms is None else to_ms
         begin_ms = end_ms - DEFAULT_HOURS * HOUR_MS if from_ms is None else from_ms
@@ -73,25 +73,25 @@ class CameraFunnels:
 
 
 def usual(counts: Mapping[int, FrameCounts], start_ms: int) -> int | None:
-    """Return how many vehicles were reported in the same hour of the four weeks before, on average.
+    """Return the average number of vehicles reported in the same hour of the four weeks before.
 
-    None: the camera was not there in three of them, or there are too few to miss any.
+    None if fewer than three of these hours have counts, or if the average is below 20.
     """
     before = [counts.get(start_ms - week * WEEK_MS) for week in range(1, WEEKS + 1)]
     reported = [each.reported for each in before if each is not None]
-    if len(reported) < _LEAST_WEEKS:
+    if len(reported) < _MIN_WEEKS:
         return None
     mean = round(sum(reported) / len(reported))
-    return mean if mean >= _LEAST_USUAL else None
+    return mean if mean >= _MIN_USUAL else None
 
 
 class LowActivityCameras(Collector):
-    """Looks once an hour at the last whole one. A camera that is silent altogether is offline."""
+    """Checks the last full hour, once an hour. Cameras without any counts in it are offline."""
 
     def __init__(
         self, store: ClickHouseStore, now_ms: Callable[[], int], *, max_cameras: int
     ) -> None:
-        """``now_ms`` is the wall clock, Unix ms; beyond ``max_cameras`` they share a label."""
+        """``now_ms`` is the clock (Unix ms). Cameras beyond ``max_cameras`` share a label."""
         self._store = store
         self._now_ms = now_ms
         self._max_cameras = max_cameras
@@ -99,7 +99,7 @@ class LowActivityCameras(Collector):
         self._ratios: tuple[tuple[UUID, float], ...] = ()
 
     async def sweep(self) -> int:
-        """Look at the last whole hour, unless that is done.
+        """Check the last full hour, unless this has been done.
 
         Raises:
             TransientError: ClickHouse is unavailable or busy.
@@ -108,12 +108,12 @@ class LowActivityCameras(Collector):
         if now_ms >= self._due_ms:
             past_ms = now_ms - _LATE_MS
             start_ms = past_ms - past_ms % HOUR_MS - HOUR_MS
-            self._ratios = await self._quiet_in(start_ms)
+            self._ratios = await self._low_activity(start_ms)
             self._due_ms = start_ms + 2 * HOUR_MS + _LATE_MS
         return 0
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
-        """Return the gauge of the quietest cameras, each by its id, and of the others."""
+        """Return the gauge of the least active cameras, each by its ID, and of the others."""
         metric = METRICS["platestream_api_camera_activity_ratio"]
         family = GaugeMetricFamily(metric.name, metric.rise, labels=metric.labels)
         own, others = self._ratios[: self._max_cameras], self._ratios[self._max_cameras :]
@@ -123,8 +123,8 @@ class LowActivityCameras(Collector):
             family.add_metric((OTHER_CAMERAS,), others[0][1])
         yield family
 
-    async def _quiet_in(self, start_ms: int) -> tuple[tuple[UUID, float], ...]:
-        """Return the cameras that were quiet in an hour with their shares, the quietest first."""
+    async def _low_activity(self, start_ms: int) -> tuple[tuple[UUID, float], ...]:
+        """Return the cameras with low activity in an hour, with their ratios, lowest first."""
         wanted = [start_ms - week * WEEK_MS for week in range(WEEKS + 1)]
         cameras: defaultdict[UUID, dict[int, FrameCounts]] = defaultdict(dict)
         for hour in await self._store.reported_hours(wanted):
@@ -134,5 +134,5 @@ class LowActivityCameras(Collector):
             for camera_id, hours in cameras.items()
             if start_ms in hours and (mean := usual(hours, start_ms))
         )
-        quiet = (each for each in ratios if each[1] < _QUIET_RATIO)
-        return tuple(sorted(quiet, key=lambda each: each[1]))
+        low = (each for each in ratios if each[1] < _LOW_RATIO)
+        return tuple(sorted(low, key=lambda each: each[1]))

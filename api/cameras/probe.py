@@ -1,4 +1,4 @@
-"""Looks at a camera's address before it is saved, in a process that is not this one."""
+"""Tests stream URLs before they are saved, in a separate process."""
 
 import asyncio
 import os
@@ -21,9 +21,9 @@ log = structlog.get_logger()
 
 _COMMAND: Final = (sys.executable, "-m", "ingest.probe")
 _SECONDS: Final = 20.0
-"""The process gives up by itself after 12; starting it takes some of the rest."""
+"""The process times out after 12 s; the rest allows for its start."""
 CONCURRENT_PROBES: Final = 2
-"""Probes of one API process at the same time, for all accounts; each may take 1 GiB of memory."""
+"""Concurrent tests of one API process, over all accounts. Each can use 1 GiB of memory."""
 _WAITING: Final = 8
 _RETRY_AFTER_SECONDS: Final = 5
 _PASSED_ON: Final = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "HOME", "LANG")
@@ -31,7 +31,7 @@ _FAILED: Final = "The stream URL could not be tested: timeout, or the video cann
 
 
 class ProbeResult(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """What came of a look: a size in pixels, or the reason as a word and a sentence."""
+    """Result of a test: a frame size in pixels, or an error code and message."""
 
     code: str | None = None
     error: str | None = None
@@ -42,26 +42,26 @@ class ProbeResult(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 @dataclass(frozen=True)
 class ProbedStream:
-    """What came of a look, and the first picture (JPEG); empty where there is none."""
+    """Result of a test, and the first image (JPEG); empty if there is none."""
 
     result: ProbeResult
-    picture: bytes
+    image: bytes
 
 
 class CameraProbe:
-    """Looks at addresses, a few at once and one for each owner."""
+    """Tests stream URLs: a few concurrently, and one per account."""
 
     def __init__(self, settings: CameraAddressSettings) -> None:
-        """``settings`` say which addresses are allowed, and whom to trust."""
+        """``settings`` define the allowed addresses and the trusted certificates."""
         self._environment = _environment(settings)
         self._queue = asyncio.Semaphore(CONCURRENT_PROBES)
         self._owners: set[UUID] = set()
 
     async def probe(self, owner_id: UUID, address: str) -> ProbedStream:
-        """Return what comes of a look at an address, which was judged by its spelling.
+        """Test a stream URL, whose syntax has been checked.
 
         Raises:
-            ApiError: 429, the owner has one under way or too many wait.
+            ApiError: 429, a test of the account is running, or too many are waiting.
         """
         if owner_id in self._owners or len(self._owners) >= _WAITING:
             raise ApiError(
@@ -98,16 +98,16 @@ class CameraProbe:
 
 
 def _probed_stream(output: bytes, status: int | None) -> ProbedStream:
-    line, _, picture = output.partition(b"\n")
+    line, _, image = output.partition(b"\n")
     try:
-        return ProbedStream(msgspec.json.decode(line, type=ProbeResult), picture)
+        return ProbedStream(msgspec.json.decode(line, type=ProbeResult), image)
     except msgspec.MsgspecError:
-        log.warning("camera_probe_failed", status=status)
+        log.warning("stream_test_failed", status=status)
         return ProbedStream(ProbeResult(code="internal", error=_FAILED), b"")
 
 
 def _environment(settings: CameraAddressSettings) -> Mapping[str, str]:
-    """Return all that the process may know: of secrets nothing, and the rules as they are here."""
+    """Return the environment of the process: the rules for addresses, and no secrets."""
     given = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
     for variable, field in CameraAddressSettings.environment_names().items():
         given[variable] = _text(getattr(settings, field))
@@ -115,7 +115,7 @@ def _environment(settings: CameraAddressSettings) -> Mapping[str, str]:
 
 
 def _text(value: bool | str | Path | tuple[IpNetwork, ...] | None) -> str:
-    """Return a setting as the environment has it."""
+    """Return a setting as the text of an environment variable."""
     if isinstance(value, tuple):
         return ",".join(map(str, value))
     return "" if value is None else str(value)

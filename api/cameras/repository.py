@@ -1,6 +1,6 @@
-"""Cameras in PostgreSQL, each change together with its record for the ingest workers.
+"""Cameras in PostgreSQL. Each change is written together with its record for the ingest workers.
 
-A camera's subscription costs credits for each 30 days; the unused share is given back.
+A camera's subscription costs credits for each 30 days; the unused share is refunded.
 """
 
 from collections.abc import Collection
@@ -32,17 +32,17 @@ _BATCH_SIZE = 100
 
 @dataclass(frozen=True)
 class Subscription:
-    """The last payment for a camera and its end; empty where nothing was ever due."""
+    """The last payment for a camera, and the end of its period; empty if none was ever due."""
 
     credits: int = 0
     paid_until: datetime | None = None
 
     def is_paid(self, now: datetime) -> bool:
-        """Tell whether the camera is paid for at the moment ``now``."""
+        """Return whether the camera is paid for at ``now``."""
         return self.paid_until is not None and self.paid_until > now
 
     def unused_credits(self, now: datetime) -> int:
-        """Return the share of the credits that stands for the time left, rounded down."""
+        """Return the share of the credits for the remaining time, rounded down."""
         if self.paid_until is None or self.paid_until <= now:
             return 0
         left = min(self.paid_until - now, PERIOD)
@@ -52,7 +52,7 @@ class Subscription:
 def renewed(subscription: Subscription, price: int, now: datetime) -> Subscription:
     """Return the subscription after ``price`` credits were paid for another period.
 
-    It goes on where the last one ended, unless that is so long ago that it would end in the past.
+    It continues from the end of the last period, unless the new one would then end in the past.
     """
     since = subscription.paid_until
     start = since if since is not None and since + PERIOD > now else now
@@ -62,12 +62,12 @@ def renewed(subscription: Subscription, price: int, now: datetime) -> Subscripti
 def reserve_first(
     session: Session, owner_id: UUID, price: int, lease: timedelta
 ) -> Reservation | None:
-    """Hold back what a new camera costs; None where the balance does not cover it."""
+    """Reserve the price of a new camera; None if the balance is too low."""
     return credits_repository.reserve(session, owner_id, price, datetime.now(UTC) + lease)
 
 
 def settle_first(session: Session, camera_id: UUID, reservation: Reservation) -> bool:
-    """Debit what was reserved for a camera; False where it was released meanwhile."""
+    """Debit what was reserved for a camera; False if the reservation has been released."""
     if credits_repository.settle(session, reservation, _REASON) is None:
         return False
     camera = session.get_one(Camera, camera_id)
@@ -76,7 +76,7 @@ def settle_first(session: Session, camera_id: UUID, reservation: Reservation) ->
 
 
 def pay(session: Session, camera_id: UUID, price: int) -> bool:
-    """Pay a locked camera for another period; False where the balance does not cover it."""
+    """Pay for another period of a locked camera; False if the balance is too low."""
     camera = session.get_one(Camera, camera_id)
     after = credits_repository.insert_entry(
         session, camera.owner_id, delta=-price, kind=EntryKind.DEBIT, reason=_REASON
@@ -88,8 +88,8 @@ def pay(session: Session, camera_id: UUID, price: int) -> bool:
     return True
 
 
-def give_back_unused(session: Session, owner_id: UUID, subscription: Subscription) -> int:
-    """Give back the unused share of a deleted camera's subscription, and return it."""
+def refund_unused(session: Session, owner_id: UUID, subscription: Subscription) -> int:
+    """Refund the unused share of a deleted camera's subscription, and return it."""
     unused = subscription.unused_credits(datetime.now(UTC))
     if unused:
         credits_repository.insert_entry(
@@ -103,7 +103,7 @@ def give_back_unused(session: Session, owner_id: UUID, subscription: Subscriptio
 
 
 def renew_due(session: Session, price: int) -> int:
-    """Pay for cameras whose period has ended; one that cannot be paid is switched off.
+    """Pay for cameras whose period has ended; disable those that cannot be paid for.
 
     Return how many there were.
     """
@@ -121,11 +121,11 @@ def renew_due(session: Session, price: int) -> int:
     ).all()
     for camera in due:
         if not pay(session, camera.id, price):
-            _switch_off(session, camera)
+            _disable(session, camera)
     return len(due)
 
 
-def _switch_off(session: Session, camera: Camera) -> None:
+def _disable(session: Session, camera: Camera) -> None:
     camera.enabled = False
     camera.revision += 1
     camera.updated_at = datetime.now(UTC)
@@ -140,9 +140,9 @@ def _set(camera: Camera, subscription: Subscription) -> None:
 
 @dataclass(frozen=True)
 class CameraValues:
-    """The fields of a camera that a client sets, as they are stored.
+    """The fields of a camera that clients can set, as they are stored.
 
-    ``identifier_derived`` tells that the identifier follows the stream address.
+    ``identifier_derived``: the identifier follows the stream URL.
     """
 
     name: str
@@ -160,7 +160,7 @@ class CameraValues:
 
 @dataclass(frozen=True)
 class CameraRow:
-    """A camera as it is stored."""
+    """A stored camera."""
 
     id: UUID
     owner_id: UUID
@@ -172,7 +172,7 @@ class CameraRow:
 
 @dataclass(frozen=True)
 class CameraCondition:
-    """The state of a camera, by its ingest worker."""
+    """The state of a camera, as reported by its ingest worker."""
 
     state: CameraState
     last_seen_at: datetime | None = None
@@ -184,18 +184,18 @@ class CameraCondition:
 
 @dataclass(frozen=True)
 class CameraView:
-    """A camera as reads show it: the row and its condition."""
+    """A camera as shown in responses: the row and its condition."""
 
     row: CameraRow
     condition: CameraCondition
 
 
 class DuplicateIdentifierError(Exception):
-    """The owner has a camera with this identifier."""
+    """The account has a camera with this identifier."""
 
 
 def list_cameras(session: Session, owner_id: UUID) -> list[CameraRow]:
-    """Return the owner's cameras, newest first."""
+    """Return an account's cameras, newest first."""
     found = session.scalars(
         select(Camera)
         .where(Camera.owner_id == owner_id, Camera.confirmed)
@@ -205,7 +205,7 @@ def list_cameras(session: Session, owner_id: UUID) -> list[CameraRow]:
 
 
 def list_all_cameras(session: Session) -> list[CameraRow]:
-    """Return every owner's cameras, newest first."""
+    """Return the cameras of all accounts, newest first."""
     found = session.scalars(
         select(Camera).where(Camera.confirmed).order_by(Camera.created_at.desc(), Camera.id)
     )
@@ -213,29 +213,29 @@ def list_all_cameras(session: Session) -> list[CameraRow]:
 
 
 def existing_cameras(session: Session, camera_ids: Collection[UUID]) -> frozenset[UUID]:
-    """Return those cameras that are not deleted, of whatever owner, hidden ones too."""
+    """Return those cameras that exist in any account, including unconfirmed ones."""
     return frozenset(session.scalars(select(Camera.id).where(Camera.id.in_(camera_ids))))
 
 
 def find_camera(session: Session, owner_id: UUID, camera_id: UUID) -> CameraRow | None:
-    """Return one of the owner's cameras."""
+    """Return one of an account's cameras."""
     camera = session.scalar(select(Camera).where(*_visible(owner_id, camera_id)))
     return None if camera is None else _row(camera)
 
 
 def count_cameras(session: Session, owner_id: UUID) -> int:
-    """Return how many cameras an owner has, hidden ones included."""
+    """Return the number of an account's cameras, including unconfirmed ones."""
     owned = select(func.count()).select_from(Camera).where(Camera.owner_id == owner_id)
     return session.scalar(owned) or 0
 
 
 def frames_per_second(session: Session, owner_id: UUID, default: float) -> float:
-    """Return the frames a second that an owner's enabled cameras ask for in all.
+    """Return the total sampling rate of an account's enabled cameras, in frames per second.
 
-    ``default`` is that of cameras without a value of their own.
+    ``default`` is the rate of cameras that do not set one.
     """
-    asked = select(func.sum(func.coalesce(Camera.sample_fps, default)))
-    found = session.scalar(asked.where(Camera.owner_id == owner_id, Camera.enabled))
+    total = select(func.sum(func.coalesce(Camera.sample_fps, default)))
+    found = session.scalar(total.where(Camera.owner_id == owner_id, Camera.enabled))
     return float(found or 0)
 
 
@@ -243,7 +243,7 @@ def insert_camera(session: Session, owner_id: UUID, values: CameraValues) -> Cam
     """Insert a camera, hidden until :func:`confirm_camera`, and publish it.
 
     Raises:
-        DuplicateIdentifierError: the owner has a camera with this identifier.
+        DuplicateIdentifierError: the account has a camera with this identifier.
     """
     camera = Camera(owner_id=owner_id, **_columns(values))
     session.add(camera)
@@ -251,7 +251,7 @@ def insert_camera(session: Session, owner_id: UUID, values: CameraValues) -> Cam
 
 
 def confirm_camera(session: Session, camera_id: UUID) -> bool:
-    """Show the camera; False where it has been swept away meanwhile."""
+    """Make a camera visible; False if a sweep has deleted it."""
     confirmed = session.scalar(
         update(Camera).where(Camera.id == camera_id).values(confirmed=True).returning(Camera.id)
     )
@@ -259,7 +259,7 @@ def confirm_camera(session: Session, camera_id: UUID) -> bool:
 
 
 def lock_camera(session: Session, owner_id: UUID, camera_id: UUID) -> CameraRow | None:
-    """Return one of the owner's cameras, locked until the transaction ends."""
+    """Return one of an account's cameras, locked until the transaction ends."""
     camera = session.scalar(select(Camera).where(*_visible(owner_id, camera_id)).with_for_update())
     return None if camera is None else _row(camera)
 
@@ -268,7 +268,7 @@ def change_camera(session: Session, camera_id: UUID, values: CameraValues) -> Ca
     """Write ``values`` to a locked camera and publish it.
 
     Raises:
-        DuplicateIdentifierError: the owner has another camera with this identifier.
+        DuplicateIdentifierError: the account has another camera with this identifier.
     """
     camera = session.get_one(Camera, camera_id)
     for column, value in _columns(values).items():
@@ -279,9 +279,9 @@ def change_camera(session: Session, camera_id: UUID, values: CameraValues) -> Ca
 
 
 def delete_camera(session: Session, owner_id: UUID, camera_id: UUID) -> Subscription | None:
-    """Delete one of the owner's cameras and publish that; None where there is none.
+    """Delete one of an account's cameras and publish the deletion; None if there is none.
 
-    Return what was paid for it.
+    Return its subscription.
     """
     row = lock_camera(session, owner_id, camera_id)
     if row is None or not _delete(session, Camera.id == camera_id):
@@ -290,17 +290,17 @@ def delete_camera(session: Session, owner_id: UUID, camera_id: UUID) -> Subscrip
 
 
 def delete_unconfirmed_camera(session: Session, camera_id: UUID) -> None:
-    """Delete a camera that no worker took."""
+    """Delete a camera that no worker has accepted."""
     _delete(session, Camera.id == camera_id, ~Camera.confirmed)
 
 
 def delete_stale_unconfirmed(session: Session, before: datetime) -> int:
-    """Delete what calls left behind that died while they waited for a worker."""
+    """Delete the cameras of calls that crashed while they waited for a worker."""
     return _delete(session, ~Camera.confirmed, Camera.created_at < before)
 
 
 def delete_owner_cameras(session: Session, owner_id: UUID) -> int:
-    """Delete all cameras of an owner and publish that; return how many there were."""
+    """Delete all cameras of an account and publish the deletions; return how many there were."""
     return _delete(session, Camera.owner_id == owner_id)
 
 
@@ -316,7 +316,7 @@ def _visible(owner_id: UUID, camera_id: UUID) -> tuple[Any, ...]:
 
 
 def _written(session: Session, camera: Camera) -> CameraRow:
-    """Send the row to the database, then its record to the outbox."""
+    """Write the row to the database, then its record to the outbox."""
     try:
         session.flush()
     except IntegrityError as error:
@@ -330,7 +330,7 @@ def _written(session: Session, camera: Camera) -> CameraRow:
 
 
 def _columns(values: CameraValues) -> dict[str, Any]:
-    """Return the values by column: the fields are named alike, zones are JSON."""
+    """Return the values by column. Fields and columns have the same names; zones are JSON."""
     columns = {field.name: getattr(values, field.name) for field in fields(values)}
     return {**columns, "zones": msgspec.to_builtins(values.zones)}
 

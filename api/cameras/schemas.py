@@ -273,7 +273,7 @@ class CameraDeleted(ResponseModel):
 
 
 class FunnelQuery(BaseModel):
-    """The query parameters of a funnel."""
+    """The query parameters of a camera's hourly counts."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -332,23 +332,23 @@ def camera_body(view: CameraView) -> CameraBody:
 
 
 def camera_test_answer(probed: ProbedStream) -> CameraTestAnswer:
-    """Return the JSON form of a look at an address."""
-    result, has_picture = probed.result, bool(probed.picture)
+    """Return the JSON form of a stream URL test."""
+    result, has_image = probed.result, bool(probed.image)
     return CameraTestAnswer(
         test=CameraTestBody(
-            reachable=has_picture,
+            reachable=has_image,
             code=result.code,
             error=result.error,
-            frame_width=result.frame_width_px if has_picture else None,
-            frame_height=result.frame_height_px if has_picture else None,
-            milliseconds=result.milliseconds if has_picture else None,
-            picture=base64.b64encode(probed.picture).decode("ascii") if has_picture else None,
+            frame_width=result.frame_width_px if has_image else None,
+            frame_height=result.frame_height_px if has_image else None,
+            milliseconds=result.milliseconds if has_image else None,
+            picture=base64.b64encode(probed.image).decode("ascii") if has_image else None,
         )
     )
 
 
 def funnel_body(hours: tuple[FunnelHour, ...]) -> CameraFunnel:
-    """Return the JSON form of a funnel."""
+    """Return the JSON form of a camera's hourly counts."""
     return CameraFunnel(
         hours=[
             FunnelHourBody(
@@ -362,5 +362,5 @@ def funnel_body(hours: tuple[FunnelHour, ...]) -> CameraFunnel:
 
 
 def zones_of(bodies: list[ZoneBody]) -> tuple[Zone, ...]:
-    """Return the zones as the stages know them."""
+    """Return the zones in the form of the camera's record."""
     return msgspec.convert([body.model_dump() for body in bodies], tuple[Zone, ...])

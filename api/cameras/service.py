@@ -1,4 +1,4 @@
-"""Cameras listed, registered, changed and deleted, and paid for."""
+"""Lists, creates, updates and deletes cameras, and charges for them."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -41,9 +41,9 @@ class _NewCamera:
 
 
 class Cameras:
-    """The cameras of all owners; every call names the owner it acts for.
+    """The cameras of all accounts. Every call names the account.
 
-    A camera that is not the owner's is ApiError 404.
+    A camera of another account is ApiError 404.
     """
 
     def __init__(
@@ -59,11 +59,11 @@ class Cameras:
         sample_fps: float,
         price: int,
     ) -> None:
-        """``now_ms`` is the wall clock, Unix ms.
+        """``now_ms`` is the clock (Unix ms).
 
-        A worker takes a new camera within ``assign_seconds``. A camera without news for
-        ``stale_seconds`` is offline. ``sample_fps`` is the rate of cameras without one of their own
-        (frames a second), ``price`` the credits for a camera and 30 days.
+        A worker must accept a new camera within ``assign_seconds``. A camera without a status for
+        ``stale_seconds`` is offline. ``sample_fps`` is the rate of cameras that do not set one
+        (frames per second), ``price`` the credits per camera for 30 days.
         """
         self._limits = limits
         self._database = database
@@ -76,12 +76,12 @@ class Cameras:
         self._now_ms = now_ms
 
     async def list_all(self, owner_id: UUID) -> list[CameraView]:
-        """Return the owner's cameras, newest first."""
+        """Return an account's cameras, newest first."""
         rows = await self._database.run(lambda session: repository.list_cameras(session, owner_id))
         return [self._view(row) for row in rows]
 
     async def require(self, owner_id: UUID, camera_id: UUID) -> CameraRow:
-        """Return one of the owner's cameras."""
+        """Return one of an account's cameras."""
         return require_found(
             await self._database.run(
                 lambda session: repository.find_camera(session, owner_id, camera_id)
@@ -89,15 +89,15 @@ class Cameras:
         )
 
     async def get(self, owner_id: UUID, camera_id: UUID) -> CameraView:
-        """Return one of the owner's cameras with its condition."""
+        """Return one of an account's cameras with its condition."""
         return self._view(await self.require(owner_id, camera_id))
 
     async def create(self, owner_id: UUID, body: CameraCreate) -> CameraView:
-        """Register a camera, and return only once an ingest worker has taken it.
+        """Create a camera, and return when an ingest worker has accepted it.
 
         Raises:
-            ApiError: 400 for the stream address, 402 where the credits do not cover it, 409 for the
-                identifier or the limit, 502 where no worker takes it in time; nothing is kept then.
+            ApiError: 400 for the stream URL, 402 if the credits do not cover it, 409 for the
+                identifier or a limit, 502 if no worker accepts it in time; nothing is stored then.
         """
         values = new_values(body, self._vault)
         new = await self._database.run(lambda session: self._insert(session, owner_id, values))
@@ -105,15 +105,15 @@ class Cameras:
         if await self._is_assigned(new):
             return self._view(row)
         await self._database.run(lambda session: _undo(session, owner_id, new))
-        log.warning("camera_not_taken", camera_id=str(row.id))
+        log.warning("camera_registration_timed_out", camera_id=str(row.id))
         raise ApiError(ErrorCode.AGENT_UNAVAILABLE)
 
     async def update(self, owner_id: UUID, camera_id: UUID, body: CameraUpdate) -> CameraView:
-        """Change the fields that were sent.
+        """Update the fields that were sent.
 
         Raises:
-            ApiError: 400 for the stream address, 402 where it is switched on and the credits do not
-                cover it, 404, 409 for the identifier or a limit.
+            ApiError: 400 for the stream URL, 402 if it is enabled and the credits do not cover it,
+                404, 409 for the identifier or a limit.
         """
         return self._view(
             await self._database.run(
@@ -122,23 +122,23 @@ class Cameras:
         )
 
     async def delete(self, owner_id: UUID, camera_id: UUID) -> int:
-        """Delete a camera and return the credits given back."""
+        """Delete a camera and return the refunded credits."""
         return await self._database.run(lambda session: _delete(session, owner_id, camera_id))
 
     async def address_to_test(self, owner_id: UUID, body: CameraTest) -> str:
-        """Return a camera's address in the clear, checked.
+        """Return a stream URL, checked and with its password.
 
         Raises:
-            ApiError: 400 for the address, 404 for the camera whose password it takes.
+            ApiError: 400 for the URL, 404 for the camera whose password it uses.
         """
         if body.camera_id is None:
             return self._vault.address(body.rtsp_url, None)
         values = (await self.require(owner_id, body.camera_id)).values
-        kept = StoredStream(values.stream_url_encrypted, values.stream_url_shown)
-        return self._vault.address(body.rtsp_url, kept)
+        stored = StoredStream(values.stream_url_encrypted, values.stream_url_shown)
+        return self._vault.address(body.rtsp_url, stored)
 
     async def sweep(self) -> int:
-        """Delete the hidden cameras of calls that died while they waited for a worker."""
+        """Delete the unconfirmed cameras of calls that crashed while they waited for a worker."""
         before = datetime.now(UTC) - timedelta(seconds=_ABANDONED_AFTER_SECONDS)
         return await self._database.run(
             lambda session: repository.delete_stale_unconfirmed(session, before)
@@ -156,14 +156,14 @@ class Cameras:
         cameras = repository.count_cameras(session, owner_id) + 1
         self._limits.require(OwnerLimit.CAMERAS, owner_id, owner.limits, cameras)
         self._require_frames(session, owner, self._demand(values))
-        with _conflicts_as_answers():
+        with _conflicts_as_errors():
             row = repository.insert_camera(session, owner_id, values)
         if not price:
             return _NewCamera(row, None)
         lease = timedelta(seconds=_ABANDONED_AFTER_SECONDS)
         reservation = repository.reserve_first(session, owner_id, price, lease)
         if reservation is None:
-            # Undoes the insertion too.
+            # This rolls back the insertion too.
             raise _insufficient_credits(price)
         return _NewCamera(row, reservation)
 
@@ -182,25 +182,25 @@ class Cameras:
         if values == row.values:
             return row
         self._require_frames(session, owner, self._demand(values) - self._demand(row.values))
-        self._pay_to_switch_on(session, row, values)
-        with _conflicts_as_answers():
+        self._pay_to_enable(session, row, values)
+        with _conflicts_as_errors():
             return repository.change_camera(session, camera_id, values)
 
     def _demand(self, values: CameraValues) -> float:
-        """Return the frames a second that a camera asks for."""
+        """Return the sampling rate of a camera, in frames per second; 0 if it is disabled."""
         if not values.enabled:
             return 0.0
         return self._sample_fps if values.sample_fps is None else values.sample_fps
 
     def _require_frames(self, session: Session, owner: Owner, more: float) -> None:
-        """Refuse ``more`` frames a second beyond the owner's limit; less is always taken."""
+        """Reject ``more`` frames per second beyond the account's limit. Fewer always pass."""
         if more > 0:
-            asked = repository.frames_per_second(session, owner.id, self._sample_fps)
+            total = repository.frames_per_second(session, owner.id, self._sample_fps)
             limit = OwnerLimit.FRAMES_PER_SECOND
-            self._limits.require(limit, owner.id, owner.limits, asked + more)
+            self._limits.require(limit, owner.id, owner.limits, total + more)
 
-    def _pay_to_switch_on(self, session: Session, row: CameraRow, values: CameraValues) -> None:
-        """Pay for a camera that is switched on after its period has ended."""
+    def _pay_to_enable(self, session: Session, row: CameraRow, values: CameraValues) -> None:
+        """Pay for a camera that is enabled after its period has ended."""
         price = self._price
         if not price or not values.enabled or row.values.enabled:
             return
@@ -215,14 +215,14 @@ class Cameras:
 
 
 def _confirm(session: Session, new: _NewCamera) -> bool:
-    """Show the camera and debit what it costs; False where it has been swept away meanwhile."""
+    """Make the camera visible and debit its price; False if a sweep has deleted it."""
     if not repository.confirm_camera(session, new.row.id):
         return False
     is_paid = new.reservation is None or repository.settle_first(
         session, new.row.id, new.reservation
     )
     if not is_paid:
-        # Hides the camera again; its reservation has been swept away.
+        # This hides the camera again. A sweep has released its reservation.
         raise ApiError(ErrorCode.AGENT_UNAVAILABLE)
     return True
 
@@ -236,7 +236,7 @@ def _undo(session: Session, owner_id: UUID, new: _NewCamera) -> None:
 
 def _delete(session: Session, owner_id: UUID, camera_id: UUID) -> int:
     subscription = require_found(repository.delete_camera(session, owner_id, camera_id))
-    return repository.give_back_unused(session, owner_id, subscription)
+    return repository.refund_unused(session, owner_id, subscription)
 
 
 def _insufficient_credits(price: int) -> ApiError:
@@ -247,7 +247,7 @@ def _insufficient_credits(price: int) -> ApiError:
 
 
 @contextmanager
-def _conflicts_as_answers() -> Iterator[None]:
+def _conflicts_as_errors() -> Iterator[None]:
     try:
         yield
     except DuplicateIdentifierError as error:

@@ -1,6 +1,6 @@
-"""The latest status of each camera from its ingest worker, in the memory of this process.
+"""The latest status of each camera from its ingest worker, in memory.
 
-Lives on one event loop: only that loop writes and reads it.
+Only one event loop reads and writes it.
 """
 
 import asyncio
@@ -19,16 +19,16 @@ class CameraStatusCache:
     """The latest status of each camera."""
 
     def __init__(self) -> None:
-        """Begin empty."""
+        """Create an empty cache."""
         self._latest: dict[UUID, CameraStatus] = {}
         self._waiters: dict[UUID, set[asyncio.Future[None]]] = defaultdict(set)
 
     def latest(self, camera_id: UUID) -> CameraStatus | None:
-        """Return what was last heard of a camera."""
+        """Return the latest status of a camera."""
         return self._latest.get(camera_id)
 
     def post(self, updates: Iterable[tuple[UUID, CameraStatus | None]]) -> None:
-        """Apply updates in the order of the topic; None forgets a camera."""
+        """Apply updates in the order of the topic; None removes a camera."""
         for camera_id, status in updates:
             if status is None:
                 self._latest.pop(camera_id, None)
@@ -39,7 +39,7 @@ class CameraStatusCache:
                     waiter.set_result(None)
 
     async def wait_until_running(self, camera_id: UUID, revision: int, seconds: float) -> bool:
-        """Return True once a worker acts on ``revision`` or later, False after ``seconds``."""
+        """Return True when a worker uses ``revision`` or a later one, False after ``seconds``."""
         try:
             async with asyncio.timeout(seconds):
                 while not self._is_assigned(camera_id, revision):
@@ -66,10 +66,10 @@ class CameraStatusCache:
 def condition_of(
     camera: CameraRow, status: CameraStatus | None, *, now_ms: int, stale_ms: float
 ) -> CameraCondition:
-    """Return what readers are shown of a camera's state.
+    """Return the state of a camera as shown in responses.
 
-    A switched-off camera is disabled whatever was last heard. News of an older configuration means
-    that the worker is about to connect again. Silence for more than ``stale_ms`` means offline.
+    A camera that is not enabled is disabled, whatever its latest status. A status of an older
+    revision means that the worker will reconnect. None for more than ``stale_ms`` means offline.
     """
     if status is None:
         return CameraCondition(

@@ -1,4 +1,4 @@
-"""A camera's stream address on its way in: checked, encrypted, masked, turned to an identifier."""
+"""Checks, encrypts and masks the stream URLs of cameras, and derives identifiers from them."""
 
 import hashlib
 from collections.abc import Iterator
@@ -37,48 +37,48 @@ _PLAIN = {
 
 @dataclass(frozen=True)
 class StoredStream:
-    """A stream address as it is kept: encrypted whole, and masked for showing."""
+    """A stored stream URL: encrypted in full, and masked for display."""
 
     encrypted: str
     shown: str
 
 
 class StreamVault:
-    """Checks stream addresses by the operator's rules and encrypts them."""
+    """Checks stream URLs by the installation's rules and encrypts them."""
 
     def __init__(self, rules: StreamUrlRules, box: SecretBox) -> None:
         self._rules = rules
         self._box = box
 
     def store(self, text: str) -> StoredStream:
-        """Check an address and return it as it is kept.
+        """Check a URL and return its stored form.
 
         Raises:
-            ApiError: 400 on ``rtspUrl``; the sentence never repeats the address.
+            ApiError: 400 on ``rtspUrl``; the message never contains the URL.
         """
         if MASK in text:
             raise invalid_field(
                 FIELD,
-                "contains ***, which stands for a stored password, but no password is stored for "
+                "contains ***, which represents a stored password, but no password is stored for "
                 "this URL; send the full URL",
             )
         return self._stored(text)
 
     def replace(self, stored: StoredStream, text: str) -> StoredStream:
-        """Return what is kept after an update to ``text``: ``stored`` itself where nothing changed.
+        """Return the stored form after an update to ``text``: ``stored`` itself if nothing changes.
 
-        Passwords that ``text`` masks are those of ``stored``, as :func:`restore_password` says.
+        :func:`restore_password` replaces masked passwords in ``text`` by those of ``stored``.
 
         Raises:
             ApiError: 400 on ``rtspUrl``.
         """
         before = self._box.decrypt(stored.encrypted)
-        with _faults_as_answers():
+        with _faults_as_errors():
             after = restore_password(text, before)
         return stored if after == before else self._stored(after)
 
     def address(self, text: str, stored: StoredStream | None) -> str:
-        """Return an address in the clear, checked; passwords that it masks are those of ``stored``.
+        """Return a URL, checked; its masked passwords are replaced by those of ``stored``.
 
         Raises:
             ApiError: 400 on ``rtspUrl``.
@@ -87,17 +87,17 @@ class StreamVault:
         return self._box.decrypt(stream.encrypted)
 
     def derived_identifier(self, stream: StoredStream) -> str:
-        """Return the identifier of a camera that was given none: one for each stream.
+        """Return the identifier of a camera that was given none, the same for the same stream.
 
-        A hash, since an address may be long and is nobody's business in a log.
+        A hash, since URLs can be long and should not appear in logs.
         """
-        with _faults_as_answers():
+        with _faults_as_errors():
             url = parse_stream_url(self._box.decrypt(stream.encrypted), self._rules)
         identifier = stream_identifier(url)
         return "stream-" + hashlib.sha256(identifier.encode()).hexdigest()[:_IDENTIFIER_DIGITS]
 
     def _stored(self, text: str) -> StoredStream:
-        with _faults_as_answers():
+        with _faults_as_errors():
             url = parse_stream_url(text, self._rules)
             if url.scheme is StreamScheme.FILE:
                 video_file(url.path, self._rules.files_folder)
@@ -105,7 +105,7 @@ class StreamVault:
 
 
 @contextmanager
-def _faults_as_answers() -> Iterator[None]:
+def _faults_as_errors() -> Iterator[None]:
     try:
         yield
     except InvalidInputError as error:
@@ -135,7 +135,7 @@ def new_values(body: CameraCreate, vault: StreamVault) -> CameraValues:
 
 
 def edited_values(current: CameraValues, body: CameraUpdate, vault: StreamVault) -> CameraValues:
-    """Return ``current`` with the fields that were sent; equal to it where nothing changes.
+    """Return ``current`` with the fields that were sent; equal to it if nothing changes.
 
     Raises:
         ApiError: 400 on ``rtspUrl``.
@@ -150,12 +150,12 @@ def edited_values(current: CameraValues, body: CameraUpdate, vault: StreamVault)
 
 
 def _with_identity(values: CameraValues, body: CameraUpdate, vault: StreamVault) -> CameraValues:
-    """Apply the new address and identifier; a derived identifier follows the address."""
+    """Apply the new URL and identifier; a derived identifier follows the URL."""
     sent = body.model_fields_set
     stream = StoredStream(values.stream_url_encrypted, values.stream_url_shown)
     if "rtsp_url" in sent:
         stream = vault.replace(stream, body.rtsp_url)
-    # One that is sent back as it was read is no wish to keep it when the address changes.
+    # Sending the identifier back unchanged does not fix it: a derived one still follows the URL.
     is_chosen = "identifier" in sent and body.identifier != values.identifier
     derived = body.identifier is None if is_chosen else values.identifier_derived
     identifier = body.identifier or values.identifier
