@@ -1,8 +1,8 @@
-"""The console's files: read once, addressed by what they hold, so that browsers keep them for good.
+"""The console's files: read once, and served under a hash of their content.
 
-They are written as they are served; nothing is built. All stand below one folder whose name is made
-from the content of all of them: modules name each other by relative paths, and a release never
-mixes with the one before.
+They are served as written, without a build step. All are below one folder whose name is a hash of
+all contents: browsers cache them forever, modules import each other by relative paths, and a
+release never mixes with the previous one.
 """
 
 import base64
@@ -19,8 +19,8 @@ ASSETS = "/console"
 """The path below which the files are served."""
 
 _PAGE = "index.html"
-_FOR_GOOD = "public, max-age=31536000, immutable"
-_ASK_EACH_TIME = "no-cache"
+_CACHE_FOREVER = "public, max-age=31536000, immutable"
+_REVALIDATE = "no-cache"
 _MEDIA_TYPES: Mapping[str, str] = {
     "css": "text/css",
     "html": "text/html",
@@ -34,11 +34,11 @@ _BARE_NAMES: Mapping[str, str] = {
     "preact/hooks": "vendor/preact-hooks.mjs",
     "htm": "vendor/htm.mjs",
 }
-"""Where the modules lie that others import by a bare name."""
+"""Files of the modules that others import by a bare name."""
 
 
 class Console:
-    """The page and its files, as documents."""
+    """The console's page and files, as documents."""
 
     def __init__(self) -> None:
         """Read all files of the package."""
@@ -52,24 +52,24 @@ class Console:
             .replace("{import-map}", import_map)
             .replace("{preloads}", self._preloads(texts))
         )
-        self.page = Document(page, "text/html", headers, caching=_ASK_EACH_TIME)
+        self.page = Document(page, "text/html", headers, caching=_REVALIDATE)
         self._assets = {
             f"{self.folder}/{name}": Document(
-                text, _MEDIA_TYPES[name.rpartition(".")[2]], caching=_FOR_GOOD
+                text, _MEDIA_TYPES[name.rpartition(".")[2]], caching=_CACHE_FOREVER
             )
             for name, text in texts.items()
         }
 
     def asset(self, path: str) -> Document | None:
-        """Return the file at a path of this release, None where there is none."""
+        """Return the file at a path of this release, or None if there is none."""
         return self._assets.get(path)
 
     def _import_map(self) -> str:
-        places = {name: f"{self.folder}/{file}" for name, file in _BARE_NAMES.items()}
-        return json.dumps({"imports": places}, separators=(",", ":"))
+        paths = {name: f"{self.folder}/{file}" for name, file in _BARE_NAMES.items()}
+        return json.dumps({"imports": paths}, separators=(",", ":"))
 
     def _preloads(self, texts: Mapping[str, str]) -> str:
-        """Return what has the browser fetch all modules at once, not one after another."""
+        """Return links that make the browser fetch all modules in parallel."""
         modules = sorted(
             name for name in texts if name.endswith(("js", "mjs")) and not name.startswith("words/")
         )

@@ -1,4 +1,4 @@
-"""``/``: the console's page, at the path of each of its views, and the files that it is made of."""
+"""``/``: the console's page, at the path of each view, and its files."""
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response
@@ -33,12 +33,12 @@ VIEWS = (
     "/audit",
     "/health",
 )
-"""The paths of the console's views, as ``static/app.js`` knows them."""
+"""The paths of the console's views, as in ``static/app.js``."""
 
 
 @requires(Public.ANYBODY)
 async def console_page(request: Request) -> Response:
-    """Answer with the page, which shows the view of its path by itself."""
+    """Return the page, whose script shows the view of the path."""
     return console().page.answer(request)
 
 
@@ -49,7 +49,7 @@ for _path in VIEWS:
 @router.get(ASSETS + "/{release}/{file:path}")
 @requires(Public.ANYBODY)
 async def console_asset(request: Request) -> Response:
-    """Answer with a file of the console.
+    """Return a file of the console.
 
     Raises:
         ApiError: 404, also for a file of another release.

@@ -1,4 +1,4 @@
-"""``/api/docs``: the OpenAPI description in Swagger UI, from files of this package alone."""
+"""``/api/docs``: the OpenAPI description in Swagger UI, served entirely from this package."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -22,7 +22,7 @@ _MEDIA_TYPES: Final = {
     "swagger-ui-bundle.js": "text/javascript",
     "start.js": "text/javascript",
 }
-# The style sheet of Swagger UI has pictures in data: URLs.
+# Swagger UI's style sheet has images in data: URLs.
 _POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; "
     "img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; "
@@ -33,14 +33,14 @@ _POLICY: Final = (
 @router.get(_PAGE)
 @requires(Public.ANYBODY)
 async def docs(request: Request) -> Response:
-    """Answer with the page."""
+    """Return the page."""
     return _documents()[_PAGE].answer(request)
 
 
 @router.get(FOLDER + "/{file}")
 @requires(Public.ANYBODY)
 async def docs_file(request: Request) -> Response:
-    """Answer with a file of Swagger UI.
+    """Return a file of Swagger UI.
 
     Raises:
         ApiError: 404.
