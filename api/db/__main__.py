@@ -1,4 +1,4 @@
-"""``python -m api.db migrate``: brings the database to the newest version of the tables."""
+"""``python -m api.db migrate``: migrates the database to the latest schema."""
 
 from typing import Annotated
 
@@ -18,16 +18,16 @@ class DatabaseCommandSettings(DatabaseSettings, ProcessSettings):
 
 @app.callback()
 def main() -> None:
-    """Look after the database of the service."""
+    """Manage the service's PostgreSQL database."""
 
 
 @app.command("migrate")
 def migrate_command(
-    target: Annotated[str, typer.Option(help="Revision to go to: head, base or its number.")] = (
+    target: Annotated[str, typer.Option(help="Target revision: head, base or a number.")] = (
         "head"
     ),
 ) -> None:
-    """Bring the tables to the newest version. Safe when several run at once."""
+    """Migrate the database to the latest schema. Safe to run concurrently."""
     settings = load_settings(DatabaseCommandSettings)
     configure_logging(settings)
     engine = open_engine(settings)

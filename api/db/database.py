@@ -1,4 +1,4 @@
-"""Transactions from threads of their own, so that no event loop waits on SQL."""
+"""Transactions in separate threads, so that no event loop waits for SQL."""
 
 import threading
 from collections.abc import Callable
@@ -19,8 +19,8 @@ from api.limits.fair_threads import FairThreads
 from common.settings import DatabaseSettings
 from common.telemetry.messaging import query_span
 
-# For a whole call, its wait for a thread included. A server that stands still, and so enforces no
-# time-out of its own, is found out sooner (api/adapters/circuit_breaker.py).
+# For a whole call, including its wait for a thread. A server that hangs, and so does not enforce
+# its own timeouts, is detected sooner (api/adapters/circuit_breaker.py).
 _CALL_SECONDS = 15.0
 _MAX_WAITING = 10_000
 _T = TypeVar("_T")
@@ -29,40 +29,40 @@ _T = TypeVar("_T")
 class Database:
     """Transactions for an event loop: each runs to its end in a thread of a bounded pool.
 
-    A caller that is cancelled leaves its transaction to finish or fail as a whole. Owners take
-    turns. One owner, whose transactions possibly wait for each other's locks, has at most half of
-    the threads.
+    If the caller is cancelled, its transaction still finishes or fails as a whole. Accounts take
+    turns. An account, whose transactions can wait for each other's locks, uses at most half of the
+    threads.
     """
 
     def __init__(self, settings: DatabaseSettings, *, pool_size: int) -> None:
-        """``pool_size`` counts connections and threads; each is opened when first needed."""
+        """``pool_size``: number of connections and threads; each is opened when first needed."""
         self.engine = open_engine(settings, pool_size=pool_size)
         limits = QueueLimits(pool_size, _MAX_WAITING, each=max(1, pool_size // 2))
         self._threads = FairThreads("database", limits)
         self._breaker = CircuitBreaker(Dependency.CONFIGURATION, _health_check(settings))
 
     async def run(self, work: Callable[[Session], _T]) -> _T:
-        """Run ``work`` in one transaction (see :func:`in_transaction`), by who is acting.
+        """Run ``work`` in one transaction (see :func:`in_transaction`), as the current actor.
 
         Raises:
-            DependencyUnavailableError: also where neither a thread nor the server answers in time.
-                Nothing of what had begun is kept then, unless its commit was under way.
+            DependencyUnavailableError: also if no thread is free or the server does not respond in
+                time. A running transaction is then rolled back, unless it was being committed.
         """
-        kept = _CancellableWork(_announced(work))
+        cancellable = _CancellableWork(_announced(work))
         try:
             async with self._breaker.call(_CALL_SECONDS):
-                # With the caller's context: its trace, and what its log lines are about.
+                # With the caller's context: its trace, and the fields of its log lines.
                 inside = copy_context().run
                 with query_span("postgresql", "transaction"):
                     return await self._threads.run(
-                        current_caller(), inside, in_transaction, self.engine, kept.work
+                        current_caller(), inside, in_transaction, self.engine, cancellable.work
                     )
         except DependencyUnavailableError:
-            kept.give_up()
+            cancellable.cancel()
             raise
 
     async def ping(self) -> None:
-        """Return when the database has answered.
+        """Check that the database responds.
 
         Raises:
             DependencyUnavailableError: it does not.
@@ -77,13 +77,13 @@ class Database:
 
 
 def _announced(work: Callable[[Session], _T]) -> Callable[[Session], _T]:
-    """Return work that tells the database first who acts, where somebody does."""
+    """Return work that first sets the actor in the database, if there is one."""
     actor = current_actor()
     if actor is None:
         return work
 
     def announced(session: Session) -> _T:
-        # The thread knows nothing of the request's own context.
+        # For audit log entries that the work itself writes.
         with acting(actor):
             announce(session, actor)
             return work(session)
@@ -92,23 +92,23 @@ def _announced(work: Callable[[Session], _T]) -> Callable[[Session], _T]:
 
 
 class _CancellableWork(Generic[_T]):
-    """Work of which nothing is kept once its caller has given up: it was answered as failed.
+    """Work that is rolled back if its caller has timed out, because the caller got an error.
 
-    A server that stood still goes on with what it was asked, long after that.
+    A server that hung continues with its statements, long after that.
     """
 
     def __init__(self, work: Callable[[Session], _T]) -> None:
         self._work = work
-        self._is_given_up = threading.Event()
+        self._is_cancelled = threading.Event()
 
-    def give_up(self) -> None:
-        self._is_given_up.set()
+    def cancel(self) -> None:
+        self._is_cancelled.set()
 
     def work(self, session: Session) -> _T:
-        done = self._work(session)
-        if self._is_given_up.is_set():
+        result = self._work(session)
+        if self._is_cancelled.is_set():
             raise DependencyUnavailableError(Dependency.CONFIGURATION)
-        return done
+        return result
 
 
 def _health_check(settings: DatabaseSettings) -> HealthCheck:

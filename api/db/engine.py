@@ -10,7 +10,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.orm import Session
 
 from api.actors import SERVICE, SETTING, encoded
-from api.db.pooler import hold_behind_pooler
+from api.db.pooler import apply_behind_pooler
 from api.errors import Dependency, DependencyUnavailableError
 from common.errors import MisconfiguredError, PlatestreamError
 from common.settings import DatabaseSettings
@@ -18,7 +18,7 @@ from common.settings import DatabaseSettings
 _CONNECT_TIMEOUT_SECONDS = 5
 _STATEMENT_TIMEOUT_MS = 10_000
 _POOL_WAIT_SECONDS = 5
-# A host that is gone without a word: its connections are given up, and with them their threads.
+# Detects that the host has disappeared, so that its connections and their threads are freed.
 _KEEP_ALIVE = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3}
 _NAME = "platestream"
 _OTHERS = """
@@ -30,28 +30,28 @@ _T = TypeVar("_T")
 
 
 def database_url(settings: DatabaseSettings) -> URL:
-    """Return the address with the driver that this service uses (psycopg 3).
+    """Return the URL with the driver that this service uses (psycopg 3).
 
     Raises:
-        MisconfiguredError: not a PostgreSQL address.
+        MisconfiguredError: it is not a PostgreSQL URL.
     """
     try:
         url = make_url(settings.database_url.get_secret_value())
     except ArgumentError as error:
-        raise MisconfiguredError("PLATESTREAM_DATABASE_URL is not an address") from error
+        raise MisconfiguredError("PLATESTREAM_DATABASE_URL is not a valid URL") from error
     if url.get_backend_name() not in ("postgresql", "postgres"):
         raise MisconfiguredError("PLATESTREAM_DATABASE_URL must begin with postgresql://")
     return url.set(drivername="postgresql+psycopg")
 
 
 def plain_database_url(settings: DatabaseSettings) -> str:
-    """Return the address as psycopg itself takes it (password included)."""
+    """Return the URL in the form that psycopg accepts, with the password."""
     return database_url(settings).set(drivername="postgresql").render_as_string(hide_password=False)
 
 
 def open_engine(settings: DatabaseSettings, *, pool_size: int = 1) -> Engine:
-    """Return an engine; nothing is connected yet. Every statement and connect has a time-out."""
-    held = {
+    """Return an engine, not connected yet. Every statement and connection attempt has a timeout."""
+    session_settings = {
         "statement_timeout": str(_STATEMENT_TIMEOUT_MS),
         "timezone": "UTC",
         SETTING: encoded(SERVICE),
@@ -61,23 +61,23 @@ def open_engine(settings: DatabaseSettings, *, pool_size: int = 1) -> Engine:
         pool_size=pool_size,
         max_overflow=0,
         pool_timeout=_POOL_WAIT_SECONDS,
-        # A server that was restarted costs no caller an error: a dead connection is replaced.
+        # Dead connections are replaced: after a server restart, callers see no errors.
         pool_pre_ping=True,
-        # A fault that reaches the log must not bring hashes, addresses and plates along.
+        # Errors in the log must not contain hashes, addresses or plates.
         hide_parameters=True,
         connect_args={
             "connect_timeout": _CONNECT_TIMEOUT_SECONDS,
-            "options": " ".join(f"-c {name}={value}" for name, value in held.items()),
+            "options": " ".join(f"-c {name}={value}" for name, value in session_settings.items()),
             "application_name": _NAME,
             **_KEEP_ALIVE,
         },
     )
-    hold_behind_pooler(engine, held)
+    apply_behind_pooler(engine, session_settings)
     return engine
 
 
 def in_transaction(engine: Engine, work: Callable[[Session], _T]) -> _T:
-    """Run ``work`` in one transaction: committed when it returns, undone when it raises.
+    """Run ``work`` in one transaction: committed when it returns, rolled back when it raises.
 
     Raises:
         DependencyUnavailableError: the database is unavailable or too slow.
@@ -94,11 +94,11 @@ def in_transaction(engine: Engine, work: Callable[[Session], _T]) -> _T:
 
 
 class ServiceRunningError(PlatestreamError):
-    """Processes of the service are connected where none may be."""
+    """Processes of the service are connected, but must be stopped."""
 
 
 def require_service_stopped(engine: Engine) -> None:
-    """Return where no process of the service is connected to the database but this one.
+    """Check that no other process of the service is connected to the database.
 
     Raises:
         ServiceRunningError: some are.
@@ -106,12 +106,12 @@ def require_service_stopped(engine: Engine) -> None:
     with engine.connect() as connection:
         if others := connection.execute(text(_OTHERS), {"name": _NAME}).scalar():
             raise ServiceRunningError(
-                f"the service is running ({others} connections to PostgreSQL): stop its processes"
+                f"the service is still running ({others} PostgreSQL connections); stop it first"
             )
 
 
 class AdvisoryLock(IntEnum):
-    """One number for each thing that only one process may do at a time."""
+    """Keys of the locks for work that only one process may do at a time."""
 
     MIGRATION = 0x706C7401
     CONFIG_RELAY = 0x706C7402

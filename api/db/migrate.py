@@ -1,4 +1,4 @@
-"""Bringing a database to the newest (or another) version of the tables."""
+"""Migrates a database to the latest schema, or to another revision."""
 
 from pathlib import Path
 
@@ -18,16 +18,16 @@ _MIGRATIONS = Path(__file__).parent / "migrations"
 
 
 def migrate(engine: Engine, target: str = "head") -> str:
-    """Bring the database to ``target`` (a revision, ``head`` or ``base``); return its revision.
+    """Migrate the database to ``target`` (a revision, ``head`` or ``base``); return its revision.
 
-    Two runs at once are safe: the second waits for the first and finds nothing to do.
+    Concurrent runs are safe: the second waits for the first and then has nothing to do.
 
     Raises:
-        MisconfiguredError: a pooler stands before the database.
+        MisconfiguredError: the database is behind a pooler.
     """
     with engine.connect() as connection:
         refuse_pooler(connection.connection.driver_connection, "migrations")
-        # The wait for another run may take longer than one statement is allowed otherwise.
+        # Waiting for another run can take longer than the statement timeout.
         connection.execute(text("SET statement_timeout = 0"))
         connection.execute(text("SELECT pg_advisory_lock(:key)"), {"key": AdvisoryLock.MIGRATION})
         connection.commit()
@@ -57,12 +57,12 @@ def _move(connection: Connection, target: str) -> str:
 
 
 def current_revision(connection: Connection) -> str:
-    """Return the revision of the tables, ``base`` where there are none."""
+    """Return the revision of the schema, or ``base`` if there are no tables."""
     return MigrationContext.configure(connection).get_current_revision() or "base"
 
 
 def head_revision() -> str:
-    """Return the revision of the tables that this release works with."""
+    """Return the revision of the schema that this release requires."""
     head = ScriptDirectory.from_config(_config()).get_current_head()
     assert head is not None
     return head
@@ -75,5 +75,5 @@ def _config() -> Config:
 
 
 def _is_older(config: Config, target: str, current: str) -> bool:
-    # Revisions are numbered with leading zeros, so text order is their order.
+    # Revisions are numbers with leading zeros, so they can be compared as text.
     return target != "head" and current != "base" and target < current

@@ -1,4 +1,4 @@
-"""The tables of people: who logs in to an account, and who is invited to."""
+"""The tables of people, their sessions, and invitations."""
 
 from datetime import datetime
 from uuid import UUID, uuid4
@@ -12,7 +12,7 @@ _KNOWN_ROLE = "role IN ('viewer', 'operator', 'administrator')"
 
 
 class Person(Base):
-    """A person who logs in to an account.
+    """A person who can log in to an account.
 
     ``email`` is lower case, and unique within the account. It is a claim until it is proven, by a
     token that was sent by email only, by the provider, or by the server administrator. At most one
@@ -51,12 +51,12 @@ class Person(Base):
 
     @property
     def has_password(self) -> bool:
-        """Whether they log in with a password here."""
+        """Whether the person can log in with a password."""
         return bool(self.password_hash)
 
 
 class LoginSession(Base):
-    """A person logged in with a browser. Only the SHA-256 of the token is kept."""
+    """A person logged in with a browser. Only the SHA-256 of the token is stored."""
 
     __tablename__ = "sessions"
     __table_args__ = (Index("ix_sessions_person_id_created_at", "person_id", "created_at"),)

@@ -1,7 +1,7 @@
-"""PostgreSQL behind a pooler of transactions (pgbouncer): what a session has does not hold there.
+"""PostgreSQL behind a transaction pooler (PgBouncer), where sessions lose their state.
 
-One transaction's connection is another caller's next, so settings of the connect are lost, prepared
-statements are elsewhere, and so are locks and notifications of a session.
+The connection of one transaction is reused by another client. Settings, prepared statements, locks
+and notifications of a session do not last.
 """
 
 from typing import Any
@@ -14,31 +14,31 @@ _POOLED = "is_pooled"
 
 
 def is_pooled(driver: Any) -> bool:
-    """Return whether something stands between psycopg's connection and PostgreSQL.
+    """Return whether there is a pooler between psycopg's connection and PostgreSQL.
 
-    A pooler gives each of its clients a number of its own for the process of the server.
+    A pooler gives each client a process ID of its choice, not that of the server process.
     """
     (process,) = driver.execute("SELECT pg_backend_pid()").fetchone()
     return bool(process != driver.info.backend_pid)
 
 
 def refuse_pooler(driver: Any, who: str) -> None:
-    """Return where PostgreSQL itself is at the other end.
+    """Check that a connection goes directly to PostgreSQL, which ``who`` (plural) need.
 
     Raises:
-        MisconfiguredError: a pooler is.
+        MisconfiguredError: it goes to a pooler.
     """
     if is_pooled(driver):
         raise MisconfiguredError(
-            f"PLATESTREAM_DATABASE_URL leads to a pooler of connections (pgbouncer), and {who} need"
-            " PostgreSQL itself: give them its own address"
+            f"PLATESTREAM_DATABASE_URL points to a connection pooler (PgBouncer), but {who} need a "
+            "direct connection to PostgreSQL"
         )
 
 
-def hold_behind_pooler(engine: Engine, settings: dict[str, str]) -> None:
-    """Have an engine's transactions keep ``settings`` also behind a pooler.
+def apply_behind_pooler(engine: Engine, settings: dict[str, str]) -> None:
+    """Apply ``settings`` to an engine's transactions also behind a pooler.
 
-    Elsewhere it costs a question for each connection that is opened, and nothing after it.
+    Without a pooler, this costs one query per new connection, and nothing afterwards.
     """
     names = ", ".join(f"set_config('{name}', :v{number}, true)" for number, name in _each(settings))
     statement = text(f"SELECT {names}")

@@ -1,6 +1,6 @@
-"""Rows as the records that stand for them on the config topics, converted by the names of fields.
+"""Converts rows to their records on the configuration topics, by field names.
 
-A field that is added to a table and to its record under one name needs nothing here.
+A field that a table and its record have under the same name needs no code here.
 """
 
 from types import SimpleNamespace
@@ -20,7 +20,7 @@ _R = TypeVar("_R", bound=Record)
 
 
 def alert_config(alert: Alert, owner: Owner) -> AlertConfig:
-    """Return the record of an alert; its owner's time zone counts where it has none."""
+    """Return the record of an alert, with the account's time zone if it has none."""
     return _record(
         AlertConfig,
         alert,

@@ -1,6 +1,6 @@
-"""The tables of the service's own data, as SQLAlchemy 2 mappings.
+"""The service's PostgreSQL tables, as SQLAlchemy 2 mappings.
 
-The migrations under ``api/db/migrations`` make them; a test proves that both agree.
+The migrations under ``api/db/migrations`` create them; a test checks that both agree.
 """
 
 from datetime import datetime
@@ -35,16 +35,16 @@ _NAMES = {
 
 
 class Base(DeclarativeBase):
-    """Root of all mappings; constraint names follow one convention."""
+    """Base class of all mappings. Constraint names follow one convention."""
 
     metadata = MetaData(naming_convention=_NAMES)
     type_annotation_map = {datetime: DateTime(timezone=True), str: Text(), int: BigInteger()}
 
 
 class Owner(Base):
-    """An account: everything else belongs to one. ``email``, its name, is lower case.
+    """An account; everything else belongs to one. ``email``, its name, is lower case.
 
-    ``limits`` are those of its own, by name; for the others the installation's hold.
+    ``limits`` are the account's own, by name. Otherwise the installation's limits apply.
     """
 
     __tablename__ = "owners"
@@ -60,9 +60,9 @@ class Owner(Base):
 
 
 class ApiKey(Base):
-    """A credential of an owner. Only the SHA-256 of the key is kept.
+    """An API key of an account. Only the SHA-256 of the key is stored.
 
-    ``ancestors`` are the keys by which it was made, its maker first; they may be gone.
+    ``ancestors`` are the keys from which it was created, its parent first. Some may be revoked.
     """
 
     __tablename__ = "api_keys"
@@ -81,7 +81,7 @@ class ApiKey(Base):
 
 
 class Camera(Base):
-    """A camera. Hidden from every read until an ingest worker has taken it (``confirmed``)."""
+    """A camera. Hidden until an ingest worker has accepted it (``confirmed``)."""
 
     __tablename__ = "cameras"
     __table_args__ = (
@@ -116,7 +116,7 @@ class Camera(Base):
 
 
 class CreditAccount(Base):
-    """An owner's balance: the sum of the ledger, and what calls in flight hold back of it."""
+    """An account's balance, which is the sum of the ledger, and the part reserved by calls."""
 
     __tablename__ = "credit_accounts"
     __table_args__ = (
@@ -132,7 +132,7 @@ class CreditAccount(Base):
 
 
 class CreditEntry(Base):
-    """One row of the ledger; never changed, never deleted."""
+    """An entry of the ledger; never changed, never deleted."""
 
     __tablename__ = "credit_entries"
     __table_args__ = (Index("ix_credit_entries_owner_id_id", "owner_id", "id"),)
@@ -147,7 +147,7 @@ class CreditEntry(Base):
 
 
 class CreditReservation(Base):
-    """Credits reserved for a call in flight, released by a sweeper where the call died."""
+    """Credits reserved for a running call, released by a sweep if the call crashed."""
 
     __tablename__ = "credit_reservations"
 
@@ -158,7 +158,7 @@ class CreditReservation(Base):
 
 
 class IdempotencyKey(Base):
-    """The first answer to a call with an ``Idempotency-Key``; no answer: still in flight."""
+    """The first response to a call with an ``Idempotency-Key``; null: the call is running."""
 
     __tablename__ = "idempotency_keys"
 
@@ -173,7 +173,7 @@ class IdempotencyKey(Base):
 
 
 class Webhook(Base):
-    """The receivers of an owner's events. Columns that may hold secrets are encrypted."""
+    """A webhook of an account. Columns that can contain secrets are encrypted."""
 
     __tablename__ = "webhooks"
     __table_args__ = (
@@ -201,9 +201,9 @@ class Webhook(Base):
 
 
 class Alert(Base):
-    """A rule of an owner. ``timezone`` null: that of the owner.
+    """An alert of an account. ``timezone`` null: the account's time zone.
 
-    ``rule_cost`` is that of its list (:func:`common.alerting.rule.rule_cost`).
+    ``rule_cost`` is the cost of its list (:func:`common.alerting.rule.rule_cost`).
     """
 
     __tablename__ = "alerts"
@@ -240,9 +240,9 @@ class Alert(Base):
 
 
 class CorrectionEntry(Base):
-    """What a person wrote beside a recognition's reading. ``plate`` null: there is none in it.
+    """A person's correction of a recognition. ``plate`` null: there is no plate in the image.
 
-    The reading, its time (Unix ms, UTC) and its keys in S3 are as they were then.
+    The reading, its time (Unix ms, UTC) and its keys in S3 are those at the time of the correction.
     """
 
     __tablename__ = "corrections"
@@ -264,9 +264,9 @@ class CorrectionEntry(Base):
 
 
 class ErasureJob(Base):
-    """A plate that is to be erased. ``plate`` is null once it is: ``plate_masked`` is left.
+    """The erasure of a plate. When it is done, ``plate`` is null and ``plate_masked`` remains.
 
-    Whoever works on it has it until ``leased_until``; ``before_ms`` is Unix ms, UTC.
+    The process that works on it has a lease until ``leased_until``. ``before_ms``: Unix ms, UTC.
     """
 
     __tablename__ = "erasure_jobs"
@@ -298,15 +298,15 @@ class ErasureJob(Base):
 
     @property
     def created_at(self) -> datetime:
-        """When it was asked for: by it lists are in order."""
+        """Time of the request, by which lists are sorted."""
         return self.requested_at
 
 
 class ConfigOutbox(Base):
     """A record that waits for the relay; ``value`` is null for a tombstone.
 
-    One with an ``error`` cannot be published and is set aside. Records of a replay come after all
-    others, by ``replay_position``: it counts the records of each owner, so that owners take turns.
+    A record with an ``error`` cannot be published and is skipped. Replays come after all others, by
+    ``replay_position``, which counts the records of each account, so that accounts take turns.
     ``owner_id`` is null for tombstones; it refers to no row, as records outlive their account.
     """
 

@@ -1,11 +1,11 @@
-"""Alembic's entry: runs the migrations on the connection that ``api.db.migrate`` hands over."""
+"""Alembic's entry point: runs the migrations on the connection that ``api.db.migrate`` passes."""
 
 from alembic import context
 
 from api.audit.tables import AuditEntry
 from api.db.people_tables import Person
 
-# Modules of tables beside the first one count once they are imported.
+# The metadata contains the tables of a module once it is imported.
 _, metadata = Person.metadata, AuditEntry.metadata
 connection = context.config.attributes["connection"]
 context.configure(connection=connection, target_metadata=metadata, compare_type=True)

@@ -303,22 +303,22 @@ CREATE INDEX ix_audit_entries_plate_hashes ON audit_entries USING gin ((paramete
 
 -- The audit log: triggers write an entry with each change of a table that people change.
 
-CREATE FUNCTION audit_value(kept jsonb, other jsonb)
+CREATE FUNCTION audit_value(one jsonb, other jsonb)
 RETURNS jsonb LANGUAGE sql IMMUTABLE AS $$
--- Of two lists, the elements that the other one lacks. Null if the result is very long.
+-- The first value; if both are lists, its elements that the other lacks. Null if very long.
     SELECT CASE WHEN length(found::text) <= 20000 THEN found END FROM (
-        SELECT CASE WHEN jsonb_typeof(kept) = 'array' AND jsonb_typeof(other) = 'array'
+        SELECT CASE WHEN jsonb_typeof(one) = 'array' AND jsonb_typeof(other) = 'array'
             THEN (SELECT coalesce(jsonb_agg(element), '[]')
-                  FROM jsonb_array_elements(kept) AS element
+                  FROM jsonb_array_elements(one) AS element
                   WHERE element NOT IN (SELECT jsonb_array_elements(other)))
-            ELSE kept END
+            ELSE one END
     ) AS difference (found)
 $$;
 
-CREATE FUNCTION audit_count(kept jsonb, other jsonb)
+CREATE FUNCTION audit_count(one jsonb, other jsonb)
 RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
 -- Number of elements that are only in the first list; null if it is 0.
-    SELECT nullif(count(*), 0) FROM jsonb_array_elements(coalesce(kept, '[]')) AS element
+    SELECT nullif(count(*), 0) FROM jsonb_array_elements(coalesce(one, '[]')) AS element
     WHERE element NOT IN (SELECT jsonb_array_elements(coalesce(other, '[]')))
 $$;
 
@@ -414,7 +414,7 @@ BEGIN
             RETURN OLD;
         END IF;
     END IF;
-    RAISE EXCEPTION 'nobody changes the audit log' USING ERRCODE = 'insufficient_privilege';
+    RAISE EXCEPTION 'the audit log cannot be changed' USING ERRCODE = 'insufficient_privilege';
 END
 $$;
 

@@ -26,4 +26,4 @@ def test_settings_in_lower_case_count_too(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.delenv("PLATESTREAM_DATABASE_URL", raising=False)
     monkeypatch.setenv("platestream_database_url", "nowhere")
     done = CliRunner().invoke(app, ["owner", "list"])
-    assert done.stderr == "error: PLATESTREAM_DATABASE_URL is not an address\n"
+    assert done.stderr == "error: PLATESTREAM_DATABASE_URL is not a valid URL\n"
