@@ -23,19 +23,19 @@ log = structlog.get_logger()
 
 # Longer than the idle timeout of common proxies: otherwise some of their calls fail with 502.
 _KEEP_ALIVE_SECONDS = 75
-# Running requests may take so long when the process stops.
+# Time that running requests have when the process stops.
 _GRACEFUL_STOP_SECONDS = 20
 
 
 def main() -> None:
-    """Serve until a signal to stop; requests in flight are finished then."""
+    """Serve until a stop signal, then finish running requests."""
     settings = load_settings(ApiSettings)
     configure_logging(settings)
-    with _ended_if_misconfigured():
+    with _exit_if_misconfigured():
         check_settings(settings)
     app = create_app(partial(open_services, settings), settings.api_cors_origins)
     start_tracing(settings, "api", app.state.metrics.registry)
-    with _ended_if_misconfigured():
+    with _exit_if_misconfigured():
         app.state.pages.serve(settings, settings.metrics_port)
     log.info("api_starting", host=settings.api_host, port=settings.api_port)
     allow_descriptors(settings.api_max_connections)
@@ -43,7 +43,7 @@ def main() -> None:
 
 
 @contextmanager
-def _ended_if_misconfigured() -> Iterator[None]:
+def _exit_if_misconfigured() -> Iterator[None]:
     try:
         yield
     except MisconfiguredError as error:
@@ -66,7 +66,7 @@ def _server_config(settings: ApiSettings, app: FastAPI) -> uvicorn.Config:
         log_config=None,
         access_log=False,
         server_header=False,
-        # Which proxies may be believed is a setting of its own, not uvicorn's.
+        # Trusted proxies are a setting of this service, not uvicorn's.
         proxy_headers=False,
         timeout_keep_alive=_KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=_GRACEFUL_STOP_SECONDS,
@@ -74,7 +74,7 @@ def _server_config(settings: ApiSettings, app: FastAPI) -> uvicorn.Config:
 
 
 class _Server(uvicorn.Server):
-    """Ends the endless streams as soon as a signal says to stop."""
+    """Ends event streams, which otherwise never end, as soon as a stop signal arrives."""
 
     def __init__(self, config: uvicorn.Config, on_stop: Callable[[], None]) -> None:
         super().__init__(config)

@@ -1,4 +1,4 @@
-"""The application: routes, gate, errors and what surrounds them."""
+"""The FastAPI application: routes, error handlers and middleware."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -81,20 +81,20 @@ OpenServices = Callable[[], AbstractAsyncContextManager[Services]]
 
 @asynccontextmanager
 async def _no_services() -> AsyncIterator[Services]:
-    raise RuntimeError("the application is only described")
+    raise RuntimeError("the application was created without services")
     yield
 
 
 def create_app(
     open_services: OpenServices = _no_services, cors_origins: Sequence[str] = ()
 ) -> FastAPI:
-    """Return the application; ``open_services`` is entered when it starts, left when it stops.
+    """Return the application. ``open_services`` is entered at its start and exited at its stop.
 
-    Pages of ``cors_origins`` may call it with a key, never with a session. Without services the
-    application can be described, not started.
+    Pages of ``cors_origins`` can call it with an API key, never with a session. Without services,
+    the application can be described but not started.
 
     Raises:
-        MisconfiguredError: a route does not declare who may call it.
+        MisconfiguredError: a route does not declare the access that it requires.
     """
 
     @asynccontextmanager
@@ -110,14 +110,14 @@ def create_app(
     app = FastAPI(
         version=version("platestream"),
         lifespan=lifespan,
-        # Not included router by router, which would analyse every route's parameters once more.
+        # Not with include_router, which would analyse the parameters of every route again.
         routes=[route for router in ROUTERS for route in router.routes],
-        # Served by a route of ours, behind the same gate as the others.
+        # Served by the service's own route, with the same checks as the others.
         openapi_url=None,
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
-        # Traces are ours (common.telemetry): FastAPI's would tell of queries, and so of plates.
+        # Traces come from common.telemetry: FastAPI's would contain queries, and so plates.
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
     )
     app.state.metrics = ApiMetrics()

@@ -1,4 +1,4 @@
-"""Puts an application together from its settings, and takes it down again."""
+"""Creates the services of the application from its settings, and closes them."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -78,7 +78,7 @@ FAILED_AUTHENTICATIONS_PER_MINUTE = 100
 STREAMS_PER_KEY = 5
 STREAMS_PER_PROCESS = 500
 CAMERA_ASSIGN_SECONDS = 4.5
-"""How long a new camera waits for an ingest worker: the call is answered within 5 s."""
+"""Time that a new camera waits for an ingest worker: the call must respond within 5 s."""
 _HEARTBEAT_SECONDS = 15.0
 # Recent recognitions in memory (about 1 kB each), to resume event streams without a gap.
 _STREAM_MEMORY_RECORDS = 20_000
@@ -86,10 +86,10 @@ _STREAM_MEMORY_RECORDS = 20_000
 
 @dataclass(frozen=True)
 class AppDependencies:
-    """Everything outside of the services. ``now_ms`` is the wall clock (Unix ms, UTC).
+    """What the services depend on. ``now_ms`` is the clock (Unix ms, UTC).
 
-    ``ping_recognitions`` raises while ``recent`` is not being fed. Without ``shared_limits`` this
-    process counts alone.
+    ``ping_recognitions`` raises while ``recent`` is not being updated. Without ``shared_limits``,
+    this process counts rate limits alone.
     """
 
     database: Database
@@ -108,10 +108,10 @@ class AppDependencies:
 
 
 class Services:
-    """The application's own objects, which routes ask for by type."""
+    """The services of the application, which routes get by type."""
 
     def __init__(self, settings: ApiSettings, outside: AppDependencies) -> None:
-        """Create them; nothing is started or called."""
+        """Create them. Nothing is started or called."""
         keys = settings.secret_key.get_secret_value()
         box, hashes, self.cursors = SecretBox(keys), PlateHashes(keys), CursorSealer(keys)
         database, store, now = outside.database, outside.store, outside.now_ms
@@ -125,7 +125,7 @@ class Services:
         self.limiter = RateLimiter(limit_rules(settings), limits, outside.shared_limits)
         self.body_budget = BodyBudget(BODY_BOUNDS, limits)
 
-        # Who calls
+        # Authentication
         self.audit_buffer = audit = AuditBuffer(database, hashes)
         self.authenticator = Authenticator(
             database,
@@ -143,7 +143,7 @@ class Services:
             log_in_methods(settings),
             lifetime=timedelta(hours=settings.session_hours),
         )
-        # Apart from those of keys: programs whose key was revoked keep nobody from logging in.
+        # Separate from those of API keys: programs with a revoked key must not prevent logins.
         failures = self.authenticator.failures.apart("failed-log-in")
         self.oidc_log_in = OidcLogIn(settings, self.sessions, box, failures, limits, audit)
         self.own_account = OwnAccount(self.sessions)
@@ -228,8 +228,8 @@ class Services:
         self.snapshot_removal = SnapshotRemoval(database, images, now)
 
     def sweepers(self) -> tuple[PeriodicTasks, ...]:
-        """Return the sweepers, which run concurrently."""
-        one_after_the_other = (
+        """Return the periodic tasks, which run concurrently."""
+        sequential = (
             self.cameras.sweep,
             self.corrections.sweep,
             self.cameras.renew,
@@ -242,21 +242,21 @@ class Services:
             self.snapshot_removal.sweep,
             self.audit_log.sweep,
         )
-        alone = (self.erasure_sync, self.erasure_jobs, self.audit_buffer, self.quiet_cameras)
+        separate = (self.erasure_sync, self.erasure_jobs, self.audit_buffer, self.quiet_cameras)
         return (
-            PeriodicTasks(one_after_the_other),
-            *(PeriodicTasks((each.sweep,)) for each in alone),
+            PeriodicTasks(sequential),
+            *(PeriodicTasks((each.sweep,)) for each in separate),
         )
 
     async def close(self) -> None:
-        """Let what is under way in the background end."""
+        """Finish or cancel background work."""
         closing = (self.authenticator, self.sessions, self.alerts, self.alert_insight)
         for service in (*closing, self.table_imports, self.pictures, self.audit_buffer):
             await service.close()
 
 
 def check_settings(settings: ApiSettings) -> None:
-    """Find out before anything starts what would stop it.
+    """Check the settings before anything is started.
 
     Raises:
         MisconfiguredError: the settings cannot work.
@@ -267,12 +267,12 @@ def check_settings(settings: ApiSettings) -> None:
 
 @asynccontextmanager
 async def open_services(settings: ApiSettings) -> AsyncIterator[Services]:
-    """Yield the services. No dependency has to be up: each is reached when it is first needed.
+    """Yield the services. Dependencies can be down: each is connected when it is first needed.
 
     Raises:
         MisconfiguredError: the settings cannot work.
     """
-    # Left in the reverse order: first the callers, then what they call.
+    # Closed in reverse order: first the callers, then what they call.
     async with AsyncExitStack() as stack:
         database = Database(settings, pool_size=settings.api_database_connections)
         stack.callback(database.close)

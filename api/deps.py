@@ -1,4 +1,4 @@
-"""Parameters of routes: the caller, ids in paths, and the services of the application."""
+"""Parameters of routes: the caller, IDs in paths, and the services of the application."""
 
 from collections.abc import Callable, Coroutine
 from typing import Annotated, Any, TypeVar
@@ -17,15 +17,15 @@ _Text = Annotated[
 
 
 def service_of(request: Request, kind: type[_T]) -> _T:
-    """Return the one ``kind`` of the application that handles ``request``."""
+    """Return the service of type ``kind`` of the application that handles ``request``."""
     found: _T = request.app.state.services_by_type[kind]
     return found
 
 
 def service(kind: type[_T]) -> Callable[[Request], Coroutine[Any, Any, _T]]:
-    """Return the dependency that gives a route its ``kind``: ``Annotated[X, Depends(service(X))]``.
+    """Return the dependency that provides a service: ``Annotated[X, Depends(service(X))]``.
 
-    Asynchronous, because FastAPI calls other dependencies in a thread each: 0.4 ms a request.
+    Asynchronous, because FastAPI calls each other dependency in a thread: 0.4 ms per request.
     """
 
     async def provide(request: Request) -> _T:
@@ -52,7 +52,7 @@ async def _resource_id(id: _Text) -> UUID:
 
 
 ResourceId = Annotated[UUID, Depends(_resource_id)]
-"""The ``id`` of a path. What is no UUID names nothing, so it is 404 like any unknown id."""
+"""The ``id`` of a path. A value that is not a UUID returns 404, like any unknown ID."""
 
 
 async def _delivery_id(
@@ -62,4 +62,4 @@ async def _delivery_id(
 
 
 DeliveryId = Annotated[UUID, Depends(_delivery_id)]
-"""The ``deliveryId`` of a path, likewise."""
+"""The ``deliveryId`` of a path, with the same rule."""

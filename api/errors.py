@@ -1,7 +1,7 @@
-"""Every error that the API answers with: status, code and the one body shape.
+"""All error responses of the API: status, code, and the common body.
 
-``{"error": "...", "code": "...", "requestId": "..."}``; validation adds ``fields``, what can be
-tried again after a while adds ``retryAfter``.
+``{"error": "...", "code": "...", "requestId": "..."}``. Validation errors add ``fields``, errors
+that can be retried after some time add ``retryAfter``.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,13 +18,13 @@ NO_ANSWER = "is not responding"
 
 
 class Dependency(StrEnum):
-    """A server that calls may need, in words for those who use the service and those who run it."""
+    """A server that calls can need, named for clients and server administrators."""
 
     CONFIGURATION = "configuration database"
-    """PostgreSQL: accounts, keys, cameras, alerts, webhooks, credits."""
+    """PostgreSQL: accounts, API keys, cameras, alerts, webhooks, credits."""
 
     SEARCH = "search database"
-    """ClickHouse: recognitions, counts, alerts that triggered, deliveries."""
+    """ClickHouse: recognitions, counts, triggers, deliveries."""
 
     PICTURES = "image store"
     """S3."""
@@ -33,17 +33,17 @@ class Dependency(StrEnum):
     """Kafka."""
 
     IDENTITY_PROVIDER = "identity provider"
-    """The OpenID Connect provider by which people log in."""
+    """The OpenID Connect provider through which people log in."""
 
 
 class DependencyUnavailableError(TransientError):
-    """A dependency is unavailable, or too slow: the sentence names it and nothing of where or why.
+    """A dependency is unavailable or too slow. The message names it, but no address or reason.
 
-    Why stands in ``__cause__``, which is for the log.
+    The reason is in ``__cause__``, which is for the log.
     """
 
     def __init__(self, dependency: Dependency, trouble: str = NO_ANSWER) -> None:
-        """``trouble`` goes on after the dependency's name."""
+        """``trouble`` follows the dependency's name in the message."""
         super().__init__(f"the {dependency} {trouble}")
         self.sentence = f"The {dependency} {trouble}. Try again later."
 
@@ -51,7 +51,7 @@ class DependencyUnavailableError(TransientError):
 _T = TypeVar("_T")
 
 UNION_TAG_PREFIX = "\x00"
-"""Begins the tags of the forms that a field may have: they are no part of its path in faults."""
+"""Prefix of the tags of a field's alternative types, which are left out of its path in errors."""
 
 
 class ErrorCode(StrEnum):
@@ -59,10 +59,10 @@ class ErrorCode(StrEnum):
 
     status: HTTPStatus
     sentence: str
-    """The sentence where none says more."""
+    """The default message."""
 
     def __new__(cls, word: str, status: int = 500, sentence: str = "") -> Self:
-        """Return the member of a word."""
+        """Return the member for ``word``."""
         code = str.__new__(cls, word)
         code._value_, code.status, code.sentence = word, HTTPStatus(status), sentence
         return code
@@ -222,14 +222,14 @@ class ErrorCode(StrEnum):
 
 @dataclass(frozen=True)
 class FieldFault:
-    """The fault of one parameter or body field; ``path`` is dotted, as in the request."""
+    """An error in a parameter or body field. ``path`` is dotted, with the names of the request."""
 
     path: str
     message: str
 
 
 class ApiError(PlatestreamError):
-    """An answer other than success. The one handler turns it into status, headers and body."""
+    """An error response. The error handler turns it into status, headers and body."""
 
     def __init__(
         self,
@@ -248,33 +248,33 @@ class ApiError(PlatestreamError):
 
     @property
     def status(self) -> HTTPStatus:
-        """The HTTP status of the answer."""
+        """The HTTP status of the response."""
         return self.code.status
 
 
 class BodyRefusedError(HTTPException):
-    """A body is read no further: ``answer`` tells why.
+    """The rest of a body is not read; ``answer`` is the response.
 
-    The one kind of error that FastAPI lets through while it reads a body.
+    While FastAPI reads a body, it passes on only this type of error.
     """
 
     def __init__(self, answer: ApiError) -> None:
         super().__init__(answer.status)
-        # What still comes is not read, so the connection cannot be used again.
+        # The rest of the body is not read, so the connection cannot be reused.
         answer.headers["Connection"] = "close"
         self.answer = answer
 
 
 def known_code(word: str) -> ErrorCode | None:
-    """Return the error code of that word."""
+    """Return the error code ``word``, or None if it is unknown."""
     return next((code for code in ErrorCode if code == word), None)
 
 
 def require_found(thing: _T | None) -> _T:
-    """Return what was looked for.
+    """Return ``thing``.
 
     Raises:
-        ApiError: 404, there is none, or it is someone else's.
+        ApiError: 404, it is None: it does not exist, or it belongs to another account.
     """
     if thing is None:
         raise ApiError(ErrorCode.NOT_FOUND)
@@ -282,11 +282,11 @@ def require_found(thing: _T | None) -> _T:
 
 
 def dependency_error(error: TransientError) -> ApiError:
-    """Return the error that tells a caller which dependency is unavailable."""
+    """Return the error response that names the unavailable dependency."""
     sentence = error.sentence if isinstance(error, DependencyUnavailableError) else None
     return ApiError(ErrorCode.DEPENDENCY_UNAVAILABLE, sentence)
 
 
 def invalid_field(path: str, message: str) -> ApiError:
-    """Return the error for one parameter or body field that is not valid."""
+    """Return the error response for one invalid parameter or body field."""
     return ApiError(ErrorCode.INVALID_REQUEST, fields=(FieldFault(path, message),))

@@ -1,4 +1,4 @@
-"""The section ``webhooks`` of the description: what receivers get, from the payloads themselves."""
+"""The section ``webhooks`` of the OpenAPI description, generated from the payloads."""
 
 from typing import Any, Final
 
@@ -27,7 +27,7 @@ _SAME: Final = {
     "RecognitionPayload": "RecognitionBody",
     "RegionPayload": "PlateRegion",
 }
-"""What events hold as answers do, under the names that it has there."""
+"""Types of events that are identical in responses, and their names there."""
 _SHOWN_AS: Final = {
     "AlertPayload": "AlertBody",
     "AlertSchedule": "ScheduleView",
@@ -35,7 +35,7 @@ _SHOWN_AS: Final = {
     "Point": "PointBody",
     "Zone": "ZoneView",
 }
-"""What events hold, and the answers whose fields have the same descriptions."""
+"""Types of events, and the types of responses whose fields have the same descriptions."""
 _FIELDS: Final[dict[str, dict[str, Any]]] = {
     "alert": {"description": "The alert."},
     "at": {
@@ -56,7 +56,7 @@ _FIELDS: Final[dict[str, dict[str, Any]]] = {
     "recognition": {"description": "The recognition."},
     "triggerId": {"description": "ID of the trigger; identical in all events about it."},
 }
-"""Keywords of fields that no answer describes."""
+"""Keywords of fields that no response describes."""
 _KEYWORDS: Final = ("description", "examples", "minimum", "maximum", "exclusiveMinimum")
 _SUMMARIES: Final = {
     EventName.RECOGNITION_CREATED: "A plate was recognised",
@@ -79,24 +79,24 @@ def event_description() -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the section ``webhooks`` and the schemas that it needs."""
     kinds = (RecognitionEventData, AlertEventData, CameraEventData, AlertPayload)
     _, schemas = msgspec.json.schema_components(kinds, ref_template=_REFERENCE)
-    # The payload's type is made from the record's fields, and the field is declared before it.
+    # This field is declared before its type, which is created from the record's fields.
     schemas["AlertEventData"]["properties"]["alert"] = _reference("AlertPayload")
     for name in (msgspec.Struct.__name__, *_SAME):
         schemas.pop(name)
-    _refer_to_answers(schemas)
+    _refer_to_responses(schemas)
     return {event.value: _webhook(event) for event in EventName}, schemas
 
 
 def show_payloads(schemas: dict[str, Any]) -> None:
-    """Describe the fields of events, most of them like those of answers."""
+    """Describe the fields of events, most of them like those of responses."""
     for name in (*(kind.__name__ for kind in set(_DATA.values())), *_SHOWN_AS):
         shown = schemas.get(_SHOWN_AS.get(name, ""), {})
         schemas[name].setdefault("description", shown.get("description"))
         for field, part in schemas[name]["properties"].items():
-            told = {**_FIELDS.get(field, {}), **shown.get("properties", {}).get(field, {})}
-            part |= {key: told[key] for key in _KEYWORDS if key in told and key not in part}
-            if "anyOf" in told.keys() & part.keys() and "$ref" not in str(part):
-                part["anyOf"] = told["anyOf"]
+            known = {**_FIELDS.get(field, {}), **shown.get("properties", {}).get(field, {})}
+            part |= {key: known[key] for key in _KEYWORDS if key in known and key not in part}
+            if "anyOf" in known.keys() & part.keys() and "$ref" not in str(part):
+                part["anyOf"] = known["anyOf"]
 
 
 def _webhook(event: EventName) -> dict[str, Any]:
@@ -136,12 +136,12 @@ def _webhook(event: EventName) -> dict[str, Any]:
     }
 
 
-def _refer_to_answers(part: Any) -> None:
+def _refer_to_responses(part: Any) -> None:
     if isinstance(part, dict) and "$ref" in part:
         name = part["$ref"].rpartition("/")[2]
         part["$ref"] = _REFERENCE.format(name=_SAME.get(name, name))
     for each in part.values() if isinstance(part, dict) else part if isinstance(part, list) else ():
-        _refer_to_answers(each)
+        _refer_to_responses(each)
 
 
 def _reference(name: str) -> dict[str, str]:

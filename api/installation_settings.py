@@ -1,4 +1,4 @@
-"""Settings of how an installation is watched, and by which accounts."""
+"""Settings for monitoring an installation, and the accounts that operate it."""
 
 from pathlib import Path
 from typing import Annotated
@@ -19,7 +19,7 @@ def _folders(value: object) -> object:
 
 
 class DiskSettings(Fragment):
-    """The disks that are watched."""
+    """The disks that are monitored."""
 
     disk_folders: Annotated[tuple[Path, ...], NoDecode, BeforeValidator(_folders)] = Field(
         (),

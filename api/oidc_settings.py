@@ -1,4 +1,4 @@
-"""Settings of the log-in by an OpenID Connect provider."""
+"""Settings of login through an OpenID Connect provider."""
 
 import re
 from typing import Annotated, Literal, Self
@@ -17,21 +17,21 @@ _DOMAIN = re.compile(r"(?!-)[a-z0-9-]+(\.[a-z0-9-]+)+")
 def _domains(value: object) -> object:
     if not isinstance(value, str):
         return value
-    named = tuple(
+    domains = tuple(
         part.strip().lower().removeprefix("@") for part in value.split(",") if part.strip()
     )
-    for domain in named:
+    for domain in domains:
         if not _DOMAIN.fullmatch(domain):
-            raise ValueError(f"{domain!r} is no domain of e-mail addresses")
-    return named
+            raise ValueError(f"{domain!r} is not a valid email domain")
+    return domains
 
 
 DomainList = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_domains)]
-"""Comma-separated domains of e-mail addresses, lower case."""
+"""Comma-separated email domains, lower case."""
 
 
 class OidcSettings(Fragment):
-    """The provider by which people log in, and whom it may let in."""
+    """The provider through which people log in, and the people who can."""
 
     oidc_issuer: str = Field(
         "",
@@ -86,13 +86,13 @@ class OidcSettings(Fragment):
         if not self.oidc_issuer:
             if not self.password_log_in:
                 raise ValueError(
-                    "PLATESTREAM_PASSWORD_LOG_IN=false needs PLATESTREAM_OIDC_ISSUER: nobody could "
-                    "log in"
+                    "PLATESTREAM_PASSWORD_LOG_IN=false requires PLATESTREAM_OIDC_ISSUER: otherwise "
+                    "login is impossible"
                 )
             return self
         faults = [
             *([] if _is_safe(self.oidc_issuer) else [_NOT_SAFE]),
-            *([] if self.oidc_client_id else ["PLATESTREAM_OIDC_CLIENT_ID: is needed"]),
+            *([] if self.oidc_client_id else ["PLATESTREAM_OIDC_CLIENT_ID: is required"]),
             *([] if _OPENID in self.oidc_scopes.split() else [_NOT_OPENID]),
         ]
         if faults:
@@ -100,15 +100,15 @@ class OidcSettings(Fragment):
         return self
 
 
-_NOT_OPENID = "PLATESTREAM_OIDC_SCOPES: must have openid"
+_NOT_OPENID = "PLATESTREAM_OIDC_SCOPES: must include openid"
 _NOT_SAFE = (
-    "PLATESTREAM_OIDC_ISSUER: must be an https:// address without query, or an http:// one of this "
+    "PLATESTREAM_OIDC_ISSUER: must be an https:// URL without a query, or an http:// URL on this "
     "machine"
 )
 
 
 def _is_safe(issuer: str) -> bool:
-    """Tell whether nobody on the way can play an issuer."""
+    """Return whether an issuer is safe from impersonation on the network."""
     try:
         parts = urlsplit(issuer)
         host = parts.hostname

@@ -1,4 +1,4 @@
-"""Bases of all JSON bodies: camelCase names, no unknown fields, clean text."""
+"""Base classes of all JSON bodies: camelCase names, no unknown fields, clean text."""
 
 import re
 from datetime import datetime
@@ -30,26 +30,26 @@ from common.urls.outbound import MAX_OUTBOUND_URL_LENGTH, parse_outbound_url
 _T = TypeVar("_T")
 
 MAX_NAMES = 200
-"""Names that one JSON object of a body may hold; no object of ours has a quarter of them."""
+"""Maximum number of fields of a JSON object in a body; valid ones have under a quarter of it."""
 
-# Control characters (PostgreSQL takes no NUL), and halves of a surrogate pair, which no UTF-8 can
-# hold. One search, since a name of a megabyte would hold up the event loop for a third of a second.
+# Control characters (PostgreSQL accepts no NUL), and halves of surrogate pairs, which UTF-8 cannot
+# encode. One search: otherwise 1 MB of text would block the event loop for a third of a second.
 _UNCLEAN = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _LINE_BREAKS = str.maketrans("", "", "\t\n\r")
 
 
 def few_names(value: Any) -> Any:
-    """Refuse an object with absurdly many names, before each of them becomes a fault to tell."""
+    """Reject an object with far too many fields, before each of them becomes an error to report."""
     if isinstance(value, dict) and len(value) > MAX_NAMES:
         raise ValueError(f"must have at most {MAX_NAMES} fields")
     return value
 
 
 class RequestModel(BaseModel):
-    """A JSON body: unknown fields are refused by name.
+    """A JSON body. Unknown fields are rejected by name.
 
-    Those that reads show and nobody sets (``shown_only``, as in JSON) are left aside, so that what
-    was read can be changed and sent back whole.
+    Read-only fields (``shown_only``, named as in JSON) are ignored, so that clients can change a
+    response and send it back.
     """
 
     shown_only: ClassVar[frozenset[str]] = frozenset()
@@ -68,7 +68,7 @@ class RequestModel(BaseModel):
 
 
 class ResponseModel(BaseModel):
-    """A JSON answer."""
+    """A JSON response."""
 
     model_config = ConfigDict(
         alias_generator=to_camel,
@@ -98,16 +98,16 @@ def _not_blank(text: str) -> str:
 
 
 def without_repeats(values: list[_T]) -> list[_T]:
-    """Return the values, each once, in the order in which they first come."""
+    """Return the values without duplicates, in the order of their first occurrence."""
     return list(dict.fromkeys(values))
 
 
 def json_number(value: Any) -> Any:
-    """Refuse what JSON does not call a number.
+    """Reject a value that is not a JSON number.
 
-    As a validator it stands after ``Field``: before it, bounds would miss in the OpenAPI schema.
+    As a validator, it must follow ``Field``, or the OpenAPI schema lacks the bounds.
     """
-    # Pydantic would read "5" and true as numbers; JSON has types of its own.
+    # Pydantic alone would accept "5" and true as numbers.
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError("must be a number")
     return value
@@ -144,7 +144,7 @@ def _short(number: float) -> int | float:
 
 
 def is_absent(value: object) -> bool:
-    """Tell whether an optional field has nothing to show and is left out of the answer."""
+    """Return whether an optional field has no value and is left out of the response."""
     return value is None
 
 
@@ -155,7 +155,7 @@ FreeText = Annotated[str, AfterValidator(_clean_lines)]
 """Text of any number of lines, without other control characters."""
 
 NameText = Annotated[str, AfterValidator(_clean), AfterValidator(_not_blank)]
-"""Text that names something: not blank; spaces around it are dropped."""
+"""A name: not blank; surrounding spaces are removed."""
 
 NewPassword = Annotated[
     str,
@@ -184,7 +184,7 @@ ShortNumber = Annotated[
     PlainSerializer(_short, return_type=int | float, when_used="json"),
     WithJsonSchema({"type": "number"}, mode="serialization"),
 ]
-"""A number that is mostly whole: 5, not 5.0, for clients that keep it as an integer."""
+"""A number that is usually an integer: 5, not 5.0, for clients that parse it as one."""
 
 JsonBoolean = Annotated[bool, BeforeValidator(_boolean)]
 Timestamp = Annotated[
@@ -192,4 +192,4 @@ Timestamp = Annotated[
     PlainSerializer(iso_utc, return_type=str, when_used="json"),
     WithJsonSchema({"type": "string", "format": "date-time"}, mode="serialization"),
 ]
-"""A moment, as ISO 8601 in UTC with milliseconds."""
+"""A time, as ISO 8601 in UTC with milliseconds."""

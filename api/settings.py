@@ -42,7 +42,7 @@ def _origins(value: object) -> object:
 
 
 class OwnerLimitSettings(DeliveryLimitSettings):
-    """Limits of accounts that have none of their own (``platestream owner limits``)."""
+    """Limits of accounts without other ones (``platestream owner limits``)."""
 
     cameras_per_owner: int = Field(1000, ge=1, description="Maximum number of cameras per account.")
     frames_per_second_per_owner: int = Field(
@@ -167,7 +167,7 @@ class ApiSettings(
 
     @property
     def worker_count(self) -> int:
-        """Recogniser processes of one API process."""
+        """Number of inference workers of one API process."""
         if self.api_recognition_workers is None:
             return super().worker_count
         return self.api_recognition_workers or all_processors_but_one()

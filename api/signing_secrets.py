@@ -1,4 +1,4 @@
-"""JSON of signing secrets: one that a client sends, and the rotation of one."""
+"""JSON of signing secrets, and of their rotation."""
 
 from typing import Annotated
 
@@ -8,7 +8,7 @@ from api.schemas import CleanText, RequestModel, json_number
 from api.security.credentials import MAX_SECRET_CHARACTERS
 from common.urls.streams import MASK
 
-NOTHING_HIDDEN = f"must not be {MASK}, which stands for a stored, hidden value"
+NOTHING_HIDDEN = f"must not be {MASK}, which represents a stored, hidden value"
 _WEEK_HOURS = 168
 
 

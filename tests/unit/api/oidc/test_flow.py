@@ -33,9 +33,9 @@ def test_a_cookie_is_good_with_its_state_and_of_this_installation_alone() -> Non
         ({"oidc_issuer": "https://a:b@login.example.com"}, "PLATESTREAM_OIDC_ISSUER"),
         ({"oidc_client_id": ""}, "PLATESTREAM_OIDC_CLIENT_ID"),
         ({"oidc_scopes": "email"}, "PLATESTREAM_OIDC_SCOPES"),
-        ({"oidc_issuer": "", "password_log_in": False}, "nobody could log in"),
-        ({"oidc_email_domains": "example.com, nowhere"}, "'nowhere' is no domain"),
-        ({"oidc_email_domains": "*.example.com"}, "is no domain"),
+        ({"oidc_issuer": "", "password_log_in": False}, "login is impossible"),
+        ({"oidc_email_domains": "example.com, nowhere"}, "'nowhere' is not a valid email domain"),
+        ({"oidc_email_domains": "*.example.com"}, "is not a valid"),
     ],
     ids=["http", "no-scheme", "user", "no-client", "no-openid", "no-way", "no-domain", "wildcard"],
 )
