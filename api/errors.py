@@ -26,7 +26,7 @@ class Dependency(StrEnum):
     SEARCH = "search database"
     """ClickHouse: recognitions, counts, triggers, deliveries."""
 
-    PICTURES = "image store"
+    IMAGES = "image store"
     """S3."""
 
     BROKER = "message broker"

@@ -36,14 +36,14 @@ class RemovalRefusedError(DependencyUnavailableError):
 
     def __init__(self, count: int) -> None:
         """``count``: number of images."""
-        super().__init__(Dependency.PICTURES, f"refused to delete images ({count})")
+        super().__init__(Dependency.IMAGES, f"refused to delete images ({count})")
 
 
 class ImageStoreFullError(DependencyUnavailableError):
     """S3 responds but has no space for an image."""
 
     def __init__(self) -> None:
-        super().__init__(Dependency.PICTURES, "is full")
+        super().__init__(Dependency.IMAGES, "is full")
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class ImageStore:
         )
         limits = QueueLimits(_THREADS, _MAX_WAITING, each=_THREADS // 2)
         self._threads = FairThreads("s3", limits)
-        self._breaker = CircuitBreaker(Dependency.PICTURES, http_health_check(settings.s3_endpoint))
+        self._breaker = CircuitBreaker(Dependency.IMAGES, http_health_check(settings.s3_endpoint))
 
     def link(self, key: str) -> str:
         """Return a URL of the object that is valid for one hour. Makes no call to S3."""
@@ -131,7 +131,7 @@ class ImageStore:
             DependencyUnavailableError: S3 does not respond, or has no such bucket.
         """
         if not await self._in_thread(self._bucket.exists):
-            raise DependencyUnavailableError(Dependency.PICTURES, f"has no bucket {self._name}")
+            raise DependencyUnavailableError(Dependency.IMAGES, f"has no bucket {self._name}")
 
     def close(self) -> None:
         """Wait for running calls, each of which has a timeout, and close the connections."""
@@ -146,7 +146,7 @@ class ImageStore:
         except S3FullError as error:
             raise ImageStoreFullError from error
         except (S3UnavailableError, OSError) as error:
-            raise DependencyUnavailableError(Dependency.PICTURES) from error
+            raise DependencyUnavailableError(Dependency.IMAGES) from error
 
     def _remove_some(self, prefix: str) -> int:
         keys = self._bucket.keys(prefix)

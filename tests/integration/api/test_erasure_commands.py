@@ -533,7 +533,7 @@ async def test_what_is_stored_until_the_account_is_gone_goes_too(
         return delete_account(session, owner_id)
 
     async def refuse(*_: object) -> int:
-        raise DependencyUnavailableError(Dependency.PICTURES)
+        raise DependencyUnavailableError(Dependency.IMAGES)
 
     monkeypatch.setattr("api.erasure.service.delete_account", delete_late)
     result = await run("owner", "remove", "--email", world.owner.email, "--yes", "--json")

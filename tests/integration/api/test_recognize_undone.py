@@ -72,7 +72,7 @@ class Photos(ImageStore):
 
     async def remove(self, keys: Sequence[str]) -> frozenset[str]:
         if self.is_unavailable:
-            raise DependencyUnavailableError(Dependency.PICTURES)
+            raise DependencyUnavailableError(Dependency.IMAGES)
         self.stored -= set(keys)
         return frozenset()
 
@@ -161,7 +161,7 @@ async def test_an_account_that_is_removed_meanwhile_keeps_no_photo(
 
 
 async def test_a_photo_that_was_stored_although_the_store_failed_is_removed(world: World) -> None:
-    world.photos.error = DependencyUnavailableError(Dependency.PICTURES)
+    world.photos.error = DependencyUnavailableError(Dependency.IMAGES)
 
     with pytest.raises(DependencyUnavailableError):
         await world.call()
@@ -202,7 +202,7 @@ async def test_a_database_that_stays_unavailable_leaves_the_photo(world: World) 
 async def test_a_failed_call_leaves_the_photo_of_the_one_before(world: World) -> None:
     await world.call("once")
     before = set(world.photos.stored)
-    world.photos.error = DependencyUnavailableError(Dependency.PICTURES)
+    world.photos.error = DependencyUnavailableError(Dependency.IMAGES)
     await world.call("once")
     with pytest.raises(DependencyUnavailableError):
         await world.call("another")
@@ -225,7 +225,7 @@ async def test_a_call_that_is_cancelled_while_its_photo_is_stored_keeps_none(wor
 
 async def test_a_store_that_is_unavailable_hides_no_error(world: World) -> None:
     world.photos.error, world.photos.is_unavailable = (
-        DependencyUnavailableError(Dependency.PICTURES, "is full"),
+        DependencyUnavailableError(Dependency.IMAGES, "is full"),
         True,
     )
 

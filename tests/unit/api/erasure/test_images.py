@@ -52,7 +52,7 @@ class Images:
 
     async def remove(self, keys: Sequence[str]) -> frozenset[str]:
         if self.is_unavailable:
-            raise DependencyUnavailableError(Dependency.PICTURES)
+            raise DependencyUnavailableError(Dependency.IMAGES)
         self.asked += keys
         return self.refused & set(keys)
 

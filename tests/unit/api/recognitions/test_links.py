@@ -37,7 +37,7 @@ class Images:
         if self.trouble == "hangs":
             await asyncio.sleep(60)
         if self.trouble == "away":
-            raise DependencyUnavailableError(Dependency.PICTURES)
+            raise DependencyUnavailableError(Dependency.IMAGES)
         return key in self.keys
 
 
