@@ -57,7 +57,10 @@ class ClickHouse:
         self.fails_to_erase = False
         monkeypatch.setattr(store_module, "list_erasures", self._list)
         self.table: SinkTable[RecognitionRow] = replace(
-            RECOGNITION_TABLE, insert=self._insert, erase=self._erase, record_images=self._record_images
+            RECOGNITION_TABLE,
+            insert=self._insert,
+            erase=self._erase,
+            record_images=self._record_images,
         )
         self.restart()
 
