@@ -195,8 +195,8 @@ class OidcLogIn:
     def _of_address(self, session: Session, email: str, name: str) -> Person:
         """Return the person with a verified address, who has proven it or joins the account.
 
-        A person with an unproven address is only found in the account that people join. In another
-        account, they must not receive the login of the address's owner; nor must a disabled person.
+        A person with an unproven address is only found in the account that people join: elsewhere,
+        they must not get the login of the address's owner. A disabled person does not block it.
         """
         proven = find_proven(session, email)
         if proven is not None and proven.enabled:

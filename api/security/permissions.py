@@ -191,7 +191,7 @@ class KeyIdentity:
 class Principal:
     """A caller and its permissions. ``credential_id`` is the ID of the API key or session.
 
-    ``limits`` are the account's own. Either ``person`` or ``key`` is set.
+    ``limits`` are the account's own. A session has a ``person``, an API key has a ``key``.
     """
 
     owner_id: UUID
