@@ -58,7 +58,7 @@ class ReconnectingClient:
             except TransientError as error:
                 self._on_unavailable(error)
             except Exception:
-                # Last resort of the loop: without it, nothing would ever be sent again.
+                # Catch-all: without it, nothing would ever be sent again.
                 log.exception("mqtt_connection_failed")
             if time.monotonic() - opened_at > _STEADY_SECONDS:
                 failures = 0

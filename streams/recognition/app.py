@@ -57,7 +57,7 @@ _FRAMES_PER_WORKER = 4
 
 def build_recognition_app(settings: RecognitionSettings) -> StageApp:
     """Return the stage's app, not yet started: one agent reads frames, one tracks vehicles."""
-    # A frame is 0.3 MB: what Faust may buffer is limited like what is in progress.
+    # A frame is 0.3 MB, so Faust's buffer has the same limit as the frames in progress.
     app = build_app(
         settings,
         STAGE,
@@ -84,7 +84,7 @@ def _add_reading(
     cache: FrameCache,
     states: TrackerStateStore,
 ) -> None:
-    """Frames -> readings: fresh frames in order, those of gaps in the time that is left."""
+    """Frames -> readings: fresh frames in order, late ones in the time that remains."""
     frames, publisher = raw_topic(app, FRAMES), TopicPublisher(raw_topic(app, READINGS))
     pool = RecognizerPool(settings, queue_limit=max(QUEUE_LIMIT, _max_frames(settings)))
     tasks = OrderedTaskPool(_max_frames(settings))
@@ -106,7 +106,7 @@ def _add_reading(
             time.monotonic, readers=settings.worker_count, is_busy=lambda: tasks.is_full
         ),
         track_end_ms=round(settings.tracking_end_seconds * 1000),
-        # Half-way to where frames are left for later they are thinned out, not to get there.
+        # Thins out frames at half the age at which they are deferred, to avoid deferring.
         late_pace=LatePace(DEADLINE_MS // 2, lambda: gaps.oldest_age_ms(now_ms())),
         now_ms=now_ms,
         open_gaps=lambda frame: gaps.before(frame.partition, frame.offset),
@@ -226,16 +226,16 @@ def _source_of(topic: faust.TopicT, record: FrameRecord) -> MessageSource:
 
 
 def _longest_track_ms(settings: RecognitionSettings) -> int:
-    """Return how long after its beginning a track may be seen last and then be over."""
+    """Return the maximum time from a track's beginning until it has ended."""
     return LONGEST_TRACK_MS + round(1000 * settings.tracking_end_seconds)
 
 
 def _max_frames(settings: RecognitionSettings) -> int:
-    # A process gets the next batch before it is done with the last.
+    # An inference worker gets the next batch before it has finished the last one.
     each = max(_FRAMES_PER_WORKER, 2 * settings.batch_size)
     return each * settings.worker_count
 
 
 def _details(pool: RecognizerPool, settings: RecognitionSettings) -> dict[str, object]:
-    """Return what ``/readyz`` reports: inference workers, and the precision of their models."""
+    """Return the details for ``/readyz``: inference workers, and the precision of their models."""
     return {"recognisers": len(pool.pids), "precision": settings.precision}

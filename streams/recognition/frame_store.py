@@ -1,4 +1,4 @@
-"""The frames of passes: a cache in memory, and the frames topic behind it."""
+"""The frames of passes: a cache in memory, backed by the frames topic."""
 
 import asyncio
 import threading
@@ -24,13 +24,13 @@ from streams.recognition.metrics import FetchOutcome, RecognitionMetrics
 _TIMEOUT_MS = 10_000
 _POLL_MS = 500
 _POLLED_RECORDS = 16
-# Tracking waits for a frame, and a rebalance for tracking; the stage tries again by itself.
+# Tracking waits for a frame, and a rebalance waits for tracking; the stage retries.
 _BOOTSTRAP_MS = 5_000
 
 
 @dataclass(frozen=True, kw_only=True)
 class FrameRecord:
-    """A record of the frames topic as Kafka has it, written then (Unix ms, UTC)."""
+    """A record of the frames topic; ``written_ms`` is its time in Kafka (Unix ms, UTC)."""
 
     key: bytes
     value: bytes
@@ -41,9 +41,9 @@ class FrameRecord:
 
 @dataclass(frozen=True)
 class FrameChunk:
-    """Some records of a partition in order, from an offset on.
+    """Consecutive records of a partition, starting at an offset.
 
-    ``first`` is the first offset that Kafka still has, ``end`` that of the next record to come.
+    ``first`` is the first offset that Kafka still has, ``end`` the offset of the next new record.
     """
 
     records: tuple[FrameRecord, ...]
@@ -52,12 +52,12 @@ class FrameChunk:
 
 
 class FrameCache:
-    """JPEG files of cameras by reference; the oldest goes first when the memory is used up."""
+    """JPEG files of cameras by reference; if the memory is used up, the oldest is evicted first."""
 
     def __init__(self, limit_bytes: int) -> None:
-        """``limit_bytes`` is the maximum kept; 0 keeps nothing."""
+        """``limit_bytes`` is the maximum size; 0 caches nothing."""
         self._limit_bytes = limit_bytes
-        # Not of cachetools: its caches do not say what goes, which each camera's set must know.
+        # Not from cachetools: its caches do not report evictions, which each camera's set needs.
         self._frames: OrderedDict[FrameReference, bytes] = OrderedDict()
         self._camera_of: dict[FrameReference, bytes] = {}
         self._of_camera: dict[bytes, set[FrameReference]] = {}
@@ -65,11 +65,11 @@ class FrameCache:
 
     @property
     def size_bytes(self) -> int:
-        """Bytes kept."""
+        """Total size of the cached frames."""
         return self._size_bytes
 
     def put(self, camera: bytes, reference: FrameReference, jpeg: bytes) -> None:
-        """Keep a frame."""
+        """Cache a frame."""
         self._drop(reference)
         self._frames[reference] = jpeg
         self._camera_of[reference] = camera
@@ -79,13 +79,13 @@ class FrameCache:
             self._drop(next(iter(self._frames)))
 
     def get(self, reference: FrameReference) -> bytes | None:
-        """Return a frame, or None where it is not kept (any more)."""
+        """Return a frame, or None if it is not cached (any more)."""
         return self._frames.get(reference)
 
     def retain_only(
         self, camera: bytes, needed: Collection[FrameReference], up_to: FrameReference
     ) -> None:
-        """Drop a camera's frames that are not needed, up to and including one place."""
+        """Drop a camera's frames that are not needed, up to and including a reference."""
         for reference in list(self._of_camera.get(camera, ())):
             is_past = reference.partition == up_to.partition and reference.offset <= up_to.offset
             if is_past and reference not in needed:
@@ -114,10 +114,10 @@ class FrameLog:
         self._position: tuple[int, int] | None = None
 
     async def fetch(self, partition: int, offset: int) -> FrameChunk:
-        """Return the records from an offset on, or from the first one there is; few, or none yet.
+        """Return the records from an offset, or from the first existing one; may be few or none.
 
         Raises:
-            TransientError: Kafka does not answer.
+            TransientError: Kafka is not responding.
         """
         return await asyncio.to_thread(self._read, partition, offset)
 
@@ -128,13 +128,13 @@ class FrameLog:
     def _read(self, partition: int, offset: int) -> FrameChunk:
         with self._lock:
             try:
-                return self._piece(partition, offset)
+                return self._chunk(partition, offset)
             except (KafkaError, MisconfiguredError) as error:
                 self._drop()
-                # No fault of the frames', whichever it is.
-                raise TransientError(f"frames cannot be read again: {error!r}") from error
+                # Neither error is the frame's fault.
+                raise TransientError(f"frames cannot be fetched again: {error!r}") from error
 
-    def _piece(self, partition: int, offset: int) -> FrameChunk:
+    def _chunk(self, partition: int, offset: int) -> FrameChunk:
         consumer = self._opened()
         tp = TopicPartition(self._topic, partition)
         if self._position != (partition, offset):
@@ -156,7 +156,7 @@ class FrameLog:
         deadline = time.monotonic() + _TIMEOUT_MS / 1000
         while time.monotonic() < deadline:
             found = consumer.poll(_POLL_MS).get(tp, [])
-            # A record from before is one of a position that a reset has moved.
+            # Skip earlier records, from a position that a reset has moved.
             if records := tuple(_record(tp, r) for r in found if r.offset >= begin):
                 return records
         return ()
@@ -193,7 +193,7 @@ def _record(tp: TopicPartition, record: ConsumerRecord) -> FrameRecord:
 
 
 class FrameStore:
-    """The frames that this worker can still get."""
+    """The frames that are still available to this worker."""
 
     def __init__(self, cache: FrameCache, log: FrameLog, metrics: RecognitionMetrics) -> None:
         self._cache = cache
@@ -201,10 +201,10 @@ class FrameStore:
         self._metrics = metrics
 
     async def jpeg(self, reference: FrameReference) -> bytes | None:
-        """Return the frame, or None where it is gone for good.
+        """Return the frame, or None if it has expired.
 
         Raises:
-            TransientError: Kafka does not answer.
+            TransientError: Kafka is not responding.
         """
         cached = self._cache.get(reference)
         if cached is not None:
@@ -217,19 +217,19 @@ class FrameStore:
     def retain_only(
         self, camera: bytes, needed: Collection[FrameReference], up_to: FrameReference
     ) -> None:
-        """Drop a camera's frames that are not needed, up to and including one place."""
+        """Drop a camera's frames that are not needed, up to and including a reference."""
         self._cache.retain_only(camera, needed, up_to)
 
     async def _fetch(self, reference: FrameReference) -> bytes | None:
         offset = reference.offset
         try:
-            piece = await self._log.fetch(reference.partition, offset)
+            chunk = await self._log.fetch(reference.partition, offset)
         finally:
-            # Fetches are rare: the frame fell out of the cache, or the worker is new.
+            # Fetches are rare: the frame was evicted from the cache, or the worker is new.
             await self._log.close()
-        if not piece.first <= offset < piece.end:
+        if not chunk.first <= offset < chunk.end:
             return None
-        if not piece.records:
-            raise TransientError("a frame cannot be fetched again: Kafka does not answer")
-        found = piece.records[0]
+        if not chunk.records:
+            raise TransientError("a frame cannot be fetched again: Kafka is not responding")
+        found = chunk.records[0]
         return found.value if found.reference.offset == offset else None

@@ -1,4 +1,4 @@
-"""Boxes, in pixels of the frame, and camera zones. Pure."""
+"""Boxes, in pixels of the frame, and camera zones. No I/O."""
 
 import math
 from collections.abc import Sequence
@@ -9,10 +9,10 @@ from common.records.recognitions import Direction
 
 _EDGE_SHARE = 0.01
 _CLEAR_GROWTH = math.log(1.25)
-"""Boxes of one plate differ by about a tenth from frame to frame."""
+"""Boxes of one plate differ by about 10 % from frame to frame."""
 _CLEAR_WIDTHS = 2.0
 _WIDTHS_BESIDE_AXIS = 7.0
-"""A lane, in widths of a plate."""
+"""The width of a lane, in plate widths."""
 
 
 def overlap(one: Box, other: Box) -> float:
@@ -26,12 +26,12 @@ def overlap(one: Box, other: Box) -> float:
 
 
 def centre(box: Box) -> tuple[float, float]:
-    """Return the middle of a box."""
+    """Return the centre of a box."""
     return box.x + box.width / 2, box.y + box.height / 2
 
 
 def distance_in_widths(one: Box, other: Box) -> float:
-    """Return the distance of the middles in widths of the wider box."""
+    """Return the distance of the centres, in widths of the wider box."""
     (x1, y1), (x2, y2) = centre(one), centre(other)
     return math.hypot(x2 - x1, y2 - y1) / max(one.width, other.width, 1.0)
 
@@ -42,7 +42,7 @@ def moved(box: Box, x_px: float, y_px: float) -> Box:
 
 
 def share_within(box: Box, other: Box) -> float:
-    """Return the share of a box, 0..1, that lies within another one."""
+    """Return the fraction of a box, 0..1, that lies within another one."""
     width = min(box.x + box.width, other.x + other.width) - max(box.x, other.x)
     height = min(box.y + box.height, other.y + other.height) - max(box.y, other.y)
     area = box.width * box.height
@@ -50,11 +50,11 @@ def share_within(box: Box, other: Box) -> float:
 
 
 def direction_between(first: Box, last: Box) -> Direction | None:
-    """Return which way a plate went between two boxes of it, None where that is not clear.
+    """Return the direction of a plate between two of its boxes, None if it is not clear.
 
-    What comes nearer grows, in width and in height; what goes by moves sideways and keeps its size.
-    Something that comes straight on beside the camera moves sideways too, by its distance from the
-    camera's axis (in widths of a plate) for each e-fold that it grows (the pinhole model).
+    A plate that approaches grows in width and height; one that crosses moves sideways and keeps its
+    size. A vehicle that drives straight past the camera also moves sideways: for each e-fold of
+    growth, by its distance from the camera's axis, in plate widths (the pinhole model).
     """
     if min(first.width, first.height, last.width, last.height) <= 0:
         return None
@@ -72,15 +72,14 @@ def direction_between(first: Box, last: Box) -> Direction | None:
 
 
 def _growth(first_px: float, last_px: float) -> float:
-    """Return the natural logarithm of how many times larger the last is."""
+    """Return the natural logarithm of the ratio of the last size to the first."""
     return math.log(last_px / first_px)
 
 
 def touches_edge(box: Box, width_px: int, height_px: int) -> bool:
-    """Return whether a box is so near to the frame's edge that its plate is likely cut off.
+    """Return whether a box is so close to the frame's edge that its plate is probably cut off.
 
-    Detectors place an edge within about a hundredth of the frame. False for a frame whose size is
-    not known (0).
+    Detectors place an edge within about 1 % of the frame. False for a frame of unknown size (0).
     """
     if not width_px or not height_px:
         return False
@@ -93,11 +92,11 @@ def touches_edge(box: Box, width_px: int, height_px: int) -> bool:
 
 
 class HasBox(Protocol):
-    """Something in a frame."""
+    """An object in a frame."""
 
     @property
     def box(self) -> Box:
-        """Its place."""
+        """Its bounding box."""
 
 
 _InFrame = TypeVar("_InFrame", bound=HasBox)
@@ -106,9 +105,9 @@ _InFrame = TypeVar("_InFrame", bound=HasBox)
 def in_zones(
     plates: Sequence[_InFrame], zones: Sequence[Zone], width_px: int, height_px: int
 ) -> tuple[_InFrame, ...]:
-    """Return the plates whose middle is in an include zone and in no exclude zone.
+    """Return the plates whose centre is in an include zone and in no exclude zone.
 
-    Without include zones the whole frame counts as included.
+    Without include zones, the whole frame counts as included.
     """
     if not zones or not width_px or not height_px:
         return tuple(plates)
@@ -124,7 +123,7 @@ def _is_wanted(box: Box, zones: Sequence[Zone], width_px: int, height_px: int) -
 
 
 def contains(polygon: Sequence[Point], point: Point) -> bool:
-    """Return whether a point lies in a polygon.
+    """Return whether a point is inside a polygon.
 
     **Source:** W. Randolph Franklin, PNPOLY (even-odd rule by ray casting).
     """

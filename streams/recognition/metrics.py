@@ -18,7 +18,7 @@ class FrameOutcome(StrEnum):
 
     READ = "read"
     LATE = "late"
-    """Read, long after its capture."""
+    """Read long after its capture."""
     STALE = "stale"
     OVER_SHARE = "fair_share"
     REFUSED = "undecodable"
@@ -33,7 +33,7 @@ class TrackOutcome(StrEnum):
 
 
 class FetchOutcome(StrEnum):
-    """The outcome of a frame that was looked for on the frames topic."""
+    """The outcome of fetching a frame from the frames topic again."""
 
     FOUND = "found"
     GONE = "expired"
@@ -60,9 +60,9 @@ class RecognitionMetrics:
     """The metrics of one worker. Thread-safe."""
 
     def __init__(self, registry: CollectorRegistry | None = None, *, cameras: int = 0) -> None:
-        """Without ``registry`` the metrics have one of their own.
+        """Register the metrics in ``registry``, or in a new one.
 
-        ``cameras`` is the maximum number of cameras with metrics of their own.
+        ``cameras`` is the maximum number of cameras with separate metrics.
         """
         registry = registry or CollectorRegistry()
         self.frames = counter("platestream_recognition_frames_total", registry)
@@ -85,21 +85,21 @@ class RecognitionMetrics:
         self.frame_age = histogram(
             "platestream_recognition_frame_age_seconds", registry, buckets=_AGE_BUCKETS_SECONDS
         )
-        """Age of a frame when its readings were on their topic."""
+        """Age of a frame at the publication of its readings."""
         self.pass_age = histogram(
             "platestream_recognition_pass_age_seconds", registry, buckets=_AGE_BUCKETS_SECONDS
         )
         """Time from a vehicle's last reading to its published recognition."""
 
     def camera_minute(self, minute: CameraCounts) -> None:
-        """Count a minute of a camera."""
+        """Add a minute of a camera."""
         label = self._cameras.of(minute.camera_id)
         for metric, names in self._by_camera:
             for name in names:
                 metric.labels(label, name).inc(getattr(minute.counts, name))
 
     def camera_removed(self, camera_id: UUID) -> None:
-        """Forget a camera that is deleted."""
+        """Drop the metrics of a deleted camera."""
         self._cameras.drop(camera_id)
 
     def _forget_camera(self, label: str) -> None:
@@ -108,11 +108,11 @@ class RecognitionMetrics:
                 metric.remove(label, name)
 
     def gap_left(self, partition: int, *, frames: int, age_ms: int) -> None:
-        """Show how many records of a partition's gaps are not read, and the age of the oldest."""
+        """Set the number of unread records in a partition's gaps, and the age of the oldest."""
         self._gap_frames.labels(str(partition)).set(frames)
         self._gap_age.labels(str(partition)).set(max(0, age_ms) / 1000)
 
     def no_gaps(self) -> None:
-        """Show no partition any more."""
+        """Remove all partitions."""
         self._gap_frames.clear()
         self._gap_age.clear()

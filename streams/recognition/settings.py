@@ -8,7 +8,7 @@ from streams.runtime.settings import EarlyAlertSettings, StreamSettings
 
 
 class TrackingSettings(Fragment):
-    """The rules by which readings are one pass, and a pass is a recognition."""
+    """The rules by which readings form a pass, and a pass is a recognition."""
 
     tracking_end_seconds: float = Field(
         2.0, gt=0, le=60, description="Time without a reading after which a vehicle's pass ends."
@@ -26,7 +26,7 @@ class TrackingSettings(Fragment):
 
 
 class ReadingSettings(Fragment):
-    """The reading of frames from Kafka."""
+    """Settings for reading frames from Kafka."""
 
 
 class RecognitionSettings(

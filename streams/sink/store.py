@@ -74,7 +74,7 @@ class RowStore:
 async def write_unless_erased(
     client: ClickHouseClient, table: SinkTable[R], rows: Sequence[R], known: Erasures
 ) -> None:
-    """Write rows, except those that were erased as far as is ``known``. Repeatable.
+    """Write rows, except those that are erased according to ``known``. Repeatable.
 
     Raises:
         TransientError: ClickHouse is unavailable or busy.

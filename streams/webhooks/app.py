@@ -59,22 +59,22 @@ from streams.webhooks.events.camera_availability import CameraAvailability
 from streams.webhooks.events.delivery_budget import DeliveryBudget
 from streams.webhooks.events.fan_out import FanOut, attempt_sender, delivery_publisher
 from streams.webhooks.events.subscription_cache import SubscriptionCache
-from streams.webhooks.events.webhook_status import SwitchOffRules, WebhookStatusUpdater
+from streams.webhooks.events.webhook_status import AutoDisableRules, WebhookStatusUpdater
 from streams.webhooks.settings import WebhooksSettings
 
 STAGE = "webhooks"
 
-ATTEMPTS_AT_ONCE: Final = 512
+CONCURRENT_ATTEMPTS: Final = 512
 """Concurrent delivery attempts of a worker."""
-# Concurrent deliveries to an endpoint that has fallen behind. Others get one at a time, in order.
+# Concurrent deliveries to an endpoint with a backlog. Others get one at a time, in order.
 _ATTEMPTS_PER_ENDPOINT: Final = 16
-# Pending deliveries of a worker (about 2 kB each): a limit on memory.
-_PENDING_IN_ALL: Final = 200_000
-_PENDING_PER_ENDPOINT: Final = 100_000
-SWITCH_OFF_FAILURES: Final = 20
-"""A webhook is disabled after so many failed attempts in a row over at least a day."""
-_SWITCH_OFF_MS: Final = 86_400_000
-# Notifications of an account, per worker: guards the providers' quotas.
+# Pending deliveries of a worker (about 2 kB each), to limit memory.
+_MAX_PENDING: Final = 200_000
+_MAX_PENDING_PER_ENDPOINT: Final = 100_000
+AUTO_DISABLE_FAILURES: Final = 20
+"""A webhook is disabled after this many consecutive failed attempts over at least a day."""
+_AUTO_DISABLE_MS: Final = 86_400_000
+# Notifications of an account, per worker; protects the providers' quotas.
 _MESSAGES_PER_OWNER_PER_HOUR: Final = 500
 
 _BATCH = 500
@@ -83,7 +83,7 @@ _STATUS_WAIT_SECONDS = 0.25
 
 
 class DeliveryService(Service):
-    """The readers of configuration and the dispatcher, for as long as the app runs."""
+    """Runs the readers of configuration and the dispatcher while the app runs."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class DeliveryService(Service):
         close: Callable[[], Awaitable[None]],
         **options: Any,
     ) -> None:
-        """``close`` lets go of the senders' connections and threads."""
+        """``close`` closes the senders' connections and threads."""
         super().__init__(**options)
         self._readers = readers
         self._dispatcher = dispatcher
@@ -100,7 +100,7 @@ class DeliveryService(Service):
         self._running: asyncio.Task[None] | None = None
 
     async def on_start(self) -> None:
-        """Read all configuration: without it an event would find no subscriber."""
+        """Read all configuration; without it, events would find no subscriber."""
         for reader in self._readers:
             reader.start()
         for reader in self._readers:
@@ -108,7 +108,7 @@ class DeliveryService(Service):
         self._running = asyncio.create_task(self._dispatcher.run())
 
     async def on_stop(self) -> None:
-        """Give up what is under way; it is tried again."""
+        """Cancel running attempts; they are retried later."""
         if self._running is not None:
             self._running.cancel()
             with suppress(asyncio.CancelledError):
@@ -224,10 +224,10 @@ def _add_delivery(
 
     @app.agent(deliveries, name=f"{STAGE}-deliveries", concurrency=1)
     async def take_deliveries(stream: faust.StreamT[bytes]) -> None:
-        cooperation = LoopYielder()
+        yielder = LoopYielder()
         async for event in stream.events():
             await intake.take(event)
-            await cooperation.yield_if_due()
+            await yielder.yield_if_due()
 
     async def close() -> None:
         images.close()
@@ -275,9 +275,9 @@ def _add_dispatcher(
 
 def _add_status(app: StageApp, runner: StageRunner, subscriptions: SubscriptionCache) -> None:
     """Attempts -> the status of each webhook."""
-    rules = SwitchOffRules(
-        failures=SWITCH_OFF_FAILURES,
-        over_ms=_SWITCH_OFF_MS,
+    rules = AutoDisableRules(
+        failures=AUTO_DISABLE_FAILURES,
+        over_ms=_AUTO_DISABLE_MS,
     )
     topic = raw_topic(app, WEBHOOK_STATUS)
     updater = WebhookStatusUpdater(runner, subscriptions, topic, rules)
@@ -286,7 +286,7 @@ def _add_status(app: StageApp, runner: StageRunner, subscriptions: SubscriptionC
 
 
 def _services(settings: WebhooksSettings, http: HttpSender, images: CropReader) -> AppriseSender:
-    # Its default leads to the machine itself, which is no phone's.
+    # The default URL leads to this machine, which a phone cannot reach.
     public_url = settings.public_url if "public_url" in settings.model_fields_set else ""
     return AppriseSender(
         http,
@@ -299,7 +299,7 @@ def _services(settings: WebhooksSettings, http: HttpSender, images: CropReader) 
         ),
         public_url=public_url,
         timeout_seconds=settings.webhook_timeout_seconds,
-        threads=ATTEMPTS_AT_ONCE,
+        threads=CONCURRENT_ATTEMPTS,
         now_ms=now_ms,
     )
 
@@ -320,12 +320,12 @@ def _readers(
 def _dispatch_rules(settings: WebhooksSettings) -> DispatchRules:
     return DispatchRules(
         queues=QueueRules(
-            max_attempts=ATTEMPTS_AT_ONCE,
+            max_attempts=CONCURRENT_ATTEMPTS,
             max_per_endpoint=_ATTEMPTS_PER_ENDPOINT,
         ),
         pending=PendingLimits(
-            max_total=_PENDING_IN_ALL,
-            max_per_endpoint=_PENDING_PER_ENDPOINT,
+            max_total=_MAX_PENDING,
+            max_per_endpoint=_MAX_PENDING_PER_ENDPOINT,
         ),
         pauses_seconds=settings.webhook_retry_seconds,
     )

@@ -24,7 +24,7 @@ from api.validation.fields import PLATES_PER_ALERT
 from common.records.webhooks import MAX_HEADERS
 from common.settings import load_settings
 from ingest.probe import PROBE_SECONDS
-from streams.webhooks.app import SWITCH_OFF_FAILURES
+from streams.webhooks.app import AUTO_DISABLE_FAILURES
 from streams.webhooks.settings import WebhooksSettings
 from tools.scripts.settings_docs import CLONE, settings_classes
 
@@ -99,7 +99,7 @@ LIMITS = [
         "webhooks.md",
         f"within {WebhooksSettings.model_fields['webhook_timeout_seconds'].default:g} s",
     ),
-    ("webhooks.md", f"{SWITCH_OFF_FAILURES} failed attempts"),
+    ("webhooks.md", f"{AUTO_DISABLE_FAILURES} failed attempts"),
     ("api/recognitions.md", f"1 to {MAX_EXPORTED:,} rows"),
     ("api/recognitions.md", f"({MIN_WIDTH_PX} to {MAX_WIDTH_PX})"),
     ("api/people.md", f"for {INVITATION_HOURS} hours"),

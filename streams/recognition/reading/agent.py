@@ -1,4 +1,4 @@
-"""One record of the frames topic: read its plates, publish the readings in the topic's order."""
+"""Processes records of the frames topic: reads plates, publishes readings in the topic's order."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
@@ -31,7 +31,7 @@ from streams.recognition.tracking.state import TrackerState
 log = structlog.get_logger()
 
 POISON_FRAME = "poison_frame"
-"""Dead-letter code of a frame over which recogniser processes crash or hang."""
+"""Dead-letter code of a frame that makes inference workers crash or hang."""
 
 _TRIES = 2
 _WAIT_SECONDS = 60.0
@@ -40,29 +40,29 @@ _MAX_LOGGED_CAMERAS = 1_000
 
 
 class PoisonFrameError(InvalidInputError):
-    """Recogniser processes crash or hang over a frame: our fault, worth a dead letter."""
+    """A frame makes inference workers crash or hang: a bug, worth a dead letter."""
 
 
 WaitOrder = Callable[[], Awaitable[None]]
-"""Returns when the results of all earlier records are out; raises where one will not be."""
+"""Returns when the results of all earlier records are published; raises if one is abandoned."""
 
 Release = Callable[[], None]
-"""Lets another record be handled beside this one, which has only its turn to wait for."""
+"""Lets another record be processed while this one only waits for its turn."""
 
 Publish = Callable[[bytes, FrameReadings], Awaitable[None]]
-"""Publishes readings under a key to the frame's own partition; returns once Kafka has them."""
+"""Publishes readings with a key to the frame's partition; returns once Kafka has stored them."""
 
 
 OpenGaps = Callable[[FrameReference], tuple[FrameGap, ...]]
-"""Returns the gaps that lie before a record in its partition and are still open."""
+"""Returns the open gaps before a record in its partition."""
 
 
 StateOf = Callable[[bytes], TrackerState | None]
-"""Returns the state of a camera's tracker by the camera's key, as far as tracking has come."""
+"""Returns the tracker state of a camera, by its key, as of the latest tracked frame."""
 
 
 class ReadingAgent:
-    """Turns frames into readings. Frames are read concurrently, results leave in order."""
+    """Turns frames into readings. Frames are read concurrently, results are published in order."""
 
     def __init__(
         self,
@@ -78,8 +78,8 @@ class ReadingAgent:
         now_ms: Callable[[], int],
         open_gaps: OpenGaps = lambda reference: (),
     ) -> None:
-        """Of frames that waited those are read that ``late_pace`` admits; none that is beyond its
-        owner's share. A track that was not seen for ``track_end_ms`` has ended.
+        """Late frames are read if ``late_pace`` admits them; no frame beyond its account's share is
+        read. A track that was not seen for ``track_end_ms`` has ended.
         """
         self._pool = pool
         self._cache = cache
@@ -96,13 +96,13 @@ class ReadingAgent:
     async def handle(self, record: FrameRecord, wait_order: WaitOrder, release: Release) -> None:
         """Handle one record. Safe to repeat.
 
-        An image that cannot be decoded is a reading without plates and no fault of the record: one
-        camera's images as dead letters would end the stage for all (see
+        An undecodable image results in a reading without plates and no dead letter: the images of
+        one camera, as dead letters, would stop the stage for all cameras (see
         :class:`streams.runtime.stage_runner.StageRunner`).
 
         Raises:
-            InvalidInputError: the record cannot be read, or no process survives its image; in
-                the second case an empty reading was published all the same.
+            InvalidInputError: the record cannot be decoded, or its image makes inference workers
+                crash or hang; in the second case, an empty reading was published.
             TransientError: a dependency is unavailable.
         """
         meta = meta_of(record)
@@ -126,7 +126,7 @@ class ReadingAgent:
     async def analyse(
         self, record: FrameRecord, meta: FrameMeta, plan: AnalysisPlan, cache_key: bytes
     ) -> "FrameResult":
-        """Return what a frame shows. With plates it is kept in memory, under a camera's key.
+        """Return the plates of a frame. A frame with plates is cached in memory, keyed by camera.
 
         Raises:
             TransientError: a dependency is unavailable.
@@ -141,7 +141,7 @@ class ReadingAgent:
             return FrameResult()
 
     def count(self, meta: FrameMeta, result: "FrameResult", *, is_late: bool = False) -> None:
-        """Count a record whose readings are published; the age of those of a gap says nothing."""
+        """Count a record whose readings are published; the age of late ones is not informative."""
         if meta.kind is not FrameKind.FRAME:
             return
         age_ms = max(0, self._now_ms() - meta.captured_ms)
@@ -165,7 +165,7 @@ class ReadingAgent:
             log.warning(event, camera_id=str(meta.camera_id), age_seconds=age_seconds)
 
     def _is_to_be_logged(self, event: str, meta: FrameMeta) -> bool:
-        """Return True once a minute for each camera: all its frames may have the same fault."""
+        """Return True once a minute per camera, as all its frames may have the same fault."""
         now_ms, key = self._now_ms(), (event, meta.camera_id)
         if now_ms - self._logged_ms.get(key, -_LOG_INTERVAL_MS) < _LOG_INTERVAL_MS:
             return False
@@ -175,7 +175,7 @@ class ReadingAgent:
         return True
 
     def _left_out(self, meta: FrameMeta) -> FrameOutcome | None:
-        """Return why a frame is not read; None: it is, or is no frame."""
+        """Return why a frame is skipped, None if it is read or is no frame."""
         if meta.kind is not FrameKind.FRAME:
             return None
         age_ms = self._now_ms() - meta.captured_ms
@@ -183,11 +183,11 @@ class ReadingAgent:
             meta.owner_id, meta.camera_id, meta.captured_ms, age_ms=age_ms
         )
         if not is_admitted:
-            self._log_left_out("frame_over_share", meta, age_ms)
+            self._log_left_out("frame_skipped_fair_share", meta, age_ms)
             return FrameOutcome.OVER_SHARE
-        # After the share: both count what is read, and leave no gap that neither of them wants.
+        # After the fair share, because it counts every frame that it admits as read.
         if not self._late_pace.admits(meta.camera_id, meta.captured_ms, age_ms=age_ms):
-            self._log_left_out("frame_stale", meta, age_ms)
+            self._log_left_out("frame_skipped_late", meta, age_ms)
             return FrameOutcome.STALE
         return None
 
@@ -227,14 +227,14 @@ class ReadingAgent:
             except (RecognizerCrashedError, RecognizerTimeoutError) as error:
                 log.warning("frame_failed", tried=tried, error=type(error).__name__)
                 last = error
-        raise PoisonFrameError(f"no process survives this frame: {last}", code=POISON_FRAME)
+        raise PoisonFrameError(f"inference workers failed on the frame: {last}", code=POISON_FRAME)
 
 
 @dataclass(frozen=True)
 class FrameResult:
-    """What became of a frame: what was found in it, or why nothing was.
+    """The result of a frame: the plates found, or why there are none.
 
-    ``followed`` are plates of tracks that were found there without reading.
+    ``followed`` are plates of known tracks that were found without reading them.
     """
 
     found: ImageReadings | None = None
@@ -244,14 +244,14 @@ class FrameResult:
 
 
 def meta_of(record: FrameRecord) -> FrameMeta:
-    """Return what a record says of its frame.
+    """Return the metadata of a record's frame.
 
     Raises:
-        InvalidInputError: it cannot be read.
+        InvalidInputError: it cannot be decoded.
     """
     header = record.headers.get(FRAME_META_HEADER)
     if header is None:
-        raise InvalidInputError("a frame without its header", code="unreadable_record")
+        raise InvalidInputError("the frame has no header", code="unreadable_record")
     return decode(FrameMeta, header)
 
 
@@ -263,7 +263,7 @@ def readings_of(
     *,
     is_late: bool = False,
 ) -> FrameReadings:
-    """Return what is published of a record."""
+    """Return the readings to publish for a record."""
     found, left_out = result.found, result.left_out
     readings: tuple[PlateReading, ...] = found.readings if found else ()
     return FrameReadings(

@@ -1,4 +1,4 @@
-"""The plates in a frame that need not be read: settled tracks expect them there."""
+"""The plates in a frame that need not be read, because settled tracks expect them there."""
 
 from dataclasses import dataclass
 
@@ -10,12 +10,12 @@ from streams.recognition.tracking.state import TrackerState
 from streams.recognition.tracking.tracks import Track, expected_box
 
 _FOLLOWED_MS = 600
-"""A plate that was not seen for longer is read where it is expected: it may be another vehicle."""
+"""A plate unseen for longer is read at its expected position: it may be another vehicle's."""
 
 
 @dataclass(frozen=True)
 class AnalysisPlan:
-    """The places where tracks expect plates.
+    """The positions at which tracks expect plates.
 
     ``followed`` are the tracks whose plates need not be read, in the order of ``hints.known``.
     """
@@ -25,7 +25,7 @@ class AnalysisPlan:
 
 
 def plan_analysis(meta: FrameMeta, state: TrackerState, track_end_ms: int) -> AnalysisPlan:
-    """Return the places of a frame where the tracks of its camera expect plates.
+    """Return the positions in a frame at which the tracks of its camera expect plates.
 
     A track that was not seen for ``track_end_ms`` has ended.
     """

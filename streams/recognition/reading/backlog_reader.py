@@ -1,10 +1,10 @@
 """The late lane: reads the gaps of one worker, in the time that fresh frames leave.
 
-A gap is read from its beginning, in pieces. Each record is published as a late reading on the topic
-of the fresh ones, and after each piece the position is stored. A gap is begun once all records
-before it are published (its end is committed then), and read a little past its end, for vehicles in
-view there. Then its end is published and the gap is deleted. A piece that a crash cuts off is read
-again; tracking ignores records that it has seen.
+A gap is read from its beginning, in chunks. Each record is published as a late reading on the topic
+of the fresh ones, and the position is stored after each chunk. Reading of a gap starts once all
+earlier records are published (its end is committed then), and continues a little past its end, for
+vehicles in view there. Then its end is published and the gap is deleted. A chunk that is
+interrupted by a crash is read again; tracking ignores records that it has already seen.
 """
 
 import asyncio
@@ -44,20 +44,20 @@ log = structlog.get_logger()
 _PAUSE_SECONDS = 0.5
 _CAPACITY_SECONDS = 0.02
 _SHOW_MS = 1_000
-_NOBODY = UUID(int=0)
+_NO_ID = UUID(int=0)
 _NOTHING_FOLLOWED: Final = AnalysisPlan()
-"""Many late frames are left out, so all plates in the others are read."""
+"""Many late frames are skipped, so all plates in the others are read."""
 
 Reject = Callable[[FrameRecord, InvalidInputError], Awaitable[None]]
-"""Sends a record that can never be read to the dead letters; returns once Kafka has it."""
+"""Sends a record that can never be read to the dead letters; returns once Kafka has stored it."""
 
 
 class _StageStoppingError(Exception):
-    """The stage stops or partitions move: records that were not noted are read again."""
+    """The stage stops or its partitions are reassigned: the current chunk is read again."""
 
 
 class BacklogReader:
-    """Reads the gaps of one worker. Lives on the stage's event loop."""
+    """Reads the gaps of one worker. Use it on the stage's event loop."""
 
     def __init__(
         self,
@@ -74,8 +74,8 @@ class BacklogReader:
         past_end_ms: int,
         now_ms: Callable[[], int],
     ) -> None:
-        """``has_capacity`` returns whether a reader has nothing fresh to do; a gap is read on for
-        ``past_end_ms`` after its end.
+        """``has_capacity`` returns whether an inference worker has no fresh frames to process. A
+        gap is read for ``past_end_ms`` past its end.
         """
         self._app = app
         self._topic = topic
@@ -102,20 +102,20 @@ class BacklogReader:
                 if not self._gaps.has_any.is_set():
                     await self._frames.close()
                     await self._gaps.has_any.wait()
-                has_read = await self.read_piece()
+                has_read = await self.read_chunk()
             except (TransientError, _StageStoppingError) as error:
                 log.warning("backlog_reading_delayed", error=repr(error))
             except Exception:
-                # The edge of the loop: what is not noted is read again.
+                # Catch-all: records since the stored position are read again.
                 log.exception("backlog_reading_failed")
             if not has_read:
                 await asyncio.sleep(_PAUSE_SECONDS)
 
-    async def read_piece(self) -> bool:
-        """Read a piece of the gap with the oldest record that can be read; False: there is none.
+    async def read_chunk(self) -> bool:
+        """Read a chunk of the gap with the oldest readable record. Return False if there is none.
 
         Raises:
-            TransientError: a dependency is unavailable; what is noted stands.
+            TransientError: a dependency is unavailable; stored positions remain valid.
         """
         if self._app.is_leaving:
             return False
@@ -140,34 +140,34 @@ class BacklogReader:
         return TP(self._topic.get_topic_name(), gap.partition)
 
     async def _may_begin(self, gap: OpenGap) -> bool:
-        """Return whether all that came before a gap is published: its end is committed then."""
-        place = (gap.partition, gap.gap)
-        if place not in self._begun:
+        """Return whether all earlier records are published: the gap's end is committed then."""
+        gap_key = (gap.partition, gap.gap)
+        if gap_key not in self._begun:
             done = await self._app.committed_offset(self._tp(gap)) or 0
             if done < gap.gap.end:
                 begin = max(gap.gap.begin, done)
                 if begin < gap.next_offset:
-                    # The log lost its end: new records come where records were read late before.
+                    # The log lost its end: new records have offsets that were read late before.
                     self._require_ours()
                     await self._gaps.store(msgspec.structs.replace(gap, next_offset=begin))
                 return False
-            self._begun.add(place)
+            self._begun.add(gap_key)
         return True
 
     async def _read_on(self, gap: OpenGap) -> bool:
-        piece = await self._frames.fetch(gap.partition, gap.next_offset)
+        chunk = await self._frames.fetch(gap.partition, gap.next_offset)
         self._require_ours()
         until_ms = gap.gap.end_ms + self._past_end_ms
-        is_at_end = max(gap.next_offset, piece.first) >= piece.end
+        is_at_end = max(gap.next_offset, chunk.first) >= chunk.end
         is_all = is_at_end and self._now_ms() > until_ms
-        if not piece.records and not is_all:
+        if not chunk.records and not is_all:
             return False
         end = gap.gap.end
         records = list(
-            takewhile(lambda r: r.reference.offset < end or r.written_ms <= until_ms, piece.records)
+            takewhile(lambda r: r.reference.offset < end or r.written_ms <= until_ms, chunk.records)
         )
         await self._read(gap, records)
-        if len(records) < len(piece.records) or is_all:
+        if len(records) < len(chunk.records) or is_all:
             await self._close(gap)
         else:
             self._require_ours()
@@ -175,19 +175,19 @@ class BacklogReader:
             await self._gaps.store(
                 msgspec.structs.replace(gap, next_offset=next_offset, next_ms=next_ms)
             )
-        # Counted once, however often the piece is cut off.
-        if (gone := min(piece.first, end) - gap.next_offset) > 0:
+        # Counted once, however often the chunk is interrupted.
+        if (gone := min(chunk.first, end) - gap.next_offset) > 0:
             log.warning("unread_records_expired", partition=gap.partition, count=gone)
             self._app.metrics.messages_lost(self._tp(gap), gone)
         return True
 
     def _require_ours(self) -> None:
-        """Go on only while the gaps are this worker's, as they were when a piece was begun."""
+        """Raise unless the gaps are still this worker's, as when the chunk was started."""
         if self._app.is_leaving or self._gaps.generation != self._generation:
-            raise _StageStoppingError("the partitions move")
+            raise _StageStoppingError("partitions are being reassigned")
 
     async def _read(self, gap: OpenGap, records: Sequence[FrameRecord]) -> None:
-        """Read frames as there is room, and publish their readings in order."""
+        """Read frames as capacity allows, and publish their readings in order."""
         results: list[tuple[FrameRecord, FrameMeta, asyncio.Future[FrameResult]]] = []
         try:
             for record in records:
@@ -219,7 +219,7 @@ class BacklogReader:
                 self._show()
         key = late_key(gap.partition, gap.gap, record.key)
         task = asyncio.create_task(self._reading.analyse(record, meta, _NOTHING_FOLLOWED, key))
-        # It is with a reader before the next one asks for room.
+        # Hand it to an inference worker before the next frame checks the capacity.
         await asyncio.sleep(0)
         return task
 
@@ -238,8 +238,8 @@ class BacklogReader:
     async def _close(self, gap: OpenGap) -> None:
         end = FrameReadings(
             kind=FrameKind.GAP_END,
-            camera_id=_NOBODY,
-            owner_id=_NOBODY,
+            camera_id=_NO_ID,
+            owner_id=_NO_ID,
             camera_name="",
             captured_ms=gap.gap.end_ms,
             frame=FrameReference(partition=gap.partition, offset=gap.gap.end),

@@ -1,10 +1,10 @@
-"""Which frames are left out when more come than can be read: those of who sends most.
+"""Selects which frames are skipped under overload: those of the accounts that send most.
 
-While the stage keeps up, everything is read. Where it is behind and cameras send more than it
-reads, what it reads a second is shared out between the owners: who sends no more than an equal
-share has all frames read, what such owners leave goes to the others, and of theirs one in so many
-is read, evenly, which is what tracking sees best with. After an outage, when it is behind but reads
-more than is sent, and for one owner alone nobody's frames are left out here.
+While the stage keeps up, everything is read. If frames are late and cameras send more than it can
+read, its capacity is shared between the accounts (max-min fairness). All frames of accounts that
+send at most an equal share are read; the unused capacity goes to the others, whose frames are
+thinned out evenly, which is best for tracking. Nothing is skipped here while the stage catches up
+after an outage (it reads more than is sent), or if there is only one account.
 """
 
 import math
@@ -14,16 +14,16 @@ from dataclasses import dataclass
 from uuid import UUID
 
 _BEHIND_MS = 500
-_LOOK_SECONDS = 0.5
+_MEASURE_SECONDS = 0.5
 _MAX_GAP_MS = 2_000
 _WEIGHT = 0.2
 _LEARNING_WEIGHT = 0.05
 _HEADROOM = 0.85
-"""Part of what could be read that is shared out: with the rest the stage catches up."""
+"""Fraction of the capacity that is shared; with the rest the stage catches up."""
 _MARGIN = 1.1
-"""So much more than is read must be sent before anything is left out: both are estimates."""
+"""Ratio of sent to readable frames above which frames are skipped; both are estimates."""
 _LOWEST_FACTOR, _DOWN, _UP = 0.6, 0.95, 1.02
-"""What is shared out is less, down to a part, for as long as the stage is behind all the same."""
+"""The shared capacity is reduced in steps, down to a minimum, while frames remain late."""
 _FORGOTTEN_SECONDS = 10.0
 
 
@@ -36,20 +36,20 @@ class _Camera:
 
 
 class FairShare:
-    """Shares out the frames of one worker. Not thread-safe."""
+    """Shares the capacity of one worker. Not thread-safe."""
 
     def __init__(
         self, clock: Callable[[], float], *, readers: int, is_busy: Callable[[], bool]
     ) -> None:
-        """``clock`` is a monotonic one, seconds; so many ``readers`` read a frame each at a time;
-        ``is_busy`` tells whether all of them are at work (frames also seem late where the clocks of
+        """``clock`` is monotonic, in seconds. Each of the ``readers`` reads one frame at a time.
+        ``is_busy`` returns whether all of them are working (frames also seem late if the clocks of
         two machines differ).
         """
         self._clock = clock
         self._readers = readers
         self._is_busy = is_busy
         self._cameras: dict[UUID, _Camera] = {}
-        self._looked_seconds = clock()
+        self._measured_seconds = clock()
         self._asked = self._late = 0
         self._was_behind = False
         self._frame_seconds: float | None = None
@@ -58,7 +58,7 @@ class FairShare:
         self._credits: defaultdict[UUID, float] = defaultdict(float)
 
     def admits(self, owner_id: UUID, camera_id: UUID, captured_ms: int, *, age_ms: int) -> bool:
-        """Return whether a frame is to be read. Every frame is asked about, in its camera's order.
+        """Return whether to read a frame. Must be called for every frame, in its camera's order.
 
         ``age_ms`` is the time since its capture.
         """
@@ -66,7 +66,7 @@ class FairShare:
         self._record(owner_id, camera_id, captured_ms, now)
         self._asked += 1
         self._late += age_ms > _BEHIND_MS and self._is_busy()
-        if now - self._looked_seconds >= _LOOK_SECONDS:
+        if now - self._measured_seconds >= _MEASURE_SECONDS:
             self._measure(now)
         share = self._shares.get(owner_id, 1.0)
         if share >= 1.0:
@@ -76,7 +76,7 @@ class FairShare:
         return credit >= 1.0
 
     def was_read(self, duration_ms: float) -> None:
-        """Learn how long a reader had a frame that was admitted."""
+        """Record how long an inference worker needed for an admitted frame."""
         seconds = duration_ms / 1_000
         former = self._frame_seconds
         self._frame_seconds = (
@@ -86,7 +86,7 @@ class FairShare:
     def _record(self, owner_id: UUID, camera_id: UUID, captured_ms: int, now: float) -> None:
         camera = self._cameras.setdefault(camera_id, _Camera(owner_id, captured_ms, now))
         gap_ms = captured_ms - camera.captured_ms
-        # Between two stirs of a scene there is nothing to read.
+        # A longer gap is a pause between movements, in which there is nothing to read.
         if 0 < gap_ms <= _MAX_GAP_MS:
             is_first = math.isinf(camera.gap_ms)
             camera.gap_ms = (
@@ -99,7 +99,7 @@ class FairShare:
     def _measure(self, now: float) -> None:
         is_behind = 2 * self._late >= self._asked
         stays_behind = is_behind and self._was_behind
-        self._looked_seconds, self._asked, self._late = now, 0, 0
+        self._measured_seconds, self._asked, self._late = now, 0, 0
         self._was_behind = is_behind
         wanted = self._wanted_hz(now)
         if not self._is_too_much(wanted, stays_behind):
@@ -111,13 +111,11 @@ class FairShare:
 
     @property
     def _capacity_hz(self) -> float:
-        """Frames that all readers together read in a second, infinite before the first one."""
+        """Frames per second that all inference workers can read, infinite at first."""
         return self._readers / self._frame_seconds if self._frame_seconds else math.inf
 
     def _is_too_much(self, wanted: Mapping[UUID, float], stays_behind: bool) -> bool:
-        """Return whether several owners send more than is read. What is late from before, and is
-        read faster than more comes, is not too much.
-        """
+        """Return whether several accounts send too much; a shrinking backlog does not count."""
         total = sum(wanted.values())
         if len(wanted) < 2:
             return False
@@ -126,7 +124,7 @@ class FairShare:
         return stays_behind and total > _MARGIN * self._capacity_hz
 
     def _wanted_hz(self, now: float) -> dict[UUID, float]:
-        """Return by owner how many frames a second the cameras send, by the times of capture."""
+        """Return the frames per second that each account's cameras send, by capture time."""
         self._cameras = {
             camera_id: camera
             for camera_id, camera in self._cameras.items()
@@ -140,10 +138,10 @@ class FairShare:
 
 
 def shares(wanted: Mapping[UUID, float], capacity: float) -> dict[UUID, float]:
-    """Return by owner the part of what is wanted that fits, as even as can be.
+    """Return by account the fraction of its demand that fits, as evenly as possible.
 
-    Who wants no more than the level gets all, everybody else the level; it is where the capacity is
-    used up (max-min fairness). Owners that get all are left out.
+    Accounts that demand at most the level get everything, all others get the level. The level uses
+    up the capacity (max-min fairness). Accounts that get everything are omitted.
     """
     left, found = capacity, dict[UUID, float]()
     by_size = sorted(wanted, key=lambda owner_id: wanted[owner_id])

@@ -1,11 +1,10 @@
-"""Which frames are read that waited too long: some of each camera, so that the stage catches up.
+"""Selects which late frames are read: some of each camera, so that the stage catches up.
 
-After an outage frames lie on Kafka that are minutes old. All of them read, it would take as long
-again until they are done; none of them read, every vehicle of that time would be lost. So of what
-is old a camera has one frame read in so many milliseconds, few enough to catch up and enough for
-two readings of each vehicle. Where even that is too much, for longer than an outage of some
-minutes, they are ever fewer, and of fresh frames some are left out, too, so that what is read stays
-ahead of Kafka's retention.
+After an outage, Kafka has frames that are minutes old. Reading all of them would take as long as
+the outage again; reading none would lose all vehicles of that time. So of late frames, one per
+camera and time step is read: few enough to catch up, and enough for two readings of each vehicle.
+If even that is too much for longer than an outage of some minutes, the steps grow, and some fresh
+frames are skipped as well, so that reading stays ahead of Kafka's retention.
 """
 
 from collections.abc import Callable
@@ -14,33 +13,33 @@ from uuid import UUID
 from cachetools import LRUCache
 
 _STEP_MS = 400
-"""A vehicle that is seen for a second has two readings or three."""
+"""A vehicle that is in view for a second has two or three readings."""
 _AGE_A_STEP = 900
-"""A frame that is so many times older than its step: from six minutes on steps grow, to a second
-for a frame of a quarter of an hour."""
+"""Ratio of a frame's age to its step: from six minutes on steps grow, to a second for a frame that
+is a quarter of an hour old."""
 _MAX_CAMERAS = 10_000
 
 
 class LatePace:
-    """Chooses the frames of a lane that are read late. Not thread-safe."""
+    """Selects the frames of a lane that are read late. Not thread-safe."""
 
     def __init__(self, after_ms: int, oldest_age_ms: Callable[[], int] = lambda: 0) -> None:
-        """Frames that are no older than ``after_ms`` are all read, unless what is read late is so
-        old that its steps grow: ``oldest_age_ms`` returns the age of the oldest of it.
+        """All frames that are at most ``after_ms`` old are read, unless the oldest late frame,
+        whose age ``oldest_age_ms`` returns, is so old that steps grow.
         """
         self._after_ms = after_ms
         self._oldest_age_ms = oldest_age_ms
         self._read_ms: LRUCache[UUID, int] = LRUCache(_MAX_CAMERAS)
 
     def is_late(self, age_ms: int) -> bool:
-        """Return whether a frame of that age has waited too long."""
+        """Return whether a frame of this age has waited too long."""
         return age_ms > self._after_ms
 
     def admits(self, camera_id: UUID, captured_ms: int, *, age_ms: int) -> bool:
-        """Return whether a frame is to be read. It is asked in the order of a camera's frames.
+        """Return whether to read a frame. Must be called in the order of a camera's frames.
 
-        One that is asked about again, or comes before one that was admitted, is admitted: it is
-        tried again, or its camera's clock was set back.
+        A frame that is repeated, or is older than an admitted one, is admitted: it is a retry, or
+        the camera's clock was set back.
         """
         oldest_ms = self._oldest_age_ms()
         if not self.is_late(age_ms) and step_ms(oldest_ms) == _STEP_MS:
@@ -53,5 +52,5 @@ class LatePace:
 
 
 def step_ms(age_ms: int) -> int:
-    """Return the least time between two frames of a camera that are read late."""
+    """Return the minimum time between two frames of a camera that are read late."""
     return max(_STEP_MS, age_ms // _AGE_A_STEP)

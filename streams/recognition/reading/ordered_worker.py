@@ -1,4 +1,4 @@
-"""Frames of a partition, read concurrently and published in their order."""
+"""Reads the frames of a partition concurrently, and publishes them in order."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -20,26 +20,26 @@ from streams.runtime.stage_runner import StageRunner
 log = structlog.get_logger()
 
 _MAX_WITHOUT_SLOT = 64
-"""Of frames that are not read, which wait for those before them: 0.3 MB each."""
+"""Limit of unread frames that only wait for earlier ones: 0.3 MB each."""
 
 
 class QueuePosition:
-    """A place in a partition's queue. Passed on by leaving the ``async with`` block."""
+    """A position in a partition's queue. Leaving the ``async with`` block passes on the turn."""
 
     def __init__(self, before: "QueuePosition | None") -> None:
         self._before = before
         self.holds_slot = True
-        """Whether it counts to the size of the pool."""
+        """Whether it uses one of the pool's slots."""
         self._over = asyncio.Event()
 
     async def wait(self) -> None:
-        """Wait until all turns before this one are over."""
+        """Wait until all earlier turns have ended."""
         if self._before is not None:
             await self._before._over.wait()
             self._before = None
 
     async def __aenter__(self) -> Self:
-        """Begin without waiting."""
+        """Start without waiting."""
         return self
 
     async def __aexit__(
@@ -48,7 +48,7 @@ class QueuePosition:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Be over once those before are, whatever happened."""
+        """End the turn once all earlier ones have ended, whatever happened."""
         try:
             await self.wait()
         finally:
@@ -59,9 +59,9 @@ Work = Callable[[QueuePosition], Awaitable[None]]
 
 
 class OrderedTaskPool:
-    """At most ``size`` tasks at a time, each partition's turns in the order of submission.
+    """Runs at most ``size`` tasks at a time; each partition's turns are in order of submission.
 
-    Beside them some that only wait for their turn and have given their room to others.
+    In addition, some tasks only wait for their turn and have released their slots.
     """
 
     def __init__(self, size: int) -> None:
@@ -72,16 +72,16 @@ class OrderedTaskPool:
 
     @property
     def is_full(self) -> bool:
-        """True while the next task has to wait for room."""
+        """Whether the next task must wait for a slot."""
         return self._free.locked()
 
     @property
     def running(self) -> int:
-        """Tasks that are not finished."""
+        """The number of unfinished tasks."""
         return len(self._tasks)
 
     async def submit(self, partition: int, work: Work) -> None:
-        """Start a task as soon as there is room; returns when it has started.
+        """Start a task once a slot is free; return when it has started.
 
         ``work`` must not raise; it awaits ``position.wait()`` before it publishes its result.
         """
@@ -93,7 +93,7 @@ class OrderedTaskPool:
         task.add_done_callback(lambda done: self._finished(done, position))
 
     def release(self, position: QueuePosition) -> None:
-        """Let another task start in the place of one that has nothing to do but wait."""
+        """Release the slot of a task that only waits for its turn."""
         if position.holds_slot and self._without_slot < _MAX_WITHOUT_SLOT:
             position.holds_slot = False
             self._without_slot += 1
@@ -118,7 +118,7 @@ class OrderedTaskPool:
 
 
 class OrderedFrameWorker:
-    """Feeds frames to the agent. With a frame that is given up go all after it in its partition."""
+    """Passes frames to the agent. Abandoning one abandons all later ones of its partition."""
 
     def __init__(
         self, task_pool: OrderedTaskPool, runner: StageRunner, reading: ReadingAgent
@@ -128,7 +128,7 @@ class OrderedFrameWorker:
         self._reading = reading
 
     async def submit(self, event: Event) -> None:
-        """Start a frame as soon as there is room; returns when it has started."""
+        """Start a frame once a slot is free; return when it has started."""
 
         async def work(position: QueuePosition) -> None:
             await self._runner.run(event, lambda e: self._handle(e, position))
@@ -138,7 +138,7 @@ class OrderedFrameWorker:
     async def _handle(self, event: Event, position: QueuePosition) -> None:
         async def wait_order() -> None:
             await position.wait()
-            # An earlier frame's turn is over too when it was given up.
+            # An earlier frame's turn also ends if it was abandoned.
             self._runner.require_next(event)
 
         await self._reading.handle(
@@ -157,7 +157,7 @@ def _frame_record(event: Event) -> FrameRecord:
 
 
 class RecognizerService(Service):
-    """The recogniser processes, for as long as the app runs."""
+    """Runs the inference workers while the app runs."""
 
     def __init__(self, pool: RecognizerPool, task_pool: OrderedTaskPool, **options: Any) -> None:
         super().__init__(**options)
@@ -165,7 +165,7 @@ class RecognizerService(Service):
         self._task_pool = task_pool
 
     async def on_start(self) -> None:
-        """Load the models; a worker without them must not take partitions."""
+        """Load the models; without them, this worker must not be assigned partitions."""
         try:
             await self._pool.start()
         except MisconfiguredError as error:
@@ -173,6 +173,6 @@ class RecognizerService(Service):
             end_process(EXIT_MISCONFIGURED)
 
     async def on_stop(self) -> None:
-        """End the processes; frames in work are read again."""
+        """Stop the inference workers; frames in progress are read again."""
         await self._task_pool.close()
         await self._pool.stop()

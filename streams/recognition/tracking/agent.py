@@ -1,11 +1,11 @@
-"""One record of the readings topic: state, passes, images, recognitions, in a safe order.
+"""Processes one record of the readings topic: state, passes, images, recognitions, in a safe order.
 
-Images are stored, or noted as pending, before the recognition that names them is published; the
-state is written after Kafka has taken it, and Kafka has the state before the record is released.
-Whatever a crash cuts off is done again, with the same ids and keys. Provisional recognitions are
-published before the state that includes them, too. The state of a deleted camera is removed where
-it would be written otherwise. While a gap is read late a camera has several lanes, each with a
-state of its own.
+Images are stored, or recorded as pending, before the recognition that names them is published. The
+state is written after Kafka has stored the recognition, and before the record is released. After a
+crash, everything is repeated with the same ids and keys. Provisional recognitions are also
+published before the state that includes them. The state of a deleted camera is removed where it
+would otherwise be written. While a gap is read late, a camera has several lanes, each with a
+separate state.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -36,17 +36,17 @@ from streams.recognition.tracking.tracks import Track
 log = structlog.get_logger()
 
 Publish = Callable[[bytes, Recognition], Awaitable[None]]
-"""Publishes a recognition under a key; returns once Kafka has it."""
+"""Publishes a recognition with a key; returns once Kafka has stored it."""
 
 PublishOutcome = Callable[[bytes, PassOutcome], Awaitable[None]]
-"""Publishes the outcome of a pass under a key; returns once Kafka has it."""
+"""Publishes the outcome of a pass with a key; returns once Kafka has stored it."""
 
 PublishProvisional = Callable[[bytes, ProvisionalRecognition], Awaitable[None]]
-"""Publishes a provisional recognition under a key; returns once Kafka has it."""
+"""Publishes a provisional recognition with a key; returns once Kafka has stored it."""
 
 
 class TrackingAgent:
-    """Turns readings into recognitions, one record after the other."""
+    """Turns readings into recognitions, one record at a time."""
 
     def __init__(
         self,
@@ -80,11 +80,11 @@ class TrackingAgent:
         self._now_ms = now_ms
 
     async def handle(self, key: bytes, value: bytes, trace: TraceContext | None = None) -> None:
-        """Handle one record, which goes on with a trace where one is given. Safe to repeat.
+        """Handle one record, continuing ``trace`` if it is given. Safe to repeat.
 
         Raises:
-            InvalidInputError: the record cannot be read.
-            TransientError: a dependency is unavailable; the state is as before.
+            InvalidInputError: the record cannot be decoded.
+            TransientError: a dependency is unavailable; the state is unchanged.
         """
         frame = decode(FrameReadings, value)
         if trace is not None:
@@ -96,7 +96,7 @@ class TrackingAgent:
         if lane is None:
             self._frames.retain_only(lane_key(key, frame), (), frame.frame)
             if frame.deleted:
-                # A crash may have come between its state and its mark.
+                # A crash may have interrupted the deletion between state and mark.
                 await self._marks.forget(key)
             return
         if not lane.is_past_gap:
@@ -131,7 +131,7 @@ class TrackingAgent:
             self._metrics.tracks.labels(outcome.value).inc(count)
 
     def forget_counts(self) -> None:
-        """Begin to count anew: another worker may have counted cameras meanwhile."""
+        """Reset the counts, as another worker may have counted cameras in the meantime."""
         self._lanes.forget()
 
     async def _store_state(
@@ -142,7 +142,7 @@ class TrackingAgent:
         before: TrackerState,
         after: TrackerState,
     ) -> None:
-        """Write the state of a lane after a record, of a deleted camera none."""
+        """Write the state of a lane after a record; that of a deleted camera is removed."""
         if frame.deleted:
             await self._forget(key, lane, frame)
         elif after is not before:
@@ -152,14 +152,14 @@ class TrackingAgent:
 
     async def _forget(self, key: bytes, lane: Lane, frame: FrameReadings) -> None:
         if lane.gap is not None:
-            # It stays until its gap is closed, so that what comes again begins nothing.
+            # It remains until its gap is closed, so that repeated records start nothing.
             nothing = TrackerState(
                 last_offset=frame.frame.offset, last_captured_ms=frame.captured_ms
             )
             await self._states.write(lane.key, nothing)
             await self._marks.forget(lane.key)
         if lane.is_past_gap:
-            # The fresh lane meets this end, too, and may have tracks to end.
+            # The fresh lane reads this end, too, and may have tracks to end.
             return
         if self._states.get(key) is not None:
             await self._states.forget(key, frame)
@@ -167,11 +167,11 @@ class TrackingAgent:
         self._metrics.camera_removed(frame.camera_id)
 
     async def _publish_minute(self, key: bytes, lane: Lane, frame: FrameReadings) -> None:
-        """Publish the counts of the minute that a record ends, if it ends one."""
+        """Publish the counts of a minute if the record ends one."""
         counter = lane.counter
         if not counter.knows(frame.camera_id):
             if (mark := self._marks.get(lane.key)) is not None:
-                counter.go_on(frame, mark)
+                counter.continue_from(frame, mark)
             return
         if (finished := counter.finished(frame)) is None:
             return
@@ -181,7 +181,7 @@ class TrackingAgent:
             await self._marks.write(lane.key, mark)
 
     async def _publish_pass(self, key: bytes, frame: FrameReadings, resolved: Pass) -> Recognition:
-        """Publish a recognition, in the trace of the frame whose reading won, if it has one."""
+        """Publish a recognition, in the trace of the frame with its best reading, if any."""
         trace = parse_traceparent(resolved.best.trace)
         if trace is None:
             with outside_traces():
@@ -214,12 +214,12 @@ class TrackingAgent:
 
 
 def pass_id(camera_id: UUID, resolved: Pass) -> UUID:
-    """Return the id of the recognition that a pass becomes, from its beginning on."""
+    """Return the id of a pass's recognition, which is fixed from its beginning."""
     return recognition_id(resolved.first_seen_ms, camera_id, resolved.track)
 
 
 def recognition_of(frame: FrameReadings, resolved: Pass) -> Recognition:
-    """Return the recognition of a pass, without images; ``frame`` is the one that ended it."""
+    """Return the recognition of a pass, without images; ``frame`` is the frame that ended it."""
     return Recognition(
         id=pass_id(frame.camera_id, resolved),
         owner_id=frame.owner_id,
@@ -243,7 +243,7 @@ def recognition_of(frame: FrameReadings, resolved: Pass) -> Recognition:
 
 
 def provisional_of(frame: FrameReadings, seen: Pass) -> ProvisionalRecognition:
-    """Return the provisional recognition of a pass that is not over; the same in every replay."""
+    """Return the provisional recognition of a pass that has not ended; equal in every replay."""
     provisional = recognition_of(frame, seen)
     return ProvisionalRecognition(kind=ProvisionalKind.AGREED, recognition=provisional)
 
@@ -251,7 +251,7 @@ def provisional_of(frame: FrameReadings, seen: Pass) -> ProvisionalRecognition:
 def retraction_of(
     frame: FrameReadings, retracted: Retracted, published: Mapping[str, Recognition]
 ) -> ProvisionalRecognition:
-    """Return the end of a reported track that is no recognition; the same in every replay.
+    """Return the resolution of a reported track that is no recognition; equal in every replay.
 
     ``published`` are the recognitions of passes that ended with it, by the names of their tracks.
     """
@@ -287,7 +287,7 @@ def _final_recognition(
 
 
 def missed_pass_of(frame: FrameReadings, track: Track) -> PassOutcome:
-    """Return the outcome of a track without an accepted reading, the same in every replay."""
+    """Return the outcome of a track without an accepted reading; equal in every replay."""
     return PassOutcome(
         id=missed_pass_id(track.first_seen_ms, frame.camera_id, track.name),
         owner_id=frame.owner_id,

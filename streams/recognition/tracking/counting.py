@@ -1,12 +1,12 @@
-"""How far each camera's frames and vehicles come, counted minute by minute. Pure.
+"""Counts each camera's frames and vehicles by outcome, minute by minute. No I/O.
 
-The records of the frames topic carry what their camera's worker counted since it took the camera
-over; here it becomes what was added since the record before. With each minute that is published a
-mark is stored of what was known then, from which the next worker goes on, and by which it knows
-what Kafka's retention took meanwhile. The minute's own sums are in memory: a minute in which a
-worker starts, or cameras move to another one, is short of frames that were looked at before. A
-record that comes again is not counted again, and of a minute that is published twice the more
-complete one counts, so no replay counts anything twice.
+Records of the frames topic contain the counts of their camera's worker since it took over the
+camera; the difference to the previous record is added here. With each published minute, a mark of
+the counts so far is stored, from which the next worker continues, and by which it knows what has
+expired on Kafka in the meantime. The sums of the minute itself are in memory: a minute in which a
+worker starts, or cameras are reassigned, lacks the frames that were analysed before. Repeated
+records are not counted again, and if a minute is published twice, the more complete one counts. So
+no replay counts anything twice.
 """
 
 from collections import Counter
@@ -29,17 +29,17 @@ _MINUTE_MS: Final = 60_000
 _MAX_CAMERAS: Final = 10_000
 _CAPTURED: Final = ("decoded", "still", "failed", "slow", "unsent")
 _GAP_MS: Final = 90_000
-"""A mark is a minute old at most, and there is a record a second: after more, some are gone."""
+"""A mark is at most a minute old, and there is a record per second: after more, some expired."""
 
 
 PublishCounts = Callable[[bytes, CameraCounts], Awaitable[None]]
-"""Publishes a camera's counts under a key; returns once Kafka has them."""
+"""Publishes a camera's counts with a key; returns once Kafka has stored them."""
 
 
 class CountMark(Record, frozen=True, kw_only=True):
-    """What was known of a camera's frames when a minute of it was published.
+    """The counts of a camera's frames when one of its minutes was published.
 
-    ``captured_ms`` (Unix ms, UTC) is that of the last record until then.
+    ``captured_ms`` (Unix ms, UTC) is the time of the last record until then.
     """
 
     captured_ms: int
@@ -53,22 +53,22 @@ class CountMarks:
         self._table = table
 
     def get(self, key: bytes) -> CountMark | None:
-        """Return a camera's mark, None where there is none."""
+        """Return a camera's mark, None if there is none."""
         return self._table.read(CountMark, key)
 
     async def write(self, key: bytes, mark: CountMark) -> None:
-        """Store a mark; returns once Kafka has it."""
+        """Store a mark; return once Kafka has stored it."""
         await self._table.put(key, encode(mark))
 
     async def forget(self, key: bytes) -> None:
-        """Delete the mark of a camera; returns once Kafka has it."""
+        """Delete the mark of a camera; return once Kafka has stored that."""
         if self._table.get(key) is not None:
             await self._table.put(key, None)
 
 
 @dataclass
 class _Minute:
-    """A camera's minute so far, and the last record that is in it."""
+    """A camera's minute so far, and the last record counted in it."""
 
     start_ms: int
     owner_id: UUID
@@ -77,10 +77,10 @@ class _Minute:
     records: int = 0
     counts: Counter[str] = field(default_factory=Counter)
     is_over: bool = False
-    """Its late lane has gone past the end of its gap."""
+    """Whether its late lane has passed the end of its gap."""
 
     def has(self, frame: FrameReadings) -> bool:
-        """Return whether a record was counted before. Offsets start again, and clocks are set."""
+        """Return whether a record was counted. Offsets can restart, and clocks be set back."""
         return (
             self.last is not None
             and frame.frame.offset <= self.last.frame.offset
@@ -92,11 +92,11 @@ class CameraCounter:
     """Counts the cameras of one worker. Not thread-safe."""
 
     def __init__(self) -> None:
-        """Begin with no camera."""
+        """Start without cameras."""
         self._minutes: LRUCache[UUID, _Minute] = LRUCache(_MAX_CAMERAS)
 
     def finished(self, frame: FrameReadings) -> CameraCounts | None:
-        """Return the counts of the minute that a record ends; None: it ends none, or an empty one.
+        """Return the counts of the minute that a record ends, None if it ends none or an empty one.
 
         They are the same until the record is added.
         """
@@ -108,7 +108,7 @@ class CameraCounter:
         return self.unfinished(frame.camera_id)
 
     def unfinished(self, camera_id: UUID) -> CameraCounts | None:
-        """Return the counts of a camera's minute so far; None: there is none, or it is empty."""
+        """Return the counts of a camera's minute so far, None if there is none or it is empty."""
         minute = self._minutes.get(camera_id)
         if minute is None or not minute.counts.total():
             return None
@@ -121,7 +121,7 @@ class CameraCounter:
         )
 
     def mark(self, camera_id: UUID) -> CountMark | None:
-        """Return what is known of a camera's frames; None: nothing."""
+        """Return the mark of a camera's counts, None if nothing is known."""
         minute = self._minutes.get(camera_id)
         if minute is None or minute.last is None or minute.captured is None:
             return None
@@ -131,19 +131,19 @@ class CameraCounter:
         """Return whether a record of the camera was counted."""
         return camera_id in self._minutes
 
-    def go_on(self, frame: FrameReadings, mark: CountMark) -> None:
-        """Go on from the mark that another worker left of a camera, with its next record."""
+    def continue_from(self, frame: FrameReadings, mark: CountMark) -> None:
+        """Continue from another worker's mark of a camera, with the camera's next record."""
         minute = _Minute(_start_ms(frame), frame.owner_id, None, mark.captured)
         added = _captured_since(mark.captured, frame)
         if frame.captured_ms - mark.captured_ms <= _GAP_MS:
-            # What came meanwhile was looked at, by somebody who does not say how much of it.
+            # Frames in between were analysed by another worker, whose counts are unknown.
             added.pop("lost", None)
         minute.counts.update(added)
         minute.captured = frame.counts or mark.captured
         self._minutes[frame.camera_id] = minute
 
     def add(self, frame: FrameReadings, ended: EndedTracks) -> None:
-        """Count a record, once, and the tracks that it ended."""
+        """Count a record once, with the tracks that it ended."""
         before = self._minutes.get(frame.camera_id)
         if before is not None and before.has(frame):
             return
@@ -152,16 +152,16 @@ class CameraCounter:
         minute.counts.update(_captured_since(minute.captured, frame))
         minute.counts.update(_analysed(frame))
         minute.counts.update(_ended(ended))
-        # What only describes the frame is not kept with its camera.
+        # Data that only describes this frame is dropped.
         minute.last = msgspec.structs.replace(frame, readings=(), view=b"")
         minute.captured = frame.counts or minute.captured
         self._minutes[frame.camera_id] = minute
 
     def add_past_gap(self, frame: FrameReadings, ended: EndedTracks) -> None:
-        """Count what a record from after the end of a late lane's gap tells of the gap.
+        """Count what a record after the end of a late lane's gap reports about the gap.
 
-        That is what was captured or lost before the first such record, and the tracks that end.
-        The record itself is counted by the fresh lane.
+        This includes frames that were captured or lost before the first such record, and the tracks
+        that end. The record itself is counted by the fresh lane.
         """
         minute = self._minutes.get(frame.camera_id)
         if minute is None or minute.has(frame):
@@ -173,11 +173,11 @@ class CameraCounter:
         minute.last = msgspec.structs.replace(frame, readings=(), view=b"")
 
     def drop(self, camera_id: UUID) -> None:
-        """Forget a camera: another lane goes on with it."""
+        """Drop a camera, because another lane continues with it."""
         self._minutes.pop(camera_id, None)
 
     def forget(self) -> None:
-        """Forget all cameras: another worker may have counted them meanwhile."""
+        """Drop all cameras, as another worker may have counted them in the meantime."""
         self._minutes.clear()
 
     @staticmethod
@@ -195,9 +195,9 @@ def _start_ms(frame: FrameReadings) -> int:
 
 
 def _captured_since(before: CaptureCounts | None, frame: FrameReadings) -> dict[str, int]:
-    """Return what was added to the counts of a camera's worker, and what was lost on the way.
+    """Return the increase of the worker's counts, and the number of frames lost in transit.
 
-    Of a worker that is not known, and did not begin after the last one, nothing is told.
+    Nothing is returned for an unknown worker that did not start after the last one.
     """
     now = frame.counts
     if now is None or before is None:

@@ -1,4 +1,4 @@
-"""The images of recognitions: the plate's crop, and their store in S3."""
+"""The images of recognitions: the plate's crop, and the store in S3."""
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
@@ -20,7 +20,7 @@ _CONNECTIONS = 4
 _MARGIN = 0.15
 _JPEG_QUALITY = 92
 _REFUSED_CODES = frozenset({"AccessDenied"})
-"""Also the answer about what is not there, to who may not list the bucket."""
+"""Also S3's response for a missing image, if we are not allowed to list the bucket."""
 
 
 class RecognitionImageStore:
@@ -32,10 +32,10 @@ class RecognitionImageStore:
         self._is_full = False
 
     async def put(self, key: str, jpeg: bytes) -> bool:
-        """Store a JPEG; the same key again overwrites it. Return whether there was room for it.
+        """Store a JPEG; an existing key is overwritten. Return whether S3 had space for it.
 
         Raises:
-            TransientError: S3 is unavailable or refuses, which an operator can mend while we wait.
+            TransientError: S3 is unavailable or denies access, which an administrator can fix.
         """
         loop = asyncio.get_running_loop()
         refusal = await loop.run_in_executor(self._threads, self._put, key, jpeg)
@@ -43,7 +43,7 @@ class RecognitionImageStore:
         return refusal is None
 
     async def has(self, key: str) -> bool:
-        """Return whether there is an image; not where S3 does not let us look.
+        """Return whether an image exists; False if S3 denies access.
 
         Raises:
             TransientError: S3 is unavailable.
@@ -52,13 +52,13 @@ class RecognitionImageStore:
         return await loop.run_in_executor(self._threads, self._has, key)
 
     def _put(self, key: str, jpeg: bytes) -> str | None:
-        """Store a JPEG; return the code with which S3 says that it is full, None once it is."""
+        """Store a JPEG; return S3's error code if it is full, otherwise None."""
         try:
             self._bucket.put(key, jpeg, "image/jpeg")
         except S3FullError as error:
             return error.code
         except S3UnavailableError as error:
-            raise TransientError(f"S3 did not take an image: {error}") from error
+            raise TransientError(f"S3 did not store an image: {error}") from error
         return None
 
     def _has(self, key: str) -> bool:
@@ -67,7 +67,7 @@ class RecognitionImageStore:
         except S3UnavailableError as error:
             if error.code in _REFUSED_CODES:
                 return False
-            raise TransientError(f"S3 does not answer: {error}") from error
+            raise TransientError(f"S3 is not responding: {error}") from error
 
     def _record(self, refusal: str | None) -> None:
         if refusal is not None and not self._is_full:
@@ -78,9 +78,9 @@ class RecognitionImageStore:
 
 
 def cut_crop(jpeg: bytes, box: Box) -> bytes | None:
-    """Return the plate with a margin around it as JPEG, or None where the frame is not readable.
+    """Return the plate with a margin as JPEG, or None if the frame cannot be decoded.
 
-    Decodes the whole frame, several milliseconds for 1080p: call it in a thread.
+    Decodes the whole frame, which takes several milliseconds for 1080p: call it in a thread.
     """
     try:
         image = decode_image(jpeg)

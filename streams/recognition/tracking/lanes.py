@@ -1,13 +1,14 @@
-"""The two lanes of a camera: the fresh one, and one for each gap that is read late.
+"""The lanes of a camera: the fresh one, and one for each gap that is read late.
 
-Each has a state of its own, so old and new time never mix in one tracker. Where a gap begins the
-fresh lane hands its state over: open tracks go on in the gap's lane, plates that were recognised
-are known in both. Where the gap ends its lane reads on for as long as a track may last, to follow
-what is in view there, and begins nothing new. A vehicle that both lanes see belongs to the one that
-tells of it first: the other lane's state learns of it with the recognition, and suppresses it.
+Each lane has a separate state, so old and new times are never mixed in one tracker. At the
+beginning of a gap, the fresh lane hands over its state: open tracks continue in the gap's lane, and
+recognised plates are known in both. At the end of the gap, its lane reads on for as long as a track
+may last, to follow the vehicles in view, and starts no new tracks. A vehicle that both lanes see
+belongs to the one that reports it first; the other lane's state gets the recognition, and
+suppresses it.
 
-All of it is done by one agent, in the order of the readings topic: all readings from before a gap
-are there before the first late one, and before the first one from after it.
+One agent does all of this, in the order of the readings topic: all readings from before a gap
+precede the first late one and the first one after the gap.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,19 +26,19 @@ from streams.recognition.tracking.state_store import TrackerStateStore, late_key
 from streams.recognition.tracking.suppression import SuppressedPlate
 from streams.recognition.tracking.tracks import Track
 
-_MAX_TOLD = 64
+_MAX_REPORTED = 64
 
 
 def lane_key(key: bytes, frame: FrameReadings) -> bytes:
-    """Return the key of the lane that a record is of, by its camera's key."""
+    """Return the key of a record's lane, given its camera's key."""
     return late_key(frame.frame.partition, frame.gaps[0], key) if frame.late else key
 
 
 @dataclass(frozen=True, kw_only=True)
 class Lane:
-    """Where a record goes: the key and the state of its lane, None where there is none yet.
+    """The lane of a record: its key, and its state, None if there is none yet.
 
-    ``gap`` is that of a late lane. ``is_past_gap``: the record is read by the fresh lane, too.
+    ``gap`` is that of a late lane. ``is_past_gap``: the fresh lane reads the record as well.
     """
 
     key: bytes
@@ -49,7 +50,7 @@ class Lane:
 
 
 class Lanes:
-    """Keeps the lanes of one worker's cameras apart, and lets them know of each other."""
+    """Separates the lanes of one worker's cameras, and shares recognitions between them."""
 
     def __init__(
         self,
@@ -60,20 +61,20 @@ class Lanes:
         publish_counts: PublishCounts,
         rules: TrackingRules,
     ) -> None:
-        """``counter`` is that of fresh lanes."""
+        """``counter`` counts for the fresh lanes."""
         self._states = states
         self._marks = marks
         self._counter = counter
         self._late_counter = CameraCounter()
         self._publish_counts = publish_counts
         self._rules = rules
-        # An early alert of what passed minutes ago would be one more message, and no earlier.
+        # An early alert for a vehicle that passed minutes ago would be useless.
         self._late_rules = replace(rules, reports_early=False)
 
     async def enter(self, key: bytes, frame: FrameReadings) -> Lane | None:
-        """Return the lane of a camera's record; None: what it tells is done.
+        """Return the lane of a camera's record, None if the record has already been processed.
 
-        A gap that the record is the first to tell of is begun before.
+        Starts gaps that the record is the first to mention.
 
         Raises:
             TransientError: Kafka is unavailable.
@@ -97,7 +98,7 @@ class Lanes:
         own_key = lane_key(key, frame)
         state = self._states.get(own_key)
         if state is None:
-            # The fresh lane was past a later gap first, and has told what lies before that one.
+            # The fresh lane passed a later gap first, and has reported everything before that gap.
             return None
         return Lane(
             key=own_key,
@@ -114,23 +115,23 @@ class Lanes:
         lane: Lane,
         frame: FrameReadings,
         after: TrackerState,
-        told: Mapping[str, Recognition],
+        reported: Mapping[str, Recognition],
     ) -> None:
-        """Let a camera's other lanes know what one has published, by the names of its tracks.
+        """Share recognitions published by a lane, by the names of their tracks, with the others.
 
         Raises:
             TransientError: Kafka is unavailable.
         """
         if lane.gap is None:
             for gap in frame.gaps:
-                await self._store_reported(late_key(frame.frame.partition, gap, key), gap, told)
+                await self._store_reported(late_key(frame.frame.partition, gap, key), gap, reported)
             return
-        new = [each for each in after.suppressed if each.track in told]
+        new = [each for each in after.suppressed if each.track in reported]
         for other in self._later(key, frame):
             await self._hand_over(other, lane.gap, new)
 
     async def close(self, frame: FrameReadings) -> None:
-        """End the lanes of a gap. What is left of them goes to the lanes that follow.
+        """End the lanes of a gap. Their remaining tracks are handed over to the lanes that follow.
 
         Raises:
             TransientError: Kafka is unavailable.
@@ -141,18 +142,18 @@ class Lanes:
         if not self._states.is_closed(partition, gap):
             for own_key in own_keys:
                 await self._end_lane(own_key.removeprefix(prefix), own_key, frame)
-            # Before states go: without them late records that come again would begin anew.
+            # Before states are deleted: without them, repeated late records would start again.
             await self._states.mark_closed(partition, gap)
         for own_key in own_keys:
             await self._states.drop(own_key)
 
     def forget(self) -> None:
-        """Forget what is counted in memory: another worker may have counted meanwhile."""
+        """Drop the counts in memory, as another worker may have counted in the meantime."""
         self._counter.forget()
         self._late_counter.forget()
 
     async def _begin(self, key: bytes, frame: FrameReadings, gaps: Sequence[FrameGap]) -> None:
-        """Hand a camera's state over to gaps that its fresh lane has not gone past yet."""
+        """Hand over a camera's state to gaps that its fresh lane has not passed yet."""
         fresh = self._states.get(key)
         for gap in gaps:
             if fresh is not None and gap.is_covered_by(fresh.gap):
@@ -161,13 +162,13 @@ class Lanes:
             own_key = late_key(frame.frame.partition, gap, key)
             is_begun = fresh is None and self._states.get(own_key) is not None
             if is_begun and frame.late:
-                # The camera was deleted since.
+                # The camera has been deleted since.
                 continue
             if not is_begun:
                 await self._states.write(own_key, msgspec.structs.replace(before, gap=None))
             await self._move_counts(key, own_key, frame.camera_id)
             fresh = msgspec.structs.replace(before, tracks=(), gap=gap)
-            # The last of all: until it is written all of this is done again.
+            # Last, so that all of this is repeated until it has been written.
             await self._states.write(key, fresh)
 
     async def _move_counts(self, key: bytes, own_key: bytes, camera_id: UUID) -> None:
@@ -179,22 +180,24 @@ class Lanes:
         self._counter.drop(camera_id)
 
     async def _store_reported(
-        self, own_key: bytes, gap: FrameGap, told: Mapping[str, Recognition]
+        self, own_key: bytes, gap: FrameGap, reported: Mapping[str, Recognition]
     ) -> None:
-        near = [r for r in told.values() if _is_near_handover(gap, r.first_seen_ms, self._rules)]
+        near = [
+            r for r in reported.values() if _is_near_handover(gap, r.first_seen_ms, self._rules)
+        ]
         state = self._states.get(own_key) if near else None
         if state is not None:
             after = msgspec.structs.replace(state, told=_merged(state.told, near))
             await self._states.write(own_key, after)
 
     def _later(self, key: bytes, frame: FrameReadings) -> list[bytes]:
-        """Return the keys of a camera's lanes that follow that of a late record, in their order."""
+        """Return the keys of a camera's lanes that follow a late record's lane, in order."""
         keys = [late_key(frame.frame.partition, gap, key) for gap in frame.gaps[1:]]
         return [each for each in (*keys, key) if self._states.get(each) is not None]
 
     async def _end_lane(self, key: bytes, own_key: bytes, frame: FrameReadings) -> None:
         late = self._states.get(own_key) or TrackerState()
-        # A camera that sends no more: with its next record its tracks are over.
+        # If the camera sends nothing more, its tracks end with its next record.
         tracks = late.tracks
         for other in self._later(key, frame):
             await self._hand_over(other, frame.gaps[0], late.suppressed, tracks)
@@ -221,11 +224,11 @@ class Lanes:
 
 
 def _is_near_handover(gap: FrameGap, seen_ms: int, rules: TrackingRules) -> bool:
-    """Return whether what is seen then may be suppressed, or suppress, across a gap's end."""
+    """Return whether a plate seen then can suppress, or be suppressed, across a gap's end."""
     return abs(seen_ms - gap.end_ms) <= rules.suppress_ms + rules.max_track_ms + rules.end_ms
 
 
-def _merged(told: Iterable[Recognition], more: Iterable[Recognition]) -> tuple[Recognition, ...]:
-    """Return the recognitions with more of them, each once; of too many the first ones."""
-    by_id = {each.id: each for each in (*told, *more)}
-    return tuple(sorted(by_id.values(), key=lambda r: r.first_seen_ms)[:_MAX_TOLD])
+def _merged(known: Iterable[Recognition], more: Iterable[Recognition]) -> tuple[Recognition, ...]:
+    """Return the merged recognitions, each once; if there are too many, the earliest ones."""
+    by_id = {each.id: each for each in (*known, *more)}
+    return tuple(sorted(by_id.values(), key=lambda r: r.first_seen_ms)[:_MAX_REPORTED])

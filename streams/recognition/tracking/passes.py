@@ -1,4 +1,4 @@
-"""The rules of tracking, and the pass that an ended track is by them. Pure."""
+"""The rules of tracking, and the pass that results from an ended track. No I/O."""
 
 from dataclasses import dataclass
 
@@ -16,20 +16,20 @@ from streams.recognition.tracking.tracks import TextReading, TextTally, Track
 from streams.recognition.tracking.votes import voted_options, voted_probabilities, voted_text
 
 LONGEST_TRACK_MS = 15_000
-"""A track that lasts longer is reported although the vehicle is still in view."""
+"""A longer track is reported although the vehicle is still in view."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrackingRules:
-    """The thresholds of tracking: a track's end, its acceptance, the suppression of its plate.
+    """The thresholds of tracking: end and acceptance of a track, suppression of its plate.
 
-    ``reports_early``: agreeing readings are reported before the track ends.
+    ``reports_early``: whether agreeing readings are reported before the track ends.
     """
 
     end_ms: int = 2_000
     max_track_ms: int = LONGEST_TRACK_MS
     suppress_ms: int = 45_000
-    fixture_suppress_ms: int = 86_400_000
+    stationary_suppress_ms: int = 86_400_000
     agreeing_readings: int = 2
     single_confidence: float = 0.9
     min_confidence: float = 0.5
@@ -37,7 +37,7 @@ class TrackingRules:
 
 
 def tracking_rules(settings: RecognitionSettings) -> TrackingRules:
-    """Return the rules that the settings ask for."""
+    """Return the rules, according to the settings."""
     return TrackingRules(
         end_ms=round(settings.tracking_end_seconds * 1000),
         max_track_ms=LONGEST_TRACK_MS,
@@ -48,11 +48,11 @@ def tracking_rules(settings: RecognitionSettings) -> TrackingRules:
 
 
 class Pass(msgspec.Struct, frozen=True, kw_only=True):
-    """One vehicle's passage: the voted plate and the frame whose reading is that plate.
+    """One vehicle's passage: the voted plate, and the frame with a reading of that plate.
 
     ``probabilities`` are 0..1, one for each character of ``plate``. Times are Unix ms, UTC.
-    ``provisional_plates`` are those it was reported as before; ``direction`` is None where it is
-    not clear. ``traces`` are the ``traceparent`` of its frames, the last ones.
+    ``provisional_plates`` are the plates that it was reported as before; ``direction`` is None if
+    it is not clear. ``traces`` are the ``traceparent`` of its last frames.
     """
 
     track: str
@@ -74,10 +74,10 @@ class Pass(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def resolve_track(track: Track, rules: TrackingRules) -> Pass | None:
-    """Return the pass that a track is, or None: too few or too unsure readings.
+    """Return the pass of a track, None if there are too few readings or their confidence is low.
 
-    The plate is the voted text where enough readings give exactly that, otherwise the best
-    supported text among the readings: an image must show what the recognition says.
+    The plate is the voted text if enough readings have exactly that text, otherwise the best
+    supported text of the readings: an image must show the plate of the recognition.
     """
     supported = [tally for tally in track.texts if is_supported(tally, rules)]
     if not supported:
@@ -107,6 +107,6 @@ def _direction(track: Track) -> Direction | None:
 
 
 def is_supported(tally: TextTally, rules: TrackingRules) -> bool:
-    """Return whether a text was read often enough, or once for certain and whole."""
+    """Return whether a text was read often enough, or once completely with high confidence."""
     certain = tally.best.confidence >= rules.single_confidence and not tally.best.is_cut
     return certain or tally.count >= rules.agreeing_readings

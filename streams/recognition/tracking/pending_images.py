@@ -1,10 +1,10 @@
-"""The images of passes: stored at once where S3 takes them, else kept pending until it does.
+"""The images of passes: stored immediately, or pending while S3 is unavailable.
 
-A pass waits for S3 for a moment only. What is not stored by then is noted in a table (its changelog
-is on Kafka) before the recognition that names it is published; the frame itself stays on its topic
-for a quarter of an hour. So an image that a recognition names is in S3, or pending, whatever
-crashes. What can no longer be had is told on the topic of lost images: the stored row then names it
-no more.
+A pass waits for S3 only briefly. Images that are not stored by then are recorded in a table (with a
+changelog on Kafka) before the recognition that names them is published; the frame itself remains on
+its topic for a quarter of an hour. So an image named by a recognition is in S3 or pending, even
+after a crash. Images that can no longer be stored are reported on the topic of lost images; the
+stored row then no longer names them.
 """
 
 import asyncio
@@ -30,21 +30,21 @@ log = structlog.get_logger(__name__)
 _PATIENCE_SECONDS = 2.0
 _LONGEST_PAUSE_SECONDS = 5.0
 _MAX_PENDING = 100_000
-"""Passes, half a kilobyte each; one that is beyond has no images."""
+"""Maximum number of passes (half a kilobyte each); further passes have no images."""
 _MEMORY_BYTES = 64 * 1024 * 1024
-"""Frames of pending images that are in memory too; the others are fetched from Kafka."""
+"""Frames of pending images that are also cached in memory; others are fetched from Kafka."""
 
 FetchFrame = Callable[[FrameReference], Awaitable[bytes | None]]
-"""Returns a frame, None where it is gone for good; raises TransientError."""
+"""Returns a frame, None if it has expired; raises TransientError."""
 
 PublishLost = Callable[[bytes, Recognition], Awaitable[None]]
-"""Publishes a recognition that names lost images no more; returns once Kafka has it."""
+"""Publishes a recognition that no longer names lost images; returns once Kafka has stored it."""
 
 
 class PendingImages(Record, frozen=True, kw_only=True):
-    """The images of a recognition that S3 has not taken; cut from ``frame``, its best one.
+    """The images of a recognition that S3 has not stored; cut from ``frame``, its best one.
 
-    ``recognition`` is as it was published. ``queued_ms`` is Unix ms, UTC.
+    ``recognition`` is as published. ``queued_ms`` is Unix ms, UTC.
     """
 
     recognition: Recognition
@@ -53,7 +53,7 @@ class PendingImages(Record, frozen=True, kw_only=True):
 
 
 class PassImageStore:
-    """Has the images of passes stored. Lives on the stage's event loop."""
+    """Stores the images of passes. Use it on the stage's event loop."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class PassImageStore:
         now_ms: Callable[[], int],
         patience_seconds: float = _PATIENCE_SECONDS,
     ) -> None:
-        """A pass waits ``patience_seconds`` for S3, and not at all while S3 is unavailable.
+        """A pass waits ``patience_seconds`` for S3, but not while S3 is known to be unavailable.
 
         The changelog of ``table`` has the partitions of the frames topic.
         """
@@ -81,16 +81,16 @@ class PassImageStore:
         self._patience_seconds = patience_seconds
         self._retry = RetryPolicy(longest_pause_seconds=_LONGEST_PAUSE_SECONDS)
         self._is_away = False
-        # The longest pending first.
+        # Oldest first.
         self._pending: dict[bytes, None] = {}
         self._jpegs: LRUCache[bytes, bytes] = LRUCache(_MEMORY_BYTES, getsizeof=len)
         self._has_work = asyncio.Event()
         metrics.pending_images.set_function(lambda: len(self._pending))
 
     async def store(self, recognition: Recognition, frame: FrameReference) -> Recognition:
-        """Return a recognition with the keys of its images, which are stored, or pending.
+        """Return a recognition with the keys of its images, which are stored or pending.
 
-        Repeatable. A key is absent where the image can never be had.
+        Repeatable. The key of an image that can never be stored is None.
 
         Raises:
             TransientError: Kafka is unavailable.
@@ -116,16 +116,16 @@ class PassImageStore:
         return after
 
     def restore(self, partitions: Collection[int]) -> None:
-        """Go on with the table's entries of the partitions that are this worker's now."""
-        kept = self._table.retain(PendingImages, lambda each: each.frame.partition, partitions)
-        oldest_first = sorted(kept, key=lambda each: (each[1].queued_ms, each[0]))
+        """Load the table's entries of the partitions that are now this worker's."""
+        entries = self._table.retain(PendingImages, lambda each: each.frame.partition, partitions)
+        oldest_first = sorted(entries, key=lambda each: (each[1].queued_ms, each[0]))
         self._pending = dict.fromkeys(key for key, _ in oldest_first)
         if self._pending:
             log.info("pending_images_restored", count=len(self._pending))
             self._has_work.set()
 
     async def run(self) -> None:
-        """Store what is pending, until cancelled."""
+        """Store pending images, until cancelled."""
         failures = 0
         while True:
             await self._has_work.wait()
@@ -136,7 +136,7 @@ class PassImageStore:
                 self._has_work.clear()
 
     async def _stored_at_once(self, images: Mapping[str, bytes]) -> frozenset[str] | None:
-        """Return the keys that were stored, None where S3 does not answer in time."""
+        """Return the keys that were stored, None if S3 does not respond in time."""
         if self._is_away:
             return None
         try:
@@ -150,12 +150,12 @@ class PassImageStore:
         return stored
 
     async def _put_all(self, images: Mapping[str, bytes]) -> frozenset[str]:
-        """Store images; return the keys of those for which there was room."""
+        """Store images; return the keys of those for which S3 had space."""
         taken = await asyncio.gather(*(self._store.put(*each) for each in images.items()))
         return frozenset(key for key, is_taken in zip(images, taken, strict=True) if is_taken)
 
     async def _store_pending(self) -> bool:
-        """Store what is pending, the longest pending first; False where S3 or Kafka is away."""
+        """Store pending images, oldest first. Return False if S3 or Kafka is unavailable."""
         for key in list(self._pending):
             if self._app.is_leaving:
                 return False
@@ -164,7 +164,7 @@ class PassImageStore:
             except TransientError:
                 return False
             except Exception:
-                # The edge of the loop: the others are stored all the same.
+                # Catch-all: the others must still be stored.
                 log.exception("image_store_failed", recognition_id=key.hex())
                 self._pending.pop(key, None)
         return True
@@ -176,7 +176,7 @@ class PassImageStore:
             return
         jpeg = await self._jpeg(key, waiting)
         if jpeg is None:
-            await self._give_up(waiting.recognition)
+            await self._report_lost(waiting.recognition)
         else:
             await self._store_late(waiting.recognition, jpeg)
         await self._table.put(key, None, partition=waiting.frame.partition)
@@ -186,22 +186,22 @@ class PassImageStore:
     async def _jpeg(self, key: bytes, waiting: PendingImages) -> bytes | None:
         if self._now_ms() - waiting.queued_ms > STORED_WITHIN_MS:
             return None
-        kept: bytes | None = self._jpegs.get(key)
-        return await self._fetch(waiting.frame) if kept is None else kept
+        cached: bytes | None = self._jpegs.get(key)
+        return await self._fetch(waiting.frame) if cached is None else cached
 
     async def _store_late(self, recognition: Recognition, jpeg: bytes) -> None:
         images = await _images_of(recognition, jpeg)
         wanted = {key: data for key, data in images.items() if key in keys_of(recognition)}
         if len(await self._put_all(wanted)) < len(wanted):
-            raise TransientError("S3 has no room for an image")
+            raise TransientError("S3 is full")
         self._on_s3_recovered()
         self._count(ImageOutcome.LATE)
 
-    async def _give_up(self, recognition: Recognition) -> None:
-        """Tell of images that were never stored; a try that got no answer may have arrived."""
-        there = [key for key in keys_of(recognition) if await self._store.has(key)]
+    async def _report_lost(self, recognition: Recognition) -> None:
+        """Report images that were never stored; one may be stored despite a failed attempt."""
+        stored = [key for key in keys_of(recognition) if await self._store.has(key)]
         self._on_s3_recovered()
-        after = named(recognition, there)
+        after = named(recognition, stored)
         if after != recognition:
             await self._publish_lost(str(recognition.camera_id).encode(), after)
             log.warning("images_lost", recognition_id=str(recognition.id))
@@ -222,23 +222,23 @@ class PassImageStore:
 
 
 def keys_of(recognition: Recognition) -> tuple[str, ...]:
-    """Return the keys of the images that a recognition names."""
+    """Return the keys of the images named by a recognition."""
     return tuple(key for key in (recognition.photo_key, recognition.crop_key) if key is not None)
 
 
 def named(recognition: Recognition, keys: Iterable[str]) -> Recognition:
-    """Return the recognition of a pass, naming those of its images whose keys are given."""
+    """Return the recognition of a pass that names only those of its images that are in ``keys``."""
     photo, crop = _derived_keys(recognition)
-    there = frozenset(keys)
+    allowed = frozenset(keys)
     return msgspec.structs.replace(
         recognition,
-        photo_key=photo if photo in there else None,
-        crop_key=crop if crop in there else None,
+        photo_key=photo if photo in allowed else None,
+        crop_key=crop if crop in allowed else None,
     )
 
 
 async def _images_of(recognition: Recognition, jpeg: bytes) -> dict[str, bytes]:
-    """Return the images by key; without a crop where the frame cannot be cut."""
+    """Return the images by key; without a crop if the frame cannot be decoded."""
     photo, crop = _derived_keys(recognition)
     assert recognition.box is not None, recognition.id
     cut = await asyncio.to_thread(cut_crop, jpeg, recognition.box)

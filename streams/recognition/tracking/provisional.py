@@ -1,7 +1,7 @@
-"""Provisional recognitions: passes reported before they are over. Pure.
+"""Provisional recognitions: passes reported before their end. No I/O.
 
-Reported is the pass that the track would be were it over now, once for each plate. A track that was
-reported but turns out to be no recognition of its own is retracted when it is over.
+The reported pass is the one that would result if the track ended now, once per plate. A track that
+was reported but turns out not to be a separate recognition is retracted at its end.
 """
 
 from dataclasses import dataclass
@@ -19,15 +19,15 @@ from streams.recognition.tracking.suppression import (
 from streams.recognition.tracking.tracks import ReportedTrack, Track, is_part
 
 _MIN_READINGS = 2
-"""A single reading is never reported, however few the settings want for a recognition."""
+"""A single reading is never reported, however few readings a recognition requires."""
 _MAX_REPORTS = 4
-"""A track that is read as one plate after another is not worth more alarms."""
+"""A track that is read as more different plates than this is not worth more alerts."""
 _SAME_VEHICLE_EDITS = 1
 
 
 @dataclass(frozen=True)
 class Retracted:
-    """A track that was reported and is over without being a recognition.
+    """A track that was reported and has ended without being a recognition.
 
     ``suppressed_by`` is the plate that its vehicle was recognised as on this pass, if any.
     """
@@ -42,7 +42,7 @@ def report_provisional(
     now_ms: int,
     rules: TrackingRules,
 ) -> tuple[tuple[Track, ...], tuple[Pass, ...]]:
-    """Return the tracks with the reports of those read at ``now_ms``, and the passes to report."""
+    """Return the tracks, with reports of those read at ``now_ms``, and the passes to report."""
     reported: list[Pass] = []
     after = list(tracks)
     for index, track in enumerate(tracks):
@@ -90,7 +90,7 @@ def _min_readings(rules: TrackingRules) -> int:
 
 
 def _has_reported(other: Track, plate: str) -> bool:
-    """Return whether another track may be the same vehicle's, and was reported already."""
+    """Return whether another track may be the same vehicle's and was already reported."""
     return any(
         edit_distance(each.plate, plate) <= _SAME_VEHICLE_EDITS or is_part(each.plate, plate)
         for each in other.provisional_plates
@@ -98,7 +98,7 @@ def _has_reported(other: Track, plate: str) -> bool:
 
 
 def _has_fragment_reported(track: Track, plate: str) -> bool:
-    """Return whether a fragment of a track was reported as the plate: resolved when it ends."""
+    """Return whether a fragment of a track was reported as the plate; it is resolved later."""
     return any(
         each.plate == plate for fragment in track.fragments for each in fragment.provisional_plates
     )

@@ -1,9 +1,9 @@
-"""Tracks whose plate is settled: it is followed, and seldom read again. Pure.
+"""Tracks with a settled plate, which is followed and rarely read again. No I/O.
 
-A vehicle is in view for seconds, and known after a few readings that agree. Each further one costs
-a third of a look at a frame and says the same. What is read all the same: a plate that has come
-nearer, whose image will be the better one, and every plate now and then, so that one followed in
-place of another is found out.
+A vehicle is in view for seconds, and known after a few agreeing readings. Each further reading
+costs a third of the analysis of a frame and adds nothing. Two kinds of plates are still read: a
+plate that has come closer, as its image will be better; and every plate from time to time, to
+detect that another plate is followed by mistake.
 """
 
 from streams.recognition.geometry import overlap
@@ -14,21 +14,21 @@ from streams.recognition.tracking.votes import voted_text
 
 _AGREEING_READINGS = 3
 _SURE_CONFIDENCE = 0.9
-"""Of the best of them."""
+"""Minimum confidence of the best reading."""
 
 _TIMES_OTHER_TEXTS = 3
-"""So many times as often as any other text."""
+"""Ratio of its readings to those of any other text."""
 
 _NEARER_TIMES = 1.4
 """The growth of a plate's width since its best reading after which it is read again."""
 
 _READ_EVERY_MS = 1_000
 
-_FIXTURE_OVERLAP = 0.8
+_STATIONARY_OVERLAP = 0.8
 
 
 def settled_tracks(state: TrackerState, captured_ms: int) -> tuple[Track, ...]:
-    """Return the tracks whose plate need not be read in a frame of that time."""
+    """Return the tracks whose plate need not be read in a frame of this time."""
     return tuple(
         track
         for track in state.tracks
@@ -37,7 +37,7 @@ def settled_tracks(state: TrackerState, captured_ms: int) -> tuple[Track, ...]:
 
 
 def _is_known(track: Track, suppressed: tuple[SuppressedPlate, ...]) -> bool:
-    return _has_settled(track) or any(_stands_there(track, plate) for plate in suppressed)
+    return _has_settled(track) or any(_is_stationary(track, plate) for plate in suppressed)
 
 
 def _has_settled(track: Track) -> bool:
@@ -51,13 +51,13 @@ def _has_settled(track: Track) -> bool:
     )
 
 
-def _stands_there(track: Track, plate: SuppressedPlate) -> bool:
-    """Return whether a track is that of a plate that was recognised and has not moved since."""
+def _is_stationary(track: Track, plate: SuppressedPlate) -> bool:
+    """Return whether a track is that of a recognised plate that has not moved since."""
     return (
         plate.still
         and track.still
         and plate.plate == track.leading.text
-        and overlap(plate.box, track.last_box) >= _FIXTURE_OVERLAP
+        and overlap(plate.box, track.last_box) >= _STATIONARY_OVERLAP
     )
 
 

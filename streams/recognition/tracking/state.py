@@ -1,4 +1,4 @@
-"""The state of one camera's tracker, and its transition by a frame's readings. Pure."""
+"""The state of one camera's tracker, and its transition by a frame's readings. No I/O."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -38,14 +38,14 @@ from streams.recognition.tracking.tracks import (
 
 _MAX_TRACKS = 64
 _CLOCK_SET_BACK_MS = 5_000
-"""A camera's clock that falls by more was reset: waiting for it would stall its tracks."""
+"""A camera's clock that goes back by more was reset; waiting for it would stall its tracks."""
 
 
 class TrackerState(Record, frozen=True, kw_only=True):
-    """The state of one camera, as it lies in the table.
+    """The state of one camera, as stored in the table.
 
     ``last_offset`` and ``last_captured_ms`` are those of the last frame that changed it. ``gap`` is
-    the last one that was passed over; in a late lane's state ``told`` are the recognitions of the
+    the last gap that was skipped. In a late lane's state, ``told`` are recognitions reported by the
     fresh lane that may be of its vehicles (see :mod:`streams.recognition.tracking.lanes`).
     """
 
@@ -60,10 +60,10 @@ class TrackerState(Record, frozen=True, kw_only=True):
     def apply_frame(
         self, frame: FrameReadings, rules: TrackingRules, *, starts_tracks: bool = True
     ) -> "Transition":
-        """Return what a frame's readings (or a tick) do to the camera's state.
+        """Return the result of applying a frame's readings (or a tick) to the camera's state.
 
-        A frame at or before the last one done changes nothing, so a replay is harmless. Without
-        ``starts_tracks`` readings that continue none are another lane's.
+        A frame that was already applied changes nothing, so a replay is harmless. If not
+        ``starts_tracks``, readings that continue no track belong to another lane.
         """
         if is_done(self, frame):
             return Transition(self)
@@ -80,22 +80,22 @@ class TrackerState(Record, frozen=True, kw_only=True):
             return Transition(self._after(frame, self.tracks, suppressed))
         tracks = _extend_tracks(going, frame, starts_tracks=starts_tracks) if sees else going
         overflow = sorted(tracks, key=lambda t: t.last_seen_ms)[: max(0, len(tracks) - _MAX_TRACKS)]
-        kept = tuple(t for t in tracks if t not in overflow)
-        resolution = _resolve_all((*ended, *overflow), kept, self, rules)
+        remaining = tuple(t for t in tracks if t not in overflow)
+        resolution = _resolve_all((*ended, *overflow), remaining, self, rules)
         going, reported = resolution.going, tuple[Pass, ...]()
         if sees and rules.reports_early:
             going, reported = report_provisional(
                 going, resolution.suppressed, frame.captured_ms, rules
             )
-        kept_plates = without_expired(resolution.suppressed, frame.captured_ms, rules)
-        kept_plates = update_stationary(kept_plates, frame, rules)
-        after = self._after(frame, going, with_few_views(kept_plates))
+        suppressed = without_expired(resolution.suppressed, frame.captured_ms, rules)
+        suppressed = update_stationary(suppressed, frame, rules)
+        after = self._after(frame, going, with_few_views(suppressed))
         return Transition(after, resolution.ended, reported)
 
     def with_more(
         self, tracks: Sequence[Track], suppressed: Sequence[SuppressedPlate]
     ) -> "TrackerState":
-        """Return the state with what another lane leaves to it, the same object for nothing new."""
+        """Return the state with another lane's tracks and plates, itself if none is new."""
         names = {track.name for track in self.tracks}
         known = {plate.track for plate in self.suppressed}
         new = tuple(track for track in tracks if track.name not in names)
@@ -124,12 +124,12 @@ class TrackerState(Record, frozen=True, kw_only=True):
 
 @dataclass(frozen=True)
 class EndedTracks:
-    """The outcome of tracks that are over.
+    """The outcome of ended tracks.
 
-    ``suppressed`` counts those of plates that were recognised shortly before, ``unsure`` those with
-    too few readings that agree. Of the latter ``missed`` are passes of their own; the others were
-    fragments of another track. ``retracted`` were reported provisionally, and are over without
-    being one of ``passes``.
+    ``suppressed`` counts tracks of recently recognised plates, ``unsure`` those with too few
+    agreeing readings. Of the latter, ``missed`` are separate passes; the others were fragments of
+    another track. ``retracted`` tracks were reported provisionally, and have ended without being
+    one of ``passes``.
     """
 
     passes: tuple[Pass, ...] = ()
@@ -139,7 +139,7 @@ class EndedTracks:
     retracted: tuple[Retracted, ...] = ()
 
     def __add__(self, later: "EndedTracks") -> "EndedTracks":
-        """Return these and later ones."""
+        """Return the sum of these and later ones."""
         return EndedTracks(
             self.passes + later.passes,
             self.suppressed + later.suppressed,
@@ -151,9 +151,9 @@ class EndedTracks:
 
 @dataclass(frozen=True)
 class Transition:
-    """The state after a frame, the tracks that the frame ended, the passes to report provisionally.
+    """The state after a frame, the tracks ended by it, and the passes to report provisionally.
 
-    ``state`` is the very same object where nothing changed. ``reported`` passes are not over.
+    ``state`` is the same object if nothing changed. ``reported`` passes have not ended.
     """
 
     state: TrackerState
@@ -163,7 +163,7 @@ class Transition:
 
 @dataclass(frozen=True)
 class _Resolution:
-    """Tracks that are over, those that go on, and the suppressed plates after both."""
+    """Ended tracks, continuing ones, and the suppressed plates after both."""
 
     ended: EndedTracks
     going: tuple[Track, ...]
@@ -173,13 +173,13 @@ class _Resolution:
 def is_done(state: TrackerState, frame: FrameReadings) -> bool:
     """Return whether the state already includes this frame.
 
-    Both must be old: offsets start again when a topic is recreated, clocks are set back.
+    Both must be old: offsets restart if a topic is recreated, and clocks can be set back.
     """
     return frame.frame.offset <= state.last_offset and frame.captured_ms <= state.last_captured_ms
 
 
 def with_published(state: TrackerState, published: Mapping[str, Recognition]) -> TrackerState:
-    """Return the state with the recognitions that were published, by the names of their tracks.
+    """Return the state with the published recognitions, by the names of their tracks.
 
     A later track of the same vehicle is resolved to that recognition.
     """
@@ -190,7 +190,7 @@ def with_published(state: TrackerState, published: Mapping[str, Recognition]) ->
 
 
 def frames_needed(state: TrackerState) -> frozenset[FrameReference]:
-    """Return the frames that a pass may still be shown by."""
+    """Return the frames that may still become the image of a pass."""
     return frozenset(tally.best.frame for track in state.tracks for tally in track.texts)
 
 
@@ -226,7 +226,7 @@ def _resolve_all(
     state: TrackerState,
     rules: TrackingRules,
 ) -> _Resolution:
-    """Resolve the ended tracks of a state, the strongest first."""
+    """Resolve the ended tracks of a state, those with most frames first."""
     suppressed = state.suppressed
     passes: list[Pass] = []
     missed: list[Track] = []
@@ -240,9 +240,9 @@ def _resolve_all(
             suppressed_count += 1
             retracted += _retract_as(track.reported, suppressed[index], rules)
             suppressed = extend(suppressed, index, track)
-        elif (told := reported_as(state.told, track, seen, rules)) is not None:
+        elif (known := reported_as(state.told, track, seen, rules)) is not None:
             suppressed_count += 1
-            retracted += _retract_as(track.reported, told, rules)
+            retracted += _retract_as(track.reported, known, rules)
         elif (owner := owner_of(track, seen.text, going)) is not None:
             going, too_many = with_fragments(going, owner, track.reported)
             retracted += _retract(too_many, None)

@@ -1,9 +1,9 @@
-"""The tracker states in a table by camera; of a deleted camera nothing is kept.
+"""The tracker states by camera, in a table. Nothing is stored for a deleted camera.
 
-A crash may replay records from before a camera's deletion when its state is gone already: they
-would start its tracks in the middle and give other ids. So the table holds for each partition of
-the frames topic the place of its last deletion; for a camera without a state everything before that
-place is done.
+After a crash, records from before a camera's deletion may be read again when its state has already
+been deleted: they would start its tracks in the middle, with other ids. So the table has, for each
+partition of the frames topic, the position of the last deletion; for a camera without a state,
+everything before that position counts as processed.
 """
 
 from typing import ClassVar
@@ -16,9 +16,9 @@ from streams.runtime.tables import DurableTable
 
 
 class DeletedUpTo(Record, frozen=True, kw_only=True):
-    """The place of the last deletion in a partition of the frames topic. No personal data.
+    """The position of the last deletion in a partition of the frames topic. No personal data.
 
-    ``captured_ms`` is the highest of such places: cameras' clocks differ.
+    ``captured_ms`` is the highest of all deletions, as cameras' clocks differ.
     """
 
     VERSION: ClassVar[int] = 1
@@ -39,35 +39,35 @@ class TrackerStateStore:
         self._table = table
 
     def get(self, key: bytes) -> TrackerState | None:
-        """Return a camera's state, None where there is none."""
+        """Return a camera's state, None if there is none."""
         if self._table.get(key) is None:
             return None
-        # Written by another release: its open passes are lost, the camera goes on.
+        # Written by another release: its open passes are lost, but the camera continues.
         return self._table.read(TrackerState, key) or TrackerState()
 
     async def write(self, key: bytes, state: TrackerState) -> None:
-        """Store a state; returns once Kafka has it."""
+        """Store a state; return once Kafka has stored it."""
         await self._table.put(key, encode(state))
 
     async def forget(self, key: bytes, end: FrameReadings) -> None:
-        """Delete the state of a camera whose last record is ``end``; returns once Kafka has it."""
+        """Delete the state of a camera with ``end`` as last record; return once that is stored."""
         captured_ms = end.captured_ms
         before = self._deleted_up_to(end)
-        # A recreated topic starts at offset 0 again; the same end may come twice.
+        # A recreated topic starts at offset 0 again; the same end may be read twice.
         if before is not None and before.offset <= end.frame.offset:
             captured_ms = max(captured_ms, before.captured_ms)
-        # One that is read late may come after that of another camera.
+        # A deletion that is read late may follow that of another camera.
         if not self.was_deleted_after(end):
-            place = DeletedUpTo(offset=end.frame.offset, captured_ms=captured_ms)
-            await self._table.put(_deleted_key(end), encode(place))
+            position = DeletedUpTo(offset=end.frame.offset, captured_ms=captured_ms)
+            await self._table.put(_deleted_key(end), encode(position))
         await self._table.put(key, None)
 
     def keys_under(self, prefix: bytes) -> list[bytes]:
-        """Return the keys that begin so."""
+        """Return the keys with a prefix."""
         return sorted(key for key, _ in self._table.items() if key.startswith(prefix))
 
     async def drop(self, key: bytes) -> None:
-        """Delete a state that is needed no more; returns once Kafka has it."""
+        """Delete a state that is no longer needed; return once Kafka has stored that."""
         await self._table.put(key, None)
 
     def is_closed(self, partition: int, gap: FrameGap) -> bool:
@@ -76,19 +76,19 @@ class TrackerStateStore:
         return closed is not None and gap.is_covered_by(closed.gap)
 
     async def mark_closed(self, partition: int, gap: FrameGap) -> None:
-        """Note that a gap is closed; returns once Kafka has it."""
+        """Record that a gap is closed; return once Kafka has stored it."""
         await self._table.put(_closed_key(partition), encode(ClosedGap(gap=gap)))
 
     def was_deleted_after(self, frame: FrameReadings) -> bool:
-        """Return whether a record without a state is from before a camera was deleted.
+        """Return whether a record without a state is from before a camera's deletion.
 
-        Both must be old: offsets start again when a topic is recreated, clocks are set back.
+        Both must be old: offsets restart if a topic is recreated, and clocks can be set back.
         """
-        place = self._deleted_up_to(frame)
+        position = self._deleted_up_to(frame)
         return (
-            place is not None
-            and frame.frame.offset <= place.offset
-            and frame.captured_ms <= place.captured_ms
+            position is not None
+            and frame.frame.offset <= position.offset
+            and frame.captured_ms <= position.captured_ms
         )
 
     def _deleted_up_to(self, frame: FrameReadings) -> DeletedUpTo | None:
@@ -104,7 +104,7 @@ def _closed_key(partition: int) -> bytes:
 
 
 def late_prefix(partition: int, gap: FrameGap) -> bytes:
-    """Return the prefix of the keys under which the late lane of a gap has its cameras' states."""
+    """Return the prefix of the keys of the cameras' states in the late lane of a gap."""
     return b"late/%d/%d/" % (partition, gap.end)
 
 

@@ -1,8 +1,8 @@
-"""Ended tracks that are no pass of their own. Pure.
+"""Ended tracks that are not a separate pass. No I/O.
 
-A plate that was recognised is suppressed until the camera has not seen it for a while. A fragment
-is a misreading beside a vehicle that another track follows; what was reported of it is resolved
-with the track of its vehicle, when it is known what passed.
+A recognised plate is suppressed until the camera has not seen it for a while. A fragment is a
+misreading of a vehicle that another track follows; its reports are resolved with that track, when
+it is known which vehicle passed.
 """
 
 from collections.abc import Mapping
@@ -20,26 +20,26 @@ MAX_SUPPRESSED = 200
 _MAX_RECOGNITIONS = 32
 _MAX_VIEWS = 16
 
-# A misread plate must not make its vehicle a recognition twice. The farther a track is from the
-# suppressed plate in time and place, the more similar the texts must be.
+# A misread plate must not result in a second recognition of its vehicle. The further a track is
+# from the suppressed plate in time and position, the more similar the texts must be.
 _CONTINUED_MS = 2_500
 _CONTINUED_SIMILARITY = 0.5
 _ADJACENT_MS = 4_000
 _ADJACENT_EDITS = 1
 _NEAR_WIDTHS = 1.5
-_FIXTURE_OVERLAP = 0.8
-_FIXTURE_SIMILARITY = 0.7
-# Read the same so often and so surely, a text that differs by more is another vehicle's.
+_STATIONARY_OVERLAP = 0.8
+_STATIONARY_SIMILARITY = 0.7
+# If a text was read so often with such confidence, a text that differs more is another vehicle's.
 _SURE_COUNT = 3
 _SURE_CONFIDENCE = 0.9
 
-# Two lanes see a vehicle in view at the end of a gap.
-_SEAM_MS = 2_500
-_SEAM_WIDTHS = 4.0
-_SEAM_SIMILARITY = 0.5
-_SEAM_CONFIDENCE = 0.85
+# Two lanes see a vehicle that is in view at the end of a gap.
+_HANDOVER_MS = 2_500
+_HANDOVER_WIDTHS = 4.0
+_HANDOVER_SIMILARITY = 0.5
+_HANDOVER_CONFIDENCE = 0.85
 
-# A fast or half-hidden vehicle can leave a fragment of a misreading or two beside its own track.
+# A fast or partly hidden vehicle can leave a fragment of one or two misreadings besides its track.
 _FRAGMENT_READINGS = 2
 _FRAGMENT_TIMES_WEAKER = 3
 _FRAGMENT_SIMILARITY = 0.5
@@ -50,10 +50,10 @@ _MAX_FRAGMENTS = 16
 class SuppressedPlate(msgspec.Struct, frozen=True, kw_only=True):
     """A recognised plate: when and where it was last seen, and whether it ever moved.
 
-    ``track`` is the name of the recognised track; ``recognition`` is the record published of it,
-    where passes are reported early: None before, and where many plates were seen since. ``view`` is
-    the frame in which it was last read, as a few numbers, of one that never moved; its place was
-    seen without it ``empty_since_ms`` to ``empty_until_ms`` (Unix ms).
+    ``track`` is the name of the recognised track. ``recognition`` is its published record, if
+    passes are reported early; None before that, and after many other plates were seen. ``view``
+    describes the frame of its last reading with a few numbers, if it never moved. Its position was
+    seen empty from ``empty_since_ms`` to ``empty_until_ms`` (Unix ms).
     """
 
     plate: str
@@ -67,7 +67,7 @@ class SuppressedPlate(msgspec.Struct, frozen=True, kw_only=True):
     empty_until_ms: int | None = None
 
     def with_empty(self, since_ms: int | None, until_ms: int | None) -> "SuppressedPlate":
-        """Return the plate whose place was seen without it from then to then."""
+        """Return the plate, with the period in which its position was seen empty."""
         return msgspec.structs.replace(self, empty_since_ms=since_ms, empty_until_ms=until_ms)
 
 
@@ -94,25 +94,25 @@ def _covers(plate: SuppressedPlate, track: Track, seen: TextTally, rules: Tracki
     elif unseen_ms <= _CONTINUED_MS and near:
         return _is_similar(seen.text, plate.plate, _CONTINUED_SIMILARITY)
     else:
-        alike = _is_similar(seen.text, plate.plate, _FIXTURE_SIMILARITY)
-    in_place = overlap(plate.box, track.last_box) >= _FIXTURE_OVERLAP
-    is_fixture = plate.still and track.still and in_place
-    return alike and is_fixture and unseen_ms < rules.fixture_suppress_ms
+        alike = _is_similar(seen.text, plate.plate, _STATIONARY_SIMILARITY)
+    in_place = overlap(plate.box, track.last_box) >= _STATIONARY_OVERLAP
+    is_stationary = plate.still and track.still and in_place
+    return alike and is_stationary and unseen_ms < rules.stationary_suppress_ms
 
 
 def may_be_suppressed(
     suppressed: tuple[SuppressedPlate, ...], track: Track, seen: TextTally, rules: TrackingRules
 ) -> bool:
-    """Return whether a track that goes on may yet turn out to be a plate that never moved.
+    """Return whether an open track may still turn out to be a stationary plate.
 
-    It stands near one, but is not in its very place: its box settles within a few readings.
+    It is close to one, but not yet at its exact position: its box settles within a few readings.
     """
     return any(
         plate.still
         and track.still
         and distance_in_widths(plate.box, track.last_box) <= _NEAR_WIDTHS
-        and _is_similar(seen.text, plate.plate, _FIXTURE_SIMILARITY)
-        and track.first_seen_ms - plate.last_seen_ms < rules.fixture_suppress_ms
+        and _is_similar(seen.text, plate.plate, _STATIONARY_SIMILARITY)
+        and track.first_seen_ms - plate.last_seen_ms < rules.stationary_suppress_ms
         for plate in suppressed
     )
 
@@ -120,10 +120,10 @@ def may_be_suppressed(
 def recognized_as(
     plate: SuppressedPlate, track: ReportedTrack, rules: TrackingRules
 ) -> SuppressedPlate | None:
-    """Return the plate where its recognition is of the same pass as a reported track, or None.
+    """Return the plate if its recognition is of the same pass as a reported track, or None.
 
-    A recognition that was published before the track began is no answer to what was reported of
-    it: alerts triggered by it then, and nothing has passed since.
+    A recognition that was published before the track began does not resolve the track's reports:
+    alerts were triggered by it then, and no vehicle has passed since.
     """
     known = plate.recognition
     if known is None:
@@ -139,7 +139,7 @@ def _is_similar(text: str, plate: str, minimum: float) -> bool:
 def suppress(
     suppressed: tuple[SuppressedPlate, ...], track: Track, plate: str
 ) -> tuple[SuppressedPlate, ...]:
-    """Return the suppressed plates with one more; where they are many the longest unseen goes."""
+    """Return the suppressed plates with another one; above the limit, the oldest is dropped."""
     new = SuppressedPlate(
         plate=plate,
         last_seen_ms=track.last_seen_ms,
@@ -148,14 +148,14 @@ def suppress(
         track=track.name,
         view=track.view if track.still else b"",
     )
-    kept = sorted(suppressed, key=lambda s: s.last_seen_ms, reverse=True)[: MAX_SUPPRESSED - 1]
-    return (*kept, new)
+    newest = sorted(suppressed, key=lambda s: s.last_seen_ms, reverse=True)[: MAX_SUPPRESSED - 1]
+    return (*newest, new)
 
 
 def extend(
     suppressed: tuple[SuppressedPlate, ...], index: int, track: Track
 ) -> tuple[SuppressedPlate, ...]:
-    """Return the suppressed plates with one seen again by a track."""
+    """Return the suppressed plates after one of them was seen again by a track."""
     old = suppressed[index]
     new = msgspec.structs.replace(
         old,
@@ -172,9 +172,9 @@ def extend(
 def with_recognitions(
     suppressed: tuple[SuppressedPlate, ...], published: Mapping[str, Recognition]
 ) -> tuple[SuppressedPlate, ...]:
-    """Return the plates with what was ``published`` of their tracks (by name).
+    """Return the plates with the recognitions ``published`` for their tracks (by name).
 
-    It is kept for those that were seen last: the state is written with every frame.
+    Only those seen last retain it, as the state is written with every frame.
     """
     newest = sorted(suppressed, key=lambda s: s.last_seen_ms, reverse=True)[:_MAX_RECOGNITIONS]
     since_ms = min((s.last_seen_ms for s in newest), default=0)
@@ -190,7 +190,7 @@ def with_recognitions(
 
 
 def with_few_views(suppressed: tuple[SuppressedPlate, ...]) -> tuple[SuppressedPlate, ...]:
-    """Return the plates, views only with those that were seen last: states are written often."""
+    """Return the plates; only those seen last retain their views, as states are written often."""
     if sum(bool(s.view) for s in suppressed) <= _MAX_VIEWS:
         return suppressed
     newest = sorted((s.last_seen_ms for s in suppressed if s.view), reverse=True)[:_MAX_VIEWS]
@@ -201,7 +201,7 @@ def with_few_views(suppressed: tuple[SuppressedPlate, ...]) -> tuple[SuppressedP
 
 
 def set_back(suppressed: tuple[SuppressedPlate, ...], now_ms: int) -> tuple[SuppressedPlate, ...]:
-    """Return the suppressed plates, none seen later than ``now_ms``: the clock was set back."""
+    """Return the plates, none seen later than ``now_ms``, after the clock was set back."""
     return tuple(
         msgspec.structs.replace(s, last_seen_ms=min(s.last_seen_ms, now_ms)) for s in suppressed
     )
@@ -210,18 +210,18 @@ def set_back(suppressed: tuple[SuppressedPlate, ...], now_ms: int) -> tuple[Supp
 def without_expired(
     suppressed: tuple[SuppressedPlate, ...], now_ms: int, rules: TrackingRules
 ) -> tuple[SuppressedPlate, ...]:
-    """Return the plates that can still suppress a track open now, or one to come."""
+    """Return the plates that can still suppress a current or future track."""
     open_ms = rules.max_track_ms + rules.end_ms
     return tuple(
         s
         for s in suppressed
         if now_ms - s.last_seen_ms
-        <= open_ms + (rules.fixture_suppress_ms if s.still else rules.suppress_ms)
+        <= open_ms + (rules.stationary_suppress_ms if s.still else rules.suppress_ms)
     )
 
 
 def owner_of(track: Track, text: str, going: tuple[Track, ...]) -> int | None:
-    """Return the index of the track that a fragment belongs to, None: it is no fragment."""
+    """Return the index of the track to which a fragment belongs, None if it is not one."""
     if track.readings_count > _FRAGMENT_READINGS:
         return None
     owners = [
@@ -240,19 +240,19 @@ def owner_of(track: Track, text: str, going: tuple[Track, ...]) -> int | None:
 def with_fragments(
     going: tuple[Track, ...], owner: int, fragments: tuple[ReportedTrack, ...]
 ) -> tuple[tuple[Track, ...], tuple[ReportedTrack, ...]]:
-    """Return the tracks after one took over fragments, and the fragments that were too many."""
+    """Return the tracks after one has taken over fragments, and the fragments beyond the limit."""
     if not fragments:
         return going, ()
-    kept = (*going[owner].fragments, *fragments)
-    after = msgspec.structs.replace(going[owner], fragments=kept[:_MAX_FRAGMENTS])
-    return (*going[:owner], after, *going[owner + 1 :]), kept[_MAX_FRAGMENTS:]
+    fragments = (*going[owner].fragments, *fragments)
+    after = msgspec.structs.replace(going[owner], fragments=fragments[:_MAX_FRAGMENTS])
+    return (*going[:owner], after, *going[owner + 1 :]), fragments[_MAX_FRAGMENTS:]
 
 
 def reported_as(
-    told: tuple[Recognition, ...], track: Track, seen: TextTally, rules: TrackingRules
+    reported: tuple[Recognition, ...], track: Track, seen: TextTally, rules: TrackingRules
 ) -> SuppressedPlate | None:
-    """Return what a late track read as ``seen`` was told as from fresh frames, None: it was not."""
-    for each in told:
+    """Return the plate under which the fresh lane reported the vehicle of a late track, or None."""
+    for each in reported:
         if _is_same(each, track, seen, rules):
             return SuppressedPlate(
                 plate=each.plate,
@@ -264,23 +264,25 @@ def reported_as(
     return None
 
 
-def _is_same(told: Recognition, track: Track, seen: TextTally, rules: TrackingRules) -> bool:
-    apart_ms = max(told.first_seen_ms - track.last_seen_ms, track.first_seen_ms - told.last_seen_ms)
-    if seen.text == told.plate:
-        # As in one lane: the same plate is a pass of its own once it was unseen for so long.
+def _is_same(known: Recognition, track: Track, seen: TextTally, rules: TrackingRules) -> bool:
+    apart_ms = max(
+        known.first_seen_ms - track.last_seen_ms, track.first_seen_ms - known.last_seen_ms
+    )
+    if seen.text == known.plate:
+        # As in one lane: the same plate is a separate pass after it was unseen for that time.
         return apart_ms < rules.suppress_ms
-    if apart_ms > _SEAM_MS:
+    if apart_ms > _HANDOVER_MS:
         return False
-    if edit_distance(seen.text, told.plate) <= _ADJACENT_EDITS:
+    if edit_distance(seen.text, known.plate) <= _ADJACENT_EDITS:
         return True
-    are_sure = min(seen.best.confidence, told.confidence) >= _SEAM_CONFIDENCE
-    is_piece = is_part(seen.text, told.plate)
-    is_alike = is_piece or (similarity(seen.text, told.plate) >= _SEAM_SIMILARITY and not are_sure)
-    return is_alike and _are_near(told, track)
+    are_certain = min(seen.best.confidence, known.confidence) >= _HANDOVER_CONFIDENCE
+    is_piece = is_part(seen.text, known.plate)
+    is_similar = similarity(seen.text, known.plate) >= _HANDOVER_SIMILARITY and not are_certain
+    return (is_piece or is_similar) and _are_near(known, track)
 
 
-def _are_near(told: Recognition, track: Track) -> bool:
-    return told.box is not None and any(
-        distance_in_widths(told.box, box) <= _SEAM_WIDTHS
+def _are_near(known: Recognition, track: Track) -> bool:
+    return known.box is not None and any(
+        distance_in_widths(known.box, box) <= _HANDOVER_WIDTHS
         for box in (track.last_box, *(tally.best.box for tally in track.texts))
     )

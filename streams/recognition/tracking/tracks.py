@@ -1,4 +1,4 @@
-"""A vehicle's track on one camera: the readings of its plate, and the match of the next. Pure."""
+"""A vehicle's track on one camera: its plate's readings, and matching of further ones. No I/O."""
 
 from dataclasses import dataclass
 
@@ -19,7 +19,7 @@ from streams.recognition.tracking.votes import LengthVotes, add_reading
 
 
 def is_part(one: str, other: str) -> bool:
-    """Return whether one text is a piece of the other, as when the frame's edge cuts a plate."""
+    """Return whether one text is part of the other, as when the frame's edge cuts off a plate."""
     return one in other or other in one
 
 
@@ -33,8 +33,8 @@ _MAX_TEXTS = 12
 _MAX_TRACES = 8
 _STILL_OVERLAP = 0.8
 
-# A fast car at 5 frames/s moves several plate widths between two frames, so the place alone
-# cannot tell vehicles apart and the text decides first.
+# A fast car at 5 frames/s moves several plate widths between two frames, so the position alone does
+# not distinguish vehicles; the text is compared first.
 _SAME_TEXT_EDITS = 1
 _SIMILAR = 0.5
 _SIMILAR_REACH_WIDTHS = 4.0
@@ -43,18 +43,18 @@ _UNSURE = 0.6
 _SAME_PLACE_OVERLAP = 0.3
 _SAME_PLACE_MS = 600
 
-# A plate that moves and so soon overlaps so much with where it was expected is no other vehicle's,
-# though both texts be sure: a small plate may be misread surely. (Where one stood, another may
-# come.)
+# A moving plate that so soon overlaps so much with the expected position is the same vehicle's,
+# even if both texts have high confidence: a small plate can be misread with high confidence. (A
+# parked vehicle can be replaced by another one.)
 _SAME_PLATE_OVERLAP = 0.6
 _SAME_PLATE_MS = 450
 
 
 class TextReading(msgspec.Struct, frozen=True, kw_only=True):
-    """The frame of a reading and the plate's place in it.
+    """The frame of a reading and the plate's box in it.
 
-    ``is_cut``: at the frame's edge, so that a part of the plate may be missing. ``trace`` is the
-    ``traceparent`` of the frame's trace, where one is made.
+    ``is_cut``: at the frame's edge, so a part of the plate may be missing. ``trace`` is the
+    ``traceparent`` of the frame's trace, if there is one.
     """
 
     frame: FrameReference
@@ -69,7 +69,7 @@ class TextReading(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TextTally(msgspec.Struct, frozen=True, kw_only=True):
-    """The count of a track's readings with one text, and the best of them."""
+    """The number of a track's readings with one text, and the best of them."""
 
     text: str
     count: int
@@ -77,7 +77,7 @@ class TextTally(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReportedTrack(msgspec.Struct, frozen=True, kw_only=True):
-    """The rest of a track that was reported provisionally and is over, until it is resolved."""
+    """The data of an ended track that was reported provisionally, until it is resolved."""
 
     name: str
     first_seen_ms: int
@@ -87,15 +87,16 @@ class ReportedTrack(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Track(msgspec.Struct, frozen=True, kw_only=True):
-    """One vehicle as long as it is seen without a gap. Speeds in pixels a millisecond.
+    """One vehicle while it is continuously in view. Speeds in pixels per millisecond.
 
-    ``name`` is the same in every replay. ``still`` while it has not moved from ``first_box``.
-    ``provisional_plates`` are those it was reported as, each once. ``fragments`` were tracks beside
-    it, misreadings of the same vehicle that had been reported: resolved when this one ends.
-    ``view`` is the last frame's, as long as it is still (see :mod:`recognition.scene`).
-    ``first_whole`` and ``last_whole`` are its boxes that no edge of the frame cuts.
-    ``followed_count`` frames showed it where it was expected, unread; ``last_read_ms`` is when it
-    was read for the last time. ``traces`` are those of its last frames, where any were made.
+    ``name`` is the same in every replay. ``still`` until it has moved from ``first_box``.
+    ``provisional_plates`` are the plates that it was reported as, each once. ``fragments`` are
+    other tracks with misreadings of the same vehicle that were reported; they are resolved when
+    this one ends. ``view`` is that of the last frame, while the track is still (see
+    :mod:`recognition.scene`). ``first_whole`` and ``last_whole`` are its boxes that are not cut off
+    by the frame's edge. In ``followed_count`` frames the plate was at its expected position and was
+    not read; ``last_read_ms`` is the time of the last reading. ``traces`` are those of its last
+    frames, if any.
     """
 
     name: str
@@ -120,12 +121,12 @@ class Track(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def seen_count(self) -> int:
-        """Frames in which its plate was found, read or not."""
+        """Number of frames in which its plate was found, read or not."""
         return self.readings_count + self.followed_count
 
     @property
     def reported(self) -> tuple[ReportedTrack, ...]:
-        """The reports of this vehicle, to be resolved where it is no pass of its own."""
+        """The reports of this vehicle, to be resolved if it is not a separate pass."""
         if not self.provisional_plates:
             return self.fragments
         own = ReportedTrack(
@@ -139,11 +140,11 @@ class Track(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def leading(self) -> TextTally:
-        """The text read most often, the surer one of equals."""
+        """The text read most often; of equals, the one with the highest confidence."""
         return max(self.texts, key=lambda t: (t.count, t.best.confidence, t.text))
 
     def text_of(self, plate: str) -> TextTally:
-        """Return the tally of a text that the track was read as."""
+        """Return the tally of one of the track's texts."""
         return next(tally for tally in self.texts if tally.text == plate)
 
 
@@ -155,7 +156,7 @@ class _Match:
 
 
 def start_track(frame: FrameReadings, index: int) -> Track:
-    """Return the track that begins with a frame's reading number ``index``."""
+    """Return the track that begins with reading number ``index`` of a frame."""
     reading = frame.readings[index]
     whole = None if _is_cut(frame, reading) else reading.box
     return Track(
@@ -179,9 +180,9 @@ def start_track(frame: FrameReadings, index: int) -> Track:
 
 
 def extend_track(track: Track, frame: FrameReadings, reading: PlateReading) -> Track:
-    """Return the track with one more reading.
+    """Return the track with another reading.
 
-    A plate that the frame's edge cuts moves the track but has no say in its text.
+    A plate that is cut off by the frame's edge moves the track but does not count for its text.
     """
     is_cut = _is_cut(frame, reading)
     moved_on = _moved_on(track, frame, reading.box)
@@ -198,19 +199,19 @@ def extend_track(track: Track, frame: FrameReadings, reading: PlateReading) -> T
 
 
 def follow_track(track: Track, frame: FrameReadings, box: Box) -> Track:
-    """Return the track whose plate is in a box of the frame, and was not read there."""
+    """Return the track whose plate is in a box of the frame but was not read there."""
     followed_count = track.followed_count + 1
     return msgspec.structs.replace(_moved_on(track, frame, box), followed_count=followed_count)
 
 
 def expected_box(track: Track, captured_ms: int) -> Box:
-    """Return where a track's plate is at a time if it goes on as before."""
+    """Return where a track's plate is expected at a time, at constant speed."""
     elapsed_ms = max(0, captured_ms - track.last_seen_ms)
     return moved(track.last_box, track.speed_x * elapsed_ms, track.speed_y * elapsed_ms)
 
 
 def match_readings(tracks: tuple[Track, ...], frame: FrameReadings) -> dict[int, int]:
-    """Return the track (value) of each matched reading (key), as indices; each at most once."""
+    """Return the track (value) of each matched reading (key) as indices; each at most once."""
     matches = [
         _Match(score, t, r)
         for t, track in enumerate(tracks)
@@ -226,7 +227,7 @@ def match_readings(tracks: tuple[Track, ...], frame: FrameReadings) -> dict[int,
 
 
 def match_score(track: Track, frame: FrameReadings, reading: PlateReading) -> float | None:
-    """Return how well a reading continues a track (higher is better), or None: not at all."""
+    """Return how well a reading continues a track (higher is better), None if it does not."""
     elapsed_ms = max(0, frame.captured_ms - track.last_seen_ms)
     expected = expected_box(track, frame.captured_ms)
     near = max(overlap(place, reading.box) for place in (expected, track.last_box))
@@ -248,7 +249,7 @@ def match_score(track: Track, frame: FrameReadings, reading: PlateReading) -> fl
 
 
 def _two_plates(track: Track, text: str, reading: PlateReading) -> bool:
-    """Return whether both texts are so sure that their difference is no misreading."""
+    """Return whether both texts have such confidence that they belong to different plates."""
     sure = min(track.leading.best.confidence, reading.confidence) >= _SURE
     return sure and not is_part(text, reading.text)
 
@@ -312,7 +313,7 @@ def _add_text(
 def _with_trace(
     traces: tuple[str, ...] | UnsetType, frame: FrameReadings
 ) -> tuple[str, ...] | UnsetType:
-    """Return a track's traces with that of one more frame; unset where there are none."""
+    """Return a track's traces with another frame's; unset if there are none."""
     if not frame.trace:
         return traces or UNSET
     return (*(traces or ()), frame.trace)[-_MAX_TRACES:]

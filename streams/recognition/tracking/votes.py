@@ -1,12 +1,12 @@
-"""Voting per character over the readings of one track. Pure.
+"""Voting per character over the readings of one track. No I/O.
 
-The votes are sums, so that a track's state stays small however long it is seen. A vehicle is read
-from afar and blurred more often than close and sharp, so a reading counts by the third power of its
-confidence: of 1,026 passes 795 are right and 40 wrong, 790 and 42 with equal weights, and the
-calibration error of recognitions is 3.3 %, 9.5 % with them.
+The votes are sums, so a track's state stays small however long it lasts. A vehicle is read small
+and blurred more often than close and sharp, so a reading is weighted by the third power of its
+confidence: of 1,026 passes, 795 are right and 40 wrong, compared with 790 and 42 with equal
+weights; the calibration error of recognitions is 3.3 %, compared with 9.5 %.
 
-A plate that is cut off at one end, by its box or by the image, is read as surely as a whole one.
-Readings of a part therefore count for the whole text too, if that has enough of its own.
+A plate that is cut off at one end, by its box or by the image, is read with the same confidence as
+a whole one. Readings of a part therefore also count for the whole text, if it has enough.
 """
 
 import math
@@ -17,19 +17,19 @@ import msgspec
 from common.records.recognitions import CharacterOption, PlateReading
 
 _MIN_PROBABILITY = 0.01
-"""A reading is wrong about a character now and then however sure it is: no single one vetoes."""
+"""Lower bound, so that no single reading vetoes: even a confident reading can be wrong."""
 _OTHER_CHARACTERS = 33
-"""Characters of A-Z0-9 that are not among a reading's three likeliest."""
+"""Characters of A-Z0-9 that are not among a reading's three most likely ones."""
 _MAX_CANDIDATES = 6
 _CONFIDENCE_POWER = 3
-"""One reading of confidence 0.9 counts as much as six of 0.5."""
+"""One reading with confidence 0.9 counts as much as six with 0.5."""
 _MIN_WHOLE_SHARE = 0.5
-"""Of the weight of a part: with less a longer text is one to which something was added."""
+"""Fraction of a part's weight; with less, the longer text has an extra character by mistake."""
 _MIN_PART_LENGTH = 4
 
 
 class CandidateVotes(msgspec.Struct, frozen=True, array_like=True):
-    """A character at a position, with its probabilities and their logarithms summed up."""
+    """A character at a position, with the sums of its probabilities and their logarithms."""
 
     character: str
     log_sum: float
@@ -37,21 +37,21 @@ class CandidateVotes(msgspec.Struct, frozen=True, array_like=True):
 
 
 class PositionVotes(msgspec.Struct, frozen=True, array_like=True):
-    """The votes at one position; ``others_log_sum`` is that of any character not listed."""
+    """The votes at one position; ``others_log_sum`` applies to any character not listed."""
 
     others_log_sum: float
     candidates: tuple[CandidateVotes, ...]
 
 
 class LengthVotes(msgspec.Struct, frozen=True, kw_only=True):
-    """The votes of all readings of one length; ``weight`` is the sum of what each counts."""
+    """The votes of all readings of one length; ``weight`` is the sum of their weights."""
 
     weight: float
     positions: tuple[PositionVotes, ...]
 
 
 def add_reading(votes: tuple[LengthVotes, ...], reading: PlateReading) -> tuple[LengthVotes, ...]:
-    """Return the votes with one more reading."""
+    """Return the votes with another reading."""
     length = len(reading.positions)
     same = next((v for v in votes if len(v.positions) == length), None) or LengthVotes(
         weight=0.0, positions=(PositionVotes(0.0, ()),) * length
@@ -68,9 +68,9 @@ def add_reading(votes: tuple[LengthVotes, ...], reading: PlateReading) -> tuple[
 
 
 def voted_text(votes: tuple[LengthVotes, ...]) -> str:
-    """Return the text of the length with most weight, voted per character.
+    """Return the text of the length with the highest weight, voted per character.
 
-    A text that others begin or end counts with their weight too.
+    Texts that are the beginning or end of a text add their weight to it.
 
     **Source:** Heskes 1997, "Selecting weighting factors in logarithmic opinion pools".
     """
@@ -89,10 +89,10 @@ def voted_text(votes: tuple[LengthVotes, ...]) -> str:
 
 
 def voted_probabilities(votes: tuple[LengthVotes, ...], text: str) -> tuple[float, ...]:
-    """Return the voted probability of each character of a text that one of the readings gave.
+    """Return the voted probability of each character of a text that was read at least once.
 
-    It is the weighted mean over the readings of that length: the readings of one track err alike,
-    so their number alone must not make the vote surer.
+    It is the weighted mean over the readings of that length: the readings of one track make the
+    same errors, so their number alone must not increase the confidence.
     """
     same = next(v for v in votes if len(v.positions) == len(text))
     return tuple(
@@ -104,7 +104,7 @@ def voted_probabilities(votes: tuple[LengthVotes, ...], text: str) -> tuple[floa
 def voted_options(
     votes: tuple[LengthVotes, ...], text: str
 ) -> Iterator[tuple[tuple[str, float], ...]]:
-    """Yield for each position the characters that were seen there, with their probabilities."""
+    """Yield for each position the characters that were read there, with their probabilities."""
     same = next(v for v in votes if len(v.positions) == len(text))
     for position in same.positions:
         yield tuple(
@@ -117,7 +117,7 @@ def _text(votes: LengthVotes) -> str:
 
 
 def _is_part(part: str, text: str) -> bool:
-    """Return whether a text lacks only the beginning or the end of another."""
+    """Return whether a text is only missing the beginning or the end of another."""
     is_shorter = _MIN_PART_LENGTH <= len(part) < len(text)
     return is_shorter and (text.startswith(part) or text.endswith(part))
 

@@ -1,7 +1,7 @@
-"""Tells people by the services of Apprise addresses.
+"""Notifies people through the services of Apprise URLs.
 
-Apprise's plugins make the requests, in threads; each one leaves as webhooks do, by
-:class:`HttpSender`, which judges every address that it connects to and follows no redirect.
+Apprise's plugins make the requests, in threads. Each request is sent like a webhook, by
+:class:`HttpSender`, which checks every address to which it connects and follows no redirect.
 """
 
 import asyncio
@@ -23,13 +23,13 @@ from streams.webhooks.delivery.http_sender import HttpSender, ReceiverAnswer, Si
 from streams.webhooks.delivery.message_text import message_fields, message_subject
 from streams.webhooks.delivery.schedule import SendKind, SendResult
 
-# The subject says the one, and a service that counts characters is not for the other.
+# The title contains the alert; descriptions are too long for services that limit characters.
 _LEFT_OUT = frozenset({"Alert", "Description"})
 _PARTS_REFUSED = frozenset(range(400, 500)) - {408, 425, 429}
 
 
 class AppriseSender:
-    """Makes attempts at services. It imports Apprise with the first one."""
+    """Makes attempts at services. It imports Apprise at the first attempt."""
 
     def __init__(
         self,
@@ -42,10 +42,10 @@ class AppriseSender:
         threads: int,
         now_ms: Callable[[], int],
     ) -> None:
-        """``timeout_seconds`` is for the whole of an attempt, without its picture.
+        """``timeout_seconds`` applies to a whole attempt, excluding its image.
 
-        ``public_url`` is where links lead, empty: none is sent. ``threads`` are as many as there
-        may be attempts at once, so that none waits for one that hangs.
+        Links lead to ``public_url``, empty: none is sent. ``threads`` is the number of concurrent
+        attempts, so that none waits for a hanging one.
         """
         self._http = http
         self._fetch_image = fetch_image
@@ -56,9 +56,9 @@ class AppriseSender:
         self._now_ms = now_ms
 
     async def send(self, delivery: Delivery, url: str) -> SendResult:
-        """Send once and return the result. Never raises for anything the service does.
+        """Send once and return the result. Errors of the service never raise.
 
-        Beyond the limits nothing is sent.
+        Nothing is sent beyond the limits.
         """
         owner = str(delivery.owner_id)
         if (denial := self._limits.denial(owner, url)) is not None:
@@ -94,7 +94,7 @@ class AppriseSender:
             attempt.stop()
 
     def close(self) -> None:
-        """Let running attempts end by themselves."""
+        """Cancel queued attempts. Running ones finish in the background."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 
@@ -109,7 +109,7 @@ class _Attempt:
         self._is_stopped = False
 
     def make(self, url: str, message: NotificationMessage) -> SendResult:
-        """Have the plugin send; return what came of it. Runs in a thread."""
+        """Send with the plugin and return the result. Runs in a thread."""
         from common.apprise.plugins import send_message
 
         try:
@@ -119,7 +119,7 @@ class _Attempt:
         return _result(self._results, is_sent=is_sent)
 
     def stop(self) -> None:
-        """End what is under way, and with it the thread."""
+        """Cancel the running request, which ends the thread."""
         self._is_stopped = True
         if self._running is not None:
             self._running.cancel()
@@ -127,7 +127,7 @@ class _Attempt:
     def _exchange(self, request: ServiceRequest) -> ServiceAnswer:
         signed = SignedRequest(
             request.url,
-            # What is unpacked is not asked for: the answer is read as it comes.
+            # The response is not decompressed, so ask for an uncompressed one.
             {**request.headers, "Accept-Encoding": "identity"},
             request.body,
             request.method,
@@ -150,7 +150,7 @@ class _Attempt:
 
 
 def _result(results: list[SendResult], *, is_sent: bool) -> SendResult:
-    """Return what an attempt came to: as the plugin says, and where it failed, as HTTP does."""
+    """Return the result of an attempt: the plugin's, or after a failure, that of HTTP."""
     last = results[-1] if results else SendResult(kind=SendKind.FAILED)
     if is_sent:
         return SendResult(kind=SendKind.ACCEPTED, status=last.status)
@@ -163,9 +163,9 @@ def _result(results: list[SendResult], *, is_sent: bool) -> SendResult:
 
 
 def _once(failed: SendResult, results: list[SendResult]) -> SendResult:
-    """Return a failure, final if the service took a part of the message and refused another.
+    """Return a failure; it is final if the service accepted a part of the message only.
 
-    It never takes a crop that is too large for it, and each retry would send the text again.
+    The service would reject a crop that is too large again, and each retry would repeat the text.
     """
     is_partial = any(each.kind is SendKind.ACCEPTED for each in results)
     is_answer = failed.status is not None and failed.status in _PARTS_REFUSED

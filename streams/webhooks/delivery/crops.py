@@ -1,4 +1,4 @@
-"""The crop of a plate, for what people read. Read from S3."""
+"""The crop of a plate for notifications that people read. Read from S3."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -15,17 +15,17 @@ from common.settings import S3Settings
 log = structlog.get_logger()
 
 FetchImage = Callable[[str], Awaitable[bytes | None]]
-"""Returns the image under a key, None where there is none."""
+"""Returns the image with a key, None if there is none."""
 
 _IMAGE_READ_SECONDS = 5.0
-"""For an image in all: while it is read, one of the attempts that all endpoints share is held."""
+"""Total time for an image. Reading it occupies one of the attempt slots of all endpoints."""
 _IMAGE_PAUSE_SECONDS = 0.5
 _IMAGE_THREADS = 2
 _MAX_IMAGE_BYTES = 2 * 1024 * 1024
 
 
 async def crop_of(delivery: Delivery, fetch_image: FetchImage, now_ms: int) -> bytes | None:
-    """Return the crop of an alert's plate; an alert does not wait long for one.
+    """Return the crop of an alert's plate, None if it is not available soon.
 
     ``now_ms`` is the wall clock, Unix ms.
     """
@@ -33,12 +33,12 @@ async def crop_of(delivery: Delivery, fetch_image: FetchImage, now_ms: int) -> b
     recognition = delivery.trigger.recognition
     if recognition.crop_key is None:
         return None
-    # S3 gets it later than we hear of it where it was unavailable for a moment.
+    # S3 may get the image after the alert, if it was unavailable for a moment.
     may_come = now_ms - recognition.captured_ms < STORED_WITHIN_MS
     try:
         async with asyncio.timeout(_IMAGE_READ_SECONDS):
             crop = await fetch_image(recognition.crop_key)
-            # ASYNC110: S3 tells nobody that an image has come.
+            # ASYNC110: S3 does not notify of new images.
             while crop is None and may_come:  # noqa: ASYNC110
                 await asyncio.sleep(_IMAGE_PAUSE_SECONDS)
                 crop = await fetch_image(recognition.crop_key)
@@ -49,31 +49,31 @@ async def crop_of(delivery: Delivery, fetch_image: FetchImage, now_ms: int) -> b
 
 
 class CropReader:
-    """Reads recognitions' images from S3. Blocking work runs in threads."""
+    """Reads images of recognitions from S3. Blocking work runs in threads."""
 
     def __init__(self, settings: S3Settings) -> None:
         self._threads = ThreadPoolExecutor(_IMAGE_THREADS, thread_name_prefix="image-reader")
-        # A notification goes without a crop rather than late.
+        # Rather send a notification without a crop than late.
         self._bucket = S3Bucket(
             settings, read_seconds=_IMAGE_READ_SECONDS, connections=_IMAGE_THREADS
         )
 
     async def fetch(self, key: str) -> bytes | None:
-        """Return an image, None where there is none (any more) or it is too large to send.
+        """Return an image, None if it does not exist (any more) or is too large to send.
 
         Raises:
-            TransientError: S3 is unavailable, or too slow; the wait for other reads counts too.
+            TransientError: S3 is unavailable or too slow, including the wait for other reads.
         """
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(_IMAGE_READ_SECONDS):
-                # What has not begun by then is taken out of the queue.
+                # A read that has not started by then is removed from the queue.
                 return await loop.run_in_executor(self._threads, self._fetch, key)
         except TimeoutError as error:
             raise TransientError(f"S3 sent no image within {_IMAGE_READ_SECONDS:g} s") from error
 
     def close(self) -> None:
-        """Let running reads end by themselves."""
+        """Cancel queued reads. Running ones finish in the background."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _fetch(self, key: str) -> bytes | None:

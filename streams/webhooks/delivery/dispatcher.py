@@ -1,9 +1,9 @@
-"""Dispatches deliveries to their attempts, and sees to it that none is forgotten.
+"""Dispatches deliveries to attempts, and ensures that none is lost.
 
-A delivery that goes well at the first attempt never touches the table: its message is acknowledged
-when the attempt is on its topic. What fails, or waits for longer than a moment, is stored in the
-table; then its message is acknowledged, and a restart finds it there. What a crash cuts off is
-tried again, with the same ids. The states on this way: :class:`DeliveryState`.
+A delivery that succeeds at the first attempt is never written to the table: its message is
+acknowledged once the attempt is on its topic. A delivery that fails, or waits too long, is stored
+in the table; then its message is acknowledged, and a restart loads it from there. An attempt that
+is interrupted by a crash is repeated with the same ids. See :class:`DeliveryState` for the states.
 """
 
 import asyncio
@@ -45,13 +45,13 @@ from streams.webhooks.delivery.writer import (
 log = structlog.get_logger()
 
 _TICK_SECONDS, _IDLE_TICK_SECONDS = 0.05, 0.25
-_BEGUN_TOGETHER = 2
+_STARTS_PER_TURN = 2
 _DONE_REMEMBERED = 20_000
 _FULL = SendResult(kind=SendKind.REFUSED, error="Too many deliveries are pending.")
 
 
 class Dispatcher:
-    """The owner of all deliveries in hand. Lives on the stage's event loop."""
+    """Owns all deliveries in progress. Use it on the stage's event loop."""
 
     def __init__(
         self,
@@ -82,9 +82,9 @@ class Dispatcher:
         self._next_beginning: asyncio.Handle | None = None
 
     async def offer(self, delivery: Delivery, event: Event) -> None:
-        """Accept a delivery with its message, which is acknowledged once nothing can lose it.
+        """Accept a delivery with its message, which is acknowledged once the delivery is safe.
 
-        Returns as soon as the next one may come.
+        Returns once the next delivery can be offered.
         """
         key = pending_key(delivery)
         job = self._jobs.get(key)
@@ -97,9 +97,9 @@ class Dispatcher:
         self._begin_attempts()
 
     def restore(self, partitions: Collection[int]) -> None:
-        """Start over with the table's entries of the partitions that are this worker's now.
+        """Start over with the table's entries of the partitions that are now this worker's.
 
-        What is in progress goes on; what merely waited comes again as a message.
+        Attempts in progress continue; messages of waiting deliveries are read again.
         """
         self._partitions = frozenset(partitions)
         self._writer.assign(self._partitions)
@@ -114,17 +114,17 @@ class Dispatcher:
         )
 
     async def run(self) -> None:
-        """Start what is due and write the outcomes, until cancelled."""
+        """Start due attempts and write outcomes, until cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._write_outcomes())
             group.create_task(self._tick())
 
     async def fence(self) -> None:
-        """Wait, before partitions go to another worker, until nothing more is written of them."""
+        """Wait, before partitions are reassigned, until none of their writes is in flight."""
         await self._writer.fence()
 
     async def stop(self) -> None:
-        """Give up what is under way: it is in the table, or comes again as a message."""
+        """Cancel running attempts: the table has the delivery, or Kafka its message."""
         if self._next_beginning is not None:
             self._next_beginning.cancel()
         for task in self._attempts:
@@ -137,7 +137,7 @@ class Dispatcher:
                 try:
                     self._on_written(result)
                 except Exception:
-                    # The edge of the loop: the other results count all the same.
+                    # Catch-all: the other results must still be applied.
                     log.exception("delivery_results_not_applied")
 
     async def _tick(self) -> None:
@@ -148,7 +148,7 @@ class Dispatcher:
                 self._begin_attempts()
                 await self._store_overdue()
             except Exception:
-                # The edge of the loop: without it no retry would ever be made again.
+                # Catch-all: without it, nothing would be retried any more.
                 log.exception("dispatcher_tick_failed")
             self._metrics.show(pending=self._pending.total, waiting=len(self._queues))
 
@@ -173,7 +173,7 @@ class Dispatcher:
             await self._store(job)
 
     async def _is_overloaded(self) -> bool:
-        """Return whether to store what comes now; wait while there is room for it nowhere."""
+        """Return whether to store a new delivery; wait while neither memory nor table has space."""
         while len(self._jobs) > self._rules.max_unstored:
             if not self._pending.is_full:
                 return True
@@ -183,9 +183,9 @@ class Dispatcher:
         return False
 
     async def _store(self, job: DeliveryJob) -> None:
-        """Have a job that waits for its turn put into the table, once the writer has room."""
+        """Write a waiting job to the table, once the writer has capacity."""
         if job.state is not DeliveryState.QUEUED:
-            # Its turn came while it was decided.
+            # Its turn came in the meantime.
             return
         job.enter(DeliveryState.STORING)
         await self._writer.wait_for_capacity()
@@ -204,21 +204,21 @@ class Dispatcher:
         while self._due and self._due[0][0] <= now_ms:
             _, key = heapq.heappop(self._due)
             pending = self._table.get(key)
-            # Where it is not due, it is so again later by another entry.
+            # If it is not due, another entry will make it due later.
             if pending is not None and pending.due_ms <= now_ms:
                 self._queues.add(pending.delivery, key)
 
     def _begin_attempts(self) -> None:
-        """Begin attempts while there is room, a few in each turn of the loop.
+        """Start attempts while there is capacity, a few in each turn of the event loop.
 
-        Of a hundred begun together, each would wait for every step of all others.
+        If a hundred were started together, each would wait for every step of all others.
         """
         if self._next_beginning is None:
             self._begin_some()
 
     def _begin_some(self) -> None:
         self._next_beginning = None
-        for _ in range(_BEGUN_TOGETHER):
+        for _ in range(_STARTS_PER_TURN):
             if self._stage.is_leaving or (turn := self._queues.begin()) is None:
                 return
             self._begin(*turn)
@@ -257,14 +257,14 @@ class Dispatcher:
         try:
             return await self._send(job.delivery, job.attempts + 1)
         except Exception:
-            # The edge of an attempt: whatever it was, the delivery must not be lost for it.
+            # Catch-all: the delivery must not be lost, whatever the error.
             log.exception("delivery_attempt_crashed", delivery_id=str(job.delivery.id))
             return SendResult(kind=SendKind.FAILED, error="Internal error during the attempt.")
 
     def _record(
         self, job: DeliveryJob, result: SendResult, started_ms: int, seconds: float
     ) -> None:
-        """Decide what follows an attempt, and have that written."""
+        """Decide how a delivery continues after an attempt, and have that written."""
         job.enter(DeliveryState.RECORDING)
         job.attempts += 1
         now_ms = self._now_ms()
@@ -290,7 +290,7 @@ class Dispatcher:
         )
 
     def _outlives_rebalance(self, job: DeliveryJob) -> bool:
-        """Part a job from its messages, which are read again; return whether it goes on."""
+        """Detach a job from its messages, which are read again; return whether it continues."""
         job.events.clear()
         if job.state.is_in_progress:
             return True
@@ -302,7 +302,7 @@ class Dispatcher:
         return True
 
     def _on_written(self, result: WriteResult) -> None:
-        """Let go of what is written; what is not stored is read again."""
+        """Release a written outcome's messages; if it is not stored, they are read again."""
         job, attempt = result.outcome.job, result.outcome.attempt
         if result.is_stored:
             for event in job.events:
@@ -322,7 +322,7 @@ class Dispatcher:
             else:
                 self._pending.change(job.delivery.endpoint, 1)
         if job.state.is_to_be_stored:
-            # In the table, or its message comes again: to this worker or to another one.
+            # Stored in the table, or its message is read again by this worker or another one.
             is_stored = result.is_stored
             job.enter(DeliveryState.STORED if is_stored else DeliveryState.LEFT_TO_REPLAY)
             del self._jobs[job.key]

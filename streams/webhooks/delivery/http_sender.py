@@ -1,9 +1,9 @@
-"""Sends signed requests to addresses that clients name. The only module that imports aiohttp.
+"""Sends signed requests to URLs configured by clients. The only module that imports aiohttp.
 
-The address is checked when the socket is made: the socket is made for exactly the address that was
-checked, so a name that resolves to something else a moment later gains nothing, and a literal
-address does not get past a resolver. Redirects are not followed, proxies of the environment are not
-used, cookies are not kept.
+The address is checked when the socket is created, and the socket connects to exactly the checked
+address. So a name that resolves differently a moment later is no risk, and literal addresses cannot
+bypass the resolver's check. Redirects are not followed, proxies of the environment are not used,
+and cookies are not stored.
 """
 
 import asyncio
@@ -30,10 +30,10 @@ from streams.webhooks.delivery.schedule import SendKind, SendResult, kind_of_sta
 
 _MAX_RESPONSE_BYTES = 64 * 1024
 _READ_SECONDS = 1.0
-# More than may fail at once, at the usual settings: half of ATTEMPTS_AT_ONCE.
+# More than can fail concurrently with the default settings: half of CONCURRENT_ATTEMPTS.
 _RESOLVER_THREADS = 512
 _REFUSED = "is in a network that is not allowed; see PLATESTREAM_WEBHOOK_ALLOWED_NETWORKS"
-# The dispatcher limits the concurrency, for each endpoint.
+# The dispatcher limits concurrency, per endpoint.
 _NO_LIMIT = 0
 _IDLE_SECONDS = 30.0
 _ADDRESSES_REMEMBERED = 4096
@@ -41,7 +41,7 @@ _ADDRESSES_REMEMBERED = 4096
 
 @dataclass(frozen=True, repr=False)
 class SignedRequest:
-    """A signed request. ``headers`` are complete but for what the protocol needs."""
+    """A signed request. ``headers`` are complete, except for those that HTTP itself needs."""
 
     url: str
     headers: Mapping[str, str]
@@ -51,7 +51,7 @@ class SignedRequest:
 
 @dataclass(frozen=True, repr=False)
 class ReceiverAnswer:
-    """What a receiver answered; ``body`` is cut off where it was long or slow."""
+    """The response of a receiver; ``body`` is truncated if it was long or slow."""
 
     headers: Mapping[str, str]
     body: bytes
@@ -59,22 +59,22 @@ class ReceiverAnswer:
 
 @dataclass
 class _Dialled:
-    """The addresses that one request dialled: how many were allowed, how many refused."""
+    """The number of allowed and rejected addresses to which one request tried to connect."""
 
     allowed: int = 0
     refused: int = 0
 
 
-# aiohttp makes sockets in the context of the request, and reports the last address only.
+# aiohttp creates sockets in the context of the request, and reports only the last address.
 _dialled: ContextVar[_Dialled] = ContextVar("dialled")
 
 
 class RefusedAddressError(OSError):
-    """The address that was about to be dialled is one to which nothing is sent."""
+    """Nothing may be sent to the address to which the request is about to connect."""
 
 
 class ThreadResolver(AbstractResolver):
-    """The machine's own resolver as aiohttp asks one."""
+    """The system's resolver with aiohttp's interface."""
 
     def __init__(self) -> None:
         self._resolver = SystemResolver(threads=_RESOLVER_THREADS)
@@ -96,12 +96,12 @@ class ThreadResolver(AbstractResolver):
         ]
 
     async def close(self) -> None:
-        """Let running look-ups end by themselves."""
+        """Cancel queued look-ups. Running ones finish in the background."""
         self._resolver.close()
 
 
 class HttpSender:
-    """One pool of connections for all endpoints. Opens at the first use."""
+    """One connection pool for all endpoints, opened at the first use."""
 
     def __init__(
         self,
@@ -110,18 +110,18 @@ class HttpSender:
         timeout_seconds: float,
         resolver: AbstractResolver | None = None,
     ) -> None:
-        """``timeout_seconds`` is for the whole of an attempt; ``rules`` are the operator's."""
+        """``timeout_seconds`` applies to a whole attempt; ``rules`` are the administrator's."""
         self._rules = rules
         self._timeout = aiohttp.ClientTimeout(total=timeout_seconds)
         self._resolver = resolver
-        # The same few addresses come again and again; what a name resolves to is checked each time.
+        # The same few URLs are used repeatedly. What a name resolves to is checked each time.
         self._refusal = lru_cache(_ADDRESSES_REMEMBERED)(self._check_url)
         self._session: aiohttp.ClientSession | None = None
 
     async def post(self, request: SignedRequest) -> SendResult:
-        """Send once and return the result. Never raises for anything the receiver does.
+        """Send once and return the result. Receivers' errors never raise.
 
-        In a trace the receiver gets it as ``traceparent``, unless the request has one of its own.
+        In a trace, the request gets a ``traceparent`` header, unless it already has one.
         """
         about = {"http.request.method": request.method}
         with traced(request.method, SpanKind.CLIENT, about) as span:
@@ -135,9 +135,9 @@ class HttpSender:
             return result
 
     async def exchange(self, request: SignedRequest) -> tuple[SendResult, ReceiverAnswer | None]:
-        """Send once and return the result with the answer, None where there was none.
+        """Send once and return the result with the response, None if there was none.
 
-        Never raises for anything the receiver does.
+        Receivers' errors never raise.
         """
         if (refusal := self._refusal(request.url)) is not None:
             return refusal, None
@@ -151,7 +151,7 @@ class HttpSender:
         except aiohttp.ClientConnectorError as error:
             return _connection_fault(error, dialled), None
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            # ValueError: what aiohttp makes of an answer that is not HTTP.
+            # ValueError: aiohttp's error for a response that is not HTTP.
             return _failed(f"The request failed: {type(error).__name__}."), None
 
     async def close(self) -> None:
@@ -161,7 +161,7 @@ class HttpSender:
             self._session = None
 
     def _check_url(self, url: str) -> SendResult | None:
-        """Return why nothing is sent to an address, None where it may be."""
+        """Return why nothing may be sent to a URL, None if sending is allowed."""
         try:
             parse_outbound_url(url, self._rules)
         except InvalidInputError as error:
@@ -230,14 +230,14 @@ def _traced_request(request: SignedRequest, span: Span) -> SignedRequest:
 
 @lru_cache(_ADDRESSES_REMEMBERED)
 def _unquoted_url(url: str) -> URL:
-    """Return the URL as it was written: receivers sign paths, and it was checked like this."""
+    """Return the URL as written: receivers sign paths, and this form was checked."""
     return URL(url, encoded=url.isascii())
 
 
 async def _drained(response: aiohttp.ClientResponse) -> bytes:
-    """Read a short answer to its end, so that the connection can be used again; or hang up.
+    """Read a short response to its end, so that the connection can be reused; otherwise close it.
 
-    The status is all that counts: neither a long nor a slow body changes what it said.
+    Only the status matters: a long or slow body does not change the result.
     """
     if response.content.is_eof():
         return bytes(response.content.read_nowait(_MAX_RESPONSE_BYTES))
@@ -257,7 +257,7 @@ async def _drained(response: aiohttp.ClientResponse) -> bytes:
 
 
 def retry_after_seconds(text: str | None, now_seconds: float) -> float | None:
-    """Return the wait that a Retry-After header asks for; None where it cannot be read.
+    """Return the wait that a Retry-After header requests, None if it is invalid.
 
     **Source:** RFC 9110, section 10.2.3: seconds, or a date.
     """
@@ -275,7 +275,7 @@ def retry_after_seconds(text: str | None, now_seconds: float) -> float | None:
 
 
 def _connection_fault(error: aiohttp.ClientConnectorError, dialled: _Dialled) -> SendResult:
-    # Where one address is allowed, it may answer the next time.
+    # If one address is allowed, it may respond the next time.
     if dialled.refused and not dialled.allowed:
         return SendResult(kind=SendKind.REFUSED, error=f"The URL {_REFUSED}.")
     if isinstance(error, aiohttp.ClientConnectorCertificateError):

@@ -1,4 +1,4 @@
-"""A delivery in hand: its states, and its way from a message to the dispatcher."""
+"""A delivery in progress: its states, and how its message reaches the dispatcher."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -22,53 +22,53 @@ from streams.webhooks.delivery.schedule import SendResult
 log = structlog.get_logger()
 
 SendDelivery = Callable[[Delivery, int], Awaitable[SendResult]]
-"""Makes an attempt, given its number from 1; never raises for what a receiver does."""
+"""Makes an attempt, given its number from 1. Receivers' errors never raise."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DispatchRules:
-    """The limits of a dispatcher. ``pauses_seconds`` lie between the attempts of a delivery.
+    """The limits of a dispatcher. ``pauses_seconds`` are the pauses between attempts.
 
-    A delivery that waits for its turn longer than ``store_after_seconds`` goes to the table, as
-    does each one beyond ``max_unstored``.
+    A delivery that waits for its turn longer than ``store_after_seconds``, or exceeds
+    ``max_unstored``, is written to the table.
     """
 
     queues: QueueRules
     pending: PendingLimits
     pauses_seconds: tuple[float, ...]
-    # Writing to the table costs more than waiting: a burst must not pay it for all that it brings.
+    # Writing to the table costs more than waiting; a burst should not pay it for each delivery.
     store_after_seconds: float = 15.0
     max_unstored: int = 5_000
 
 
 class DeliveryState(StrEnum):
-    """The states of a delivery in hand. Only the dispatcher changes them."""
+    """The states of a delivery in progress. Only the dispatcher changes them."""
 
     QUEUED = auto()
-    """Waits for its turn."""
+    """Waiting for its turn."""
     STORING = auto()
-    """Waits for its turn, and is to be put into the table."""
+    """Waiting for its turn, and to be written to the table."""
     DISPLACED = auto()
-    """Is on its way into the table; a rebalance took its place in the queue meanwhile."""
+    """Being written to the table, after a rebalance removed it from the queue."""
     ATTEMPTING = auto()
-    """An attempt is under way."""
+    """An attempt is running."""
     RECORDING = auto()
-    """The attempt has ended (or was refused); its outcome is to be written."""
+    """The attempt has ended or was rejected; its outcome must be written."""
     STORED = auto()
-    """Waits in the table alone. A job made from the table begins here."""
+    """Only in the table. A job created from the table starts in this state."""
     DONE = auto()
-    """Its last attempt is recorded."""
+    """Its last attempt has been recorded."""
     LEFT_TO_REPLAY = auto()
-    """Let go of unwritten: its message, or its entry in the table, is read again."""
+    """Dropped without being written: its message or its table entry is read again."""
 
     @property
     def is_in_progress(self) -> bool:
-        """True from its turn until its outcome is written."""
+        """Whether an attempt is running or its outcome has not been written yet."""
         return self in (DeliveryState.ATTEMPTING, DeliveryState.RECORDING)
 
     @property
     def is_to_be_stored(self) -> bool:
-        """True while it is to be put into the table as one that waits."""
+        """Whether the delivery must still be written to the table of pending deliveries."""
         return self in (DeliveryState.STORING, DeliveryState.DISPLACED)
 
 
@@ -76,7 +76,7 @@ _S = DeliveryState
 TRANSITIONS: Final[Mapping[DeliveryState, frozenset[DeliveryState]]] = {
     _S.QUEUED: frozenset({_S.STORING, _S.ATTEMPTING, _S.RECORDING, _S.LEFT_TO_REPLAY}),
     _S.STORING: frozenset({_S.STORED, _S.ATTEMPTING, _S.DISPLACED, _S.LEFT_TO_REPLAY}),
-    # Its turn comes once more where the table, read again, had it already.
+    # Its turn comes again if the table, once read again, already contained it.
     _S.DISPLACED: frozenset({_S.STORED, _S.ATTEMPTING, _S.LEFT_TO_REPLAY}),
     _S.ATTEMPTING: frozenset({_S.RECORDING}),
     _S.RECORDING: frozenset({_S.STORED, _S.DONE, _S.LEFT_TO_REPLAY}),
@@ -88,15 +88,15 @@ TRANSITIONS: Final[Mapping[DeliveryState, frozenset[DeliveryState]]] = {
 
 
 class ForbiddenTransitionError(Exception):
-    """A delivery was to enter a state that may not follow its present one: a fault of ours."""
+    """A delivery was about to enter a state that must not follow its current one: a bug."""
 
 
 @dataclass(eq=False)
 class DeliveryJob:
-    """A delivery in hand, for one attempt. ``events`` are its messages, not yet acknowledged.
+    """A delivery in progress, for one attempt. ``events`` are its unacknowledged messages.
 
-    ``is_in_table``: this worker's table has it, so that its messages may be acknowledged.
-    ``attempts`` counts those that have ended; ``accepted_seconds`` is on the monotonic clock.
+    ``is_in_table``: this worker's table contains it, so its messages may be acknowledged.
+    ``attempts`` counts completed attempts; ``accepted_seconds`` is on the monotonic clock.
     """
 
     key: bytes
@@ -112,7 +112,7 @@ class DeliveryJob:
         """Change the state.
 
         Raises:
-            ForbiddenTransitionError: that state may not follow the present one.
+            ForbiddenTransitionError: the state must not follow the current one.
         """
         if state not in TRANSITIONS[self.state]:
             raise ForbiddenTransitionError(f"{self.state.name} -> {state.name}")
@@ -120,29 +120,29 @@ class DeliveryJob:
 
 
 class DeliveryIntake:
-    """Offers deliveries to the dispatcher, message by message; unreadable ones are dead letters."""
+    """Offers deliveries to the dispatcher one by one; unreadable ones become dead letters."""
 
     def __init__(
         self, runner: StageRunner, offer: Callable[[Delivery, Event], Awaitable[None]]
     ) -> None:
-        """``offer`` takes a delivery with its message, and has that acknowledged when it may be."""
+        """``offer`` accepts a delivery and its message, which is acknowledged when safe."""
         self._runner = runner
         self._offer = offer
 
     async def take(self, event: Event) -> None:
-        """Offer one delivery, or dead-letter and release its message. Never raises."""
+        """Offer one delivery, or send its message to the dead letters. Never raises."""
         try:
             await self._offer(_read(event.message), event)
         except InvalidInputError as error:
             await self._runner.reject(event, error)
         except Exception as error:
-            # The edge of the agent, which must not raise.
+            # Catch-all: an agent must not raise.
             log.exception("delivery_intake_failed")
             await self._runner.reject(event, error)
 
 
 def _read(message: Message) -> Delivery:
-    """Return the delivery that a message holds, with its trace: one that it had before stays."""
+    """Return the delivery of a message with its trace; an existing trace is retained."""
     delivery = decode(Delivery, message.value or b"")
     trace = None if delivery.trace else message_trace(message)
     return delivery if trace is None else msgspec.structs.replace(delivery, trace=trace.traceparent)

@@ -1,4 +1,4 @@
-"""What people are told of an alert, in words. Pure."""
+"""Text of alert notifications. No I/O."""
 
 from datetime import datetime
 from zoneinfo import ZoneInfo
@@ -6,12 +6,12 @@ from zoneinfo import ZoneInfo
 from common.records.alerts import AlertTrigger, TriggerPhase
 from common.records.deliveries import Delivery, DeliveryCause
 
-Fact = tuple[str, str]
-"""What it is, and what there is to say of it."""
+MessageField = tuple[str, str]
+"""The label and value of a field."""
 
 
 def message_subject(delivery: Delivery) -> str:
-    """Return the line that says it all."""
+    """Return the subject line."""
     trigger = delivery.trigger
     assert trigger is not None, delivery.event
     test = "[Test] " if delivery.cause is DeliveryCause.TEST else ""
@@ -19,27 +19,27 @@ def message_subject(delivery: Delivery) -> str:
     return _one_line(f"{test}{trigger.alert.name}: {_named_plate(trigger)} at {camera}")
 
 
-def message_fields(delivery: Delivery, public_url: str, warning: str | None) -> list[Fact]:
-    """Return all that there is to tell; links lead to ``public_url``, empty: there is none.
+def message_fields(delivery: Delivery, public_url: str, warning: str | None) -> list[MessageField]:
+    """Return all fields; links lead to ``public_url``, empty: there are none.
 
-    ``warning`` is what people are told of the limits of messages.
+    ``warning`` is the text about the limits of notifications, if any.
     """
     trigger = delivery.trigger
     assert trigger is not None, delivery.event
     is_test = delivery.cause is DeliveryCause.TEST
-    facts = _test_facts(trigger, public_url) if is_test else _facts(trigger, public_url)
-    return facts if warning is None else [*facts, ("Limit", warning)]
+    fields = _test_fields(trigger, public_url) if is_test else _fields(trigger, public_url)
+    return fields if warning is None else [*fields, ("Limit", warning)]
 
 
-def local_moment(trigger: AlertTrigger, unix_ms: int) -> datetime:
-    """Return a moment (Unix ms, UTC) in the time zone of a trigger's alert."""
+def local_time(trigger: AlertTrigger, unix_ms: int) -> datetime:
+    """Return a time (Unix ms, UTC) in the time zone of a trigger's alert."""
     return datetime.fromtimestamp(unix_ms / 1000, tz=ZoneInfo(trigger.alert.timezone))
 
 
-def _facts(trigger: AlertTrigger, public_url: str) -> list[Fact]:
+def _fields(trigger: AlertTrigger, public_url: str) -> list[MessageField]:
     recognition = trigger.recognition
-    moment = local_moment(trigger, recognition.captured_ms)
-    facts = [
+    moment = local_time(trigger, recognition.captured_ms)
+    fields = [
         ("Alert", trigger.alert.name),
         ("Plate", _named_plate(trigger)),
         ("Camera", recognition.camera_name),
@@ -48,18 +48,18 @@ def _facts(trigger: AlertTrigger, public_url: str) -> list[Fact]:
         *_link(public_url, f"recognitions/{recognition.id}"),
     ]
     if trigger.is_late:
-        facts.append(("Note", "Delayed: this was captured some time ago."))
+        fields.append(("Note", "Delayed: this was captured some time ago."))
     if trigger.phase is TriggerPhase.CORRECTED and trigger.early is not None:
-        facts.append(
+        fields.append(
             ("Note", f"First read as {trigger.early.plate}; webhooks were notified of that.")
         )
     if trigger.alert.description:
-        facts.append(("Description", trigger.alert.description))
-    return facts
+        fields.append(("Description", trigger.alert.description))
+    return fields
 
 
-def _test_facts(trigger: AlertTrigger, public_url: str) -> list[Fact]:
-    """Return what a test tells: of a plate that nobody saw, and so without a recognition."""
+def _test_fields(trigger: AlertTrigger, public_url: str) -> list[MessageField]:
+    """Return the fields of a test, whose plate was not detected and has no recognition."""
     return [
         ("Test", "This is a test message. No vehicle was detected."),
         ("Alert", trigger.alert.name),
@@ -75,7 +75,7 @@ def _named_plate(trigger: AlertTrigger) -> str:
     return plate if name is None else f"{plate} ({name})"
 
 
-def _link(public_url: str, resource_path: str) -> list[Fact]:
+def _link(public_url: str, resource_path: str) -> list[MessageField]:
     return [("Details", f"{public_url}/{resource_path}")] if public_url else []
 
 

@@ -17,10 +17,10 @@ _AGE_BUCKETS_SECONDS = (0.05, 0.1, 0.2, 0.3, 0.5, 1.0, 3.0, 10.0, 60.0, 3600.0, 
 
 
 class DeliveryMetrics:
-    """The counters of one worker. Thread-safe."""
+    """The metrics of one worker. Thread-safe."""
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
-        """Make the metrics in ``registry``, or in one of their own."""
+        """Register the metrics in ``registry``, or in a new one."""
         registry = registry or CollectorRegistry()
         self._attempts = counter("platestream_webhooks_attempts_total", registry)
         self._held_back = counter("platestream_webhooks_rate_limited_total", registry)
@@ -34,9 +34,9 @@ class DeliveryMetrics:
         self._waiting = gauge("platestream_webhooks_queued_deliveries", registry)
 
     def attempted(self, attempt: DeliveryAttempt, now_ms: int, *, is_held_back: bool) -> None:
-        """Count an attempt that has just ended, with the time it took.
+        """Count an attempt that has just ended, with its duration.
 
-        ``is_held_back``: a limit of the hour did not let it go.
+        ``is_held_back``: an hourly limit prevented sending.
         """
         delivery, outcome = attempt.delivery, attempt.outcome
         self._attempts.labels(_channel(delivery), outcome.value).inc()
@@ -47,7 +47,7 @@ class DeliveryMetrics:
             self._age.observe(max(0, now_ms - delivery.created_ms) / 1000)
 
     def show(self, *, pending: int, waiting: int) -> None:
-        """Show how many deliveries wait for their next try, and for their turn."""
+        """Set the number of deliveries that wait for a retry, and for their turn."""
         self._pending.set(pending)
         self._waiting.set(waiting)
 

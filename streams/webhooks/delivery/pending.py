@@ -1,6 +1,6 @@
-"""Pending deliveries: the stage's table of them, and its limits. Pure but for the table.
+"""Pending deliveries: the stage's table and its limits. Only I/O: the table.
 
-A delivery is in the table, or its message is not acknowledged: one of both, always.
+At any time, a delivery is in the table or its message is not acknowledged.
 """
 
 from collections.abc import Collection, Sequence
@@ -17,9 +17,9 @@ _ROUND_BYTES = 8
 
 
 class PendingDelivery(Record, frozen=True, kw_only=True):
-    """A delivery, how often it was tried, and when it is tried next (Unix ms).
+    """A delivery, the number of its attempts, and the time of the next one (Unix ms).
 
-    ``partition`` is that of the deliveries topic from which it came.
+    ``partition`` is the partition of its message on the deliveries topic.
     """
 
     delivery: Delivery
@@ -29,7 +29,7 @@ class PendingDelivery(Record, frozen=True, kw_only=True):
 
 
 def pending_key(delivery: Delivery) -> bytes:
-    """Return the key of a delivery and of its round: sent again, it is a new one."""
+    """Return the key of a delivery; a redelivery has a different one."""
     return delivery.id.bytes + delivery.requested_ms.to_bytes(_ROUND_BYTES, "big")
 
 
@@ -38,7 +38,7 @@ class _DeliveryHead(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PendingHead(Record, frozen=True, kw_only=True):
-    """The part of a :class:`PendingDelivery` that a restart needs; the rest is not read."""
+    """The part of a :class:`PendingDelivery` that a restart needs; the rest is not decoded."""
 
     delivery: _DeliveryHead
     due_ms: int
@@ -46,10 +46,10 @@ class PendingHead(Record, frozen=True, kw_only=True):
 
 
 class PendingTable:
-    """Pending deliveries by :func:`key_of`."""
+    """Pending deliveries by :func:`pending_key`."""
 
     def __init__(self, table: DurableTable) -> None:
-        """``table``: its changelog has the partitions of the deliveries topic."""
+        """The changelog of ``table`` must have the partitions of the deliveries topic."""
         self._table = table
 
     def __contains__(self, key: bytes) -> bool:
@@ -57,32 +57,32 @@ class PendingTable:
         return self._table.get(key) is not None
 
     def get(self, key: bytes) -> PendingDelivery | None:
-        """Return a pending delivery; None also for one that another release wrote."""
+        """Return a pending delivery, None if there is none that this release can read."""
         return self._table.read(PendingDelivery, key)
 
     def put_change(self, pending: PendingDelivery) -> OutgoingMessage:
-        """Return the change that keeps a delivery."""
+        """Return the change that stores a delivery."""
         return OutgoingMessage(pending_key(pending.delivery), encode(pending), pending.partition)
 
     def delete_change(self, key: bytes, *, partition: int) -> OutgoingMessage | None:
-        """Return the change that lets a delivery go; None where it is not kept."""
+        """Return the change that deletes a delivery, None if it is not stored."""
         return OutgoingMessage(key, None, partition) if key in self else None
 
     async def apply(self, changes: Sequence[OutgoingMessage]) -> list[bool]:
-        """Make changes; return for each whether Kafka has it."""
+        """Apply changes; return for each whether Kafka has stored it."""
         return await self._table.put_all(changes)
 
     def retain_partitions(self, partitions: Collection[int]) -> list[tuple[bytes, PendingHead]]:
-        """Return what is pending in ``partitions``; forget the rest, which others have now."""
+        """Return the pending deliveries of ``partitions``; drop those of other partitions."""
         return self._table.retain(PendingHead, lambda head: head.partition, partitions)
 
 
 @dataclass(frozen=True, kw_only=True)
 class PendingLimits:
-    """The limits of deliveries that wait in a worker's table: in all, and for one endpoint.
+    """Limits of pending deliveries in a worker's table, in total and per endpoint.
 
-    From half of ``max_total`` on, no endpoint gets more than its equal share of that half: whoever
-    was unavailable first leaves room for those who are so later.
+    From half of ``max_total`` on, no endpoint gets more than its equal share of that half, so
+    endpoints that were unavailable first leave space for those that become unavailable later.
     """
 
     max_total: int
@@ -90,16 +90,16 @@ class PendingLimits:
 
 
 class PendingCounts:
-    """The counts of deliveries that wait in the table, by endpoint."""
+    """The number of pending deliveries in the table, by endpoint."""
 
     def __init__(self, limits: PendingLimits) -> None:
         self._limits = limits
         self._by_endpoint: dict[str, int] = {}
         self.total = 0
-        """The count of all."""
+        """The number of all pending deliveries."""
 
     def change(self, endpoint: str, change: int) -> None:
-        """Count one more, or one less."""
+        """Add ``change`` (1 or -1) to an endpoint's count."""
         before = self._by_endpoint.get(endpoint, 0)
         after = max(0, before + change)
         self.total += after - before
@@ -109,21 +109,21 @@ class PendingCounts:
             self._by_endpoint.pop(endpoint, None)
 
     def clear(self) -> None:
-        """Count from nothing again."""
+        """Reset all counts."""
         self._by_endpoint.clear()
         self.total = 0
 
     @property
     def is_full(self) -> bool:
-        """True when no other one may be put into the table."""
+        """Whether the table accepts no further delivery."""
         return self.total >= self._limits.max_total
 
     def is_at_endpoint_limit(self, endpoint: str) -> bool:
-        """Return whether as many wait for this endpoint as may wait for any."""
+        """Return whether this endpoint has reached the limit per endpoint."""
         return self._by_endpoint.get(endpoint, 0) >= self._limits.max_per_endpoint
 
     def is_full_for(self, endpoint: str) -> bool:
-        """Return whether no other one for this endpoint may be put into the table."""
+        """Return whether the table accepts no further delivery to this endpoint."""
         if self.is_at_endpoint_limit(endpoint) or self.is_full:
             return True
         count, half = self._by_endpoint.get(endpoint, 0), self._limits.max_total // 2

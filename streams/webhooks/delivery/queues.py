@@ -1,8 +1,8 @@
-"""The order of attempts: a queue for each endpoint, in the order of capture. Pure.
+"""The order of attempts: a queue for each endpoint, in the order of capture. No I/O.
 
-Owners take turns, and the endpoints of each: who has a hundred endpoints stands before nobody who
-has one. An endpoint that fails gets one attempt at a time, and all that fail share half of
-the attempts in flight: so neither one dead receiver nor a thousand delay the others.
+Accounts take turns, and within an account its endpoints do, so an account with a hundred endpoints
+gets no more turns than one with a single endpoint. A failing endpoint gets one attempt at a time,
+and all failing endpoints share half of the attempts in flight, so they do not delay the others.
 """
 
 import heapq
@@ -14,10 +14,10 @@ from common.records.deliveries import Delivery
 
 @dataclass(frozen=True, kw_only=True)
 class QueueRules:
-    """The limits of attempts in flight: in all, and to one endpoint.
+    """The limits of attempts in flight, in total and per endpoint.
 
-    An endpoint that keeps up gets one delivery at a time, in order. One that is behind gets another
-    one for each ``backlog_per_attempt`` that wait, up to ``max_per_endpoint``.
+    An endpoint that keeps up gets one delivery at a time, in order. One with a backlog gets
+    another one for each ``backlog_per_attempt`` waiting deliveries, up to ``max_per_endpoint``.
     """
 
     max_attempts: int
@@ -27,7 +27,7 @@ class QueueRules:
 
 @dataclass(order=True, frozen=True)
 class QueuedDelivery:
-    """A delivery that waits for its turn. ``sequence`` keeps the order of equal times."""
+    """A delivery that waits for its turn. ``sequence`` orders deliveries of the same time."""
 
     occurred_ms: int
     sequence: int
@@ -48,15 +48,15 @@ class EndpointQueues:
     def __init__(self, rules: QueueRules) -> None:
         self._rules = rules
         self._endpoints: dict[str, _EndpointQueue] = {}
-        # Owners, and of each the endpoints that may have a turn, in the order of their turns.
+        # Accounts, and for each its endpoints that can have a turn, in the order of their turns.
         self._turns: dict[UUID, dict[str, None]] = {}
         self._sequence = 0
         self.in_flight = 0
-        """Attempts that have begun and not ended."""
+        """Attempts that have started and not ended."""
         self._failing_in_flight = 0
 
     def add(self, delivery: Delivery, key: bytes) -> None:
-        """Let a delivery wait for its turn."""
+        """Queue a delivery."""
         self._sequence += 1
         endpoint = delivery.endpoint
         state = self._endpoints.setdefault(endpoint, _EndpointQueue(delivery.owner_id))
@@ -69,13 +69,13 @@ class EndpointQueues:
         return state is not None and state.is_failing
 
     def begin(self) -> tuple[str, bytes] | None:
-        """Return endpoint and key of the delivery whose turn it is, None while there is none."""
+        """Return endpoint and key of the delivery whose turn it is, None if there is none."""
         if self.in_flight >= self._rules.max_attempts:
             return None
         for _ in range(len(self._turns)):
             owner_id, endpoints = next(iter(self._turns.items()))
             turn = self._begin_of(endpoints)
-            # Behind all other owners, as long as there is more.
+            # Moved after all other accounts, if it has more deliveries.
             del self._turns[owner_id]
             if endpoints:
                 self._turns[owner_id] = endpoints
@@ -93,12 +93,12 @@ class EndpointQueues:
             elif self._may_begin(state):
                 return endpoint, self._begin(endpoint, state, endpoints)
             elif state.in_flight == 0:
-                # Only others that fail are in its way: it keeps its turn.
+                # Only other failing endpoints block it: it retains its turn.
                 endpoints[endpoint] = None
         return None
 
     def end(self, endpoint: str, *, is_failing: bool) -> None:
-        """Note that an attempt has ended, and whether the endpoint could not be served."""
+        """Record that an attempt has ended, and whether it failed."""
         state = self._endpoints[endpoint]
         state.in_flight -= 1
         self.in_flight -= 1
@@ -110,13 +110,13 @@ class EndpointQueues:
         self._schedule(endpoint, state)
 
     def clear(self) -> None:
-        """Forget what waits; what is in flight stays so."""
+        """Drop all waiting deliveries; attempts in flight are not affected."""
         for endpoint, state in self._endpoints.items():
             state.waiting.clear()
             self._schedule(endpoint, state)
 
     def __len__(self) -> int:
-        """Return how many wait."""
+        """Return the number of waiting deliveries."""
         return sum(len(state.waiting) for state in self._endpoints.values())
 
     def _schedule(self, endpoint: str, state: _EndpointQueue) -> None:
@@ -140,8 +140,8 @@ class EndpointQueues:
     def _max_attempts(self, state: _EndpointQueue) -> int:
         if state.is_failing:
             return 1
-        behind = len(state.waiting) // self._rules.backlog_per_attempt
-        return min(1 + behind, self._rules.max_per_endpoint)
+        backlog_attempts = len(state.waiting) // self._rules.backlog_per_attempt
+        return min(1 + backlog_attempts, self._rules.max_per_endpoint)
 
     def _forget_idle(self, endpoint: str) -> None:
         state = self._endpoints[endpoint]

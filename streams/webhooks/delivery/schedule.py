@@ -1,4 +1,4 @@
-"""The schedule of attempts: again, or given up; and the record of each. Pure but for the log."""
+"""The schedule of attempts: retry or final failure; and the record of each. Only I/O: the log."""
 
 import random
 from collections.abc import Sequence
@@ -15,24 +15,24 @@ _MAX_RETRY_AFTER_SECONDS = 86_400.0
 
 
 class SendKind(StrEnum):
-    """The result of an attempt, as far as the schedule goes."""
+    """The result of an attempt, as relevant for the schedule."""
 
     ACCEPTED = "accepted"
     FAILED = "failed"
-    """Another try may go better."""
+    """A retry may succeed."""
     REFUSED = "refused"
-    """It will never go better."""
+    """A retry cannot succeed."""
     CANCELLED = "cancelled"
-    """There is nobody to send to any more."""
+    """There is no receiver any more."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SendResult:
-    """The result of an attempt; ``error`` is a sentence for a person, without secrets.
+    """The result of an attempt; ``error`` is a sentence for people, without secrets.
 
-    ``retry_after_seconds`` is what the receiver asked for; ``is_held_back``: a limit of ours did
-    not let it go. ``location`` is the header of that name of a redirect, as the receiver sent it.
-    ``webhook_revision`` is that of the webhook it was sent by.
+    ``retry_after_seconds`` is requested by the receiver. ``is_held_back``: one of our limits
+    prevented sending. ``location`` is that header of a redirect, as sent by the receiver.
+    ``webhook_revision`` is the revision of the webhook that was used.
     """
 
     kind: SendKind
@@ -46,7 +46,7 @@ class SendResult:
 
 @dataclass(frozen=True)
 class AttemptDecision:
-    """The outcome of an attempt; ``next_attempt_ms`` (Unix ms) is set where another follows."""
+    """The outcome of an attempt; ``next_attempt_ms`` (Unix ms) is set if another one follows."""
 
     outcome: AttemptOutcome
     next_attempt_ms: int | None = None
@@ -63,7 +63,7 @@ def kind_of_status(status: int) -> SendKind:
     """Return the kind of an HTTP status.
 
     Any 2xx is success. A redirect and 410 (Gone) are final. All others are retried: while a
-    receiver restarts, the proxy in front of it may answer with any of them.
+    receiver restarts, the proxy in front of it may return any of them.
     """
     if 200 <= status < 300:
         return SendKind.ACCEPTED
@@ -80,10 +80,10 @@ def decide(
     pauses_seconds: Sequence[float],
     jitter: float | None = None,
 ) -> AttemptDecision:
-    """Return what follows for a delivery after so many ``attempts``, this one included.
+    """Return how a delivery continues after a number of ``attempts``, including this one.
 
-    ``pauses_seconds`` lie between the attempts. A receiver's Retry-After makes a pause longer, up
-    to a day, never shorter. ``jitter`` is -1..1, random unless given.
+    ``pauses_seconds`` are the pauses between attempts. A receiver's Retry-After makes a pause
+    longer, up to a day, never shorter. ``jitter`` is -1..1, random unless given.
     """
     if result.kind in _FINAL:
         return AttemptDecision(_FINAL[result.kind])
@@ -106,7 +106,7 @@ def attempt_record(
     started_ms: int,
     seconds: float,
 ) -> DeliveryAttempt:
-    """Return the record of a delivery's attempt; its id is the same whoever makes it."""
+    """Return the record of a delivery's attempt; its id does not depend on the worker."""
     return DeliveryAttempt(
         id=attempt_id(delivery, number),
         delivery=delivery,
@@ -122,9 +122,9 @@ def attempt_record(
 
 
 def log_attempt(attempt: DeliveryAttempt) -> None:
-    """Write a line about an attempt that has ended; at debug level where it went well."""
+    """Log an attempt that has ended; at debug level if it succeeded."""
     delivery = attempt.delivery
-    # A thousand lines a second would cost more than the deliveries.
+    # A thousand log lines per second would cost more than the deliveries.
     write = log.debug if attempt.outcome is AttemptOutcome.DELIVERED else log.info
     write(
         "delivery_attempted",

@@ -1,4 +1,4 @@
-"""One attempt: looks up the destination of a delivery, signs it, and hands it to a transport."""
+"""One attempt: resolves the destination of a delivery, signs it, and passes it to a transport."""
 
 from collections.abc import Callable, Hashable
 from dataclasses import replace
@@ -45,11 +45,11 @@ USER_AGENT = f"Platestream/{version('platestream')}"
 _KNOWN_WITHIN_SECONDS = 5.0
 _DECRYPTED_ADDRESSES = 4096
 _BODIES = 64
-"""Of alerts: half a megabyte each at most, for up to a hundred endpoints at about one time."""
+"""Bodies of alerts: at most 0.5 MB each, for up to a hundred endpoints at about the same time."""
 
 
 class NotificationTransport(Protocol):
-    """Tells people: by e-mail, or by a service."""
+    """Sends notifications to people, by email or through a service."""
 
     async def send(self, delivery: Delivery, address: str) -> SendResult:
         """Send once and return the result."""
@@ -70,7 +70,7 @@ class DeliverySender:
         topic: str,
         now_ms: Callable[[], int],
     ) -> None:
-        """``topic`` is the full name of that of deliveries."""
+        """``topic`` is the full name of the deliveries topic."""
         self._topic = topic
         self._subscriptions = subscriptions
         self._alerts = alerts
@@ -79,12 +79,12 @@ class DeliverySender:
         self._email = email
         self._services = services
         self._now_ms = now_ms
-        # Each delivery of an alert brings its address encrypted again, its retries the same text.
+        # Each delivery of an alert has its URL encrypted again; its retries have the same text.
         self._bodies: LRUCache[Hashable, bytes] = LRUCache(_BODIES)
         self._decrypted = lru_cache(_DECRYPTED_ADDRESSES)(box.decrypt)
 
     async def send(self, delivery: Delivery, number: int) -> SendResult:
-        """Try once. ``number`` counts from 1."""
+        """Make one attempt; ``number`` counts from 1."""
         trace = parse_traceparent(delivery.trace)
         if trace is None:
             return await self._send(delivery, number)
@@ -119,7 +119,7 @@ class DeliverySender:
             result = await self._http.post(self._request(delivery, destination, number))
             return replace(_with_target(result, destination), webhook_revision=destination.revision)
         except MisconfiguredError as error:
-            # A key is missing from the settings: an operator can mend it while retries last.
+            # The secret key is missing: an administrator can configure it while retries last.
             log.error("delivery_misconfigured", delivery_id=str(delivery.id), error=str(error))
             return SendResult(kind=SendKind.FAILED, error="A stored secret could not be decrypted.")
 
@@ -151,12 +151,12 @@ class DeliverySender:
             return await self._subscriptions.destination(
                 target.webhook_id,
                 now_ms=self._now_ms(),
-                # Another process may have read of a new webhook a moment before this one.
+                # Another process may have read a new webhook a moment before this one.
                 wait_seconds=_KNOWN_WITHIN_SECONDS if number == 1 else 0,
                 include_disabled=delivery.cause is DeliveryCause.TEST,
             )
         assert isinstance(target, UrlTarget)
-        # A delivery that was planned before a rotation has the secret from before.
+        # A delivery that was planned before a rotation has the former secret.
         secrets = self._subscriptions.notification_secrets(delivery.owner_id, self._now_ms())
         return Destination(
             url=self._decrypted(target.url_encrypted),
@@ -196,7 +196,7 @@ class DeliverySender:
 
 
 def _with_target(result: SendResult, destination: Destination) -> SendResult:
-    """Return a result that says, for a redirect, where it leads."""
+    """Return a redirect's result with the target of the redirect in its error."""
     if result.location is None:
         return result
     target = redirect_target(destination.url, result.location)
@@ -205,7 +205,7 @@ def _with_target(result: SendResult, destination: Destination) -> SendResult:
 
 
 def _content_type(destination: Destination) -> dict[str, str]:
-    """Return our content type, unless the client wants another one."""
+    """Return our content type, unless the client has configured another one."""
     if any(name.lower() == "content-type" for name in destination.headers):
         return {}
     return {"Content-Type": "application/json"}

@@ -1,4 +1,4 @@
-"""Signatures of deliveries. Pure."""
+"""Signatures of deliveries. No I/O."""
 
 import base64
 import binascii
@@ -25,7 +25,7 @@ def signature_headers(
 ) -> dict[str, str]:
     """Return the headers that sign ``body``: ours, and those of Standard Webhooks.
 
-    ``secrets`` holds the current secret, then a previous one while a rotation overlaps.
+    ``secrets`` are the current secret and, during a rotation, the previous one.
 
     **Source:** the Standard Webhooks specification, "Signature scheme": base64 of the HMAC-SHA256
     of ``id.timestamp.body``; several signatures are separated by spaces.
@@ -55,9 +55,9 @@ def _standard(secret: str) -> Webhook:
 
 
 def _key(secret: str) -> bytes:
-    """Return the key that libraries make of a secret: what follows ``whsec_`` is base64.
+    """Return the key that libraries derive from a secret: base64 after the prefix ``whsec_``.
 
-    A secret of any other form is taken as it is, byte by byte.
+    A secret in any other form is used as bytes.
     """
     if secret.startswith(_PREFIX):
         try:

@@ -1,8 +1,7 @@
-"""Writes the outcomes of deliveries: attempts on their topic first, then the table.
+"""Writes the outcomes of deliveries: attempts to their topic first, then the table.
 
-The message is released by the dispatcher, after both. Everything that came about while Kafka took
-the last batch goes in one batch, in its order: one after the other would cost more than the
-deliveries themselves.
+The dispatcher releases the message after both. All outcomes that arrive while Kafka stores the last
+batch form the next batch, in order: writing them one by one would cost more than the deliveries.
 """
 
 import asyncio
@@ -25,39 +24,39 @@ _MAX_WAITING = 1_000
 _FENCE_SECONDS = 5.0
 
 AttemptPublisher = Callable[[Sequence[DeliveryAttempt]], Awaitable[Sequence[bool]]]
-"""Publishes attempts, and returns for each whether Kafka has it."""
+"""Publishes attempts; returns for each whether Kafka has stored it."""
 
 
 @dataclass(eq=False)
 class DeliveryOutcome:
     """A change of a job that is to be written.
 
-    With an ``attempt``: that, and then ``pending`` as the table is to hold it until the next one,
-    or None after the last. Without an attempt: ``pending`` alone, for a job that waits.
+    With an ``attempt``: the attempt, and then ``pending`` as the table's entry until the next one,
+    or None after the last. Without an attempt: only ``pending``, for a waiting job.
     """
 
     job: DeliveryJob
     pending: PendingDelivery | None
     attempt: DeliveryAttempt | None = None
     is_published: bool = False
-    """True once the attempt is on its topic: it goes there once, however often the table fails."""
+    """Whether the attempt is on its topic. It is published once, however often the table fails."""
 
     @property
     def is_final(self) -> bool:
-        """True for the last attempt."""
+        """Whether this is the outcome of the last attempt."""
         return self.pending is None
 
 
 @dataclass(frozen=True)
 class WriteResult:
-    """The end of an outcome's writing. Not stored, it is read again: as a message or a table."""
+    """The result of writing an outcome. If not stored, its message or table entry is reread."""
 
     outcome: DeliveryOutcome
     is_stored: bool
 
 
 class OutcomeWriter:
-    """Writes in the order of :meth:`add`. Lives on the stage's event loop, for one caller."""
+    """Writes in the order of :meth:`add`. Use it on the stage's event loop, from one caller."""
 
     def __init__(self, *, stage: StageApp, table: PendingTable, publish: AttemptPublisher) -> None:
         self._stage = stage
@@ -74,29 +73,29 @@ class OutcomeWriter:
         self._failures = 0
 
     def assign(self, partitions: Collection[int]) -> None:
-        """Write entries of the table for these partitions only, from now on."""
+        """From now on, write table entries only for these partitions."""
         self._partitions = frozenset(partitions)
 
     def add(self, outcome: DeliveryOutcome) -> None:
-        """Have something written."""
+        """Queue an outcome to be written."""
         self._outcomes.append(outcome)
         self._has_work.set()
         if len(self._outcomes) >= _MAX_WAITING:
             self._has_room.clear()
 
     async def wait_for_capacity(self) -> None:
-        """Wait while too much waits to be written."""
+        """Wait while too many outcomes are queued."""
         await self._has_room.wait()
 
     def is_sending(self, job: DeliveryJob) -> bool:
-        """Return whether a waiting job is on its way into the table at this moment."""
+        """Return whether a waiting job is being written to the table at this moment."""
         return job in self._sending
 
     async def write_next(self) -> list[WriteResult]:
-        """Wait for outcomes, write them, and return those that are dealt with.
+        """Wait for outcomes, write them, and return those that are completed.
 
-        What Kafka did not take is written again by a later call, after a pause. The caller must
-        act on the results before it awaits anything: then the table and the jobs agree.
+        A write that Kafka did not acknowledge is retried by a later call, after a pause. The caller
+        must process the results before it awaits anything, so that the table and the jobs agree.
         """
         if self._failures:
             await asyncio.sleep(self._retry.pause_seconds(self._failures))
@@ -106,16 +105,16 @@ class OutcomeWriter:
             try:
                 results, failed = await self._write(outcomes)
             except Exception:
-                # The edge of the loop: without it no delivery would ever be done again.
+                # Catch-all: without it, no delivery would be completed any more.
                 log.exception("delivery_results_not_written")
                 results, failed = [], outcomes
         self._failures = self._failures + 1 if failed else 0
         return [*results, *self._put_back(failed)]
 
     async def fence(self) -> None:
-        """Wait until nothing is on its way to Kafka, for as long as a rebalance may wait.
+        """Wait until no write is in flight, for at most as long as a rebalance may wait.
 
-        What begins later knows that the partitions may be another worker's.
+        Later writes check whether the partitions still belong to this worker.
         """
         try:
             async with asyncio.timeout(_FENCE_SECONDS), self._writing:
@@ -144,9 +143,9 @@ class OutcomeWriter:
     async def _write(
         self, outcomes: Sequence[DeliveryOutcome]
     ) -> tuple[list[WriteResult], list[DeliveryOutcome]]:
-        """Publish attempts, then change the table; return results and what Kafka did not take.
+        """Publish attempts, then change the table; return results and unacknowledged outcomes.
 
-        In this order: what is cleared first and then cut off would never be recorded.
+        In this order, because an attempt whose entry was deleted before a crash would be lost.
         """
         await self._publish_attempts(outcomes)
         results: list[WriteResult] = []
@@ -156,15 +155,15 @@ class OutcomeWriter:
             if outcome.attempt is not None and not outcome.is_published:
                 failed.append(outcome)
             elif outcome.attempt is None and not outcome.job.state.is_to_be_stored:
-                # Its turn came first, or a rebalance took it: nothing to write any more.
+                # Its turn came first, or a rebalance removed it: nothing is left to write.
                 continue
             elif outcome.is_final or self._may_store(outcome.job):
                 writes.append((outcome, self._change(outcome)))
             else:
                 results.append(WriteResult(outcome, is_stored=False))
         if results:
-            # The caller lets go of these before anything else is awaited: a message that came again
-            # meanwhile would join a job that is about to go, and never be released.
+            # The caller drops these jobs before it awaits anything. Otherwise, a reread message
+            # would join a job that is about to be dropped, and would never be released.
             self._outcomes[:0] = [outcome for outcome, _ in writes]
             self._has_work.set()
             return results, failed
@@ -188,7 +187,7 @@ class OutcomeWriter:
     async def _apply(
         self, writes: Sequence[tuple[DeliveryOutcome, OutgoingMessage | None]]
     ) -> list[bool]:
-        """Change the table; return for each write whether the table is as it should be."""
+        """Change the table; return for each write whether the table is now correct."""
         self._sending = frozenset(o.job for o, _ in writes if o.attempt is None)
         try:
             taken = iter(await self._table.apply([c for _, c in writes if c is not None]))
@@ -197,12 +196,12 @@ class OutcomeWriter:
         return [change is None or next(taken) for _, change in writes]
 
     def _may_store(self, job: DeliveryJob) -> bool:
-        # Its next owner may have read the table already, and would not clear what comes after.
+        # The next owner may have read the table already, and would not delete later entries.
         return not self._stage.is_leaving and job.partition in self._partitions
 
     def _change(self, outcome: DeliveryOutcome) -> OutgoingMessage | None:
-        """Return the change of the table, None where it is right as it is."""
+        """Return the change of the table, None if it is already correct."""
         if outcome.pending is not None:
             return self._table.put_change(outcome.pending)
-        # Right whoever has the partition now: it was the last attempt.
+        # Correct even if another worker has the partition: it was the last attempt.
         return self._table.delete_change(outcome.job.key, partition=outcome.job.partition)

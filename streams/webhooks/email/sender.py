@@ -1,6 +1,6 @@
-"""Sends alerts by e-mail through the SMTP server in the settings.
+"""Sends alerts by email through the configured SMTP server.
 
-Without a server alerts trigger all the same, and the attempt says why nothing was sent.
+Without a server alerts still trigger, and the attempt says why nothing was sent.
 """
 
 import time
@@ -13,22 +13,22 @@ from common.mail_settings import EmailSettings
 from common.records.deliveries import Delivery
 from common.timestamps import now_ms
 from streams.webhooks.delivery.crops import FetchImage, crop_of
-from streams.webhooks.delivery.message_text import local_moment, message_fields, message_subject
+from streams.webhooks.delivery.message_text import local_time, message_fields, message_subject
 from streams.webhooks.delivery.schedule import SendKind, SendResult
 
 _CROP_ID = "crop@platestream"
 
 
 class DisabledEmail:
-    """The transport of an installation without an SMTP server: refuses all."""
+    """The transport of an installation without an SMTP server; rejects everything."""
 
     async def send(self, delivery: Delivery, address: str) -> SendResult:
-        """Return that there is no server to send through."""
+        """Return that no server is configured."""
         return SendResult(kind=SendKind.REFUSED, error="No SMTP server is configured.")
 
 
 class EmailSender:
-    """Makes the e-mail of a delivery, and hands it to the SMTP server."""
+    """Creates the email of a delivery, and sends it to the SMTP server."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class EmailSender:
         clock: Callable[[], float] = time.monotonic,
         now_ms: Callable[[], int] = now_ms,
     ) -> None:
-        """``timeout_seconds`` is for each step of the exchange; ``clock`` never goes back.
+        """``timeout_seconds`` applies to each step of the exchange; ``clock`` is monotonic.
 
         ``now_ms`` is the wall clock, Unix ms.
         """
@@ -49,7 +49,7 @@ class EmailSender:
         self._server = MailServer(settings, timeout_seconds=timeout_seconds, clock=clock)
 
     async def send(self, delivery: Delivery, address: str) -> SendResult:
-        """Send once and return the result. Never raises for anything the server does."""
+        """Send once and return the result. Errors of the server never raise."""
 
         async def message(warning: str | None) -> EmailMessage:
             return email_message(
@@ -80,23 +80,23 @@ def email_message(
     warning: str | None,
     crop: bytes | None,
 ) -> EmailMessage:
-    """Return the message that tells ``address`` of an alert.
+    """Return the message that notifies ``address`` of an alert.
 
-    ``warning`` is what it is told of limits; ``crop`` is a JPEG. The same delivery gives the same
-    Message-ID, so that one sent twice shows as one.
+    ``warning`` is the text about limits; ``crop`` is a JPEG. The same delivery has the same
+    Message-ID, so that clients show a repeated message once.
     """
     trigger = delivery.trigger
     assert trigger is not None, delivery.event
-    facts = message_fields(delivery, public_url, warning)
+    fields = message_fields(delivery, public_url, warning)
     message = new_message(
         sender=sender,
         address=address,
         subject=message_subject(delivery),
-        at=local_moment(trigger, trigger.decided_ms),
+        at=local_time(trigger, trigger.decided_ms),
         identifier=str(delivery.id),
     )
-    message.set_content("\n".join(f"{name}: {value}" for name, value in facts) + "\n")
-    message.add_alternative(_page(facts, has_crop=crop is not None), subtype="html")
+    message.set_content("\n".join(f"{name}: {value}" for name, value in fields) + "\n")
+    message.add_alternative(_page(fields, has_crop=crop is not None), subtype="html")
     if crop is not None:
         html = message.get_body(("html",))
         assert html is not None
@@ -104,13 +104,13 @@ def email_message(
     return message
 
 
-def _page(facts: list[tuple[str, str]], *, has_crop: bool) -> str:
+def _page(fields: list[tuple[str, str]], *, has_crop: bool) -> str:
     rows = "".join(
         f"<tr><th align='left'>{escape(name)}</th><td>{_cell(value)}</td></tr>"
-        for name, value in facts
+        for name, value in fields
     )
-    picture = f"<p><img src='cid:{_CROP_ID}' alt='plate'></p>" if has_crop else ""
-    return f"<html><body>{picture}<table>{rows}</table></body></html>"
+    image = f"<p><img src='cid:{_CROP_ID}' alt='plate'></p>" if has_crop else ""
+    return f"<html><body>{image}<table>{rows}</table></body></html>"
 
 
 def _cell(value: str) -> str:

@@ -19,7 +19,7 @@ _CAMERA_KNOWN_WITHIN_SECONDS = 3.0
 
 
 class CameraAvailability:
-    """Publishes the coming and going of cameras, status by status."""
+    """Publishes when cameras go online and offline, one status at a time."""
 
     def __init__(
         self,
@@ -40,8 +40,8 @@ class CameraAvailability:
         """Handle one status. Safe to repeat.
 
         Raises:
-            InvalidInputError: it cannot be read.
-            TransientError: Kafka is unavailable; the presence is as before.
+            InvalidInputError: the status cannot be decoded.
+            TransientError: Kafka is unavailable; the presence is unchanged.
         """
         self._runner.require_next(event)
         key, value = event.message.key or b"", event.message.value

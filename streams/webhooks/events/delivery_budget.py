@@ -1,7 +1,7 @@
-"""The deliveries that an owner's events may give: for a minute, and of alerts for a recognition.
+"""Limits the deliveries of an account's events: per minute, and of alerts per recognition.
 
-Counted by when things happened: what comes late, after an outage, is not more for it. Each worker
-counts what it fans out, since it started.
+They are counted by the time of the events, so late events after an outage do not exceed the limit.
+Each worker counts the deliveries that it creates, since its start.
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -32,12 +32,12 @@ _SENTENCES: Mapping[DeliveryLimit, str] = {
 
 
 Plan = Callable[[], Delivery]
-"""Makes a delivery: its addresses are encrypted then, which takes longer than to plan it."""
+"""Creates a delivery. This encrypts its URLs, which takes longer than planning it."""
 
 
 @dataclass(frozen=True)
 class Share:
-    """The deliveries of an event that are made; the first that is not, and why."""
+    """The created deliveries of an event; the first that was dropped, and why."""
 
     made: tuple[Delivery, ...]
     left_out: Delivery | None = None
@@ -45,7 +45,7 @@ class Share:
 
 
 class DeliveryBudget:
-    """The counts of all owners. Lives on one event loop."""
+    """The counts of all accounts. Use it on one event loop."""
 
     def __init__(
         self,
@@ -53,16 +53,16 @@ class DeliveryBudget:
         own_limits: Callable[[UUID], Mapping[str, int]],
         near: LimitUsageGauge,
     ) -> None:
-        """``own_limits`` returns the limits of an account's own, before those of the settings."""
+        """``own_limits`` returns an account's own limits, which override those of the settings."""
         self._per_minute = settings.deliveries_per_minute_per_owner
         self._own_limits = own_limits
         self._near = near
         self._counts: LRUCache[Hashable, int] = LRUCache(_COUNTS)
-        # An event that comes again, as after an outage of Kafka, counts once.
+        # A repeated event, as after an outage of Kafka, counts once.
         self._decided: LRUCache[UUID, _Allowance] = LRUCache(_COUNTS)
 
     def share(self, plans: Sequence[Plan]) -> Share:
-        """Make the deliveries of one event, as far as they are within the limits."""
+        """Create the deliveries of one event within the limits."""
         if not plans:
             return Share(())
         first = plans[0]()
@@ -101,7 +101,7 @@ class DeliveryBudget:
 
 @dataclass(frozen=True)
 class _Allowance:
-    """So many deliveries of an event, by the limit of this size."""
+    """The number of deliveries allowed for an event, and the limit that determines it."""
 
     count: int
     limit: DeliveryLimit
@@ -109,7 +109,7 @@ class _Allowance:
 
 
 def _keys(event: Delivery) -> dict[DeliveryLimit, Hashable]:
-    """Return under what the limits count an event."""
+    """Return the keys by which the limits count an event."""
     owner = event.owner_id
     keys: dict[DeliveryLimit, Hashable] = {
         DeliveryLimit.PER_MINUTE: (owner, event.occurred_ms // _MINUTE_MS)

@@ -1,4 +1,4 @@
-"""The deliveries that an event gives, and the agents' bodies that publish them."""
+"""The deliveries of an event, and the agents' bodies that publish them."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from functools import partial
@@ -44,20 +44,20 @@ from streams.webhooks.events.subscription_cache import SubscriptionCache
 log = structlog.get_logger()
 
 _PUBLISHED_TOGETHER = 200
-"""Deliveries made before they are sent."""
+"""Number of deliveries created before they are sent."""
 _DECRYPTED_ALERTS = 256
-_TOLD_OWNERS = 1_000
-_TOLD_SECONDS = 60.0
+_WARNED_ACCOUNTS = 1_000
+_WARNED_SECONDS = 60.0
 
 DeliveryPublisher = Callable[[Sequence[Delivery]], Awaitable[None]]
-"""Publishes deliveries; returns once Kafka has all."""
+"""Publishes deliveries; returns once Kafka has stored all of them."""
 
 AttemptSender = Callable[[Sequence[DeliveryAttempt]], Awaitable[None]]
-"""Publishes attempts that were not made; returns once Kafka has all."""
+"""Publishes records of dropped deliveries; returns once Kafka has stored all of them."""
 
 
 def delivery_publisher(topic: faust.TopicT) -> DeliveryPublisher:
-    """Return the publisher to the topic of deliveries."""
+    """Return the publisher to the deliveries topic."""
 
     async def publish(deliveries: Sequence[Delivery]) -> None:
         await send_all(topic, (_message(one, one) for one in deliveries))
@@ -66,7 +66,7 @@ def delivery_publisher(topic: faust.TopicT) -> DeliveryPublisher:
 
 
 def attempt_sender(topic: faust.TopicT) -> AttemptSender:
-    """Return the publisher to the topic of attempts."""
+    """Return the publisher to the attempts topic."""
 
     async def publish(attempts: Sequence[DeliveryAttempt]) -> None:
         await send_all(topic, (_message(one, one.delivery) for one in attempts))
@@ -94,7 +94,7 @@ class FanOut:
         sends_email: bool,
         now_ms: Callable[[], int],
     ) -> None:
-        """``sends_email``: there is a server for it; without one there are no such deliveries."""
+        """``sends_email``: an SMTP server is configured; otherwise no emails are sent."""
         self._subscriptions = subscriptions
         self._alerts = alerts
         self._box = box
@@ -104,7 +104,7 @@ class FanOut:
         self._sends_email = sends_email
         self._now_ms = now_ms
         self._destinations: LRUCache[tuple[UUID, int], Destinations] = LRUCache(_DECRYPTED_ALERTS)
-        self._told: TTLCache[UUID, None] = TTLCache(_TOLD_OWNERS, _TOLD_SECONDS)
+        self._warned: TTLCache[UUID, None] = TTLCache(_WARNED_ACCOUNTS, _WARNED_SECONDS)
 
     async def publish_recognitions(self, events: Sequence[tuple[Event, Recognition]]) -> None:
         """Publish the deliveries of recognitions. Safe to repeat.
@@ -120,12 +120,12 @@ class FanOut:
         await self._publish_all(plans())
 
     async def publish_triggers(self, events: Sequence[tuple[Event, AlertTrigger]]) -> None:
-        """Publish the deliveries of triggered alerts. Safe to repeat.
+        """Publish the deliveries of triggers. Safe to repeat.
 
         Raises:
             TransientError: Kafka is unavailable.
-            MisconfiguredError: an alert was encrypted with another key. If it is the only one,
-                webhooks get it all the same.
+            MisconfiguredError: an alert was encrypted with another key. If it is the only event,
+                its webhook deliveries are published nevertheless.
         """
 
         async def plans() -> AsyncIterator[list[Plan]]:
@@ -136,7 +136,7 @@ class FanOut:
             await self._publish_all(plans())
         except MisconfiguredError:
             if len(events) == 1:
-                # They are attempted for longer than it takes to mend the key.
+                # Their attempts last longer than it takes to correct the key.
                 ((event, trigger),) = events
                 webhooks = self._webhooks_for(event, trigger)
                 deliveries = [plan() for plan in webhook_plans(trigger, webhooks)]
@@ -144,33 +144,33 @@ class FanOut:
             raise
 
     async def _publish_all(self, events: AsyncIterator[list[Plan]]) -> None:
-        """Publish in parts: a batch may give very many."""
+        """Publish in parts, as a batch can produce very many deliveries."""
         made: list[Delivery] = []
-        unmade: list[DeliveryAttempt] = []
-        cooperation = LoopYielder()
+        dropped: list[DeliveryAttempt] = []
+        yielder = LoopYielder()
         async for plans in events:
-            await cooperation.yield_if_due()
+            await yielder.yield_if_due()
             share = self._budget.share(plans)
             made += share.made
             if share.left_out is not None:
-                unmade.append(self._dropped_attempt(share.left_out, share.reason))
-            if len(made) + len(unmade) >= _PUBLISHED_TOGETHER:
-                await self._publish(made, unmade)
-                made, unmade = [], []
-        await self._publish(made, unmade)
+                dropped.append(self._dropped_attempt(share.left_out, share.reason))
+            if len(made) + len(dropped) >= _PUBLISHED_TOGETHER:
+                await self._publish(made, dropped)
+                made, dropped = [], []
+        await self._publish(made, dropped)
 
-    async def _publish(self, made: list[Delivery], unmade: list[DeliveryAttempt]) -> None:
+    async def _publish(self, made: list[Delivery], dropped: list[DeliveryAttempt]) -> None:
         if made:
             await self._publish_deliveries(made)
-        if unmade:
-            await self._publish_attempts(unmade)
+        if dropped:
+            await self._publish_attempts(dropped)
 
     def _dropped_attempt(self, delivery: Delivery, reason: str) -> DeliveryAttempt:
-        """Return the record of one of an event's deliveries that are left out, for all of them."""
-        if delivery.owner_id not in self._told:
-            self._told[delivery.owner_id] = None
+        """Return one attempt that represents all dropped deliveries of an event."""
+        if delivery.owner_id not in self._warned:
+            self._warned[delivery.owner_id] = None
             log.warning("deliveries_dropped", owner_id=str(delivery.owner_id), reason=reason)
-        return dropped_attempt(_nameless(delivery), reason, self._now_ms())
+        return dropped_attempt(_without_alert_name(delivery), reason, self._now_ms())
 
     def _of_recognition(self, recognition: Recognition, published: int) -> list[Plan]:
         wanted = EventName.RECOGNITION_CREATED
@@ -182,10 +182,10 @@ class FanOut:
 
     async def _of_trigger(self, event: Event, trigger: AlertTrigger) -> list[Plan]:
         alert = await self._alerts.whole(trigger.alert)
-        place = (alert.alert_id, alert.revision)
-        destinations = self._destinations.get(place)
+        revision_key = (alert.alert_id, alert.revision)
+        destinations = self._destinations.get(revision_key)
         if destinations is None:
-            destinations = self._destinations[place] = _destinations(alert, self._box)
+            destinations = self._destinations[revision_key] = _destinations(alert, self._box)
         webhooks = self._webhooks_for(event, trigger)
         plans = trigger_plans(trigger, alert, destinations, webhooks, self._box)
         if self._sends_email:
@@ -202,7 +202,7 @@ class FanOut:
     def _webhooks_for(self, event: Event, trigger: AlertTrigger) -> tuple[WebhookConfig, ...]:
         wanted = trigger_event(trigger.phase)
         if wanted is EventName.ALERT_CORRECTED:
-            # Whoever got the wrong plate gets the correction.
+            # Webhooks that got the wrong plate get the correction.
             wanted = EventName.ALERT_TRIGGERED
         return self._subscriptions.subscribers(trigger.owner_id, wanted, published_ms(event))
 
@@ -214,12 +214,12 @@ def trigger_plans(
     webhooks: Iterable[WebhookConfig],
     box: SecretBox,
 ) -> list[tuple[Plan, bool]]:
-    """Return the deliveries of alert.triggered: to webhooks and to the alert's notifications.
+    """Return the deliveries of a trigger to webhooks and to the alert's notifications.
 
-    Each with whether it is an e-mail. ``alert`` is the trigger's, whole. ``webhooks`` are those
-    that subscribe to the trigger's phase. The alert's own URLs get it early, and again only where
-    that was wrong. E-mail and Apprise are for people: they wait until the vehicle is gone, and have
-    its picture then.
+    Each is paired with whether it is an email. ``alert`` is the trigger's complete alert.
+    ``webhooks`` subscribe to the trigger's phase. The alert's own URLs are notified early, and
+    again only if that was wrong. Emails and Apprise notifications are for people: they are sent
+    after the vehicle has left, with its image.
     """
     plans = [(plan, False) for plan in webhook_plans(trigger, webhooks)]
     for endpoint, notification in destinations.items():
@@ -232,7 +232,7 @@ def trigger_plans(
 
 
 def webhook_plans(trigger: AlertTrigger, webhooks: Iterable[WebhookConfig]) -> list[Plan]:
-    """Return those deliveries of alert.triggered that go to webhooks."""
+    """Return the deliveries of a trigger to webhooks."""
     return [
         partial(
             trigger_delivery,
@@ -253,10 +253,10 @@ def _destinations(alert: AlertConfig, box: SecretBox) -> Destinations:
     return destinations_of(alert.owner_id, notifications_of(alert, box))
 
 
-def _nameless(delivery: Delivery) -> Delivery:
-    """Return a delivery without its alert's name, which is looked up where it is sent after all.
+def _without_alert_name(delivery: Delivery) -> Delivery:
+    """Return a delivery without its alert's name, which is looked up if it is sent after all.
 
-    There may be one for each of hundreds of alerts, whose names are what cannot be compressed.
+    There can be one for each of hundreds of alerts, and their names cannot be compressed.
     """
     trigger = delivery.trigger
     if trigger is None or not trigger.alert.is_reference:

@@ -1,6 +1,6 @@
-"""Subscriptions to events: webhooks and cameras as on the configuration topics.
+"""Subscriptions to events: webhooks and cameras from the configuration topics.
 
-Lives on one event loop: only that loop writes and reads it.
+Only one event loop may use it.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ _headers_decoder = msgspec.json.Decoder(dict[str, str])
 
 @dataclass(frozen=True, repr=False)
 class Destination:
-    """A receiver's address, and its signing secrets. The current secret comes first."""
+    """A receiver's URL, and its signing secrets. The current secret is first."""
 
     url: str
     secrets: tuple[str, ...]
@@ -40,7 +40,7 @@ class Destination:
 
 @dataclass(frozen=True)
 class Unavailable:
-    """The reason why there is no destination; a sentence for a person."""
+    """The reason why there is no destination; a sentence for people."""
 
     reason: str
 
@@ -84,7 +84,7 @@ class SubscriptionCache:
         _apply(self._owners, updates)
 
     def own_limits(self, owner_id: UUID) -> Mapping[str, int]:
-        """Return the limits of an owner's own, by name."""
+        """Return an account's own limits, by name."""
         owner = self._owners.get(owner_id)
         return {} if owner is None else owner.limits
 
@@ -94,7 +94,7 @@ class SubscriptionCache:
         Empty until the account's record is known. ``now_ms`` is Unix ms, UTC.
 
         Raises:
-            MisconfiguredError: encrypted with another key.
+            MisconfiguredError: the secret was encrypted with another key.
         """
         owner = self._owners.get(owner_id)
         if owner is None or owner.notification_secret_encrypted is None:
@@ -108,7 +108,7 @@ class SubscriptionCache:
     def subscribers(
         self, owner_id: UUID, event: EventName, published_ms: int
     ) -> tuple[WebhookConfig, ...]:
-        """Return the owner's webhooks that subscribe to an event, published then (Unix ms)."""
+        """Return the webhooks that subscribe to an account's event; ``published_ms`` is Unix ms."""
         return tuple(
             webhook
             for webhook in self._by_owner.get(owner_id, {}).values()
@@ -118,7 +118,7 @@ class SubscriptionCache:
         )
 
     def status(self, webhook_id: UUID) -> WebhookStatus | None:
-        """Return the status of a webhook."""
+        """Return the status of a webhook, None if it has none."""
         return self._statuses.get(webhook_id)
 
     def apply_status(self, status: WebhookStatus) -> None:
@@ -128,18 +128,18 @@ class SubscriptionCache:
             self._statuses[status.webhook_id] = status
 
     def webhook(self, webhook_id: UUID) -> WebhookConfig | None:
-        """Return a webhook."""
+        """Return a webhook, None if it is not known."""
         return self._webhooks.get(webhook_id)
 
     async def destination(
         self, webhook_id: UUID, *, now_ms: int, wait_seconds: float, include_disabled: bool = False
     ) -> Destination | Unavailable:
-        """Return the destination of a webhook, waiting a little for one that is not known yet.
+        """Return the destination of a webhook, waiting briefly if it is not known yet.
 
-        ``include_disabled``: also of one that is switched off.
+        ``include_disabled``: also return that of a disabled webhook.
 
         Raises:
-            MisconfiguredError: encrypted with another key.
+            MisconfiguredError: the webhook was encrypted with another key.
         """
         await self._wait_for(
             lambda: webhook_id in self._webhooks or webhook_id in self._deleted, wait_seconds
@@ -155,13 +155,13 @@ class SubscriptionCache:
         return _without_past_secret(found, webhook, now_ms)
 
     async def camera(self, camera_id: UUID, wait_seconds: float) -> CameraConfig | None:
-        """Return a camera, waiting a little for one that is not known yet."""
+        """Return a camera, waiting briefly if it is not known yet."""
         await self._wait_for(lambda: camera_id in self._cameras, wait_seconds)
         return self._cameras.get(camera_id)
 
     def _is_enabled(self, webhook: WebhookConfig) -> bool:
         status = self._statuses.get(webhook.webhook_id)
-        # A switch-off counts until the webhook is changed, which is also how it is switched on.
+        # A webhook disabled by failures remains so until it is changed, as when it is enabled.
         return webhook.enabled and (
             status is None
             or status.disabled_revision is None

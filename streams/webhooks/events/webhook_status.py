@@ -1,4 +1,4 @@
-"""The status of each webhook, from its attempts; switches off those that only fail."""
+"""The status of each webhook, from its attempts; disables webhooks that always fail."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,8 +26,8 @@ log = structlog.get_logger()
 
 
 @dataclass(frozen=True, kw_only=True)
-class SwitchOffRules:
-    """So many failures in a row, over at least so long, switch a webhook off."""
+class AutoDisableRules:
+    """A webhook is disabled after ``failures`` consecutive failures over at least ``over_ms``."""
 
     failures: int
     over_ms: int
@@ -39,12 +39,12 @@ def apply_attempt(
     *,
     offset: int,
     revision: int | None,
-    rules: SwitchOffRules,
+    rules: AutoDisableRules,
 ) -> WebhookStatus | None:
-    """Return the status after one attempt, read at ``offset``; None where it changes nothing.
+    """Return the status after one attempt, read at ``offset``; None if it does not change.
 
-    The same attempt read twice counts once. ``revision`` is that of the webhook now, None where it
-    is gone. An attempt by an earlier revision does not disable it.
+    An attempt that is read twice counts once. ``revision`` is the webhook's current one, None if it
+    was deleted. An attempt of an earlier revision does not disable the webhook.
     """
     target = attempt.delivery.target
     if not isinstance(target, WebhookTarget) or attempt.outcome is AttemptOutcome.CANCELLED:
@@ -70,7 +70,7 @@ def apply_attempt(
 
 
 def _with_failure(
-    status: WebhookStatus, attempt: DeliveryAttempt, revision: int | None, rules: SwitchOffRules
+    status: WebhookStatus, attempt: DeliveryAttempt, revision: int | None, rules: AutoDisableRules
 ) -> WebhookStatus:
     since_ms = status.failing_since_ms or attempt.started_ms
     status = msgspec.structs.replace(
@@ -89,14 +89,14 @@ def _with_failure(
         disabled_revision=revision,
         disabled_ms=attempt.started_ms,
         disabled_reason=reason,
-        # Once it is switched on again, its failures count from zero.
+        # After it is enabled again, its failures count from zero.
         failing_count=0,
         failing_since_ms=None,
     )
 
 
 def _disabled_reason(
-    status: WebhookStatus, attempt: DeliveryAttempt, since_ms: int, rules: SwitchOffRules
+    status: WebhookStatus, attempt: DeliveryAttempt, since_ms: int, rules: AutoDisableRules
 ) -> str | None:
     """Return why an attempt disables its webhook, or None if it does not."""
     if attempt.status == GONE:
@@ -107,14 +107,14 @@ def _disabled_reason(
 
 
 class WebhookStatusUpdater:
-    """Counts attempts, batch by batch, and publishes the webhooks' statuses."""
+    """Counts attempts in batches, and publishes the webhooks' statuses."""
 
     def __init__(
         self,
         runner: StageRunner,
         subscriptions: SubscriptionCache,
         topic: faust.TopicT,
-        rules: SwitchOffRules,
+        rules: AutoDisableRules,
     ) -> None:
         self._runner = runner
         self._subscriptions = subscriptions
@@ -122,12 +122,12 @@ class WebhookStatusUpdater:
         self._rules = rules
 
     async def publish_statuses(self, attempts: Sequence[tuple[Event, DeliveryAttempt]]) -> None:
-        """Count attempts and publish the statuses that changed. Safe to repeat.
+        """Count attempts and publish the changed statuses. Safe to repeat.
 
         Raises:
-            TransientError: Kafka is unavailable; the statuses are as before.
+            TransientError: Kafka is unavailable; the statuses are unchanged.
         """
-        # A later attempt, once counted, would make an earlier one look as if it was counted too.
+        # Once a later attempt is counted, an earlier one would appear to be counted, too.
         for event in {event.message.partition: event for event, _ in reversed(attempts)}.values():
             self._runner.require_next(event)
         changed: dict[UUID, WebhookStatus] = {}

@@ -223,8 +223,8 @@ async def test_late_frames_that_are_left_out_are_logged_once_a_minute_by_camera(
 
     lines = [(log["event"], log["camera_id"], log["age_seconds"]) for log in logs]
     assert lines == [
-        ("frame_stale", str(CAMERA), 89.9),
-        ("frame_stale", str(UUID(int=99)), 89.6),
+        ("frame_skipped_late", str(CAMERA), 89.9),
+        ("frame_skipped_late", str(UUID(int=99)), 89.6),
     ]
 
 

@@ -164,7 +164,7 @@ class World(DurableTable):
 
     async def read_all(self) -> None:
         lane = self.lane()
-        while await lane.read_piece():
+        while await lane.read_chunk():
             pass
 
     @property
@@ -227,7 +227,7 @@ async def test_at_the_end_of_the_log_it_waits_for_what_may_come() -> None:
 async def test_a_piece_that_is_cut_off_is_read_again() -> None:
     world = World()
     world.leave_at = 14
-    with pytest.raises(Exception, match="the partitions move"):
+    with pytest.raises(Exception, match="partitions are being reassigned"):
         await world.read_all()
     assert [g.next_offset for g in world.gaps.all()] == [10]
     world.leave_at = None
@@ -261,14 +261,14 @@ async def test_while_kafka_is_away_nothing_is_noted() -> None:
     lane = world.lane()
     lane._publish = fail
     with pytest.raises(TransientError):
-        await lane.read_piece()
+        await lane.read_chunk()
     assert [g.next_offset for g in world.gaps.all()] == [10]
 
 
 async def test_what_retention_took_is_counted_once_however_often_a_piece_is_cut_off() -> None:
     world = World()
     world.first, world.leave_at = 30, 34
-    with pytest.raises(Exception, match="the partitions move"):
+    with pytest.raises(Exception, match="partitions are being reassigned"):
         await world.read_all()
     assert world.gone() is None
     world.leave_at = None
@@ -288,8 +288,8 @@ async def test_nothing_is_noted_once_the_partitions_moved(until: int) -> None:
 
     lane._publish = publish_and_move
     before = dict(world.table)
-    with pytest.raises(Exception, match="the partitions move"):
-        await lane.read_piece()
+    with pytest.raises(Exception, match="partitions are being reassigned"):
+        await lane.read_chunk()
     assert len(world.published) == 1
     assert dict(world.table) == {key: before[key] for key in world.table}
     assert not world.gaps.all()
@@ -298,16 +298,16 @@ async def test_nothing_is_noted_once_the_partitions_moved(until: int) -> None:
 async def test_where_the_log_lost_its_end_a_gap_is_read_again_from_there() -> None:
     world = World()
     lane = world.lane()
-    await lane.read_piece()
+    await lane.read_chunk()
     assert [g.next_offset for g in world.gaps.all()] == [26]
     for committed, expected in ((5, 10), (None, 10)):
         world.committed = committed
-        assert not await world.lane().read_piece()
+        assert not await world.lane().read_chunk()
         assert [g.next_offset for g in world.gaps.all()] == [expected]
     world.committed = 50
-    await lane.read_piece()
+    await lane.read_chunk()
     world.committed = 20
-    assert not await world.lane().read_piece()
+    assert not await world.lane().read_chunk()
     assert [g.next_offset for g in world.gaps.all()] == [20]
 
 

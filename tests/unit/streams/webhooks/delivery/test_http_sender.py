@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from common.urls import resolver as resolver_module
-from streams.webhooks.app import ATTEMPTS_AT_ONCE
+from streams.webhooks.app import CONCURRENT_ATTEMPTS
 from streams.webhooks.delivery.http_sender import ThreadResolver, retry_after_seconds
 
 
@@ -22,7 +22,7 @@ async def test_names_that_nobody_answers_for_delay_no_other(
         return []
 
     monkeypatch.setattr(resolver_module, "look_up", look_up)
-    failing = ATTEMPTS_AT_ONCE // 2
+    failing = CONCURRENT_ATTEMPTS // 2
     resolver = ThreadResolver()
     dead = [asyncio.create_task(resolver.resolve("dead.example.com")) for _ in range(failing)]
     await asyncio.sleep(0)

@@ -8,7 +8,7 @@ import pytest
 from common.records.deliveries import AttemptOutcome, DeliveryAttempt, WebhookStatus
 from streams.webhooks.events.subscription_cache import SubscriptionCache
 from streams.webhooks.events.webhook_status import (
-    SwitchOffRules,
+    AutoDisableRules,
     WebhookStatusUpdater,
     apply_attempt,
 )
@@ -16,7 +16,7 @@ from tests.unit.streams.runtime.fakes import FakeApp, FakeTopic, event, guard_of
 from tests.unit.streams.webhooks.builders import BOX, WEBHOOK, delivery
 
 DAY = 86_400_000
-RULES = SwitchOffRules(failures=20, over_ms=DAY)
+RULES = AutoDisableRules(failures=20, over_ms=DAY)
 
 
 def _attempt(
@@ -122,7 +122,7 @@ def test_no_other_answer_disables_it_at_once(code: int) -> None:
 async def test_an_attempt_does_not_overtake_one_that_was_given_up(is_earlier_done: bool) -> None:
     app, subscriptions = FakeApp(), SubscriptionCache(BOX)
     runner = guard_of(app)
-    rules = SwitchOffRules(failures=20, over_ms=86_400_000)
+    rules = AutoDisableRules(failures=20, over_ms=86_400_000)
     updater = WebhookStatusUpdater(runner, subscriptions, FakeTopic().as_topic(), rules)
     earlier, later = event(7), event(8)
     app.deliver(earlier, later)
