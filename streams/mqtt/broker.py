@@ -238,30 +238,30 @@ class Connection:
             self._end()
             raise TransientError("the MQTT broker is not acknowledging messages") from error
         finally:
-            for promise in sent:
-                promise.cancel()
-        for promise in sent:
-            promise.result()
+            for future in sent:
+                future.cancel()
+        for future in sent:
+            future.result()
 
     async def _publish_availability(self, payload: bytes) -> None:
         await self.send([retained(self._broker.availability, payload)], lambda _: None)
 
     def _publish(self, message: Message, acknowledged: Acknowledged) -> asyncio.Future[None]:
-        promise: asyncio.Future[None] = self._loop.create_future()
+        future: asyncio.Future[None] = self._loop.create_future()
         if self._is_too_large(message):
             sentence = f"message of {len(message.payload)} bytes exceeds the MQTT broker's limit"
-            promise.set_exception(RefusedMessageError(sentence))
-            promise.add_done_callback(lambda _: self._slots.release())
-            return promise
+            future.set_exception(RefusedMessageError(sentence))
+            future.add_done_callback(lambda _: self._slots.release())
+            return future
         info = self._client.publish(
             message.topic, message.payload, _AT_LEAST_ONCE, retain=message.retain
         )
         if self._ended.is_set() or info.rc != paho.MQTT_ERR_SUCCESS:
-            promise.set_exception(TransientError("the connection to the MQTT broker was lost"))
+            future.set_exception(TransientError("the connection to the MQTT broker was lost"))
         else:
-            self._unacknowledged[info.mid] = promise
-        promise.add_done_callback(lambda done: self._finish(info.mid, message, done, acknowledged))
-        return promise
+            self._unacknowledged[info.mid] = future
+        future.add_done_callback(lambda done: self._finish(info.mid, message, done, acknowledged))
+        return future
 
     def _is_too_large(self, message: Message) -> bool:
         size = len(message.payload) + len(message.topic.encode()) + _PACKET_FRAME_BYTES
@@ -327,13 +327,13 @@ class Connection:
         self._end()
 
     def _on_publish(self, _client: Any, _data: Any, mid: int, reason: ReasonCode, *_: Any) -> None:
-        promise = self._unacknowledged.get(mid)
-        if promise is None or promise.done():
+        future = self._unacknowledged.get(mid)
+        if future is None or future.done():
             return
         if reason.is_failure:
-            promise.set_exception(RefusedMessageError(f"rejected by the MQTT broker: {reason}"))
+            future.set_exception(RefusedMessageError(f"rejected by the MQTT broker: {reason}"))
         else:
-            promise.set_result(None)
+            future.set_result(None)
 
     def _on_message(self, _client: Any, _data: Any, message: paho.MQTTMessage) -> None:
         is_mistaken = message.topic == self._broker.availability and message.payload != AVAILABLE
@@ -348,6 +348,6 @@ class Connection:
             self._accepted.set_exception(gone)
             # Mark the error as retrieved, as no task may be waiting for it.
             self._accepted.exception()
-        for promise in list(self._unacknowledged.values()):
-            if not promise.done():
-                promise.set_exception(gone)
+        for future in list(self._unacknowledged.values()):
+            if not future.done():
+                future.set_exception(gone)

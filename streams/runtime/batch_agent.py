@@ -155,27 +155,27 @@ class _Gathering(Generic[M]):
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._held: list[M] = []
+        self._items: list[M] = []
         self._first_seconds = 0.0
         self._has_some = asyncio.Event()
         self._is_full = asyncio.Event()
-        self._has_room = asyncio.Event()
-        self._is_over = False
+        self._has_capacity = asyncio.Event()
+        self._is_finished = False
 
     async def fill(self, source: AsyncIterable[M]) -> None:
         """Collect all items of a source."""
         try:
             async for one in source:
-                if not self._held:
+                if not self._items:
                     self._first_seconds = time.monotonic()
-                self._held.append(one)
+                self._items.append(one)
                 self._has_some.set()
-                if len(self._held) >= self._limit:
+                if len(self._items) >= self._limit:
                     self._is_full.set()
-                    self._has_room.clear()
-                    await self._has_room.wait()
+                    self._has_capacity.clear()
+                    await self._has_capacity.wait()
         finally:
-            self._is_over = True
+            self._is_finished = True
             self._has_some.set()
             self._is_full.set()
 
@@ -187,11 +187,11 @@ class _Gathering(Generic[M]):
             with suppress(TimeoutError):
                 async with asyncio.timeout(left):
                     await self._is_full.wait()
-        batch, self._held = self._held, []
-        if not self._is_over:
+        batch, self._items = self._items, []
+        if not self._is_finished:
             self._has_some.clear()
             self._is_full.clear()
-        self._has_room.set()
+        self._has_capacity.set()
         return batch
 
 

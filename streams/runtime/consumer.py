@@ -274,7 +274,7 @@ class StageConsumer(driver.Consumer):
             await self._skip_gaps(self._skipper.ends(wanted))
         wanted -= self._unread
         if not wanted:
-            # aiokafka takes an empty list for all partitions.
+            # aiokafka treats an empty list as all partitions.
             await asyncio.sleep(_NOTHING_WANTED_PAUSE_SECONDS)
             return {}
         if self._thread.pace is not None:

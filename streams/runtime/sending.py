@@ -160,9 +160,9 @@ async def _send_partition(
             end += 1
         batch.close()
         try:
-            promise = await producer.send_batch(batch, topic, partition=partition)
-            assert promise is not None
-            await promise
+            stored = await producer.send_batch(batch, topic, partition=partition)
+            assert stored is not None
+            await stored
         # aiokafka's errors share no narrower class.
         except Exception as error:
             return error

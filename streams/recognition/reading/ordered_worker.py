@@ -30,12 +30,12 @@ class QueuePosition:
         self._before = before
         self.holds_slot = True
         """Whether it uses one of the pool's slots."""
-        self._over = asyncio.Event()
+        self._ended = asyncio.Event()
 
     async def wait(self) -> None:
         """Wait until all earlier turns have ended."""
         if self._before is not None:
-            await self._before._over.wait()
+            await self._before._ended.wait()
             self._before = None
 
     async def __aenter__(self) -> Self:
@@ -52,7 +52,7 @@ class QueuePosition:
         try:
             await self.wait()
         finally:
-            self._over.set()
+            self._ended.set()
 
 
 Work = Callable[[QueuePosition], Awaitable[None]]

@@ -80,7 +80,7 @@ class PassImageStore:
         self._now_ms = now_ms
         self._patience_seconds = patience_seconds
         self._retry = RetryPolicy(longest_pause_seconds=_LONGEST_PAUSE_SECONDS)
-        self._is_away = False
+        self._is_unavailable = False
         # Oldest first.
         self._pending: dict[bytes, None] = {}
         self._jpegs: LRUCache[bytes, bytes] = LRUCache(_MEMORY_BYTES, getsizeof=len)
@@ -137,7 +137,7 @@ class PassImageStore:
 
     async def _stored_at_once(self, images: Mapping[str, bytes]) -> frozenset[str] | None:
         """Return the keys that were stored, None if S3 does not respond in time."""
-        if self._is_away:
+        if self._is_unavailable:
             return None
         try:
             async with asyncio.timeout(self._patience_seconds):
@@ -211,14 +211,14 @@ class PassImageStore:
         self._metrics.images.labels(outcome.value).inc()
 
     def _on_s3_unavailable(self, error: Exception) -> None:
-        if not self._is_away:
+        if not self._is_unavailable:
             log.warning("images_delayed", error=repr(error))
-        self._is_away = True
+        self._is_unavailable = True
 
     def _on_s3_recovered(self) -> None:
-        if self._is_away:
+        if self._is_unavailable:
             log.info("images_recovered", pending=len(self._pending))
-        self._is_away = False
+        self._is_unavailable = False
 
 
 def keys_of(recognition: Recognition) -> tuple[str, ...]:

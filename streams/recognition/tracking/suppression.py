@@ -39,7 +39,7 @@ _HANDOVER_WIDTHS = 4.0
 _HANDOVER_SIMILARITY = 0.5
 _HANDOVER_CONFIDENCE = 0.85
 
-# A fast or partly hidden vehicle can leave a fragment of one or two misreadings besides its track.
+# A fast or partly hidden vehicle can leave a fragment of one or two misreadings next to its track.
 _FRAGMENT_READINGS = 2
 _FRAGMENT_TIMES_WEAKER = 3
 _FRAGMENT_SIMILARITY = 0.5

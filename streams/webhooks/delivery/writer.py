@@ -66,8 +66,8 @@ class OutcomeWriter:
         self._outcomes: list[DeliveryOutcome] = []
         self._sending: frozenset[DeliveryJob] = frozenset()
         self._has_work = asyncio.Event()
-        self._has_room = asyncio.Event()
-        self._has_room.set()
+        self._has_capacity = asyncio.Event()
+        self._has_capacity.set()
         self._writing = asyncio.Lock()
         self._retry = RetryPolicy(longest_pause_seconds=2.0)
         self._failures = 0
@@ -81,11 +81,11 @@ class OutcomeWriter:
         self._outcomes.append(outcome)
         self._has_work.set()
         if len(self._outcomes) >= _MAX_WAITING:
-            self._has_room.clear()
+            self._has_capacity.clear()
 
     async def wait_for_capacity(self) -> None:
         """Wait while too many outcomes are queued."""
-        await self._has_room.wait()
+        await self._has_capacity.wait()
 
     def is_sending(self, job: DeliveryJob) -> bool:
         """Return whether a waiting job is being written to the table at this moment."""
@@ -127,7 +127,7 @@ class OutcomeWriter:
         if not self._outcomes:
             self._has_work.clear()
         if len(self._outcomes) < _MAX_WAITING:
-            self._has_room.set()
+            self._has_capacity.set()
         return batch
 
     def _put_back(self, failed: list[DeliveryOutcome]) -> list[WriteResult]:

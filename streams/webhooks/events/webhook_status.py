@@ -103,7 +103,7 @@ def _disabled_reason(
         return f"Received status {GONE} (Gone): the receiver accepts no more deliveries."
     if status.failing_count < rules.failures or attempt.started_ms - since_ms < rules.over_ms:
         return None
-    return f"{status.failing_count} attempts in a row failed since {format_timestamp(since_ms)}."
+    return f"All {status.failing_count} attempts since {format_timestamp(since_ms)} have failed."
 
 
 class WebhookStatusUpdater:
