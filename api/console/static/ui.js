@@ -1,6 +1,6 @@
 /** @file Shared components: buttons, fields, badges, tables, dialogs. */
 
-import { html, useEffect, useRef, useState } from "./html.js";
+import { html, useCallback, useEffect, useRef, useState } from "./html.js";
 import { ago, dateTime, percent, regionName } from "./format.js";
 import { signal, useSignal } from "./signal.js";
 import { t } from "./words.js";
@@ -288,14 +288,20 @@ export function RowMenu({ label, children }) {
   const id = useId("menu");
   const button = useRef(/** @type {HTMLElement | null} */ (null));
   const list = useRef(/** @type {HTMLElement | null} */ (null));
-  const close = () => list.current?.hidePopover();
-  const place = (event) => {
-    if (event.newState !== "open" || !button.current) return;
+  const place = useCallback(() => {
+    if (!button.current || !list.current) return;
     const { top, bottom, right } = button.current.getBoundingClientRect();
     const isLow = bottom > innerHeight * 0.7;
-    event.currentTarget.style.inset = `${isLow ? "auto" : `${bottom + 4}px`} ${innerWidth - right}px ${isLow ? `${innerHeight - top + 4}px` : "auto"} auto`;
-    addEventListener("scroll", close, { once: true, capture: true });
+    list.current.style.inset = `${isLow ? "auto" : `${bottom + 4}px`} ${innerWidth - right}px ${isLow ? `${innerHeight - top + 4}px` : "auto"} auto`;
+  }, []);
+  const leave = () => removeEventListener("scroll", place, true);
+  useEffect(() => leave, []);
+  const follow = (event) => {
+    leave();
+    if (event.newState !== "open") return;
+    place();
+    addEventListener("scroll", place, true);
   };
   return html`<button ref=${button} type="button" popovertarget=${id} title=${label} aria-label=${label}>⋯</button>
-    <div ref=${list} id=${id} popover="auto" class="row-menu" onBeforeToggle=${place} onClick=${close}>${children}</div>`;
+    <div ref=${list} id=${id} popover="auto" class="row-menu" onBeforeToggle=${follow} onClick=${() => list.current?.hidePopover()}>${children}</div>`;
 }

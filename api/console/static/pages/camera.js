@@ -23,7 +23,7 @@ function Trouble({ camera }) {
   const test = useStreamTest();
   const isNew = useSignal(justAdded) === camera.id;
   const mayTest = useMay("cameras:write");
-  if (!camera.lastError) return isNew && html`<p class="notice" role="status">${camera.status === "online" ? t("Camera added. You can now draw zones.") : t("Saved. Connecting to the camera…")}</p>`;
+  if (!camera.lastError) return isNew && html`<p class="notice" role="status">${camera.status === "online" ? html`<strong>${t("Camera added")}</strong> · ${t("You can now draw zones.")}` : t("Saved. Connecting to the camera…")}</p>`;
   const title = camera.status === "online" ? t("Warning:") : isNew ? t("Saved. The camera can't be reached yet:") : t("No video:");
   return html`<div class=${camera.status === "offline" && !isNew ? "alarm" : "warning"} role=${isNew ? "status" : undefined}><p><strong>${title}</strong> <bdi>${causeOf(camera.lastError)}</bdi></p>
       ${mayTest && html`<${StreamTestButton} test=${test} url=${camera.rtspUrl} cameraId=${camera.id} />`}</div>
