@@ -1,4 +1,4 @@
-"""``platestream owner`` and ``platestream key``: accounts and their keys."""
+"""``platestream owner`` and ``platestream key``: accounts and their API keys."""
 
 import sys
 from collections.abc import Sequence
@@ -42,14 +42,14 @@ from common.errors import InvalidInputError
 if TYPE_CHECKING:
     from api.limits.owner_limits import OwnerLimit
 
-owner_app = command_group("Accounts.")
-key_app = command_group("API keys.")
+owner_app = command_group("Manage accounts.")
+key_app = command_group("Create API keys for any account.")
 owner_app.command("remove")(owner_remove)
 
 _LARGEST_LIMIT = 1_000_000_000
 
 PasswordOption = Annotated[
-    str | None, typer.Option(help="Visible to others on this machine: better leave it out.")
+    str | None, typer.Option(help="Visible to other users of this machine; prefer the prompt.")
 ]
 PasswordStdinOption = Annotated[
     bool, typer.Option("--password-stdin", help="Read the password from standard input.")
@@ -61,18 +61,18 @@ def owner_create(
     email: EmailOption,
     password: PasswordOption = None,
     password_stdin: PasswordStdinOption = False,
-    credits: Annotated[int, typer.Option(min=0, help="Credits to begin with.")] = 0,
-    timezone: Annotated[str, typer.Option(help="IANA time zone of reports.")] = "UTC",
+    credits: Annotated[int, typer.Option(min=0, help="Initial credits.")] = 0,
+    timezone: Annotated[str, typer.Option(help="IANA time zone for reports.")] = "UTC",
     as_json: JsonOption = False,
 ) -> None:
-    """Make an account; the password is asked for unless it is given."""
+    """Create an account. Prompts for a password unless one is given."""
     secret = _password(password, from_stdin=password_stdin)
     owner = in_database(
         lambda session: create_owner(
             session, email=email, password=secret, timezone=timezone, credits=credits
         )
     )
-    answer(_owner_fields(owner), as_json, f"owner {owner.email} with {owner.credits} credits")
+    answer(_owner_fields(owner), as_json, f"created {owner.email} with {owner.credits} credits")
 
 
 @owner_app.command("password")
@@ -83,24 +83,24 @@ def owner_password(
     password_stdin: PasswordStdinOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Change a person's password and end their sessions; it is asked for unless it is given.
+    """Change a person's password and end their sessions. Prompts unless one is given.
 
-    The address is that of any person of an account. Keys stay.
+    --email can be that of any person in any account. API keys stay valid.
     """
     secret = _password(password, from_stdin=password_stdin)
     owner = in_database(
         lambda session: change_password(session, email=email, password=secret, account=account)
     )
-    answer(_owner_fields(owner), as_json, f"{normalised_email(email)} has a new password")
+    answer(_owner_fields(owner), as_json, f"changed password of {normalised_email(email)}")
 
 
 @owner_app.command("update")
 def owner_update(
     email: EmailOption,
-    timezone: Annotated[str, typer.Option(help="IANA time zone of reports and alerts.")],
+    timezone: Annotated[str, typer.Option(help="IANA time zone for reports and alerts.")],
     as_json: JsonOption = False,
 ) -> None:
-    """Change an account's time zone, also for its alerts that have none of their own."""
+    """Change an account's time zone. Also applies to alerts that do not set one."""
 
     def work(session: Session) -> OwnerAccount:
         check_timezone(timezone)
@@ -108,12 +108,12 @@ def owner_update(
         return owner_by_email(session, email)
 
     owner = in_database(work)
-    answer(_owner_fields(owner), as_json, f"{owner.email} is in {owner.timezone}")
+    answer(_owner_fields(owner), as_json, f"set time zone of {owner.email} to {owner.timezone}")
 
 
 @owner_app.command("list")
 def owner_list(as_json: JsonOption = False) -> None:
-    """Show all accounts, newest first."""
+    """List all accounts, newest first."""
     owners = in_database(accounts_repository.list_owners)
     lines = [f"{owner.email}\t{owner.credits} credits\t{owner.timezone}" for owner in owners]
     answer({"owners": [_owner_fields(owner) for owner in owners]}, as_json, "\n".join(lines))
@@ -122,11 +122,11 @@ def owner_list(as_json: JsonOption = False) -> None:
 @owner_app.command("credits")
 def owner_credits(
     email: EmailOption,
-    grant: Annotated[int, typer.Option(help="Credits to add; negative takes away.")],
-    reason: Annotated[str, typer.Option(help="What the ledger says about it.")],
+    grant: Annotated[int, typer.Option(help="Credits to add; negative to deduct.")],
+    reason: Annotated[str, typer.Option(help="Reason shown in the ledger.")],
     as_json: JsonOption = False,
 ) -> None:
-    """Change an owner's balance by a row in the ledger."""
+    """Add credits to an account or deduct them, with an entry in the ledger."""
 
     def work(session: Session) -> OwnerAccount:
         owner = owner_by_email(session, email)
@@ -134,24 +134,22 @@ def owner_credits(
             session, owner.id, delta=grant, kind=EntryKind.GRANT, reason=reason
         )
         if after is None:
-            raise InvalidInputError("the balance may not go below zero", code="balance_too_low")
+            raise InvalidInputError("the balance must not become negative", code="balance_too_low")
         return owner_by_email(session, email)
 
     owner = in_database(work)
-    answer(_owner_fields(owner), as_json, f"{owner.email} has {owner.credits} credits")
+    answer(_owner_fields(owner), as_json, f"{owner.email} now has {owner.credits} credits")
 
 
 @key_app.command("create")
 def key_create(
     email: EmailOption,
-    name: Annotated[str, typer.Option(help="What the key is for.")],
+    name: Annotated[str, typer.Option(help="Name of the API key.")],
     scopes: Annotated[str, typer.Option(help="Comma-separated scopes, or all.")],
-    expires: Annotated[
-        datetime | None, typer.Option(help="Date and time (UTC) after which it is refused.")
-    ] = None,
+    expires: Annotated[datetime | None, typer.Option(help="Expiry date and time (UTC).")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Make an API key and show it, this once."""
+    """Create an API key and print it once."""
     wanted = exit_on_service_error(lambda: _scopes(scopes))
     expires_at = None if expires is None else expires.replace(tzinfo=UTC)
 
@@ -179,7 +177,7 @@ def _scopes(text: str) -> frozenset[Scope]:
     unknown = sorted(set(names) - set(Scope))
     if unknown or not names:
         raise InvalidInputError(
-            f"unknown scope {', '.join(unknown) or '(none given)'}; known: {', '.join(Scope)}"
+            f"unknown scope {', '.join(unknown) or '(none given)'}; valid: {', '.join(Scope)}"
         )
     return frozenset(Scope(name) for name in names)
 
@@ -213,16 +211,16 @@ def owner_limits(
     email: EmailOption,
     sizes: Annotated[
         list[str] | None,
-        typer.Option("--set", help="NAME=SIZE, a limit of this owner's own; may be repeated."),
+        typer.Option("--set", help="NAME=SIZE: set a limit for this account. Repeatable."),
     ] = None,
     unset: Annotated[
         list[str] | None,
-        typer.Option(help="NAME of a limit that shall be the installation's again."),
+        typer.Option(help="NAME: reset a limit to the installation's default. Repeatable."),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show an owner's limits, and change them; the service goes by them within a few seconds."""
-    # What the API's settings import takes longer than the other commands to run.
+    """Show or change an account's limits. Changes take effect within a few seconds."""
+    # Imported here: the API's settings take longer to import than most commands to run.
     from api.limits.owner_limits import ADJUSTABLE, installation_limits
     from api.settings import OwnerLimitSettings
 
@@ -231,8 +229,8 @@ def owner_limits(
 
     def work(session: Session) -> dict[str, int]:
         owner = lock_owner(session, owner_by_email(session, email).id)
-        kept = {name: size for name, size in owner.limits.items() if name not in _names(unset)}
-        after = kept | _sizes(sizes)
+        remaining = {name: size for name, size in owner.limits.items() if name not in _names(unset)}
+        after = remaining | _sizes(sizes)
         if after != owner.limits:
             owner.limits = after
             enqueue_owner(session, owner)
@@ -258,7 +256,7 @@ def _sizes(texts: Sequence[str] | None) -> dict[str, int]:
 def _size(text: str) -> tuple[str, int]:
     name, _, size = text.partition("=")
     if not size.isdecimal() or not 1 <= int(size) <= _LARGEST_LIMIT:
-        raise InvalidInputError(f"{text}: the size is a whole number from 1 to {_LARGEST_LIMIT:,}")
+        raise InvalidInputError(f"{text}: the size must be an integer from 1 to {_LARGEST_LIMIT:,}")
     return _limit(name).value, int(size)
 
 
@@ -266,13 +264,13 @@ def _limit(name: str) -> "OwnerLimit":
     from api.limits.owner_limits import ADJUSTABLE, OwnerLimit
 
     if name not in ADJUSTABLE:
-        raise InvalidInputError(f"unknown limit {name}; known: {', '.join(sorted(ADJUSTABLE))}")
+        raise InvalidInputError(f"unknown limit {name}; valid: {', '.join(sorted(ADJUSTABLE))}")
     return OwnerLimit(name)
 
 
 @owner_app.command("people")
 def owner_people(email: EmailOption, as_json: JsonOption = False) -> None:
-    """Show who logs in to an account, and whom the OpenID Connect provider knows, newest first."""
+    """List the people of an account and their linked identities, newest first."""
 
     def work(session: Session) -> list[dict[str, Any]]:
         owner = owner_by_email(session, email)
@@ -286,17 +284,17 @@ def owner_people(email: EmailOption, as_json: JsonOption = False) -> None:
 def owner_unbind(
     email: EmailOption, account: AccountOption = None, as_json: JsonOption = False
 ) -> None:
-    """Forget who a person is at the OpenID Connect provider, and end their sessions.
+    """Unlink a person from the OpenID Connect provider and end their sessions.
 
-    The address is that of any person of an account. At their next log-in by the provider they are
-    known by their address, as at the first one.
+    --email can be that of any person in any account. At the next login through the provider, the
+    person is matched by email address again.
     """
 
     def work(session: Session) -> dict[str, Any]:
         person = named_person(session, email, account)
         if person.oidc_subject is None:
             raise InvalidInputError(
-                f"there is no {person.email} who logs in by a provider", code="not_bound"
+                f"{person.email} is not linked to an identity provider", code="not_bound"
             )
         lock_owner(session, person.owner_id)
         session.refresh(person)
@@ -304,7 +302,7 @@ def owner_unbind(
         return _person_fields(person)
 
     person = in_database(work)
-    answer(person, as_json, f"{person['email']} is bound to nobody at the provider")
+    answer(person, as_json, f"unlinked {person['email']} from the identity provider")
 
 
 def _person_fields(person: Person) -> dict[str, Any]:
@@ -331,7 +329,7 @@ def _person_line(one: dict[str, Any]) -> str:
         *(["password"] if one["hasPassword"] else []),
         *([f"{identity['subject']} at {identity['issuer']}"] if identity else []),
     ]
-    state = ("" if one["enabled"] else "\toff") + (
-        "" if one["emailProven"] else "\taddress not proven"
+    state = ("" if one["enabled"] else "\tdisabled") + (
+        "" if one["emailProven"] else "\temail not verified"
     )
-    return f"{one['email']}\t{one['role']}\t{', '.join(by) or 'no log-in yet'}{state}"
+    return f"{one['email']}\t{one['role']}\t{', '.join(by) or 'never logged in'}{state}"

@@ -1,4 +1,4 @@
-"""``platestream analyst``: users of a ClickHouse server who read one account's rows."""
+"""``platestream analyst``: ClickHouse users who can read one account's rows."""
 
 from collections.abc import Callable
 from typing import Annotated, Any, TypeVar
@@ -19,19 +19,19 @@ from api.cli.shared import (
 from common.errors import MisconfiguredError
 from common.settings import ClickHouseSettings
 
-# What speaks to ClickHouse is imported where it is needed: it takes longer than most commands.
+# ClickHouse code is imported where it is needed: importing takes longer than most commands.
 
-analyst_app = command_group("Analysts: users of a ClickHouse server who read one account's rows.")
+analyst_app = command_group("Manage read-only ClickHouse users, each limited to one account.")
 
 NameOption = Annotated[
-    str, typer.Option("--name", help="Distinguishes several of one account: a-z, 0-9 and _.")
+    str, typer.Option("--name", help="Suffix if an account has several: a-z, 0-9 and _.")
 ]
 _T = TypeVar("_T")
 
 
 @analyst_app.command("create")
 def analyst_create(email: EmailOption, name: NameOption = "", as_json: JsonOption = False) -> None:
-    """Create an analyst and show its name and password once."""
+    """Create an analyst and print its user name and password once."""
     from analytics_sql.analysts.accounts import AnalystAccount, analyst_name, create_analyst
 
     log_to_stderr()
@@ -53,7 +53,7 @@ def analyst_create(email: EmailOption, name: NameOption = "", as_json: JsonOptio
 
 @analyst_app.command("list")
 def analyst_list(as_json: JsonOption = False) -> None:
-    """List the analysts of all accounts by name."""
+    """List the analysts of all accounts, by name."""
     from analytics_sql.analysts.accounts import list_analysts
 
     log_to_stderr()
@@ -67,7 +67,7 @@ def analyst_list(as_json: JsonOption = False) -> None:
 
 @analyst_app.command("remove")
 def analyst_remove(email: EmailOption, name: NameOption = "", as_json: JsonOption = False) -> None:
-    """Remove an analyst with its views; its next query is rejected. Repeatable."""
+    """Remove an analyst with its views; its next query is rejected. Safe to repeat."""
     from analytics_sql.analysts.accounts import AnalystAccount, analyst_name, remove_analyst
 
     log_to_stderr()
@@ -79,7 +79,7 @@ def analyst_remove(email: EmailOption, name: NameOption = "", as_json: JsonOptio
 
 
 def remove_analysts_of(settings: ClickHouseSettings, owner_id: UUID) -> None:
-    """Remove all analysts of an account. Repeatable.
+    """Remove all analysts of an account. Safe to repeat.
 
     Raises:
         TransientError: ClickHouse is unavailable.
@@ -93,7 +93,7 @@ def remove_analysts_of(settings: ClickHouseSettings, owner_id: UUID) -> None:
     try:
         _connected(settings, work)
     except MisconfiguredError:
-        # The embedded server, or a service that may not see users: no analyst was created.
+        # The embedded server, or a login that cannot list users: no analyst was created.
         return
 
 

@@ -1,4 +1,4 @@
-"""``platestream``: the command line tool. A command's modules are imported when it is called."""
+"""``platestream``: the command-line tool. Imports a command's modules when it is called."""
 
 import importlib
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from typer.core import TyperGroup
 
 @dataclass(frozen=True)
 class _LazyCommand:
-    """A command, or group of commands, by the place of its definition."""
+    """A command or group of commands, and the module that defines it."""
 
     module: str
     attribute: str
@@ -20,42 +20,42 @@ class _LazyCommand:
 _REMOTE: Final = "api.cli.remote"
 _ANYWHERE: Final = {
     "search": _LazyCommand(f"{_REMOTE}.recognitions", "search", "Search recognitions."),
-    "watch": _LazyCommand(f"{_REMOTE}.recognitions", "watch", "Show recognitions as they come."),
-    "recognize": _LazyCommand(f"{_REMOTE}.recognitions", "recognize", "Read plates of photos."),
-    "cameras": _LazyCommand(f"{_REMOTE}.cameras", "cameras_app", "Your cameras."),
-    "alerts": _LazyCommand(f"{_REMOTE}.resources", "alerts_app", "Your alerts."),
-    "webhooks": _LazyCommand(f"{_REMOTE}.resources", "webhooks_app", "Your webhooks."),
-    "keys": _LazyCommand(f"{_REMOTE}.resources", "keys_app", "Your API keys."),
-    "doctor": _LazyCommand(f"{_REMOTE}.doctor", "doctor", "Say what is wrong, if anything is."),
+    "watch": _LazyCommand(f"{_REMOTE}.recognitions", "watch", "Show new recognitions."),
+    "recognize": _LazyCommand(f"{_REMOTE}.recognitions", "recognize", "Read plates in images."),
+    "cameras": _LazyCommand(f"{_REMOTE}.cameras", "cameras_app", "Manage your cameras."),
+    "alerts": _LazyCommand(f"{_REMOTE}.resources", "alerts_app", "Manage your alerts."),
+    "webhooks": _LazyCommand(f"{_REMOTE}.resources", "webhooks_app", "Manage your webhooks."),
+    "keys": _LazyCommand(f"{_REMOTE}.resources", "keys_app", "Manage your API keys."),
+    "doctor": _LazyCommand(f"{_REMOTE}.doctor", "doctor", "Check the account for problems."),
 }
 _INSTALLED: Final = {
     "evaluate": _LazyCommand(
         "api.cli.evaluation",
         "evaluate",
-        "Measure the engine on labelled photos of your own; nothing is sent anywhere.",
+        "Evaluate the recognition models on your own labelled photos, locally.",
     ),
-    "owner": _LazyCommand("api.cli.accounts", "owner_app", "Accounts."),
-    "key": _LazyCommand("api.cli.accounts", "key_app", "API keys of any account."),
-    "camera": _LazyCommand("api.cli.installation", "camera_app", "Cameras of all accounts."),
+    "owner": _LazyCommand("api.cli.accounts", "owner_app", "Manage accounts."),
+    "key": _LazyCommand("api.cli.accounts", "key_app", "Create API keys for any account."),
+    "camera": _LazyCommand("api.cli.installation", "camera_app", "List cameras of all accounts."),
     "analyst": _LazyCommand(
         "api.cli.analysts",
         "analyst_app",
-        "Users of a ClickHouse server who read one account's rows.",
+        "Manage read-only ClickHouse users, each limited to one account.",
     ),
-    "export": _LazyCommand("api.cli.exports", "export_app", "An account's recognitions as files."),
-    "stack": _LazyCommand("api.cli.installation", "stack_app", "The servers of the installation."),
-    "plate": _LazyCommand("api.cli.erasure", "plate_app", "Number plates."),
-    "restore": _LazyCommand("api.cli.restore", "restore_app", "Before and after a restore."),
+    "export": _LazyCommand("api.cli.exports", "export_app", "Export an account's recognitions."),
+    "stack": _LazyCommand("api.cli.installation", "stack_app", "Check and prepare the servers."),
+    "plate": _LazyCommand("api.cli.erasure", "plate_app", "Erase plates."),
+    "restore": _LazyCommand("api.cli.restore", "restore_app", "Prepare and finish a restore."),
 }
 _COMMANDS: Final = _ANYWHERE | _INSTALLED
 _SECTIONS: Final = {
-    "By way of the API (PLATESTREAM_URL, PLATESTREAM_KEY)": _ANYWHERE,
-    "On the service's machine, with its settings": _INSTALLED,
+    "API commands (require PLATESTREAM_URL and PLATESTREAM_KEY)": _ANYWHERE,
+    "Administration commands (on the server, with its settings)": _INSTALLED,
 }
 
 
 class _LazyGroup(TyperGroup):
-    """The commands of the table; its help is shown without importing any of them."""
+    """The commands of the table. Its help is shown without importing any of them."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(_COMMANDS)
@@ -82,7 +82,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
-    help="Work with Platestream, and look after an installation of it.",
+    help="Use a Platestream API, or administer an installation.",
 )
 
 
@@ -101,4 +101,4 @@ def _platestream(
         typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
-    """Work with Platestream, and look after an installation of it."""
+    """Use a Platestream API, or administer an installation."""

@@ -1,6 +1,6 @@
-"""Shared by all commands of ``platestream``: groups, answers, the end with a sentence.
+"""Shared by all commands of ``platestream``: groups, output, exit with an error.
 
-Imports next to nothing: a command that asks an API starts in half a second.
+Imports almost nothing, so that a command that calls an API starts in half a second.
 """
 
 import json
@@ -10,11 +10,11 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-JsonOption = Annotated[bool, typer.Option("--json", help="Answer in JSON, named as in the API.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, in the format of the API.")]
 
 
 def command_group(summary: str) -> typer.Typer:
-    """Return an empty group of commands, ``summary`` being the sentence of its help."""
+    """Return an empty group of commands with ``summary`` as its help text."""
     group = typer.Typer(
         no_args_is_help=True,
         add_completion=False,
@@ -29,22 +29,22 @@ def command_group(summary: str) -> typer.Typer:
 
 
 def _no_options() -> None:
-    """Keep a group a group, also where it has a single command."""
+    """Without a callback, Typer would turn a group with a single command into that command."""
 
 
 def fail(sentence: str, cause: Exception | None = None) -> NoReturn:
-    """End the command with status 1 and a sentence on standard error."""
+    """Print an error to standard error and exit with status 1."""
     typer.echo(f"error: {sentence}", err=True)
     raise typer.Exit(1) from cause
 
 
 def answer(fields: dict[str, Any], as_json: bool, text: str) -> None:
-    """Print what came of the command, for programs or for a person."""
+    """Print the result of the command, as JSON or as text."""
     typer.echo(json.dumps(fields) if as_json else text)
 
 
 def with_progress(items: Sequence[Any], label: str) -> Iterable[Any]:
-    """Return the items; a bar shows how many are done where a person looks on."""
+    """Yield the items. Shows a progress bar if standard error is a terminal."""
     if not sys.stderr.isatty() or len(items) < 2:
         yield from items
         return

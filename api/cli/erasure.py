@@ -1,4 +1,4 @@
-"""``platestream plate erase`` and ``platestream owner remove``: for good, on request."""
+"""``platestream plate erase`` and ``platestream owner remove``: permanent erasure on request."""
 
 import asyncio
 from collections import Counter
@@ -26,12 +26,12 @@ from common.plates.normalise import whole_plate
 from common.records.object_keys import RECOGNITION_FOLDER, SNAPSHOT_FOLDER
 from common.timestamps import now_ms
 
-# What erases is imported where it is needed: it brings the clients of all servers, which are more
-# than half of what a command takes to start.
+# The erasing code is imported where it is needed: it imports the clients of all servers, which take
+# more than half of a command's start time.
 
-plate_app = command_group("Number plates.")
+plate_app = command_group("Erase plates.")
 
-_AGAIN = "run the command again, it erases what is left"
+_AGAIN = "run the command again to erase the rest"
 _OF_OWNER: Final = (
     *("sessions", "apiKeys", "cameras", "alerts", "webhooks", "ledger", "recognitions", "images"),
     *("alertTriggers", "deliveryAttempts", "outcomes"),
@@ -42,10 +42,10 @@ _T = TypeVar("_T")
 @plate_app.command("erase")
 def plate_erase(
     email: EmailOption,
-    plate: Annotated[str, typer.Option(help="The whole plate; wildcards mean nothing here.")],
+    plate: Annotated[str, typer.Option(help="The complete plate. Wildcards are not supported.")],
     as_json: JsonOption = False,
 ) -> None:
-    """Erase what was captured of a plate up to now, for good. May be repeated."""
+    """Permanently erase everything captured so far for a plate. Safe to repeat."""
     from api.actors import Action
     from api.audit.actions import current_action
     from api.audit.repository import write_actions
@@ -75,37 +75,35 @@ def plate_erase(
     counts = erased.counts()
 
     def work(session: Session) -> dict[str, int]:
-        here = erase_plate_in_database(session, owner.id, text, before_ms)
-        act = current_action(
+        erased_rows = erase_plate_in_database(session, owner.id, text, before_ms)
+        action = current_action(
             owner.id,
             Action.PLATE_ERASED,
             recognitions=counts["recognitions"],
-            corrections=here["corrections"],
+            corrections=erased_rows["corrections"],
         )
-        write_actions(session, [act])
-        return here
+        write_actions(session, [action])
+        return erased_rows
 
     counts |= in_database(work) | {"alertsNamingIt": alerts, "misread": len(misread)}
     images = erased.images
     is_left = images is None or images.refused > 0
     answer({**counts, "imagesLeft": is_left}, as_json, _plate_text(counts))
     if images is None:
-        fail("the picture store does not answer; the API removes the images once it does")
+        fail("the image store is not responding; the API will delete the images later")
     if images.refused:
         fail(
-            f"the picture store refuses to remove images ({images.refused}): permissions,"
-            " locks? The API removes them once it may"
+            f"the image store refused to delete some images ({images.refused}); check its"
+            " permissions and object locks. The API will retry"
         )
 
 
 def owner_remove(
     email: EmailOption,
-    yes: Annotated[
-        bool, typer.Option("--yes", help="Do not ask for the address to be typed.")
-    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Remove an account and all that is stored of it, for good; where it is cut off, repeat it."""
+    """Permanently delete an account and all its data. If interrupted, run it again."""
     from api.erasure.service import (
         ErasureSettings,
         delete_account,
@@ -124,11 +122,11 @@ def owner_remove(
     _hinting(lambda: remove_analysts_of(settings, owner.id), _AGAIN)
     stored = _hinting(lambda: asyncio.run(erase_stored_owner(settings, owner.id)), _AGAIN)
     ended += in_database(lambda session: delete_account(session, owner.id))
-    # What calls in flight stored until then. Such a call that fails by it removes its own picture.
+    # Images that running calls stored meanwhile. A call that fails now deletes its own image.
     late = _hinting(lambda: asyncio.run(erase_stored_images(settings, owner.id)), _late_hint(owner))
     counts = ended + stored + Counter(images=late, deliveryAttempts=stored["deliveries"])
     fields = {name: counts[name] for name in _OF_OWNER}
-    lines = [f"{owner.email} is removed", *(f"{name}\t{count}" for name, count in fields.items())]
+    lines = [f"removed {owner.email}", *(f"{name}\t{count}" for name, count in fields.items())]
     named = {"id": str(owner.id), "email": owner.email}
     answer(named | fields, as_json, "\n".join(lines))
 
@@ -141,24 +139,24 @@ def _whole_plate(text: str) -> str:
 
 
 def _check_operator(session: Session, owner: OwnerAccount) -> None:
-    """Refuse to remove the first account where the next one would operate the installation."""
+    """Refuse to remove the first account if the next one would become the operator."""
     oldest = oldest_accounts(session)
     is_named = bool(load_command_settings(OperatorSettings).operator_accounts)
     if not is_named and len(oldest) > 1 and oldest[0] == owner.id:
         raise InvalidInputError(
-            f"{owner.email} operates the installation, and the next account would after it: set"
+            f"{owner.email} operates the installation, and the next account would take over: set"
             " PLATESTREAM_OPERATOR_ACCOUNTS first, for the API and for this command"
         )
 
 
 def _confirm(owner: OwnerAccount) -> None:
-    typed = typer.prompt(f"Type {owner.email} to remove it and all its data for good", err=True)
+    typed = typer.prompt(f"Type {owner.email} to permanently delete all its data", err=True)
     if normalised_email(typed) != owner.email:
-        raise InvalidInputError("nothing was removed: that is not the same address")
+        raise InvalidInputError("the email address does not match; nothing was deleted")
 
 
 def _hinting(work: Callable[[], _T], hint: str) -> _T:
-    """Do it; where a server is away, say so and ``hint``, and end."""
+    """Run ``work``. If a dependency is unavailable, print the error with ``hint`` and exit."""
 
     def hinted() -> _T:
         try:
@@ -170,25 +168,23 @@ def _hinting(work: Callable[[], _T], hint: str) -> _T:
 
 
 def _late_hint(owner: OwnerAccount) -> str:
-    # It cannot be repeated: the account is gone.
+    # The command cannot be repeated, because the account no longer exists.
     return (
-        f"{owner.email} is removed, but images stored in its last moments may be left in S3 below"
+        f"{owner.email} was removed, but images stored at the last moment may remain in S3 under"
         f" {RECOGNITION_FOLDER}{owner.id}/ and {SNAPSHOT_FOLDER}{owner.id}/"
     )
 
 
 def _plate_text(counts: Mapping[str, int]) -> str:
     lines = [
-        f"erased: {counts['recognitions']} recognitions, {counts['images']} images, the plate of"
-        f" {counts['alertTriggers']} fired alerts, the content of {counts['deliveries']}"
-        f" deliveries, {counts['corrections']} corrections, {counts['outbox']} records of the"
-        " outbox"
+        f"erased: {counts['recognitions']} recognitions, {counts['images']} images, the plate in"
+        f" {counts['alertTriggers']} triggers, the content of {counts['deliveries']} deliveries,"
+        f" {counts['corrections']} corrections, {counts['outbox']} outbox records"
     ]
     if counts["misread"]:
-        lines.append(f"among them {counts['misread']} that were read otherwise and corrected to it")
+        lines.append(f"including {counts['misread']} misreadings that were corrected to it")
     if counts["alertsNamingIt"]:
         lines.append(
-            f"{counts['alertsNamingIt']} alerts have the plate in their list: their owner can"
-            " change them"
+            f"{counts['alertsNamingIt']} alerts still list this plate; the account can edit them"
         )
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""``platestream evaluate``: how well the engine reads labelled photos."""
+"""``platestream evaluate``: accuracy of the recognition models on labelled photos."""
 
 import json
 import sys
@@ -12,27 +12,27 @@ from common.errors import InvalidInputError, PlatestreamError
 from common.settings import load_settings
 
 ModelOption = Annotated[
-    Path | None, typer.Option(help="Model in place of the one that the settings name.")
+    Path | None, typer.Option(help="Model to use instead of the configured one.")
 ]
 
 
 def evaluate(
     photos: Annotated[
         Path,
-        typer.Argument(help="JSON lines: image, plates [{text, box}] (docs/accuracy.md)."),
+        typer.Argument(help="JSON Lines: image, plates [{text, box}] (docs/accuracy.md)."),
     ],
     split: Annotated[str | None, typer.Option(help="Only photos of this split.")] = None,
     detector: ModelOption = None,
     reader: ModelOption = None,
     report: Annotated[
-        Path | None, typer.Option(help="Write an HTML page with a picture of every miss.")
+        Path | None, typer.Option(help="Write an HTML page with an image of every miss.")
     ] = None,
     predictions: Annotated[
-        Path | None, typer.Option(help="Write what was read, one photo a line.")
+        Path | None, typer.Option(help="Write the recognised plates, one photo per line.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Answer in JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Measure the engine on labelled photos of your own; nothing is sent anywhere."""
+    """Evaluate the recognition models on your own labelled photos, locally."""
     log_to_stderr()
     try:
         _evaluate(photos, split, detector, reader, report, predictions, as_json)
@@ -50,7 +50,7 @@ def _evaluate(
     predictions: Path | None,
     as_json: bool,
 ) -> None:
-    # Imported here: OpenCV and a model runtime would slow down every other command.
+    # Imported here: OpenCV and a model runtime would slow down all other commands.
     from recognition.engine import Recognizer
     from recognition.evaluation.evaluate import PhotoResult, evaluate, write_predictions
     from recognition.evaluation.photos import load_photo_file
@@ -66,7 +66,7 @@ def _evaluate(
     )
     found = load_photo_file(path, split)
     if not found:
-        raise InvalidInputError(f"{path} has no photos of this split", code="no_photos")
+        raise InvalidInputError(f"{path} contains no photos of this split", code="no_photos")
     wrong: list[Miss] = []
     recognizer = Recognizer(settings)
     with typer.progressbar(length=len(found), label="photos", file=sys.stderr) as bar:
@@ -84,6 +84,6 @@ def _evaluate(
         write_report(report, f"{path.name} {split or ''}", summary, wrong)
     for one in results:
         if one.refused:
-            message = f"refused, counted as nothing found: {one.photo.name}: {one.refused}"
+            message = f"rejected, counted as no plates found: {one.photo.name}: {one.refused}"
             typer.echo(message, err=True)
     typer.echo(json.dumps(summary.as_json()) if as_json else as_text(summary))

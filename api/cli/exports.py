@@ -1,4 +1,4 @@
-"""``platestream export``: recognitions of an account as files, straight from ClickHouse."""
+"""``platestream export``: recognitions of an account as files, directly from ClickHouse."""
 
 import asyncio
 from dataclasses import replace
@@ -40,37 +40,37 @@ _SEPARATORS = ("comma", "semicolon")
 def export_recognitions(
     email: EmailOption,
     output: Annotated[
-        Path, typer.Option(help="The file; of parquet and arrow several, numbered, where needed.")
+        Path, typer.Option(help="Output file. Large parquet and arrow exports get several files.")
     ],
     file_format: Annotated[str, typer.Option("--format", help=", ".join(_FORMATS))] = "csv",
     since: Annotated[
-        datetime | None, typer.Option("--from", help="Not before this moment (UTC).")
+        datetime | None, typer.Option("--from", help="Start of the range, inclusive (UTC).")
     ] = None,
     before: Annotated[
-        datetime | None, typer.Option("--to", help="Before this moment (UTC).")
+        datetime | None, typer.Option("--to", help="End of the range, exclusive (UTC).")
     ] = None,
-    plate: Annotated[str | None, typer.Option(help="Only plates that hold this text.")] = None,
-    camera: Annotated[UUID | None, typer.Option(help="Only this camera.")] = None,
+    plate: Annotated[str | None, typer.Option(help="Only plates that contain this text.")] = None,
+    camera: Annotated[UUID | None, typer.Option(help="ID of a camera.")] = None,
     after: Annotated[
-        str | None, typer.Option(help="Go on where an export broke off, with what it said.")
+        str | None, typer.Option(help="Continue an interrupted export from the printed position.")
     ] = None,
     excel: Annotated[
         bool,
-        typer.Option("--excel", help="CSV for Excel: with a byte order mark and local times."),
+        typer.Option("--excel", help="CSV for Excel, with a byte order mark and local times."),
     ] = False,
     separator: Annotated[str, typer.Option(help=", ".join(_SEPARATORS))] = "comma",
     as_json: JsonOption = False,
 ) -> None:
-    """Write an account's recognitions, newest first, 100,000 rows at a time."""
+    """Export an account's recognitions to files, newest first, 100,000 rows per part."""
     from analytics_sql.recognitions import RecognitionFilter
 
     log_to_stderr()
     settings = load_command_settings(ClickHouseSettings)
     form = exit_on_service_error(lambda: _form(file_format, separator, excel))
-    place = exit_on_service_error(lambda: _parse_cursor(after))
+    position = exit_on_service_error(lambda: _parse_cursor(after))
     text = exit_on_service_error(lambda: None if plate is None else typed_plate(plate))
     if after is None and output.exists():
-        fail(f"{output} is there already")
+        fail(f"{output} already exists")
     owner = in_database(lambda session: owner_by_email(session, email))
     if excel:
         form = replace(form, excel_timezone=owner.timezone)
@@ -81,30 +81,30 @@ def export_recognitions(
         from_ms=_unix_ms(since),
         to_ms=_unix_ms(before),
     )
-    export = _Export(output, form, place)
+    export = _Export(output, form, position)
     try:
         asyncio.run(export.run(settings, wanted))
     except (TransientError, OSError) as error:
-        fail(f"{error}; go on with{export.go_on()}", error)
+        fail(f"{error}; to continue, run the command again with{export.resume_option()}", error)
     files = [str(path) for path in export.files]
     answer({"files": files, "bytes": export.size}, as_json, "\n".join(files))
 
 
 class _Export:
-    """Files of one export; a part that could not be written whole is cut off again."""
+    """Files of one export. A part that was not written completely is removed again."""
 
     def __init__(self, output: Path, form: "FileForm", after: "RecognitionCursor | None") -> None:
         self._output = output
         self._form = form
         self._after = after
-        self._goes_on = after is not None
+        self._is_continued = after is not None
         self.files: list[Path] = []
         self.size = 0
 
-    def go_on(self) -> str:
-        """Return the option with which the same command goes on."""
+    def resume_option(self) -> str:
+        """Return the option that makes the same command continue."""
         if self._after is None:
-            return "out --after, once the file is removed"
+            return "out --after, after deleting the file"
         return f" --after {self._after.captured_ms}_{self._after.id}"
 
     async def run(self, settings: ClickHouseSettings, wanted: "RecognitionFilter") -> None:
@@ -119,29 +119,29 @@ class _Export:
         client = ClickHouseClient(settings, query_seconds=600)
         try:
             while await self._write_part(client, wanted):
-                self._goes_on = True
+                self._is_continued = True
         finally:
             await client.close()
 
     async def _write_part(self, client: "ClickHouseClient", wanted: "RecognitionFilter") -> bool:
-        """Write the next part; tell whether one follows it."""
+        """Write the next part. Return whether another one follows."""
         from analytics_sql.exports import export_part, exported
 
         part = await export_part(client, wanted, self._after, _ROWS)
-        is_appended = self._form.format == "csv" and self._goes_on
-        path = self._path(self._after if self._goes_on else None)
+        is_appended = self._form.format == "csv" and self._is_continued
+        path = self._path(self._after if self._is_continued else None)
         start = path.stat().st_size if is_appended and path.exists() else 0
         skips_names = start > 0
         with path.open("ab" if is_appended else "xb") as file:
             try:
                 async with exported(client, wanted, self._after, part, form=self._form) as pieces:
                     async for piece in pieces:
-                        kept = piece
+                        rest = piece
                         if skips_names:
-                            head, line_end, kept = piece.partition(b"\n")
+                            head, line_end, rest = piece.partition(b"\n")
                             skips_names = not line_end
-                        file.write(kept)
-                        self.size += len(kept)
+                        file.write(rest)
+                        self.size += len(rest)
             except BaseException:
                 file.truncate(start)
                 if not is_appended:
@@ -153,7 +153,7 @@ class _Export:
         return part.next_after is not None
 
     def _path(self, after: "RecognitionCursor | None") -> Path:
-        """Return the file of the part behind ``after``: CSV has one, others one a part."""
+        """Return the file of the part after ``after``. CSV has one file, others one per part."""
         if self._form.format == "csv" or after is None:
             return self._output
         name = f"{self._output.stem}-{after.captured_ms}{self._output.suffix}"
@@ -164,9 +164,9 @@ def _form(file_format: str, separator: str, excel: bool) -> "FileForm":
     from analytics_sql.exports import ExportFormat, FileForm, Separator
 
     if file_format not in _FORMATS:
-        raise InvalidInputError(f"unknown format {file_format}; known: {', '.join(_FORMATS)}")
+        raise InvalidInputError(f"unknown format {file_format}; valid: {', '.join(_FORMATS)}")
     if separator not in _SEPARATORS:
-        raise InvalidInputError(f"unknown separator {separator}; known: {', '.join(_SEPARATORS)}")
+        raise InvalidInputError(f"unknown separator {separator}; valid: {', '.join(_SEPARATORS)}")
     if file_format != "csv" and (excel or separator != "comma"):
         raise InvalidInputError("--excel and --separator require --format csv")
     return FileForm(ExportFormat(file_format), Separator(separator))
@@ -181,7 +181,7 @@ def _parse_cursor(text: str | None) -> "RecognitionCursor | None":
     try:
         return RecognitionCursor(int(captured_ms), UUID(identifier))
     except ValueError:
-        raise InvalidInputError(f"{text} is no place that an export gave") from None
+        raise InvalidInputError(f"{text} is not a valid --after position") from None
 
 
 def _unix_ms(moment: datetime | None) -> int | None:

@@ -1,4 +1,4 @@
-"""``platestream camera`` and ``platestream stack``: what is installed, and how it is doing."""
+"""``platestream camera`` and ``platestream stack``: all cameras, and the servers."""
 
 import asyncio
 from pathlib import Path
@@ -16,15 +16,15 @@ from api.cli.shared import (
     shown_time,
 )
 
-camera_app = command_group("Cameras.")
-stack_app = command_group("The servers of the installation.")
+camera_app = command_group("List cameras of all accounts.")
+stack_app = command_group("Check and prepare the servers of the installation.")
 
 _BUCKET_SECONDS = 10.0
 
 
 @camera_app.command("list")
 def camera_list(as_json: JsonOption = False) -> None:
-    """Show all cameras of all owners, newest first."""
+    """List the cameras of all accounts, newest first."""
     cameras = in_database(list_all_cameras)
     lines = [
         f"{camera.id}\t{camera.values.name}\t{'enabled' if camera.values.enabled else 'disabled'}"
@@ -36,16 +36,15 @@ def camera_list(as_json: JsonOption = False) -> None:
 @stack_app.command("check")
 def stack_check(
     api_url: Annotated[
-        str | None, typer.Option(help="Also ask whether the API at this address is ready.")
+        str | None, typer.Option(help="Also check whether the API at this URL responds.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Ask PostgreSQL, ClickHouse, Kafka and S3 whether they are well; 1 if not.
+    """Check PostgreSQL, ClickHouse, Kafka and S3. Exits with status 1 if a check fails.
 
-    Warnings, of passwords that are not encrypted on their way and of disks that are nearly full,
-    change nothing about that.
+    Warnings, such as unencrypted passwords or nearly full disks, do not affect the exit status.
     """
-    # Its clients of all servers are more than half of what a command takes to start.
+    # Imported here: the clients of all servers take more than half of a command's start time.
     from api.health.stack_check import (
         StackSettings,
         check_stack,
@@ -61,7 +60,7 @@ def stack_check(
     status = "ready" if found.is_ready else "not ready"
     warnings = [*stack_warnings(settings), *pooler_warnings(settings)]
     warnings += [*partition_warnings(settings), *found.warnings]
-    lines = [f"{name}\t{said}" for name, said in checks.items()]
+    lines = [f"{name}\t{result}" for name, result in checks.items()]
     lines += [f"warning\t{sentence}" for sentence in warnings]
     fields: dict[str, object] = {"status": status, "checks": checks, "warnings": warnings}
     answer(fields, as_json, "\n".join(lines))
@@ -72,11 +71,11 @@ def stack_check(
 @stack_app.command("partitions")
 def stack_partitions(
     apply: Annotated[
-        bool, typer.Option("--apply", help="Make the topics anew, with the number that is set.")
+        bool, typer.Option("--apply", help="Recreate the topics with the configured number.")
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Show how many partitions Kafka's topics have, or make them as many as are set."""
+    """Show the number of partitions of Kafka's topics, or change it to the configured number."""
     from api.health.stack_check import PartitionSettings, make_partitions, partition_state
 
     log_to_stderr()
@@ -101,25 +100,25 @@ def stack_partitions(
 def stack_make_bucket(
     policy: Annotated[
         Path | None,
-        typer.Option(exists=True, dir_okay=False, help="File of a bucket policy (JSON) to set."),
+        typer.Option(exists=True, dir_okay=False, help="JSON file with a bucket policy to set."),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Create the bucket of images if it is missing, and set its policy; safe to repeat."""
+    """Create the image bucket if it does not exist, and set its policy. Safe to repeat."""
     from common.s3 import S3Bucket
     from common.settings import S3Settings
 
     settings = load_command_settings(S3Settings)
     bucket = S3Bucket(settings, read_seconds=_BUCKET_SECONDS, connections=1)
-    was_there = exit_on_service_error(bucket.exists)
-    if not was_there:
+    existed = exit_on_service_error(bucket.exists)
+    if not existed:
         exit_on_service_error(bucket.make)
     if policy is not None:
         text = policy.read_text(encoding="utf-8")
         exit_on_service_error(lambda: bucket.set_policy(text))
-    said = "was there" if was_there else "was made"
-    fields = {"bucket": settings.s3_bucket, "made": not was_there}
-    answer(fields, as_json, f"bucket {settings.s3_bucket} {said}")
+    result = "already exists" if existed else "created"
+    fields = {"bucket": settings.s3_bucket, "made": not existed}
+    answer(fields, as_json, f"bucket {settings.s3_bucket}: {result}")
 
 
 def _camera_fields(camera: CameraRow) -> dict[str, Any]:

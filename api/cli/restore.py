@@ -1,4 +1,4 @@
-"""``platestream restore``: the steps of a restore that the servers' own tools cannot do."""
+"""``platestream restore``: the steps of a restore that the servers' tools cannot do."""
 
 import asyncio
 from pathlib import Path
@@ -16,18 +16,18 @@ from api.cli.shared import (
     shown_time,
 )
 
-restore_app = command_group("Before and after the databases are restored (docs/backup.md).")
+restore_app = command_group("Prepare and finish a restore of the databases (docs/backup.md).")
 
 
 @restore_app.command("erasures")
 def restore_erasures(
-    file: Annotated[Path, typer.Argument(help="Erasures already in it stay in it.")],
+    file: Annotated[Path, typer.Argument(help="Output file; its erasures are preserved.")],
     as_json: JsonOption = False,
 ) -> None:
     """Add the erasures of the last 30 days to a file, for `restore finish`.
 
-    Run it with every backup, and before a restore, and keep the file apart from the servers. It
-    contains no plate, but hashes by which a plate can be guessed.
+    Run it with every backup and before a restore, and store the file separately from the servers.
+    It contains no plates, but hashes from which a plate can be guessed.
     """
     from api.restore.service import add_to_file, open_requests, read_erasures
     from common.settings import ClickHouseSettings
@@ -42,9 +42,7 @@ def restore_erasures(
 
 @restore_app.command("finish")
 def restore_finish(
-    erased: Annotated[
-        Path | None, typer.Option(help="File of `restore erasures`: what to erase again.")
-    ] = None,
+    erased: Annotated[Path | None, typer.Option(help="File written by `restore erasures`.")] = None,
     nothing_erased: Annotated[
         bool,
         typer.Option("--nothing-erased", help="Nothing was erased after the backup was made."),
@@ -54,9 +52,9 @@ def restore_finish(
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Finish a restore: end sessions, erase again, publish the configuration. May be repeated.
+    """Finish a restore: end sessions, repeat erasures, publish configuration. Safe to repeat.
 
-    The servers run, the service's processes do not.
+    The servers must be running, and the service's processes stopped.
     """
     from api.restore.service import (
         RestoreSettings,
@@ -120,10 +118,10 @@ def _text(fields: dict[str, Any]) -> str:
     lines = [
         f"ended: {fields['sessionsEnded']} sessions, {fields['invitationsEnded']} invitations;"
         f" disabled: {fields['keysDisabled']} API keys",
-        f"erased again: {fields['erasedAgain']} plates or accounts",
-        f"to be published: {fields['recordsPublished']} records of configuration",
-        "Review before the API starts: what was revoked, removed or changed after the backup is"
-        " back.",
+        f"erasures repeated: {fields['erasedAgain']} plates or accounts",
+        f"queued: {fields['recordsPublished']} configuration records",
+        "Before starting the API, review keys and people: revocations, removals and changes made"
+        " after the backup are undone.",
     ]
     lines += [
         f"key\t{key['account']}\t{key['prefix']}…\t{key['name']}\tcreated {key['createdAt']}"

@@ -1,4 +1,4 @@
-"""Shared by the commands that look after an installation: settings, the database, errors."""
+"""Shared by the administration commands: settings, the database, errors."""
 
 import getpass
 import os
@@ -22,41 +22,41 @@ from common.timestamps import iso_utc
 
 _T = TypeVar("_T")
 _S = TypeVar("_S", bound=Fragment)
-EmailOption = Annotated[str, typer.Option(help="The owner's e-mail address.")]
+EmailOption = Annotated[str, typer.Option(help="Email address of the account.")]
 AccountOption = Annotated[
     str | None,
-    typer.Option(help="Email address of the account, if people of several use the address."),
+    typer.Option(help="Email address of the person's account, if --email is in several."),
 ]
 
 
 def log_to_stderr() -> None:
-    """Log to standard error: standard output has the answers, which programs read.
+    """Log to standard error, because programs read standard output.
 
-    For commands that call what logs.
+    For commands that call code that logs.
     """
-    # structlog brings rich: a fifth of what a command takes to start.
+    # structlog imports rich, which takes a fifth of a command's start time.
     import structlog
 
     structlog.configure(logger_factory=lambda *_: structlog.PrintLogger(sys.stderr))
 
 
 def load_command_settings(settings_type: type[_S]) -> _S:
-    """Return settings from the environment; where they are not there, the command ends.
+    """Return settings from the environment; exit if required ones are missing.
 
-    The sentence then tells how to run it with the local stack's settings.
+    The error shows how to run the command with the local stack's settings.
     """
     fields = settings_type.model_fields
     names = settings_type.environment_names()
     required = (variable for variable, name in names.items() if fields[name].is_required())
-    # pydantic reads the names in capitals or not.
+    # pydantic ignores the case of names.
     given = {name.upper() for name in os.environ}
     missing = [name for name in required if name not in given]
     if missing:
         command = shlex.join(["platestream", *_without_password(sys.argv[1:])])
         typer.echo(
-            f"error: {', '.join(missing)} is not in the environment: give the settings of the"
-            f" installation (docs/deployment.md), or those of the local stack by running, in its"
-            f" clone, make exec COMMAND={shlex.quote(command)}",
+            f"error: missing environment variables: {', '.join(missing)}. Set the settings of your"
+            " installation (docs/deployment.md). For a local stack, run in its folder: make exec"
+            f" COMMAND={shlex.quote(command)}",
             err=True,
         )
         raise typer.Exit(EXIT_MISCONFIGURED)
@@ -64,7 +64,7 @@ def load_command_settings(settings_type: type[_S]) -> _S:
 
 
 def _without_password(arguments: Sequence[str]) -> list[str]:
-    """Return the arguments as they may stand in a log of what was run."""
+    """Return the arguments with passwords masked."""
     shown = list(arguments)
     for number, argument in enumerate(arguments):
         if argument.startswith("--password="):
@@ -75,18 +75,18 @@ def _without_password(arguments: Sequence[str]) -> list[str]:
 
 
 def shown_time(moment: datetime | None) -> str | None:
-    """Return a point in time as the API writes it."""
+    """Return a time in the format of the API."""
     return None if moment is None else iso_utc(moment)
 
 
 def in_database(work: Callable[[Session], _T]) -> _T:
-    """Return what ``work`` returns, done in one transaction; an error ends the command."""
+    """Return the result of ``work`` in one transaction; an error ends the command."""
     settings = load_command_settings(DatabaseSettings)
     return exit_on_service_error(lambda: _transaction(settings, work))
 
 
 def exit_on_service_error(work: Callable[[], _T]) -> _T:
-    """Return what ``work`` returns; an error of the service's family ends the command."""
+    """Return the result of ``work``; a :class:`PlatestreamError` ends the command."""
     with _errors_as_lines():
         return work()
 
@@ -107,7 +107,7 @@ def _transaction(settings: DatabaseSettings, work: Callable[[Session], _T]) -> _
 
 
 def _user() -> str | None:
-    """Return who runs the command on this machine; None for a user without a name."""
+    """Return the operating system user that runs the command; None if it has no name."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):
@@ -121,4 +121,4 @@ def _errors_as_lines() -> Iterator[None]:
     except PlatestreamError as error:
         fail(str(error), error)
     except ProgrammingError as error:
-        fail("the database has no tables yet: run python -m api.db migrate", error)
+        fail("the database schema does not exist yet; run python -m api.db migrate", error)

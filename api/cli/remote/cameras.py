@@ -1,4 +1,4 @@
-"""``platestream cameras``: the cameras of the account whose key is used."""
+"""``platestream cameras``: the cameras of the API key's account."""
 
 import sys
 from collections.abc import Callable, Mapping
@@ -24,38 +24,38 @@ from api.cli.remote.shown import (
     show_table,
 )
 
-cameras_app = command_group("Your cameras.")
+cameras_app = command_group("Manage your cameras.")
 
-_IS_THERE: Final = "duplicate_identifier"
+_EXISTS_CODE: Final = "duplicate_identifier"
 _COLUMNS: Final[Mapping[str, Callable[[CameraBody], Any]]] = {
     "ID": itemgetter("id"),
     "NAME": itemgetter("name"),
     "STATUS": itemgetter("status"),
-    "LAST PICTURE": lambda camera: local_time(camera["lastSeenAt"]),
-    "FAULT": itemgetter("lastError"),
+    "LAST FRAME": lambda camera: local_time(camera["lastSeenAt"]),
+    "ERROR": itemgetter("lastError"),
 }
 
-CameraId = Annotated[str, typer.Argument(help="Id of the camera.")]
-StreamAddress = Annotated[
+CameraId = Annotated[str, typer.Argument(help="ID of the camera.")]
+StreamUrl = Annotated[
     str,
     typer.Argument(
         metavar="RTSP_URL",
-        help="Address of the stream; - reads it from standard input: others on this machine see"
-        " a password among the arguments.",
+        help="Stream URL, or - to read it from standard input. Arguments, including passwords, are"
+        " visible to other users of this machine.",
     ),
 ]
 
 
 @cameras_app.command("list")
 def list_cameras(as_json: JsonOption = False) -> None:
-    """Show the cameras and how they are doing."""
+    """List cameras and their status."""
     with connected() as api:
         show_listed(as_json, "cameras", list(api.cameras.all()), _COLUMNS)
 
 
 @cameras_app.command("status")
 def status(camera_id: CameraId, as_json: JsonOption = False) -> None:
-    """Show one camera; 1 where no picture comes."""
+    """Show a camera. Exits with status 1 if it is not online."""
     with connected() as api:
         camera = api.cameras.get(camera_id)
     if as_json:
@@ -69,58 +69,58 @@ def status(camera_id: CameraId, as_json: JsonOption = False) -> None:
 @cameras_app.command("add")
 def add(
     name: Annotated[str, typer.Argument(help="Name of the camera.")],
-    rtsp_url: StreamAddress,
-    location: Annotated[str, typer.Option(help="Where it is, for people.")] = "",
-    identifier: Annotated[str | None, typer.Option(help="Unique in the account.")] = None,
-    timezone: Annotated[str | None, typer.Option(help="IANA name.")] = None,
-    sample_fps: Annotated[float | None, typer.Option(help="Frames a second to look at.")] = None,
+    rtsp_url: StreamUrl,
+    location: Annotated[str, typer.Option(help="Location, free text.")] = "",
+    identifier: Annotated[str | None, typer.Option(help="Unique within the account.")] = None,
+    timezone: Annotated[str | None, typer.Option(help="IANA time zone.")] = None,
+    sample_fps: Annotated[float | None, typer.Option(help="Frames per second to analyse.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Register a camera."""
+    """Add a camera."""
     optional = {"identifier": identifier, "timezone": timezone, "sampleFps": sample_fps}
     body = {
         "name": name,
-        "rtspUrl": _address(rtsp_url),
+        "rtspUrl": _stream_url(rtsp_url),
         "location": location,
         **{field: value for field, value in optional.items() if value is not None},
     }
     with connected() as api:
         made = api.cameras.create(cast(CameraCreate, body))
-    show_answer(as_json, {"camera": made}, f"camera {made['id']} is {made['status']}")
+    show_answer(as_json, {"camera": made}, f"created camera {made['id']} ({made['status']})")
 
 
 @cameras_app.command("test")
 def test(
-    rtsp_url: StreamAddress,
-    picture: Annotated[Path | None, typer.Option(help="File for the first picture (JPEG).")] = None,
+    rtsp_url: StreamUrl,
+    picture: Annotated[Path | None, typer.Option(help="File for the first image (JPEG).")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Look whether pictures come from an address; nothing is kept. 1 where none comes."""
+    """Test whether a stream URL delivers images. Exits with status 1 if not. Stores nothing."""
     import base64
 
     with connected() as api:
-        tested = api.cameras.test({"rtspUrl": _address(rtsp_url)})
+        tested = api.cameras.test({"rtspUrl": _stream_url(rtsp_url)})
     found: Json = {**tested}
     image = found.pop("picture")
     if image and picture is not None:
         picture.write_bytes(base64.b64decode(image))
     size = f"{found['frameWidth']} × {found['frameHeight']}"
-    came = f"a picture of {size} came after {found['milliseconds']} ms"
-    show_answer(as_json, {"test": found}, came if found["reachable"] else found["error"])
+    received = f"received an image of {size} after {found['milliseconds']} ms"
+    show_answer(as_json, {"test": found}, received if found["reachable"] else found["error"])
     if not found["reachable"]:
         raise typer.Exit(1)
 
 
 @cameras_app.command("import")
 def import_cameras(
-    file: Annotated[typer.FileBinaryRead, typer.Argument(help="CSV file, or -.")],
+    file: Annotated[typer.FileBinaryRead, typer.Argument(help="CSV file, or - for stdin.")],
     encoding: EncodingOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Register the cameras of a CSV file with the columns of the console's import.
+    """Add the cameras in a CSV file with the columns of the console's import.
 
-    Cameras that exist already are left as they are. Exit with 1 if a camera was not registered or
-    a row was skipped.
+    Existing cameras are left unchanged. Exits with status 1 if a camera was not added or a row was
+    skipped.
     """
     with connected() as api:
         given = cast(FileEncoding | None, encoding)
@@ -141,14 +141,14 @@ def import_cameras(
 
 @cameras_app.command("enable")
 def enable(camera_id: CameraId) -> None:
-    """Watch a camera."""
+    """Enable a camera."""
     with connected() as api:
         api.cameras.update(camera_id, {"enabled": True})
 
 
 @cameras_app.command("disable")
 def disable(camera_id: CameraId) -> None:
-    """Watch a camera no longer."""
+    """Disable a camera."""
     with connected() as api:
         api.cameras.update(camera_id, {"enabled": False})
 
@@ -156,22 +156,22 @@ def disable(camera_id: CameraId) -> None:
 @cameras_app.command("snapshot")
 def snapshot(
     camera_id: CameraId,
-    file: Annotated[Path, typer.Argument(help="File for the picture (JPEG).")],
+    file: Annotated[Path, typer.Argument(help="Output file (JPEG).")],
 ) -> None:
-    """Keep the latest picture of a camera."""
+    """Save the latest frame of a camera to a file."""
     with connected() as api:
         file.write_bytes(api.cameras.snapshot(camera_id).content)
 
 
 @cameras_app.command("remove")
 def remove(camera_id: CameraId, yes: YesOption = False, as_json: JsonOption = False) -> None:
-    """Delete a camera; its recognitions stay."""
+    """Delete a camera. Its recognitions remain."""
     with connected() as api:
         camera = api.cameras.get(camera_id)
         confirm(f"Delete the camera {camera['name']}?", yes)
-        gone = api.cameras.delete(camera_id)
-    said = f"{camera['name']} is deleted, {gone['creditsRefunded']} credits given back"
-    show_answer(as_json, gone, said)
+        deleted = api.cameras.delete(camera_id)
+    text = f"deleted {camera['name']}; {deleted['creditsRefunded']} credits refunded"
+    show_answer(as_json, deleted, text)
 
 
 _RESULTS: Final = ("added", "already there", "failed")
@@ -183,13 +183,13 @@ def _register(api: Client, row: ImportedCameraBody) -> Json:
     try:
         made = api.cameras.create(cast(CameraCreate, body))
     except ApiError as error:
-        is_there = error.code == _IS_THERE
+        exists = error.code == _EXISTS_CODE
         return result | {
-            "result": "already there" if is_there else "failed",
-            **({} if is_there else {"error": sentence(error)}),
+            "result": "already there" if exists else "failed",
+            **({} if exists else {"error": sentence(error)}),
         }
     return result | {"id": made["id"]}
 
 
-def _address(text: str) -> str:
+def _stream_url(text: str) -> str:
     return sys.stdin.readline().strip() if text == "-" else text

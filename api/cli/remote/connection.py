@@ -1,4 +1,4 @@
-"""The connection of the command line to an API: its address, its key, and errors as sentences."""
+"""Connection of the command line to an API: URL, API key, error messages."""
 
 import json
 import os
@@ -16,10 +16,10 @@ from platestream_client import ApiError, Client, RetryPolicy, UnreachableError
 from api.cli.commands import fail
 from common.errors import EXIT_MISCONFIGURED
 
-_ADDRESS: Final = "PLATESTREAM_URL"
+_URL: Final = "PLATESTREAM_URL"
 _KEY: Final = "PLATESTREAM_KEY"
 _LOCAL_ACCESS: Final = Path(".local/access.json")
-"""Where a local stack stores the address and the key of its demo account."""
+"""File in which a local stack stores the URL and API key of its demo account."""
 _SECONDS: Final = 60.0
 
 Json = dict[str, Any]
@@ -27,45 +27,45 @@ Json = dict[str, Any]
 
 @contextmanager
 def connected(retries: RetryPolicy | None = None) -> Iterator[Client]:
-    """Yield a client of the API that the environment names; an error of the API ends the command.
+    """Yield a client of the configured API; an API error ends the command.
 
-    Certificates are checked against those of the system, and no proxy is used.
+    Verifies certificates against the system's trust store, and uses no proxy.
     """
-    address, key = _access()
+    url, key = _access()
     transport = httpx.HTTPTransport(verify=ssl.create_default_context())
     try:
-        with Client(address, key, timeout=_SECONDS, retries=retries, transport=transport) as client:
+        with Client(url, key, timeout=_SECONDS, retries=retries, transport=transport) as client:
             yield client
     except ApiError as error:
         code = "" if error.code == "unknown" else f" ({error.code})"
         fail(sentence(error) + code, error)
     except UnreachableError as error:
-        fail(f"{address} does not answer ({error.__cause__})", error)
+        fail(f"{url} is not responding ({error.__cause__})", error)
 
 
 def sentence(error: ApiError) -> str:
-    """Return what the API says about a rejected call."""
+    """Return the API's message and field errors for a rejected call, without a full stop."""
     faults = (f"{fault['path']} {fault['message']}" for fault in error.fields)
     return "; ".join([error.sentence.rstrip("."), *faults])
 
 
 def _access() -> tuple[str, str]:
     local = _local_access()
-    address = os.environ.get(_ADDRESS) or local.get("baseUrl", "")
-    # Another address never gets the key of the local stack.
-    is_local = address == local.get("baseUrl")
+    url = os.environ.get(_URL) or local.get("baseUrl", "")
+    # The key of the local stack is never sent to another URL.
+    is_local = url == local.get("baseUrl")
     key = os.environ.get(_KEY) or (local["apiKey"] if is_local else "")
-    missing = [name for name, value in ((_ADDRESS, address), (_KEY, key)) if not value]
+    missing = [name for name, value in ((_URL, url), (_KEY, key)) if not value]
     if missing:
         typer.echo(
-            f"error: the environment lacks {' and '.join(missing)}: the API's address and one of"
-            " your keys (in the folder of a local stack they are found by themselves)",
+            f"error: set {' and '.join(missing)} to the API's URL and one of your API keys (not"
+            " needed in the folder of a local stack)",
             err=True,
         )
         raise typer.Exit(EXIT_MISCONFIGURED)
-    if urlsplit(address).scheme not in ("http", "https") or not urlsplit(address).hostname:
-        fail(f"{_ADDRESS} must begin with http:// or https://")
-    return address, key
+    if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
+        fail(f"{_URL} must begin with http:// or https://")
+    return url, key
 
 
 def _local_access() -> Mapping[str, str]:

@@ -1,4 +1,4 @@
-"""``platestream doctor``: whether the service does what an account needs, seen from outside."""
+"""``platestream doctor``: checks through the API whether the service works for an account."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -24,7 +24,7 @@ _MISSING_SCOPE: Final = "missing_scope"
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at."""
+    """The result of a check."""
 
     what: str
     grade: str
@@ -32,9 +32,9 @@ class Finding:
 
 
 def doctor(as_json: JsonOption = False) -> None:
-    """Look at service, cameras, alerts, webhooks and credits; 1 where something is at fault."""
+    """Check service, cameras, alerts, webhooks and credits. Exits with status 1 on a fault."""
     with connected() as api:
-        found = [finding for stream in _LOOKS for finding in _stream_detail(stream, api)]
+        found = [finding for check in _CHECKS for finding in _findings(check, api)]
     if as_json:
         show_json({"findings": [vars(one) for one in found]})
     else:
@@ -44,29 +44,29 @@ def doctor(as_json: JsonOption = False) -> None:
         raise typer.Exit(1)
 
 
-def _stream_detail(stream: Callable[[Client], Iterator[Finding]], api: Client) -> Iterator[Finding]:
+def _findings(check: Callable[[Client], Iterator[Finding]], api: Client) -> Iterator[Finding]:
     try:
-        yield from stream(api)
+        yield from check(api)
     except ApiError as error:
         if error.code != _MISSING_SCOPE:
             raise
-        what = stream.__name__.strip("_")
-        yield Finding(what, _POOR, "the key may not see this; use one with more scopes")
+        what = check.__name__.strip("_")
+        yield Finding(what, _POOR, "the API key lacks the required scope")
 
 
 def _service(api: Client) -> Iterator[Finding]:
     started = time.monotonic()
-    there = api.perform(Call("GET", "/healthz", _clock))
+    remote = api.perform(Call("GET", "/healthz", _clock))
     took_ms = round((time.monotonic() - started) * 1000)
-    yield Finding("service", _GOOD, f"answered after {took_ms} ms")
-    if there is not None:
-        apart_s = abs((datetime.now(there.tzinfo) - there).total_seconds())
-        grade = _GOOD if apart_s <= _CLOCK_S else _POOR
-        yield Finding("clock", grade, f"{apart_s:.0f} s from the clock of this machine")
+    yield Finding("service", _GOOD, f"responded in {took_ms} ms")
+    if remote is not None:
+        skew_s = abs((datetime.now(remote.tzinfo) - remote).total_seconds())
+        grade = _GOOD if skew_s <= _CLOCK_S else _POOR
+        yield Finding("clock", grade, f"differs from this machine's clock by {skew_s:.0f} s")
 
 
 def _clock(answer: httpx.Response) -> datetime | None:
-    """Return the time of the service's clock, or None if it does not send it."""
+    """Return the time in the ``Date`` header, or None without one."""
     if answer.json()["status"] != "ok":
         raise ValueError
     date = answer.headers.get("Date")
@@ -75,23 +75,23 @@ def _clock(answer: httpx.Response) -> datetime | None:
 
 def _cameras(api: Client) -> Iterator[Finding]:
     cameras = list(api.cameras.all())
-    watched = [camera for camera in cameras if camera["status"] != "disabled"]
-    for camera in watched:
+    enabled = [camera for camera in cameras if camera["status"] != "disabled"]
+    for camera in enabled:
         if camera["status"] != "online":
             yield Finding(f"camera {camera['name']}", _BAD, camera["lastError"] or camera["status"])
-    online = sum(camera["status"] == "online" for camera in watched)
-    grade = _GOOD if watched else _POOR
-    yield Finding("cameras", grade, f"{online} of {len(watched)} send pictures")
+    online = sum(camera["status"] == "online" for camera in enabled)
+    grade = _GOOD if enabled else _POOR
+    yield Finding("cameras", grade, f"{online} of {len(enabled)} are online")
 
 
 def _alerts(api: Client) -> Iterator[Finding]:
     listed = api.perform(Call("GET", "/api/alertas", whole))
     for alert in listed["alerts"]:
-        told = alert["notifications"]
+        notifications = alert["notifications"]
         if alert["plateMatchMode"] == "specific" and not alert["plates"]:
-            yield Finding(f"alert {alert['name']}", _POOR, "its list is empty: it never fires")
-        if not listed["sendsEmail"] and any(one["type"] == "email" for one in told):
-            yield Finding(f"alert {alert['name']}", _BAD, "e-mail is not set up in the service")
+            yield Finding(f"alert {alert['name']}", _POOR, "never triggers: it has no plates")
+        if not listed["sendsEmail"] and any(one["type"] == "email" for one in notifications):
+            yield Finding(f"alert {alert['name']}", _BAD, "email is not configured on the server")
     enabled = sum(alert["enabled"] for alert in listed["alerts"])
     yield Finding("alerts", _GOOD, f"{enabled} of {len(listed['alerts'])} enabled")
 
@@ -103,14 +103,14 @@ def _webhooks(api: Client) -> Iterator[Finding]:
             yield Finding(f"webhook {webhook['name']}", _BAD, webhook["disabledReason"])
         elif webhook["failureCount"]:
             count = webhook["failureCount"]
-            yield Finding(f"webhook {webhook['name']}", _BAD, f"{count} deliveries given up")
+            yield Finding(f"webhook {webhook['name']}", _BAD, f"{count} failed deliveries")
     yield Finding("webhooks", _GOOD, f"{sum(one['enabled'] for one in webhooks)} enabled")
 
 
 def _credits(api: Client) -> Iterator[Finding]:
     left = api.account.credits()["credits"]
     grade = _GOOD if left >= _FEW_CREDITS else _POOR
-    yield Finding("credits", grade, f"{left} are left for image calls")
+    yield Finding("credits", grade, f"{left} credits remaining")
 
 
-_LOOKS: Final = (_service, _cameras, _alerts, _webhooks, _credits)
+_CHECKS: Final = (_service, _cameras, _alerts, _webhooks, _credits)

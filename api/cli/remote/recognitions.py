@@ -1,4 +1,4 @@
-"""``platestream search``, ``watch`` and ``recognize``: plates by way of the API."""
+"""``platestream search``, ``watch`` and ``recognize``: recognitions through the API."""
 
 import json
 from collections.abc import Iterator
@@ -22,13 +22,13 @@ from api.cli.remote.shown import (
 
 _MAX_PAGE: Final = 200
 
-CameraOption = Annotated[str | None, typer.Option("--camera", help="Id of a camera.")]
-SureOption = Annotated[float | None, typer.Option("--min-confidence", min=0, max=1)]
+CameraOption = Annotated[str | None, typer.Option("--camera", help="ID of a camera.")]
+ConfidenceOption = Annotated[float | None, typer.Option("--min-confidence", min=0, max=1)]
 
 
 def search(
     plate: Annotated[
-        str | None, typer.Argument(help="The plate, or what match makes of it.")
+        str | None, typer.Argument(help="Plate or pattern, interpreted according to --match.")
     ] = None,
     match: Annotated[
         str | None, typer.Option(help="substring, exact, prefix, wildcard or fuzzy.")
@@ -36,8 +36,8 @@ def search(
     camera: CameraOption = None,
     since: Annotated[str | None, typer.Option("--from", help=MOMENT_HELP)] = None,
     until: Annotated[str | None, typer.Option("--to", help=MOMENT_HELP)] = None,
-    min_confidence: SureOption = None,
-    limit: Annotated[int, typer.Option(min=1, help="Most recognitions.")] = 50,
+    min_confidence: ConfidenceOption = None,
+    limit: Annotated[int, typer.Option(min=1, help="Maximum number of recognitions.")] = 50,
     as_json: JsonOption = False,
 ) -> None:
     """Search recognitions, newest first."""
@@ -55,13 +55,13 @@ def search(
     if as_json:
         show_json({"recognitions": found})
         return
-    show_table(("TIME", "PLATE", "SURE", "REGION", "CAMERA", "ID"), map(_row, found))
+    show_table(("TIME", "PLATE", "CONFIDENCE", "REGION", "CAMERA", "ID"), map(_row, found))
 
 
 def watch(camera: CameraOption = None, as_json: JsonOption = False) -> None:
-    """Show recognitions as they come, a line each, until Ctrl-C; a break of the line is healed."""
+    """Show new recognitions as they arrive, one per line, until Ctrl-C. Reconnects."""
     try:
-        # A wrong address ends it at once; once it ran, the connection may come and go.
+        # A wrong URL ends it immediately. Later, a lost connection is retried.
         with connected(RetryPolicy(attempts=1)) as api:
             for recognition in api.recognitions.stream(camera_id=camera, on_gap=_print_gap):
                 if as_json:
@@ -74,33 +74,34 @@ def watch(camera: CameraOption = None, as_json: JsonOption = False) -> None:
 
 def recognize(
     photo: Annotated[list[Path], typer.Argument(exists=True, dir_okay=False, help="JPEG or PNG.")],
-    store: Annotated[bool, typer.Option("--store", help="Keep what is found.")] = False,
+    store: Annotated[bool, typer.Option("--store", help="Store the recognitions.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Read the plates of photos; each costs a credit. 1 where one of them was not read."""
+    """Recognise plates in images, one credit each. Exits with status 1 if an image failed."""
     with connected() as api:
-        results = [_recognized(api, each, store) for each in with_progress(photo, "photos")]
+        results = [_recognized(api, each, store) for each in with_progress(photo, "images")]
     if as_json:
         show_json({"photos": results})
     else:
-        show_table(("PHOTO", "PLATE", "SURE"), (line for one in results for line in _lines(one)))
+        rows = (row for one in results for row in _rows(one))
+        show_table(("IMAGE", "PLATE", "CONFIDENCE"), rows)
     if any("error" in one for one in results):
         raise typer.Exit(1)
 
 
 def _print_gap(_: str) -> None:
-    typer.echo("some recognitions came too fast or too long ago to show", err=True)
+    typer.echo("some recognitions were skipped: they arrived too fast or are too old", err=True)
 
 
 def _recognized(api: Client, photo: Path, store: bool) -> Json:
     try:
-        said = api.recognitions.recognize(photo.read_bytes(), store=store)
+        response = api.recognitions.recognize(photo.read_bytes(), store=store)
     except ApiError as error:
         return {"photo": str(photo), "error": sentence(error)}
-    return {"photo": str(photo), **said}
+    return {"photo": str(photo), **response}
 
 
-def _lines(result: Json) -> Iterator[tuple[Any, ...]]:
+def _rows(result: Json) -> Iterator[tuple[Any, ...]]:
     if "error" in result:
         yield result["photo"], result["error"], ""
         return

@@ -1,4 +1,4 @@
-"""``platestream alerts``, ``webhooks`` and ``keys``: those of the account whose key is used."""
+"""``platestream alerts``, ``webhooks`` and ``keys``, of the API key's account."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -34,32 +34,32 @@ from api.cli.remote.shown import (
     yes_or_no,
 )
 
-alerts_app = command_group("Your alerts.")
+alerts_app = command_group("Manage your alerts.")
 
-AlertId = Annotated[str, typer.Argument(help="Id of the alert.")]
+AlertId = Annotated[str, typer.Argument(help="ID of the alert.")]
 _ALERT_COLUMNS: Final[Mapping[str, Callable[[AlertBody], Any]]] = {
     "ID": itemgetter("id"),
     "NAME": itemgetter("name"),
     "ENABLED": lambda alert: yes_or_no(alert["enabled"]),
     "PLATES": lambda alert: "any" if alert["plateMatchMode"] == "any" else len(alert["plates"]),
-    "FIRED": itemgetter("triggerCount"),
-    "LAST": lambda alert: local_time(alert["lastTriggeredAt"]),
+    "TRIGGERED": itemgetter("triggerCount"),
+    "LAST TRIGGER": lambda alert: local_time(alert["lastTriggeredAt"]),
 }
 PlatesFile = Annotated[
-    typer.FileBinaryRead, typer.Argument(help="A plate on each line, or a CSV file; or -.")
+    typer.FileBinaryRead, typer.Argument(help="File of one plate per line, or CSV; or - for stdin.")
 ]
 
 
 @alerts_app.command("list")
 def list_alerts(as_json: JsonOption = False) -> None:
-    """Show the alerts."""
+    """List alerts."""
     with connected() as api:
         show_listed(as_json, "alerts", list(api.alerts.all()), _ALERT_COLUMNS)
 
 
 @alerts_app.command("show")
 def show_alert(alert_id: AlertId) -> None:
-    """Show one alert as JSON; ``alerts add --file`` takes it back."""
+    """Print an alert as JSON, for example for ``alerts add --file``."""
     with connected() as api:
         show_json(api.alerts.get(alert_id))
 
@@ -67,16 +67,16 @@ def show_alert(alert_id: AlertId) -> None:
 @alerts_app.command("add")
 def add_alert(
     name: Annotated[str | None, typer.Option(help="Name of the alert.")] = None,
-    plate: Annotated[list[str] | None, typer.Option(help="A plate; * and ? stand for any.")] = None,
-    email: Annotated[list[str] | None, typer.Option(help="An address to write to.")] = None,
-    url: Annotated[list[str] | None, typer.Option(help="A URL to send to.")] = None,
-    cooldown_minutes: Annotated[float | None, typer.Option(help="Minutes of silence.")] = None,
+    plate: Annotated[list[str] | None, typer.Option(help="Plate; * and ? are wildcards.")] = None,
+    email: Annotated[list[str] | None, typer.Option(help="Email address to notify.")] = None,
+    url: Annotated[list[str] | None, typer.Option(help="URL to notify.")] = None,
+    cooldown_minutes: Annotated[float | None, typer.Option(help="Cooldown in minutes.")] = None,
     file: Annotated[
-        typer.FileText | None, typer.Option(help="All fields as JSON; or -. Options go before it.")
+        typer.FileText | None, typer.Option(help="JSON file, or - for stdin. Options override it.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Make an alert: of some plates, told to some addresses, or all that a JSON file says."""
+    """Create an alert, from options or from a JSON file with all fields."""
     body = _read(file)
     notifications: list[Json] = [{"type": "email", "addresses": email}] if email else []
     notifications += [{"type": "webhook", "url": one} for one in url or ()]
@@ -89,7 +89,7 @@ def add_alert(
     body |= {field: value for field, value in options.items() if value is not None}
     with connected() as api:
         made = api.alerts.create(cast(AlertCreate, body))
-    show_answer(as_json, {"alert": made}, f"alert {made['id']}")
+    show_answer(as_json, {"alert": made}, f"created alert {made['id']}")
 
 
 @alerts_app.command("plates")
@@ -99,9 +99,9 @@ def set_plates(
     encoding: EncodingOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Replace the plates of an alert with those of a file; exit with 1 if rows were skipped.
+    """Replace the plates of an alert with those in a file.
 
-    The alert is not changed if all rows were skipped.
+    Exits with status 1 if rows were skipped. If all were, the alert is not changed.
     """
     with connected() as api:
         given = cast(FileEncoding | None, encoding)
@@ -111,29 +111,29 @@ def set_plates(
             body["plateNames"] = found["plateNames"]
         if not found["plates"] and found["skippedCount"]:
             show_skipped(found)
-            fail("the file has no plate that can be used; the alert is not changed")
+            fail("the file contains no usable plate; the alert was not changed")
         changed = api.alerts.update(alert_id, body)
     show_skipped(found)
-    counts = f"{found['taken']} taken, {found['duplicates']} duplicates"
-    said = (
+    counts = f"{found['taken']} accepted, {found['duplicates']} duplicates"
+    text = (
         f"{counts}, {found['skippedCount']} skipped ({found['encoding']})\n"
-        f"{changed['name']} has {len(changed['plates'])} plates"
+        f"{changed['name']} now has {len(changed['plates'])} plates"
     )
-    show_answer(as_json, {"alert": changed, "import": found}, said)
+    show_answer(as_json, {"alert": changed, "import": found}, text)
     if found["skippedCount"]:
         raise typer.Exit(1)
 
 
 @alerts_app.command("enable")
 def enable(alert_id: AlertId) -> None:
-    """Let an alert fire."""
+    """Enable an alert."""
     with connected() as api:
         api.alerts.update(alert_id, {"enabled": True})
 
 
 @alerts_app.command("disable")
 def disable(alert_id: AlertId) -> None:
-    """Let an alert fire no longer."""
+    """Disable an alert."""
     with connected() as api:
         api.alerts.update(alert_id, {"enabled": False})
 
@@ -153,38 +153,38 @@ def _read(file: typer.FileText | None) -> Json:
     try:
         found = json.load(file)
     except ValueError as error:
-        fail(f"the file is not JSON: {error}", error)
+        fail(f"the file is not valid JSON: {error}", error)
     if not isinstance(found, dict):
-        fail("the file must hold one JSON object")
+        fail("the file must contain a single JSON object")
     return found
 
 
-webhooks_app = command_group("Your webhooks.")
+webhooks_app = command_group("Manage your webhooks.")
 
 _WEBHOOK_COLUMNS: Final[Mapping[str, Callable[[WebhookBody], Any]]] = {
     "ID": itemgetter("id"),
     "NAME": itemgetter("name"),
     "URL": itemgetter("url"),
     "ENABLED": lambda webhook: yes_or_no(webhook["enabled"]),
-    "LAST": lambda webhook: local_time(webhook["lastDeliveryAt"]),
+    "LAST DELIVERY": lambda webhook: local_time(webhook["lastDeliveryAt"]),
     "STATUS": itemgetter("lastDeliveryStatus"),
-    "GIVEN UP": itemgetter("failureCount"),
+    "FAILED": itemgetter("failureCount"),
 }
 _DELIVERY_COLUMNS: Final[Mapping[str, Callable[[DeliveryBody], Any]]] = {
-    "LAST TRIED": lambda delivery: local_time(delivery["lastAttemptAt"]),
+    "LAST ATTEMPT": lambda delivery: local_time(delivery["lastAttemptAt"]),
     "EVENT": itemgetter("event"),
     "OUTCOME": itemgetter("outcome"),
     "ATTEMPTS": itemgetter("attempts"),
     "STATUS": itemgetter("lastStatus"),
-    "FAULT": itemgetter("lastError"),
+    "ERROR": itemgetter("lastError"),
     "ID": itemgetter("id"),
 }
-WebhookId = Annotated[str, typer.Argument(help="Id of the webhook.")]
+WebhookId = Annotated[str, typer.Argument(help="ID of the webhook.")]
 
 
 @webhooks_app.command("list")
 def list_webhooks(as_json: JsonOption = False) -> None:
-    """Show the webhooks and how their last delivery went."""
+    """List webhooks and the status of their last delivery."""
     with connected() as api:
         show_listed(as_json, "webhooks", list(api.webhooks.all()), _WEBHOOK_COLUMNS)
 
@@ -192,28 +192,28 @@ def list_webhooks(as_json: JsonOption = False) -> None:
 @webhooks_app.command("add")
 def add_webhook(
     name: Annotated[str, typer.Argument(help="Name of the webhook.")],
-    url: Annotated[str, typer.Argument(help="Where events are sent.")],
-    event: Annotated[list[str], typer.Option(help="An event, for example alert.triggered.")],
+    url: Annotated[str, typer.Argument(help="URL to which events are sent.")],
+    event: Annotated[list[str], typer.Option(help="Event, for example alert.triggered.")],
     as_json: JsonOption = False,
 ) -> None:
-    """Register a webhook; its signing secret is shown."""
+    """Create a webhook and print its signing secret."""
     with connected() as api:
         made = api.webhooks.create(cast(WebhookCreate, {"name": name, "url": url, "events": event}))
-    said = f"webhook {made['id']}, secret {made['secret']}"
-    show_answer(as_json, {"webhook": made}, said)
+    text = f"created webhook {made['id']}; signing secret {made['secret']}"
+    show_answer(as_json, {"webhook": made}, text)
 
 
 @webhooks_app.command("test")
 def test_webhook(webhook_id: WebhookId, as_json: JsonOption = False) -> None:
-    """Send a made-up event; ``webhooks deliveries`` shows what came of it."""
+    """Send a test event; ``webhooks deliveries`` shows the outcome."""
     with connected() as api:
         queued = api.webhooks.test(webhook_id)
-    show_answer(as_json, {"delivery": queued}, f"{queued['event']} is sent")
+    show_answer(as_json, {"delivery": queued}, f"queued {queued['event']}")
 
 
 @webhooks_app.command("deliveries")
 def deliveries(webhook_id: WebhookId, as_json: JsonOption = False) -> None:
-    """Show the latest deliveries."""
+    """List the latest deliveries of a webhook."""
     with connected() as api:
         found = api.webhooks.deliveries(webhook_id)
     show_listed(as_json, "deliveries", found, _DELIVERY_COLUMNS)
@@ -221,9 +221,9 @@ def deliveries(webhook_id: WebhookId, as_json: JsonOption = False) -> None:
 
 @webhooks_app.command("redeliver")
 def redeliver(
-    webhook_id: WebhookId, delivery_id: Annotated[str, typer.Argument(help="Id of the delivery.")]
+    webhook_id: WebhookId, delivery_id: Annotated[str, typer.Argument(help="ID of the delivery.")]
 ) -> None:
-    """Send one delivery again."""
+    """Redeliver a delivery."""
     with connected() as api:
         api.webhooks.redeliver(webhook_id, delivery_id)
 
@@ -235,10 +235,10 @@ def replay(
     until: Annotated[str, typer.Option("--to", help=MOMENT_HELP)] = "0m",
     as_json: JsonOption = False,
 ) -> None:
-    """Send the events of a time again."""
+    """Replay past events from a time range."""
     with connected() as api:
         queued = api.webhooks.replay(webhook_id, moment(since), moment(until))
-    show_answer(as_json, queued, f"{queued['queued']} events are sent again")
+    show_answer(as_json, queued, f"queued {queued['queued']} events for replay")
 
 
 @webhooks_app.command("remove")
@@ -250,7 +250,7 @@ def remove_webhook(webhook_id: WebhookId, yes: YesOption = False) -> None:
         api.webhooks.delete(webhook_id)
 
 
-keys_app = command_group("Your API keys.")
+keys_app = command_group("Manage your API keys.")
 
 _KEY_COLUMNS: Final[Mapping[str, Callable[[ApiKeyBody], Any]]] = {
     "ID": itemgetter("id"),
@@ -258,25 +258,25 @@ _KEY_COLUMNS: Final[Mapping[str, Callable[[ApiKeyBody], Any]]] = {
     "PREFIX": itemgetter("prefix"),
     "ENABLED": lambda key: yes_or_no(key["enabled"]),
     "LAST USED": lambda key: local_time(key["lastUsedAt"]),
-    "ENDS": lambda key: local_time(key["expiresAt"]),
+    "EXPIRES": lambda key: local_time(key["expiresAt"]),
 }
 
 
 @keys_app.command("list")
 def list_keys(as_json: JsonOption = False) -> None:
-    """Show the keys by their first characters."""
+    """List API keys."""
     with connected() as api:
         show_listed(as_json, "apiKeys", list(api.api_keys.all()), _KEY_COLUMNS)
 
 
 @keys_app.command("create")
 def create_key(
-    name: Annotated[str, typer.Argument(help="A name to know the key by.")],
-    scope: Annotated[list[str], typer.Option(help="A scope, for example cameras:read.")],
-    expires: Annotated[str | None, typer.Option(help="An ISO 8601 date-time.")] = None,
+    name: Annotated[str, typer.Argument(help="Name of the API key.")],
+    scope: Annotated[list[str], typer.Option(help="Scope, for example cameras:read.")],
+    expires: Annotated[str | None, typer.Option(help="Expiry time (ISO 8601).")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a key; it is shown this once."""
+    """Create an API key and print it once."""
     body: dict[str, Any] = {"name": name, "scopes": scope}
     if expires is not None:
         body["expiresAt"] = moment(expires)
@@ -287,11 +287,11 @@ def create_key(
 
 @keys_app.command("revoke")
 def revoke_key(
-    key_id: Annotated[str, typer.Argument(help="Id of the key.")],
+    key_id: Annotated[str, typer.Argument(help="ID of the API key.")],
     yes: YesOption = False,
 ) -> None:
-    """Delete a key: it is refused from now on."""
+    """Revoke an API key. It stops working immediately."""
     with connected() as api:
         key = api.api_keys.get(key_id)
-        confirm(f"Delete the key {key['name']}?", yes)
+        confirm(f"Revoke the API key {key['name']}?", yes)
         api.api_keys.revoke(key_id)

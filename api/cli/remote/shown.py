@@ -1,4 +1,4 @@
-"""What commands show: aligned columns for people, times in their own zone, a bar for long work."""
+"""Output of commands: aligned columns, local times, JSON."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,14 +14,14 @@ EncodingOption = Annotated[
     typer.Option(help="Encoding of the file, for example windows-1252; detected by default."),
 ]
 
-YesOption = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
-MOMENT_HELP: Final = "An ISO 8601 date-time, or 30m, 24h, 7d ago."
+YesOption = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
+MOMENT_HELP: Final = "ISO 8601 date-time, or a time ago: 30m, 24h or 7d."
 
 _UNITS: Final = {"m": "minutes", "h": "hours", "d": "days"}
 
 
 def show_table(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Print rows under their names; nothing but the names is missing where there are none."""
+    """Print a table with a header. Without rows, print only the header."""
     texts = [[("" if one is None else str(one)) for one in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(names, *texts, strict=True)]
     for line in ([*names], *texts):
@@ -32,7 +32,7 @@ def show_table(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
 def show_listed(
     as_json: bool, name: str, entries: Sequence[Any], columns: Mapping[str, Callable[[Any], Any]]
 ) -> None:
-    """Print a list as JSON under its name, or as a table with these columns."""
+    """Print a list as a JSON object with the field ``name``, or as a table."""
     if as_json:
         show_json({name: entries})
     else:
@@ -40,7 +40,7 @@ def show_listed(
 
 
 def show_answer(as_json: bool, fields: Mapping[str, Any], text: str) -> None:
-    """Print the result of a command, for programs or for a person."""
+    """Print the result of a command, as JSON or as text."""
     if as_json:
         show_json(fields)
     else:
@@ -48,43 +48,43 @@ def show_answer(as_json: bool, fields: Mapping[str, Any], text: str) -> None:
 
 
 def show_json(value: Any) -> None:
-    """Print JSON, readable for people and programs."""
+    """Print indented JSON."""
     typer.echo(json.dumps(value, ensure_ascii=False, indent=2))
 
 
 def show_skipped(found: Mapping[str, Any]) -> None:
-    """Print the rows of a CSV file that an import skipped, on standard error."""
+    """Print the rows that an import skipped to standard error."""
     for row in found["skipped"]:
         text = json.dumps(row["text"], ensure_ascii=False)
         typer.echo(f"line {row['line']}, {text}: {row['reason']}", err=True)
 
 
 def yes_or_no(value: bool) -> str:
-    """Return a flag as a table shows it."""
+    """Return a flag as text for a table."""
     return "yes" if value else "no"
 
 
 def local_time(text: str | None) -> str:
-    """Return a time of the API in the time zone of this machine."""
+    """Return a time of the API in this machine's time zone, or ``-`` if empty."""
     if not text:
         return "-"
     return datetime.fromisoformat(text).astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
 def moment(text: str) -> str:
-    """Return a moment as the API takes it: ``30m``, ``24h`` and ``7d`` are so long ago."""
+    """Return a time in the format of the API. ``30m``, ``24h`` and ``7d`` mean that long ago."""
     if text[:-1].isdecimal() and text[-1] in _UNITS:
         ago = timedelta(**{_UNITS[text[-1]]: int(text[:-1])})
         return (datetime.now(UTC) - ago).isoformat()
     try:
         found = datetime.fromisoformat(text)
     except ValueError:
-        fail(f"{text} is neither a date-time of ISO 8601 nor like 30m, 24h or 7d")
-    # Without an offset it is the time of this machine, as a person writes it.
+        fail(f"{text} is neither an ISO 8601 date-time nor a duration such as 30m, 24h or 7d")
+    # A time without an offset is in this machine's time zone.
     return found.astimezone(UTC).isoformat()
 
 
-def confirm(question: str, assured: bool) -> None:
-    """Ask unless it is assured already; no ends the command."""
-    if not assured:
+def confirm(question: str, confirmed: bool) -> None:
+    """Ask for confirmation unless already ``confirmed``. Answering no ends the command."""
+    if not confirmed:
         typer.confirm(question, abort=True, err=True)

@@ -223,7 +223,7 @@ async def test_the_operator_lists_who_is_bound_and_unbinds(
     assert shown.stdout == f"{owner.email}\tadministrator\t{subject} at {oidc_provider.issuer}\n"
     assert unbound == {**person, "identity": None}
     assert again.exit_code == 1
-    assert "who logs in by a provider" in again.stderr
+    assert "is not linked to an identity provider" in again.stderr
     told = await _entries_of(application, owner, "person.updated", actor_kind="command")
     assert [one["field"] for one in told["changes"]] == ["oidcIssuer", "oidcSubject"]
 

@@ -115,7 +115,7 @@ async def test_files_of_other_encodings_are_read_with_a_report(
     report = done["import"]
     assert (report["taken"], report["duplicates"], report["encoding"]) == (1, 1, "windows-1252")
     assert [(row["line"], row["text"]) for row in report["skipped"]] == [(3, "AB/123")]
-    assert nothing == ("error: the file has no plate that can be used; the alert is not changed")
+    assert nothing == ("error: the file contains no usable plate; the alert was not changed")
     assert (shown["plates"], shown["plateNames"]) == (["B-ÄB 123"], {"B-ÄB 123": "Müller"})
     assert added["lines"][0]["name"] == "Entrée"
 
@@ -156,8 +156,8 @@ async def test_alerts_and_their_plates(line: Line) -> None:
     await line.run("alerts", "remove", alert, "--yes")
 
     assert said.splitlines() == [
-        "2 taken, 0 duplicates, 0 skipped (utf-8)",
-        "Stolen has 2 plates",
+        "2 accepted, 0 duplicates, 0 skipped (utf-8)",
+        "Stolen now has 2 plates",
     ]
     assert shown["plates"] == ["XY1", "XY2*"]
     assert copied["alert"]["plates"] == shown["plates"]
@@ -236,7 +236,7 @@ async def test_without_an_address_or_a_right_key(
         "search", status=EXIT_MISCONFIGURED
     )
     assert "invalid_credentials" in await wrong.run("search", status=1)
-    assert "does not answer" in await nobody.run("alerts", "add", "--name", "x", status=1)
+    assert "is not responding" in await nobody.run("alerts", "add", "--name", "x", status=1)
 
 
 async def test_the_local_stacks_key_goes_to_no_other_address(

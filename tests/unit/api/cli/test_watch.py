@@ -46,4 +46,4 @@ def test_an_address_that_does_not_answer_ends_it(monkeypatch: pytest.MonkeyPatch
     done = CliRunner().invoke(app, ["watch"], env=environment)
 
     assert done.exit_code == 1
-    assert "does not answer" in done.stderr
+    assert "is not responding" in done.stderr
