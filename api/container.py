@@ -27,7 +27,7 @@ from api.cameras.stream_vault import StreamVault
 from api.credits.service import Credits
 from api.db.database import Database
 from api.db.engine import database_url
-from api.deliveries.samples import SampleMaker
+from api.deliveries.samples import SampleEvents
 from api.deliveries.service import Deliveries
 from api.erasure.images import ErasedImageRemoval, ImageRetention, SnapshotRemoval
 from api.erasure.jobs import ErasePlate, ErasureJobs
@@ -218,7 +218,7 @@ class Services:
             database, webhooks, url_checker, outside.webhook_statuses, limits, mail
         )
         self.deliveries = Deliveries(
-            database, webhooks, alerts, store, SampleMaker(box), limits, now
+            database, webhooks, alerts, store, SampleEvents(box), limits, now
         )
 
         # Erasure, retention

@@ -1,4 +1,4 @@
-"""Deliveries to webhooks and of an alert's own notifications: lists, tests, sending again."""
+"""Deliveries to webhooks and of alerts' notifications: list, test, redeliver, replay."""
 
 from typing import Annotated
 
@@ -39,15 +39,15 @@ recognition_router = APIRouter(route_class=GuardedRoute, tags=["Recognitions"])
 DeliveriesDep = Annotated[Deliveries, Depends(service(Deliveries))]
 RecognitionsDep = Annotated[Recognitions, Depends(service(Recognitions))]
 
-_TELLS_THE_PAST = frozenset({Scope.RECOGNITIONS_READ})
-"""Asked besides: whoever may change a webhook's address reads what is sent to it."""
+_READS_PAST_EVENTS = frozenset({Scope.RECOGNITIONS_READ})
+"""Also required, because a caller who can change a webhook's URL can read what is sent to it."""
 
-_TELLS_OF_TARGETS = frozenset({Scope.WEBHOOKS_READ, Scope.ALERTS_READ})
-"""Asked besides: a delivery names its webhook, or its alert."""
+_READS_TARGETS = frozenset({Scope.WEBHOOKS_READ, Scope.ALERTS_READ})
+"""Also required, because a delivery contains the ID of its webhook or alert."""
 
 _ANY_TEST = SendTest()
 _FIRST_NOTIFICATION = NotificationTest()
-"""They stand for a body that is not sent."""
+"""Values of omitted bodies."""
 
 
 @webhook_router.get(
@@ -76,7 +76,7 @@ async def list_deliveries(
     summary="Redeliver a delivery",
     responses=error_responses(*BODY_ERRORS, ErrorCode.NOT_FOUND),
 )
-@requires(Scope.WEBHOOKS_WRITE, BodyKind.JSON, body_optional=True, also=_TELLS_THE_PAST)
+@requires(Scope.WEBHOOKS_WRITE, BodyKind.JSON, body_optional=True, also=_READS_PAST_EVENTS)
 async def redeliver(
     deliveries: DeliveriesDep,
     caller: Caller,
@@ -112,7 +112,7 @@ async def send_test(
     summary="Replay past events",
     responses=error_responses(*BODY_ERRORS, ErrorCode.NOT_FOUND),
 )
-@requires(Scope.WEBHOOKS_WRITE, BodyKind.JSON, also=_TELLS_THE_PAST)
+@requires(Scope.WEBHOOKS_WRITE, BodyKind.JSON, also=_READS_PAST_EVENTS)
 async def replay(
     deliveries: DeliveriesDep, caller: Caller, id: ResourceId, body: Replay
 ) -> ReplayAnswer:
@@ -121,7 +121,7 @@ async def replay(
     If the webhook subscribes to alert events, the scope `alerts:read` is also required.
     """
     from_ms, to_ms = map(to_unix_ms, (body.from_, body.to))
-    # Any date-time of ISO 8601 may be asked for; nothing is stored from beyond these.
+    # A request can name any ISO 8601 date-time; nothing is stored outside this range.
     from_ms, to_ms = (min(max(ms, 0), LAST_STORABLE_MS) for ms in (from_ms, to_ms))
     if from_ms >= to_ms:
         raise invalid_field("to", "must be later than from")
@@ -159,7 +159,7 @@ async def list_notifications(
     Scope.ALERTS_WRITE,
     BodyKind.JSON,
     body_optional=True,
-    also=_TELLS_THE_PAST | {Scope.ALERTS_READ},
+    also=_READS_PAST_EVENTS | {Scope.ALERTS_READ},
 )
 async def redeliver_notification(
     deliveries: DeliveriesDep,
@@ -201,7 +201,7 @@ async def test_notification(
     summary="List deliveries of a recognition",
     responses=error_responses(ErrorCode.INVALID_REQUEST, ErrorCode.NOT_FOUND),
 )
-@requires(Scope.RECOGNITIONS_READ, also=_TELLS_OF_TARGETS)
+@requires(Scope.RECOGNITIONS_READ, also=_READS_TARGETS)
 async def list_recognition_deliveries(
     deliveries: DeliveriesDep,
     recognitions: RecognitionsDep,

@@ -1,4 +1,4 @@
-"""Made-up events with which a receiver can be tried. Pure but for the encryption."""
+"""Test events for receivers. Pure except for the encryption."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -46,15 +46,15 @@ _PHASES: Final = {
 
 
 @dataclass(frozen=True)
-class SampleMaker:
-    """Makes events of an owner that never happened."""
+class SampleEvents:
+    """Creates test events of an account."""
 
     box: SecretBox
 
     def delivery(
         self, event: EventName, owner_id: UUID, webhook_id: UUID, *, now_ms: int
     ) -> Delivery:
-        """Return the delivery of a made-up event, marked as a test."""
+        """Return the delivery of a test event, marked as a test."""
         recognition = _recognition(owner_id, now_ms)
         if event is EventName.RECOGNITION_CREATED:
             return recognition_delivery(
@@ -83,7 +83,7 @@ class SampleMaker:
     def notifications(
         self, alert: AlertConfig, notification: Notification, *, now_ms: int
     ) -> list[Delivery]:
-        """Return what a notification of an alert would give, marked as a test."""
+        """Return the deliveries of an alert's notification for a test event, marked as tests."""
         recognition = _recognition(alert.owner_id, now_ms)
         trigger = AlertTrigger(
             id=trigger_id(now_ms, alert.alert_id, recognition.id),

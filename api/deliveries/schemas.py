@@ -1,4 +1,4 @@
-"""JSON of what was delivered to a webhook, and of what is asked of it."""
+"""JSON of deliveries, and of requests to test, redeliver and replay."""
 
 from collections.abc import Iterable
 from typing import Annotated
@@ -50,14 +50,14 @@ class DeliveryQuery(RowLimit):
         alias="from",
         description="Only events at or after this time. Defaults to seven days ago.",
     )
-    before: QueryInstant | None = Field(default=None, description="Only those last tried earlier.")
+    before: QueryInstant | None = Field(default=None, description="Last attempt before this time.")
 
     def filter_of(self, cursor: DeliveryCursor, *, now_ms: int) -> DeliveryFilter:
-        """Return what is asked of the store; an open span would read all that it has."""
+        """Return the filter of the store. Without a start, a query would read all deliveries."""
         from_ms = now_ms - _SPAN_MS if self.from_ is None else self.from_
         return DeliveryFilter(
             cursor=cursor,
-            # Any date-time of ISO 8601 may be asked for; nothing is stored from beyond these.
+            # A query can name any ISO 8601 date-time; nothing is stored outside this range.
             from_ms=min(max(from_ms, 0), LAST_STORABLE_MS),
             outcomes=() if self.outcome is None else (self.outcome,),
             before_ms=self.before,
@@ -85,7 +85,7 @@ class Redeliver(RequestModel):
 
 
 NO_BODY = Redeliver()
-"""Stands for a body that is not sent."""
+"""The value of an omitted body."""
 
 
 class Replay(RequestModel):
@@ -209,12 +209,12 @@ def delivery_body(summary: DeliverySummary) -> DeliveryBody:
 
 
 def queued_answer(delivery: Delivery) -> QueuedAnswer:
-    """Return the JSON form of a delivery that is about to be sent."""
+    """Return the JSON form of a queued delivery."""
     return QueuedAnswer(delivery=_queued_body(delivery))
 
 
 def queued_list(deliveries: Iterable[Delivery]) -> QueuedList:
-    """Return the JSON form of deliveries that are about to be sent."""
+    """Return the JSON form of queued deliveries."""
     return QueuedList(deliveries=list(map(_queued_body, deliveries)))
 
 

@@ -1,4 +1,4 @@
-"""Deliveries to webhooks and of alerts' own notifications: listed, tested, sent again."""
+"""Deliveries to webhooks and of alerts' notifications: list, test, redeliver, replay."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -22,7 +22,7 @@ from api.alerts.repository import AlertRepository
 from api.audit.actions import ActionSubject, AuditAction, current_action
 from api.audit.repository import write_actions
 from api.db.database import Database
-from api.deliveries.samples import SampleMaker
+from api.deliveries.samples import SampleEvents
 from api.deliveries.schemas import DeliveryQuery
 from api.errors import ApiError, ErrorCode, invalid_field, require_found
 from api.limits.owner_limits import OwnerLimit, OwnerLimits
@@ -50,11 +50,11 @@ _PAGE: Final = 500
 
 
 class Deliveries:
-    """The deliveries of all owners; every call names who it acts for.
+    """The deliveries of all accounts. Every method takes the account or caller it acts for.
 
-    What is to be sent leaves by the outbox, so that none is lost once a call is answered. All calls
-    raise TransientError if PostgreSQL or ClickHouse is unavailable, and ApiError 404 for what is
-    not the owner's.
+    Deliveries are sent through the outbox, so that none is lost after a call has returned. All
+    methods raise TransientError if PostgreSQL or ClickHouse is unavailable, and ApiError 404 for
+    resources of other accounts.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Deliveries:
         webhooks: WebhookRepository,
         alerts: AlertRepository,
         store: ClickHouseStore,
-        samples: SampleMaker,
+        samples: SampleEvents,
         limits: OwnerLimits,
         now_ms: Callable[[], int],
     ) -> None:
@@ -79,20 +79,20 @@ class Deliveries:
     async def list_of_webhook(
         self, owner_id: UUID, webhook_id: UUID, query: DeliveryQuery
     ) -> tuple[DeliverySummary, ...]:
-        """Return deliveries to a webhook, the latest tried first."""
+        """Return deliveries to a webhook, most recently attempted first."""
         await self._webhook(owner_id, webhook_id)
         return await self._list(DeliveryCursor(user_id=owner_id, webhook_id=webhook_id), query)
 
     async def list_of_alert(
         self, owner_id: UUID, alert_id: UUID, query: DeliveryQuery
     ) -> tuple[DeliverySummary, ...]:
-        """Return notifications of an alert, the latest tried first."""
+        """Return deliveries of an alert's notifications, most recently attempted first."""
         return await self._list(await self._alert_cursor(owner_id, alert_id), query)
 
     async def list_of_recognition(
         self, recognition: RecognitionRow, limit: int
     ) -> tuple[AddressedDelivery, ...]:
-        """Return the deliveries of a recognition and of its alerts, the latest tried first."""
+        """Return deliveries of a recognition and its alerts, most recently attempted first."""
         owner_id, captured_ms = recognition.user_id, recognition.captured_ms
         triggers = await self._store.triggers_for(owner_id, recognition.id, captured_ms)
         events = {recognition_event_id(recognition.id, captured_ms)}
@@ -109,7 +109,7 @@ class Deliveries:
     async def test_webhook(
         self, owner_id: UUID, webhook_id: UUID, event: EventName | None
     ) -> Delivery:
-        """Have a made-up event sent, of the first that the webhook wants unless it is named."""
+        """Send a test event. Without ``event``, the first one to which the webhook subscribes."""
         row = await self._webhook(owner_id, webhook_id)
         chosen = event or row.config.events[0]
         made = self._samples.delivery(chosen, owner_id, webhook_id, now_ms=self._now_ms())
@@ -122,10 +122,10 @@ class Deliveries:
     async def test_notification(
         self, owner_id: UUID, alert_id: UUID, number: int
     ) -> list[Delivery]:
-        """Have a made-up trigger of an alert sent to one of its notifications, counted from 0.
+        """Send a test trigger of an alert to one of its notifications, counted from 0.
 
         Raises:
-            ApiError: 404; 400 where it has fewer notifications.
+            ApiError: 404; 400 if it has fewer notifications.
         """
         row = require_found(
             await self._database.run(lambda session: self._alerts.find(session, owner_id, alert_id))
@@ -143,10 +143,10 @@ class Deliveries:
     async def redeliver_to_webhook(
         self, caller: Principal, webhook_id: UUID, delivery_id: UUID
     ) -> Delivery:
-        """Have a delivery sent again, with its ids.
+        """Redeliver a delivery with the same IDs.
 
         Raises:
-            ApiError: 404, also where what it held is past retention; 403 for that of an alert.
+            ApiError: 404, also if its content has expired; 403, an alert event without alerts:read.
         """
         row = await self._webhook(caller.owner_id, webhook_id)
         delivery = await self._redelivery(
@@ -159,24 +159,24 @@ class Deliveries:
     async def redeliver_notification(
         self, owner_id: UUID, alert_id: UUID, delivery_id: UUID
     ) -> Delivery:
-        """Have a notification sent again, with its ids, to where it was to go then.
+        """Redeliver a notification to its original destination, with the same IDs.
 
         Raises:
-            ApiError: 404, also where what it held is past retention.
+            ApiError: 404, also if its content has expired.
         """
         cursor = await self._alert_cursor(owner_id, alert_id)
         delivery = await self._redelivery(cursor, delivery_id)
         return await self._redeliver(delivery, owner_id, ActionSubject("alert", alert_id))
 
     async def replay(self, caller: Principal, webhook_id: UUID, from_ms: int, to_ms: int) -> int:
-        """Have the events of a time sent again, marked; return how many.
+        """Replay the events of a time range, marked as replays; return how many.
 
-        Recognitions are all that there are; of other events, those that were to reach this webhook.
-        They leave in their order, after all else that is to be sent.
+        Includes all recognitions, and the other events that were sent to this webhook. They are
+        sent in chronological order, after everything else that is pending.
 
         Raises:
-            ApiError: 404; 400 for more than :data:`MAX_REPLAYED`; 403 for events of alerts; 429
-                while too many replays of the owner wait to be sent.
+            ApiError: 404; 400 for more than :data:`MAX_REPLAYED`; 403 for alert events without
+                alerts:read; 429 while too many replays of the account are pending.
         """
         owner_id = caller.owner_id
         row = await self._webhook(owner_id, webhook_id)
@@ -186,9 +186,9 @@ class Deliveries:
         if len(past) > MAX_REPLAYED:
             raise invalid_field("to", f"the range contains more than {MAX_REPLAYED} events")
         span_ms = {"from": from_ms, "to": to_ms}
-        told = {name: iso_utc(from_unix_ms(ms)) for name, ms in span_ms.items()}
+        times = {name: iso_utc(from_unix_ms(ms)) for name, ms in span_ms.items()}
         subject = ActionSubject("webhook", webhook_id, row.config.name)
-        action = current_action(owner_id, Action.EVENTS_REPLAYED, subject, count=len(past), **told)
+        action = current_action(owner_id, Action.EVENTS_REPLAYED, subject, count=len(past), **times)
         in_order = sorted(past, key=lambda delivery: delivery.occurred_ms)
 
         def work(session: Session) -> None:
@@ -246,7 +246,7 @@ class Deliveries:
         return DeliveryCursor(user_id=owner_id, alert_id=alert_id)
 
     async def _redelivery(self, cursor: DeliveryCursor, delivery_id: UUID) -> Delivery:
-        """Return a past delivery as it is sent again; one that is empty is past its retention."""
+        """Return a past delivery for redelivery. Empty content means that it has expired."""
         content = await self._store.get_delivery_content(cursor, delivery_id)
         return decode(Delivery, require_found(content or None)).again(
             DeliveryCause.REDELIVERY, self._now_ms()
@@ -261,7 +261,7 @@ class Deliveries:
         return delivery
 
     async def _send(self, deliveries: Sequence[Delivery], action: AuditAction) -> None:
-        """Send deliveries, in their order for each endpoint, by an act that the audit log tells."""
+        """Queue deliveries, in order for each endpoint, with an audit log entry."""
 
         def work(session: Session) -> None:
             write_actions(session, [action])
@@ -270,7 +270,7 @@ class Deliveries:
         await self._database.run(work)
 
     def _check_replays(self, session: Session, caller: Principal) -> None:
-        """Refuse a replay (429) while too many of the owner's wait to be sent."""
+        """Reject a replay (429) while too many replays of the account are pending."""
         wanted = waiting_replays(session, caller.owner_id).count + 1
         self._limits.require(OwnerLimit.REPLAYS, caller.owner_id, caller.limits, wanted)
 
@@ -280,13 +280,13 @@ def _keyed(deliveries: Sequence[Delivery]) -> list[tuple[str, Delivery]]:
 
 
 def _check_alerts_readable(caller: Principal, events: Iterable[EventName]) -> None:
-    """Refuse to tell of past alerts for a caller who may not read alerts."""
+    """Require the scope alerts:read if any of the events is an alert event."""
     if not ALERT_EVENTS.isdisjoint(events):
         caller.require(Scope.ALERTS_READ)
 
 
 def _replayed(listed: RecognitionRow, webhook_id: UUID, now_ms: int) -> Delivery:
-    """Return the delivery of a recognition as it was published, but for its provisional plates."""
+    """Return the delivery of a recognition as it was published, without provisional plates."""
     return recognition_delivery(
         Recognition(owner_id=listed.user_id, **shared_fields(listed, Recognition)),
         webhook_id,

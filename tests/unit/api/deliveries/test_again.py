@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from api.deliveries.samples import SampleMaker
+from api.deliveries.samples import SampleEvents
 from common.records.codec import decode, encode
 from common.records.deliveries import Delivery, DeliveryCause
 from common.records.webhooks import EventName
@@ -19,7 +19,7 @@ from tests.unit.streams.webhooks.builders import BOX, WEBHOOK
     [(DeliveryCause.REDELIVERY, SOME_TRACE.traceparent), (DeliveryCause.REPLAY, msgspec.UNSET)],
 )
 def test_one_goes_on_with_its_trace_and_many_are_in_none(cause: DeliveryCause, trace: Any) -> None:
-    made = SampleMaker(BOX).delivery(EventName.RECOGNITION_CREATED, OWNER, WEBHOOK, now_ms=1_000)
+    made = SampleEvents(BOX).delivery(EventName.RECOGNITION_CREATED, OWNER, WEBHOOK, now_ms=1_000)
     stored = msgspec.structs.replace(made, trace=SOME_TRACE.traceparent)
 
     again = decode(Delivery, encode(stored)).again(cause, 2_000)

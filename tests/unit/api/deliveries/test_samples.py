@@ -5,7 +5,7 @@ import json
 import pytest
 from pydantic import ValidationError
 
-from api.deliveries.samples import SampleMaker
+from api.deliveries.samples import SampleEvents
 from api.webhooks.schemas import WebhookCreate
 from common.records.deliveries import DeliveryCause
 from common.records.payloads import delivery_body
@@ -18,7 +18,7 @@ _NOW_MS = 1_795_000_000_000
 
 @pytest.mark.parametrize("event", EventName)
 def test_every_event_can_be_tried(event: EventName) -> None:
-    made = SampleMaker(BOX).delivery(event, OWNER, WEBHOOK, now_ms=_NOW_MS)
+    made = SampleEvents(BOX).delivery(event, OWNER, WEBHOOK, now_ms=_NOW_MS)
     body = json.loads(delivery_body(made, BOX))
     assert (made.event, made.cause) == (event, DeliveryCause.TEST)
     assert (body["event"], body["test"]) == (event.value, True)
@@ -33,7 +33,7 @@ def test_every_event_can_be_tried(event: EventName) -> None:
     ],
 )
 def test_what_became_of_an_early_alert_can_be_tried(event: EventName, phase: str | None) -> None:
-    made = SampleMaker(BOX).delivery(event, OWNER, WEBHOOK, now_ms=_NOW_MS)
+    made = SampleEvents(BOX).delivery(event, OWNER, WEBHOOK, now_ms=_NOW_MS)
     data = json.loads(delivery_body(made, BOX))["data"]
     assert data.get("phase") == phase
     assert ("earlyPlate" in data) is (phase is not None)
