@@ -1,6 +1,6 @@
-"""Removes images from S3: of erased recognitions, past their retention, of deleted cameras.
+"""Removes images from S3: of erased recognitions, expired ones, and of deleted cameras.
 
-Several processes may do so at the same time.
+Safe to run in several processes at the same time.
 """
 
 import math
@@ -25,43 +25,43 @@ from common.records.object_keys import (
 )
 
 _BATCH_SIZE = 500
-_AGAIN_SECONDS = 600.0
+_RETRY_REFUSED_SECONDS = 600.0
 
 _EVERY = timedelta(hours=1)
 _MAX_PER_SWEEP = 5000
-"""Images; other things wait for their turn to be swept. The next sweep goes on."""
+"""Images per sweep, so that other sweeps are not delayed. The next one continues."""
 
 
 @dataclass(frozen=True)
 class RemovedImages:
-    """Counts of keys that are free now (also where no image was left), and of the others."""
+    """Numbers of keys that are removed, including those without an image, and refused ones."""
 
     removed: int
     refused: int
 
     def __add__(self, other: "RemovedImages") -> "RemovedImages":
-        """Return both together."""
+        """Return the sum."""
         return RemovedImages(self.removed + other.removed, self.refused + other.refused)
 
 
 class ErasedImageStore(Protocol):
-    """The images of erased recognitions as ClickHouse notes them."""
+    """The images of erased recognitions, as recorded in ClickHouse."""
 
     async def list_images_to_remove(
         self, limit: int, owner_id: UUID | None = None, after: ErasedImages | None = None
     ) -> tuple[ErasedImages, ...]:
-        """Return those of at most ``limit`` recognitions, of one owner or of all.
+        """Return the images of at most ``limit`` recognitions, of one account or of all.
 
-        The first noted first, from behind ``after``.
+        Oldest record first, starting after ``after``.
         """
 
     async def mark_removed(self, images: tuple[ErasedImages, ...]) -> None:
-        """Note that they are removed."""
+        """Record that images were removed."""
 
 
 @dataclass(frozen=True)
 class _Page:
-    """The outcome of a batch of notes; ``last`` is the last of them, None where there were none."""
+    """The outcome of a batch of records. ``last`` is the last record, None for an empty batch."""
 
     images: RemovedImages
     last: ErasedImages | None
@@ -69,7 +69,7 @@ class _Page:
 
 
 class ErasedImageRemoval:
-    """Removes what is noted."""
+    """Removes the recorded images."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class ErasedImageRemoval:
         batch_size: int = _BATCH_SIZE,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``clock`` counts seconds."""
+        """``clock`` is in seconds."""
         self._image_records = image_records
         self._images = images
         self._batch_size = batch_size
@@ -89,15 +89,15 @@ class ErasedImageRemoval:
         self._begun = -math.inf
 
     async def sweep(self) -> int:
-        """Remove the images of some hundreds of recognitions; return how many were removed.
+        """Remove the images of one batch of recognitions. Return how many were removed.
 
-        What S3 refuses is in nobody's way: it is passed over, and tried again after ten minutes.
+        Images that S3 refuses to remove are skipped and retried after ten minutes.
 
         Raises:
-            DependencyUnavailableError: ClickHouse or S3 does not answer; what is noted is removed
-            another time.
+            DependencyUnavailableError: ClickHouse or S3 is not responding. Recorded images are
+                removed by a later sweep.
         """
-        if self._clock() - self._begun > _AGAIN_SECONDS:
+        if self._clock() - self._begun > _RETRY_REFUSED_SECONDS:
             self._restart()
         page = await self._remove_some(None, self._after)
         self._after = page.last or self._after
@@ -107,10 +107,10 @@ class ErasedImageRemoval:
         return page.images.removed
 
     async def delete_all_for_owner(self, owner_id: UUID) -> RemovedImages:
-        """Remove all images of an owner that are noted, as far as S3 does not refuse it.
+        """Remove all recorded images of an account, except those that S3 refuses to remove.
 
         Raises:
-            TransientError: ClickHouse or S3 does not answer.
+            TransientError: ClickHouse or S3 is not responding.
         """
         page = await self._remove_some(owner_id, None)
         images = page.images
@@ -123,16 +123,16 @@ class ErasedImageRemoval:
         self._after, self._are_refused, self._begun = None, False, self._clock()
 
     async def _remove_some(self, owner_id: UUID | None, after: ErasedImages | None) -> _Page:
-        noted = await self._image_records.list_images_to_remove(self._batch_size, owner_id, after)
-        # Each key once: a recognition may be noted twice, an image call's photo by several.
-        keys = sorted({key for each in noted for key in each.keys})
+        batch = await self._image_records.list_images_to_remove(self._batch_size, owner_id, after)
+        # Deduplicated: a recognition can be recorded twice, and recognitions can share a photo.
+        keys = sorted({key for each in batch for key in each.keys})
         refused = await self._images.remove(keys) if keys else frozenset()
-        if removed := tuple(each for each in noted if refused.isdisjoint(each.keys)):
+        if removed := tuple(each for each in batch if refused.isdisjoint(each.keys)):
             await self._image_records.mark_removed(removed)
         return _Page(
             RemovedImages(len(keys) - len(refused), len(refused)),
-            last=noted[-1] if noted else None,
-            is_full=len(noted) == self._batch_size,
+            last=batch[-1] if batch else None,
+            is_full=len(batch) == self._batch_size,
         )
 
 
@@ -142,20 +142,20 @@ class ImageRetention:
     def __init__(
         self, images: ImageStore, retention: timedelta | None, now_ms: Callable[[], int]
     ) -> None:
-        """``retention`` None keeps images for ever."""
+        """``retention`` None: images never expire."""
         self._images = images
         self._retention = retention
         self._now_ms = now_ms
         self._next = datetime.min.replace(tzinfo=UTC)
 
     async def sweep(self) -> int:
-        """Delete what is past the retention, some thousands a sweep, and return how many.
+        """Delete expired images, a few thousand per sweep. Return how many.
 
-        A day's images go when the last of them is past it; links to the others end before. Once
-        nothing is left to delete, it looks for more after an hour.
+        A day's images are deleted when the last of them has expired; links to them expire earlier.
+        After a complete sweep, the next one follows an hour later.
 
         Raises:
-            DependencyUnavailableError: S3 does not answer.
+            DependencyUnavailableError: S3 is not responding.
         """
         now = datetime.fromtimestamp(self._now_ms() / 1000, UTC)
         if self._retention is None or now < self._next:
@@ -163,7 +163,7 @@ class ImageRetention:
         first_retained, removed = (now - self._retention).date(), 0
         async for folder in self._days_before(first_retained):
             with suppress(RemovalRefusedError):
-                # Said by the store; other days go all the same, and these are tried with the next.
+                # The image store logs refusals. Other days are removed, these in the next sweep.
                 while some := await self._images.remove_some(folder):
                     removed += some
                     if removed >= _MAX_PER_SWEEP:
@@ -182,10 +182,10 @@ class ImageRetention:
 
 
 class SnapshotRemoval:
-    """Removes what the worker of a deleted camera left.
+    """Removes snapshots that the ingest worker of a deleted camera did not remove.
 
-    A worker removes a camera's snapshot once, when it hears that the camera is deleted. Where S3 is
-    away then, or no worker has the camera, it stays.
+    A worker tries to remove the snapshot once, when it learns that the camera was deleted. The
+    snapshot remains if S3 is unavailable at that time, or no worker has the camera.
     """
 
     def __init__(self, database: Database, images: ImageStore, now_ms: Callable[[], int]) -> None:
@@ -195,21 +195,21 @@ class SnapshotRemoval:
         self._next = datetime.min.replace(tzinfo=UTC)
 
     async def sweep(self) -> int:
-        """Remove snapshots that belong to no camera, once an hour, and return how many.
+        """Once an hour, remove snapshots without a camera. Return how many.
 
-        What S3 refuses is in nobody's way, and is tried again with the next.
+        Images that S3 refuses to remove are skipped and retried in the next sweep.
 
         Raises:
-            DependencyUnavailableError: S3 or PostgreSQL does not answer.
+            DependencyUnavailableError: S3 or PostgreSQL is not responding.
         """
         now = datetime.fromtimestamp(self._now_ms() / 1000, UTC)
         if now < self._next:
             return 0
         removed = 0
         for folder in await self._images.folders(SNAPSHOT_FOLDER):
-            # First what is stored, then who is there: a camera is there before its snapshot.
-            left = iter(await self._without_camera(await self._images.keys(folder)))
-            while keys := list(islice(left, REMOVAL_BATCH_SIZE)):
+            # Snapshots are listed before cameras, because a camera exists before its snapshot.
+            orphans = iter(await self._without_camera(await self._images.keys(folder)))
+            while keys := list(islice(orphans, REMOVAL_BATCH_SIZE)):
                 removed += len(keys) - len(await self._images.remove(keys))
         self._next = now + _EVERY
         return removed

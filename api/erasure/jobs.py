@@ -1,7 +1,7 @@
-"""Plates that are erased on request, one after the other for each account, whoever is killed.
+"""Erasures of plates on request, one at a time per account, which survive crashes.
 
-The processes of the API take jobs from a table, each for a minute that it prolongs while it is at
-work. What a process leaves behind is taken again, and erasing may be repeated.
+API processes lease jobs from a table for a minute, and renew the lease while they work. If a
+process crashes, its job is leased again. Erasing is safe to repeat.
 """
 
 import asyncio
@@ -39,25 +39,25 @@ log = structlog.get_logger()
 _LEASE: Final = timedelta(seconds=60)
 _RENEW_SECONDS: Final = 15.0
 _PAUSE: Final = timedelta(seconds=30)
-_DROP_EVERY_MS: Final = 3_600_000
-_KEPT: Final = timedelta(days=90)
-"""A job that is done tells for so long who erased what, and when."""
-_AWAY: Final = "A server is unavailable or busy. The erasure will be retried."
+_CLEAN_UP_EVERY_MS: Final = 3_600_000
+_RETENTION: Final = timedelta(days=90)
+"""Time for which finished jobs show who erased what, and when."""
+_UNAVAILABLE: Final = "A server is unavailable or busy. The erasure will be retried."
 _FAILED: Final = "The erasure failed; see the API log. It will be retried."
 ErasePlate = Callable[[UUID, str, Sequence[Misreading], int], Awaitable[ErasedPlate]]
 """:func:`api.erasure.service.erase_stored_plate` with its settings."""
 
 
 def enqueue_job(session: Session, caller: Principal, plate: str, before_ms: int) -> ErasureJob:
-    """Write that a plate (normalised) is to be erased, unless that waits already; return the job.
+    """Queue the erasure of a plate (normalised), or extend a queued one. Return the job.
 
     Raises:
-        ApiError: 409, too many of the account wait.
+        ApiError: 409, the account has too many unfinished jobs.
     """
     owner = lock_owner(session, caller.owner_id)
     is_open = (ErasureJob.owner_id == owner.id, ErasureJob.state != DONE)
     waiting = session.scalars(select(ErasureJob).where(*is_open)).all()
-    # One that is at work may be past what was captured since.
+    # A running job may have passed the newest captures already.
     for job in waiting:
         if job.plate == plate and job.state == WAITING and not job.attempts:
             job.before_ms = before_ms
@@ -78,14 +78,14 @@ def enqueue_job(session: Session, caller: Principal, plate: str, before_ms: int)
 
 
 def find_job(session: Session, owner_id: UUID, job_id: UUID) -> ErasureJob | None:
-    """Return one of the owner's jobs."""
+    """Return one of the account's jobs, or None."""
     return session.scalar(
         select(ErasureJob).where(ErasureJob.id == job_id, ErasureJob.owner_id == owner_id)
     )
 
 
 def list_jobs(session: Session, owner_id: UUID) -> Sequence[ErasureJob]:
-    """Return the owner's jobs, newest first."""
+    """Return the account's jobs, newest first."""
     return session.scalars(
         select(ErasureJob)
         .where(ErasureJob.owner_id == owner_id)
@@ -94,7 +94,7 @@ def list_jobs(session: Session, owner_id: UUID) -> Sequence[ErasureJob]:
 
 
 def lease_job(session: Session, lease: timedelta) -> ErasureJob | None:
-    """Take a job that nobody has, the first of its account, for so long; None: there is none."""
+    """Lease the oldest unfinished job of an account for ``lease``. Return None if there is none."""
     earlier = aliased(ErasureJob)
     is_first = ~exists().where(
         earlier.owner_id == ErasureJob.owner_id,
@@ -120,18 +120,18 @@ def lease_job(session: Session, lease: timedelta) -> ErasureJob | None:
 
 
 def renew_lease(session: Session, job: ErasureJob, lease: timedelta) -> bool:
-    """Keep a job for longer, and tell whether it is still the one that was taken."""
+    """Extend the lease of a job. Return False if another process has leased it."""
     return _change(session, job, {"leased_until": func.now() + lease})
 
 
 def postpone_job(session: Session, job: ErasureJob, error: str, pause: timedelta) -> None:
-    """Give a job back that could not be done; it is taken again after a pause."""
+    """Release a failed job, to be retried after a pause."""
     values = {"state": WAITING, "error": error, "leased_until": func.now() + pause}
     _change(session, job, values)
 
 
 def finish_job(session: Session, job: ErasureJob, counts: Mapping[str, int]) -> None:
-    """Note that a job is done, and forget its plate."""
+    """Mark a job as done and delete its plate."""
     values = {
         "state": DONE,
         "plate": None,
@@ -143,13 +143,13 @@ def finish_job(session: Session, job: ErasureJob, counts: Mapping[str, int]) -> 
 
 
 def delete_finished_jobs(session: Session, before: datetime) -> int:
-    """Delete what was done before then, and return how many."""
+    """Delete jobs finished before a time. Return how many."""
     dropped = delete(ErasureJob).where(ErasureJob.finished_at < before)
     return len(session.scalars(dropped.returning(ErasureJob.id)).all())
 
 
 def _change(session: Session, job: ErasureJob, values: Mapping[str, object]) -> bool:
-    """Change a job, unless somebody else has taken it meanwhile."""
+    """Update a job, unless another process has leased it."""
     changed = (
         update(ErasureJob)
         .where(
@@ -163,20 +163,20 @@ def _change(session: Session, job: ErasureJob, values: Mapping[str, object]) -> 
 
 
 class ErasureJobs:
-    """The jobs of all accounts. A job that is not the account's is ApiError 404."""
+    """The jobs of all accounts. A job of another account raises ApiError 404."""
 
     def __init__(self, database: Database, erase: ErasePlate, now_ms: Callable[[], int]) -> None:
         """``now_ms`` is the wall clock, Unix ms."""
         self._database = database
         self._erase = erase
         self._now_ms = now_ms
-        self._next_drop_ms = 0
+        self._next_clean_up_ms = 0
 
-    async def ask(self, caller: Principal, plate: str) -> ErasureJob:
-        """Have a plate (normalised) erased, as far as it was captured until now.
+    async def request(self, caller: Principal, plate: str) -> ErasureJob:
+        """Queue the erasure of everything captured so far for a plate (normalised).
 
         Raises:
-            ApiError: 409, too many of the account wait.
+            ApiError: 409, the account has too many unfinished jobs.
         """
         before_ms, owner_id = self._now_ms(), caller.owner_id
 
@@ -189,45 +189,45 @@ class ErasureJobs:
         return await self._database.run(work)
 
     async def list_all(self, owner_id: UUID) -> Sequence[ErasureJob]:
-        """Return the owner's jobs, newest first."""
+        """Return the account's jobs, newest first."""
         return await self._database.run(lambda session: list_jobs(session, owner_id))
 
     async def get(self, owner_id: UUID, job_id: UUID) -> ErasureJob:
-        """Return one of the owner's jobs."""
+        """Return one of the account's jobs."""
         return require_found(
             await self._database.run(lambda session: find_job(session, owner_id, job_id))
         )
 
     async def sweep(self) -> int:
-        """Do a job that waits, and return how many were done.
+        """Run one queued job. Return how many were finished.
 
         Raises:
-            PlatestreamError: it could not be done; it is tried again.
+            PlatestreamError: the job failed; it will be retried.
         """
-        await self._tidy()
+        await self._clean_up()
         job = await self._database.run(lambda session: lease_job(session, _LEASE))
         if job is None:
             return 0
         try:
             async with self._lease_renewed(job):
-                await self._do(job)
+                await self._run(job)
         except PlatestreamError as error:
-            sentence = _AWAY if isinstance(error, TransientError) else _FAILED
+            sentence = _UNAVAILABLE if isinstance(error, TransientError) else _FAILED
             await self._database.run(lambda session: postpone_job(session, job, sentence, _PAUSE))
             raise
         return 1
 
-    async def _tidy(self) -> None:
-        """Delete old jobs, and records that could not be published for long, once an hour."""
+    async def _clean_up(self) -> None:
+        """Once an hour, delete old jobs, and old records that could not be published."""
         now_ms = self._now_ms()
-        if now_ms < self._next_drop_ms:
+        if now_ms < self._next_clean_up_ms:
             return
         now = datetime.fromtimestamp(now_ms / 1000, UTC)
-        await self._database.run(lambda session: delete_finished_jobs(session, now - _KEPT))
+        await self._database.run(lambda session: delete_finished_jobs(session, now - _RETENTION))
         await self._database.run(lambda session: drop_set_aside(session, now - SET_ASIDE_KEPT))
-        self._next_drop_ms = now_ms + _DROP_EVERY_MS
+        self._next_clean_up_ms = now_ms + _CLEAN_UP_EVERY_MS
 
-    async def _do(self, job: ErasureJob) -> None:
+    async def _run(self, job: ErasureJob) -> None:
         owner_id, plate, before_ms = job.owner_id, job.plate or "", job.before_ms
         misread = await self._database.run(
             lambda session: list_misread(session, owner_id, plate, before_ms=before_ms)
@@ -250,7 +250,7 @@ class ErasureJobs:
 
     @asynccontextmanager
     async def _lease_renewed(self, job: ErasureJob) -> AsyncIterator[None]:
-        """Keep a job while it is worked on."""
+        """Renew the lease of a job until the block ends."""
 
         async def renew() -> None:
             while True:
@@ -258,12 +258,12 @@ class ErasureJobs:
                 try:
                     await self._database.run(lambda session: renew_lease(session, job, _LEASE))
                 except DependencyUnavailableError:
-                    # Another process may take it then: both erase the same.
-                    log.warning("erasure_not_kept", job_id=str(job.id))
+                    # Another process may lease it then. Erasing twice is harmless.
+                    log.warning("erasure_lease_not_renewed", job_id=str(job.id))
 
-        keeping = asyncio.create_task(renew())
+        renewing = asyncio.create_task(renew())
         try:
             yield
         finally:
-            keeping.cancel()
-            await asyncio.gather(keeping, return_exceptions=True)
+            renewing.cancel()
+            await asyncio.gather(renewing, return_exceptions=True)

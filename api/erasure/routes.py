@@ -108,7 +108,7 @@ def erasure_body(job: ErasureJob) -> ErasureBody:
 @requires(Scope.ERASURES_WRITE, BodyKind.JSON)
 async def erase_plate(erasures: ErasuresDep, caller: Caller, body: ErasureRequest) -> ErasureAnswer:
     """Permanently erases everything captured so far for a plate, in the background."""
-    return ErasureAnswer(erasure=erasure_body(await erasures.ask(caller, body.plate)))
+    return ErasureAnswer(erasure=erasure_body(await erasures.request(caller, body.plate)))
 
 
 @router.get(

@@ -1,7 +1,7 @@
-"""Erases a plate or an account for good: rows in ClickHouse and PostgreSQL, images in S3.
+"""Permanently erases a plate or an account: rows in ClickHouse and PostgreSQL, images in S3.
 
-With the sink, the only code that changes ClickHouse's tables. All of it may be repeated. What
-reaches ClickHouse or S3 raises TransientError if that is unavailable or busy.
+Only this code and the sink write to ClickHouse's tables. Everything is safe to repeat. Calls that
+use ClickHouse or S3 raise TransientError if it is unavailable or busy.
 """
 
 from collections import Counter
@@ -44,16 +44,16 @@ from common.records.object_keys import RECOGNITION_FOLDER, SNAPSHOT_FOLDER
 from common.settings import ClickHouseSettings, DatabaseSettings, S3Settings
 
 Counts = Counter[str]
-"""Counts of what was erased, by the names that answers use."""
+"""Numbers of erased items, by the field names of responses."""
 
 _STATEMENT_SECONDS: Final = 3600
-"""ClickHouse rewrites each month that holds something of what is erased."""
+"""ClickHouse rewrites every month that contains erased rows."""
 _PASS_MS: Final = 60_000
-"""What was published of a pass early has a time of its own, this near to the recognition's."""
+"""Maximum difference between the time of an early trigger and that of its recognition."""
 
 
 class ErasureSettings(DatabaseSettings, ClickHouseSettings, S3Settings):
-    """The settings of every store that may hold what is erased."""
+    """The settings of all stores that can contain data to erase."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class ErasedPlate:
     images: RemovedImages | None
 
     def counts(self) -> dict[str, int]:
-        """Return what was erased by name, zeros included."""
+        """Return the numbers of erased items by name, including zeros."""
         names = ("recognitions", "alertTriggers", "deliveries")
         removed = 0 if self.images is None else self.images.removed
         return {"images": removed, **{name: self.rows[name] for name in names}}
@@ -72,10 +72,10 @@ class ErasedPlate:
 
 @asynccontextmanager
 async def open_rows(settings: ClickHouseSettings) -> AsyncIterator["ErasableRows"]:
-    """Yield what erases rows.
+    """Open the rows of all accounts for erasure.
 
     Raises:
-        MisconfiguredError: user, password or database is wrong.
+        MisconfiguredError: the user, password or database is wrong.
     """
     client = ClickHouseClient(settings, query_seconds=_STATEMENT_SECONDS)
     await client.connect()
@@ -87,14 +87,14 @@ async def open_rows(settings: ClickHouseSettings) -> AsyncIterator["ErasableRows
 
 @dataclass(frozen=True)
 class ErasableRows:
-    """The rows of all accounts; ``client`` waits for long statements."""
+    """The rows of all accounts. ``client`` must allow for long statements."""
 
     client: ClickHouseClient
 
     async def erase(self, erasure: Erasure) -> Counts:
-        """Note an erasure, so that the sink writes nothing more of it, and erase what is there.
+        """Record an erasure, so that the sink writes no more of its rows, and erase existing rows.
 
-        The images of an erased plate are noted, those of an account are not.
+        Images of an erased plate are recorded for removal, those of an account are not.
         """
         await insert_erasure(self.client, erasure)
         if erasure.plate is None:
@@ -106,9 +106,9 @@ class ErasableRows:
         return erased + Counter(outcomes=await erase_outcomes(self.client, erasure))
 
     async def erase_misread(self, owner_id: UUID, misread: Sequence[Misreading]) -> Counts:
-        """Erase single recognitions, with what alerts and deliveries of their time say of them.
+        """Erase single recognitions, with their alert triggers and deliveries.
 
-        They are not noted: another vehicle may bear that text.
+        No erasure is recorded, because another vehicle can have the misread text as its plate.
         """
         erased = Counts()
         for at_ms, text_read in misread:
@@ -125,7 +125,7 @@ class ErasableRows:
         return await list_images_to_remove(self.client, limit, owner_id, after)
 
     async def mark_removed(self, images: tuple[ErasedImages, ...]) -> None:
-        """Note that images are removed."""
+        """Record that images were removed."""
         await mark_removed(self.client, images)
 
     async def _erase_events(
@@ -147,10 +147,10 @@ async def erase_stored_plate(
     misread: Sequence[Misreading],
     before_ms: int,
 ) -> ErasedPlate:
-    """Erase what was captured of an account's plate (normalised) before a moment (Unix ms, UTC).
+    """Erase everything captured before ``before_ms`` (Unix ms, UTC) for a plate (normalised).
 
-    Recognitions of it that were ``misread`` go, too. Images that S3 does not remove stay noted: the
-    API removes them once it does.
+    Includes its ``misread`` recognitions. Images that S3 does not remove stay recorded, and the API
+    removes them later.
     """
     async with open_rows(clickhouse) as rows:
         erased = await rows.erase(Erasure(owner_id, plate, before_ms))
@@ -166,9 +166,9 @@ async def erase_stored_plate(
 def erase_plate_in_database(
     session: Session, owner_id: UUID, plate: str, before_ms: int
 ) -> dict[str, int]:
-    """Erase what PostgreSQL holds of a plate. Call it after :func:`erase_stored_plate`.
+    """Erase a plate's rows in PostgreSQL. Call it after :func:`erase_stored_plate`.
 
-    What is erased there can no longer be corrected.
+    Recognitions erased by that function can no longer be corrected.
     """
     return {
         "corrections": erase_corrections(session, owner_id, plate, before_ms=before_ms),
@@ -177,17 +177,17 @@ def erase_plate_in_database(
 
 
 async def erase_stored_owner(settings: ErasureSettings, owner_id: UUID) -> Counts:
-    """Erase all that ClickHouse and S3 hold of an account."""
+    """Erase all data of an account in ClickHouse and S3."""
     async with open_rows(settings) as rows:
         erased = await rows.erase(Erasure(owner_id))
     return erased + Counter(images=await erase_stored_images(settings, owner_id))
 
 
 async def erase_stored_images(settings: S3Settings, owner_id: UUID) -> int:
-    """Erase all images of an account, and return how many.
+    """Erase all images of an account. Return how many.
 
     Raises:
-        RemovalRefusedError: S3 refuses to remove some; all others are removed.
+        RemovalRefusedError: S3 refused to remove some; all others are removed.
     """
     removed, refusals = 0, list[RemovalRefusedError]()
     with closing(ImageStore(settings)) as images:
@@ -203,9 +203,9 @@ async def erase_stored_images(settings: S3Settings, owner_id: UUID) -> int:
 
 
 def end_account(session: Session, owner_id: UUID) -> Counts:
-    """End all by which an account works; nobody can log in to it any more.
+    """Delete an account's sessions, keys, cameras, alerts and webhooks, and disable login.
 
-    The account's row stays until nothing is stored of it, so that its removal can go on after a
+    The account's row remains until all its data is erased, so that a removal can resume after a
     crash.
     """
     sessions, keys = close_owner(session, owner_id)
@@ -219,8 +219,8 @@ def end_account(session: Session, owner_id: UUID) -> Counts:
 
 
 def delete_account(session: Session, owner_id: UUID) -> Counts:
-    """Delete an account with its ledger, and what a call in flight added to it after its end."""
-    # A ledger of years takes longer than any other statement may.
+    """Delete an account, its ledger, and rows added by running calls after :func:`end_account`."""
+    # Deleting the ledger of several years exceeds the usual statement timeout.
     session.execute(text("SET LOCAL statement_timeout = '10min'"))
     late = end_account(session, owner_id)
     entries = count_entries(session, owner_id)
@@ -232,6 +232,6 @@ def delete_account(session: Session, owner_id: UUID) -> Counts:
 
 
 def alerts_naming(session: Session, owner_id: UUID, plate: str) -> int:
-    """Return how many of the account's alerts have a plate (normalised) in their list."""
+    """Return how many of the account's alerts list a plate (normalised)."""
     lists = session.scalars(select(Alert.plates).where(Alert.owner_id == owner_id))
     return sum(plate in map(normalise_plate, plates) for plates in lists)

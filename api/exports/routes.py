@@ -28,7 +28,7 @@ Rows = Annotated[int, Field(ge=1, le=MAX_ROWS), BeforeValidator(whole_number)]
 
 NEXT_KEY: Final = "X-Next-Key"
 _SEND_SECONDS = 60.0
-"""A reader that takes nothing for so long is left."""
+"""Time without progress after which a stalled connection is closed."""
 _MEDIA_TYPES: Final[Mapping[ExportFormat, str]] = {
     ExportFormat.CSV: "text/csv; charset=utf-8",
     ExportFormat.PARQUET: "application/vnd.apache.parquet",
@@ -61,7 +61,7 @@ _FILE: dict[str, Any] = {
 
 
 class ExportQuery(RecognitionQuery):
-    """The filters of the list, and the format of the file; other parameters are refused."""
+    """The filters of the list, and the format of the file. Other parameters are rejected."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -71,7 +71,7 @@ class ExportQuery(RecognitionQuery):
         description="File format: `csv` (with a header row), `parquet` or `arrow` (Arrow IPC "
         "stream).",
     )
-    # After the format, which is checked with it.
+    # After the format, with which these are validated.
     excel: bool = Field(
         default=False,
         description="CSV for Excel: with a byte order mark, a column `localTime` in the account's "
@@ -105,7 +105,7 @@ ExportsDep = Annotated[Exports, Depends(service(Exports))]
 
 
 class FileAnswer(Response):
-    """Sends a file piece by piece, and closes what it holds in the end."""
+    """Sends a file in pieces, then closes ``held``."""
 
     def __init__(
         self,
@@ -120,7 +120,7 @@ class FileAnswer(Response):
         self._held = held
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send all pieces; where one cannot be had, the connection is cut rather than ended."""
+        """Send all pieces. If one fails, abort the connection, so that the client notices."""
         async with self._held:
             await send(
                 {
@@ -163,5 +163,5 @@ async def export_recognitions(
         if export.next_key is not None:
             headers[NEXT_KEY] = export.next_key
         media_type = _MEDIA_TYPES[query.file_format]
-        # From here on the answer closes it.
+        # From here on, the response closes it.
         return FileAnswer(export.pieces, held.pop_all(), headers, media_type)

@@ -1,4 +1,4 @@
-"""Recognitions as files, a part of the list at a time."""
+"""Exports of recognitions: files with one part of the list each."""
 
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
@@ -19,14 +19,14 @@ from api.security.permissions import Principal
 
 @dataclass(frozen=True)
 class Export:
-    """A file, piece by piece, and the cursor of what follows it; None at the end of the list."""
+    """A file in pieces, and the cursor of the next part; None at the end of the list."""
 
     pieces: AsyncIterator[bytes]
     next_key: str | None
 
 
 class Exports:
-    """Files of all owners; every call names the caller it acts for."""
+    """Exports of all accounts. Every method takes the account or caller it acts for."""
 
     def __init__(
         self,
@@ -53,10 +53,10 @@ class Exports:
 
     @contextmanager
     def slot(self, caller: Principal) -> Iterator[None]:
-        """Count an export of an owner until the block ends.
+        """Count an export of an account until the block ends.
 
         Raises:
-            ApiError: 429; too many are under way.
+            ApiError: 429; too many concurrent exports.
         """
         owner_id, limit = caller.owner_id, OwnerLimit.EXPORTS_AT_ONCE
         self._limits.require(limit, owner_id, caller.limits, self._active[owner_id] + 1)
@@ -64,7 +64,7 @@ class Exports:
         try:
             yield
         finally:
-            # What has come to nought is forgotten.
+            # Subtraction drops counters that reach zero.
             self._active -= Counter((owner_id,))
 
     async def open(
@@ -76,16 +76,16 @@ class Exports:
         form: FileForm,
         held: AsyncExitStack,
     ) -> Export:
-        """Return a part of the list as a file; ``held`` is to be closed when it is sent.
+        """Return a part of the list as a file. Close ``held`` after sending it.
 
         Raises:
-            ApiError: 400, the cursor is not one of this list; 429.
-            DependencyUnavailableError: the store is unavailable or too slow.
+            ApiError: 400, the cursor is not of this list; 429.
+            DependencyUnavailableError: ClickHouse is unavailable or too slow.
         """
         after = self._recognitions.position(wanted, last_key)
         held.enter_context(self.slot(caller))
         await self._limiter.admit_export(caller)
-        # A span in which nothing can be stored is asked for all the same: the file has its names.
+        # Even a range in which nothing can be stored is queried, for the header of the file.
         possible = storable(wanted)
         part = ExportPart(None, None)
         if possible is not None:
