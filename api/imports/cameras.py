@@ -25,7 +25,7 @@ _BY_NAME: Final = {name.lower(): name for name in COLUMNS}
 
 
 def imported_cameras(table: CsvTable) -> CameraImportAnswer:
-    """Return the cameras of a table, and the rows that cannot be read.
+    """Return the cameras of a table, and the rows that cannot be parsed.
 
     The API checks the fields of a camera when it is created.
 
@@ -55,7 +55,7 @@ def imported_cameras(table: CsvTable) -> CameraImportAnswer:
 
 
 def _names(titles: Sequence[str]) -> list[str]:
-    # A separator at the end of each line is no column.
+    # A separator at the end of a line does not start a column.
     while titles and not titles[-1]:
         titles = titles[:-1]
     unknown = [title for title in titles if title.lower() not in _BY_NAME]
@@ -74,7 +74,7 @@ def _names(titles: Sequence[str]) -> list[str]:
 
 def _camera(names: Sequence[str], cells: Sequence[str]) -> dict[str, Any]:
     given = {name: _value(name, text) for name, text in zip(names, cells, strict=False) if text}
-    # A required field that is missing is refused when the camera is created.
+    # The API rejects a missing required field when the camera is created.
     return dict.fromkeys(_REQUIRED, "") | given
 
 
@@ -86,5 +86,5 @@ def _value(name: str, text: str) -> Any:
     try:
         return _NUMBERS[name](text.replace(",", "."))
     except ValueError:
-        # The API's answer to the new camera says what is wrong with it.
+        # The API rejects it when the camera is created.
         return text

@@ -14,9 +14,9 @@ from common.plates.normalise import list_entry
 _WRAPPING: Final = " \t\"'`\u2018\u2019\u201a\u201c\u201d\u201e\u00ab\u00bb[](){}<>"
 _SAMPLED_ROWS = 100
 _MAX_CHARACTERS = 64
-"""Of a cell that may be a plate or a title."""
+"""Maximum length of a cell that is a plate or a title."""
 _HEADING_ROWS = 3
-"""Rows from the top among which the headings are searched."""
+"""Number of rows at the top that are searched for headings."""
 _LONGEST_USUAL_PLATE = 10
 _MIN_ROWS_BELOW = 2
 """Plates that must follow a row with unknown words for it to be a heading."""
@@ -43,7 +43,7 @@ _PLATE_WORDS = re.compile(
         r"|гос\w*|\w*госномер\w*|номерной|.*车牌.*|.*車牌.*|.*車両番号.*|.*ナンバー.*"
     )
 )
-"""Words of titles of plates, lower case and without accents, as :func:`_words` returns them."""
+"""Words for plates in column titles, in the form that :func:`_words` returns."""
 
 _VEHICLE_WORDS: Final = frozenset(
     ("vehicle", "vehicles", "vehiculo", "vehicule", "veiculo", "veicolo", "fahrzeug", "voertuig")
@@ -65,14 +65,14 @@ _NAME_WORDS: Final = frozenset(
     + ("note", "notes", "nota", "notas", "bemerkung", "comment", "comments", "comentario")
     + ("description", "descricao", "descripcion", "beschreibung", "label")
 )
-_BESIDE_NAMES: Final = _NAME_WORDS | _VEHICLE_WORDS | _OTHER_WORDS
+_WORDS_WITH_NAMES: Final = _NAME_WORDS | _VEHICLE_WORDS | _OTHER_WORDS
 _NUMBER, _VEHICLE, _PLATE = 1, 2, 3
-"""How clearly a title is one of plates; 0: it is none."""
+"""How clearly a title is that of a plate column; 0: it is not."""
 
 
 @dataclass(frozen=True)
 class PlateColumns:
-    """The columns of plates and of names, and the number of rows with titles at the top."""
+    """The columns of plates and of names, and the number of heading rows at the top."""
 
     plate: int
     name: int | None
@@ -94,21 +94,21 @@ def find_columns(rows: Sequence[CsvRow]) -> PlateColumns:
 
 
 def bare(cell: str) -> str:
-    """Return a cell without the quotes or brackets around it; ``="1"`` is a text of Excel."""
+    """Return a cell without quotes or brackets around it. Excel writes text as ``="1"``."""
     text = cell[1:] if cell.startswith('="') else cell
     return text.strip(_WRAPPING)
 
 
 def _titled(row: CsvRow, below: Sequence[CsvRow]) -> tuple[int, int | None] | None:
-    """Return the columns of plates and names that a row names; None if it has no titles."""
+    """Return the columns of plates and names according to a row; None if it has no titles."""
     words = [_words(cell) for cell in row.cells]
     name = next((at for at, each in enumerate(words) if _is_name(each)), None)
     ranked = [(_rank(each), _share(below, at), -at) for at, each in enumerate(words) if at != name]
-    rank, share, place = max(filter(_is_usable, ranked), default=(0, 0.0, 0))
+    rank, _, column = max(filter(_is_usable, ranked), default=(0, 0.0, 0))
     if not rank and name is None:
         return None
-    plate = -place if rank else _first_column_of_plates(below)
-    # Only the cells below tell a list of vanity plates from a column with a title.
+    plate = -column if rank else _first_column_of_plates(below)
+    # Only the cells below distinguish a list of vanity plates from a column with a title.
     if _is_list(row, below) and below and not _has_digits(below, plate):
         return None
     if any(_is_data(cell, at, below, plate) for at, cell in enumerate(row.cells)):
@@ -122,14 +122,14 @@ def _is_usable(ranked: tuple[int, float, int]) -> bool:
 
 
 def _is_data(cell: str, at: int, below: Sequence[CsvRow], plate: int) -> bool:
-    """Return whether a cell in a row with a title is a plate: then the row is no heading."""
+    """Return whether a cell in a row with a title is a plate, so that the row is no heading."""
     if not _looks_like_plate(cell):
         return False
     return _share(below, plate) < 1 / 2 or _share(below, at) >= 1 / 2
 
 
 def _may_be_above_headings(row: CsvRow, following: Sequence[CsvRow]) -> bool:
-    """Return whether a row may be the title of the whole table: one cell that is no plate."""
+    """Return whether a row can be the title of the whole table: a single cell, not a plate."""
     texts = [cell for cell in row.cells if cell]
     if row.fault or len(texts) != 1 or not following:
         return False
@@ -151,7 +151,7 @@ def _is_unknown_heading(row: CsvRow, below: Sequence[CsvRow]) -> bool:
 
 
 def _first_column_of_plates(rows: Sequence[CsvRow]) -> int:
-    """Return the first column most of whose cells look like plates; 0 if none does."""
+    """Return the first column in which at least half of the cells look like plates, or 0."""
     sample = [row for row in rows if not row.fault]
     plates = Counter(
         at for row in sample for at, cell in enumerate(row.cells) if _looks_like_plate(cell)
@@ -160,7 +160,7 @@ def _first_column_of_plates(rows: Sequence[CsvRow]) -> int:
 
 
 def _share(rows: Sequence[CsvRow], at: int) -> float:
-    """Return the share of rows whose cell looks like a plate."""
+    """Return the fraction of rows whose cell looks like a plate."""
     cells = [row.cells[at] for row in rows if not row.fault and at < len(row.cells)]
     return sum(map(_looks_like_plate, cells)) / len(cells) if cells else 0.0
 
@@ -202,7 +202,7 @@ def _words(cell: str) -> frozenset[str]:
 
 
 def _rank(words: frozenset[str]) -> int:
-    """Return how clearly a title is one of plates; 0 if any of its words is unknown."""
+    """Return how clearly a title is that of a plate column; 0 if it has an unknown word."""
     plates = frozenset(word for word in words if _PLATE_WORDS.fullmatch(word))
     if not words <= plates | _VEHICLE_WORDS | _NUMBER_WORDS | _OTHER_WORDS:
         return 0
@@ -212,4 +212,4 @@ def _rank(words: frozenset[str]) -> int:
 
 
 def _is_name(words: frozenset[str]) -> bool:
-    return bool(words & _NAME_WORDS) and words <= _BESIDE_NAMES
+    return bool(words & _NAME_WORDS) and words <= _WORDS_WITH_NAMES

@@ -26,13 +26,12 @@ _LETTERS_OF_GUESSED_FILES: Final = frozenset(
 )
 """Umlauts, sharp S, O with stroke, and signs between the parts of a plate.
 
-Under the bytes of other letters of windows-1252, Cyrillic and Greek encodings have letters of
-plates.
+The bytes of other windows-1252 letters can be letters of plates in Cyrillic and Greek encodings.
 """
 
 
 def imported_plates(table: CsvTable, limit: int) -> PlateImportAnswer:
-    """Return the plates of a table, at most ``limit``, and what became of all other rows."""
+    """Return the plates of a table, at most ``limit``, and the result for all other rows."""
     rows = [row for row in table.rows if not row.is_blank]
     columns = find_columns(rows)
     taken: dict[str, tuple[str, str]] = {}
@@ -98,7 +97,7 @@ def _skipped(
 
 
 def _doubtful(text: str) -> int:
-    """Return the position of a letter that would be another one in another encoding, or 0."""
+    """Return the position of a letter that depends on the encoding, or 0."""
     at = (at for at, each in enumerate(text, 1) if not each.isascii())
     return next((n for n in at if text[n - 1] not in _LETTERS_OF_GUESSED_FILES), 0)
 
@@ -110,6 +109,6 @@ def _name(row: CsvRow, at: int | None) -> str:
 
 
 def _printable(text: str) -> str:
-    """Return a text of one line that an alert may hold."""
+    """Return a text as one line without control characters, as alerts require."""
     shown = (each for each in " ".join(text.split()) if unicodedata.category(each) != "Cc")
     return "".join(shown)

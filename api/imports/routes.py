@@ -1,6 +1,6 @@
 """``/api/alertas/plates/import`` and ``/api/cameras/import``: CSV files as JSON.
 
-Files are read in a thread. Accounts are scheduled fairly, each with some processor time a minute.
+Files are parsed in a thread. Accounts are scheduled fairly, with limited CPU time per minute.
 """
 
 import asyncio
@@ -46,7 +46,7 @@ _ERRORS = error_responses(
 
 
 class TableImports:
-    """Reads CSV files; stores nothing."""
+    """Parses CSV files. Stores nothing."""
 
     def __init__(self) -> None:
         self._threads = FairThreads(
@@ -64,8 +64,8 @@ class TableImports:
         """Return the result of ``work`` on the rows of a file.
 
         Raises:
-            ApiError: 429, too many files are waiting, or the owner's time is used up.
-            InvalidInputError: the file cannot be read. The message is a sentence.
+            ApiError: 429, too many files are waiting, or the account's CPU time is used up.
+            InvalidInputError: the file cannot be parsed. The message is a sentence.
         """
         return await self._threads.run(owner_id, self._read, owner_id, data, encoding, work)
 

@@ -1,4 +1,4 @@
-"""Rows of a CSV file as spreadsheets write it, in whatever encoding and with whatever separator."""
+"""Parses CSV files of spreadsheets; detects the encoding and the separator."""
 
 import codecs
 import csv
@@ -26,7 +26,7 @@ class FileEncoding(StrEnum):
 
 @dataclass(frozen=True)
 class CsvRow:
-    """A row; ``line`` is its first line in the file, from 1. ``fault``: why it cannot be read."""
+    """A row. ``line`` is its first line in the file, from 1. ``fault``: why it cannot be parsed."""
 
     line: int
     cells: tuple[str, ...]
@@ -40,28 +40,28 @@ class CsvRow:
 
 @dataclass(frozen=True)
 class CsvTable:
-    """The rows of a file, blank ones included, without the line ``sep=;`` of spreadsheets."""
+    """The rows of a file, including blank ones, without the spreadsheet line ``sep=;``."""
 
     encoding: FileEncoding
     separator: str
     rows: tuple[CsvRow, ...]
     has_separator_line: bool = False
     is_guess: bool = False
-    """Whether nothing but failing as UTF-8 speaks for ``encoding``."""
+    """Whether ``encoding`` is only assumed because the file is not UTF-8."""
 
 
 UNCLOSED_QUOTE: Final = "has a misplaced or unclosed quotation mark"
 _CELL_TOO_LONG: Final = f"has a cell of more than {csv.field_size_limit()} characters"
 _SEPARATORS: Final = "\t;|,"
-"""In the order of preference: free text has commas more often than semicolons."""
+"""In order of preference: free text contains commas more often than semicolons."""
 _SEPARATOR_LINE = re.compile(r'"?sep=([\t;|,:^~])"?', re.IGNORECASE)
 _QUOTED = re.compile(r'"(?:[^"\r\n]|"")*"')
 _SAMPLED_CHARACTERS = 64 << 10
 MAX_LINES: Final = 5_000
 _MAX_ROW_LINES = 20
-"""Lines of a row: so many are read again at most after a misplaced quotation mark."""
+"""Maximum lines of a row, which bounds what is parsed again after a misplaced quotation mark."""
 _MAX_COLUMNS = 100
-"""Columns of a row that are read."""
+"""Columns of a row that are used."""
 _BYTE_ORDER_MARKS = {
     codecs.BOM_UTF8: FileEncoding.UTF_8,
     codecs.BOM_UTF16_LE: FileEncoding.UTF_16,
@@ -139,7 +139,7 @@ def _damage(data: bytes) -> int | None:
 
 
 def _is_utf_16(data: bytes) -> bool:
-    """Return whether every second byte of a file without byte order mark is mostly zero."""
+    """Return whether a file without a byte order mark is UTF-16: every second byte is mostly 0."""
     fewer, more = sorted((data[::2].count(0), data[1::2].count(0)))
     if len(data) % 2 or more * 4 < len(data) // 2 or more < 4 * fewer:
         return False
@@ -156,7 +156,7 @@ def _codec(data: bytes, encoding: FileEncoding) -> str:
 
 
 def _most_used_separator(text: str) -> str:
-    """Return the separator that is outside of quotes on most lines."""
+    """Return the separator that occurs outside of quotes on most lines."""
     lines = _QUOTED.sub("", text).splitlines()
     return max(
         _SEPARATORS,
@@ -183,7 +183,7 @@ class _Lines:
 
 
 def _rows(lines: Sequence[str], start: int, separator: str) -> Iterator[CsvRow]:
-    """Return rows; a line whose quotes are wrong has a fault, and the next one starts a row."""
+    """Yield rows. A line with wrong quotes gets a fault, and the next line starts a new row."""
     source = _Lines(lines, start)
     reader = _reader(source, separator)
     while source.at < len(lines):
