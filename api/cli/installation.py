@@ -76,12 +76,12 @@ def stack_partitions(
     as_json: JsonOption = False,
 ) -> None:
     """Show the number of partitions of Kafka's topics, or change it to the configured number."""
-    from api.health.stack_check import PartitionSettings, make_partitions, partition_state
+    from api.health.stack_check import PartitionSettings, apply_partitions, partition_state
 
     log_to_stderr()
     settings = load_command_settings(PartitionSettings)
     if apply:
-        exit_on_service_error(lambda: make_partitions(settings))
+        exit_on_service_error(lambda: apply_partitions(settings))
     state = exit_on_service_error(lambda: partition_state(settings))
     fields = {
         "partitions": sorted(state.numbers),

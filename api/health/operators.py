@@ -12,7 +12,7 @@ from api.errors import ApiError, ErrorCode
 
 
 def oldest_accounts(session: Session) -> Sequence[UUID]:
-    """Return the first account that was created and the next one, as far as they exist."""
+    """Return the IDs of the two oldest accounts, oldest first."""
     return session.scalars(select(Owner.id).order_by(Owner.created_at, Owner.id).limit(2)).all()
 
 
@@ -25,7 +25,7 @@ class Operators:
         self._accounts = frozenset(accounts)
 
     async def require(self, owner_id: UUID) -> None:
-        """Refuse an account that does not operate the installation.
+        """Raise if an account does not operate the installation.
 
         Raises:
             ApiError: 403.

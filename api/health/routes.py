@@ -21,7 +21,7 @@ OperatorsDep = Annotated[Operators, Depends(service(Operators))]
 
 
 class StageBody(ResponseModel):
-    """How far a stage is; ``behind_seconds`` is null where nothing waits, or it is not known."""
+    """Progress of a stage. ``behind_seconds`` is null if nothing is waiting, or if unknown."""
 
     name: str
     workers: int
@@ -30,7 +30,7 @@ class StageBody(ResponseModel):
 
 
 class DiskBody(ResponseModel):
-    """The room on a disk, which has the name of a folder of the installation."""
+    """Usage of a disk, named after a folder of the installation."""
 
     name: str
     used_ratio: float
@@ -40,8 +40,8 @@ class DiskBody(ResponseModel):
 class InstallationBody(ResponseModel):
     """The state of an installation.
 
-    ``checks`` has ``ok`` or a sentence for each dependency. ``stages`` is null if Kafka does not
-    answer.
+    ``checks`` has ``ok`` or an error message for each dependency. ``stages`` is null if Kafka is
+    unavailable.
     """
 
     version: str
@@ -89,7 +89,7 @@ def _disk(disk: DiskUsage) -> DiskBody:
 @router.get("/healthz")
 @requires(Public.ANYBODY)
 async def alive() -> dict[str, str]:
-    """Return 200 while the process answers. Anyone may call it, so it says nothing else."""
+    """Return 200 while the process responds. Contains nothing else, because it is public."""
     return {"status": "ok"}
 
 

@@ -1,4 +1,4 @@
-"""The readiness of the process, and the state of the installation: its stages and its disks."""
+"""Readiness of the process, and state of the installation: stages and disks."""
 
 import asyncio
 import os
@@ -27,7 +27,7 @@ Warn = Callable[[], Awaitable[Sequence[str]]]
 
 @dataclass(frozen=True)
 class DiskUsage:
-    """The disk of a folder, by the folder's name: the share that is used, and the bytes left."""
+    """Used fraction and free bytes of the disk of a folder, with the folder's name."""
 
     name: str
     used_ratio: float
@@ -35,7 +35,7 @@ class DiskUsage:
 
 
 def disk_usage(folders: Sequence[Path]) -> tuple[DiskUsage, ...]:
-    """Return the room on each disk, once, under the first of its folders; none for what is not."""
+    """Return the usage of each disk, named after the first of its folders that exists."""
     disks: dict[int, Path] = {}
     for folder in folders:
         if folder.exists():
@@ -46,28 +46,28 @@ def disk_usage(folders: Sequence[Path]) -> tuple[DiskUsage, ...]:
 def _disk_usage(folder: Path) -> DiskUsage:
     disk = os.statvfs(folder)
     used, free = disk.f_blocks - disk.f_bfree, disk.f_bavail
-    # As df counts: what only root may use is neither.
+    # Like df: blocks reserved for root count as neither used nor free.
     ratio = used / (used + free) if used + free else 0.0
     return DiskUsage(folder.name, ratio, free * disk.f_frsize)
 
 
 @dataclass(frozen=True)
 class Installation:
-    """How far the stages are, None: Kafka does not say; and the room on each disk."""
+    """Progress of the stages, or None if Kafka is unavailable, and disk usage."""
 
     stages: Sequence[StageProgress] | None
     disks: Sequence[DiskUsage]
 
 
 class InstallationStatus:
-    """Asks Kafka and the disks, no more often than every five seconds, whoever wants to know."""
+    """Queries Kafka and the disks at most every five seconds, and caches the result."""
 
     def __init__(
         self,
         stages: Callable[[], Sequence[StageProgress]],
         disks: Callable[[], Sequence[DiskUsage]],
     ) -> None:
-        """Both block, and raise :class:`PlatestreamError` where nobody answers."""
+        """Both functions block; ``stages`` raises :class:`PlatestreamError` without an answer."""
         self._stages = stages
         self._disks = disks
         self._lock = asyncio.Lock()
@@ -75,27 +75,27 @@ class InstallationStatus:
         self._until = 0.0
 
     async def get(self) -> Installation:
-        """Return how the installation is doing."""
+        """Return the state of the installation."""
         async with self._lock:
             if time.monotonic() >= self._until:
-                self._last = await asyncio.to_thread(self._ask)
+                self._last = await asyncio.to_thread(self._query)
                 self._until = time.monotonic() + _INSTALLATION_SECONDS
             return self._last
 
-    def _ask(self) -> Installation:
+    def _query(self) -> Installation:
         disks = self._disks()
         try:
             return Installation(self._stages(), disks)
         except PlatestreamError as error:
-            log.warning("stages_not_known", error=repr(error))
+            log.warning("stage_progress_unavailable", error=repr(error))
             return Installation(None, disks)
 
 
 @dataclass(frozen=True)
 class Readiness:
-    """The answer of each dependency: None is well, else a sentence.
+    """The error message of each dependency, or None if it is healthy.
 
-    ``warnings`` are sentences about what still works.
+    ``warnings`` are messages about problems that do not affect readiness.
     """
 
     faults: Mapping[str, str | None]
@@ -103,17 +103,17 @@ class Readiness:
 
     @property
     def checks(self) -> dict[str, str]:
-        """``ok`` or a sentence for each dependency."""
+        """``ok`` or the error message of each dependency."""
         return {name: fault or "ok" for name, fault in self.faults.items()}
 
     @property
     def is_ready(self) -> bool:
-        """True while no dependency is down."""
+        """Whether all dependencies are healthy."""
         return not any(self.faults.values())
 
 
 class Health:
-    """Asks all dependencies concurrently, and not more often than twice a second."""
+    """Checks all dependencies concurrently, at most twice a second."""
 
     def __init__(
         self,
@@ -123,10 +123,10 @@ class Health:
         *,
         check_seconds: float = _CHECK_SECONDS,
     ) -> None:
-        """``checks`` return when the named dependency is well and raise otherwise.
+        """``checks`` return if the named dependency is healthy, and raise otherwise.
 
-        ``warn`` returns what an operator should hear although all is well. ``installation`` is what
-        administrators see; None: nothing is known of it.
+        ``warn`` returns warnings, which do not affect readiness. ``installation`` is the state for
+        operators; None: no stages and disks.
         """
         self.installation = installation or InstallationStatus(tuple, tuple)
         self._checks = dict(checks)
@@ -137,12 +137,12 @@ class Health:
         self._until = 0.0
 
     async def readiness(self) -> Readiness:
-        """Return what is up and what is down."""
+        """Return the health of the dependencies, and the warnings."""
         async with self._lock:
             if time.monotonic() >= self._until:
-                asked = (_fault(check, self._check_seconds) for check in self._checks.values())
+                results = (_fault(check, self._check_seconds) for check in self._checks.values())
                 faults, warnings = await asyncio.gather(
-                    asyncio.gather(*asked), _warnings(self._warn, self._check_seconds)
+                    asyncio.gather(*results), _warnings(self._warn, self._check_seconds)
                 )
                 self._last = Readiness(dict(zip(self._checks, faults, strict=True)), warnings)
                 self._until = time.monotonic() + _READINESS_SECONDS
@@ -173,11 +173,11 @@ async def _nothing() -> Sequence[str]:
 
 
 async def disk_warnings(folders: Sequence[Path]) -> tuple[str, ...]:
-    """Return a sentence for each disk of these folders that is 80 % full."""
-    rooms = await asyncio.to_thread(disk_usage, folders)
-    return tuple(_disk_warning(disk) for disk in rooms if disk.used_ratio >= WARNING_RATIO)
+    """Return a warning for each disk of these folders that is at least 80 % full."""
+    disks = await asyncio.to_thread(disk_usage, folders)
+    return tuple(_disk_warning(disk) for disk in disks if disk.used_ratio >= WARNING_RATIO)
 
 
 def _disk_warning(disk: DiskUsage) -> str:
-    room = disk.free_bytes / _GIB
-    return f"the disk of {disk.name} is {disk.used_ratio:.0%} full ({room:.1f} GiB free)"
+    free_gib = disk.free_bytes / _GIB
+    return f"the disk of {disk.name} is {disk.used_ratio:.0%} full ({free_gib:.1f} GiB free)"

@@ -1,4 +1,4 @@
-"""The check of an installation's servers, and of Kafka's partitions, from a terminal."""
+"""Checks of an installation's servers, and changes of Kafka's partitions, for the CLI."""
 
 import asyncio
 import time
@@ -55,25 +55,25 @@ _STEPS: Final = 'see "More partitions" in docs/deployment.md'
 class StackSettings(
     DatabaseSettings, KafkaSettings, S3Settings, ClickHouseSettings, MqttLoginSettings, DiskSettings
 ):
-    """The addresses of an installation's servers."""
+    """The addresses and logins of an installation's servers."""
 
     mqtt_host: str = ""
 
 
 def stack_warnings(settings: StackSettings) -> list[str]:
-    """Return a sentence for each setting that works but should not stay so."""
+    """Return a warning for each login that is sent unencrypted."""
     warnings = [
         f"the Kafka login at {server} is not encrypted; set PLATESTREAM_KAFKA_SECURITY_PROTOCOL"
         for server in kafka_servers_in_clear(settings)
     ]
     if server := mqtt_server_in_clear(settings.mqtt_host, settings):
         sentence = f"the MQTT password sent to {server} is not encrypted"
-        warnings.append(f"{sentence}: PLATESTREAM_MQTT_TLS")
+        warnings.append(f"{sentence}; set PLATESTREAM_MQTT_TLS")
     return warnings
 
 
 def pooler_warnings(settings: StackSettings) -> list[str]:
-    """Return a sentence where a pooler stands before PostgreSQL."""
+    """Return a warning if a connection pooler is in front of PostgreSQL."""
     engine = open_engine(settings)
     try:
         with engine.connect() as connection:
@@ -81,7 +81,7 @@ def pooler_warnings(settings: StackSettings) -> list[str]:
     except MisconfiguredError as error:
         return [str(error)]
     except DBAPIError:
-        # That it does not answer is told already.
+        # The check of this server reports that already.
         return []
     finally:
         engine.dispose()
@@ -89,11 +89,11 @@ def pooler_warnings(settings: StackSettings) -> list[str]:
 
 
 def partition_warnings(settings: StackSettings) -> list[str]:
-    """Return a sentence where Kafka's topics have another number of partitions than is set."""
+    """Return a warning if Kafka's topics do not have the configured number of partitions."""
     try:
         found = partition_numbers(settings, request_timeout_ms=_KAFKA_TIMEOUT_MS)
     except (KafkaError, PlatestreamError):
-        # That it does not answer is told already.
+        # The check of this server reports that already.
         return []
     if found <= {settings.kafka_partitions}:
         return []
@@ -106,12 +106,11 @@ def partition_warnings(settings: StackSettings) -> list[str]:
 
 
 async def check_stack(settings: StackSettings, api_url: str | None) -> Readiness:
-    """Return what PostgreSQL, Kafka, ClickHouse and S3 answer, and the API where its URL is given.
+    """Check PostgreSQL, Kafka, ClickHouse and S3, and the API if its URL is given.
 
-    Kafka is well where every topic is there, ClickHouse where recognitions can be read and no
-    migration of this release is missing, PostgreSQL where its tables are those of this release and
-    it takes a write (which is undone). Warnings are of what is nearly full, and of frames that are
-    read late.
+    Kafka must have all topics. ClickHouse must return recognitions and have all migrations of this
+    release. PostgreSQL must have the schema of this release and accept a write, which is rolled
+    back. Warnings report nearly full disks and late frames.
     """
     async with _health(settings, api_url) as health:
         return await health.readiness()
@@ -143,20 +142,20 @@ async def _health(settings: StackSettings, api_url: str | None) -> AsyncIterator
 
 
 def check_database(session: Session) -> None:
-    """Return where the tables are those of this release and take a write, which is undone.
+    """Check that the schema is that of this release, and accepts a write, which is rolled back.
 
     Raises:
-        TransientError: they are not, or do not.
+        TransientError: the schema is another one, or read-only.
     """
-    there, needed = current_revision(session.connection()), head_revision()
-    if there != needed:
+    found, needed = current_revision(session.connection()), head_revision()
+    if found != needed:
         raise TransientError(
-            f"the database schema is at revision {there}, but this release needs {needed}; run "
+            f"the database schema is at revision {found}, but this release needs {needed}; run "
             "python -m api.db migrate"
         )
     try:
         with session.begin_nested() as attempt:
-            # A row that is always there, and that nobody waits for.
+            # A row that always exists and that nothing else locks.
             session.execute(text("UPDATE alembic_version SET version_num = version_num"))
             attempt.rollback()
     except DBAPIError as error:
@@ -167,27 +166,27 @@ def check_database(session: Session) -> None:
 
 
 def check_kafka(settings: KafkaSettings) -> None:
-    """Return where Kafka lets us in and has every topic.
+    """Check that Kafka accepts the login and has all topics.
 
     Raises:
-        MisconfiguredError: it does not let us in.
-        TransientError: it does not answer, or topics are missing.
+        MisconfiguredError: Kafka rejects the login.
+        TransientError: Kafka is not responding, or topics are missing.
     """
     try:
         admin = open_admin(settings, "stack-check", request_timeout_ms=_KAFKA_TIMEOUT_MS)
         try:
-            there = set(admin.list_topics())
+            found = set(admin.list_topics())
         finally:
             admin.close()
     except KafkaError as error:
         raise TransientError(f"Kafka is not responding: {error!r}") from error
-    missing = sorted(name for topic in TOPICS if (name := topic_name(settings, topic)) not in there)
+    missing = sorted(name for topic in TOPICS if (name := topic_name(settings, topic)) not in found)
     if missing:
         raise TransientError(f"missing Kafka topics: {', '.join(missing)}")
 
 
 def late_frames(settings: KafkaSettings) -> list[str]:
-    """Return a sentence where recognition has frames left to read late; none where nobody says."""
+    """Return a warning if recognition has a backlog of late frames. Empty without Kafka."""
     topic = changelog_name(settings, "recognition", "gaps")
     try:
         consumer = open_consumer(settings, "stack-check", request_timeout_ms=_KAFKA_TIMEOUT_MS)
@@ -196,7 +195,7 @@ def late_frames(settings: KafkaSettings) -> list[str]:
         finally:
             consumer.close()
     except (KafkaError, PlatestreamError):
-        # That Kafka does not answer is said elsewhere.
+        # The check of Kafka reports that already.
         return []
     if not gaps:
         return []
@@ -206,13 +205,13 @@ def late_frames(settings: KafkaSettings) -> list[str]:
 
 
 def _open_gaps(consumer: KafkaConsumer, topic: str) -> list[OpenGap]:
-    places = [TopicPartition(topic, p) for p in consumer.partitions_for_topic(topic) or ()]
-    consumer.assign(places)
-    consumer.seek_to_beginning(*places)
-    ends = consumer.end_offsets(places, _KAFKA_TIMEOUT_MS)
+    partitions = [TopicPartition(topic, p) for p in consumer.partitions_for_topic(topic) or ()]
+    consumer.assign(partitions)
+    consumer.seek_to_beginning(*partitions)
+    ends = consumer.end_offsets(partitions, _KAFKA_TIMEOUT_MS)
     latest: dict[bytes, bytes | None] = {}
     deadline = time.monotonic() + _KAFKA_TIMEOUT_MS / 1000
-    while any(consumer.position(place) < ends[place] for place in places):
+    while any(consumer.position(each) < ends[each] for each in partitions):
         for records in consumer.poll(_POLL_MS).values():
             latest |= {record.key: record.value for record in records}
         if time.monotonic() > deadline:
@@ -231,41 +230,41 @@ def _check_api(url: str) -> None:
 
 
 class PartitionSettings(KafkaSettings, DatabaseSettings):
-    """The settings of Kafka, and of the configuration that is published on it."""
+    """The settings of Kafka, and of the database with the configuration to publish."""
 
 
-class PartitionsRefusedError(PlatestreamError):
-    """The topics are not made anew; the sentence says why."""
+class PartitionsInUseError(PlatestreamError):
+    """The topics cannot be recreated; the message says why."""
 
 
 def partition_state(settings: PartitionSettings) -> TopicState:
-    """Return what stands on Kafka.
+    """Return the state of Kafka's topics.
 
     Raises:
-        MisconfiguredError: Kafka does not let us in.
-        TransientError: it does not answer.
+        MisconfiguredError: Kafka rejects the login.
+        TransientError: Kafka is not responding.
     """
     with _kafka_errors():
         return topic_state(settings)
 
 
-def make_partitions(settings: PartitionSettings) -> None:
-    """Make the topics anew where they have another number of partitions than is set.
+def apply_partitions(settings: PartitionSettings) -> None:
+    """Recreate the topics if they do not have the configured number of partitions.
 
-    All configuration is queued to be published on them.
+    Queues all configuration for publication.
 
     Raises:
-        PartitionsRefusedError: a stage runs, or something has not been done yet.
-        ServiceRunningError: another process runs.
-        MisconfiguredError: Kafka does not let us in.
-        TransientError: Kafka or PostgreSQL does not answer.
+        PartitionsInUseError: a stage is running, or records are waiting to be processed.
+        ServiceRunningError: another process of the service is running.
+        MisconfiguredError: Kafka rejects the login.
+        TransientError: Kafka or PostgreSQL is not responding.
     """
     state = partition_state(settings)
     if state.running:
-        raise PartitionsRefusedError(f"{', '.join(state.running)} must be stopped first; {_STEPS}")
+        raise PartitionsInUseError(f"{', '.join(state.running)} must be stopped first; {_STEPS}")
     if state.waiting:
         left = ", ".join(f"{count} in {name}" for name, count in state.waiting.items())
-        raise PartitionsRefusedError(f"records are waiting to be processed ({left}); {_STEPS}")
+        raise PartitionsInUseError(f"records are waiting to be processed ({left}); {_STEPS}")
     engine = open_engine(settings)
     try:
         require_service_stopped(engine)
