@@ -144,7 +144,7 @@ class Services:
             lifetime=timedelta(hours=settings.session_hours),
         )
         # Separate from those of API keys: programs with a revoked key must not prevent logins.
-        failures = self.authenticator.failures.apart("failed-log-in")
+        failures = self.authenticator.failures.with_namespace("failed-log-in")
         self.oidc_log_in = OidcLogIn(settings, self.sessions, box, failures, limits, audit)
         self.own_account = OwnAccount(self.sessions)
         self.people = People(database, self.authenticator)

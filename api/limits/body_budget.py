@@ -1,4 +1,4 @@
-"""Bytes of request bodies that an API process holds at once, in all and for each payer."""
+"""Limits the bytes of request bodies in memory of an API process, in total and per payer."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -18,7 +18,7 @@ _OF_ADDRESS = "Too much data is being uploaded from this address. Try again shor
 
 @dataclass(frozen=True)
 class BodyBounds:
-    """Bytes in all, of all calls without a credential together, and of one network among those."""
+    """Bytes in total, of all calls without a credential, and of one network among those."""
 
     in_all: int
     public: int
@@ -26,8 +26,8 @@ class BodyBounds:
 
 
 BODY_MEBIBYTES = 256
-"""Memory for request bodies over 64 KiB of an API process."""
-# Calls without a credential have a quarter, an address has half of that.
+"""Memory of an API process for request bodies over 64 KiB."""
+# Calls without a credential can use a quarter; one address half of that.
 BODY_BOUNDS = BodyBounds(
     in_all=BODY_MEBIBYTES * _MIB,
     public=BODY_MEBIBYTES // 4 * _MIB,
@@ -36,14 +36,14 @@ BODY_BOUNDS = BodyBounds(
 
 
 _Payers = dict[str, Callable[[int], None]]
-"""Those charged for the bytes of a call, each with the check that refuses too many bytes in all."""
+"""The payers of the bytes of a call, each with a check that rejects too many bytes in total."""
 
 
 class BodyBudget:
-    """Counts the bytes of bodies, from before the first one comes until their call is answered.
+    """Counts the bytes of request bodies, from before the first byte arrives until the response.
 
-    Nobody holds more than is still free: so few who take all that they can leave room for others,
-    and of ten such each has an eleventh.
+    A payer cannot hold more than what remains free. A few greedy payers therefore leave capacity
+    for others: ten of them hold an eleventh each.
     """
 
     def __init__(self, bounds: BodyBounds, limits: OwnerLimits) -> None:
@@ -54,29 +54,29 @@ class BodyBudget:
 
     @property
     def held_bytes(self) -> int:
-        """The bytes that are held now."""
+        """The bytes currently held."""
         return self._in_all
 
     def for_caller(self, caller: LimitedCaller, count: int) -> "BodyReservation":
-        """Reserve ``count`` bytes for a body that comes with a credential.
+        """Reserve ``count`` bytes for the body of a call with a credential.
 
         Raises:
-            ApiError: 429 or 503; there is none.
+            ApiError: 429 or 503; not enough bytes are free.
         """
 
         def check(held: int) -> None:
             limit, own = OwnerLimit.BODY_MEBIBYTES, caller.limits
             self._limits.require(limit, caller.owner_id, own, held / _MIB)
 
-        return self._share({str(caller.owner_id): check}, count)
+        return self._reserve({str(caller.owner_id): check}, count)
 
     def for_address(self, address: str, count: int) -> "BodyReservation":
-        """Reserve ``count`` bytes for a body that comes without one.
+        """Reserve ``count`` bytes for the body of a call without a credential.
 
-        The bound of an address is that of its IPv6 networks too.
+        The limit of an address also applies to each of its IPv6 networks.
 
         Raises:
-            ApiError: 429 or 503; there is none.
+            ApiError: 429 or 503; not enough bytes are free.
         """
 
         def check_address(held: int) -> None:
@@ -88,15 +88,15 @@ class BodyBudget:
                 raise _refusal(ErrorCode.SERVICE_BUSY)
 
         networks = {f"address {each.name}": check_address for each in counted_networks(address)}
-        return self._share({**networks, _PUBLIC: check_public}, count)
+        return self._reserve({**networks, _PUBLIC: check_public}, count)
 
-    def give_back(self, payers: Iterable[str], count: int) -> None:
-        """Count ``count`` bytes less."""
+    def release(self, payers: Iterable[str], count: int) -> None:
+        """Release ``count`` bytes of each payer."""
         self._in_all -= count
-        # What has come to nought is forgotten.
+        # Subtraction drops counters that reach zero.
         self._held -= Counter(dict.fromkeys(payers, count))
 
-    def _share(self, payers: _Payers, count: int) -> "BodyReservation":
+    def _reserve(self, payers: _Payers, count: int) -> "BodyReservation":
         if count:
             self._check(payers, count)
         self._in_all += count
@@ -112,7 +112,7 @@ class BodyBudget:
 
 
 class BodyReservation:
-    """The room that was taken for one body, given back when the block ends."""
+    """Bytes reserved for one body. Released when the block ends."""
 
     def __init__(self, budget: BodyBudget, payers: tuple[str, ...], count: int) -> None:
         self._budget = budget
@@ -120,17 +120,17 @@ class BodyReservation:
         self._count = count
 
     def __enter__(self) -> Self:
-        """Hold it."""
+        """Return itself."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Give back what is left of it."""
+        """Release the remaining bytes."""
         self.resize(0)
 
     def resize(self, count: int) -> None:
-        """Give back the room of all but ``count`` bytes: no more came."""
+        """Reduce the reservation to ``count`` bytes."""
         spare = max(0, self._count - count)
-        self._budget.give_back(self._payers, spare)
+        self._budget.release(self._payers, spare)
         self._count -= spare
 
 

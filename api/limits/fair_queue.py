@@ -22,20 +22,20 @@ def queue_as(caller: Hashable) -> None:
 
 
 def current_caller() -> Hashable:
-    """Return the caller of this request: an owner's ID, or a client network before log-in.
+    """Return the caller of this request: an account's ID, or a client network before login.
 
-    None outside of requests: work of the service itself.
+    None outside of requests, for work of the service itself.
     """
     return _CALLER.get()
 
 
 class QueueFullError(TransientError):
-    """Too many callers are waiting, or no turn came in time."""
+    """Too many callers are waiting, or the wait timed out."""
 
 
 @dataclass(frozen=True)
 class QueueLimits:
-    """Maximum turns in use, maximum turns waited for, and maximum turns in use by one caller."""
+    """Maximum number of active turns, of waiting turns, and of active turns of one caller."""
 
     at_once: int
     waiting: int
@@ -43,7 +43,7 @@ class QueueLimits:
 
 
 class FairQueue(Generic[K]):
-    """Gives turns to callers. The caller whose last turn is oldest is next.
+    """Schedules callers fairly. The caller whose last turn is oldest is next.
 
     A caller that asks a hundred times waits for its own turns. A caller that asks once waits for at
     most one turn of each other caller.
@@ -57,7 +57,7 @@ class FairQueue(Generic[K]):
 
     @property
     def waiting(self) -> int:
-        """Number of turns that are waited for."""
+        """Number of waiting turns."""
         return sum(map(len, self._waiting.values()))
 
     @asynccontextmanager
@@ -65,7 +65,7 @@ class FairQueue(Generic[K]):
         """Wait for a turn, which ends with the block.
 
         Raises:
-            QueueFullError: too many are waiting, or the turn did not come in time.
+            QueueFullError: too many are waiting, or the wait timed out.
         """
         await self.acquire(caller, wait_seconds)
         try:
@@ -77,7 +77,7 @@ class FairQueue(Generic[K]):
         """Wait for a turn, which ends with :meth:`release`. Without ``wait_seconds`` wait forever.
 
         Raises:
-            QueueFullError: too many are waiting, or the turn did not come in time.
+            QueueFullError: too many are waiting, or the wait timed out.
         """
         if self._waiting or not self._has_capacity(caller):
             await self._wait(caller, wait_seconds)
@@ -94,14 +94,14 @@ class FairQueue(Generic[K]):
         self._evict(caller)
         slot: _Slot = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(caller, deque()).append(slot)
-        # Possibly all others are waiting because of their own limits.
+        # All waiting callers can be at their limit, while this one is not.
         self._start_next()
         try:
             async with asyncio.timeout(wait_seconds):
                 await slot
         except BaseException as error:
             if slot.done() and not slot.cancelled() and slot.exception() is None:
-                # The turn started at the moment when the wait ended.
+                # The turn started just when the wait ended.
                 self.release(caller)
             else:
                 self._forget(caller, slot)
@@ -110,7 +110,7 @@ class FairQueue(Generic[K]):
             raise
 
     def _evict(self, caller: K) -> None:
-        """Refuse the caller, or the last turn of a caller that is waiting for more turns."""
+        """If the queue is full, reject the caller, or the last turn of one with more turns."""
         if self.waiting < self._limits.waiting:
             return
         full = QueueFullError("the queue is full")
@@ -139,7 +139,7 @@ class FairQueue(Generic[K]):
                 return
             if not self._has_capacity(caller):
                 continue
-            # A turn whose wait has ended is possibly still in the queue.
+            # Turns whose wait has ended can still be in the queue.
             slots = deque(slot for slot in self._waiting.pop(caller) if not slot.done())
             if slots:
                 self._count(caller, 1)

@@ -1,4 +1,4 @@
-"""Threads for blocking work, shared fairly by callers, and the processor time of each caller."""
+"""Threads for blocking work, shared fairly by callers, and a CPU time limit per caller."""
 
 import asyncio
 import math
@@ -22,7 +22,7 @@ _T = TypeVar("_T")
 
 
 class FairThreads:
-    """Threads for one kind of work. Callers take turns."""
+    """Threads for one kind of work. Callers are scheduled fairly."""
 
     def __init__(
         self,
@@ -32,7 +32,7 @@ class FairThreads:
         wait_seconds: float | None = None,
         too_many: str | None = None,
     ) -> None:
-        """``too_many`` is the sentence for a caller that gets no turn within ``wait_seconds``."""
+        """``too_many`` is the error message if a caller gets no turn within ``wait_seconds``."""
         self._threads = ThreadPoolExecutor(limits.at_once, thread_name_prefix=name)
         self._queue = FairQueue[Hashable](limits)
         self._wait_seconds = wait_seconds
@@ -46,7 +46,7 @@ class FairThreads:
         A turn lasts until the thread has finished, also if the caller is cancelled before.
 
         Raises:
-            ApiError: 429, the caller got no turn and there is a sentence for that.
+            ApiError: 429, the caller got no turn, and ``too_many`` is set.
             QueueFullError: the caller got no turn.
         """
         await self._acquire(caller)
@@ -65,7 +65,7 @@ class FairThreads:
                 future.add_done_callback(lambda _: self._end_later(loop, caller))
 
     def close(self, *, wait: bool = True, cancel_futures: bool = False) -> None:
-        """End the threads when the running work has finished, and ``wait`` for that."""
+        """Stop the threads when running work has finished, and ``wait`` for that."""
         self._threads.shutdown(wait, cancel_futures=cancel_futures)
 
     async def _acquire(self, caller: Hashable) -> None:
@@ -79,18 +79,18 @@ class FairThreads:
             ) from error
 
     def _end_later(self, loop: asyncio.AbstractEventLoop, caller: Hashable) -> None:
-        # Called by the thread. After the loop has closed there are no turns to give.
+        # Called by the thread. After the loop has closed, there are no turns to start.
         with suppress(RuntimeError):
             loop.call_soon_threadsafe(self._queue.release, caller)
 
 
 class TimeBudget:
-    """Seconds of processor time that each caller can use in a minute. Thread-safe."""
+    """Limit of CPU seconds per minute for each caller. Thread-safe."""
 
     def __init__(
         self, seconds: float, used_up: str, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """``used_up`` is the sentence for a caller without time left; ``clock`` counts seconds."""
+        """``used_up`` is the error message if no time is left; ``clock`` is in seconds."""
         self._seconds = seconds
         self._used_up = used_up
         self._clock = clock
@@ -98,7 +98,7 @@ class TimeBudget:
         self._lock = threading.Lock()
 
     def require(self, caller: Hashable) -> None:
-        """Refuse a caller that has used up its time of this minute.
+        """Raise if a caller has used up its time for this minute.
 
         Raises:
             ApiError: 429.
@@ -110,7 +110,7 @@ class TimeBudget:
             raise ApiError(ErrorCode.RATE_LIMITED, self._used_up, retry_after_seconds=wait)
 
     def spend(self, caller: Hashable, seconds: float) -> None:
-        """Count processor time of a caller."""
+        """Count CPU time of a caller."""
         with self._lock:
             until, used = self._window(caller)
             self._windows[caller] = until, used + seconds

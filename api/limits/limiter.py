@@ -1,4 +1,4 @@
-"""Limits of requests for each caller: sliding windows of a minute, and a block for abuse."""
+"""Rate limits per caller: sliding windows of a minute, and a block for abuse."""
 
 import math
 import time
@@ -19,21 +19,21 @@ from api.settings import ApiSettings
 _TOO_MANY_FAILURES = "Too many invalid API keys or sessions from this address. Try again later."
 
 ABUSE_FACTOR = 5
-"""More than this many times a limit, within a minute, blocks the caller for a while."""
+"""Requests per minute, as a multiple of a limit, above which a caller is blocked."""
 _BLOCK_SECONDS = 300
 
 DEMO_PER_MINUTE = 5
 LOG_IN_PER_MINUTE = 300
 """Login and invitation calls per address, successful or not."""
 IMAGES_PER_REQUEST = 30
-"""Image downloads are counted separately: so many for each request that a key may make."""
+"""Allowed image downloads per allowed request. They are counted separately."""
 
 
 @dataclass(frozen=True)
 class LimitRules:
-    """Requests a minute for each caller, of the demo and of log-ins for each address; 0: no limit.
+    """Requests per minute: per caller; for the demo and login, per address. 0: no limit.
 
-    Those for pictures count in no other limit.
+    Image downloads count in no other limit.
     """
 
     per_minute: int
@@ -57,7 +57,7 @@ def limit_rules(settings: ApiSettings) -> LimitRules:
 
 
 class LimitKind(StrEnum):
-    """The limits, each of which counts by itself."""
+    """The limits, which count separately."""
 
     GENERAL = "general"
     RECOGNIZE = "recognize"
@@ -76,9 +76,9 @@ _PICTURE = (LimitKind.PICTURES,), (OwnerLimit.PICTURES_PER_MINUTE,)
 
 @dataclass(frozen=True)
 class _Limit:
-    """A limit, and what counts the requests that it refused: nobody waits for that otherwise.
+    """A limit. ``refused`` counts the requests that it rejected; other requests skip that count.
 
-    One that may not block only refuses: others at the address would be kept from logging in.
+    Without ``may_block``, it only rejects: a block would stop logins of others at the address.
     """
 
     usual: RateLimitItem
@@ -94,12 +94,12 @@ class _Limit:
 
 
 class RateLimiter:
-    """Counts requests: in a store that processes share, or in the memory of this one."""
+    """Counts requests, in a shared store or in memory of this process."""
 
     def __init__(
         self, rules: LimitRules, owner_limits: OwnerLimits, shared: LimitStore | None = None
     ) -> None:
-        """Without ``shared`` this process counts alone."""
+        """Without ``shared``, use only the memory of this process."""
         self._owner_limits = owner_limits
         self._rates = {
             OwnerLimit.REQUESTS_PER_MINUTE: rules.per_minute,
@@ -119,7 +119,7 @@ class RateLimiter:
     async def admit(
         self, caller: LimitedCaller, *, recognizes: bool, shows_picture: bool = False
     ) -> Mapping[str, str]:
-        """Count a request and return headers that tell what is left to the credential.
+        """Count a request. Return headers with the remaining requests of the credential.
 
         Raises:
             ApiError: 429, with the same headers and ``Retry-After``.
@@ -127,13 +127,13 @@ class RateLimiter:
         kinds, limits = _PICTURE if shows_picture else _IMAGE_CALL if recognizes else _REQUEST
         credential = str(caller.credential_id)
         counted = [(limit, credential) for kind in kinds if (limit := self._limits[kind])]
-        # The last one is the tightest and the one to report.
+        # The last limit is the tightest, and is reported.
         left = await self._admit(credential, counted, len(counted) - 1)
         await self._count_for_owner(caller, limits)
         return left
 
     async def admit_export(self, caller: LimitedCaller) -> None:
-        """Count an export for the owner, with what its other credentials began.
+        """Count an export of the account, over all its credentials.
 
         Raises:
             ApiError: 429.
@@ -141,9 +141,9 @@ class RateLimiter:
         await self._count_in(caller, [OwnerLimit.EXPORTS_PER_MINUTE])
 
     async def admit_address(self, address: str, kind: LimitKind) -> Mapping[str, str]:
-        """Count a request without a credential and return headers that tell what is left.
+        """Count a request without a credential. Return headers with the remaining requests.
 
-        An IPv6 address is counted by its wider networks too.
+        An IPv6 address is also counted by its wider networks.
 
         Raises:
             ApiError: 429, with the same headers and ``Retry-After``.
@@ -151,7 +151,7 @@ class RateLimiter:
         limit = self._limits[kind]
         if limit is None:
             return {}
-        # A block is for one kind only: a client that calls the demo too often can still log in.
+        # A block applies to one kind: a client that calls the demo too often can still log in.
         counted = [
             (limit.times(network.factor), f"{kind}/{network.name}")
             for network in counted_networks(address)
@@ -159,7 +159,7 @@ class RateLimiter:
         return await self._admit(f"{kind}/{address}", counted, 0)
 
     async def admit_person(self, person_id: UUID, kind: LimitKind) -> Mapping[str, str]:
-        """Count a request from a device on which a person logged in before, for that person alone.
+        """Count a request from a device on which the person has logged in before.
 
         Raises:
             ApiError: 429, with the same headers and ``Retry-After``.
@@ -168,7 +168,7 @@ class RateLimiter:
         return {} if limit is None else await self._admit(name, [(limit, name)], 0)
 
     async def _count_for_owner(self, caller: LimitedCaller, wanted: Sequence[OwnerLimit]) -> None:
-        """Count the request for the owner, with what its other credentials made.
+        """Count a request of the account, over all its credentials.
 
         Raises:
             ApiError: 429.
@@ -177,7 +177,7 @@ class RateLimiter:
             await self._count_in(caller, limits)
 
     async def _count_in(self, caller: LimitedCaller, limits: Sequence[OwnerLimit]) -> None:
-        """Count in an owner's windows, up to the first that is full.
+        """Count in the account's windows, up to the first full one.
 
         Raises:
             ApiError: 429.
@@ -200,9 +200,9 @@ class RateLimiter:
     def _limits_of_owner(
         self, caller: LimitedCaller, wanted: Sequence[OwnerLimit]
     ) -> list[OwnerLimit]:
-        """Return those of ``wanted`` that are in force.
+        """Return those of ``wanted`` that apply.
 
-        Where keys have no limit, only owners have one who were given it.
+        If keys have no limit, only accounts with an individual limit have one.
         """
         return [limit for limit in wanted if self._rates[limit] or limit in caller.limits]
 
@@ -226,7 +226,7 @@ class RateLimiter:
         if counted.blocked_until is not None:
             raise _blocked(counted.blocked_until, limits[0].usual.amount if limits else 0)
         if counted.refused is not None:
-            # What one limit refuses is abuse of those behind it as well.
+            # A request that one limit rejects also counts as abuse of the following limits.
             for refusing in limits[counted.refused :]:
                 if refusing.may_block:
                     await self._record_refusal(store, refusing, caller)
@@ -234,7 +234,7 @@ class RateLimiter:
         return _left(limits[reported], counted) if limits else {}
 
     async def _record_refusal(self, store: LimitStore, limit: _Limit, caller: str) -> None:
-        """Block a caller whose requests, those that passed and those refused, are far too many."""
+        """Block a caller with far too many requests, counting passed and rejected ones."""
         await store.windows.hit(limit.refused, caller)
         passed = await _used(store, limit.usual, caller)
         refused = await _used(store, limit.refused, caller)
@@ -250,7 +250,7 @@ async def _used(store: LimitStore, window: RateLimitItem, caller: str) -> int:
 
 
 def rate_limited(limit: int, reset_at: float, sentence: str | None = None) -> ApiError:
-    """Return the refusal of what would be over ``limit``, until ``reset_at`` (Unix s)."""
+    """Return the error for exceeding ``limit``, which resets at ``reset_at`` (Unix s)."""
     seconds = max(1, math.ceil(reset_at - time.time()))
     return ApiError(
         ErrorCode.RATE_LIMITED,
@@ -294,25 +294,25 @@ def _headers(limit: int, remaining: int, reset_seconds: int) -> dict[str, str]:
 
 
 class FailedAuthentications:
-    """A window of a minute for each address and its wider networks; 0 a minute: no limit.
+    """Limit of failures per minute for each address and its wider networks; 0: no limit.
 
-    Those that come while others are looked up all pass: they are counted when they have failed.
+    Attempts are counted after they fail, so concurrent attempts all pass.
     """
 
     def __init__(self, per_minute: int, shared: LimitStore | None = None) -> None:
-        """Without ``shared`` this process counts alone."""
+        """Without ``shared``, use only the memory of this process."""
         self._per_minute = per_minute
         self._namespace = "failed-authentication"
         self._stores = SharedOrOwn(shared)
 
-    def apart(self, namespace: str) -> "FailedAuthentications":
-        """Return the same limit for failures of another kind, which count by themselves."""
+    def with_namespace(self, namespace: str) -> "FailedAuthentications":
+        """Return the same limit for failures of another kind, counted separately."""
         other = copy(self)
         other._namespace = namespace
         return other
 
     async def check(self, address: str) -> None:
-        """Refuse an address from which, or from whose networks, too much has failed.
+        """Raise if the address or one of its networks has too many failures.
 
         Raises:
             ApiError: 429.

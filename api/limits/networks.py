@@ -1,8 +1,8 @@
-"""The networks by which requests of one address are counted and take turns. Pure.
+"""The networks by which requests from an address are counted and scheduled. Pure.
 
-A client can have a whole network of IPv6 addresses: usually a /64 or /56, at most a /48. So what
-counts an IPv6 address counts its wider networks too, with larger allowances, because other clients
-can share them.
+A client can have a whole network of IPv6 addresses: usually a /64 or /56, at most a /48. Limits
+therefore also count the wider networks of an IPv6 address, with larger allowances, because other
+clients can share them.
 """
 
 from collections.abc import Sequence
@@ -12,21 +12,21 @@ from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Final
 
 _WIDER: Final = ((56, 4), (48, 16))
-"""Prefix lengths, each with the multiple of the allowance of one /64."""
+"""Prefix lengths, each with its allowance as a multiple of that of a /64."""
 _TURN_BITS_IPV4: Final = 24
 _TURN_BITS_IPV6: Final = 48
 
 
 @dataclass(frozen=True)
 class CountedNetwork:
-    """A network that limits count, and the multiple of the limit that it has."""
+    """A network that limits count, and its allowance as a multiple of the limit."""
 
     name: str
     factor: int
 
 
 def counted_networks(address: str) -> Sequence[CountedNetwork]:
-    """Return the networks of a counted address (``counted_by``), the narrowest first."""
+    """Return the networks of a counted address (``counted_by``), narrowest first."""
     narrowest = CountedNetwork(address, 1)
     network = _network(address)
     if not isinstance(network, IPv6Network):
@@ -39,10 +39,10 @@ def counted_networks(address: str) -> Sequence[CountedNetwork]:
 
 @lru_cache(10_000)
 def queue_network(address: str) -> str:
-    """Return the network as which callers without a credential take turns: an IPv4 /24, IPv6 /48.
+    """Return the network by which callers without a credential are scheduled: IPv4 /24, IPv6 /48.
 
-    It is only an order of service, so neighbours can share it: whoever rents a block of addresses
-    has one turn.
+    This only affects the order, so neighbours can share a network. A client with a block of
+    addresses gets a single turn.
     """
     network = _network(address)
     if network is None:

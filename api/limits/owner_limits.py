@@ -1,4 +1,4 @@
-"""Limits of one owner: their names, the installation's values, an owner's own, who is near one."""
+"""Limits per account: names, the installation's values, an account's own values, usage."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -16,7 +16,7 @@ from common.owner_limits import ALERT_DESTINATIONS, LimitUsageGauge
 
 
 class LimitedCaller(Protocol):
-    """A caller whose requests are counted. Callers themselves are of a layer above."""
+    """A caller whose requests are counted. The real class belongs to a higher layer."""
 
     @property
     def owner_id(self) -> UUID:
@@ -24,15 +24,15 @@ class LimitedCaller(Protocol):
 
     @property
     def credential_id(self) -> UUID:
-        """ID of the key or the session."""
+        """ID of the API key or session."""
 
     @property
     def limits(self) -> Mapping[str, int]:
-        """The account's own sizes, by name."""
+        """The account's own limits, by name."""
 
 
 class OwnerLimit(StrEnum):
-    """The limits of an account, by the names that clients see."""
+    """The limits of an account, with their public names."""
 
     CAMERAS = "cameras"
     FRAMES_PER_SECOND = "frames_per_second"
@@ -56,7 +56,7 @@ class OwnerLimit(StrEnum):
 
 @dataclass(frozen=True)
 class _Rule:
-    """The unit of a limit, its size (None: a setting has it), and the answer beyond it."""
+    """The unit of a limit, its size (None: from a setting), and the error if it is exceeded."""
 
     unit: str
     size: int | None = None
@@ -94,11 +94,11 @@ _RULES: Mapping[OwnerLimit, _Rule] = {
 }
 
 ADJUSTABLE = tuple(_RULES)[:8]
-"""The limits of which an account can have its own size (``platestream owner limits``)."""
+"""The limits that can be set per account (``platestream owner limits``)."""
 
 
 def installation_limits(settings: OwnerLimitSettings) -> Mapping[OwnerLimit, int]:
-    """Return the limits of accounts that have none of their own."""
+    """Return the limits of the installation, which apply by default."""
     return {
         limit: rule.size or getattr(settings, f"{limit}_per_owner")
         for limit, rule in _RULES.items()
@@ -106,34 +106,34 @@ def installation_limits(settings: OwnerLimitSettings) -> Mapping[OwnerLimit, int
 
 
 def limit_error_message(limit: OwnerLimit, size: int) -> str:
-    """Return the sentence that refuses what would be beyond a limit of ``size``."""
+    """Return the error message for exceeding a limit of ``size``."""
     return f"The account has reached its limit of {size:,} {_RULES[limit].unit}."
 
 
 class OwnerLimits(Collector):
-    """The limits of all owners; owners near one are in ``/metrics`` for ten minutes."""
+    """The limits of all accounts. ``/metrics`` shows accounts near a limit for ten minutes."""
 
     def __init__(
         self,
         installation: Mapping[OwnerLimit, int],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``installation`` holds for owners without a value of their own; ``clock`` counts s."""
+        """``installation`` are the default limits. ``clock`` is in seconds."""
         self._installation = installation
         self._near = LimitUsageGauge("platestream_api_owner_limit_ratio", clock)
 
     def size(self, limit: OwnerLimit, own: Mapping[str, int]) -> int:
-        """Return the size of a limit for an owner whose own values are ``own``."""
+        """Return the size of a limit for an account with the limits ``own``."""
         size = self._installation[limit]
         return own.get(limit, size) if limit in ADJUSTABLE else size
 
     def require(
         self, limit: OwnerLimit, owner_id: UUID, own: Mapping[str, int], wanted: float
     ) -> None:
-        """Refuse an owner to use ``wanted`` of a limit in all, what is asked for included.
+        """Require that a total of ``wanted``, including the request, is within the limit.
 
         Raises:
-            ApiError: it is beyond the limit; the sentence names it and its size.
+            ApiError: it exceeds the limit. The message contains the limit and its size.
         """
         size = self.size(limit, own)
         self.record(limit, owner_id, wanted, size)
@@ -146,9 +146,9 @@ class OwnerLimits(Collector):
             )
 
     def record(self, limit: OwnerLimit, owner_id: UUID, used: float, size: int) -> None:
-        """Note how much of a limit of ``size`` an owner uses, for the metrics."""
+        """Record how much of a limit of ``size`` an account uses, for the metrics."""
         self._near.record(limit.value, owner_id, used, size)
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
-        """Return the gauge of the owners who are near a limit."""
+        """Return the gauge of accounts near a limit."""
         return self._near.collect()

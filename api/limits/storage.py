@@ -1,4 +1,4 @@
-"""The stores that count limits: the memory of this process, and one that processes share."""
+"""Stores of rate limit counters: in memory of this process, or shared by processes."""
 
 import asyncio
 import time
@@ -22,7 +22,7 @@ from redis.exceptions import RedisError
 log = structlog.get_logger()
 
 STORE_SECONDS = 0.5
-"""Longest wait of a request for the shared store."""
+"""Maximum time that a request waits for the shared store."""
 
 _SWEEP_SECONDS = 60.0
 _RETRY_SECONDS = 2.0
@@ -36,9 +36,9 @@ _Answer = TypeVar("_Answer")
 class Counted:
     """The outcome of counting a request.
 
-    ``blocked_until`` is Unix s, None: the caller is not blocked. ``refused`` is the number of the
-    limit that refuses it, None: it passes. ``remaining`` and ``reset_at`` (Unix s) are those of the
-    limit that refuses it, or else of the reported one.
+    ``blocked_until`` is Unix s; None: the caller is not blocked. ``refused`` is the number of the
+    limit that rejects the request; None: it passes. ``remaining`` and ``reset_at`` (Unix s) are
+    those of the rejecting limit, or else of the reported one.
     """
 
     blocked_until: float | None = None
@@ -49,20 +49,20 @@ class Counted:
 
 @dataclass(frozen=True)
 class LimitWindow:
-    """A limit and the names of what it counts."""
+    """A limit, and the names that identify what it counts."""
 
     limit: RateLimitItem
     names: tuple[str, ...]
 
     @property
     def key(self) -> str:
-        """The name of the window in the store."""
+        """The key of the window in the store."""
         return self.limit.key_for(*self.names)
 
 
 @dataclass(frozen=True)
 class ActiveItem:
-    """A thing under way: the number that counts it, how long that holds, and its value then."""
+    """An active operation: the key of its counter, the counter's lifetime, and its value."""
 
     key: str
     seconds: int
@@ -71,35 +71,35 @@ class ActiveItem:
 
 @dataclass
 class _Window:
-    """The times (Unix s) of what counts, oldest first; each counts for ``seconds``."""
+    """Times (Unix s) of counted requests, oldest first. Each counts for ``seconds``."""
 
     seconds: float
     times: deque[float] = field(default_factory=deque)
 
-    def forget_past(self, now: float) -> None:
+    def drop_expired(self, now: float) -> None:
         while self.times and self.times[0] < now - self.seconds:
             self.times.popleft()
 
 
 @dataclass
 class _Count:
-    """A number that holds until a moment (Unix s)."""
+    """A number that is valid until a time (Unix s)."""
 
     number: int
     until: float
 
 
 class WindowMemory(Storage, MovingWindowSupport):
-    """A storage for ``limits`` that lives on one event loop.
+    """In-memory storage for the library ``limits``, for one event loop.
 
-    The library's own starts a task with each request, which calls a thread for each window of any
-    caller: with a thousand callers that was the larger part of a request's cost.
+    The library's own storage starts a task with each request, which calls a thread for each window
+    of all callers. With a thousand callers, that was the larger part of a request's cost.
     """
 
     STORAGE_SCHEME = ["async+windows"]
 
     def __init__(self) -> None:
-        """Begin empty."""
+        """Start empty."""
         super().__init__()
         self._windows: dict[str, _Window] = {}
         self._counts: dict[str, _Count] = {}
@@ -107,33 +107,33 @@ class WindowMemory(Storage, MovingWindowSupport):
 
     @property
     def base_exceptions(self) -> type[Exception]:
-        """No call of it fails."""
+        """The error type of the storage. Its methods raise none."""
         return ValueError
 
     async def acquire_entry(self, key: str, limit: int, expiry: int, amount: int = 1) -> bool:
-        """Count ``amount`` in a window of ``expiry`` seconds, unless that is too much."""
+        """Count ``amount`` in a window of ``expiry`` seconds, unless it would exceed ``limit``."""
         now = time.time()
         self._sweep(now)
         window = self._windows.get(key)
         if window is None:
             window = self._windows[key] = _Window(expiry)
-        window.forget_past(now)
+        window.drop_expired(now)
         if len(window.times) + amount > limit:
             return False
         window.times.extend([now] * amount)
         return True
 
     async def get_moving_window(self, key: str, limit: int, expiry: int) -> tuple[float, int]:
-        """Return since when (Unix s) a window counts, and how much is in it."""
+        """Return the oldest time (Unix s) in a window, and the number of its entries."""
         now = time.time()
         window = self._windows.get(key)
         if window is None:
             return now, 0
-        window.forget_past(now)
+        window.drop_expired(now)
         return (window.times[0] if window.times else now), len(window.times)
 
     async def incr(self, key: str, expiry: int, amount: int = 1) -> int:
-        """Add to a number, which holds ``expiry`` seconds from when it was none; return it."""
+        """Add to a number and return it. It expires ``expiry`` seconds after its creation."""
         now = time.time()
         self._sweep(now)
         count = self._counts.get(key)
@@ -143,52 +143,52 @@ class WindowMemory(Storage, MovingWindowSupport):
         return count.number
 
     async def get(self, key: str) -> int:
-        """Return a number; 0 where there is none."""
+        """Return a number; 0 if it does not exist."""
         count = self._counts.get(key)
         return 0 if count is None or count.until <= time.time() else count.number
 
     async def get_expiry(self, key: str) -> float:
-        """Return until when (Unix s) a number holds."""
+        """Return the time (Unix s) at which a number expires."""
         count = self._counts.get(key)
         return time.time() if count is None else count.until
 
     async def clear(self, key: str) -> None:
-        """Forget a window or number."""
+        """Delete a window or number."""
         self._windows.pop(key, None)
         self._counts.pop(key, None)
 
     async def check(self) -> bool:
-        """Tell that it is well."""
+        """Return True: the memory is always available."""
         return True
 
     async def reset(self) -> int:
-        """Forget everything; return how much that was."""
-        forgotten = len(self._windows) + len(self._counts)
+        """Delete everything. Return the number of windows and numbers deleted."""
+        deleted = len(self._windows) + len(self._counts)
         self._windows.clear()
         self._counts.clear()
-        return forgotten
+        return deleted
 
     def _sweep(self, now: float) -> None:
-        """Forget callers that have been silent, once a minute."""
+        """Once a minute, delete expired windows and numbers."""
         if now < self._sweep_at:
             return
         self._sweep_at = now + _SWEEP_SECONDS
         for window in self._windows.values():
-            window.forget_past(now)
+            window.drop_expired(now)
         self._windows = {key: window for key, window in self._windows.items() if window.times}
         self._counts = {key: count for key, count in self._counts.items() if count.until > now}
 
 
 class LimitStore:
-    """Windows, and who is blocked: in the memory of this process."""
+    """Windows and blocks, by default in memory of this process."""
 
     def __init__(self, storage: WindowMemory | RedisStorage | None = None) -> None:
-        """``storage`` is the memory of this process unless it is given."""
+        """Without ``storage``, use the memory of this process."""
         self._storage = storage or WindowMemory()
         self.windows = MovingWindowRateLimiter(self._storage)
 
     async def count(self, caller: str, windows: Sequence[LimitWindow], reported: int) -> Counted:
-        """Count a request in all windows, up to the first that is full, unless it is blocked."""
+        """Count a request in the windows, up to the first full one, unless a block applies."""
         until = await self.blocked_until(caller)
         if until is not None or not windows:
             return Counted(blocked_until=until)
@@ -201,24 +201,24 @@ class LimitStore:
         return Counted(None, refused, found.remaining, found.reset_time)
 
     async def close(self) -> None:
-        """Let go of it."""
+        """Close the store."""
 
     async def blocked_until(self, caller: str) -> float | None:
-        """Return when a caller's block ends (Unix s), None where there is none."""
+        """Return the end (Unix s) of a caller's block, or None if it is not blocked."""
         key = _block_key(caller)
         if not await self._storage.get(key):
             return None
         return await self._storage.get_expiry(key)
 
     async def block(self, caller: str, seconds: int) -> None:
-        """Block a caller for so long; a block that stands is not made longer."""
+        """Block a caller for ``seconds``. Does not extend an existing block."""
         await self._storage.incr(_block_key(caller), seconds)
 
     async def begin(self, name: str, seconds: int) -> ActiveItem:
-        """Note that one more of ``name`` is under way, which takes no longer than so many seconds.
+        """Count one more active operation of ``name``, which takes at most ``seconds``.
 
-        What is never ended is forgotten after twice as long. Each span of time has a number of its
-        own, which outlives what began in it: an end never meets a number that was reset.
+        If never ended, it expires after twice that time. Each time span has a counter that
+        outlives its operations, so that :meth:`end` never decrements a counter that was reset.
         """
         span = int(time.time() // seconds)
         key = _active_key(name, span)
@@ -227,15 +227,15 @@ class LimitStore:
         return ActiveItem(key, 2 * seconds, number + before)
 
     async def end(self, begun: ActiveItem) -> None:
-        """Note that it is over."""
+        """Count one active operation less."""
         await self._storage.incr(begun.key, begun.seconds, -1)
 
     async def remember(self, name: str, seconds: int) -> None:
-        """Remember a name for so long at least, and twice as long at most."""
+        """Remember a name for at least ``seconds``, and at most twice as long."""
         await self._storage.incr(_known_key(name, int(time.time() // seconds)), 2 * seconds)
 
     async def remembers(self, name: str, seconds: int) -> bool:
-        """Tell whether a name is remembered, with the same ``seconds``."""
+        """Return whether a name is remembered. ``seconds`` must be those of :meth:`remember`."""
         span = int(time.time() // seconds)
         for each in (span, span - 1):
             if await self._storage.get(_known_key(name, each)):
@@ -244,13 +244,13 @@ class LimitStore:
 
 
 class SharedLimitStore(LimitStore):
-    """The same in a store that processes share; a request is one question to it.
+    """Windows and blocks in a store that processes share. Counting a request takes one call.
 
-    Its calls raise limits.errors.StorageError where it is unavailable.
+    All methods raise limits.errors.StorageError if the store is unavailable.
     """
 
     def __init__(self, url: SecretStr) -> None:
-        """``url`` begins with ``redis://`` or ``rediss://``; the first call connects."""
+        """``url`` begins with ``redis://`` or ``rediss://``. The first call connects."""
         address = url.get_secret_value()
         self._pool = BlockingConnectionPool.from_url(
             address,
@@ -258,7 +258,7 @@ class SharedLimitStore(LimitStore):
             timeout=STORE_SECONDS,
             socket_timeout=STORE_SECONDS,
             socket_connect_timeout=STORE_SECONDS,
-            # A request that waits for a store is answered by this process's own count instead.
+            # Instead of retrying, requests are counted in memory of this process.
             retry=Retry(NoBackoff(), 0),
         )
         # limits takes a pool, but its types do not say so.
@@ -275,17 +275,17 @@ class SharedLimitStore(LimitStore):
         self._script = Redis(connection_pool=self._pool).register_script(_COUNT_REQUEST)
 
     async def count(self, caller: str, windows: Sequence[LimitWindow], reported: int) -> Counted:
-        """Count a request in all windows, up to the first that is full, unless it is blocked."""
+        """Count a request in the windows, up to the first full one, unless a block applies."""
         now = time.time()
         keys = [_block_key(caller), *(window.key for window in windows)]
         limits = [window.limit for window in windows]
         sizes = [size for limit in limits for size in (limit.amount, limit.get_expiry())]
         named = [f"{_PREFIX}:{key}" for key in keys]
         try:
-            said = await self._script(named, [now, reported + 1, *sizes])
+            result = await self._script(named, [now, reported + 1, *sizes])
         except RedisError as error:
             raise StorageError(error) from error
-        blocked_ms, refused, used, oldest = said
+        blocked_ms, refused, used, oldest = result
         if blocked_ms or not limits:
             return Counted(blocked_until=now + blocked_ms / 1000 if blocked_ms else None)
         limit = limits[reported if refused < 0 else refused]
@@ -298,22 +298,22 @@ class SharedLimitStore(LimitStore):
 
 
 class SharedOrOwn:
-    """Two stores: one that processes share, and the memory of this process.
+    """The shared store, with the memory of this process as a fallback.
 
-    While the shared store is unavailable each process counts by itself: limits are looser then, by
-    as many processes as there are, but nobody is refused for it and none goes unlimited. It is
-    asked again every few seconds.
+    While the shared store is unavailable, each process counts separately. With N processes, limits
+    are then up to N times as high, but requests are neither rejected for it nor unlimited. The
+    shared store is tried again every few seconds.
     """
 
     def __init__(self, shared: LimitStore | None) -> None:
-        """Without ``shared`` this process counts alone."""
+        """Without ``shared``, use only the memory of this process."""
         self._own = LimitStore()
         self._shared = shared
         self._is_unavailable = False
         self._ask_again_at = 0.0
 
     async def ask(self, question: Callable[[LimitStore], Awaitable[_Answer]]) -> _Answer:
-        """Return the shared store's answer, or the own one's where the store does not answer."""
+        """Return the result from the shared store, or from memory if it is unavailable."""
         is_out = self._is_unavailable and time.monotonic() < self._ask_again_at
         if self._shared is None or is_out:
             return await question(self._own)
@@ -322,11 +322,11 @@ class SharedOrOwn:
                 answer = await question(self._shared)
         except (StorageError, TimeoutError) as error:
             if not self._is_unavailable:
-                log.warning("limit_store_away", error=repr(error.__cause__ or error))
+                log.warning("limit_store_unavailable", error=repr(error.__cause__ or error))
             self._is_unavailable, self._ask_again_at = True, time.monotonic() + _RETRY_SECONDS
             return await question(self._own)
         if self._is_unavailable:
-            log.info("limit_store_back")
+            log.info("limit_store_recovered")
             self._is_unavailable = False
         return answer
 
