@@ -1,4 +1,4 @@
-"""Follows the recognitions topic into the memory of recent recognitions."""
+"""Reads the recognitions topic into the memory of recent recognitions."""
 
 import time
 from collections.abc import Sequence
@@ -18,13 +18,13 @@ from common.settings import KafkaSettings
 log = structlog.get_logger()
 
 _BACK_MS = 10 * 60_000
-"""So far back a new process begins: readers of one that was restarted find their place again."""
+"""Time range that a new process reads back, so that clients can resume after a restart."""
 
 _TIMEOUT_MS = 3_000
 
 
 class RecognitionFeed(TopicTailer):
-    """Begins some minutes back, and after an outage of Kafka where it was."""
+    """Starts some minutes back. Resumes at its position after an outage of Kafka."""
 
     def __init__(self, settings: KafkaSettings, recent: RecentRecognitions) -> None:
         """Feed ``recent``, on the event loop that calls :meth:`start`."""
@@ -33,33 +33,33 @@ class RecognitionFeed(TopicTailer):
         self._next: dict[int, int] = {}
 
     def seek(self, consumer: KafkaConsumer, partitions: list[TopicPartition]) -> None:
-        """Go on where reading stopped, or begin some minutes back."""
+        """Resume where reading stopped, or start some minutes back."""
         first = consumer.beginning_offsets(partitions, timeout_ms=_TIMEOUT_MS)
         ends = consumer.end_offsets(partitions, timeout_ms=_TIMEOUT_MS)
-        if not self._can_go_on(partitions, first, ends):
+        if not self._can_resume(partitions, first, ends):
             self._next = _minutes_back(consumer, ends)
-            begun = dict(self._next)
-            self.call_on_loop(lambda: self._recent.reset(begun))
+            start = dict(self._next)
+            self.call_on_loop(lambda: self._recent.reset(start))
         for partition in partitions:
             consumer.seek(partition, self._next[partition.partition])
 
     def handle_records(self, records: Sequence[ConsumerRecord]) -> None:
-        """Post the arrivals, also those that cannot be read: they move the place on."""
-        arrivals = [_arrival(record) for record in records]
+        """Post the records. Unreadable ones also advance the position."""
+        arrivals = [_live_record(record) for record in records]
         for arrival in arrivals:
             self._next[arrival.partition] = arrival.offset + 1
         self.call_on_loop(lambda: self._recent.post(arrivals))
 
     def on_caught_up(self) -> None:
-        """Add nothing: readers need not know."""
+        """Do nothing."""
 
-    def _can_go_on(
+    def _can_resume(
         self,
         partitions: list[TopicPartition],
         first: dict[TopicPartition, int],
         ends: dict[TopicPartition, int],
     ) -> bool:
-        # Not where records were deleted unread, nor where the topic was created again.
+        # Not if unread records were deleted, or the topic was recreated.
         return all(
             first[partition] <= self._next.get(partition.partition, -1) <= ends[partition]
             for partition in partitions
@@ -75,11 +75,11 @@ def _minutes_back(consumer: KafkaConsumer, ends: dict[TopicPartition, int]) -> d
     }
 
 
-def _arrival(record: ConsumerRecord) -> LiveRecord:
+def _live_record(record: ConsumerRecord) -> LiveRecord:
     try:
         recognition = recognition_row(decode(Recognition, record.value or b""))
     except InvalidInputError as error:
-        # The sink keeps it with its reason; here it only must not be in the way.
-        log.warning("live_recognition_unreadable", error=str(error), offset=record.offset)
+        # The sink stores it as a dead letter. Here it must only not block the others.
+        log.warning("live_record_unreadable", error=str(error), offset=record.offset)
         return LiveRecord(record.partition, record.offset, None)
     return LiveRecord(record.partition, record.offset, recognition)

@@ -1,8 +1,7 @@
-"""The newest recognitions of all owners in the memory of this process, as they came.
+"""The newest recognitions of all accounts, in memory, in order of arrival.
 
-Lives on one event loop: only that loop writes and reads it. No reader has a queue of its own: each
-has a place in what is kept here, so a slow one costs nothing, and one that is too slow loses its
-place and gets a reset.
+Only one event loop writes and reads them. A reader has a position in this buffer, not a queue, so a
+slow one costs nothing. One that is too slow loses its position and gets a reset.
 """
 
 import asyncio
@@ -20,16 +19,16 @@ from common.errors import MisconfiguredError
 from common.secrets import SecretBox
 
 _REMEMBERED_IDS = 4
-"""Ids are remembered for this many times as many records, to drop what a replay says again."""
+"""IDs are remembered for this many times the capacity, to drop recognitions published again."""
 
 _KIND = "recognition-stream"
 _LAG_MS = 60_000
-"""By more than this no process reads behind another; a place further ahead is of another topic."""
+"""Maximum lag between processes. An older position that is ahead is from a previous topic."""
 
 
 @dataclass(frozen=True)
 class LiveRecord:
-    """A record of the recognitions topic; no recognition: it cannot be read."""
+    """A record of the recognitions topic. ``recognition`` is None if it is unreadable."""
 
     partition: int
     offset: int
@@ -38,7 +37,7 @@ class LiveRecord:
 
 @dataclass(frozen=True)
 class BufferedRecognition:
-    """A recognition that is kept; ``sequence`` grows with each of this process."""
+    """A recognition in the buffer. ``sequence`` increases with each one of this process."""
 
     sequence: int
     partition: int
@@ -47,7 +46,7 @@ class BufferedRecognition:
 
 
 class RecentRecognitions:
-    """At most ``capacity`` recognitions."""
+    """A buffer of at most ``capacity`` recognitions."""
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
@@ -64,7 +63,7 @@ class RecentRecognitions:
         self._erasures: Erasures | None = None
 
     def reset(self, offsets: Mapping[int, int]) -> None:
-        """Forget everything and go on at ``offsets``: all readers lose their place."""
+        """Drop everything and continue at ``offsets``. All readers lose their position."""
         self._generation += 1
         self._recognitions.clear()
         self._of_owner.clear()
@@ -77,32 +76,32 @@ class RecentRecognitions:
             for event in events:
                 event.set()
 
-    def post(self, arrivals: Iterable[LiveRecord]) -> None:
-        """Add arrivals, those of one partition in the order of their offsets."""
-        for arrival in arrivals:
-            self._starts.setdefault(arrival.partition, arrival.offset)
-            self._ends[arrival.partition] = arrival.offset + 1
-            recognition = arrival.recognition
+    def post(self, records: Iterable[LiveRecord]) -> None:
+        """Add records; those of a partition must be in the order of their offsets."""
+        for record in records:
+            self._starts.setdefault(record.partition, record.offset)
+            self._ends[record.partition] = record.offset + 1
+            recognition = record.recognition
             if recognition is not None and self._is_wanted(recognition):
-                self._add(arrival, recognition)
+                self._add(record, recognition)
 
     def apply_erasures(self, erasures: Erasures) -> int:
-        """Forget what was erased, and keep none of it from now on; return how many were kept."""
+        """Drop erased recognitions, now and in the future. Return how many were dropped."""
         if erasures == self._erasures:
             return 0
         self._erasures = erasures
         before = len(self._recognitions)
         self._recognitions = self._not_erased(self._recognitions)
         self._by_id = {entry.recognition.id: entry.recognition for entry in self._recognitions}
-        for owner_id, entry in list(self._of_owner.items()):
-            self._of_owner[owner_id] = self._not_erased(entry)
+        for owner_id, entries in list(self._of_owner.items()):
+            self._of_owner[owner_id] = self._not_erased(entries)
             if not self._of_owner[owner_id]:
                 del self._of_owner[owner_id]
         return before - len(self._recognitions)
 
     @property
     def knows_erasures(self) -> bool:
-        """True once the erasures are known; before, nothing of this may be shown."""
+        """Whether the erasures are known. Until then, no recognition must be shown."""
         return self._erasures is not None
 
     def ends(self) -> dict[int, int]:
@@ -114,22 +113,22 @@ class RecentRecognitions:
         return self._sequence
 
     def lost(self, owner_id: UUID) -> int:
-        """Return the sequence up to which the owner's recognitions are not kept any more."""
+        """Return the sequence up to which the account's recognitions have been dropped."""
         return self._lost.get(owner_id, 0)
 
     def since(self, owner_id: UUID, sequence: int) -> list[BufferedRecognition]:
-        """Return what is kept of the owner behind ``sequence``, the oldest first."""
+        """Return the account's recognitions after ``sequence``, oldest first."""
         newest_first = reversed(self._of_owner.get(owner_id, ()))
         return list(takewhile(lambda entry: entry.sequence > sequence, newest_first))[::-1]
 
     def find(self, owner_id: UUID, recognition_id: UUID) -> RecognitionRow | None:
-        """Return one of the owner's recognitions, None where it is not kept or may not be shown."""
+        """Return one of the account's recognitions; None if not buffered or not to be shown."""
         found = self._by_id.get(recognition_id) if self.knows_erasures else None
         return found if found is not None and found.user_id == owner_id else None
 
     @contextmanager
     def waking(self, owner_id: UUID) -> Iterator[asyncio.Event]:
-        """Yield an event that is set whenever something of the owner arrives."""
+        """Yield an event that is set whenever a recognition of the account arrives."""
         event = asyncio.Event()
         self._waiters[owner_id].add(event)
         try:
@@ -140,12 +139,12 @@ class RecentRecognitions:
                 del self._waiters[owner_id]
 
     def holds(self, offsets: Mapping[int, int]) -> bool:
-        """Tell whether everything from ``offsets`` on is kept."""
+        """Return whether everything from ``offsets`` on is in the buffer."""
         return all(offsets.get(number, 0) >= start for number, start in self._starts.items())
 
     @property
     def generation(self) -> int:
-        """Changes whenever all readers lose their place."""
+        """A number that changes whenever all readers lose their position."""
         return self._generation
 
     def _is_wanted(self, recognition: RecognitionRow) -> bool:
@@ -157,9 +156,9 @@ class RecentRecognitions:
     def _not_erased(self, entries: Iterable[BufferedRecognition]) -> deque[BufferedRecognition]:
         return deque(each for each in entries if not self._is_erased(each.recognition))
 
-    def _add(self, arrival: LiveRecord, recognition: RecognitionRow) -> None:
+    def _add(self, record: LiveRecord, recognition: RecognitionRow) -> None:
         self._sequence += 1
-        entry = BufferedRecognition(self._sequence, arrival.partition, arrival.offset, recognition)
+        entry = BufferedRecognition(self._sequence, record.partition, record.offset, recognition)
         self._recognitions.append(entry)
         self._of_owner[recognition.user_id].append(entry)
         self._by_id[recognition.id] = recognition
@@ -192,29 +191,29 @@ def _subject(recognition: RecognitionRow) -> Subject:
 
 @dataclass(frozen=True)
 class StreamPosition:
-    """Everything before ``offsets`` (partition to next offset) was seen at ``at_ms`` (Unix ms)."""
+    """The next offset of each partition. Everything before was seen by ``at_ms`` (Unix ms)."""
 
     offsets: Mapping[int, int]
     at_ms: int
 
 
 class ResumeTokens:
-    """Makes and opens event ids. Encrypted: offsets would tell how busy other accounts are."""
+    """Creates and reads event IDs. Encrypted, because offsets show how busy other accounts are."""
 
     def __init__(self, box: SecretBox) -> None:
         self._box = box
 
     def seal(self, position: StreamPosition) -> str:
-        """Return the id of an event after which a reader is at ``position``."""
+        """Return the ID of an event after which a reader is at ``position``."""
         pairs = sorted(position.offsets.items())
         return self._box.encrypt(json.dumps([_KIND, position.at_ms, pairs]))
 
     def open(self, event_id: str) -> StreamPosition | None:
-        """Return the position, None where this installation never gave such an id."""
+        """Return the position, or None if this installation did not create the ID."""
         try:
             content = json.loads(self._box.decrypt(event_id))
         except (MisconfiguredError, ValueError):
-            # The box calls any text that it did not make misconfigured.
+            # The box raises MisconfiguredError for any text that it did not encrypt.
             return None
         if not isinstance(content, list) or content[:1] != [_KIND]:
             return None
@@ -223,39 +222,39 @@ class ResumeTokens:
 
 
 class CursorExpiredError(Exception):
-    """Some of what came since the reader's place is not kept any more."""
+    """Some recognitions after the reader's position are no longer in memory."""
 
 
 @dataclass(frozen=True)
 class Passed:
-    """A recognition, and the offsets (by partition) behind which a reader then is."""
+    """A recognition, and the reader's next offset of each partition after it."""
 
     recognition: RecognitionRow
     offsets: dict[int, int]
 
 
 class StreamCursor:
-    """Goes through an owner's recognitions, each once; ``is_idle`` once it has seen all."""
+    """Reads an account's recognitions, each once. ``is_idle``: it has read all so far."""
 
     def __init__(self, recent: RecentRecognitions, owner_id: UUID) -> None:
-        """Begin behind everything that has come so far."""
+        """Start after everything that has arrived so far."""
         self._recent = recent
         self._owner_id = owner_id
         self.is_idle = True
         self.skip_to_now()
 
     def skip_to_now(self) -> None:
-        """Leave out everything that has come so far."""
+        """Skip everything that has arrived so far."""
         self.is_idle = True
         self._sequence = self._recent.newest()
         self._generation = self._recent.generation
         self._offsets = self._recent.ends()
 
     def resume_from(self, position: StreamPosition, now_ms: int) -> None:
-        """Go on behind ``position``.
+        """Resume after ``position``.
 
         Raises:
-            CursorExpiredError: not everything since then is kept.
+            CursorExpiredError: some recognitions since then are no longer in memory.
         """
         ends = self._recent.ends()
         is_ahead = any(offset > ends.get(number, 0) for number, offset in position.offsets.items())
@@ -267,10 +266,10 @@ class StreamCursor:
         self._offsets = dict(position.offsets)
 
     def next_batch(self, limit: int) -> Sequence[Passed]:
-        """Return at most ``limit`` recognitions that came next; none: there are no more yet.
+        """Return the next recognitions, at most ``limit``; none if there are no more yet.
 
         Raises:
-            CursorExpiredError: some of them are not kept any more.
+            CursorExpiredError: some of them are no longer in memory.
         """
         lost = self._recent.lost(self._owner_id) > self._sequence
         if lost or self._generation != self._recent.generation:
@@ -286,11 +285,11 @@ class StreamCursor:
 
     @property
     def offsets(self) -> dict[int, int]:
-        """The next offset of each partition that the reader has not seen."""
+        """The next offset of each partition."""
         return dict(self._offsets)
 
     def waking(self) -> AbstractContextManager[asyncio.Event]:
-        """Return a context with an event that is set whenever something new is there."""
+        """Return a context with an event that is set whenever a new recognition arrives."""
         return self._recent.waking(self._owner_id)
 
     def _is_new(self, entry: BufferedRecognition) -> bool:

@@ -43,11 +43,11 @@ _EVENTS: dict[str, Any] = {
 
 
 class StreamQuery(PlateQuery):
-    """The conditions of the recognitions that are sent; none: all of the caller's own."""
+    """The filter of the recognitions to send. Without one: all of the account."""
 
 
 def wanted_by(query: StreamQuery) -> Wanted:
-    """Return what tells whether a recognition is one that the list would show as well."""
+    """Return a predicate for recognitions that the list would show with the same filter."""
     matcher = _matcher(query)
 
     def wanted(recognition: RecognitionRow) -> bool:
@@ -64,7 +64,7 @@ def _matcher(query: StreamQuery) -> PlateMatcher | None:
     if query.plate is None:
         return None
     if query.match is MatchMode.SUBSTRING:
-        # Of any length: what no plate can hold finds nothing.
+        # A text of any length: one that no plate can contain matches nothing.
         return PlateMatcher(MatchMode.SUBSTRING, query.plate)
     return plate_matcher(query.plate, query.match, SEARCH_TOLERANCE)
 
@@ -98,5 +98,5 @@ async def stream_recognitions(
         events = await live.open(
             caller.owner_id, wanted_by(query), last_event_id, partial(recheck_access, request)
         )
-        # From here on the answer gives the slot back.
+        # From here on, the response releases the slot.
         return EventStream(events, held.pop_all())

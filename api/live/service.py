@@ -1,4 +1,4 @@
-"""Opens the streams of new recognitions, bounds how many there are, ends them all."""
+"""Opens, limits and ends the event streams of new recognitions."""
 
 import asyncio
 from collections import Counter
@@ -19,7 +19,7 @@ _RETRY_AFTER_SECONDS = 5
 
 
 class ErasureSync:
-    """Applies erasures to this process's memory of new recognitions."""
+    """Applies erasures to the recent recognitions in memory."""
 
     def __init__(self, store: ClickHouseStore, recent: RecentRecognitions) -> None:
         self._store = store
@@ -27,12 +27,12 @@ class ErasureSync:
         self._first = asyncio.Lock()
 
     async def ready(self) -> None:
-        """Return once the list of erasures has been read since the process began.
+        """Return once the list of erasures has been read since the process started.
 
-        A new process reads recognitions again that may have been erased meanwhile.
+        A new process reads past recognitions, some of which may have been erased.
 
         Raises:
-            DependencyUnavailableError: it cannot be read.
+            DependencyUnavailableError: the list cannot be read.
         """
         async with self._first:
             if self._recent.knows_erasures:
@@ -40,23 +40,23 @@ class ErasureSync:
             try:
                 await self.sweep()
             except PlatestreamError as error:
-                # Also where the table is not there yet; the log of the sweeps says so.
+                # Also if the table does not exist yet, which the sweeps log.
                 raise DependencyUnavailableError(Dependency.SEARCH) from error
 
     async def sweep(self) -> int:
-        """Forget what was erased since the last time, and return how many recognitions.
+        """Drop recognitions that were erased since the last call. Return how many.
 
         Raises:
-            PlatestreamError: ClickHouse does not answer, or has no such list; what was erased
-                before stays forgotten.
+            PlatestreamError: ClickHouse is not responding, or has no such list. Earlier erasures
+                remain in effect.
         """
         return self._recent.apply_erasures(await self._store.erasures())
 
 
 class StreamSlots:
-    """Counts open streams.
+    """Limits open streams.
 
-    No owner has more than are still free: few who take all that they can leave room for others.
+    An account cannot have more than remain free, so that a few greedy ones leave some for others.
     """
 
     def __init__(self, limits: OwnerLimits, *, per_credential: int, in_all: int) -> None:
@@ -68,15 +68,15 @@ class StreamSlots:
 
     @property
     def open(self) -> int:
-        """Slots that are taken."""
+        """Number of slots in use."""
         return self._open.total()
 
     @contextmanager
     def in_use(self, caller: Principal) -> Iterator[None]:
-        """Hold a slot.
+        """Hold a slot until the block ends.
 
         Raises:
-            ApiError: 429, there is none.
+            ApiError: 429, no slot is free.
         """
         self._require_free_slot(caller)
         owner_id, credential_id = caller.owner_id, caller.credential_id
@@ -85,7 +85,7 @@ class StreamSlots:
         try:
             yield
         finally:
-            # What has come to nought is forgotten.
+            # Subtraction drops counters that reach zero.
             self._open -= Counter((credential_id,))
             self._of_owner -= Counter((owner_id,))
 
@@ -99,7 +99,7 @@ class StreamSlots:
 
 
 class LiveRecognitions:
-    """Streams of new recognitions; every call names the owner it acts for."""
+    """Event streams of new recognitions. Every method takes the account or caller."""
 
     def __init__(
         self,
@@ -112,7 +112,7 @@ class LiveRecognitions:
         *,
         heart_beat_seconds: float,
     ) -> None:
-        """``ping`` raises while ``recent`` is not being fed; ``now_ms`` is the wall clock."""
+        """``ping`` raises while ``recent`` is not being fed. ``now_ms`` is the wall clock."""
         self._recent = recent
         self._ping = ping
         self._erasures = erasures
@@ -125,31 +125,31 @@ class LiveRecognitions:
 
     @property
     def open_streams(self) -> int:
-        """Streams that are open."""
+        """Number of open streams."""
         return self._slots.open
 
     def end_all(self) -> None:
-        """End all streams within a moment; their readers come back to another process."""
+        """End all streams. Clients reconnect to another process."""
         self._is_ending = True
 
     def slot(self, caller: Principal) -> AbstractContextManager[None]:
-        """Return a context in which one more stream of the caller is open.
+        """Return a context that counts one more stream of the caller.
 
-        Entering it raises ApiError (429) where too many are.
+        Entering it raises ApiError (429) if too many are open.
         """
         return self._slots.in_use(caller)
 
     async def open(
         self, owner_id: UUID, wanted: Wanted, last_event_id: str | None, check: Check
     ) -> AsyncGenerator[bytes, None]:
-        """Return the events of a new stream, from behind ``last_event_id`` or from now on.
+        """Return the events of a new stream, after ``last_event_id`` or from now on.
 
-        ``check`` raises ApiError once the caller may not read any more.
+        ``check`` raises ApiError once the caller has lost access.
 
         Raises:
-            ApiError: 400, the id is none that a stream gave.
-            DependencyUnavailableError: new recognitions cannot be followed now, or it is not known
-                yet what was erased of them.
+            ApiError: 400, ``last_event_id`` is not an event ID of a stream.
+            DependencyUnavailableError: new recognitions cannot be followed now, or their erasures
+                are not known yet.
         """
         position = self._position(last_event_id) if last_event_id else None
         try:

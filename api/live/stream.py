@@ -1,4 +1,4 @@
-"""Sends one reader the events of the stream, until it may not or cannot go on.
+"""Sends a client the events of the stream, until it loses access or cannot continue.
 
 **Source:** HTML Living Standard, section 9.2 (Server-sent events).
 """
@@ -27,64 +27,64 @@ log = structlog.get_logger()
 Check = Callable[[], Awaitable[None]]
 Wanted = Callable[[RecognitionRow], bool]
 
-LOOK_SECONDS = 0.2
-"""The pause between two checks that a stream may go on. With the time that a credential is cached
-(:data:`api.security.lookup.CACHE_SECONDS`) a revoked key reads on for one second."""
+CHECK_SECONDS = 0.2
+"""Time between two access checks of a stream. Credentials are also cached
+(:data:`api.security.lookup.CACHE_SECONDS`): a revoked key can read for at most one more second."""
 
 _BATCH_SIZE = 100
 
 _PUBLISHED_WITHIN_MS = 5 * 60_000
-"""A recognition is published so long after its capture at most, unless the service was behind."""
+"""Maximum time from capture to publication, unless the service has a backlog."""
 
 RETRY_MS = 3_000
-"""So long a client waits before it comes back."""
+"""Time that a client waits before it reconnects."""
 _SEND_SECONDS = 20.0
-"""A reader that takes nothing for so long is left; its connection and its slot are free again."""
+"""Time without progress after which a stalled connection is closed and its slot released."""
 
 
 class StreamReset(ResponseModel):
-    """Some recognitions were not sent; those captured from ``since`` on stand in the list."""
+    """Some recognitions were not sent. The list contains those captured since ``since``."""
 
     since: str = Field(json_schema_extra={"format": "date-time"})
 
 
 class StreamEnd(ResponseModel):
-    """Why the stream ends, as in the body of an error."""
+    """The reason for the end of the stream, in the form of an error body."""
 
     error: str
     code: ErrorCode
 
 
 def opening(event_id: str) -> bytes:
-    """Return what begins a stream: how to come back, and the place to come back to."""
+    """Return the start of a stream: the reconnection time, and the position to resume from."""
     return f"retry: {RETRY_MS}\nid: {event_id}\n: open\n\n".encode()
 
 
 def recognition_event(event_id: str, body: RecognitionBody) -> bytes:
-    """Return the event of a recognition; of no name, so that plain ``onmessage`` gets it."""
+    """Return the event of a recognition. It has no name, so that ``onmessage`` receives it."""
     return f"id: {event_id}\ndata: {body.model_dump_json()}\n\n".encode()
 
 
 def heart_beat(event_id: str) -> bytes:
-    """Return a sign of life. It is no event to a client, but moves on its place to come back to."""
+    """Return a heartbeat. Clients see no event, but advance their position to resume from."""
     return f"id: {event_id}\n: beat\n\n".encode()
 
 
 def reset_event(event_id: str, since_ms: int) -> bytes:
-    """Return the event that tells of a gap, and from when on the list fills it."""
+    """Return the event that reports a gap, and since when the list fills it."""
     body = StreamReset(since=format_timestamp(since_ms))
     return f"id: {event_id}\nevent: reset\ndata: {body.model_dump_json()}\n\n".encode()
 
 
 def end_event(error: ApiError) -> bytes:
-    """Return the last event of a stream that the caller may not read any more."""
+    """Return the last event of a stream to which the caller has lost access."""
     body = StreamEnd(error=str(error), code=error.code)
     return f"event: end\ndata: {body.model_dump_json()}\n\n".encode()
 
 
 @dataclass(frozen=True)
 class StreamContext:
-    """The dependencies that all streams of a process share; ``is_ending``: all of them must end."""
+    """Dependencies shared by all streams of a process. ``is_ending``: all streams must end."""
 
     tokens: ResumeTokens
     heart_beat_seconds: float
@@ -93,12 +93,12 @@ class StreamContext:
 
 
 class ReaderStream:
-    """The events for one reader."""
+    """The events for one client."""
 
     def __init__(
         self, context: StreamContext, cursor: StreamCursor, wanted: Wanted, check: Check
     ) -> None:
-        """``check`` raises ApiError once the reader may not read any more."""
+        """``check`` raises ApiError once the client has lost access."""
         self._context = context
         self._cursor = cursor
         self._wanted = wanted
@@ -107,7 +107,7 @@ class ReaderStream:
         self._seen_ms = context.now_ms()
 
     async def events(self, position: StreamPosition | None) -> AsyncGenerator[bytes, None]:
-        """Yield events: those from behind ``position`` if it is given, then new ones."""
+        """Yield events: those after ``position`` if given, then new ones."""
         yield self._begin(position)
         with self._cursor.waking() as something_new:
             while not self._context.is_ending():
@@ -122,7 +122,7 @@ class ReaderStream:
                     yield chunk
                 elif self._cursor.is_idle:
                     with suppress(TimeoutError):
-                        async with asyncio.timeout(LOOK_SECONDS):
+                        async with asyncio.timeout(CHECK_SECONDS):
                             await something_new.wait()
 
     async def _refusal(self) -> ApiError | None:
@@ -145,7 +145,7 @@ class ReaderStream:
         return opening(self._id(self._cursor.offsets))
 
     def _next(self) -> bytes:
-        """Return the next events; empty where there are none."""
+        """Return the next events, or nothing if there are none."""
         try:
             passed = self._cursor.next_batch(_BATCH_SIZE)
         except CursorExpiredError:
@@ -159,7 +159,7 @@ class ReaderStream:
         )
 
     def _reset(self) -> bytes:
-        """Go on with what comes from now on, and return the event that tells of the gap."""
+        """Skip to new recognitions. Return the event that reports the gap."""
         since_ms = max(0, self._seen_ms - _PUBLISHED_WITHIN_MS)
         self._cursor.skip_to_now()
         return reset_event(self._id(self._cursor.offsets), since_ms)
@@ -180,12 +180,12 @@ def _body(recognition: RecognitionRow) -> RecognitionBody:
 
 
 class EventStream(Response):
-    """Sends events until they end, the reader leaves, or it takes nothing any more."""
+    """Sends events until they end, or the client disconnects or stalls."""
 
     media_type = "text/event-stream"
 
     def __init__(self, events: AsyncGenerator[bytes, None], held: ExitStack) -> None:
-        """``held`` is what the stream holds as long as it lasts; it is closed in the end."""
+        """``held`` contains the resources of the stream. It is closed when the stream ends."""
         super().__init__(headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
         del self.headers["content-length"]
         self._events = events
@@ -194,13 +194,13 @@ class EventStream(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send all events."""
         sending = asyncio.create_task(self._send_all(send))
-        leaving = asyncio.create_task(_until_left(receive))
+        disconnecting = asyncio.create_task(_until_disconnected(receive))
         try:
-            await asyncio.wait((sending, leaving), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((sending, disconnecting), return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for task in (sending, leaving):
+            for task in (sending, disconnecting):
                 task.cancel()
-            ended, _ = await asyncio.gather(sending, leaving, return_exceptions=True)
+            ended, _ = await asyncio.gather(sending, disconnecting, return_exceptions=True)
             await self._events.aclose()
             self._held.close()
         if isinstance(ended, Exception):
@@ -219,11 +219,11 @@ class EventStream(Response):
                 async with asyncio.timeout(_SEND_SECONDS):
                     await send({"type": "http.response.body", "body": chunk, "more_body": True})
             except TimeoutError:
-                log.info("stream_reader_left", reason="stopped reading", seconds=_SEND_SECONDS)
+                log.info("event_stream_stalled", reason="stopped reading", seconds=_SEND_SECONDS)
                 return
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
-async def _until_left(receive: Receive) -> None:
+async def _until_disconnected(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass

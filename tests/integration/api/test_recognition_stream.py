@@ -27,7 +27,7 @@ from api.live.recent import (
     StreamCursor,
     StreamPosition,
 )
-from api.live.stream import LOOK_SECONDS
+from api.live.stream import CHECK_SECONDS
 from api.security.lookup import CACHE_SECONDS
 from api.security.permissions import Scope
 from common.errors import MisconfiguredError, TransientError
@@ -255,7 +255,7 @@ async def test_a_stream_ends_within_a_second_of_its_key(
             await events.next()
 
     assert (end.name, end.data["code"]) == ("end", code)
-    assert CACHE_SECONDS + LOOK_SECONDS <= 1
+    assert CACHE_SECONDS + CHECK_SECONDS <= 1
 
 
 async def test_a_session_may_follow_too(streaming: Application) -> None:
