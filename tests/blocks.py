@@ -1,4 +1,4 @@
-"""What runs beside a test for the length of a ``with`` block."""
+"""Threads and servers that run for the length of a ``with`` block."""
 
 from abc import ABC, abstractmethod
 from types import TracebackType

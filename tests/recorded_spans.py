@@ -13,7 +13,7 @@ from common.telemetry.tracing import TraceContext, trace_of, use_tracer
 
 @dataclass
 class RecordedSpan:
-    """A span with all that became of it."""
+    """A span with everything that was recorded of it."""
 
     span: Span
     ends: int = 0

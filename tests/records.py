@@ -1,4 +1,4 @@
-"""Made-up records for tests."""
+"""Sample records for tests."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -23,7 +23,7 @@ CAMERAS = tuple(UUID(int=OWNER.int + number) for number in range(1, 9))
 
 
 def recognition(number: int, *, captured_ms: int | None = None) -> Recognition:
-    """Return a made-up recognition; the same arguments give the same one, id included."""
+    """Return a sample recognition; equal arguments give equal ones, ID included."""
     captured_ms = captured_ms if captured_ms is not None else 1_795_000_000_000 + number
     camera = CAMERAS[number % len(CAMERAS)]
     return Recognition(
@@ -45,7 +45,7 @@ def recognition(number: int, *, captured_ms: int | None = None) -> Recognition:
 
 
 def recognitions(numbers: Iterable[int]) -> list[Recognition]:
-    """Return a made-up recognition for each number."""
+    """Return a sample recognition for each number."""
     return [recognition(number) for number in numbers]
 
 
@@ -55,7 +55,7 @@ def messages(records: Iterable[Recognition]) -> list[tuple[bytes, bytes]]:
 
 
 def alert(number: int, **changed: Any) -> AlertConfig:
-    """Return a made-up alert that matches any plate; ``changed`` are fields of the record."""
+    """Return a sample alert that matches any plate; ``changed`` are fields of the record."""
     fields: dict[str, Any] = {
         "alert_id": UUID(int=(0xA1E7 << 96) + number),
         "owner_id": OWNER,

@@ -25,7 +25,7 @@ class TruePass(msgspec.Struct, frozen=True):
 
 
 class RoadTruth(msgspec.Struct, frozen=True):
-    """The list of passes beside the demo clip."""
+    """The list of passes next to the demo clip."""
 
     fps: int
     passes: tuple[TruePass, ...]

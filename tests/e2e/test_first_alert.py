@@ -34,7 +34,7 @@ def test_the_walk_ends_with_a_plate_at_the_receiver(
         {"name": "Gate", "rtspUrl": road_clip.path.as_uri(), "identifier": "first"}
     )
     walked = subprocess.run(
-        # Job control, as in a shell that somebody types into: `kill %1`.
+        # Job control, as in an interactive shell: `kill %1`.
         ["bash", "-mec", walk],
         cwd=tmp_path,
         env={

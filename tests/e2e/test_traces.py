@@ -1,6 +1,6 @@
 """One trace from a camera's frame to the webhook, and one from a client's call, on the whole stack.
 
-Its stack is one of its own: that of the other modules makes no traces.
+It runs on a separate stack, because that of the other modules sends no traces.
 """
 
 import json

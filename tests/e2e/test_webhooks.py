@@ -1,4 +1,4 @@
-"""A webhook through the API, events at a real receiver, and what became of them."""
+"""A webhook created through the API, events at a real receiver, and their delivery status."""
 
 import pytest
 from platestream_client import Client

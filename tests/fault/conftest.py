@@ -39,7 +39,7 @@ def say(capsys: pytest.CaptureFixture[str]) -> Say:
 
 @contextmanager
 def stack_folder(kept: Path) -> Iterator[Path]:
-    """Yield a folder with a short path, and copy its logs to ``kept`` afterwards."""
+    """Yield a folder with a short path, and copy its logs to another one afterwards."""
     with TemporaryDirectory(prefix="platestream-fault-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         yield folder
@@ -49,14 +49,14 @@ def stack_folder(kept: Path) -> Iterator[Path]:
 
 @pytest.fixture(scope="package")
 def has_quotas(fault_folder: Path) -> Iterator[bool]:
-    """Whether each server's data lie on a small file system of their own."""
+    """Whether each server's data are on a small separate file system."""
     with quotas(fault_folder) if ROUNDS else nullcontext(False) as are_there:
         yield are_there
 
 
 @pytest.fixture(scope="package")
 def fault_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The stack's folder; its logs are kept with the test run's."""
+    """The stack's folder; its logs are saved with the test run's."""
     with stack_folder(tmp_path_factory.mktemp("fault")) as folder:
         yield folder
 

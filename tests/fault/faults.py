@@ -54,7 +54,7 @@ TWICE = APPLICATION
 TWICE_IN_SHORT = ("sink", "alerts")
 """Of these in every run."""
 BROKERS = 3
-"""So many has Kafka in a long run; each record is on all of them, and written once two have it."""
+"""Kafka brokers in a long run; each has every record, and two must confirm a write."""
 SECOND_WORKERS = "the second workers"
 KILLS = tuple(Fault(FaultKind.KILL, process) for process in (*SERVERS, *APPLICATION))
 WORKER_KILLS = tuple(Fault(FaultKind.KILL_WORKER, process) for process in ("recognition", "api"))
@@ -76,7 +76,7 @@ def cut(seconds: float) -> Fault:
 
 
 def without_brokers(seconds: float) -> tuple[Fault, ...]:
-    """Return the loss of each broker, killed and away for so long."""
+    """Return the loss of each broker, killed and unavailable for ``seconds``."""
     return tuple(Fault(FaultKind.LEAVE, broker, seconds) for broker in broker_names(BROKERS))
 
 

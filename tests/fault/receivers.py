@@ -1,4 +1,4 @@
-"""Receivers of webhooks and e-mail that keep everything, and can become unavailable."""
+"""Receivers of webhooks and email that store everything, and can become unavailable."""
 
 import re
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ class ReceivedEvent:
 
     @property
     def cause(self) -> Cause:
-        """Return what was to be sent to whom."""
+        """Return what was to be sent, and its recipient."""
         return self.endpoint, self.event, self.about, self.alert
 
 

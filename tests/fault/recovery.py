@@ -1,4 +1,4 @@
-"""Harms a process and takes the time until the whole pipeline works again, by itself."""
+"""Injects a fault into a process and measures the time until the whole pipeline works again."""
 
 import time
 from collections.abc import Callable, Iterator

@@ -16,7 +16,7 @@ GATE = "/gate"
 
 @dataclass(frozen=True)
 class Rule:
-    """One alert: ``plates`` as in its list, ``cooldown_ms`` with its scope, whom it notifies."""
+    """One alert: ``plates`` as in its list, ``cooldown_ms`` with its scope, its recipients."""
 
     name: str
     mode: PlateMatchMode

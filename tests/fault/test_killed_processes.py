@@ -1,13 +1,13 @@
-"""Every process is harmed under load, and everything comes out once all the same.
+"""Every process is killed or cut off under load, and still every result arrives exactly once.
 
-In a round one fault follows another without waiting for the pipeline to work again, at seeded
-moments: every process and recogniser process is killed, one stage frozen, and the second workers
-are cut off from Kafka for longer than their session, while they, and all else, go on. One round is
-part of every test run; ``ROUNDS=20 pytest -m fault`` runs twenty, with two of everything, in which
-one of two is frozen besides and a broker of three is away, and in which, while the second workers
-are cut off, a first one is frozen and another one killed. Then it causes each fault by itself,
-freezes and full disks too, and takes the time until all has recovered (``FAULT_ONLY=freeze``: only
-those whose name holds that). ``FAULT_SEED`` chooses order and moments.
+In a round, faults follow each other without waiting for the pipeline to recover, in a seeded
+order: every process and inference worker is killed, one stage frozen, and the second workers
+are cut off from Kafka for longer than their session, while everything else goes on. One round is
+part of every test run; ``ROUNDS=20 pytest -m fault`` runs twenty, with two of everything, where
+one of two is also frozen and a broker of three is unavailable, and where, while the second
+workers are cut off, a first one is frozen and another one killed. Then it causes each fault alone,
+freezes and full disks too, and measures the recovery (``FAULT_ONLY=freeze``: only those whose
+name contains that). ``FAULT_SEED`` sets order and times.
 """
 
 import os
@@ -88,7 +88,7 @@ def test_all_comes_out_once_when_one_fault_follows_another(scenery: Scenery, say
         say(str(recovery))
         hold_to_account(scenery, say)
         assert recovery.missing is None, str(recovery)
-        # Other tests run beside the short round; twenty rounds have the machine to themselves.
+        # Other tests run during the short round; twenty rounds have the machine to themselves.
         assert recovery.is_in_time or not ROUNDS, f"took over {RECOVERY_SECONDS} s: {recovery}"
 
 

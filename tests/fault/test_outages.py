@@ -1,4 +1,4 @@
-"""Each server unavailable for a while under load: nothing is lost, all recovers by itself, and
+"""Each server unavailable for a while under load: nothing is lost, everything recovers, and
 meanwhile the API answers or says what is down.
 
 Some seconds in every test run; ``OUTAGE_SECONDS=300 pytest -m fault`` stops each for five
@@ -41,7 +41,7 @@ _LONGEST_ANSWER_SECONDS = 10.0
 # What the interface has for a dependency that is unavailable, see api/errors.py.
 _UNAVAILABLE = '"code":"dependency_unavailable"'
 _LOAD_SHARE = 0.3
-# Of alerts and searches while S3 is away, at the 95th percentile.
+# Of alerts and searches while S3 is unavailable, at the 95th percentile.
 _SLOWEST_SECONDS = 3.0
 _ALONE = tuple((stopped,) for stopped in (*SERVERS, "mail", "receiver"))
 _TOGETHER = (("clickhouse", "s3", "mail"), ("kafka", "postgres", "receiver"))
@@ -99,7 +99,7 @@ def test_nothing_is_lost_while_servers_are_unavailable(
 
 
 def _hold_to_its_pace(scenery: Scenery, say: Say, began_ms: int, over_ms: int) -> None:
-    """Fail where alerts waited for images: they are told before these are stored."""
+    """Fail if alerts waited for images: they must be sent before these are stored."""
     delays = alert_delays_seconds(
         scenery.stages.dated_readings(),
         scenery.stages.dated_alerts(),

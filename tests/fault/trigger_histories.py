@@ -43,7 +43,7 @@ class TriggerHistory:
 
     @property
     def standing(self) -> Recognition | None:
-        """What it stands for in the end, None: it was withdrawn, or is not resolved."""
+        """The recognition that it finally represents. None if withdrawn or not resolved."""
         ends = (TriggerPhase.FINAL, TriggerPhase.CONFIRMED, TriggerPhase.CORRECTED)
         return next(
             (self.by_phase[phase].recognition for phase in ends if phase in self.by_phase), None
@@ -59,7 +59,7 @@ class TriggerHistory:
     def spends(self) -> Recognition | None:
         """Return what its cooldown suppresses by for good, None where that was moved meanwhile.
 
-        A correction that moves it asks nobody: the alert was published already.
+        A correction that moves it is not checked again: the alert was published already.
         """
         early, standing = self.by_phase.get(TriggerPhase.EARLY), self.standing
         if standing is None:

@@ -1,4 +1,4 @@
-"""The folder of a fleet, whose logs are kept with the test run's, and what tests say meanwhile."""
+"""The folder of a fleet, whose logs are saved with the test run's, and progress output."""
 
 from collections.abc import Iterator
 from pathlib import Path

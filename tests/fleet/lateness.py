@@ -1,4 +1,4 @@
-"""How late alerts come: from when a vehicle was told of, or seen, to the receiver. Pure."""
+"""Delay of alerts: from the report or sight of a vehicle to the receiver. No I/O."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

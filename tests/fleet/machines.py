@@ -1,4 +1,4 @@
-"""Machines of a fleet: network namespaces at a switch, each with a folder and a clock of its own.
+"""Machines of a fleet: network namespaces at a switch, each with its own folder and clock.
 
 A machine is cut off by taking its end of the cable out of the switch: packets vanish in both
 directions, nothing is refused or closed. It takes root.

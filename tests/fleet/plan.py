@@ -78,7 +78,7 @@ def _on(
 
 
 def _settings(machine: Machine, plan: StackPlan, network: Network) -> Mapping[str, str]:
-    """Return what a process on a machine is told that one here is not."""
+    """Return the settings that a process needs on a machine of the fleet only."""
     own = {
         "KAFKA_BOOTSTRAP_SERVERS": servers_at(plan, network.address),
         "SMTP_HOST": network.address,

@@ -70,7 +70,7 @@ class Proxy(Server):
         """Connect.
 
         Raises:
-            NotReadyError: nobody listens.
+            NotReadyError: nothing is listening.
         """
         if not self._configuration.exists():
             raise NotReadyError("not prepared")

@@ -32,7 +32,7 @@ ROUNDS = int(os.environ.get("ROUNDS") or 5)
 SEED = int(os.environ.get("FLEET_SEED") or 1)
 PLATES_PER_SECOND = float(os.environ.get("PLATES_PER_SECOND") or 1)
 LOAD_SHARE = float(os.environ.get("FLEET_LOAD_SHARE") or 0.1)
-"""The part of what this machine can read that is sent as frames, beside what ingest plays."""
+"""Fraction of this machine's capacity that is sent as frames, in addition to ingest's."""
 
 pytestmark = [pytest.mark.fleet, pytest.mark.timeout(900 + 900 * ROUNDS)]
 
@@ -142,7 +142,7 @@ def _watched_cameras(scenery: Scenery, folder: Path) -> Iterator[Watched]:
     clip = folder / "loop.mp4"
     footage = film(_CAMERA_PASSES)
     write_clip(footage, clip, seconds=_LOOP_SECONDS)
-    # One stream is one camera of an account, unless each has an identifier of its own.
+    # A stream can only be registered once per account, unless each camera has an identifier.
     ids = [
         scenery.api.create_camera(clip.as_uri(), identifier=f"fleet-{number}")
         for number in range(_CAMERAS)

@@ -1,4 +1,4 @@
-"""Machines of a fleet have clocks of their own, and hear nothing while they are cut off."""
+"""Machines of a fleet have their own clocks, and receive nothing while they are cut off."""
 
 import socket
 import subprocess

@@ -37,7 +37,7 @@ _KAFKA = ("SECURITY_PROTOCOL", "SASL_MECHANISM", "SASL_USERNAME", "SASL_PASSWORD
 
 
 class Composed:
-    """The services of the file, as commands that run from the image beside a local stack."""
+    """The services of the file, as commands that run from the image next to a local stack."""
 
     def __init__(self, image: BuiltImage) -> None:
         """Choose the ports of the pages."""

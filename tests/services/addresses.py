@@ -7,7 +7,7 @@ from common.settings import HttpUrlText
 
 
 class GivenServers(BaseSettings):
-    """Addresses from the environment. The tests make topics, databases and buckets of their own."""
+    """Addresses from the environment. Tests create separate topics, databases and buckets."""
 
     model_config = SettingsConfigDict(env_prefix="PLATESTREAM_TEST_", frozen=True)
 

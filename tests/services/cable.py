@@ -1,9 +1,9 @@
-"""A way between processes of this machine that can be cut, as when a cable is pulled.
+"""A link between processes of this machine that can be cut, as when a cable is pulled.
 
-A relay listens at an address of its own and passes on to the same ports of 127.0.0.1. While it is
+A relay listens at its own address and passes on to the same ports of 127.0.0.1. While it is
 cut nothing is passed on in either direction and nothing is closed: a client that connects gets no
 answer. What was sent meanwhile arrives once the cable is mended, unless the sender has reset its
-connection: the system would have thrown it away with the connection.
+connection: the system would have discarded it with the connection.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Kafka for tests: one broker a test run, a prefix of its own for each test's topics."""
+"""Kafka for tests: one broker per test run, a separate topic prefix for each test."""
 
 import uuid
 from collections.abc import Iterator
@@ -77,7 +77,7 @@ def kafka_topics(
 def module_kafka_topics(
     kafka_bootstrap_servers: str, partition_count: int, needed_topics: tuple[Topic, ...]
 ) -> Iterator[KafkaSettings]:
-    """The same for all tests of a module, which then use keys of their own."""
+    """The same for all tests of a module, which then use separate keys."""
     settings = fresh_kafka_settings(kafka_bootstrap_servers, partition_count)
     create_topics(settings, needed_topics)
     yield settings

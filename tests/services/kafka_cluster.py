@@ -24,7 +24,7 @@ _SERVERS: Final = "PLATESTREAM_KAFKA_BOOTSTRAP_SERVERS"
 class ClusterBroker(KafkaServer):
     """One of several brokers, each of them a controller too.
 
-    ``link_port`` has a second listener, of the same login, whose clients are told ``link_host``
+    ``link_port`` has a second listener, of the same login, advertised as ``link_host``
     (empty: there is none). ``peer_ports`` are those of all brokers.
     """
 
@@ -103,7 +103,7 @@ def broker_names(count: int) -> tuple[str, ...]:
 
 
 def with_brokers(plan: StackPlan, count: int, cable: Cable | None) -> StackPlan:
-    """Return the plan with so many brokers in place of its one; of three two have each record.
+    """Return the plan with ``count`` brokers instead of one; two of three have each record.
 
     Over ``cable`` they are reached at :func:`servers_over` too.
     """

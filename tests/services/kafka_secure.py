@@ -106,7 +106,7 @@ class SecureKafka(ServerProcess):
         self.plaintext_port = port
 
     def settings(self, listener: str, *, host: str = "127.0.0.1", **more: Any) -> KafkaSettings:
-        """Return the settings of a client of a listener, with a topic prefix of its own.
+        """Return the settings of a client of a listener, with a separate topic prefix.
 
         ``more`` are settings without the prefix ``kafka_``, and win; None removes one.
         """

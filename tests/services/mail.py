@@ -47,7 +47,7 @@ def _authenticator(login: tuple[str, str]) -> Callable[..., AuthResult]:
 
 
 class MailServer(RunsForABlock):
-    """A server on a port of its own. Use as context manager.
+    """A server on its own port. Use as context manager.
 
     With ``tls`` it asks for STARTTLS, or speaks TLS from the first byte (``is_tls_at_once``); with
     ``login`` it takes nothing from anybody else, once STARTTLS protects it.
@@ -96,7 +96,7 @@ class MailServer(RunsForABlock):
 
     @property
     def recipients(self) -> list[str]:
-        """To whom."""
+        """The recipients."""
         return self._handler.recipients
 
     def refuse(self, address: str, reply: str) -> None:

@@ -60,7 +60,7 @@ class MosquittoServer(Server):
         """Connect.
 
         Raises:
-            NotReadyError: nobody listens.
+            NotReadyError: nothing is listening.
         """
         check_port(self.port)
 
@@ -95,7 +95,7 @@ def mosquitto_process(directory: Path, **options: Any) -> ServerProcess:
 
 @dataclass(frozen=True)
 class Heard:
-    """A message as it came. ``retained``: the broker had kept it."""
+    """A received message. ``retained``: it was retained by the broker."""
 
     topic: str
     payload: bytes

@@ -57,12 +57,12 @@ class OidcProvider:
         return {**CLIENT, "oidc_issuer": self.issuer, "oidc_label": "Example"}
 
     def know(self, subject: str, **claims: object) -> None:
-        """Have it tell this of somebody."""
+        """Register a subject with the claims that the provider returns."""
         answer = httpx.put(f"{self.issuer}/users/{quote(subject)}", json=claims)
         answer.raise_for_status()
 
     def let_in(self, url: str, subject: str) -> dict[str, str]:
-        """Log in at it as somebody; return what the browser is sent back with."""
+        """Log in as ``subject``; return the parameters that the browser is sent back with."""
         answer = httpx.post(url, data={"sub": subject})
         assert answer.status_code == 302, answer.text
         return dict(parse_qsl(urlsplit(answer.headers["location"]).query))

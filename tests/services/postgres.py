@@ -1,4 +1,4 @@
-"""PostgreSQL for tests: one server a test run, a database of its own for each test."""
+"""PostgreSQL for tests: one server per test run, a separate database for each test."""
 
 import uuid
 from collections.abc import Iterator

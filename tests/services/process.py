@@ -16,7 +16,7 @@ _READY_SECONDS = 90
 
 
 class ChildProcess:
-    """One program in a process group of its own. It ends with the test run, however that ends."""
+    """One program in its own process group. It ends with the test run, however that ends."""
 
     def __init__(
         self, program: Program, log: Path, environment: Mapping[str, str] | None = None
@@ -77,7 +77,7 @@ class ChildProcess:
 
     def pause(self) -> None:
         """Freeze it and its children: connections stay, nothing answers (SIGSTOP)."""
-        # Not by the group: PostgreSQL's children are each in one of their own.
+        # Not by the group: PostgreSQL's children are each in a separate one.
         signal_family(self.pid, signal.SIGSTOP)
 
     def resume(self) -> None:

@@ -63,7 +63,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def finish(self) -> None:
         self.state.sockets.discard(self.connection)
-        # What is left to write has nobody to read it where the server is gone.
+        # The rest of the output has no reader if the server is gone.
         with suppress(OSError):
             super().finish()
 
@@ -154,7 +154,7 @@ class _Server(ThreadingHTTPServer):
 
 
 class Receiver(RunsForABlock):
-    """A server on a port of its own. Use it as a context manager."""
+    """A server on its own port. Use it as a context manager."""
 
     def __init__(self, tls: ssl.SSLContext | None = None) -> None:
         """Listen; with ``tls`` by https."""
@@ -178,7 +178,7 @@ class Receiver(RunsForABlock):
         self._server.server_close()
         self._thread.join(10)
         for connection in tuple(self._state.sockets):
-            # The client may have ended it by itself.
+            # The client may have closed it.
             with suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
 
@@ -211,7 +211,7 @@ class Receiver(RunsForABlock):
         self._state.overrides[path] = as_path
 
     def bodies(self, path: str = "/ok") -> list[Any]:
-        """Return the decoded bodies that came to a path."""
+        """Return the decoded bodies that were sent to a path."""
         return [request.json for request in self.received if request.path == path]
 
     def _begin(self) -> None:

@@ -1,4 +1,4 @@
-"""A Redis-compatible store for tests: one a test run; tests use callers of their own."""
+"""A Redis-compatible store for tests: one per test run; tests use separate callers."""
 
 import shutil
 import socket
@@ -16,7 +16,7 @@ from tests.services.addresses import GivenServers
 from tests.services.process import ServerProcess
 
 _PASSWORD = "for-tests-only"
-# Debian has the server and the checking tool in one file, which goes by the name it is called by;
+# Debian has the server and the checking tool in one file, which acts by the name it is called by;
 # the package of that tool starts no service of the machine, unlike redis-server's.
 _NAMES = ("valkey-server", "redis-server", "redis-check-rdb")
 

@@ -3,7 +3,7 @@
     /usr/bin/python3 rtsp_server.py FILE [--once] [--port N] [--user U --password P]
 
 The H.264 of the file is sent as it is, in real time, from its start when the first client comes.
-It is repeated without a seam, or, with --once, ends and is then gone (404). Tells its progress on
+It is repeated without a seam, or, with --once, ends and is then gone (404). Prints its progress on
 standard output: ``listening PORT``, ``playing``, ``ended``.
 """
 
@@ -135,7 +135,7 @@ class CameraFactory(GstRtspServer.RTSPMediaFactory):  # type: ignore[misc] # GSt
     """Makes the one medium that all clients share, as they share a camera's stream."""
 
     def __init__(self, clip: Clip, *, once: bool, on_end: Callable[[], None]) -> None:
-        """Take what is played, how, and whom to notify of the end."""
+        """Set what is played, how, and the callback at its end."""
         super().__init__()
         self._clip = clip
         self._once = once

@@ -1,4 +1,4 @@
-"""S3 for tests: one server a test run, a bucket of its own for each test."""
+"""S3 for tests: one server per test run, a separate bucket for each test."""
 
 import uuid
 from collections.abc import Iterator

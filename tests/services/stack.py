@@ -42,7 +42,7 @@ _Settings = TypeVar("_Settings", bound=BaseSettings)
 
 
 class RunningStack:
-    """A local stack in a folder of its own, up while the ``with`` block runs.
+    """A local stack in its own folder, up while the ``with`` block runs.
 
     ``settings`` are environment variables without their prefix, for example
     ``{"INGEST_SAMPLE_FPS": "25"}``; they reach each process that uses them. Unless they say
@@ -64,9 +64,9 @@ class RunningStack:
         """Take the folder and settings, and constants by their full names; nothing is started.
 
         Of the stages in ``second_workers`` there are two workers, the other one named as in
-        :func:`second_name`. They reach Kafka, of so many brokers, over ``cable`` if there is one.
-        ``elsewhere`` makes of the plan one whose programs run from other files. With more
-        ``patience`` all is given so many times as long to start.
+        :func:`second_name`. They reach Kafka (``brokers`` brokers) over ``cable`` if there is one.
+        ``elsewhere`` returns the plan with programs from other files. All start timeouts are
+        multiplied by ``patience``.
         """
         ports = dict(zip(_PORT_SETTINGS, free_ports(len(_PORT_SETTINGS)), strict=True))
         # The broker has a second port, and each process adds a number to that of the metrics.

@@ -88,10 +88,10 @@ def _texts(attributes: Any) -> dict[str, str]:
 
 
 class TraceCollector(RunsForABlock):
-    """A collector on a port of its own. Use it as a context manager."""
+    """A collector on its own port. Use it as a context manager."""
 
     def __init__(self, port: int | None = None) -> None:
-        """Listen, on a port of its own unless one is given."""
+        """Listen on ``port``, or on a free one."""
         self._state = _State()
         self.port = port or free_ports(1)[0]
         handler = type("Handler", (_Handler,), {"state": self._state})

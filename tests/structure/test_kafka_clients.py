@@ -1,4 +1,4 @@
-"""Nobody makes a client of Kafka that does not know how to be let in."""
+"""Every Kafka client is created with the security settings."""
 
 import ast
 from collections.abc import Iterator

@@ -101,7 +101,7 @@ def test_a_detector_is_trained_in_one_command_that_may_be_killed(
     }
     checkpoint = workplace.work / "first" / "detector" / "weights" / "last.pt"
     with workplace.started("train-detector", **command):
-        wait_until("an epoch is kept", checkpoint.exists, START_SECONDS)
+        wait_until("an epoch is saved", checkpoint.exists, START_SECONDS)
 
     said = workplace.make("train-detector", **command)
 

@@ -18,7 +18,7 @@ WAIT_MS = 15_000
 
 
 class ConsolePage:
-    """One page in a browser of its own, with what it complained of."""
+    """One page in its own browser context, with the errors it logged."""
 
     def __init__(self, page: Page, stack: ConsoleStack) -> None:
         self.page = page
@@ -39,7 +39,7 @@ class ConsolePage:
         self.page.goto(self.stack.address + path)
 
     def log_in(self, account: Account, path: str = "/") -> None:
-        """Open a view, fill in the log-in that stands before it, and wait for the view."""
+        """Open a view, complete the login form, and wait for the view."""
         self.go(path)
         self.fill("Email", account.email)
         self.fill("Password", PASSWORD)
@@ -74,9 +74,9 @@ class ConsolePage:
         return found
 
     def violations(self, *rules: str) -> list[str]:
-        """Return what axe finds at fault with the page as it stands, each with its first place.
+        """Return axe's violations on the page in its current state, each with its first element.
 
-        Without ``rules`` it looks for all that it knows.
+        Without ``rules``, all rules are checked.
         """
         self.page.evaluate(_axe())
         only = {"runOnly": {"type": "rule", "values": list(rules)}} if rules else {}
@@ -94,7 +94,7 @@ class ConsolePage:
 
 @contextmanager
 def opened_page(browser: Browser, stack: ConsoleStack, **options: Any) -> Iterator[ConsolePage]:
-    """Yield a page with cookies and storage of its own."""
+    """Yield a page with separate cookies and storage."""
     given = {"locale": "en-GB", "timezone_id": "Europe/Lisbon", **options}
     context = browser.new_context(**given)
     try:

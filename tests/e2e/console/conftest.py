@@ -38,7 +38,7 @@ def stack(
 
 @pytest.fixture(scope="package")
 def scene(stack: ConsoleStack) -> Scene:
-    """An account with a month behind it, which tests only look at."""
+    """An account with a month of recognitions, which tests only read."""
     return furnish(stack)
 
 

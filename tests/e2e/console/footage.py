@@ -1,4 +1,4 @@
-"""Pictures for the console: frames of the demo's road scene, and the plates read in them."""
+"""Images for the console: frames of the demo's road scene, and the plates read in them."""
 
 import io
 from dataclasses import dataclass
@@ -84,7 +84,7 @@ class Pictures:
 
 @cache
 def pictures() -> tuple[Pictures, ...]:
-    """Return the pictures of all that was seen, in its order."""
+    """Return the images of everything detected, in order."""
     with av.open(str(_CLIP)) as clip:
         return tuple(_pictures(clip, seen) for seen in SEEN)
 

@@ -1,4 +1,4 @@
-"""Takes the pictures of docs/console.md anew: the account of the console's tests, in Chromium.
+"""Takes the screenshots of docs/console.md: the account of the console's tests, in Chromium.
 
 python -m tests.e2e.console.pictures
 """
@@ -39,7 +39,7 @@ _SETTLE_MS = 4000
 
 
 def main(kinds: list[str]) -> None:
-    """Start the servers, furnish the account, and take the pictures; without ``kinds``, all."""
+    """Start the servers, fill the account, and take the screenshots of ``kinds`` (empty: all)."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     with ExitStack() as held:
         folder = Path(held.enter_context(TemporaryDirectory(prefix="platestream-pictures-")))

@@ -44,7 +44,7 @@ class Camera:
 
 @dataclass(frozen=True)
 class Scene:
-    """What there is. ``newest`` has photo and crop, and fired ``alert_id``."""
+    """What the account contains. ``newest`` has photo and crop, and triggered ``alert_id``."""
 
     account: Account
     cameras: tuple[Camera, ...]
@@ -119,7 +119,7 @@ def _camera(stack: ConsoleStack, api: httpx.Client, account: Account, number: in
 
 
 def _month(account: Account, cameras: tuple[Camera, ...], now: int) -> list[Recognition]:
-    """Passes of the thirty days before, without pictures."""
+    """Passes of the thirty days before, without images."""
     rows = []
     for hours in range(2, 30 * 24):
         captured = now - hours * _HOUR_MS
@@ -143,7 +143,7 @@ def _month(account: Account, cameras: tuple[Camera, ...], now: int) -> list[Reco
 def _recent(
     stack: ConsoleStack, account: Account, cameras: tuple[Camera, ...], now: int
 ) -> list[Recognition]:
-    """The newest passes, with pictures; newest first."""
+    """The newest passes, with images; newest first."""
     rows = []
     for number in range(len(SEEN) * 2):
         camera, seen = cameras[number % 3], number % len(SEEN)

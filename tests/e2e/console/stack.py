@@ -1,4 +1,4 @@
-"""The API with its real databases and pictures in a thread, and what happens to it from outside."""
+"""The API with real databases and images in a thread, and external changes to its data."""
 
 import asyncio
 import io
@@ -57,7 +57,7 @@ STAGES = (
     StageProgress("alerts", 1, 0),
     StageProgress("webhooks", 0, 0),
 )
-"""No stage runs beside it."""
+"""No stage runs next to it."""
 DISKS = (DiskUsage("kafka", 0.42, 61 << 30), DiskUsage("pictures", 0.87, 9 << 30))
 TIMEZONE = "Europe/Lisbon"
 _START_SECONDS = 60
@@ -108,7 +108,7 @@ class ConsoleStack:
         return self.run(self.application.database.run(work))
 
     def publish(self, *rows: Recognition, is_live: bool = True) -> None:
-        """Store recognitions, and have the stream tell of them."""
+        """Store recognitions and publish them on the event stream."""
         stored = [recognition_row(row) for row in rows]
 
         async def work() -> None:
@@ -123,7 +123,7 @@ class ConsoleStack:
         self.run(work())
 
     def fire(self, *rows: TriggerRow) -> None:
-        """Store that alerts fired."""
+        """Store that alerts were triggered."""
         self.run(insert_triggers(self.clickhouse, rows))
 
     def count(self, *minutes: CameraMinute) -> None:
@@ -152,7 +152,7 @@ class ConsoleStack:
         self._post(lambda: self.application.camera_statuses.post([(camera_id, status)]))
 
     def put_snapshot(self, owner_id: UUID, camera_id: UUID, picture: bytes) -> None:
-        """Store the latest picture of a camera."""
+        """Store a camera's latest snapshot."""
         self._put(snapshot_key(owner_id, camera_id), picture, {"width": "1280", "height": "720"})
 
     def put_images(self, row: Recognition, seen: int) -> None:
@@ -195,7 +195,7 @@ def passed(
     plate: str | None = None,
     track: str = "1",
 ) -> Recognition:
-    """Return the recognition of a pass with pictures of the footage."""
+    """Return the recognition of a pass with images of the footage."""
     what: Seen = SEEN[seen]
     text = plate or what.plate
     identifier = recognition_id(captured_ms - 400, camera_id, track)
@@ -231,7 +231,7 @@ def console_stack(
 ) -> Iterator[ConsoleStack]:
     """Yield a running API over fresh, empty servers; a stand-in takes cameras at once.
 
-    ``more`` are settings beside those of all tests.
+    ``more`` are settings in addition to those of all tests.
     """
     engine = open_engine(database)
     migrate(engine)
@@ -302,7 +302,7 @@ def console_stack(
 
 
 async def _take_cameras(stack: ConsoleStack) -> None:
-    """Take each new camera as an ingest worker would, and show it a picture."""
+    """Claim each new camera as an ingest worker would, and store a snapshot."""
     taken: set[UUID] = set()
     while True:
         for camera_id in await unconfirmed_cameras(stack.application.database):

@@ -1,4 +1,4 @@
-"""Logging in through a provider, from the log-in page and back to where one was."""
+"""Login through a provider, from the login page and back to the previous view."""
 
 import pytest
 from playwright.sync_api import Browser, expect
@@ -50,7 +50,7 @@ def test_log_in_join_and_go_on_through_a_provider(
     expect(page.locator(".who")).to_have_text(account.email)
     expect(page).to_have_url(f"{stack.address}/search?plate=AB12&match=prefix")
 
-    # The session ends while somebody types: the provider opens beside the page.
+    # The session ends while the person is typing; the provider opens in a second window.
     console.go("/alerts/new")
     console.fill("Name", "Half typed")
     page.context.clear_cookies(name="session")

@@ -11,7 +11,7 @@ from tests.e2e.console.stack import ConsoleStack
 
 pytestmark = [pytest.mark.e2e, pytest.mark.long]
 
-# With a text that stands there once all has come.
+# Each with a text that is only there once the page has loaded.
 PAGES = {
     "/": "Gate north",
     "/search": "Next page",

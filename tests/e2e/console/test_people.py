@@ -46,7 +46,7 @@ def _give_role(console: ConsolePage, email: str, role: str) -> None:
 
 
 def _is_fit_for_all(console: ConsolePage) -> None:
-    """Check the page as it stands, in light and in dark, and that it fits a telephone."""
+    """Check the page in its current state, in light and dark mode, and that it fits a phone."""
     page = console.page
     assert console.violations() == []
     page.emulate_media(color_scheme="dark")

@@ -1,4 +1,4 @@
-"""What people come to the console for, from the log-in on. A tour of six tasks is not ``long``."""
+"""The tasks that people use the console for, from login on. One tour of six is not ``long``."""
 
 import base64
 import codecs
@@ -189,12 +189,12 @@ def test_search_without_a_mouse(console: ConsolePage, scene: Scene) -> None:
 @pytest.mark.long
 def test_read_who_did_what(console: ConsolePage, account: Account) -> None:
     console.log_in(account)
-    alert_id = _alert(console, "Told", plates=["AB12CD"])
+    alert_id = _alert(console, "Notified", plates=["AB12CD"])
     console.page.keyboard.press("g")
     console.page.keyboard.press("d")
     console.page.wait_for_url("**/audit")
     rows = console.page.locator("tbody tr")
-    expect(rows.first).to_contain_text(re.compile(f"{account.email}.*Alert created.*Told"))
+    expect(rows.first).to_contain_text(re.compile(f"{account.email}.*Alert created.*Notified"))
     expect(rows.filter(has_text=f"{account.email}Logged in")).to_have_count(1)
     console.choose("Action", "API keys")
     console.page.wait_for_url("**/audit?action=key")
@@ -205,7 +205,7 @@ def test_read_who_did_what(console: ConsolePage, account: Account) -> None:
     console.page.wait_for_url("**actor=**")
     console.page.reload()
     expect(rows).to_have_count(1)
-    console.follow("Told")
+    console.follow("Notified")
     console.page.wait_for_url(f"**/alerts/{alert_id}")
 
 
@@ -217,13 +217,13 @@ def test_why_an_alert_did_not_come(console: ConsolePage, stack: ConsoleStack) ->
     stack.publish(row, is_live=False)
     console.log_in(account, f"/recognitions/{row.id}")
     _alert(console, "For another", plates=["ZZ99ZZZ"])
-    _alert(console, "Switched off", plates=[row.plate], enabled=False)
+    _alert(console, "Disabled one", plates=[row.plate], enabled=False)
     console.page.reload()
 
     console.sees("Show 2 other alerts").click()
     line = console.page.get_by_role("row")
     expect(line.filter(has_text="For another")).to_contain_text("Plate doesn't match")
-    expect(line.filter(has_text="Switched off")).to_contain_text("Alert is disabled")
+    expect(line.filter(has_text="Disabled one")).to_contain_text("Alert is disabled")
     expect(console.page.get_by_role("img", name="Photo of the vehicle")).to_be_visible()
     console.press("Zoom to plate")
     expect(console.page.get_by_text("400%")).to_be_visible()
@@ -257,7 +257,7 @@ def test_what_an_alert_fired_for(
 def test_add_a_camera_and_draw_its_zones(
     console: ConsolePage, stack: ConsoleStack, account: Account
 ) -> None:
-    # The stand-in for a worker says that there are pictures, and stores none.
+    # The substitute for a worker reports snapshots but stores none.
     console.expected += [REFUSED, "404 (Not Found)"]
     console.log_in(account, "/cameras/new")
     console.fill("Name", "Gate west")

@@ -132,7 +132,7 @@ def test_strange_texts_are_shown_as_texts(
 
 
 async def _join(stack: ConsoleStack, account: Account, email: str, name: str) -> None:
-    """Make somebody a person of the account, by a name of their own choice."""
+    """Add a person to the account under a name of their choice."""
     async with logged_in(stack.application, account.email) as administrator:
         made = await invite(administrator, email, Role.VIEWER)
     async with browser_of(stack.application) as browser:
@@ -164,7 +164,7 @@ def test_a_service_that_goes_away_is_said_and_comes_back_by_itself(
 ) -> None:
     console.expected += ["net::ERR_FAILED", "500 (Internal", "503 (Service"]
     console.log_in(scene.account, "/alerts/new")
-    console.fill("Name", "Kept meanwhile")
+    console.fill("Name", "Unsaved alert")
     gone = True
 
     def answer(route: Route) -> None:
@@ -176,11 +176,11 @@ def test_a_service_that_goes_away_is_said_and_comes_back_by_itself(
     console.page.route("**/api/**", answer)
     console.press("Create alert")
     console.sees("Can't reach the server.")
-    expect(console.page.get_by_label("Name", exact=True)).to_have_value("Kept meanwhile")
+    expect(console.page.get_by_label("Name", exact=True)).to_have_value("Unsaved alert")
     gone = False
     console.press("Create alert")
     console.page.wait_for_url("**/alerts/*-*")
-    expect(console.page.get_by_role("heading", level=1)).to_have_text("Kept meanwhile")
+    expect(console.page.get_by_role("heading", level=1)).to_have_text("Unsaved alert")
     expect(console.page.locator(".outage")).to_have_count(0)
     gone = True
     console.press("Delete alert")
@@ -202,7 +202,7 @@ def test_a_database_that_is_away_is_tried_again(console: ConsolePage, scene: Sce
             failures -= 1
             route.fulfill(
                 status=500,
-                json={"error": "The search database is away.", "code": "dependency_unavailable"},
+                json={"error": "Search is unavailable.", "code": "dependency_unavailable"},
             )
         else:
             route.continue_()

@@ -1,4 +1,4 @@
-"""Clients of the test run's ClickHouse, each test in a database of its own."""
+"""Clients of the test run's ClickHouse; each test has its own database."""
 
 from collections.abc import AsyncIterator, Callable, Iterator
 

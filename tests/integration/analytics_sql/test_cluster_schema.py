@@ -70,7 +70,7 @@ def test_a_database_of_one_server_does_not_become_one_of_a_cluster(client: Clien
 
 
 class _Recorder:
-    """Stands for a server of a cluster: remembers statements, answers that nothing is there."""
+    """Fake server of a cluster: records statements, answers that nothing exists."""
 
     database: str | None = None
 

@@ -176,7 +176,7 @@ async def test_the_events_of_a_time_in_order_once_each(client: ClickHouseClient)
 
 
 def _notifications() -> tuple[Delivery, Delivery, Delivery]:
-    """Return what an alert sends to an address, a URL and a service of its own."""
+    """Return an alert's notifications to an address, a URL and another service."""
     trigger = AlertTrigger(
         id=recognition(1).id,
         owner_id=OWNER,

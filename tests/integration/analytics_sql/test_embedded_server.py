@@ -267,7 +267,7 @@ class TestLimits:
         sql = "SELECT randomPrintableASCII(1000) FROM numbers(400000) FORMAT JSON"
 
         assert _refusal(client.raw_query, sql) == 396
-        # The engine may take what the settings give it (1 GiB), beside what its allocator has not
+        # The engine may take what the settings allow (1 GiB), plus what its allocator has not
         # returned yet, and returns it.
         assert _resident_bytes(lasting_service) - before < 1536 * _MIB
         _wait_for_memory_below(lasting_service, before + 256 * _MIB)

@@ -65,7 +65,7 @@ pytestmark = pytest.mark.integration
 OWNER, STRANGER = uuid4(), uuid4()
 PLATE, OTHER = "AB12CD", "XY99Z"
 DAY_MS = 86_400_000
-# Attempts to deliver are kept for three months only.
+# Delivery attempts are retained for three months only.
 NOW_MS = time.time_ns() // 1_000_000
 BEFORE_MS = NOW_MS - 1000
 ERASURE = Erasure(OWNER, PLATE, BEFORE_MS)
@@ -209,7 +209,7 @@ async def test_a_photo_of_several_plates_goes_and_no_row_names_it(client: ClickH
 
 @pytest.fixture
 async def sink(migrated_clickhouse: ClickHouseAddress) -> AsyncIterator[RowStore]:
-    """What the sink writes with, over connections of its own."""
+    """The sink's row store, over separate connections."""
     own = ClickHouseClient(migrated_clickhouse.settings())
     yield RowStore(own)
     await own.close()

@@ -1,4 +1,4 @@
-"""The engine and common.plates.matching give one answer to which plates a text stands for."""
+"""The engine and common.plates.matching agree on which plates a text matches."""
 
 import asyncio
 from collections.abc import AsyncIterator

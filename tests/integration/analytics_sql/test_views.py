@@ -1,4 +1,4 @@
-"""The views for analysts: nothing counts twice, nothing stands for something else."""
+"""The views for analysts: no row counts twice, and no column means something else."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime

@@ -79,8 +79,8 @@ IMAGE_CALLS_AT_ONCE = 200
 EXPORTS_PER_MINUTE = 20
 _SETTINGS = {
     "database_url": "postgresql://nobody@127.0.0.1:1/nothing",
-    "clickhouse_password": "nobody connects by it",
-    "s3_secret_key": "nobody connects by it",
+    "clickhouse_password": "never used",
+    "s3_secret_key": "never used",
     "cameras_per_owner": PER_OWNER,
     "frames_per_second_per_owner": 100,
     "smtp_encryption": "none",
@@ -288,7 +288,7 @@ async def _is_not_fed() -> None:
 
 
 def s3_settings_of_nothing() -> S3Settings:
-    """Return settings of an S3 that nobody calls; links can still be signed."""
+    """Return settings of an S3 that is never called; links can still be signed."""
     return S3Settings.model_validate(
         {
             "s3_endpoint": "http://127.0.0.1:1",

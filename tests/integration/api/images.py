@@ -22,7 +22,7 @@ def png(width_px: int = 320, height_px: int = 200) -> bytes:
 
 
 def gif() -> bytes:
-    """Return a GIF, as somebody may have named .jpg."""
+    """Return a GIF, which a client may have named .jpg."""
     buffer = io.BytesIO()
     Image.new("P", (64, 64)).save(buffer, "GIF")
     return buffer.getvalue()

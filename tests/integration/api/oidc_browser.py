@@ -10,7 +10,7 @@ BEGIN, RETURN = "/api/session/oidc", "/api/session/oidc/return"
 
 
 async def begin(browser: httpx.AsyncClient, **body: str) -> str:
-    """Begin a log-in, and return the provider's address for it."""
+    """Start a login and return the provider's URL for it."""
     answer = await browser.post(BEGIN, json=body)
     assert answer.status_code == 200, answer.text
     url: str = answer.json()["url"]
@@ -20,7 +20,7 @@ async def begin(browser: httpx.AsyncClient, **body: str) -> str:
 async def log_in(
     browser: httpx.AsyncClient, provider: OidcProvider, subject: str, **body: str
 ) -> httpx.Response:
-    """Go to the provider, be let in as somebody, and come back."""
+    """Log in at the provider as ``subject`` and return to the API."""
     back = provider.let_in(await begin(browser, **body), subject)
     return await browser.post(RETURN, json=back)
 
@@ -31,7 +31,7 @@ def said(answer: httpx.Response) -> tuple[int, str]:
 
 
 def subject_of(provider: OidcProvider, email: str, *, verified: object = True) -> str:
-    """Have the provider know somebody new of an address."""
+    """Register a new subject with an email address at the provider."""
     subject = uuid.uuid4().hex
     provider.know(subject, email=email, email_verified=verified, name="Ana")
     return subject

@@ -1,4 +1,4 @@
-"""People who log in, and how somebody becomes one."""
+"""People who log in, and how an invited person joins."""
 
 import uuid
 from collections.abc import AsyncIterator
@@ -15,12 +15,12 @@ SITE = "http://127.0.0.1:8000"
 
 
 def new_address() -> str:
-    """Return an e-mail address that nobody has."""
+    """Return an unused email address."""
     return f"{uuid.uuid4().hex}@platestream.example"
 
 
 def browser_of(application: Application) -> httpx.AsyncClient:
-    """Return a browser in which nobody has logged in."""
+    """Return a browser without a session."""
     return httpx.AsyncClient(
         transport=httpx.ASGITransport(application.app), base_url=SITE, headers={"Origin": SITE}
     )
@@ -54,7 +54,7 @@ async def accept(application: Application, token: str) -> httpx.Response:
 
 
 async def new_person(application: Application, administrator: httpx.AsyncClient, role: Role) -> str:
-    """Invite somebody who accepts, and return the address they log in with."""
+    """Invite a person who accepts, and return their login email address."""
     email = new_address()
     made = await invite(administrator, email, role)
     assert (await accept(application, made["token"])).status_code == 201

@@ -1,4 +1,4 @@
-"""What became of an alert's own notifications, over a real database."""
+"""Deliveries of an alert's own notifications, over a real database."""
 
 import uuid
 from typing import Any

@@ -80,7 +80,7 @@ class Place:
     async def resolve(
         self, alert_id: UUID, phase: TriggerPhase, first: Recognition, last: Recognition
     ) -> None:
-        """Store that an alert triggered early for one reading of a pass, and what became of it."""
+        """Store that an alert triggered early for one reading of a pass, and the resolution."""
         early = AlertTrigger(
             id=trigger_id(first.captured_ms, alert_id, first.id),
             owner_id=self.owner.owner_id,
@@ -98,7 +98,7 @@ class Place:
                 plate=first.plate, captured_ms=first.captured_ms, decided_ms=early.decided_ms
             ),
         )
-        # In one insert, and again in one of their own: what was written last counts.
+        # In one insert, and again in separate ones: the last row written counts.
         await insert_triggers(self.clickhouse, [trigger_row(early), trigger_row(resolved)])
         for each in (early, resolved):
             await insert_triggers(self.clickhouse, [trigger_row(each)])
@@ -194,7 +194,7 @@ async def test_an_early_trigger_counts_once_and_one_that_was_withdrawn_not_at_al
 
 
 async def _fired(place: Place, rule: UUID, limit: int) -> tuple[list[dict[str, Any]], int]:
-    """Return all that an alert fired for, and in how many pages it came."""
+    """Return all recognitions that triggered an alert, and the number of pages."""
     found, pages, last_key = list[dict[str, Any]](), 0, None
     while pages == 0 or last_key is not None:
         asked = {"limit": limit} | ({} if last_key is None else {"lastKey": last_key})

@@ -465,7 +465,7 @@ async def test_lists_that_are_slow_to_compare_have_a_limit_for_the_account(
     assert "units of rule cost" in refused.json()["error"]
     assert (await alerts.post(PATH, json=ordinary)).status_code == 201
 
-    # Switched off it costs nothing; switched on, or made worse, it is judged.
+    # A disabled alert costs nothing; enabling it, or making it more expensive, is checked.
     made = await alerts.post(PATH, json=crafted | {"enabled": False})
     path = f"{PATH}/{made.json()['alert']['id']}"
     assert (await alerts.put(path, json={"enabled": True})).status_code == 409

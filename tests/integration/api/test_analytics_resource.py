@@ -290,7 +290,7 @@ async def test_cameras_and_keys_that_work(
 ) -> None:
     database, owner_id = application.database, owner.owner_id
     renamed = await _add_camera(database, owner_id, "New name")
-    await _add_camera(database, owner_id, "Switched off", enabled=False)
+    await _add_camera(database, owner_id, "Disabled", enabled=False)
     await _add_camera(database, owner_id, "Not taken yet", confirmed=False)
     now = datetime.fromtimestamp(NOW_MS / 1000, UTC)
     second = timedelta(seconds=1)

@@ -88,7 +88,7 @@ class ApiProcess:
             self.process.kill()
 
     def freeze_recogniser(self) -> int:
-        """Let what reads its images stand still (SIGSTOP), and return its process id."""
+        """Stop its inference worker (SIGSTOP) and return its process ID."""
         (recogniser,) = running_below(self.process.pid, "recognition.workers.worker")
         os.kill(recogniser, signal.SIGSTOP)
         return recogniser
@@ -298,7 +298,7 @@ async def test_uploads_that_stall_take_little_memory_and_keep_nobody_out(
                 answered, _, _ = await asyncio.to_thread(select.select, crowd, (), (), 60)
                 assert answered, f"{refused} refused"
                 for one in answered:
-                    # Too many of the owner, or, once it has stalled for long enough, given up.
+                    # Too many of the account, or closed after it has stalled for long enough.
                     with suppress(ConnectionError):
                         assert one.recv(12) in (b"HTTP/1.1 429", b"HTTP/1.1 400")
                     crowd.remove(one)
@@ -358,7 +358,7 @@ async def test_kill_9_while_a_camera_waits_for_a_worker(
 
 
 def _non_reader(port: int) -> socket.socket:
-    """Return a connection, from an address of its own, that takes hardly anything in."""
+    """Return a connection, from its own address, that reads almost nothing."""
     caller = socket.socket()
     caller.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     caller.bind(("127.0.0.2", 0))
@@ -367,7 +367,7 @@ def _non_reader(port: int) -> socket.socket:
 
 
 def _stalled_upload(port: int, caller: Caller) -> socket.socket:
-    """Return a connection, from an address of its own, with the first MiB of an image call."""
+    """Return a connection, from its own address, with the first MiB of an image call."""
     upload = socket.socket()
     upload.bind(("127.0.0.3", 0))
     upload.connect(("127.0.0.1", port))
@@ -391,7 +391,7 @@ async def _recognize(client: httpx.AsyncClient) -> httpx.Response:
 
 
 async def _recognize_in_the_end(client: httpx.AsyncClient) -> int:
-    """Return what a call comes to that is made again while nobody has time for it."""
+    """Return the status of a call that is repeated while the service is busy."""
     while (answer := await _recognize(client)).status_code == 500:
         code = answer.json()["code"]
         assert code.startswith("recognizer_") or code == "dependency_unavailable"
@@ -400,7 +400,7 @@ async def _recognize_in_the_end(client: httpx.AsyncClient) -> int:
 
 def _take_credits(session: Session, caller: Caller, amount: int) -> None:
     taken = insert_entry(
-        session, caller.owner_id, delta=-amount, kind=EntryKind.GRANT, reason="taken back"
+        session, caller.owner_id, delta=-amount, kind=EntryKind.GRANT, reason="removed"
     )
     assert taken is not None
 

@@ -1,4 +1,4 @@
-"""The audit log: what leaves an entry, who reads it, and that nobody changes it."""
+"""The audit log: what creates an entry, who can read it, and that it cannot be changed."""
 
 import json
 import uuid
@@ -79,16 +79,16 @@ CHANGES: Mapping[tuple[str, str], str] = {
 }
 UNNOTED = {
     ("POST", "/api/recognize"): "the ledger has a row of each",
-    ("POST", "/api/demo"): "is nobody's",
+    ("POST", "/api/demo"): "belongs to no account",
     ("POST", "/api/alertas/plates/import"): "reads the caller's file and stores nothing",
     ("POST", "/api/cameras/import"): "reads the caller's file and stores nothing",
-    ("POST", "/api/session/oidc"): "begins a log-in, of whom nobody knows yet",
+    ("POST", "/api/session/oidc"): "starts a login; the account is still unknown",
     ("POST", "/api/session/oidc/return"): "a session that starts, in test_oidc_log_in.py",
     ("DELETE", "/api/people/{id}/identity"): "who was bound is, in test_oidc_people.py",
     ("POST", "/api/invitations/find"): "shows the invited what the mail with the link said",
     ("GET", "/api/erasures"): "shows two characters of each plate",
     ("GET", "/api/erasures/{id}"): "shows two characters of the plate, for who knows the id",
-    ("GET", "/api/recognitions/{id}/crop"): "the plate, as the list that named it told it",
+    ("GET", "/api/recognitions/{id}/crop"): "the plate, as in the list that linked it",
 }
 NOTED = {key: access.audit for key, access in ACCESS.items() if access.audit is not None}
 
@@ -315,7 +315,7 @@ async def test_a_wrong_password_is_told_to_the_account_that_it_is_of(
 ) -> None:
     async with browser_of(application) as browser:
         for email in (owner.email, new_address()):
-            body = {"email": email, "password": "guessed by somebody"}
+            body = {"email": email, "password": "guessed by another"}
             assert (await browser.post("/api/session", json=body)).status_code == 401
     entry = (await rows(application, owner))[-1]
     assert (entry["action"], entry["actor_kind"]) == ("password.refused", "nobody")
@@ -343,7 +343,7 @@ async def test_pages_filters_and_who_may_read(
         ({"action": "alert.updated", "actor": owner.email.upper()}, 3),
         ({"actor": found[0]["actor"]["id"], "action": "alert"}, 4),
         ({"to": found[-1]["timestamp"], "action": "alert"}, 0),
-        ({"actor": "somebody else"}, 0),
+        ({"actor": "another person"}, 0),
     ):
         assert len((await read(administrator, **query))["entries"]) == count, query
     for wrong in ({"lastKey": "x"}, {"action": "A%"}, {"subject": "1"}, {"plates": "A"}):
@@ -361,7 +361,7 @@ async def test_pages_filters_and_who_may_read(
 @pytest.mark.parametrize(
     "statement",
     [
-        "UPDATE audit_entries SET actor_name = 'somebody else'",
+        "UPDATE audit_entries SET actor_name = 'another person'",
         "UPDATE audit_entries SET changes = '{}'",
         "DELETE FROM audit_entries",
         "TRUNCATE audit_entries",
@@ -519,7 +519,7 @@ async def test_what_finds_no_room_is_counted_and_told(
         notes.add(
             AuditAction(owner.owner_id, Action.RECOGNITION_VIEWED, Actor(ActorKind.NOBODY), subject)
         )
-    # Of an account that is gone nothing is kept.
+    # Nothing is stored for a deleted account.
     assert await notes.sweep() == 0
     (metric,) = notes.collect()
     *_, first, second, told = await rows(application, owner)

@@ -53,7 +53,7 @@ class Ingest:
         self._send(str(camera_id).encode(), None)
 
     def babble(self) -> None:
-        """Publish what nobody can read."""
+        """Publish a message that cannot be decoded."""
         self._send(b"no uuid", b"{}")
         self._send(str(uuid.uuid4()).encode(), b'{"version": 99}')
 

@@ -40,7 +40,7 @@ async def test_a_camera_is_paid_when_it_is_created_and_refunded_in_part(
         deleted = await client.delete(f"{PATH}/{camera['id']}")
         ledger = (await client.get("/api/credits")).json()["ledger"]
 
-    # A moment of the twenty days left has gone by: 19 whole credits of 30 in 30 days.
+    # Just under twenty days are left: 19 whole credits of 30 in 30 days.
     assert (deleted.status_code, deleted.json()) == (200, {"creditsRefunded": 19})
     rows = [(row["kind"], row["delta"], row["balance"]) for row in ledger]
     assert rows == [("refund", 19, 89), ("debit", -30, 70), ("grant", 100, 100)]
@@ -122,7 +122,7 @@ async def _credits(client: httpx.AsyncClient) -> int:
 
 
 async def _shift(application: Application, by: str) -> None:
-    """Move the end of what is paid, as if time had gone by."""
+    """Move the end of the paid time, as if time had passed."""
     await application.database.run(
         lambda session: session.execute(text(f"UPDATE cameras SET paid_until = paid_until {by}"))
     )

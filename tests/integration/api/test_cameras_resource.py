@@ -156,7 +156,7 @@ async def test_the_same_stream_or_identifier_twice_is_409(client: httpx.AsyncCli
     ]
     assert (await client.post("/api/cameras", json=named[0])).status_code == 201
     assert (await client.post("/api/cameras", json=named[1])).status_code == 409
-    # With a name of its own the same stream is welcome.
+    # The same stream is accepted with another identifier.
     assert (
         await client.post("/api/cameras", json=BODY | {"identifier": "second view"})
     ).status_code == 201
@@ -174,7 +174,7 @@ async def test_the_cameras_of_an_owner_ask_for_so_many_frames_in_all(
         return (await client.put(f"/api/cameras/{camera_id}", json=fields)).status_code
 
     fast = (await made(1, sampleFps=60)).json()["camera"]["id"]
-    # 5 of its own setting's, then 35: 100 in all.
+    # 5 from its own setting, then 35: 100 in total.
     usual = (await made(2)).json()["camera"]["id"]
     assert (await made(3, sampleFps=35)).status_code == 201
     refused = await made(4, sampleFps=0.5)

@@ -30,7 +30,7 @@ from tests.services.mail import MailServer
 
 pytestmark = pytest.mark.integration
 
-OTHERS = "the password of somebody else"
+OTHERS = "the password of another"
 ACCEPT = "/api/invitations/accept"
 
 
@@ -56,7 +56,7 @@ async def _accept(application: Application, token: str, password: str = PASSWORD
 
 
 async def _claim(application: Application, owner: Caller, email: str, password: str) -> None:
-    """Have the administrator of an account claim an address, with a password of their own."""
+    """Have the administrator of an account claim an address, with a password they choose."""
     answer = await _accept(application, await _invited(application, owner, email), password)
     assert answer.status_code == 201, answer.text
 
@@ -64,7 +64,7 @@ async def _claim(application: Application, owner: Caller, email: str, password: 
 async def _log_in(
     application: Application, email: str, password: str, address: str = "127.0.0.1"
 ) -> httpx.Response:
-    """Log in on a new device; ``address`` is told by a trusted proxy."""
+    """Log in on a new device; ``address`` is set by a trusted proxy."""
     login, told = {"email": email, "password": password}, {"X-Forwarded-For": address}
     async with browser_of(application) as browser:
         return await browser.post("/api/session", json=login, headers=told)
@@ -116,7 +116,7 @@ async def test_an_administrator_who_claims_an_address_logs_in_with_it_in_any_cas
         await _claim(application, owner, email, OTHERS)
     logins = [await _log_in(application, email, OTHERS) for email in emails]
 
-    # Whether it works would tell whether somebody else has the address.
+    # A failure would reveal whether another person has the address.
     assert [_account(login) for login in logins] == [str(owner.owner_id)] * 2
 
 
@@ -183,7 +183,7 @@ async def test_a_login_computes_one_hash_whoever_uses_the_address(
         (owner.email, PASSWORD),
         (owner.email, "wrong"),
         (new_address(), "wrong"),
-        # Last: where a claim logged in, its password is compared by itself.
+        # Last: where a claim logged in, its password is compared alone.
         (owner.email, OTHERS),
     ):
         await _log_in(application, email, password)
@@ -227,7 +227,7 @@ async def test_a_claim_opens_no_way_to_guess_the_password_of_who_has_the_address
             right = login | {"password": PASSWORD}
             statuses.append((await browser.post("/api/session", json=right)).status_code)
 
-    # The device has two attempts of its own, at the claim; the address has none left.
+    # The device has two separate attempts, at the claim; the address has none left.
     assert statuses == [401, 401, 429, 429, 429, 429]
 
 
@@ -282,7 +282,7 @@ async def test_strangers_keep_no_claim_out_where_it_logged_in(database: Database
     assert often == [200] * 12
     assert guesses == [401, 401, 429, 429]
     assert after == [200, 429]
-    # At home there are so many guesses for the claim, too.
+    # Logins from home have the same limit for the claim.
     assert (at_home, last.status_code) == ([429] * 4, 429)
 
 

@@ -1,4 +1,4 @@
-"""The clients that are kept in clients/, against the application, over a real connection."""
+"""The clients in clients/ against the application, over a real connection."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""Corrections through the API, beside recognitions of a real ClickHouse."""
+"""Corrections through the API, with recognitions in a real ClickHouse."""
 
 from collections.abc import AsyncIterator
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""The demo: no key, no cost, nothing kept, few calls for each address."""
+"""The demo: no key, no cost, nothing stored, few calls per address."""
 
 import httpx
 import pytest

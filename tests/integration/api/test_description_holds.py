@@ -101,6 +101,6 @@ def test_every_phase_and_check_of_the_command(api: ThreadedApi, tmp_path: Path) 
         *("--continue-on-failure", "--no-shrink", "--no-color", "--generation-deterministic"),
         *("--request-timeout", "20"),
     )
-    # In a folder of its own, where it keeps what it found.
+    # In a separate folder, where it stores its findings.
     ran = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert ran.returncode == 0, ran.stdout[-20_000:] + ran.stderr[-2000:]

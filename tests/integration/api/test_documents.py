@@ -1,4 +1,4 @@
-"""The pages for users of the API: every example is run as it stands."""
+"""The pages for users of the API: every example is run unchanged."""
 
 import asyncio
 import re

@@ -56,7 +56,7 @@ NOBODY = "http://127.0.0.1:1"
 
 @dataclass(frozen=True)
 class World:
-    """An application on real servers with two owners, the first of whom has more."""
+    """An application on real servers with two accounts; the first has more data."""
 
     application: Application
     clickhouse: ClickHouseClient
@@ -500,7 +500,7 @@ async def test_a_removal_that_was_cut_off_goes_on(
         "audit_entries",
         "config_outbox",
     }
-    # Nobody logs in meanwhile, by whatever way.
+    # No person can log in meanwhile, by any method.
     assert await database.run(lambda s: accounts.find_log_ins(s, world.owner.email)) == []
     assert await column(world.clickhouse, "recognitions", "count()", world.owner) == [0]
 

@@ -34,7 +34,7 @@ class Eraser:
         self, owner_id: UUID, plate: str, misread: Sequence[Misreading], before_ms: int
     ) -> ErasedPlate:
         if self.is_away:
-            raise TransientError("ClickHouse: nobody at http://inside:8123")
+            raise TransientError("ClickHouse: no answer from http://inside:8123")
         self.began.set()
         await self.may_end.wait()
         self.erased.append((owner_id, plate))
@@ -121,7 +121,7 @@ async def test_an_account_has_one_done_at_a_time_and_a_killed_process_leaves_it_
     await asyncio.gather(killed, return_exceptions=True)
     eraser.may_end.set()
 
-    # Nobody knows yet that it was killed: neither its job nor the next of the account is taken.
+    # It is not yet known to have been killed: its job and the account's next one stay claimed.
     assert await sweep() == 0
     await ask(application, other)
     assert [await sweep(), await sweep()] == [1, 0]

@@ -1,6 +1,6 @@
-"""Servers that stand still, which take connections and say nothing: calls end soon and say which.
+"""Servers that freeze: they accept connections and do not answer. Calls end soon and name them.
 
-What each call waits for otherwise is ten seconds (ClickHouse) and fifteen (PostgreSQL).
+Without this, a call would wait for ten seconds (ClickHouse) or fifteen (PostgreSQL).
 """
 
 import asyncio
@@ -143,7 +143,7 @@ async def _a_transaction_in_which_it_stops(
         session.execute(text("CREATE TABLE given_up (number int)"))
         server.pause()
         stopped.set()
-        # Waits for the server, as long as that stands still.
+        # Waits for the server while it is frozen.
         session.execute(text("INSERT INTO given_up VALUES (1)"))
 
     task = asyncio.create_task(database.run(work))

@@ -131,7 +131,7 @@ async def test_ids_of_another_owner_are_404_on_every_route(application: Applicat
     walked = 0
     async with application.client(other) as client:
         for (method, path), access in GATED:
-            # What a session alone may do is tried with one, beside its resource.
+            # What requires a session is also tried with one, next to its resource.
             if "{" not in path or access.scope in FOR_PEOPLE:
                 continue
             for identifier in (*foreign, str(uuid.uuid4()), "not-a-uuid"):

@@ -51,7 +51,7 @@ async def test_the_first_account_operates_the_installation(database: Database) -
 async def test_the_accounts_of_the_setting_operate_it(database: Database, named_by: str) -> None:
     async with _administrator(database, {}) as (application, _):
         named = await application.new_owner()
-    text = f"nobody@platestream.example, {getattr(named, named_by)}"
+    text = f"unknown@platestream.example, {getattr(named, named_by)}"
     async with _administrator(database, {"operator_accounts": text}) as (other, browser):
         await _is_refused(browser)
         async with logged_in(other, named.email) as operator:

@@ -1,4 +1,4 @@
-"""Logging in by an OpenID Connect provider: who may, who may not, and what is said to whom."""
+"""Login through an OpenID Connect provider: who is accepted or denied, and the answers."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -271,7 +271,7 @@ async def test_an_invitation_is_accepted_by_its_address_alone(
     async with logged_in(application, owner.email) as administrator:
         token = (await invite(administrator, email, Role.OPERATOR))["token"]
     invited = subject_of(oidc_provider, email)
-    # The link is what joins an account: whoever invites an address gets nobody by that alone.
+    # The link joins an account; an invitation of an address alone gives no access to its owner.
     assert said(await log_in(browser, oidc_provider, invited)) == (403, "unknown_person")
     other = subject_of(oidc_provider, new_address())
     wrong = await log_in(browser, oidc_provider, other, invitation=token)

@@ -1,4 +1,4 @@
-"""What administrators and operators have in hand of the log-in by a provider."""
+"""How account and server administrators manage logins through a provider."""
 
 import json
 from collections.abc import AsyncIterator

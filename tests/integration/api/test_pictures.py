@@ -143,7 +143,7 @@ async def test_the_tag_saves_the_transfer(
         small = (await client.get(f"{stored}/photo", params={"width": 64})).headers["etag"]
         assert len({tag, other, small}) == 3
         (row,) = rows.rows.values()
-        # Whoever has it is told so without a call to S3.
+        # A client that has it gets a 304 without a call to S3.
         s3_client(s3_settings).remove_object(s3_settings.s3_bucket, str(row.photo_key))
         for given in (tag, f"{other}, W/{tag}", "*"):
             again = await client.get(f"{stored}/photo", headers={"If-None-Match": given})

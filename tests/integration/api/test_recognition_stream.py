@@ -202,7 +202,7 @@ async def test_a_client_that_reconnects_misses_nothing_and_gets_nothing_twice(
                     _publish(streaming, caller.owner_id, [turn * 10 + number])
                     got.append((await events.next()).data["plate"])
                 last = events.last_id
-            # These come while nobody reads.
+            # These arrive while no client is connected.
             _publish(streaming, caller.owner_id, range(turn * 10 + 4, turn * 10 + 10))
             async with _opened(client, last=last) as events:
                 got += [(await events.next()).data["plate"] for _ in range(6)]
@@ -358,7 +358,7 @@ class _Stage:
             one.get(timeout=20)
 
     def babble(self) -> None:
-        """Publish what nobody can read."""
+        """Publish a message that cannot be decoded."""
         self._producer.send(self._topic, key=b"1", value=b'{"version": 99}').get(timeout=20)
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Image calls that are to be kept: the photo in S3, the recognitions on their topic."""
+"""Image calls that are stored: the photo in S3, the recognitions on their topic."""
 
 import time
 from collections.abc import Sequence

@@ -78,7 +78,7 @@ class Photos(ImageStore):
 
 
 class Unsure(Database):
-    """Is unavailable before or after one transaction, and in those behind it."""
+    """Is unavailable before or after one transaction, and in those after it."""
 
     lost_before: int | None = None
     lost_after: int | None = None

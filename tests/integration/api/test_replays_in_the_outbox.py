@@ -1,4 +1,4 @@
-"""Replays leave the outbox last, in turns, and hold up nobody's configuration."""
+"""Replays leave the outbox last, in turns, and never delay configuration."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from uuid import UUID, uuid4
@@ -61,7 +61,7 @@ class Recorder(KafkaPublisher):
 
 
 def replay(engine: Engine, owner_id: UUID, name: str, count: int) -> None:
-    """Put a replay of so many deliveries into the outbox, keyed by their name and number."""
+    """Put a replay of ``count`` deliveries into the outbox, keyed by their name and number."""
     records: list[tuple[str, Delivery]] = [
         (f"{name} {number}", delivery(number)) for number in range(count)
     ]

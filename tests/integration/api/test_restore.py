@@ -220,7 +220,7 @@ async def _write(place: Place, records: list[Recognition]) -> None:
     await client.close()
     for record in records:
         for key in (record.photo_key, record.crop_key):
-            _put(place, key or "", f"picture {key}".encode())
+            _put(place, key or "", f"image {key}".encode())
 
 
 def _put(place: Place, key: str, data: bytes) -> None:

@@ -38,7 +38,7 @@ async def test_a_hundred_searches_of_one_owner_stand_before_no_other(
     async with asyncio.TaskGroup() as group:
         for _ in range(100):
             group.create_task(search(GREEDY))
-        # Behind the hundred in the loop's queue.
+        # After the hundred in the loop's queue.
         await asyncio.sleep(0)
         group.create_task(search(FAIR))
 

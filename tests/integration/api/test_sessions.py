@@ -429,7 +429,7 @@ async def test_a_wrong_password_and_an_unknown_address_are_answered_alike(
 
     assert len(answers) == 1
     assert answers.pop()[:2] == (401, "invalid_credentials")
-    # The first of each is left out: one of them makes the hash that nobody's password has.
+    # The first of each is left out: it creates the hash for unknown accounts.
     known, unknown = (statistics.median(times[1:]) for times in seconds.values())
     assert 0.5 < known / unknown < 2, seconds
 
@@ -519,7 +519,7 @@ async def test_calls_of_others_at_the_address_keep_no_known_device_out(database:
             known = [(await browser.post(PATH, json=wrong)).status_code for _ in range(4)]
 
     assert strange == [401, 401, 429, 429]
-    # Its calls have a window of their own.
+    # Its calls have a separate window.
     assert known == [401, 401, 401, 429]
 
 

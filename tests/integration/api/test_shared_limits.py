@@ -119,7 +119,7 @@ async def test_while_the_store_is_unavailable_each_process_counts_alone(
     assert isinstance(store.server, RedisServer)
     reached = SharedLimitStore(SecretStr(store.server.url))
     limiter = RateLimiter(RULES, endless_limits(), reached)
-    # Nobody listens: this process counts.
+    # The store is unavailable: this process counts.
     said = [await _said(limiter, caller) for _ in range(11)]
     assert said == ["passed"] * 10 + ["rate_limited"]
     with store:
@@ -155,7 +155,7 @@ LOGIN_RULES = AttemptRules(per_minute=3, per_address_per_minute=0, per_account_p
 async def _try(
     attempts: LoginAttempts, email: str, address: str = "192.0.2.1", *, fails: bool = True
 ) -> str:
-    """Try to log in; return what came of it."""
+    """Try to log in; return the outcome."""
     try:
         async with attempts.attempt(email, Origin(address)):
             await asyncio.sleep(0.01)

@@ -90,7 +90,7 @@ class OnePass(StandInStore):
 class Account:
     """An account with every kind of secret.
 
-    ``ids`` are those of its resources, by the word of their paths; ``secrets`` belong to nobody.
+    ``ids`` are those of its resources, by the word of their paths; ``secrets`` are never shown.
     """
 
     application: Application
@@ -180,7 +180,7 @@ def _hex(value: bytes | str) -> str:
 async def _filled(
     application: Application, administrator: httpx.AsyncClient, store: StandInStore
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Give the account one of each; return the ids, and the secrets that nobody is shown."""
+    """Give the account one of each; return the IDs, and the secrets that are never shown."""
 
     async def made(path: str, **body: Any) -> Any:
         answer = await administrator.post(path, json=body)
@@ -312,7 +312,7 @@ async def test_no_get_route_shows_a_secret_to_who_may_not_read_it(account: Accou
             if answer.status_code in (200, 302, 303):
                 answered.add(path)
 
-    # Each has shown somebody what it has to show.
+    # Each has returned its response to a caller.
     assert routes - answered == IMAGES | {"/console/{release}/{file:path}"}
 
 

@@ -283,7 +283,7 @@ async def test_switching_on_before_the_row_says_off(
 
 
 class OneRecognition(StandInStore):
-    """Has one recognition, for which an alert fired early."""
+    """Has one recognition, for which an alert triggered early."""
 
     def __init__(self, trigger: UUID) -> None:
         super().__init__()

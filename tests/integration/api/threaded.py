@@ -1,4 +1,4 @@
-"""An application that serves from a thread of its own, for tools that call it synchronously."""
+"""An application that serves from its own thread, for tools that call it synchronously."""
 
 import asyncio
 import queue

@@ -1,4 +1,4 @@
-"""A producer whose broker is away waits for it, and then sends what it holds."""
+"""A producer whose broker is unavailable waits for it, and then sends its buffer."""
 
 import gc
 import time

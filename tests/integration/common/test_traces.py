@@ -1,4 +1,4 @@
-"""Spans on their way to a collector: a real HTTP server, or nobody."""
+"""Spans on their way to a collector: a real HTTP server, or none."""
 
 import socket
 import time

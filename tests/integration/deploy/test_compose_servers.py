@@ -166,7 +166,7 @@ class _Kafka:
         return KafkaSettings.model_validate({**given, **other})
 
     def is_up(self) -> bool:
-        """Return whether the service is let in."""
+        """Return whether the service gets a connection."""
         with suppress(TransientError):
             require_reachable(self.settings())
             return True

@@ -25,7 +25,7 @@ PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet")
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel of this clone, built from a copy, as building leaves files behind."""
+    """The wheel of this clone, built from a copy, as building leaves files in the folder."""
     source, out = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
     for folder in (*SERVED, "tools", "tests"):
         ignored = shutil.ignore_patterns("__pycache__", "node_modules")

@@ -1,4 +1,4 @@
-"""Cameras that somebody has taken over: they answer without end, or one byte at a time."""
+"""Cameras under an attacker's control: they answer without end, or one byte at a time."""
 
 import socket
 import threading

@@ -22,7 +22,7 @@ _REALM, _NONCE = "camera", "0123456789abcdef"
 
 
 class HttpCamera:
-    """Serves, on a port of its own: ``/mjpeg``, ``/basic``, ``/digest`` (the same behind a
+    """Serves, on its own port: ``/mjpeg``, ``/basic``, ``/digest`` (the same with a
     password), ``/page`` (HTML), ``/hls/…`` (files of a folder), ``/to?<address>`` (a redirect).
     """
 
@@ -73,7 +73,7 @@ class SilentCamera:
 
 @functools.cache
 def closed_port() -> int:
-    """Return a port on which nobody listens, nor can as long as this process runs."""
+    """Return a port with no listener, reserved as long as this process runs."""
     held = socket.socket()
     atexit.register(held.close)
     held.bind(("127.0.0.1", 0))

@@ -288,7 +288,7 @@ def _transport_stream(width_px: int, height_px: int) -> bytes:
 
 
 def _promising_mp4(frames: int) -> bytes:
-    """Return a short MP4 with one chunk of so many frames of one byte each."""
+    """Return a short MP4 with one chunk of ``frames`` frames of one byte each."""
     sample = _box(b"avc1", bytes(6), struct.pack(">H", 1), bytes(16), struct.pack(">HH", 640, 480))
     table = _box(
         b"stbl",

@@ -1,4 +1,4 @@
-"""An RTSP camera leads nobody elsewhere than where a camera may be."""
+"""RTSP redirects lead only to networks that are allowed for cameras."""
 
 import threading
 import time

@@ -43,7 +43,7 @@ class Heard:
                 self.faults.append(connection.error_code)
 
     def wait(self, *, frames: int = 0, faults: int = 0, seconds: float = 30) -> None:
-        """Wait until so many were heard of."""
+        """Wait until at least this many were reported."""
         deadline = time.monotonic() + seconds
         while self.frames < frames or len(self.faults) < faults:
             assert time.monotonic() < deadline, (self.frames, self.faults)

@@ -1,4 +1,4 @@
-"""Cameras behind TLS that sign their own certificates."""
+"""Cameras over TLS that sign their own certificates."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -30,7 +30,7 @@ def test_each_trouble_is_reported_in_a_sentence_without_the_password(
 ) -> None:
     configs, outbox = shared.configs, shared.outbox
     login = f"user:{PASSWORD}"
-    # FFmpeg would play it: a run of JPEG pictures, as there is one in each of Kafka's segments.
+    # FFmpeg would play it: a run of JPEG images, as there is one in each of Kafka's segments.
     pictures = tmp_path / "segment.log"
     pictures.write_bytes(cv2.imencode(".jpg", np.zeros((360, 640, 3), np.uint8))[1].tobytes() * 50)
     with (

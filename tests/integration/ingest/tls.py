@@ -1,4 +1,4 @@
-"""TLS in front of a camera, with a certificate of its own making, as cameras have."""
+"""TLS in front of a camera, with a self-signed certificate, as cameras have."""
 
 import socket
 import ssl
@@ -80,7 +80,7 @@ def _pump(source: socket.socket, target: socket.socket) -> None:
 
 
 def certificate_in(folder: Path, *, names: Sequence[x509.GeneralName] = ()) -> Path:
-    """Write a certificate that nobody vouches for, with its key, and return the file."""
+    """Write a self-signed certificate with its key, and return the file."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "camera")])
     now = datetime.now(UTC)

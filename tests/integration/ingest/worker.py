@@ -84,7 +84,7 @@ class IngestWorker(ChildProcess):
         super().__init__(program, world.directory / f"{name}.log")
 
     def wait(self, seconds: float) -> int:
-        """Wait until it ends by itself and return its exit status."""
+        """Wait until it exits and return its exit status."""
         return self._started().wait(seconds)
 
     def __enter__(self) -> "IngestWorker":
@@ -128,7 +128,7 @@ class CameraConfigs:
         return [self.add(url, camera_id=camera_id).camera_id for camera_id in lying]
 
     def encrypted(self, url: str) -> str:
-        """Return an address as it stands in a configuration."""
+        """Return a stream URL in the form of a configuration."""
         return self._secrets.encrypt(url)
 
     def write(self, config: CameraConfig) -> None:
@@ -257,7 +257,7 @@ class Outbox:
 
 @dataclass(frozen=True)
 class Shared:
-    """A worker that all tests of a module share; each test has cameras of its own."""
+    """A worker that all tests of a module share; each test has separate cameras."""
 
     world: World
     configs: CameraConfigs

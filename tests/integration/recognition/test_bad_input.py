@@ -1,4 +1,4 @@
-"""Images and model files that nobody would choose: a right answer or a clear error, in time."""
+"""Unusual images and model files: a correct result or a clear error, in time."""
 
 import json
 import shutil

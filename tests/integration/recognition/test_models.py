@@ -71,7 +71,7 @@ def test_images_together_say_what_each_says_alone() -> None:
 
 @pytest.mark.parametrize("count", [1, 37])
 def test_a_gpu_gets_tensors_of_one_shape(count: int) -> None:
-    """It prepares again for each shape. Another provider stands for it; the processor computes."""
+    """It prepares again for each shape. The CPU computes, under the name of another provider."""
     not_only = {"recognition_providers": "AzureExecutionProvider,CPUExecutionProvider"}
     here = RecognizerSettings.model_validate({"recognition_runtime": RuntimeName.ONNXRUNTIME})
     gpu = here.model_copy(update=not_only)

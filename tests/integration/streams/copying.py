@@ -46,7 +46,7 @@ async def copy(event: Event, note: bytes = b"-") -> None:
     if value == b"refused":
         raise InvalidInputError("refused on purpose", code="refused")
     if value == b"broken":
-        raise KeyError("an error that nobody foresaw")
+        raise KeyError("an unexpected error")
     if value == b"hanging":
         await asyncio.Event().wait()
     await (await target.send(key=event.key, value=b" ".join((worker, value, note))))

@@ -1,4 +1,4 @@
-"""Kafka over TLS and with a login: who is let in, and what is said to whom is not."""
+"""Kafka over TLS and with a login: which clients are accepted. Credentials are not logged."""
 
 import asyncio
 import json

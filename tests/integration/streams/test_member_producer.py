@@ -32,7 +32,7 @@ class _Connection:
 
 @dataclass
 class _Client:
-    """The used part of aiokafka's client, with one connection on which nobody answers."""
+    """The used part of aiokafka's client, with one connection that gets no answer."""
 
     connection: _Connection
     sent: list[Any] = field(default_factory=list)

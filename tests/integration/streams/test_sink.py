@@ -99,7 +99,7 @@ def running_sink(
     clickhouse_server: ClickHouseAddress,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator["RunningSink"]:
-    """One sink for the tests that only send records of their own through it."""
+    """One sink for the tests that only send their own records through it."""
     folder, clickhouse = tmp_path_factory.mktemp("sink"), create_database(clickhouse_server)
     environment = _environment(module_kafka_topics, clickhouse, folder, {})
     feeder = Feeder(module_kafka_topics, RECOGNITIONS)
@@ -220,7 +220,7 @@ def test_what_was_erased_stays_erased(running_sink: RunningSink) -> None:
     records = recognitions(range(1000, 1040))
     ids = _send(feeder, records)
     wait_until("40 rows", _has_all(database, ids))
-    # What is not committed may come once more by itself, and be noted once more.
+    # Uncommitted records may arrive again, and are inserted again.
     running_sink.wait_until_committed()
     erased = Erasure(records[0].owner_id, records[7].plate)
 

@@ -1,4 +1,4 @@
-"""Callers whom limits are about, and limits that nobody meets."""
+"""Callers with limits, and limits that are never reached."""
 
 from collections.abc import Mapping
 from uuid import NAMESPACE_OID, UUID, uuid5
@@ -8,7 +8,7 @@ from api.security.permissions import Principal
 
 
 def endless_limits(**sizes: int) -> OwnerLimits:
-    """Return limits of owners that nobody meets, but for ``sizes`` by name."""
+    """Return limits of accounts that are never reached, except ``sizes`` by name."""
     return OwnerLimits({limit: sizes.get(limit.value, 10**9) for limit in OwnerLimit})
 
 
@@ -20,7 +20,7 @@ def named_id(name: str) -> UUID:
 def caller(
     key: str, owner: str | None = None, limits: Mapping[str, int] | None = None
 ) -> Principal:
-    """Return the caller with a key of this name, of an owner of its own or of a named one."""
+    """Return the caller with a key of this name, of a new account or of a named one."""
     return Principal(
         named_id(owner or f"owner of {key}"), named_id(key), frozenset(), limits=limits or {}
     )

@@ -7,7 +7,7 @@ from tests.unit.api.wall_clock import WallClock
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> WallClock:
-    """A clock that stands in for ``time.time``."""
+    """A clock that replaces ``time.time``."""
     fake = WallClock()
     monkeypatch.setattr("time.time", lambda: fake.now)
     return fake

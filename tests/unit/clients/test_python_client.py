@@ -1,4 +1,4 @@
-"""What the Python client does by itself, alike with and without ``await``."""
+"""What the Python client does automatically, with and without ``await``."""
 
 import asyncio
 import inspect

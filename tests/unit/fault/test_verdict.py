@@ -182,7 +182,7 @@ def test_each_kind_of_fault_is_found(change: Callable[[Evidence], Evidence], kin
     assert kind in str(verdict)
 
 
-# Early alerts: a pass that was published as EA1, and what became of that.
+# Early alerts: a pass that was published as EA1, and its resolution.
 
 _EARLY, _END_MS = TriggerPhase.EARLY, 500
 _PASS = msgspec.structs.replace(
@@ -207,7 +207,7 @@ _WITHDRAWN, _CORRECTED = TriggerPhase.WITHDRAWN, TriggerPhase.CORRECTED
 @pytest.mark.parametrize(
     "end",
     [_early(_WITHDRAWN), _early(_WITHDRAWN, _SEEN[1]), _early(_CORRECTED, _SEEN[5])],
-    ids=["came to nothing", "was another plate", "was another recognition"],
+    ids=["withdrawn", "was another plate", "was another recognition"],
 )
 def test_an_early_alert_that_is_resolved_once_is_no_fault(end: AlertTrigger) -> None:
     verdict = judge(_evidence(_early(_EARLY), _early(_EARLY), end, end), _RULES)

@@ -1,4 +1,4 @@
-"""The metrics by camera: at most so many of their own, the others together."""
+"""Metrics by camera: separate ones up to a limit, the other cameras together."""
 
 from collections.abc import Mapping
 from uuid import UUID

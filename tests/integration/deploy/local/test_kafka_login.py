@@ -1,4 +1,4 @@
-"""Kafka of the local stack lets nobody in without its password, and keeps what it had before."""
+"""Kafka of the local stack requires its password, and retains existing data."""
 
 import socket
 import struct
@@ -93,7 +93,7 @@ def _received(settings: KafkaSettings, count: int) -> list[bytes]:
 
 
 def _is_answered(port: int) -> bool:
-    """Tell whether a question is answered, not the connection closed."""
+    """Return whether a request is answered and the connection is not closed."""
     with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
         connection.sendall(_QUESTION)
         try:

@@ -41,12 +41,12 @@ def test_a_killed_postgres_has_every_committed_row(tmp_path: Path) -> None:
         assert isinstance(process.server, PostgresServer)
         url = process.server.url()
         with psycopg.connect(url) as connection:
-            connection.execute("CREATE TABLE kept AS SELECT 1 AS n")
+            connection.execute("CREATE TABLE stored AS SELECT 1 AS n")
 
         process.restart()
 
         with psycopg.connect(url) as connection:
-            assert connection.execute("SELECT n FROM kept").fetchone() == (1,)
+            assert connection.execute("SELECT n FROM stored").fetchone() == (1,)
 
 
 def test_postgres_starts_once_what_a_killed_one_left_behind_is_gone(tmp_path: Path) -> None:

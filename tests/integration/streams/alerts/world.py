@@ -39,7 +39,7 @@ class World:
         self._recognitions.send_pairs((each.camera_id.bytes, encode(each)) for each in seen)
 
     def report_provisional(self, *provisional: ProvisionalRecognition) -> None:
-        """Publish provisional recognitions, and what became of them."""
+        """Publish provisional recognitions and their resolutions."""
         self._provisional.send_pairs(
             (each.recognition.camera_id.bytes, encode(each)) for each in provisional
         )
@@ -57,7 +57,7 @@ class World:
         return [decode(AlertTrigger, value) for value in self._alerts.poll()[known:]]
 
     def await_triggers(self, count: int, seconds: float = 60) -> list[AlertTrigger]:
-        """Return all alerts once there are so many."""
+        """Return all triggers once there are ``count``."""
         wait_until(f"{count} alerts", lambda: len(self.triggers()) >= count, seconds)
         return self.triggers()
 

@@ -20,7 +20,7 @@ from tests.waiting import wait_until
 
 
 class Pipeline:
-    """The stage on topics of its own, and a broker of its own."""
+    """The stage with its own topics and broker."""
 
     def __init__(self, kafka: KafkaSettings, broker: ServerProcess, folder: Path) -> None:
         self.kafka = kafka

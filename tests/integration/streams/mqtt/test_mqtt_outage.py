@@ -49,8 +49,8 @@ def test_a_broker_that_dies_and_freezes_and_a_killed_stage_lose_nothing(pipeline
     )
     pipeline.broker.start()
     with Listener(port_of(pipeline.broker)) as after:
-        # A broker that was killed has forgotten what it kept; it is sent again.
-        wait_until("the state is kept", lambda: after.latest(topic("state")) == b"online")
+        # A broker that was killed has lost its retained messages; they are sent again.
+        wait_until("the state is retained", lambda: after.latest(topic("state")) == b"online")
         wait_until("the new one is there", lambda: after.latest(topic("state", 2)) == b"online")
         by_id = {event["id"]: event["event"] for event in events(after, "camera", 2)}
         assert list(by_id.values()) == ["camera.online"]

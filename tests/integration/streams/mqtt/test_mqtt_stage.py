@@ -31,7 +31,7 @@ def partition_count() -> int:
 
 
 def test_events_and_cameras_come_and_go(pipeline: Pipeline) -> None:
-    # From before MQTT was switched on: not to be published.
+    # From before MQTT was enabled: not published.
     old = recognition(0)
     pipeline.recognized([old])
     pipeline.status(CameraState.ONLINE)
@@ -136,7 +136,7 @@ def _published_ids(listener: Listener) -> set[str]:
 
 
 def _announced(pipeline: Pipeline, listener: Listener) -> None:
-    wait_until("the state is kept", lambda: listener.latest(topic("state")) == b"online")
+    wait_until("the state is retained", lambda: listener.latest(topic("state")) == b"online")
     device = json.loads(listener.latest(discovery()) or b"")
     assert device["device"]["name"] == "Gate 0"
     assert device["device"]["suggested_area"] == "Yard"
@@ -148,7 +148,7 @@ def _announced(pipeline: Pipeline, listener: Listener) -> None:
     wait_until("the name changed", lambda: b"Main gate" in (listener.latest(discovery()) or b""))
     # The broker gives both to those who come later.
     with Listener(port_of(pipeline.broker)) as late:
-        wait_until("what was kept comes", lambda: late.latest(topic("state")) == b"online")
+        wait_until("retained messages arrive", lambda: late.latest(topic("state")) == b"online")
         assert {heard.topic for heard in late.heard if heard.retained} >= {
             discovery(),
             topic("state"),
@@ -210,5 +210,5 @@ def _vanished(pipeline: Pipeline, listener: Listener) -> None:
     pipeline.camera(1)
     wait_until("the next one came", lambda: bool(listener.latest(discovery(1))))
     with Listener(port_of(pipeline.broker)) as late:
-        wait_until("what was kept comes", lambda: bool(late.latest(discovery(1))))
+        wait_until("retained messages arrive", lambda: bool(late.latest(discovery(1))))
         assert not {heard.topic for heard in late.heard} & {discovery(), topic("state")}

@@ -80,7 +80,7 @@ def start_stage(
 
 @dataclass(frozen=True)
 class RunningStage:
-    """A worker that the tests of a module share, each with cameras of its own."""
+    """A worker that the tests of a module share, each with separate cameras."""
 
     kafka: KafkaSettings
     s3: S3Settings

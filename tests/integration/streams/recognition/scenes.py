@@ -13,7 +13,7 @@ from tools.synthetic.plates import plate_with_text
 
 WIDTH_PX, HEIGHT_PX = 1280, 720
 PLATES = ("SH350AZ", "VB221VX", "TL708LV", "SF356JW", "TX526YE", "VG380ZR")
-"""Numbers that an Italian layout can have; they belong to nobody."""
+"""Numbers that an Italian layout can have; none is a real plate."""
 
 _ROAD = (110, 110, 110)
 _PAINT = (45, 40, 40)

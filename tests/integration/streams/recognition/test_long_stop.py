@@ -1,4 +1,4 @@
-"""The recognition stage after it was away for minutes, under two cameras that went on sending.
+"""The recognition stage after minutes of downtime, while two cameras went on sending.
 
 Takes as long as reading all that takes: ``OUTAGE_SECONDS=300 make fault`` (see docs/operations.md).
 """

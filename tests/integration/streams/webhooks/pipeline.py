@@ -30,7 +30,7 @@ _KEY = Fernet.generate_key().decode()
 
 
 class Pipeline:
-    """The stage on a Kafka of its own topics, with who feeds and who reads them."""
+    """The stage with its own topics, a feeder and readers."""
 
     def __init__(self, kafka: KafkaSettings, folder: Path) -> None:
         self.kafka = kafka

@@ -1,4 +1,4 @@
-"""Services that people are told by, on real HTTP: what arrives, and what a failure comes to."""
+"""Notification services over real HTTP: what arrives, and how failures are handled."""
 
 import asyncio
 import time

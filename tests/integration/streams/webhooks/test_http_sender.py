@@ -151,7 +151,7 @@ async def test_an_absent_receiver_is_a_failure() -> None:
 
 @pytest.fixture
 def untrusted(tmp_path: Path) -> Iterator[Receiver]:
-    """A receiver with a certificate that nobody vouches for."""
+    """A receiver with a self-signed certificate."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate_in(tmp_path))
     with Receiver(context) as server:
@@ -239,7 +239,7 @@ async def test_one_bad_address_of_several_is_not_the_end(addresses: str, kind: S
 
 
 async def test_a_name_that_is_rebound_gains_nothing(receiver: Receiver) -> None:
-    """The first answer is public (nobody listens there), all later ones are this machine."""
+    """The first answer is public (with no listener), all later ones are this machine."""
     resolver = ScriptedResolver("192.0.2.1", "127.0.0.1")
     rules = OutboundRules(parse_networks("192.0.2.0/24"))
     sender = HttpSender(rules, timeout_seconds=0.5, resolver=resolver)

@@ -1,4 +1,4 @@
-"""E-mail of alerts through a real SMTP server."""
+"""Email of alerts through a real SMTP server."""
 
 import asyncio
 import ssl
@@ -160,7 +160,7 @@ def test_a_server_whose_certificate_is_trusted_gets_the_email(
     tmp_path: Path, encryption: str
 ) -> None:
     authority = Authority.make(tmp_path)
-    # The loop that the stage runs on, which has a TLS of its own.
+    # The loop that the stage runs on, which has its own TLS implementation.
     runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)
     with MailServer(authority.server, is_tls_at_once=encryption == "tls") as server, runner:
         trusting = _sender(server, smtp_encryption=encryption, smtp_ca_file=str(authority.ca_file))

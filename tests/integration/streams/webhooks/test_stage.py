@@ -1,4 +1,4 @@
-"""Events through the stage to a real receiver, and what a kill leaves behind."""
+"""Events through the stage to a real receiver, and the state after a kill."""
 
 import json
 from collections import Counter

@@ -17,7 +17,7 @@ NEVER_SECONDS = 60.0
 
 
 class Server:
-    """Gives signs of life, unless it stands still; may refuse."""
+    """Answers health checks unless it is frozen; may refuse."""
 
     def __init__(self) -> None:
         self.stands_still = False
@@ -51,7 +51,7 @@ async def waits(server: Server, monkeypatch: pytest.MonkeyPatch) -> AsyncIterato
 
 
 async def _call(waits: CircuitBreaker, seconds: float) -> float:
-    """Make a call that takes so long, and return how long it did."""
+    """Make a call that takes ``seconds``, and return its duration."""
     began = time.monotonic()
     async with waits.call(NEVER_SECONDS):
         await asyncio.sleep(seconds)

@@ -136,7 +136,7 @@ async def test_an_owner_has_so_much_processor_time_a_minute(
     body, span = AlertUpdate.model_validate({"plates": ["AB1"]}), Backtest(0, 1)
     with pytest.raises(ApiError, match="CPU time"):
         await made.test(OWNER, body, span)
-    # Another owner has time of its own.
+    # Another account has its own time.
     monkeypatch.setattr("tests.unit.api.alerts.test_insight.OWNER", UUID(int=9))
     assert len(await made.explain(msgspec.structs.replace(seen, user_id=UUID(int=9)))) == 40
 

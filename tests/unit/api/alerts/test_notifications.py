@@ -1,4 +1,4 @@
-"""Which stored address a masked one stands for."""
+"""Which stored address a masked one represents."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Days and hours of the owner's time zone, against counting each recognition by itself."""
+"""Days and hours of the account's time zone, compared with counting each recognition."""
 
 from collections import Counter
 from datetime import UTC, date, datetime, timedelta

@@ -56,7 +56,7 @@ def test_scopes_that_a_caller_grants_without_having_them_are_found(
         (EARLY, None, _key(A, expires_at=LATE), True),
         (EARLY, None, _key(A, expires_at=EARLY), False),
         (LATE, None, _key(A, expires_at=EARLY), False),
-        # A key that is off can be switched on by one that is not bound.
+        # A disabled key can be enabled by one that is not bound.
         (EARLY, None, _key(A, enabled=False, expires_at=LATE), True),
         # Making it work again, longer or for more.
         (EARLY, _key(A), _key(A, expires_at=None), True),
@@ -67,7 +67,7 @@ def test_scopes_that_a_caller_grants_without_having_them_are_found(
         (EARLY, _key(A, enabled=False, expires_at=LATE), _key(A), False),
         (EARLY, _key(A, expires_at=None), _key(A, B, expires_at=None), True),
         (EARLY, _key(A, expires_at=None), _key(A, B), False),
-        # Taking away, and what gives nothing.
+        # Removing permissions, and changes that grant none.
         (EARLY, _key(A, B, expires_at=None), _key(A, expires_at=None), False),
         (EARLY, _key(A, expires_at=None), _key(A, expires_at=LATE), False),
         (EARLY, _key(A, expires_at=LATE), _key(A, enabled=False, expires_at=LATE), False),

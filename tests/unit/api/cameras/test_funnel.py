@@ -15,7 +15,7 @@ NOW_MS = 100 * WEEK_MS
     [
         ([20, 30, 40, 50], 35),
         ([20, 30, 40], 30),
-        # Switched on and nothing went by, in one of the weeks.
+        # Enabled, but without a pass in one of the weeks.
         ([0, 30, 40, 50], 30),
         ([30, 40], None),
         ([10, 20, 10, 20], None),

@@ -51,7 +51,7 @@ def test_a_refund_is_never_more_than_was_paid_and_never_negative(
         (None, NOW + PERIOD),
         (NOW, NOW + PERIOD),
         (NOW - timedelta(days=2), NOW - timedelta(days=2) + PERIOD),
-        # Long switched off: the time in between is not paid for.
+        # Disabled for long: the time in between is not paid for.
         (NOW - PERIOD, NOW + PERIOD),
         (NOW - 5 * PERIOD, NOW + PERIOD),
     ],

@@ -1,4 +1,4 @@
-"""Made-up events with which a receiver can be tried."""
+"""Sample events for trying out a receiver."""
 
 import json
 

@@ -94,7 +94,7 @@ async def test_a_store_that_is_unavailable_loses_no_place() -> None:
     images.is_unavailable = False
 
     assert [await sweeper.sweep() for _ in range(3)] == [4, 2, 0]
-    # What is noted under an earlier moment, by a clock that is behind, is found as well.
+    # A note with an earlier time, from a clock that is slow, is found as well.
     notes.left.append(noted(0))
     assert await sweeper.sweep() == 2
 

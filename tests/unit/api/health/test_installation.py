@@ -50,5 +50,5 @@ async def test_its_age_says_how_far_behind_a_stage_is() -> None:
         {"name": "sink", "workers": 0, "waiting": 0, "behindSeconds": None},
     ]
     assert body["disks"] == [{"name": "kafka", "usedRatio": 0.5, "freeBytes": 1 << 30}]
-    # Its clock may be behind the broker's.
+    # Its clock may be slower than the broker's.
     assert installation_body(found, READINESS, 0).stages[0].behind_seconds == 0  # type: ignore[index]

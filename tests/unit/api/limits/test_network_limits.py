@@ -75,7 +75,7 @@ async def test_failed_credentials_of_a_network_count_together(clock: WallClock) 
 
 
 async def _fails(attempts: LoginAttempts, number: int, address: str) -> bool:
-    """Return whether a wrong password for an account of its own was compared."""
+    """Return whether a wrong password for a separate account was compared."""
     compared = False
     with pytest.raises(ApiError):
         async with attempts.attempt(f"{number}@example.com", Origin(address)):

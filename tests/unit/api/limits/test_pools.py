@@ -90,12 +90,12 @@ class Pool:
 POOLS: Sequence[Pool] = (
     # The API: turns.
     Pool("api/adapters/clickhouse.py", "FairQueue", "searches", "owner"),
-    Pool("api/adapters/image_store.py", "FairThreads", "pictures, stored image calls", "owner"),
+    Pool("api/adapters/image_store.py", "FairThreads", "images, stored image calls", "owner"),
     Pool("api/adapters/outbound.py", "FairThreads", "addresses of webhooks and alerts", "owner"),
     Pool("api/alerts/insight.py", "FairThreads", "tests and explanations of alerts", "owner"),
-    Pool("api/db/database.py", "FairThreads", "all calls", "owner; before log-in network"),
-    Pool("api/oidc/service.py", "FairQueue", "log-ins by the identity provider", "network"),
-    Pool("api/pictures/service.py", "FairThreads", "pictures with a width", "owner"),
+    Pool("api/db/database.py", "FairThreads", "all calls", "owner; before login network"),
+    Pool("api/oidc/service.py", "FairQueue", "logins by the identity provider", "network"),
+    Pool("api/pictures/service.py", "FairThreads", "images with a width", "owner"),
     Pool("api/recognize/readers.py", "FairQueue", "image calls", "owner; the demo is one"),
     Pool("api/recognize/readers.py", "FairQueue", "demo calls", "network"),
     Pool("api/security/lookup.py", "FairQueue", "keys and sessions not valid before", "network"),
@@ -108,7 +108,7 @@ POOLS: Sequence[Pool] = (
     Pool("api/middleware/http_protocol.py", "ConnectionLimits", "connections in tests", "likewise"),
     Pool("api/cameras/probe.py", "Semaphore", "camera tests", "owner: one for each"),
     Pool("api/container.py", "BodyBudget", "request bodies", "owner or network: free share"),
-    Pool("api/container.py", "CameraProbe", "camera tests", "owner: one; so many owners fill all"),
+    Pool("api/container.py", "CameraProbe", "camera tests", "owner: one; full with as many owners"),
     Pool("api/container.py", "Exports", "exports", "owner: 2"),
     Pool("api/container.py", "StreamSlots", "live streams", "owner: free share"),
     # Inside of a pool that callers fill.
@@ -128,25 +128,25 @@ POOLS: Sequence[Pool] = (
     # No caller: the operator's broker and commands, models at the start.
     Pool("streams/mqtt/broker.py", "Semaphore", "the broker", "one installation"),
     Pool("streams/mqtt/broker.py", "Semaphore", "the broker, after it reconnects", "likewise"),
-    Pool("recognition/models/runtime.py", "ThreadPoolExecutor", "the start", "nobody else"),
+    Pool("recognition/models/runtime.py", "ThreadPoolExecutor", "the start", "no others"),
     # The event loop's own threads, which take no turns: no caller of the API can fill them.
-    Pool("api/alerts/insight.py", "to_thread", "the end of the process", "nobody else"),
-    Pool("api/imports/routes.py", "to_thread", "the end of the process", "nobody else"),
-    Pool("api/pictures/service.py", "to_thread", "the end of the process", "nobody else"),
-    Pool("api/sessions/service.py", "to_thread", "the end of the process", "nobody else"),
-    Pool("common/kafka/tailer.py", "to_thread", "the end of the process", "nobody else"),
+    Pool("api/alerts/insight.py", "to_thread", "the end of the process", "no others"),
+    Pool("api/imports/routes.py", "to_thread", "the end of the process", "no others"),
+    Pool("api/pictures/service.py", "to_thread", "the end of the process", "no others"),
+    Pool("api/sessions/service.py", "to_thread", "the end of the process", "no others"),
+    Pool("common/kafka/tailer.py", "to_thread", "the end of the process", "no others"),
     Pool("api/health/service.py", "to_thread", "a timer", "one at a time"),
     Pool("api/health/service.py", "to_thread", "probes", "all probes of a moment share one"),
     *(Pool("api/health/stack_check.py", "to_thread", "a command", "one operator"),) * 3,
     Pool("recognition/workers/process.py", "to_thread", "ends of processes", "one for each"),
     Pool("streams/alerts/state.py", "to_thread", "a timer", "one for each partition"),
-    Pool("streams/mqtt/broker.py", "to_thread", "the start", "nobody else"),
-    Pool("streams/mqtt/broker.py", "to_thread", "the end of the process", "nobody else"),
+    Pool("streams/mqtt/broker.py", "to_thread", "the start", "no others"),
+    Pool("streams/mqtt/broker.py", "to_thread", "the end of the process", "no others"),
     Pool("streams/recognition/frame_store.py", "to_thread", "frames", "owner's share"),
-    Pool("streams/recognition/frame_store.py", "to_thread", "the end", "nobody else"),
+    Pool("streams/recognition/frame_store.py", "to_thread", "the end", "no others"),
     Pool("streams/recognition/tracking/pending_images.py", "to_thread", "passes", "owner's share"),
-    Pool("streams/runtime/alert_cache.py", "to_thread", "the end of the process", "nobody else"),
-    Pool("streams/runtime/app.py", "to_thread", "the start", "nobody else"),
+    Pool("streams/runtime/alert_cache.py", "to_thread", "the end of the process", "no others"),
+    Pool("streams/runtime/app.py", "to_thread", "the start", "no others"),
     # Calls in the executors above.
     Pool("common/urls/resolver.py", "run_in_executor", "attempts", "turns before it"),
     *(Pool("streams/recognition/tracking/images.py", "run_in_executor", "passes", "owner's share"),)
@@ -320,7 +320,7 @@ def _explanations(work: Work, monkeypatch: pytest.MonkeyPatch) -> Call:
 
 
 def _searches(work: Work, monkeypatch: pytest.MonkeyPatch) -> Call:
-    given = {"clickhouse_password": "nobody connects by it"}
+    given = {"clickhouse_password": "never used"}
     store = ClickHouseStore(ClickHouseSettings.model_validate(given), searches_at_once=2)
 
     async def search(name: str) -> None:
@@ -403,7 +403,7 @@ def test_every_pool_of_the_api_that_is_shared_in_turns_is_tried() -> None:
         for pool in POOLS
         if pool.kind in ("FairQueue", "FairThreads") and pool.module != "api/limits/fair_threads.py"
     ]
-    # The module of log-ins creates one for strangers and one for known devices.
+    # The module of logins creates one for unknown and one for known devices.
     assert len(FAIR_POOLS) == len(in_turns) + 1
 
 
@@ -458,7 +458,7 @@ async def test_known_devices_wait_for_no_stranger(monkeypatch: pytest.MonkeyPatc
 
 
 async def _done(call: Call, name: str) -> None:
-    # What finds no room is refused, and nobody is found here.
+    # Calls without capacity are rejected, and no resource is found here.
     with suppress(ApiError, PlatestreamError):
         await call(name)
 

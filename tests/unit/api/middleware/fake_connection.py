@@ -68,7 +68,7 @@ class Timers:
         return handle
 
     def pass_over(self, seconds: float) -> None:
-        """Do what waits for so long and was not called off."""
+        """Run the timers that are due after ``seconds`` and were not cancelled."""
         due, self._due = self._due, []
         for after, handle in due:
             if not handle.cancelled() and after == seconds:

@@ -124,7 +124,7 @@ async def test_the_rest_of_a_refused_body_is_thrown_away_for_a_while() -> None:
     assert connection.transport.ended
     assert not connection.transport.closed
 
-    # Neither the rest of it nor what comes behind it is looked at.
+    # Neither the rest of it nor what follows it is read.
     assert await connection.send(b"a" * 90, _REQUEST, b"\0" * 1_000_000) == b""
     assert not connection.transport.closed
     connection.timers.pass_over(LINGER_SECONDS)

@@ -1,4 +1,4 @@
-"""What comes before a request's body is bounded: nobody has shown a key by then."""
+"""Everything before a request's body is limited, because no key has been checked by then."""
 
 from collections.abc import AsyncIterator
 

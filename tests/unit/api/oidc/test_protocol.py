@@ -68,7 +68,7 @@ def test_a_token_of_this_log_in_is_believed() -> None:
         {"aud": "another"},
         {"aud": None},
         {"aud": [CLIENT, "another"], "azp": "another"},
-        {"nonce": "of another log-in"},
+        {"nonce": "of another login"},
         {"nonce": None},
         {"exp": 1_700_000_000},
         {"exp": None},

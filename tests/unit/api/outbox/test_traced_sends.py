@@ -1,4 +1,4 @@
-"""The spans of what the relay sends: ended with what became of the message."""
+"""The spans of the relay's messages: ended with the outcome of the message."""
 
 from typing import Any
 
@@ -41,7 +41,7 @@ class FakeProducer:
         return self._futures[-1]
 
     def flush(self, timeout: float) -> None:
-        """Say what became of all."""
+        """Report the outcome of all messages."""
         assert timeout > 0
         for future in self._futures:
             if self._failure is None:

@@ -15,7 +15,7 @@ WAIT_SECONDS = 60
 
 
 class Processes:
-    """Reads what it is told to, when it is told to."""
+    """Returns scripted readings when a test releases them."""
 
     def __init__(self) -> None:
         self.begun: list[bytes] = []

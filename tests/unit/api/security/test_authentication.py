@@ -134,7 +134,7 @@ async def test_a_key_that_was_just_made_passes_at_once() -> None:
         (_record(enabled=False), "invalid_credentials"),
         (_record(ends_in=timedelta(days=-1)), "expired_credentials"),
     ],
-    ids=["switched off", "expired"],
+    ids=["disabled", "expired"],
 )
 async def test_keys_that_are_no_longer_good_count_too(record: KeyRecord, code: str) -> None:
     gate, key = _Gate(), _made_up()

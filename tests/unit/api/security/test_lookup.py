@@ -117,7 +117,7 @@ async def test_unknown_credentials_wait_in_a_queue_of_their_own() -> None:
         await lookup.find(OTHER)
     assert refused.value.code is ErrorCode.SERVICE_BUSY
     assert (refused.value.status, refused.value.retry_after_seconds) == (503, 1)
-    # Who was good before is looked up beside them.
+    # Credentials that were valid before are looked up without waiting for them.
     known = asyncio.create_task(lookup.find(DIGEST))
     await _turn_the_loop()
     assert rows.questions == 3

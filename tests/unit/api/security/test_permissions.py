@@ -83,7 +83,7 @@ def test_a_route_beside_the_gate_does_not_start(monkeypatch: pytest.MonkeyPatch)
 
     @router.patch("/api/cameras")
     async def change_cameras() -> None:
-        """Stand beside the gate."""
+        """A route without the gate."""
 
     monkeypatch.setattr("api.app.ROUTERS", (*ROUTERS, router))
     with pytest.raises(MisconfiguredError, match="is not a GuardedRoute"):
@@ -102,7 +102,7 @@ _NAMES_ANOTHER = {
     *("demonstrate", "test_camera", "find_invitation", "accept_invitation"),
     *("begin_oidc", "finish_oidc", "rotate_notification_secret"),
 }
-"""Calls without an id in their path that may be 404: switched off, named in their body, or
+"""Calls without an id in their path that may be 404: disabled, named in their body, or
 not made yet."""
 
 

@@ -112,7 +112,7 @@ async def test_who_logged_in_before_guesses_within_bounds_too(
         clock.now += 61
 
     assert looked_at == [RULES.per_minute] * 4 + [0] * 6
-    # What it failed counts for nobody else.
+    # Its failures do not count for other devices.
     assert await _fail_until_refused(attempts, _strangers(30)) == RULES.per_account_per_hour
 
 

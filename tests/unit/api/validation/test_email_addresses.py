@@ -1,4 +1,4 @@
-"""Which e-mail addresses the service writes to."""
+"""Which email addresses the service accepts."""
 
 import pytest
 

@@ -33,7 +33,7 @@ _DECIDE, _NOTHING = PassDecision(PassAction.APPLY_COOLDOWN), PassDecision(PassAc
         pytest.param(TriggerPhase.EARLY, _EARLY, "AB1", _DECIDE, id="early again"),
         pytest.param(TriggerPhase.EARLY, _EARLY, "AB2", _NOTHING, id="early for another plate"),
         pytest.param(TriggerPhase.FINAL, _EARLY, "AB1", _NOTHING, id="early after the end"),
-        pytest.param(None, _EARLY, "AB1", _NOTHING, id="early after it came to nothing"),
+        pytest.param(None, _EARLY, "AB1", _NOTHING, id="early after no decision"),
         pytest.param(TriggerPhase.WITHDRAWN, _EARLY, "AB1", _NOTHING, id="early after withdrawal"),
         pytest.param(
             TriggerPhase.EARLY, _FINAL, "AB1", _published(TriggerPhase.CONFIRMED), id="confirmed"
@@ -57,7 +57,7 @@ _DECIDE, _NOTHING = PassDecision(PassAction.APPLY_COOLDOWN), PassDecision(PassAc
         ),
         pytest.param(TriggerPhase.WITHDRAWN, _FINAL, "AB2", _NOTHING, id="rule changed in between"),
         pytest.param(TriggerPhase.FINAL, _FINAL, "AB1", _DECIDE, id="final again"),
-        pytest.param(None, _FINAL, "AB1", _DECIDE, id="final after it came to nothing"),
+        pytest.param(None, _FINAL, "AB1", _DECIDE, id="final after no decision"),
         pytest.param(
             TriggerPhase.EARLY,
             _RESOLVED,

@@ -1,4 +1,4 @@
-"""Which rules a recognition matches: the index compared with each rule by itself."""
+"""Which rules a recognition matches: the index compared with each rule alone."""
 
 from typing import Any
 from uuid import UUID

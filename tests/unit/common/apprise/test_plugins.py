@@ -75,7 +75,7 @@ def test_a_service_that_does_not_answer_is_a_failure_and_no_error(scheme: str) -
 
 @pytest.mark.parametrize("module", sorted({service.module for service in SERVICES.values()}))
 def test_a_plugin_knows_no_other_way_out(module: str) -> None:
-    """It imports nothing that connects or runs programs, and of requests only what stands in."""
+    """It imports nothing that connects or runs programs, and only the replacement of requests."""
     plugin = importlib.import_module(f"apprise.plugins.{module}")
     tree = ast.parse(inspect.getsource(plugin))
     imported = {

@@ -1,4 +1,4 @@
-"""What keeps the topics from being made anew, without a broker."""
+"""What prevents topics from being created again, without a broker."""
 
 from types import SimpleNamespace
 

@@ -1,4 +1,4 @@
-"""What people are told in an hour, and how they hear of what was held back."""
+"""Emails per hour, and the report of those that were suppressed."""
 
 from common.mail.rate_limit import HourlyLimits
 from tests.clock import Clock
@@ -30,7 +30,7 @@ def test_the_last_one_says_so_and_the_next_one_what_was_held_back() -> None:
         assert _send(limits) == "denied: The address has reached its limit of 2 messages per hour."
     clock.seconds += 3600
     told = "3 were not sent since the last one: hourly limit reached."
-    # One that no server took told nobody.
+    # A message that no server accepted reported nothing.
     assert _send(limits, taken=False) == told
     assert _send(limits) == told
     assert "were not sent" not in (_send(limits) or "")

@@ -59,7 +59,7 @@ def test_crafted_lists_cost_what_they_take(matchers: list[PlateMatcher], least: 
         began = time.process_time()
         index.find(plate)
         taken.append(time.process_time() - began)
-    # A busy machine is slower, by how much nobody knows; never much faster.
+    # A busy machine is slower by an unknown factor, but never much faster.
     assert cost / 1e6 > max(taken) / 20
 
 

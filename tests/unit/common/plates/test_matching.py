@@ -1,4 +1,4 @@
-"""Which plates a text stands for."""
+"""Which plates a text matches."""
 
 import re
 from functools import cache
@@ -130,7 +130,7 @@ def test_edits_of_a_pattern_are_those_of_its_nearest_text(
 
 @cache
 def _pattern_edits(pattern: str, text: str) -> int:
-    """The least edits from ``text`` to anything that ``pattern`` stands for: slow."""
+    """The fewest edits from ``text`` to any plate that ``pattern`` matches; slow."""
     if not pattern:
         return len(text)
     if pattern[0] == "*":

@@ -68,7 +68,7 @@ def test_whatever_is_wrong_is_told_in_the_same_words(folder: Path, tmp_path: Pat
 
 
 def test_a_file_that_only_holds_pictures_is_no_camera(folder: Path) -> None:
-    """As a segment of Kafka's log does, which FFmpeg takes for a run of JPEG pictures."""
+    """Like a segment of Kafka's log, which FFmpeg takes for a series of JPEG images."""
     _, encoded = cv2.imencode(".jpg", np.zeros((64, 64, 3), np.uint8))
     jpeg = encoded.tobytes()
     segment = folder / "00000000000000000000.log"

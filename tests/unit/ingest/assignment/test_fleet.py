@@ -33,7 +33,7 @@ RULES = CameraSessionSettings(
 
 
 class World:
-    """A fleet with two cameras, whose address nobody can read, and what it sent."""
+    """A fleet with two cameras, whose stream URLs cannot be decrypted, and its records."""
 
     def __init__(self) -> None:
         self.published: list[tuple[UUID, bool]] = []
@@ -46,7 +46,7 @@ class World:
             pipeline=PipelineDeps(
                 frames=producer, snapshots=snapshots, metrics=metrics, now=lambda: START
             ),
-            # Nobody can read the addresses, so nothing is captured.
+            # The stream URLs cannot be decrypted, so nothing is captured.
             captures=cast("CapturePool", None),
             secrets=SecretBox(Fernet.generate_key().decode()),
             metrics=metrics,

@@ -38,7 +38,7 @@ class Consumer:
 
 
 class Cameras:
-    """Notes which partitions are let go of."""
+    """Records which partitions are released."""
 
     def __init__(self) -> None:
         self.released: list[int] = []

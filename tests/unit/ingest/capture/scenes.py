@@ -42,7 +42,7 @@ class PacketClock:
 
 @dataclass
 class Watch:
-    """What became of a stream's frames, by their time in it."""
+    """The outcome of a stream's frames, by their time in it."""
 
     whole: list[float] = field(default_factory=list)
     glimpses: list[float] = field(default_factory=list)
@@ -59,7 +59,7 @@ def nothing(seconds: float, image: NDArray[np.uint8]) -> None:
 
 
 def passing(begin: float, end: float) -> Painter:
-    """A bright block that runs through the picture."""
+    """A bright block that moves through the image."""
 
     def paint(seconds: float, image: NDArray[np.uint8]) -> None:
         if begin <= seconds < end:

@@ -31,7 +31,7 @@ GATED = FrameSettings(
 
 
 def picture(brightness: int = 100) -> av.VideoFrame:
-    """A grey picture of 1080p."""
+    """A grey frame of 1080p."""
     return av.VideoFrame.from_ndarray(np.full((1080, 1920), brightness, np.uint8), format="gray")
 
 

@@ -1,4 +1,4 @@
-"""Video is decoded by a device while one opens, and by the processor otherwise; both are told."""
+"""Video is decoded by a device if one opens, and otherwise by the CPU; both are reported."""
 
 from pathlib import Path
 
@@ -28,7 +28,7 @@ class Devices:
         self.tried: list[VideoDevice] = []
 
     def open(self, device: VideoDevice) -> bool:
-        """Note the try; tell whether it succeeds."""
+        """Record the attempt; return whether it succeeds."""
         self.tried.append(device)
         return device in self.usable
 

@@ -73,7 +73,7 @@ class FakeProducer:
 
 
 class AtOnce:
-    """A line without a thread of its own."""
+    """An executor that runs its calls immediately."""
 
     def __init__(self, name: str, hand_on: Callable[[Any], None]) -> None:
         self.put = hand_on

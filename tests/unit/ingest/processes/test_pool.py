@@ -233,7 +233,7 @@ def test_pauses_of_a_quarantine_grow_and_it_is_tried_alone(world: World) -> None
     assert pauses == sorted(pauses)
     assert pauses[0] >= 7
     assert pauses[-1] >= 100
-    # Nobody else was harmed again.
+    # No other process was affected again.
     assert world.processes[1].captures == [1]
 
 

@@ -34,7 +34,7 @@ def test_other_boxes_of_the_plate_are_not_read_either() -> None:
         [plate(110, score=0.2)],
         [plate(110), plate(110, top=200)],
     ],
-    ids=["elsewhere", "wider", "unsure", "another beside it"],
+    ids=["elsewhere", "wider", "unsure", "another next to it"],
 )
 def test_what_may_be_another_plate_is_read(found: list[Detection]) -> None:
     assert split_known(found, LOOK) == (found, ())

@@ -1,4 +1,4 @@
-"""Files of other makers: what they say of themselves, and clear words where they say nothing."""
+"""Third-party model files: their metadata, and clear errors if it is missing."""
 
 import hashlib
 from pathlib import Path

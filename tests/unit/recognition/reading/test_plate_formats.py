@@ -44,7 +44,7 @@ def text(said: FloatArray) -> str:
     [
         ("Romania", ("B", "2", "0", "9", "8 0.6 B", "Y", "E"), "B209BYE"),
         ("Romania", ("B", "2", "1", "6 0.6 G", "S", "B"), "B21GSB"),
-        # Two series: the place of the only uncertain character tells which.
+        # Two series: the position of the only uncertain character decides.
         ("Brazil", ("A", "B", "C", "1", "0 0.6 O", "2", "3"), "ABC1023"),
         ("Brazil", ("A", "B", "C", "1", "D", "2", "O 0.6 0"), "ABC1D20"),
         ("Germany", ("M", "X", "I 0.6 1", "2", "3"), "MXI23"),
@@ -53,7 +53,7 @@ def text(said: FloatArray) -> str:
         # Both orders are British; numbers of the older one begin with no zero.
         ("United Kingdom", ("V", "0 0.6 O", "5", "8", "B", "V", "E"), "VO58BVE"),
         ("United Kingdom", ("V", "4 0.6 O", "5", "8", "B", "V", "E"), "V458BVE"),
-        # The reader has no name for India; and no Romanian number is so long.
+        # The reader has no name for India; and no Romanian number has this length.
         ("Unknown", ("P", "B", "O 0.6 0", "8", "E", "G", "1", "8", "1", "9"), "PB08EG1819"),
         ("Romania", ("P", "B", "O 0.6 0", "8", "E", "G", "1", "8", "1", "9"), "PB08EG1819"),
     ],

@@ -1,4 +1,4 @@
-"""A recogniser process without models: does what the image's bytes tell it to."""
+"""An inference worker without models, scripted by the image's bytes."""
 
 import os
 import time

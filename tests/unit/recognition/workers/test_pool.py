@@ -50,7 +50,7 @@ async def pool() -> AsyncIterator[RecognizerPool]:
 
 
 def _until_there(path: Path) -> bytes:
-    """A job that takes until somebody makes the file."""
+    """A job that runs until the file exists."""
     return f"wait {path}".encode()
 
 
@@ -159,7 +159,7 @@ async def test_a_process_that_was_frozen_with_its_parent_is_not_hung(tmp_path: P
         reading = asyncio.create_task(pool.read_image(_until_there(tmp_path / "go")))
         await until(lambda: pool.working == 1)
         os.kill(pid, signal.SIGSTOP)
-        time.sleep(3)  # noqa: ASYNC251 - the parent stands still
+        time.sleep(3)  # noqa: ASYNC251 - the parent is blocked
         os.kill(pid, signal.SIGCONT)
         await asyncio.sleep(0.2)
         (tmp_path / "go").touch()

@@ -1,4 +1,4 @@
-"""Matching, cooldowns and forgetting with made-up dependencies."""
+"""Matching, cooldowns and expiry with fake dependencies."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Made-up dependencies of the alerts stage."""
+"""Fake dependencies of the alerts stage."""
 
 from collections.abc import Iterable
 

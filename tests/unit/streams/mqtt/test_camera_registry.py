@@ -107,7 +107,7 @@ async def test_the_state_follows_the_camera() -> None:
         (CameraState.OFFLINE, 14_000, b"online", 1),
         (CameraState.OFFLINE, 15_000, b"offline", 2),
         (CameraState.ONLINE, 0, b"online", 3),
-        # Switched off by its owner: no event.
+        # Disabled by its account: no event.
         (CameraState.DISABLED, 0, b"offline", 3),
     ):
         await _apply(registry, _status(state, silent_ms=silent_ms))
@@ -219,7 +219,7 @@ async def test_the_first_event_of_a_new_camera_waits_for_a_broker_that_is_unavai
     broker = Broker()
     registry = _registry(Table(), broker)
     broker.is_unavailable = True
-    # Behind another one that cannot be published, the camera itself was not even read.
+    # After another one that cannot be published, the camera itself was not even read.
     other = msgspec.structs.replace(CAMERA, camera_id=CAMERAS[1])
     for _ in range(2):
         for attempt in (

@@ -16,7 +16,7 @@ _PLATE_M, _PLATE_HEIGHT_M = 0.52, 0.11
 
 
 def seen(side_m: float, away_m: float, *, noise: float = 0.0) -> Box:
-    """Return where a plate is in the picture that is so far to the side and away."""
+    """Return the box of a plate at this distance, sideways and from the camera."""
     scale = _FOCAL_PX / away_m
     width, height = _PLATE_M * scale * (1 + noise), _PLATE_HEIGHT_M * scale * (1 - noise)
     middle = WIDTH_PX / 2 + side_m * scale, HEIGHT_PX / 2 + 3 * scale

@@ -423,7 +423,7 @@ async def test_a_worker_that_has_not_heard_of_its_group_for_a_session_sends_noth
     monkeypatch.setattr(consumer_module, "_seconds", lambda: now)
     app._consumer = consumer
     topic = raw_topic(app, RECOGNITIONS)
-    # Before it has joined: what a start sends is nobody else's.
+    # Before it has joined, no other worker can have its partitions.
     app.require_membership()
     consumer._thread.heard_seconds = 100.0
     now += app.conf.broker_session_timeout - 0.1

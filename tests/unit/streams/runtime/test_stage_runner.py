@@ -13,7 +13,7 @@ from tests.unit.streams.runtime.fakes import FakeApp, event
 
 
 class _EndedError(BaseException):
-    """Stands for the end of the process; no handler may catch it."""
+    """Represents the end of the process; no handler may catch it."""
 
 
 def _end(status: int) -> None:

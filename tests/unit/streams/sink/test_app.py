@@ -41,7 +41,7 @@ class _ClickHouse:
 
 
 class _Stage:
-    """A sink on a made-up ClickHouse."""
+    """A sink with a fake ClickHouse."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, fault: Fault = lambda _: None) -> None:
         self.app = FakeApp()

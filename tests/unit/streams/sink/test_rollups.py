@@ -25,7 +25,7 @@ class _Keeper(RollupUpdater):
         if self.swept == self._sweeps:
             self.over.set()
         if self.swept <= self._failures:
-            raise TransientError("ClickHouse is away")
+            raise TransientError("ClickHouse is unavailable")
 
 
 async def test_a_sweep_that_fails_is_tried_again() -> None:

@@ -1,4 +1,4 @@
-"""Made-up deliveries."""
+"""Sample deliveries."""
 
 from collections.abc import Iterable
 from uuid import UUID

@@ -10,7 +10,7 @@ import pytest
 from tools.synthetic.lettering import Face, glyph_mask
 
 CHARACTERS = string.ascii_uppercase + string.digits
-# Of these a country uses only one, or the place tells which is meant (see layouts).
+# A country uses only one of these, or the position decides (see layouts).
 ALIKE = {frozenset("O0"), frozenset("I1"), frozenset("OQ"), frozenset("0Q")}
 
 

@@ -34,7 +34,7 @@ def test_images_without_a_plate_are_learnt_from_with_no_box(tmp_path: Path) -> N
     for folder in (others, out / "images" / "train", out / "labels" / "train"):
         folder.mkdir(parents=True)
     cv2.imwrite(str(others / "a.jpg"), np.full((90, 160, 3), 200, np.uint8))
-    (others / "notes.txt").write_text("no picture")
+    (others / "notes.txt").write_text("no image")
     write_others(others, out)
     (image,), (label,) = (list((out / part / "train").iterdir()) for part in ("images", "labels"))
     assert decode_image(image.read_bytes()).shape == (90, 160, 3)

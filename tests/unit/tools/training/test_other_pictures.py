@@ -48,8 +48,8 @@ def test_images_that_look_alike_come_once_and_small_or_broken_ones_never(tmp_pat
     for name, side in (("a/one.png", 120), ("b/two.jpg", 120), ("b/small.png", LEAST_PX - 1)):
         write_blocks(tmp_path / name, side, side, rng)
     (tmp_path / "b" / "again.png").write_bytes((tmp_path / "a" / "one.png").read_bytes())
-    (tmp_path / "b" / "broken.png").write_bytes(b"no picture")
-    (tmp_path / "b" / "notes.txt").write_text("no picture either")
+    (tmp_path / "b" / "broken.png").write_bytes(b"no image")
+    (tmp_path / "b" / "notes.txt").write_text("no image either")
     assert [image.shape for image in pictures(tmp_path)] == [(120, 120, 3)] * 2
 
 

@@ -1,4 +1,4 @@
-"""Crops of a second folder: what is learned from, and what is kept back."""
+"""Crops of a second folder: those for training, and those held out for validation."""
 
 import json
 from pathlib import Path

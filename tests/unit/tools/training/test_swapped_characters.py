@@ -1,4 +1,4 @@
-"""Plates with swapped characters, told by the line reader that comes with the service."""
+"""Plates with swapped characters, distinguished by the bundled line reader."""
 
 from dataclasses import replace
 

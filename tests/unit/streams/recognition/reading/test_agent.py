@@ -302,7 +302,7 @@ async def test_plates_outside_the_zones_are_left_out() -> None:
 
 
 SETTLED = [frame(number, 200 * number, [reading("AB123CD", x=100, y=100)]) for number in range(3)]
-"""A vehicle that stands at (100, 100), read three times until ``START_MS`` + 400."""
+"""A stationary vehicle at (100, 100), read three times until ``START_MS`` + 400."""
 
 FOLLOWED = Box(x=102, y=100, width=120, height=30)
 

@@ -135,7 +135,7 @@ class World(DurableTable):
         if offset == self.leave_at:
             self.gaps.restore({PARTITION})
         if offset in self.poison:
-            return FrameResult(poison=PoisonFrameError("nobody survives it", code=POISON_FRAME))
+            return FrameResult(poison=PoisonFrameError("every process crashes", code=POISON_FRAME))
         return FrameResult(found=ImageReadings((), 1000, 500, 12.0))
 
     def count(self, meta: FrameMeta, result: FrameResult, *, is_late: bool) -> None:
@@ -256,7 +256,7 @@ async def test_while_kafka_is_away_nothing_is_noted() -> None:
     world = World()
 
     async def fail(key: bytes, record: FrameReadings) -> None:
-        raise TransientError("Kafka is away")
+        raise TransientError("Kafka is unavailable")
 
     lane = world.lane()
     lane._publish = fail

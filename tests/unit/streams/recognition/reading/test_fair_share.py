@@ -21,7 +21,6 @@ class Worker:
         self.share = FairShare(lambda: self.now, readers=1, is_busy=lambda: self.is_busy)
         self._clock_error_seconds = clock_error_seconds
         self._read_seconds = 1 / capacity_hz
-        """One frame in so many is looked at; the others take no time."""
         self.read: Counter[UUID] = Counter()
         self.came: Counter[UUID] = Counter()
         self.worst_age_seconds: dict[UUID, float] = {}

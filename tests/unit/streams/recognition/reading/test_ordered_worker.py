@@ -1,4 +1,4 @@
-"""A rebalance in the middle of frames: no reading may overtake one that was given up."""
+"""A rebalance during frames: no reading may overtake one that was cancelled."""
 
 import asyncio
 import random

@@ -1,4 +1,4 @@
-"""A street, drawn: a car that stands in it, light of all kinds, and what hides it."""
+"""A drawn street: a parked car, all kinds of light, and what hides the car."""
 
 from dataclasses import dataclass, field
 from itertools import cycle
@@ -70,7 +70,7 @@ def with_headlights(image: BgrImage, x: int) -> BgrImage:
 
 
 def with_passer(image: BgrImage, x: int) -> BgrImage:
-    """Return an image with somebody who walks by."""
+    """Return an image with a pedestrian."""
     image = image.copy()
     cv2.rectangle(image, (x, 180), (x + 28, 290), (50, 80, 140), -1)
     return image

@@ -1,4 +1,4 @@
-"""What became of a camera's frames, minute by minute, whatever comes again or never."""
+"""Outcomes of a camera's frames, by minute, also if records are repeated or missing."""
 
 from uuid import UUID
 
@@ -22,7 +22,7 @@ BEGIN_MS = MINUTE_MS - START_MS % MINUTE_MS
 def at(
     offset: int, second: int, counts: CaptureCounts | None = None, **fields: object
 ) -> FrameReadings:
-    """Return a record so many seconds after a full minute."""
+    """Return a record a number of seconds after a full minute."""
     made = frame(offset, BEGIN_MS + 1000 * second)
     return msgspec.structs.replace(made, counts=counts, **fields)
 

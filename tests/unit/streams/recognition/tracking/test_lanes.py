@@ -185,7 +185,7 @@ async def test_a_gap_is_counted_once_and_what_retention_took_of_it_is_lost(
     world = World()
     await play_all(world, [*second[:90], *fresh, *late, end_of(gap)], [])
     assert sum(c.counts.lost for c in world.counts) == lost
-    # What lanes tell of the minutes in which they meet is told by each; the last is not over.
+    # Both lanes count the minutes in which they meet; the last is not over.
     assert sum(c.counts.read for c in world.counts) in range(230 - lost, 300 - lost)
     assert sum(c.counts.decoded for c in world.counts) in range(230, 300)
     assert not [key for key in world.marks if key.startswith(LATE)]
@@ -236,7 +236,7 @@ async def test_a_gap_that_a_kill_opens_in_front_of_another_tells_nothing_twice(
     one, two = Gap(a, b), Gap(b, c)
     drives = traffic(first_ms, 8_000, lasting_ms)
     films = film(drives, UNTIL_MS)
-    # The second one was noted first; of what lies before and behind it nothing was committed.
+    # The second one was noted first; nothing before and after it was committed.
     before = [*films[a:b], *(behind(each, two) for each in films[c:])][:done]
     records = [
         *films[:a],
@@ -255,7 +255,7 @@ async def test_a_gap_that_a_kill_opens_in_front_of_another_tells_nothing_twice(
 
 
 class DyingWorld(World):
-    """A world whose table takes so many changes more, and then none."""
+    """A world whose table accepts a limited number of further changes."""
 
     changes_left = 1_000_000
 

@@ -1,4 +1,4 @@
-"""The way of a vehicle, as its pass tells it."""
+"""The direction of a vehicle, from its pass."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Images of passes while S3 is away, full or slow, and across restarts."""
+"""Images of passes while S3 is unavailable, full or slow, and across restarts."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -66,12 +66,12 @@ class World:
 
     def _need_kafka(self) -> None:
         if self.kafka_is_away:
-            raise TransientError("Kafka is away")
+            raise TransientError("Kafka is unavailable")
 
     def _need_s3(self) -> None:
         self.tries += 1
         if self.is_away:
-            raise TransientError("S3 is away")
+            raise TransientError("S3 is unavailable")
 
 
 class Store(RecognitionImageStore):
@@ -244,7 +244,7 @@ async def test_a_note_that_kafka_did_not_take_names_nothing_yet(world: World) ->
     assert isinstance(table, Table)
 
     async def refuse(*_: object, **__: object) -> None:
-        raise TransientError("Kafka is away")
+        raise TransientError("Kafka is unavailable")
 
     put, table.put = table.put, refuse  # type: ignore[method-assign]
     with pytest.raises(TransientError):

@@ -157,7 +157,7 @@ def test_a_plate_that_never_moved_is_not_reported_before_its_box_has_settled() -
 
 @pytest.mark.parametrize("waits_ms", [3_000, 60_000])
 def test_a_recognition_of_before_is_no_answer_to_what_is_reported_now(waits_ms: int) -> None:
-    """A car that stands is seen on and on; read wrong for a moment, nothing passed."""
+    """A parked car is detected continuously; one misreading of it is not a pass."""
     stands = [frame(n, n * 200, [reading("AB123CD")]) for n in range((4_000 + waits_ms) // 200)]
     later_ms = 4_000 + waits_ms + 3_000
     misread = ["ABZZZCD", "ABZZZCD", *["AB123CD"] * 4]
@@ -237,7 +237,7 @@ def _two_vehicles(first: Sequence[str], second: Sequence[str]) -> list[FrameRead
 
 
 def test_a_reported_fragment_is_resolved_by_the_vehicle_that_it_was() -> None:
-    """A misreading beside a vehicle: what becomes of it is not known before that one is gone."""
+    """A misreading next to a vehicle is resolved once that vehicle has left."""
     frames = _two_vehicles(["AB123CD"] * 30, ["", "AB9Z3CO", "AB9Z3CO"])
     reported, _, retracted = _watch(frames)
     assert [seen.plate for _, seen in reported] == ["AB123CD", "AB9Z3CO"]

@@ -1,4 +1,4 @@
-"""What stands is suppressed while it stands, as long as its place cannot be seen, and no longer."""
+"""Stationary plates are suppressed while parked or while hidden, and no longer."""
 
 from collections.abc import Callable, Iterator
 from itertools import count
@@ -50,7 +50,7 @@ class Film:
             self._add(FrameKind.FRAME, every, seen, scene_view(draw(number)))
 
     def stand(self, plate: Box = PLATE, seconds: float = 8) -> None:
-        """Show a car that stands there in daylight and is read."""
+        """Show a parked car in daylight that is read."""
         street = self.street
         self.show(
             lambda _: street.lit(street.with_car(plate)), seconds=seconds, every=0.5, plate=plate
@@ -192,7 +192,7 @@ def test_a_car_that_is_parked_for_a_day_is_one_recognition(film: Film, street: S
         return lambda number: street.lit(car, first + (last - first) * number / frames)
 
     film.stand(seconds=40)
-    # Read now and then by day, beside people who walk by.
+    # Read now and then by day, next to pedestrians.
     for hour in range(6):
         film.show(
             lambda number: with_passer(street.lit(car, 0.9), 20 * number), seconds=60, every=2

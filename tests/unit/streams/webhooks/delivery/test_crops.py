@@ -1,4 +1,4 @@
-"""How long a notification waits for its picture, whatever S3 does."""
+"""How long a notification waits for its crop, whatever S3 does."""
 
 import asyncio
 import threading
@@ -39,7 +39,7 @@ class FrozenS3:
 
 @pytest.fixture
 def s3() -> Iterator[FrozenS3]:
-    """S3 that stands still."""
+    """S3 that does not respond."""
     frozen = FrozenS3()
     yield frozen
     frozen.may_answer.set()

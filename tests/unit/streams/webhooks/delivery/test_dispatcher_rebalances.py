@@ -26,7 +26,7 @@ async def test_partitions_that_moved_are_left_to_their_new_owner(bench: Bench) -
 
 
 async def _waiting(bench: Bench) -> Delivery:
-    """Bring a delivery that waits behind one that hangs, and is about to enter the table soon."""
+    """Bring a delivery that waits for a stalled one, and is about to enter the table."""
     await bench.crash()
     bench.new(store_after_seconds=0.0)
     first, second = delivery(1), delivery(2)

@@ -1,4 +1,4 @@
-"""What people are told of an alert."""
+"""Text of alert notifications."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""When a delivery is tried again, and when it is given up."""
+"""When a delivery is retried, and when it fails."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Attempts in the trace of what they tell of."""
+"""Delivery attempts in the trace of their recognition."""
 
 from typing import Any, cast
 

@@ -58,7 +58,7 @@ class Topics:
 
     async def deliver(self, deliveries: Sequence[Delivery]) -> None:
         if self.failing:
-            raise TransientError("Kafka is away")
+            raise TransientError("Kafka is unavailable")
         self.deliveries.extend(deliveries)
 
     async def attempt(self, attempts: Sequence[DeliveryAttempt]) -> None:
@@ -211,7 +211,7 @@ def test_which_targets_are_notified_of_a_phase_and_by_which_event(
 
 
 def trigger_of(number: int, *, addresses: int = 0, **changed: Any) -> AlertTrigger:
-    """Return a trigger whose alert notifies so many e-mail addresses."""
+    """Return a trigger whose alert notifies a number of email addresses."""
     notifications = (
         EmailNotification(addresses=tuple(f"{n}@example.com" for n in range(addresses))),
     )

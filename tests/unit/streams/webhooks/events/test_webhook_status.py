@@ -1,4 +1,4 @@
-"""How deliveries to a webhook go, and when it is switched off."""
+"""Success and failure of deliveries to a webhook, and when it is disabled."""
 
 from typing import Any
 
@@ -75,7 +75,7 @@ def test_switched_off_after_20_in_a_row_over_a_day(
     assert (found.disabled_revision == 4) is is_off
     assert (found.disabled_reason is not None) is is_off
     if is_off:
-        # Switched on again, it has all its chances again.
+        # Enabled again, it starts without failures.
         later = _after(_attempt(3 * DAY, code=code), known=found)
         assert later == msgspec.structs.replace(
             found,
