@@ -53,7 +53,7 @@ def test_a_machine_that_is_cut_off_hears_nothing(network: Network) -> None:
         assert _connects(one, network.address, port, seconds=30)
 
 
-def test_a_machine_has_a_clock_of_its_own_and_so_have_bare_children(network: Network) -> None:
+def test_a_machine_and_its_children_have_their_own_clock(network: Network) -> None:
     one, other = network.machines
     began = time.time()
     assert began <= one.now_seconds() <= time.time()

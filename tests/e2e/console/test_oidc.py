@@ -22,7 +22,7 @@ def _let_in(console: ConsolePage, subject: str) -> None:
     console.press("Authorize")
 
 
-def test_log_in_join_and_go_on_through_a_provider(
+def test_login_and_joining_through_a_provider(
     console: ConsolePage, stack: ConsoleStack, account: Account, oidc_provider: OidcProvider
 ) -> None:
     page, email = console.page, new_address()
@@ -76,7 +76,7 @@ def test_log_in_join_and_go_on_through_a_provider(
     expect(page).to_have_url(f"{stack.address}/")
 
 
-def test_somebody_is_unbound_from_the_provider(
+def test_a_person_is_unlinked_from_the_provider(
     console: ConsolePage,
     browser: Browser,
     stack: ConsoleStack,

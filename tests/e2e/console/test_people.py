@@ -143,7 +143,7 @@ def test_what_one_person_typed_is_not_shown_to_another_of_the_account(
     expect(console.page.get_by_label("Name", exact=True)).to_have_value("")
 
 
-def test_somebody_changes_their_password_and_the_time_zone_of_the_account(
+def test_a_person_changes_their_password_and_the_accounts_time_zone(
     console: ConsolePage, browser: Browser, stack: ConsoleStack, account: Account
 ) -> None:
     new = "another password of a test"

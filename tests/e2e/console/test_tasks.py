@@ -230,9 +230,7 @@ def test_why_an_alert_did_not_come(console: ConsolePage, stack: ConsoleStack) ->
 
 
 @pytest.mark.long
-def test_what_an_alert_fired_for(
-    console: ConsolePage, stack: ConsoleStack, account: Account
-) -> None:
+def test_triggers_of_an_alert(console: ConsolePage, stack: ConsoleStack, account: Account) -> None:
     console.log_in(account)
     alert_id = _alert(console, "Often")
     rows = [

@@ -22,7 +22,9 @@ STRANGE = (
 UNAUTHORISED = "401 (Unauthorized)"
 
 
-def test_a_wrong_password_is_said_and_the_place_is_kept(console: ConsolePage, scene: Scene) -> None:
+def test_a_wrong_password_is_reported_and_the_view_is_retained(
+    console: ConsolePage, scene: Scene
+) -> None:
     console.expected.append(UNAUTHORISED)
     console.go("/search?plate=J915ZE&match=exact")
     console.fill("Email", scene.account.email)
@@ -159,7 +161,7 @@ def test_a_stream_that_cannot_be_opened_is_said_and_filled_up_once_it_can(
     expect(console.page.get_by_text("Connected", exact=True)).to_be_visible()
 
 
-def test_a_service_that_goes_away_is_said_and_comes_back_by_itself(
+def test_an_unavailable_service_is_reported_until_it_recovers(
     console: ConsolePage, scene: Scene
 ) -> None:
     console.expected += ["net::ERR_FAILED", "500 (Internal", "503 (Service"]
@@ -191,7 +193,7 @@ def test_a_service_that_goes_away_is_said_and_comes_back_by_itself(
     console.page.wait_for_url("**/alerts")
 
 
-def test_a_database_that_is_away_is_tried_again(console: ConsolePage, scene: Scene) -> None:
+def test_an_unavailable_database_is_retried(console: ConsolePage, scene: Scene) -> None:
     console.expected.append("500 (Internal")
     console.log_in(scene.account)
     failures = 2
@@ -213,7 +215,7 @@ def test_a_database_that_is_away_is_tried_again(console: ConsolePage, scene: Sce
     console.sees("Most frequent plates")
 
 
-def test_the_page_is_framed_and_fed_by_nobody_else(stack: ConsoleStack) -> None:
+def test_the_page_cannot_be_framed_or_load_foreign_content(stack: ConsoleStack) -> None:
     page = httpx.get(stack.address + "/search?plate=x")
 
     assert page.status_code == 200

@@ -96,7 +96,7 @@ HERE = DeliveryCursor(user_id=OWNER, webhook_id=WEBHOOK)
 MINE = DeliveryFilter(cursor=HERE, from_ms=0)
 
 
-async def test_each_delivery_with_what_its_last_attempt_came_to(client: ClickHouseClient) -> None:
+async def test_each_delivery_has_the_outcome_of_its_last_attempt(client: ClickHouseClient) -> None:
     await insert_attempts(client, ATTEMPTS)
     await insert_attempts(client, ATTEMPTS)
     found = await list_deliveries(client, MINE, 10)

@@ -235,7 +235,7 @@ EXTENSIONS = pytest.mark.parametrize("extension", ["jpg", "png"])
 @EXTENSIONS
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)], ids=["as sent", "the other first"])
 @pytest.mark.parametrize("at_once", [True, False], ids=["one batch", "two batches"])
-async def test_a_photo_whose_plate_comes_after_its_erasure_is_named_by_nobody(
+async def test_a_photo_whose_plate_arrives_after_its_erasure_is_not_referenced(
     client: ClickHouseClient, sink: RowStore, extension: str, order: tuple[int, int], at_once: bool
 ) -> None:
     rows = [recognition_row(each) for each in image_call(BEFORE_MS - 9, 1, extension)]

@@ -211,7 +211,7 @@ class TestViews:
             "throwIf(endsWith(plate, 'X')) = 0 AND ts > '2020-01-01'",
         ],
     )
-    def test_errors_of_conditions_tell_nothing_of_other_rows(
+    def test_errors_of_conditions_reveal_nothing_of_other_rows(
         self, admin: Client, condition: str, is_merged: bool
     ) -> None:
         if is_merged:

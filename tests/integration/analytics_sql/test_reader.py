@@ -386,7 +386,7 @@ class TestBounds:
 
         assert _refusal(answer) == "241"
 
-    def test_the_service_has_its_turn_beside_a_long_query(
+    def test_the_service_has_its_turn_during_a_long_query(
         self, analyst: ClickHouseAddress, database: ClickHouseAddress
     ) -> None:
         long = "SELECT count() FROM numbers(1000000000000) WHERE NOT ignore(sipHash64(number))"

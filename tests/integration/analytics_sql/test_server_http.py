@@ -71,7 +71,7 @@ class TestHttp:
         assert answer.headers["X-ClickHouse-Exception-Code"] == "164"
         assert http("GET", "/?query=SELECT%201").data == b"1\n"
 
-    def test_connection_is_kept_after_an_error(self, http: Http) -> None:
+    def test_connection_stays_open_after_an_error(self, http: Http) -> None:
         answer = http("POST", "/", body="SELEC 1")
 
         assert answer.headers.get("Connection", "keep-alive").lower() != "close"

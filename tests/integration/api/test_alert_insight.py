@@ -206,7 +206,7 @@ async def _fired(place: Place, rule: UUID, limit: int) -> tuple[list[dict[str, A
     return found, pages
 
 
-async def test_what_an_alert_fired_for_is_listed_newest_first_page_by_page(place: Place) -> None:
+async def test_triggers_of_an_alert_are_listed_newest_first_page_by_page(place: Place) -> None:
     rule = await place.make(plates=["AB*", "AB 4"], plateNames={"AB4": "Courier"})
     other = await place.make()
     seen = [await place.see(minute, f"AB{minute}") for minute in range(5)]
@@ -235,7 +235,7 @@ async def test_what_an_alert_fired_for_is_listed_newest_first_page_by_page(place
     assert (found[0]["phase"], found[0]["recognitionId"]) == ("corrected", str(last.id))
 
 
-async def test_behind_many_that_were_withdrawn_what_fired_is_listed_all_the_same(
+async def test_triggers_after_many_withdrawn_ones_are_listed(
     place: Place,
 ) -> None:
     rule = await place.make()
@@ -250,7 +250,9 @@ async def test_behind_many_that_were_withdrawn_what_fired_is_listed_all_the_same
     assert pages > 1
 
 
-async def test_the_list_of_what_fired_is_its_owners_and_takes_its_own_cursors(place: Place) -> None:
+async def test_the_list_of_triggers_is_the_accounts_and_takes_only_its_cursors(
+    place: Place,
+) -> None:
     rule, other = await place.make(), await place.make()
     seen = [await place.see(minute, f"AB{minute}") for minute in range(3)]
     await place.trigger(rule, *seen)

@@ -61,7 +61,7 @@ async def test_urls_are_reduced_in_each_answer_without_webhooks_read(
     assert listed["notificationSecret"] is None
 
 
-async def test_a_reduced_url_that_is_sent_back_is_kept(
+async def test_a_reduced_url_that_is_sent_back_changes_nothing(
     client: httpx.AsyncClient, writer: httpx.AsyncClient, alert: dict[str, Any]
 ) -> None:
     path = f"{PATH}/{alert['id']}"
@@ -82,7 +82,7 @@ async def test_a_reduced_url_that_is_sent_back_is_kept(
     ],
     ids=["twice", "another scheme", "another host"],
 )
-async def test_a_reduced_url_that_stands_for_no_stored_one_changes_nothing(
+async def test_a_reduced_url_without_a_stored_one_is_rejected(
     client: httpx.AsyncClient,
     writer: httpx.AsyncClient,
     alert: dict[str, Any],

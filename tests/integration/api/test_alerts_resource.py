@@ -40,7 +40,7 @@ async def alerts(application: Application, owner: Caller) -> httpx.AsyncClient:
     return application.client(owner)
 
 
-async def test_every_field_is_kept_and_listed_newest_first(
+async def test_every_field_is_stored_and_listed_newest_first(
     application: Application, alerts: httpx.AsyncClient, owner: Caller
 ) -> None:
     camera_id = await _new_camera(application, owner)
@@ -221,7 +221,7 @@ async def test_every_change_leaves_for_the_topic(
     assert b"t0ken" not in created
 
 
-async def test_the_address_of_a_service_is_masked_and_kept_where_it_is_sent_back(
+async def test_a_service_url_is_masked_and_unchanged_if_sent_back(
     application: Application, alerts: httpx.AsyncClient
 ) -> None:
     """Its place is enough, as for a camera's password; with its id it may stand anywhere."""

@@ -175,7 +175,7 @@ async def test_it_names_what_is_down_and_stops_cleanly(
 
 
 @pytest.mark.long
-async def test_callers_that_do_not_read_keep_nobody_out(
+async def test_callers_that_do_not_read_block_no_other(
     api_database: DatabaseSettings, caller: Caller, tmp_path: Path
 ) -> None:
     settings = {"PLATESTREAM_API_MAX_CONNECTIONS": str(4 * PER_ADDRESS)}
@@ -200,7 +200,7 @@ async def test_callers_that_do_not_read_keep_nobody_out(
 
 
 @pytest.mark.long
-async def test_people_log_in_while_strangers_of_one_network_guess(
+async def test_logins_succeed_while_others_of_the_network_guess(
     api_database: DatabaseSettings, database: Database, tmp_path: Path
 ) -> None:
     settings = {"PLATESTREAM_TRUSTED_PROXIES": "127.0.0.1"}
@@ -265,7 +265,7 @@ async def _log_in(
 
 
 @pytest.mark.long
-async def test_an_idle_connection_is_kept_longer_than_by_common_proxies(
+async def test_an_idle_connection_stays_open_longer_than_at_common_proxies(
     api_database: DatabaseSettings, caller: Caller, tmp_path: Path
 ) -> None:
     api = ApiProcess(api_database, tmp_path)
@@ -279,7 +279,7 @@ async def test_an_idle_connection_is_kept_longer_than_by_common_proxies(
 
 
 @pytest.mark.long
-async def test_uploads_that_stall_take_little_memory_and_keep_nobody_out(
+async def test_stalled_uploads_take_little_memory_and_block_no_other(
     api_database: DatabaseSettings, caller: Caller, database: Database, tmp_path: Path
 ) -> None:
     api = ApiProcess(api_database, tmp_path)

@@ -137,7 +137,7 @@ async def read(client: httpx.AsyncClient, **query: Any) -> Any:
     return answer.json()
 
 
-def test_every_route_that_changes_something_or_tells_of_plates_is_listed() -> None:
+def test_every_route_that_changes_data_or_shows_plates_is_listed() -> None:
     unsafe = {key for key in ACCESS if key[0] != "GET"}
     assert set(CHANGES) | {key for key in UNNOTED if key[0] != "GET"} == unsafe - set(NOTED)
     tells = {Scope.RECOGNITIONS_READ, Scope.ANALYTICS_READ, Scope.AUDIT_READ}
@@ -240,7 +240,7 @@ async def test_each_change_leaves_one_entry_and_no_secret(
     assert [secret for secret in (*SECRETS, owner.key) if secret in everything] == []
 
 
-async def test_what_was_changed_is_told_by_the_names_of_the_api(
+async def test_changes_are_recorded_with_the_names_of_the_api(
     client: httpx.AsyncClient,
 ) -> None:
     plates = {"name": "Gate", "plates": ["AB12CD", "XY99Z"]}
@@ -287,7 +287,7 @@ async def test_what_is_refused_or_undone_leaves_none(
     assert {one["action"] for one in before} == {"account.created", "person.joined", "key.created"}
 
 
-async def test_searches_are_told_by_their_filters_and_repeats_once(
+async def test_searches_are_recorded_with_their_filters_and_repeats_once(
     application: Application, owner: Caller
 ) -> None:
     async with application.client(owner) as client:
@@ -310,7 +310,7 @@ async def test_searches_are_told_by_their_filters_and_repeats_once(
     assert "recognitions.searched" not in {one["action"] for one in page["entries"][3:]}
 
 
-async def test_a_wrong_password_is_told_to_the_account_that_it_is_of(
+async def test_a_wrong_password_is_in_the_audit_log_of_its_account(
     application: Application, owner: Caller
 ) -> None:
     async with browser_of(application) as browser:
@@ -371,7 +371,7 @@ async def test_pages_filters_and_who_may_read(
         "SET LOCAL platestream.audit_way = 'account'; TRUNCATE audit_entries",
     ],
 )
-async def test_the_database_lets_nobody_change_it(
+async def test_the_database_rejects_changes(
     application: Application, owner: Caller, statement: str
 ) -> None:
     before = await rows(application, owner)
@@ -510,7 +510,7 @@ async def test_old_entries_go(application: Application, owner: Caller) -> None:
     assert {act.id for act in acts} & left == {acts[2].id}
 
 
-async def test_what_finds_no_room_is_counted_and_told(
+async def test_entries_over_capacity_are_counted_and_reported(
     application: Application, owner: Caller
 ) -> None:
     notes = AuditBuffer(application.database, PlateHashes("key"), capacity=2)

@@ -46,7 +46,7 @@ async def test_a_camera_is_paid_when_it_is_created_and_refunded_in_part(
     assert rows == [("refund", 19, 89), ("debit", -30, 70), ("grant", 100, 100)]
 
 
-async def test_too_few_credits_is_402_and_nothing_is_kept(paid: Application) -> None:
+async def test_too_few_credits_is_402_and_nothing_is_stored(paid: Application) -> None:
     async with _client(paid, credits=PRICE - 1) as client, _worker(paid):
         answer = await client.post(PATH, json=BODY)
         assert (answer.status_code, answer.json()["code"]) == (402, "insufficient_credits")
@@ -87,7 +87,7 @@ async def test_a_period_that_ends_is_paid_again_once(paid: Application) -> None:
     assert camera["enabled"]
 
 
-async def test_what_cannot_be_paid_is_switched_off_until_it_can(paid: Application) -> None:
+async def test_a_camera_without_credits_is_disabled_until_paid(paid: Application) -> None:
     async with _client(paid, credits=PRICE) as client, _worker(paid):
         camera = (await client.post(PATH, json=BODY)).json()["camera"]
         path = f"{PATH}/{camera['id']}"

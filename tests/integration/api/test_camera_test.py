@@ -41,7 +41,7 @@ async def _tested(client: httpx.AsyncClient, body: dict[str, Any]) -> dict[str, 
     return test
 
 
-async def test_the_first_picture_comes_with_its_size(
+async def test_the_first_frame_is_returned_with_its_size(
     client: httpx.AsyncClient, tmp_path: Path
 ) -> None:
     write_clip(tmp_path / "road.mp4", seconds=1, moving=True)
@@ -140,7 +140,7 @@ for size in ({MEMORY_BYTES - (256 << 20)}, {MEMORY_BYTES + 1}):
     assert told.stdout.split() == ["taken", "refused"]
 
 
-async def test_so_many_probes_run_at_the_same_time_for_all_accounts(
+async def test_concurrent_probes_are_limited_over_all_accounts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     probe, running = CameraProbe(CameraAddressSettings.model_validate({})), 0

@@ -70,7 +70,7 @@ async def test_create_answers_with_the_whole_camera(client: httpx.AsyncClient) -
 
 
 @pytest.mark.usefixtures("worker")
-async def test_every_optional_field_is_kept(client: httpx.AsyncClient) -> None:
+async def test_every_optional_field_is_stored(client: httpx.AsyncClient) -> None:
     zone = {
         "kind": "include",
         "points": [{"x": 0, "y": 0}, {"x": 1, "y": 0}, {"x": 0.5, "y": 1}],
@@ -94,7 +94,7 @@ async def test_every_optional_field_is_kept(client: httpx.AsyncClient) -> None:
     assert created["status"] == "disabled"
 
 
-async def test_without_a_worker_it_is_502_and_nothing_is_kept(
+async def test_without_a_worker_it_is_502_and_nothing_is_stored(
     application: Application, client: httpx.AsyncClient
 ) -> None:
     started = time.monotonic()
@@ -163,7 +163,7 @@ async def test_the_same_stream_or_identifier_twice_is_409(client: httpx.AsyncCli
 
 
 @pytest.mark.usefixtures("worker")
-async def test_the_cameras_of_an_owner_ask_for_so_many_frames_in_all(
+async def test_frames_of_an_accounts_cameras_are_limited_in_total(
     client: httpx.AsyncClient,
 ) -> None:
     async def made(number: int, **fields: object) -> httpx.Response:
@@ -249,7 +249,7 @@ async def test_a_masked_password_goes_to_no_other_host(
 
 
 @pytest.mark.usefixtures("worker")
-async def test_an_identifier_given_up_is_derived_again(client: httpx.AsyncClient) -> None:
+async def test_a_removed_identifier_is_derived_again(client: httpx.AsyncClient) -> None:
     derived = (await client.post("/api/cameras", json=BODY)).json()["camera"]
     path = f"/api/cameras/{derived['id']}"
     named = (await client.put(path, json={"identifier": "gate"})).json()["camera"]
@@ -308,7 +308,7 @@ async def test_a_funnel_has_every_hour_and_what_is_usual_in_it(database: Databas
 
 
 @pytest.mark.usefixtures("worker")
-async def test_a_stream_of_somebody_else_may_be_used_too(
+async def test_a_stream_of_another_account_can_be_used_too(
     application: Application, client: httpx.AsyncClient
 ) -> None:
     await client.post("/api/cameras", json=BODY)

@@ -354,7 +354,7 @@ async def test_a_claims_session_does_not_prove_the_others_password(
     assert (answer.status_code, answer.json()["fields"][0]["path"]) == (400, "currentPassword")
 
 
-async def test_the_account_of_a_claim_is_not_told_of_the_attempts_of_others(
+async def test_the_account_of_a_claim_does_not_see_attempts_of_others(
     application: Application, owner: Caller
 ) -> None:
     squatter = await application.new_owner()

@@ -68,7 +68,7 @@ def test_an_owner_is_made_with_credits_and_time_zone() -> None:
     assert _run("owner", "list") == {"owners": [created]}
 
 
-def test_an_owner_may_have_limits_of_its_own() -> None:
+def test_an_account_can_have_its_own_limits() -> None:
     _create_owner()
     before = _run("owner", "limits", *OWNER)
     assert (before["own"], before["limits"]["cameras"]) == ({}, 1000)
@@ -81,7 +81,7 @@ def test_an_owner_may_have_limits_of_its_own() -> None:
     assert _run("owner", "limits", *OWNER, "--unset", "cameras")["own"] == {"alerts": 3}
 
 
-def test_the_stages_are_told_of_an_owners_own_limits(api_database: DatabaseSettings) -> None:
+def test_stages_receive_the_limits_of_an_account(api_database: DatabaseSettings) -> None:
     owner_id = UUID(_create_owner()["id"])
     _run("owner", "limits", *OWNER, "--set", "deliveries_per_minute=20")
     _run("owner", "limits", *OWNER)
@@ -108,7 +108,9 @@ def _owner_limits(session: Session, owner_id: UUID) -> list[object]:
     return [value and decode(OwnerConfig, value).limits for value in values]
 
 
-def test_the_audit_log_tells_what_the_operator_did(api_database: DatabaseSettings) -> None:
+def test_the_audit_log_shows_actions_of_the_server_administrator(
+    api_database: DatabaseSettings,
+) -> None:
     _create_owner("--credits", "25")
     _run("owner", "limits", *OWNER, "--set", "cameras=20")
     engine = open_engine(api_database)

@@ -75,7 +75,7 @@ async def _put(client: httpx.AsyncClient, identifier: str, **body: Any) -> httpx
     return await client.put(f"/api/recognitions/{identifier}/correction", json=body)
 
 
-async def test_it_stands_beside_the_reading_until_it_is_taken_back(
+async def test_it_is_shown_with_the_reading_until_it_is_deleted(
     clickhouse: ClickHouseClient, client: httpx.AsyncClient, owner: Caller
 ) -> None:
     first, second = await _passed(clickhouse, owner, "A812CD", "XY99Z")
@@ -116,7 +116,7 @@ async def test_what_no_plate_can_be_is_refused(
     assert [fault["path"] for fault in answer.json()["fields"]] == ["plate"]
 
 
-async def test_nothing_is_written_beside_what_is_not_the_callers(
+async def test_recognitions_of_others_cannot_be_corrected(
     application: Application, clickhouse: ClickHouseClient, client: httpx.AsyncClient, owner: Caller
 ) -> None:
     (identifier,) = await _passed(clickhouse, owner, "A812CD")
@@ -126,7 +126,7 @@ async def test_nothing_is_written_beside_what_is_not_the_callers(
     assert (await _put(client, str(uuid4()), plate="AB12CD")).status_code == 404
 
 
-async def test_they_are_listed_with_pictures_page_by_page(
+async def test_they_are_listed_with_images_page_by_page(
     clickhouse: ClickHouseClient, client: httpx.AsyncClient, owner: Caller
 ) -> None:
     ids = await _passed(clickhouse, owner, "A812CD", "XY99Z", "QQ00")
@@ -230,7 +230,7 @@ async def test_erasing_a_plate_reaches_what_was_corrected_from_it_and_to_it(
     assert [each["recognitionId"] for each in left] == [ids[3], ids[2]]
 
 
-async def test_they_go_once_their_recognitions_are_gone_by_age(
+async def test_they_are_deleted_once_their_recognitions_expire(
     database: Database,
     clickhouse: ClickHouseClient,
     migrated_clickhouse: ClickHouseAddress,

@@ -43,7 +43,7 @@ async def test_what_is_no_image_is_refused(application: Application) -> None:
     assert [answer.status_code for answer in answers] == [400, 400, 415, 405]
 
 
-async def test_switched_off_it_is_404(database: Database) -> None:
+async def test_disabled_it_is_404(database: Database) -> None:
     async with (
         running_application(database, Options(demo_enabled=False)) as application,
         application.client() as client,
@@ -70,7 +70,7 @@ async def test_five_calls_a_minute_for_each_address(database: Database) -> None:
     assert made_up.status_code == 429
 
 
-async def test_nobodys_word_is_taken_for_an_address(database: Database) -> None:
+async def test_an_untrusted_forwarded_address_is_ignored(database: Database) -> None:
     async with running_application(database, Options(limits=FIVE)) as application:
         statuses = [
             (await _from(application, f"198.51.100.{number}")).status_code for number in range(6)

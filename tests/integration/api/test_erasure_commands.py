@@ -277,7 +277,7 @@ async def test_a_plate_is_erased_through_the_api(world: World) -> None:
     assert world.objects() == {kept.photo_key, kept.crop_key}
 
 
-async def test_erased_again_is_harmless_and_what_passes_later_is_kept(world: World) -> None:
+async def test_erasing_again_is_harmless_and_later_passes_remain(world: World) -> None:
     await world.store([seen(world.owner, PLATE)])
     await erase(world.owner)
     assert await erase(world.owner) == {

@@ -75,7 +75,7 @@ async def change(application: Application, statement: str) -> None:
     await application.database.run(lambda session: session.execute(text(statement)))
 
 
-async def test_what_is_done_is_told_and_the_plate_forgotten(
+async def test_a_finished_job_is_reported_and_its_plate_deleted(
     application: Application, eraser: Eraser
 ) -> None:
     caller = await application.new_owner()
@@ -152,7 +152,7 @@ async def test_what_could_not_be_done_is_said_and_tried_again(
     assert (await state(application, caller, job))["error"] is None
 
 
-async def test_only_so_many_wait_for_an_account(application: Application) -> None:
+async def test_waiting_jobs_of_an_account_are_limited(application: Application) -> None:
     caller = await application.new_owner()
     for number in range(20):
         await ask(application, caller, f"AB{number}")

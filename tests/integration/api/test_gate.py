@@ -188,7 +188,7 @@ async def test_a_json_body_that_is_too_large_is_413(application: Application) ->
 
 
 @pytest.mark.parametrize("path", ["/api/alertas", "/api/session"])
-async def test_a_json_body_that_trickles_in_is_given_up(
+async def test_a_json_body_that_trickles_in_is_aborted(
     application: Application, monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
     for name in ("JSON_RULE", "PUBLIC_JSON_RULE"):
@@ -230,7 +230,7 @@ async def test_bodies_of_an_owner_find_room_once_others_are_answered(
     assert budget.held_bytes == 0
 
 
-async def test_each_key_has_a_limit_of_its_own(database: Database) -> None:
+async def test_each_key_has_its_own_limit(database: Database) -> None:
     rules = LimitRules(per_minute=3, recognize_per_minute=1, demo_per_minute=0, block_seconds=60)
     async with running_application(database, Options(limits=rules)) as application:
         caller = await application.new_owner()
@@ -309,7 +309,7 @@ async def test_expired_and_disabled_keys_are_refused(application: Application) -
     ]
 
 
-async def test_keys_that_are_made_up_are_limited_by_their_address(database: Database) -> None:
+async def test_invalid_keys_are_limited_by_their_address(database: Database) -> None:
     options = Options(failed_authentications=20, trusted_proxies="127.0.0.1")
     async with running_application(database, options) as application:
         known, other = await application.new_owner(), await application.new_owner()
@@ -342,7 +342,7 @@ async def test_keys_that_are_made_up_are_limited_by_their_address(database: Data
     assert [answer.status_code for answer in told] == [200, 429, 200, 200]
 
 
-async def test_a_crowd_of_made_up_keys_leaves_threads_to_callers_who_are_known(
+async def test_many_invalid_keys_leave_threads_to_known_callers(
     database: Database,
 ) -> None:
     async with running_application(database) as application:

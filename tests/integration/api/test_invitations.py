@@ -86,7 +86,7 @@ async def test_an_invitation_is_found_accepted_and_gone(
     assert (await administrator.get("/api/invitations")).json() == {"invitations": []}
 
 
-async def test_the_link_goes_by_email_where_a_server_is_set(database: Database) -> None:
+async def test_the_link_is_emailed_if_a_server_is_set(database: Database) -> None:
     email, refused = new_address(), new_address()
     with MailServer() as server:
         server.refuse(refused, "550 no such user")
@@ -120,7 +120,7 @@ async def test_the_link_goes_by_email_where_a_server_is_set(database: Database) 
     assert f"expires on {ends:%Y-%m-%d %H:%M} (UTC)" in text
 
 
-async def test_only_a_hash_of_the_link_is_kept(
+async def test_only_a_hash_of_the_link_is_stored(
     application: Application, administrator: httpx.AsyncClient
 ) -> None:
     token = (await invite(administrator, new_address(), Role.VIEWER))["token"]
@@ -200,7 +200,7 @@ async def test_the_links_of_an_account_that_ended_open_nothing(
     assert _is_over(await accept(application, token))
 
 
-async def test_links_that_are_made_up_are_limited_by_address(database: Database) -> None:
+async def test_invalid_links_are_limited_by_address(database: Database) -> None:
     async with running_application(database, Options(failed_authentications=3)) as application:
         answers = [await _find(application, "x" * 43) for _ in range(3)]
         answers.append(await accept(application, "x" * 43))
@@ -209,7 +209,7 @@ async def test_links_that_are_made_up_are_limited_by_address(database: Database)
     assert (answers[3].status_code, answers[3].json()["code"]) == (429, "rate_limited")
 
 
-async def test_keys_that_are_not_valid_keep_nobody_from_joining(database: Database) -> None:
+async def test_invalid_keys_do_not_prevent_joining(database: Database) -> None:
     async with running_application(database, Options(failed_authentications=3)) as application:
         owner = await application.new_owner()
         async with logged_in(application, owner.email) as administrator:
@@ -223,7 +223,7 @@ async def test_keys_that_are_not_valid_keep_nobody_from_joining(database: Databa
     assert joined.status_code == 201
 
 
-async def test_somebody_of_the_account_is_not_invited(
+async def test_a_person_of_the_account_is_not_invited(
     application: Application, administrator: httpx.AsyncClient, owner: Caller
 ) -> None:
     email = await new_person(application, administrator, Role.VIEWER)

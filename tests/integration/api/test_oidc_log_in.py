@@ -63,7 +63,7 @@ async def _entries(application: Application, owner: Caller, action: str) -> list
     return list(answer.json()["entries"])
 
 
-async def test_somebody_of_the_account_logs_in_as_by_password(
+async def test_a_person_of_the_account_logs_in_as_by_password(
     application: Application,
     browser: httpx.AsyncClient,
     owner: Caller,
@@ -117,7 +117,7 @@ async def test_who_came_once_is_known_by_the_subject_whatever_becomes_of_the_add
     assert changed == ["oidcIssuer", "oidcSubject", "password"]
 
 
-async def test_who_is_switched_off_meanwhile_is_not_let_in(
+async def test_a_person_disabled_meanwhile_cannot_log_in(
     application: Application,
     browser: httpx.AsyncClient,
     owner: Caller,
@@ -136,7 +136,7 @@ async def test_who_is_switched_off_meanwhile_is_not_let_in(
     assert said(await coming) == (403, "person_switched_off")
 
 
-async def test_a_refusal_is_told_and_counted_also_where_it_cannot_be_noted(
+async def test_a_denial_is_logged_and_counted_even_if_it_cannot_be_stored(
     application: Application,
     browser: httpx.AsyncClient,
     oidc_provider: OidcProvider,
@@ -178,7 +178,7 @@ async def test_the_first_time_ends_what_was_begun_with_a_password(
     assert said(await browser.post("/api/session", json=again))[0] == 401
 
 
-async def test_who_is_not_to_log_in_is_told_why(
+async def test_a_denied_login_gives_the_reason(
     application: Application,
     browser: httpx.AsyncClient,
     owner: Caller,
@@ -250,7 +250,7 @@ async def test_over_https_the_cookie_of_a_login_under_way_cannot_come_from_plain
     assert {"__Host-session", "device"} <= set(secure.cookies)
 
 
-async def test_a_page_at_another_address_is_told_where_to_log_in(application: Application) -> None:
+async def test_a_page_at_another_address_is_sent_to_the_login(application: Application) -> None:
     site = "https://10.0.0.8"
     transport = httpx.ASGITransport(application.app)
     async with httpx.AsyncClient(transport=transport, base_url=site) as elsewhere:
@@ -292,7 +292,7 @@ async def test_an_invitation_is_accepted_by_its_address_alone(
     assert said(await log_in(browser, oidc_provider, invited)) == (403, "person_switched_off")
 
 
-async def test_strangers_join_an_account_that_is_named_and_nobody_has_a_password(
+async def test_unknown_people_join_the_configured_account_without_a_password(
     database: Database, application: Application, owner: Caller, oidc_provider: OidcProvider
 ) -> None:
     more = {
@@ -318,7 +318,7 @@ async def test_strangers_join_an_account_that_is_named_and_nobody_has_a_password
     assert said(by_password) == said(accepted) == (403, "password_log_in_off")
 
 
-async def test_a_provider_that_is_away_or_not_set_is_told(
+async def test_an_unavailable_or_missing_provider_is_reported(
     database: Database, application: Application, oidc_provider: OidcProvider
 ) -> None:
     (port,) = free_ports(1)
@@ -342,7 +342,7 @@ async def test_a_provider_that_is_away_or_not_set_is_told(
         assert ways.json() == {"password": True, "provider": None}
 
 
-async def test_an_identity_stands_whole_or_not_at_all(database: Database, owner: Caller) -> None:
+async def test_an_identity_is_stored_whole_or_not_at_all(database: Database, owner: Caller) -> None:
     half = "UPDATE people SET oidc_issuer = 'https://login.example.com'"
     with pytest.raises(Exception, match="ck_people_oidc_identity_whole"):
         await database.run(lambda session: session.execute(text(half)))

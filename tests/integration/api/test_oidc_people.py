@@ -228,7 +228,7 @@ async def test_the_operator_lists_who_is_bound_and_unbinds(
     assert [one["field"] for one in told["changes"]] == ["oidcIssuer", "oidcSubject"]
 
 
-async def test_only_addresses_of_the_domains_that_are_named_log_in(
+async def test_only_addresses_of_allowed_domains_can_log_in(
     database: Database, application: Application, owner: Caller, oidc_provider: OidcProvider
 ) -> None:
     domain = owner.email.rpartition("@")[2]
@@ -252,7 +252,7 @@ async def test_only_addresses_of_the_domains_that_are_named_log_in(
         assert said(refused) == (403, "email_not_verified")
 
 
-async def test_who_was_refused_stands_in_the_audit_log_of_the_account(
+async def test_a_denied_login_is_in_the_audit_log_of_the_account(
     application: Application,
     browser: httpx.AsyncClient,
     owner: Caller,
@@ -276,7 +276,7 @@ async def test_who_was_refused_stands_in_the_audit_log_of_the_account(
     assert {(one["actor"]["kind"], one["address"]) for one in told} == {("nobody", "127.0.0.1")}
 
 
-async def test_who_has_no_password_is_told_so_where_they_would_change_it(
+async def test_changing_a_password_without_one_is_an_error_that_says_so(
     application: Application,
     browser: httpx.AsyncClient,
     owner: Caller,
@@ -296,7 +296,7 @@ async def test_who_has_no_password_is_told_so_where_they_would_change_it(
     assert "you log in through the identity provider and have no password" in fault["message"]
 
 
-async def test_calls_of_the_log_in_are_counted_by_address_also_where_they_succeed(
+async def test_login_calls_count_by_address_also_if_they_succeed(
     database: Database, oidc_provider: OidcProvider
 ) -> None:
     limits = LimitRules(

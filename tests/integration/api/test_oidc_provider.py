@@ -69,9 +69,7 @@ def _body(text: str) -> bytes:
     ],
     ids=["nothing", "no-http", "html", "list", "numbers", "endless", "redirect", "error"],
 )
-async def test_an_answer_that_is_none_is_told(
-    answer: Callable[[int], bytes], sentence: str
-) -> None:
+async def test_an_invalid_answer_is_reported(answer: Callable[[int], bytes], sentence: str) -> None:
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, port: int) -> None:
         await reader.readuntil(b"\r\n\r\n")
         await _sent_and_closed(writer, answer(port))

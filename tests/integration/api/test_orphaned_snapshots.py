@@ -80,7 +80,7 @@ async def test_a_snapshot_that_outlived_its_camera_is_removed(
     store.close()
 
 
-async def test_s3_that_is_away_is_asked_again_at_once(
+async def test_unavailable_s3_is_retried_immediately(
     s3_settings: S3Settings, database: Database
 ) -> None:
     gone = ImageStore(s3_settings.model_copy(update={"s3_bucket": "not-there"}))

@@ -118,7 +118,7 @@ async def test_a_change_that_is_not_valid_changes_nothing(
     assert (await browser.get("/api/session")).json() == before
 
 
-async def test_wrong_passwords_are_counted_like_attempts_to_log_in(database: Database) -> None:
+async def test_wrong_passwords_count_like_login_attempts(database: Database) -> None:
     rules = AttemptRules(per_minute=2, per_address_per_minute=0, per_account_per_hour=0)
     async with running_application(database, Options(attempts=rules)) as application:
         owner = await application.new_owner()

@@ -89,7 +89,7 @@ async def test_a_key_of_all_scopes_manages_no_people(
 
 
 @pytest.mark.parametrize("has_other_switched_off", [False, True])
-async def test_the_last_administrator_is_neither_removed_nor_demoted_nor_switched_off(
+async def test_the_last_administrator_is_not_removed_demoted_or_disabled(
     application: Application,
     administrator: httpx.AsyncClient,
     owner: Caller,
@@ -177,7 +177,7 @@ async def test_a_removal_ends_sessions_at_once_and_leaves_keys(
     assert len((await administrator.get("/api/people")).json()["people"]) == 1
 
 
-async def test_who_is_switched_off_is_out_at_once_and_logs_in_anew_when_switched_on(
+async def test_a_disabled_person_is_logged_out_and_can_log_in_once_enabled(
     application: Application, administrator: httpx.AsyncClient
 ) -> None:
     email = await new_person(application, administrator, Role.VIEWER)

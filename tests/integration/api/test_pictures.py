@@ -163,7 +163,7 @@ async def test_the_tag_saves_the_transfer(
         (f"bytes=-{10**17}", 0, len(PHOTO)),
     ],
 )
-async def test_a_range_comes_by_itself(
+async def test_a_range_is_returned_alone(
     application: Application, owner: Caller, stored: str, asked: str, first: int, stop: int
 ) -> None:
     async with application.client(owner) as client:
@@ -282,7 +282,7 @@ async def test_snapshots_come_small_as_well(
     assert tags[0] != tags[1]
 
 
-async def test_images_need_the_scope_and_have_a_limit_of_their_own(
+async def test_images_need_the_scope_and_have_their_own_limit(
     database: Database, s3_settings: S3Settings, rows: Rows
 ) -> None:
     limits = LimitRules(1, 1, 1, 300, pictures_per_minute=3)

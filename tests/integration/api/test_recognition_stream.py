@@ -211,7 +211,7 @@ async def test_a_client_that_reconnects_misses_nothing_and_gets_nothing_twice(
     assert got == [f"AB{number:05}" for number in range(50)]
 
 
-async def test_a_made_up_event_id_is_400(streaming: Application) -> None:
+async def test_an_invalid_event_id_is_400(streaming: Application) -> None:
     async with streaming.client(await streaming.new_owner()) as client:
         for last in ("1", str(uuid.uuid4()), "x" * 500):
             answer = await client.get("/api/recognitions/stream", headers={"Last-Event-ID": last})
@@ -296,7 +296,7 @@ async def test_an_accounts_streams_are_bounded_over_all_its_keys_and_sessions(
             assert "account" in answer.json()["error"]
 
 
-async def test_a_reader_that_takes_nothing_hurts_nobody_and_is_left(
+async def test_a_client_that_reads_nothing_delays_no_other_and_is_closed(
     streaming: Application, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("api.live.stream._SEND_SECONDS", 0.5)

@@ -45,7 +45,7 @@ async def test_200_calls_at_once_spend_50_credits_exactly(application: Applicati
     assert remaining == list(range(50))
 
 
-async def test_so_many_calls_of_an_owner_are_worked_on_at_once(application: Application) -> None:
+async def test_concurrent_calls_of_an_account_are_limited(application: Application) -> None:
     owner, other = [await application.new_owner(credits=1) for _ in range(2)]
     principal = Principal(owner.owner_id, named_id("another key"), frozenset())
     images = application.services.image_recognition

@@ -51,7 +51,7 @@ def _reading(text: str) -> PlateReading:
     )
 
 
-async def test_what_is_found_is_kept_with_its_photo(
+async def test_recognitions_are_stored_with_their_photo(
     database: Database, s3_settings: S3Settings
 ) -> None:
     image = images.png()
@@ -88,7 +88,7 @@ async def test_what_is_found_is_kept_with_its_photo(
 
 
 @pytest.mark.parametrize("query", ["", "?store=false"])
-async def test_nothing_is_kept_unasked(application: Application, query: str) -> None:
+async def test_nothing_is_stored_by_default(application: Application, query: str) -> None:
     application.reader.readings = (_reading("AB12CDE"),)
     owner = await application.new_owner(credits=1)
     answer = await _recognize(application, owner, images.jpeg(), query)
@@ -97,7 +97,7 @@ async def test_nothing_is_kept_unasked(application: Application, query: str) -> 
     assert await _recognitions(application) == []
 
 
-async def test_without_a_plate_nothing_is_kept(application: Application) -> None:
+async def test_without_a_plate_nothing_is_stored(application: Application) -> None:
     owner = await application.new_owner(credits=1)
     answer = await _recognize(application, owner, images.jpeg(), "?store=true")
 
@@ -105,7 +105,7 @@ async def test_without_a_plate_nothing_is_kept(application: Application) -> None
     assert await _recognitions(application) == []
 
 
-async def test_without_room_for_a_photo_its_plates_are_kept(
+async def test_without_space_for_a_photo_its_plates_are_stored(
     database: Database, full_s3_server: S3Settings
 ) -> None:
     async with running_application(database, Options(s3=full_s3_server)) as application:
@@ -118,7 +118,7 @@ async def test_without_room_for_a_photo_its_plates_are_kept(
     assert [(each.plate, each.photo_key) for each in found] == [("AB12CDE", None)]
 
 
-async def test_a_photo_that_cannot_be_kept_costs_nothing(database: Database) -> None:
+async def test_a_photo_that_cannot_be_stored_costs_nothing(database: Database) -> None:
     async with running_application(
         database, Options(images=_Away(s3_settings_of_nothing()))
     ) as application:

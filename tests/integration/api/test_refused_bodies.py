@@ -15,7 +15,9 @@ pytestmark = pytest.mark.integration
 MIB = 1 << 20
 
 
-async def test_who_sends_on_is_told_why_its_body_is_refused(application: Application) -> None:
+async def test_a_client_that_keeps_sending_gets_the_reason_of_the_rejection(
+    application: Application,
+) -> None:
     async with served(application) as address:
         host, port = address.removeprefix("http://").split(":")
         said = await asyncio.to_thread(_send_all, host, int(port))

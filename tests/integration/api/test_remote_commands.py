@@ -190,7 +190,7 @@ async def test_webhooks_and_keys(line: Line) -> None:
     assert [one["name"] for one in keys["apiKeys"]] == ["test"]
 
 
-async def test_photos_are_read_and_one_that_is_none_is_told(line: Line, tmp_path: Path) -> None:
+async def test_photos_are_read_and_an_invalid_one_is_reported(line: Line, tmp_path: Path) -> None:
     photo, broken = tmp_path / "photo.png", tmp_path / "broken.png"
     cv2.imwrite(str(photo), np.zeros((48, 64, 3), np.uint8))
     broken.write_bytes(b"nothing")

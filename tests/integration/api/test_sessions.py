@@ -104,7 +104,7 @@ async def test_a_key_says_who_calls_whatever_its_scopes(application: Application
     assert (session["scopes"], session["expiresAt"]) == (["credits:read"], None)
 
 
-async def test_nobody_is_told_who_calls_without_a_credential(application: Application) -> None:
+async def test_the_session_without_a_credential_is_401(application: Application) -> None:
     async with application.client() as client:
         answer = await client.get(PATH)
 
@@ -162,7 +162,7 @@ async def test_the_cookie_follows_the_scheme_of_the_request(
     assert bool(gone[name]["secure"]) == is_secure
 
 
-async def test_nobody_but_a_trusted_proxy_reports_the_scheme(database: Database) -> None:
+async def test_only_a_trusted_proxy_can_set_the_scheme(database: Database) -> None:
     async with running_application(database, _at_home("10.0.0.1")) as app:
         owner = await app.new_owner()
         async with _browser(app, "http://192.168.1.50:8000") as browser:
@@ -201,7 +201,7 @@ async def test_a_page_of_plain_http_changes_nothing_over_https(
     assert statuses == [403, 204]
 
 
-async def test_a_cookie_of_https_needs_an_https_page_behind_a_proxy_that_is_not_trusted(
+async def test_an_https_cookie_needs_an_https_page_after_an_untrusted_proxy(
     database: Database,
 ) -> None:
     async with running_application(database, _at_home("10.0.0.1")) as app:
@@ -317,7 +317,7 @@ async def test_a_key_needs_no_origin_and_comes_before_the_cookie(
     assert statuses == [404, 401]
 
 
-async def test_a_proxys_own_log_in_does_not_hide_the_cookie(
+async def test_the_login_of_a_proxy_does_not_hide_the_cookie(
     application: Application, owner: Caller
 ) -> None:
     async with _browser(application) as browser:
@@ -349,7 +349,7 @@ async def test_a_key_has_no_session_to_end(application: Application, owner: Call
 
 
 @pytest.mark.parametrize("token", ["", "x", "x" * 43, "x" * 44, '"', "ü" * 43])
-async def test_a_made_up_cookie_is_401(application: Application, token: str) -> None:
+async def test_an_invalid_cookie_is_401(application: Application, token: str) -> None:
     async with _browser(application) as browser:
         answer = await browser.get(
             "/api/recognitions", headers={b"Cookie": f"session={token}".encode()}
@@ -373,7 +373,7 @@ async def test_an_expired_session_is_401_and_then_swept(
         assert await application.services.sessions.sweep() == 1
 
 
-async def test_only_a_hash_of_the_token_is_kept(application: Application, owner: Caller) -> None:
+async def test_only_a_hash_of_the_token_is_stored(application: Application, owner: Caller) -> None:
     async with _browser(application) as browser:
         await _log_in(browser, owner)
         token = browser.cookies["session"]
@@ -404,7 +404,7 @@ async def test_a_bad_body_is_400(
     assert {fault["path"] for fault in answer.json()["fields"]} == paths
 
 
-async def test_other_kinds_of_log_in_are_refused(application: Application, owner: Caller) -> None:
+async def test_other_kinds_of_login_are_rejected(application: Application, owner: Caller) -> None:
     body = {"email": owner.email, "password": PASSWORD}
     async with _browser(application) as browser:
         form = await browser.post(PATH, data=body)

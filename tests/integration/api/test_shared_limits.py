@@ -166,7 +166,7 @@ async def _try(
     return "logged in"
 
 
-async def test_attempts_to_log_in_count_in_one_window(
+async def test_login_attempts_count_in_one_window(
     stores: tuple[LimitStore, LimitStore], caller: str
 ) -> None:
     attempts = [LoginAttempts(LOGIN_RULES, store) for store in stores]

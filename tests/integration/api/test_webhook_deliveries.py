@@ -115,7 +115,7 @@ async def test_deliveries_are_listed(
 
 
 @pytest.mark.parametrize("event", [None, EventName.ALERT_TRIGGERED], ids=str)
-async def test_a_made_up_event_is_queued(
+async def test_a_test_event_is_queued(
     application: Application,
     client: httpx.AsyncClient,
     webhook: dict[str, Any],
@@ -177,7 +177,7 @@ async def test_a_replay_sends_past_events_marked_and_in_order(
         assert (await client.post(path, json=wrong)).status_code == 400
 
 
-async def test_so_many_replays_of_an_owner_wait_at_once(
+async def test_waiting_replays_of_an_account_are_limited(
     client: httpx.AsyncClient, stored: StandInStore, webhook: dict[str, Any]
 ) -> None:
     path = f"{PATH}/{webhook['id']}/replay"
@@ -246,7 +246,7 @@ async def test_how_deliveries_went_is_shown(
     }
 
 
-async def test_what_the_stage_switched_off_is_off_until_it_is_switched_on(
+async def test_a_webhook_disabled_by_the_stage_stays_disabled_until_enabled(
     application: Application, client: httpx.AsyncClient, webhook: dict[str, Any]
 ) -> None:
     status = _status(webhook, failure_count=20, disabled_revision=1, disabled_reason="Why.")

@@ -48,7 +48,7 @@ async def test_create_answers_with_the_whole_webhook(client: httpx.AsyncClient) 
     }
 
 
-async def test_every_field_is_kept_and_listed_newest_first(client: httpx.AsyncClient) -> None:
+async def test_every_field_is_stored_and_listed_newest_first(client: httpx.AsyncClient) -> None:
     body = {
         **BODY,
         "secret": "a secret of mine",

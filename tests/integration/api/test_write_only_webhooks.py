@@ -102,7 +102,7 @@ async def test_a_webhook_just_made_is_shown_whole_and_later_hidden(
     assert (rotated["secret"], rotated["headers"]) == ("***", HIDDEN)
 
 
-async def test_what_was_shown_hidden_is_kept_when_it_is_sent_back(
+async def test_a_masked_value_that_is_sent_back_changes_nothing(
     client: httpx.AsyncClient, writer: httpx.AsyncClient, webhook: dict[str, Any]
 ) -> None:
     path = f"{PATH}/{webhook['id']}"

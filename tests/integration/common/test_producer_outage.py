@@ -29,7 +29,7 @@ def broker(tmp_path: Path) -> Iterator[ServerProcess]:
 
 # kafka-python leaves the sockets of refused connections to the garbage collector: it comes here.
 @pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
-def test_a_producer_with_records_for_a_broker_that_is_away_waits(
+def test_a_producer_waits_for_an_unavailable_broker(
     broker: ServerProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert isinstance(broker.server, KafkaServer)

@@ -84,7 +84,7 @@ def test_spans_come_as_they_were_made(registry: CollectorRegistry) -> None:
     assert (_count(registry, "created"), _count(registry, "sent")) == (2, 2)
 
 
-def test_an_endpoint_that_is_away_is_told_once_and_again_when_it_is_back(
+def test_an_unavailable_endpoint_is_logged_once_and_again_when_it_recovers(
     registry: CollectorRegistry,
 ) -> None:
     (port,) = free_ports(1)
@@ -105,7 +105,7 @@ def test_an_endpoint_that_is_away_is_told_once_and_again_when_it_is_back(
     assert _count(registry, "sent") == 1
 
 
-def test_nobody_waits_for_an_endpoint_that_says_nothing(registry: CollectorRegistry) -> None:
+def test_a_silent_endpoint_delays_no_caller(registry: CollectorRegistry) -> None:
     with socket.create_server(("127.0.0.1", 0)) as mute:
         provider = _provider(f"http://127.0.0.1:{mute.getsockname()[1]}/v1/traces", registry)
         began = time.monotonic()

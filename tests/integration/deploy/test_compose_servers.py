@@ -204,6 +204,6 @@ def test_kafka_lets_the_service_in(kafka: _Kafka) -> None:
         {"kafka_sasl_username": "controller", "kafka_sasl_mechanism": "PLAIN"},
     ],
 )
-def test_kafka_lets_nobody_else_in(kafka: _Kafka, other: dict[str, str]) -> None:
+def test_kafka_rejects_other_logins(kafka: _Kafka, other: dict[str, str]) -> None:
     with pytest.raises(MisconfiguredError, match=re.escape(f"Kafka at 127.0.0.1:{kafka.port}")):
         require_reachable(kafka.settings(**other))

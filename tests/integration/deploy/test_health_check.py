@@ -50,5 +50,5 @@ def test_the_health_check_asks_whoever_listens(answer: bytes, expected: bool) ->
         assert is_healthy(environment) is expected
 
 
-def test_the_health_check_fails_where_nobody_listens() -> None:
+def test_the_health_check_fails_without_a_listener() -> None:
     assert not is_healthy({"PLATESTREAM_API_PORT": _nobody()})

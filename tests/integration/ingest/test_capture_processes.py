@@ -89,7 +89,7 @@ def test_a_stream_that_crashes_its_process_harms_the_others_once_and_for_a_momen
         assert CameraState.OFFLINE not in [each.state for each in outbox.statuses(camera)]
 
 
-def test_where_nobody_knows_who_did_it_each_goes_on_alone(
+def test_after_an_unexplained_crash_each_camera_gets_its_own_process(
     world: World, configs: CameraConfigs, outbox: Outbox, moving_clip: Path
 ) -> None:
     cameras = [configs.add(f"file://{moving_clip}").camera_id for _ in range(2)]
@@ -107,7 +107,7 @@ def test_where_nobody_knows_who_did_it_each_goes_on_alone(
         assert CameraState.OFFLINE not in [each.state for each in outbox.statuses(camera)]
 
 
-def test_so_many_cameras_share_a_process_and_all_end_with_their_worker(
+def test_cameras_share_a_process_up_to_a_limit_and_end_with_their_worker(
     world: World, configs: CameraConfigs, outbox: Outbox, moving_clip: Path
 ) -> None:
     cameras = [configs.add(f"file://{moving_clip}").camera_id for _ in range(3)]

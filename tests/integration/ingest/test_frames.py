@@ -125,7 +125,7 @@ def test_an_rtsp_camera_gives_even_frames(captured: Captured) -> None:
     assert np.mean(gaps / np.round(gaps / 200)) == pytest.approx(200, abs=10)
 
 
-def test_the_gate_can_be_switched_off(
+def test_motion_detection_can_be_disabled(
     world: World, configs: CameraConfigs, outbox: Outbox, still_clip: Path
 ) -> None:
     camera = configs.add(f"file://{still_clip}")

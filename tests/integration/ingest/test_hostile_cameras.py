@@ -76,7 +76,7 @@ def _fault(url: str, count: int = 1) -> CaptureErrorCode:
 
 
 @drips
-def test_a_camera_that_drips_is_given_up_in_time(answer: Callable[[], Iterator[bytes]]) -> None:
+def test_a_camera_that_drips_is_closed_in_time(answer: Callable[[], Iterator[bytes]]) -> None:
     with HostileCamera(answer) as camera:
         begin = time.monotonic()
         assert _fault(camera.url()) is CaptureErrorCode.UNREACHABLE
@@ -112,7 +112,7 @@ def test_a_reader_that_is_stopped_leaves_a_silent_camera_at_once() -> None:
         assert reader.join(1)
 
 
-def test_an_rtsp_camera_that_drips_is_given_up_in_time() -> None:
+def test_an_rtsp_camera_that_drips_is_closed_in_time() -> None:
     with HostileCamera(dripping(b"RTSP/1.0 200 OK\r\nX: ")) as camera:
         begin = time.monotonic()
         assert _fault(camera.url(scheme="rtsp")) is CaptureErrorCode.UNREACHABLE
@@ -207,7 +207,7 @@ def test_a_playlist_that_names_itself_is_refused() -> None:
 
 
 @pytest.mark.parametrize(("width_px", "height_px"), [(9000, 9000), (10_016, 32), (32, 10_016)])
-def test_frames_of_sizes_that_nobody_uses_are_refused(width_px: int, height_px: int) -> None:
+def test_frames_of_unusual_sizes_are_rejected(width_px: int, height_px: int) -> None:
     with HostileCamera(showing(width_px, height_px)) as camera:
         assert _fault(camera.url()) is CaptureErrorCode.TOO_LARGE
 
@@ -222,7 +222,7 @@ def test_the_largest_frames_are_read(width_px: int, height_px: int) -> None:
     assert (jpeg.width_px, jpeg.height_px) == (width_px, height_px)
 
 
-def test_video_that_nobody_looks_at_is_refused() -> None:
+def test_unusable_video_is_rejected() -> None:
     begin = HEAD + b"Content-Type: video/mp2t\r\n\r\n"
     with HostileCamera(saying(begin + _transport_stream(8192, 5120))) as camera:
         assert _fault(camera.url()) is CaptureErrorCode.TOO_LARGE

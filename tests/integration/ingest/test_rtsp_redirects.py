@@ -125,7 +125,7 @@ def test_a_reader_that_is_stopped_leaves_a_silent_rtsp_camera_at_once() -> None:
         assert time.monotonic() - begin < 5
 
 
-def test_a_camera_that_redirects_to_a_refused_address_is_told_of(
+def test_a_redirect_to_a_denied_address_is_reported(
     world: World, configs: CameraConfigs, outbox: Outbox
 ) -> None:
     with SayingCamera(_redirect("rtsp://169.254.169.254/x")) as source, IngestWorker(world):

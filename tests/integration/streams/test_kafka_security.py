@@ -142,7 +142,7 @@ def test_one_broker_of_several_is_enough(kafka: SecureKafka) -> None:
         )
 
 
-def test_the_relay_and_the_stack_check_say_why_they_are_kept_out(kafka: SecureKafka) -> None:
+def test_the_relay_and_the_stack_check_report_a_denied_login(kafka: SecureKafka) -> None:
     settings = kafka.settings("SASL_SSL", sasl_password="wrong")
     with pytest.raises(MisconfiguredError, match="rejected"):
         KafkaPublisher(settings)
@@ -150,7 +150,7 @@ def test_the_relay_and_the_stack_check_say_why_they_are_kept_out(kafka: SecureKa
         check_kafka(settings)
 
 
-async def test_the_apis_feeds_say_once_why_they_are_kept_out(
+async def test_the_apis_feeds_report_a_denied_login_once(
     kafka: SecureKafka,
 ) -> None:
     settings = kafka.settings("SASL_SSL", sasl_password="hunter2")

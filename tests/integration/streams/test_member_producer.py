@@ -92,7 +92,7 @@ async def test_a_worker_that_is_no_member_produces_nothing(client: _Client) -> N
     assert await client.send(1, "which topics are there?") == "topics"
 
 
-async def test_what_is_on_its_way_when_a_worker_is_no_member_any_more_is_thrown_away(
+async def test_records_in_flight_are_discarded_once_a_worker_is_not_a_member(
     client: _Client, broker: _Broker
 ) -> None:
     membership = SimpleNamespace(member_seconds=0.02)
@@ -109,7 +109,7 @@ async def test_what_is_on_its_way_when_a_worker_is_no_member_any_more_is_thrown_
     assert client.answer.cancelled()
 
 
-async def test_a_member_hears_what_became_of_what_it_produced(client: _Client) -> None:
+async def test_a_member_gets_the_outcome_of_its_records(client: _Client) -> None:
     send_as_member_only(client, lambda: 5.0)
     client.answer.set_result("taken")
     assert await client.send(1, _PRODUCE) == "taken"

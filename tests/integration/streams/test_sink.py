@@ -178,7 +178,7 @@ def test_every_field_arrives_and_a_replay_is_the_same_row(running_sink: RunningS
     )
 
 
-def test_triggers_are_stored_once_beside_recognitions(running_sink: RunningSink) -> None:
+def test_triggers_are_stored_once_with_recognitions(running_sink: RunningSink) -> None:
     feeder, database = running_sink.feeder, running_sink.client
     rule = alert(1)
     triggers = [_trigger(rule, recognition(number)) for number in range(200)]

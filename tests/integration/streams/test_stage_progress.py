@@ -22,7 +22,7 @@ def _states(settings: KafkaSettings) -> dict[str, StageProgress]:
     return {state.name: state for state in stage_progress(settings)}
 
 
-def test_stages_that_nobody_ever_ran_are_told(kafka_topics: KafkaSettings) -> None:
+def test_stages_that_never_ran_are_reported(kafka_topics: KafkaSettings) -> None:
     found = stage_progress(kafka_topics)
 
     assert [state.name for state in found] == ["recognition", "sink", "alerts", "webhooks"]
@@ -66,7 +66,7 @@ def test_what_a_stage_has_left_and_who_works_there(kafka_topics: KafkaSettings) 
     assert isinstance(fullest, TopicPartition)
 
 
-def test_a_stage_of_several_topics_is_told_after_one_that_shares_some(
+def test_a_stage_of_several_topics_is_listed_after_one_that_shares_some(
     kafka_topics: KafkaSettings,
 ) -> None:
     settings = kafka_topics
@@ -92,7 +92,7 @@ def test_a_stage_of_several_topics_is_told_after_one_that_shares_some(
     assert found["sink"] == StageProgress("sink", 0, 0)
 
 
-def test_a_broker_that_is_away_is_told(kafka_topics: KafkaSettings) -> None:
+def test_an_unavailable_broker_is_reported(kafka_topics: KafkaSettings) -> None:
     away = kafka_topics.model_copy(update={"kafka_bootstrap_servers": "127.0.0.1:1"})
 
     with pytest.raises(TransientError):

@@ -18,7 +18,7 @@ from common.settings import KafkaSettings
 pytestmark = pytest.mark.integration
 
 
-def test_topics_are_made_anew_once_all_is_done(kafka_topics: KafkaSettings) -> None:
+def test_topics_are_recreated_once_everything_is_processed(kafka_topics: KafkaSettings) -> None:
     settings = kafka_topics
     recognitions, group = topic_name(settings, RECOGNITIONS), group_name(settings, "sink")
     changelog = f"{group_name(settings, 'webhooks')}-pending-deliveries-changelog"

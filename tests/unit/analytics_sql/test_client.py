@@ -54,7 +54,7 @@ def test_values_are_server_side_parameters(path: Path) -> None:
     assert not re.search(r"\{\w*\}", sql)
 
 
-def test_only_what_is_asked_for_stands_in_the_query() -> None:
+def test_the_query_has_only_the_given_filters() -> None:
     bare = query_with("recognitions_page", frozenset())
     by_plate = query_with("recognitions_page", frozenset({"plate_pattern"}))
 

@@ -22,7 +22,7 @@ def test_on_one_server_nothing_changes() -> None:
     assert cluster_statements(statement, None) == (statement,)
 
 
-def test_a_table_is_replicated_and_stands_for_all_shards() -> None:
+def test_a_table_is_replicated_and_covers_all_shards() -> None:
     assert _all(
         "-- Text, CREATE TABLE too.\nCREATE TABLE IF NOT EXISTS plates\n(\n    user_id UUID,\n"
         "    x Int8\n)\nENGINE = ReplacingMergeTree(x)\nORDER BY x\nSETTINGS index_granularity = 7"

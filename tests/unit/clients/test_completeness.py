@@ -40,7 +40,7 @@ def _source(language: str) -> str:
 
 
 @pytest.mark.parametrize("language", SOURCES)
-def test_no_path_is_missing_and_none_is_made_up(language: str) -> None:
+def test_no_path_is_missing_and_none_is_invented(language: str) -> None:
     assert set(re.findall(r'"(/api/[^"]*)"', _source(language))) == _paths_for_keys()
 
 

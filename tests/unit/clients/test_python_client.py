@@ -110,7 +110,7 @@ def test_a_refusal_is_waited_for_as_long_as_it_asks(ask: Ask, pauses: list[float
     assert service.requests[0].headers["Authorization"] == "Bearer pk_x"
 
 
-def test_a_refusal_for_too_long_is_told(ask: Ask, pauses: list[float]) -> None:
+def test_a_refusal_for_too_long_is_raised(ask: Ask, pauses: list[float]) -> None:
     with pytest.raises(ApiError) as refused:
         ask(Service(_refusal(300)), lambda client: client.account.credits())
 
@@ -173,7 +173,7 @@ def test_a_csv_file_is_sent_as_it_is(ask: Ask) -> None:
     assert service.requests[1].url.query == b"encoding=windows-1251"
 
 
-def test_a_key_of_somebody_else_is_an_error(ask: Ask) -> None:
+def test_a_key_of_another_account_is_an_error(ask: Ask) -> None:
     service = Service(_failure(409, "idempotency_key_in_use"))
     with pytest.raises(ApiError, match="409"):
         ask(service, lambda client: client.recognitions.recognize(b"", idempotency_key="mine"))
@@ -192,7 +192,7 @@ def test_an_error_says_all_that_the_api_says(ask: Ask) -> None:
 
 
 @pytest.mark.parametrize("body", [b"<html>", b"[]"])
-def test_what_is_no_answer_of_the_api_is_told_as_such(ask: Ask, body: bytes) -> None:
+def test_an_answer_of_another_server_is_reported_as_such(ask: Ask, body: bytes) -> None:
     elsewhere = httpx.Response(302, headers={"Location": "http://evil.example"}, content=body)
     service = Service(elsewhere)
     with pytest.raises(ApiError, match="302 unknown"):
@@ -313,7 +313,7 @@ def test_a_stream_ends_when_it_may_not_be_read_any_more(ask: Ask) -> None:
         assert ended.value.code == "invalid_credentials"
 
 
-def test_a_stream_that_never_began_is_given_up(ask: Ask) -> None:
+def test_a_stream_that_never_started_fails(ask: Ask) -> None:
     service = Service(*[httpx.ConnectError("away")] * 4)
     with pytest.raises(UnreachableError):
         ask(service, lambda client: client.recognitions.stream())

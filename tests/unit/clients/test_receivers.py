@@ -21,7 +21,7 @@ SECRETS = ["whsec_dGhlIHNlY3JldCBvZiB0aGUgdGVzdHM=", "one's own", "whsec_not bas
 
 
 @pytest.mark.parametrize("case", VECTORS["cases"], ids=lambda case: str(case["what"]))
-def test_true_signatures_are_told_from_false_ones(case: dict[str, Any]) -> None:
+def test_true_signatures_are_distinguished_from_false_ones(case: dict[str, Any]) -> None:
     given = (case["secrets"], case["headers"], BODY)
     tolerance = None if case["anyTime"] else 300.0
     if case["isGenuine"]:

@@ -51,7 +51,7 @@ def test_instruments_are_named_and_labelled_as_described() -> None:
     assert value("platestream_webhooks_attempt_seconds_bucket", {"le": "1.0"}) == 1
 
 
-def test_so_many_cameras_have_labels_of_their_own_and_unused_ones_make_room() -> None:
+def test_camera_labels_are_limited_and_unused_ones_are_reused() -> None:
     seconds, dropped = 0.0, list[str]()
     labels = CameraLabels(2, dropped.append, lambda: seconds)
     one, two, three = (UUID(int=number) for number in (1, 2, 3))

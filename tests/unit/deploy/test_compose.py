@@ -66,7 +66,7 @@ def test_processes_wait_for_all_jobs() -> None:
         )
 
 
-def test_nobody_has_rights_or_memory_without_bounds() -> None:
+def test_rights_and_memory_are_limited() -> None:
     assert {*PROGRAMS, *JOBS, "bucket", "account", "admin", "s3-folder"} == OURS
     for name, service in SERVICES.items():
         assert service["cap_drop"] == ["ALL"], name
@@ -132,7 +132,7 @@ def test_a_process_has_no_rights_of_an_administrator(name: str) -> None:
     assert url.startswith("postgresql://platestream:")
 
 
-def test_each_process_has_a_user_of_its_own_at_s3_and_clickhouse() -> None:
+def test_each_process_has_its_own_user_in_s3_and_clickhouse() -> None:
     users = {
         name: (given.get("PLATESTREAM_S3_ACCESS_KEY"), given.get("PLATESTREAM_CLICKHOUSE_USER"))
         for name in PROGRAMS
@@ -252,7 +252,7 @@ def test_the_commands_of_a_backup_fit_the_services() -> None:
         subprocess.run(["sh", "-n"], input=script, text=True, check=True)
 
 
-def test_servers_are_published_to_nobody() -> None:
+def test_servers_publish_no_ports() -> None:
     published = {name for name, service in SERVICES.items() if "ports" in service}
 
     assert published == {"api", "s3", "mosquitto", "grafana"}

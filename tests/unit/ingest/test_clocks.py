@@ -60,7 +60,7 @@ def test_how_far_the_clock_is_ahead_is_known_until_both_agree() -> None:
     [(4.9, 3600, False), (5.1, 3600, True), (59, 10, False), (61, 10, True), (86_400, 0, True)],
     ids=["a small step", "a step", "a step while young", "a minute while young", "a day at start"],
 )
-def test_only_a_small_step_back_is_made_up_for(
+def test_only_a_small_step_back_is_compensated(
     ahead_seconds: float, up_seconds: float, is_too_far: bool
 ) -> None:
     assert is_too_far_ahead(ahead_seconds, up_seconds) is is_too_far

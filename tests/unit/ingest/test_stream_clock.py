@@ -86,7 +86,7 @@ def test_a_stream_that_begins_again_is_synchronised_again() -> None:
     assert clock.capture_ms(5000.0, START_MS + 80) == START_MS + 80
 
 
-def test_lag_is_reported_while_the_stream_is_behind() -> None:
+def test_lag_is_reported_while_the_stream_is_late() -> None:
     clock = CaptureClock()
     _stream(clock, [20.0] * 100)
     assert clock.lag_ms == pytest.approx(0, abs=1)

@@ -107,7 +107,7 @@ def test_precision_follows_the_flags_of_the_processor(
     assert recognizer_settings().detector_path.name == detector
 
 
-def test_a_processor_that_says_nothing_of_itself_computes_no_bf16(tmp_path: Path) -> None:
+def test_a_processor_without_flags_computes_no_bf16(tmp_path: Path) -> None:
     assert not computes_bf16(tmp_path)
 
 

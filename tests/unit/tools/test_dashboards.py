@@ -26,7 +26,7 @@ def test_every_metric_is_in_one_dashboard() -> None:
     assert {path.stem for path in FOLDER.glob("*.json")} == {each.uid for each in DASHBOARDS}
 
 
-def test_panels_lie_beside_each_other_and_have_numbers_of_their_own() -> None:
+def test_panels_lie_next_to_each_other_and_have_unique_ids() -> None:
     for dashboard in DASHBOARDS:
         panels = json.loads(render(dashboard))["panels"]
         places = [(panel["gridPos"]["x"], panel["gridPos"]["y"]) for panel in panels]

@@ -47,7 +47,7 @@ def test_what_was_there_is_read_with_the_login(process: ServerProcess) -> None:
     assert _received(settings, 2) == [b"before", b"after"]
 
 
-def test_nobody_is_let_in_without_the_login(process: ServerProcess) -> None:
+def test_clients_without_the_login_are_rejected(process: ServerProcess) -> None:
     server = _server(process)
 
     assert not _is_answered(server.port)

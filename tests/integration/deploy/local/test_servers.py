@@ -49,7 +49,7 @@ def test_a_killed_postgres_has_every_committed_row(tmp_path: Path) -> None:
             assert connection.execute("SELECT n FROM stored").fetchone() == (1,)
 
 
-def test_postgres_starts_once_what_a_killed_one_left_behind_is_gone(tmp_path: Path) -> None:
+def test_postgres_starts_after_a_kill_once_its_leftovers_are_removed(tmp_path: Path) -> None:
     with postgres_process(tmp_path) as server:
         # It notices only later that its server was killed.
         late = psutil.Process(server.process.pid).children()[0]

@@ -94,7 +94,7 @@ def test_a_killed_process_is_started_again(started: Callable[..., Supervisor]) -
     _until(lambda: _status(supervisor, "one").pid not in (0, old))
 
 
-def test_a_process_that_cannot_start_is_tried_again_and_its_words_are_kept(
+def test_a_process_that_cannot_start_is_retried_and_its_output_logged(
     started: Callable[..., Supervisor], layout: Layout
 ) -> None:
     supervisor = started(_program("one", _FAIL))

@@ -163,7 +163,7 @@ def test_what_cannot_be_read_is_dead_lettered_and_the_rest_goes_on(
     assert len(own_outcome.readings) == 6
 
 
-def test_images_that_cannot_be_read_end_the_stage_for_nobody_else(
+def test_unreadable_images_do_not_stop_the_stage_for_others(
     own_cameras: Cameras, own_outcome: Outcome
 ) -> None:
     start_ms = now_ms()
@@ -266,7 +266,7 @@ def test_without_room_for_images_plates_go_on(
 @pytest.mark.parametrize(
     ("is_frozen", "is_killed"), [(True, False), (False, True)], ids=["frozen", "gone, and killed"]
 )
-def test_while_s3_is_away_plates_go_on_and_their_images_come_later(
+def test_while_s3_is_unavailable_plates_continue_and_images_follow(
     start_stage: StartStage,
     cameras: Cameras,
     outcome: Outcome,

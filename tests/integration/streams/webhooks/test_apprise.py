@@ -67,7 +67,7 @@ def _url(receiver: Receiver, scheme: str, place: str) -> str:
     return receiver.url(place).replace("http://", f"{scheme}://")
 
 
-async def test_ntfy_gets_the_words_and_the_picture(receiver: Receiver) -> None:
+async def test_ntfy_gets_text_and_image(receiver: Receiver) -> None:
     delivery = _delivery()
     (result,) = await _send(_url(receiver, "ntfy", "/gate"), delivery=delivery)
 
@@ -159,7 +159,7 @@ async def test_a_service_that_hangs_holds_up_no_other(receiver: Receiver) -> Non
         ("dbus://", "The URL must begin with one of"),
     ],
 )
-async def test_what_may_not_be_told_is_refused_when_sending(url: str, error: str) -> None:
+async def test_a_denied_recipient_is_rejected_when_sending(url: str, error: str) -> None:
     (result,) = await _send(url, rules=OutboundRules())
     assert result.kind is SendKind.REFUSED
     assert (result.error or "").startswith(error)

@@ -77,7 +77,7 @@ async def test_a_refusal_is_a_sign_of_life(waits: CircuitBreaker, server: Server
     assert await _call(waits, LONG_SECONDS) >= LONG_SECONDS
 
 
-async def test_calls_to_a_server_that_stands_still_are_given_up_together(
+async def test_calls_to_a_frozen_server_time_out_together(
     waits: CircuitBreaker, server: Server
 ) -> None:
     server.stands_still = True

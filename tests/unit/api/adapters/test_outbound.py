@@ -62,7 +62,7 @@ async def test_all_faults_are_reported_and_literal_addresses_are_not_resolved() 
     assert table.asked == ["a.example", "b.example"]
 
 
-async def test_a_resolver_that_is_slow_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_slow_resolver_delays_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
     said = threading.Event()
 
     def slow(*_: object) -> list[ResolvedHost]:

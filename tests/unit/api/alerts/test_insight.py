@@ -81,7 +81,7 @@ def _row(number: int, plate: str) -> AlertRow:
     return AlertRow(alert_config(alert, Owner(timezone="UTC")), (), 0, None, now)
 
 
-async def test_rules_are_asked_beside_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_rules_are_matched_outside_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = recognition_row(recognition(1))
     insight = _insight(StandInStore(), "ZZ", seen.plate, "ZZ*")
     threads: set[int] = set()

@@ -46,7 +46,7 @@ def test_a_masked_address_is_the_stored_one(
     ],
     ids=["new", "another kind", "unknown id", "another service", "in its place"],
 )
-def test_a_mask_that_stands_for_nothing_is_named(
+def test_a_mask_without_a_stored_value_is_reported(
     sent: list[Notification], stored: list[Notification]
 ) -> None:
     with pytest.raises(ApiError) as caught:
@@ -59,7 +59,7 @@ def test_of_a_shorter_list_places_say_nothing() -> None:
         with_stored_services([MASKED], [GATE, YARD])
 
 
-def test_each_gets_an_id_of_its_own() -> None:
+def test_each_gets_its_own_id() -> None:
     kept = with_stored_services(
         [NEW, GATE.masked(), GATE.masked(), _with_id(NEW, "x")], [HOOK, GATE]
     )
@@ -104,7 +104,7 @@ def test_a_reduced_url_is_the_stored_one(
     ],
     ids=["new", "another host", "one of two", "more than there are", "another scheme"],
 )
-def test_a_reduced_url_that_stands_for_nothing_clear_is_named(
+def test_an_ambiguous_reduced_url_is_reported(
     sent: list[Notification], stored: list[Notification]
 ) -> None:
     with pytest.raises(ApiError) as caught:

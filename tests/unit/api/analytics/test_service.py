@@ -68,7 +68,7 @@ def _days_of_every_minute(now_ms: int, zone: ZoneInfo) -> list[date]:
     ages_ms=st.lists(st.integers(1, SPAN_MS), max_size=60),
 )
 @settings(max_examples=60)
-def test_charts_are_as_if_each_recognition_was_counted_by_itself(
+def test_charts_equal_a_count_of_each_recognition(
     now_ms: int, zone: ZoneInfo, ages_ms: list[int]
 ) -> None:
     rows_ms = [now_ms - age for age in ages_ms]

@@ -52,7 +52,7 @@ def _act(camera: str = "first", address: str = "192.0.2.1") -> AuditAction:
     return AuditAction(OWNER, Action.RECOGNITIONS_SEARCHED, actor, parameters={"cameraId": camera})
 
 
-def test_filters_are_told_and_the_page_is_not() -> None:
+def test_filters_are_recorded_and_the_page_is_not() -> None:
     query = [("plate", "ab\x00 12"), ("limit", "5"), ("lastKey", "x"), ("width", "64"), ("to", "")]
     assert audited_parameters(query) == {"plate": "ab 12"}
     assert len(audited_parameters([("actor", "a" * 999)])["actor"]) == 300
@@ -68,7 +68,7 @@ async def test_plates_are_masked_and_hashed_before_they_wait(written: Written) -
     assert "AB12CD" not in str(act)
 
 
-async def test_the_same_of_a_caller_is_told_once_in_ten_minutes(written: Written) -> None:
+async def test_repeated_calls_are_recorded_once_in_ten_minutes(written: Written) -> None:
     now = 0.0
     notes = _notes(written, clock=lambda: now)
     for act in (_act(), _act(), _act("CD34"), _act(address="192.0.2.2")):
@@ -104,7 +104,7 @@ async def test_what_is_remembered_of_callers_is_bounded(written: Written) -> Non
     assert len(notes._noted) <= 10
 
 
-async def test_acts_wait_while_postgresql_is_away(written: Written) -> None:
+async def test_entries_wait_while_postgresql_is_unavailable(written: Written) -> None:
     notes = _notes(written, capacity=2)
     written.error = DependencyUnavailableError(Dependency.CONFIGURATION)
     for number in range(5):

@@ -39,7 +39,7 @@ def _shown(cameras: LowActivityCameras) -> dict[str, float]:
     }
 
 
-async def test_less_than_half_of_the_usual_is_told_and_gone_when_it_is_over() -> None:
+async def test_less_than_half_of_the_usual_is_reported_until_it_is_over() -> None:
     now_ms = START_MS + HOUR_MS + 6 * 60_000
     hours = Hours(
         {QUIET: (12, 40), QUIETER: (0, 40), USUAL: (20, 40), SILENT: (None, 40), FEW: (0, 19)}

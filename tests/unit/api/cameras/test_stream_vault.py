@@ -34,7 +34,7 @@ ROW = CameraRow(
 )
 
 
-def test_a_stream_is_kept_sealed_and_shown_masked() -> None:
+def test_a_stream_is_stored_encrypted_and_shown_masked() -> None:
     values = ROW.values
 
     assert "hunter2" not in repr(values)
@@ -93,7 +93,7 @@ def test_an_identifier_that_is_sent_back_still_follows_the_stream() -> None:
 @pytest.mark.parametrize(
     "masked", ["rtsp://viewer:***@10.0.0.8/1", "http://10.0.0.8/mjpeg?usr=a&pwd=***"]
 )
-def test_a_mask_without_a_password_behind_it_is_refused(masked: str) -> None:
+def test_a_mask_without_a_stored_password_is_rejected(masked: str) -> None:
     bare = CameraCreate.model_validate({"name": "Gate", "rtspUrl": "rtsp://10.0.0.8/1"})
     with pytest.raises(ApiError) as refused_new:
         new_values(CameraCreate.model_validate({"name": "Gate", "rtspUrl": masked}), VAULT)

@@ -54,7 +54,7 @@ def test_the_first_load_is_small() -> None:
 
 
 @pytest.mark.parametrize("path", sorted(_own_modules()), ids=lambda path: path.name)
-def test_a_module_asks_nobody_else_and_makes_no_code_of_texts(path: Path) -> None:
+def test_a_module_calls_no_other_host_and_evaluates_no_text(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
 
     assert not re.search(r"https?://(?!www\.w3\.org)[a-z]", text.replace("http://www.w3.org", ""))
@@ -113,7 +113,7 @@ def test_nothing_runs_on_the_page_but_its_own_files() -> None:
     assert len(inline) == 1 and inline[0].startswith('{"imports"')
 
 
-def test_files_are_kept_for_good_under_a_name_of_their_content() -> None:
+def test_files_are_cached_forever_under_a_name_of_their_content() -> None:
     one = console()
     path = f"{one.folder}/app.js"
     found = one.asset(path)

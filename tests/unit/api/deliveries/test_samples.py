@@ -32,7 +32,9 @@ def test_every_event_can_be_tried(event: EventName) -> None:
         (EventName.ALERT_CORRECTED, "withdrawn"),
     ],
 )
-def test_what_became_of_an_early_alert_can_be_tried(event: EventName, phase: str | None) -> None:
+def test_the_resolution_of_an_early_alert_can_be_sent_as_a_test(
+    event: EventName, phase: str | None
+) -> None:
     made = SampleEvents(BOX).delivery(event, OWNER, WEBHOOK, now_ms=_NOW_MS)
     data = json.loads(delivery_body(made, BOX))["data"]
     assert data.get("phase") == phase

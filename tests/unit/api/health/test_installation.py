@@ -28,7 +28,7 @@ async def test_kafka_is_asked_once_for_all_who_look() -> None:
     assert asked[0] != threading.get_ident()
 
 
-async def test_disks_are_told_where_kafka_says_nothing() -> None:
+async def test_disks_are_reported_without_an_answer_from_kafka() -> None:
     def stages() -> Sequence[StageProgress]:
         raise TransientError("Kafka is not responding")
 
@@ -38,7 +38,7 @@ async def test_disks_are_told_where_kafka_says_nothing() -> None:
     assert installation_body(found, READINESS, 0).stages is None
 
 
-async def test_its_age_says_how_far_behind_a_stage_is() -> None:
+async def test_the_lag_of_a_stage_comes_from_its_oldest_record() -> None:
     found = await InstallationStatus(lambda: STAGES, lambda: DISKS).get()
     body = installation_body(found, READINESS, 3_500).model_dump(by_alias=True)
 

@@ -21,7 +21,7 @@ async def _nothing() -> None:
     return None
 
 
-async def test_a_disk_that_is_80_percent_full_is_told_once(
+async def test_a_disk_that_is_80_percent_full_is_logged_once(
     tmp_path: Path, disk: SimpleNamespace
 ) -> None:
     (tmp_path / "kafka").mkdir()

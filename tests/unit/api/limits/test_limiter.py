@@ -68,7 +68,7 @@ async def test_an_answer_says_what_is_left() -> None:
 
 
 @pytest.mark.usefixtures("clock")
-async def test_image_calls_have_a_limit_of_their_own_and_count_in_all() -> None:
+async def test_image_calls_have_their_own_limit_and_count_in_the_total() -> None:
     limiter = RateLimiter(RULES, endless_limits())
     assert await _passed(limiter, 4, recognizes=True) == [True] * 3 + [False]
     assert await _passed(limiter, 7) == [True] * 6 + [False]
@@ -144,7 +144,7 @@ async def test_the_image_calls_of_an_owner_count_together() -> None:
 
 
 @pytest.mark.usefixtures("clock")
-async def test_an_owner_may_have_a_limit_of_its_own() -> None:
+async def test_an_account_can_have_its_own_limit() -> None:
     limiter = RateLimiter(RULES, endless_limits(requests_per_minute=1))
     larger = {"requests_per_minute": 2}
     for name in ("first", "second"):
@@ -153,7 +153,7 @@ async def test_an_owner_may_have_a_limit_of_its_own() -> None:
         await limiter.admit(caller("third", "owner", larger), recognizes=False)
 
 
-async def test_neither_the_demo_nor_many_log_ins_keep_an_address_from_logging_in(
+async def test_neither_the_demo_nor_many_logins_block_logins_of_an_address(
     clock: WallClock,
 ) -> None:
     rules = replace(RULES, log_in_per_minute=2)

@@ -50,7 +50,7 @@ async def test_a_refused_address_uses_up_nothing_of_its_neighbours() -> None:
 
 
 @pytest.mark.usefixtures("clock")
-async def test_an_answer_tells_what_is_left_to_the_address() -> None:
+async def test_an_answer_has_the_remaining_limit_of_the_address() -> None:
     headers = await RateLimiter(RULES, endless_limits()).admit_address(_address(1), LimitKind.DEMO)
     assert (headers["RateLimit-Limit"], headers["RateLimit-Remaining"]) == ("2", "1")
 
@@ -84,7 +84,7 @@ async def _fails(attempts: LoginAttempts, number: int, address: str) -> bool:
     return compared
 
 
-async def test_failed_log_ins_of_a_network_count_together(clock: WallClock) -> None:
+async def test_failed_logins_of_a_network_count_together(clock: WallClock) -> None:
     attempts = LoginAttempts(AttemptRules(5, per_address_per_minute=3, per_account_per_hour=100))
     of_site = [await _fails(attempts, number, _address(number % 256)) for number in range(300)]
     assert sum(of_site) == 12

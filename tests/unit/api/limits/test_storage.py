@@ -35,7 +35,7 @@ async def test_silent_callers_are_forgotten(clock: WallClock) -> None:
     assert await memory.reset() == 1
 
 
-async def test_nothing_is_left_to_run_behind_a_request() -> None:
+async def test_nothing_runs_on_after_a_request() -> None:
     before = asyncio.all_tasks()
     memory = WindowMemory()
     await memory.acquire_entry("a", 2, 60)

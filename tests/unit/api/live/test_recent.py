@@ -66,7 +66,7 @@ def test_a_reader_gets_what_comes_after_it_joined_and_nothing_of_others() -> Non
     assert plates(cursor) == []
 
 
-def test_it_goes_on_behind_its_position_in_another_process_with_another_order() -> None:
+def test_it_resumes_after_its_position_in_a_process_with_another_order() -> None:
     arrivals = [
         LiveRecord(number % 2, 10 + number // 2, recognition(str(number))) for number in range(20)
     ]

@@ -152,7 +152,7 @@ def test_filters_mean_what_they_mean_in_the_list(query: dict[str, str], wanted: 
     ["", "1", "é", "gAAAAA", Fernet.generate_key().decode()],
     ids=["nothing", "number", "letter", "beginning", "key"],
 )
-def test_made_up_ids_open_nothing(event_id: str) -> None:
+def test_invalid_ids_open_nothing(event_id: str) -> None:
     assert SEALER.open(event_id) is None
 
 

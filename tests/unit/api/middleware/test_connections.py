@@ -46,7 +46,7 @@ async def test_a_reader_that_takes_nothing_is_left_after_thirty_seconds() -> Non
     connection.protocol.connection_lost(None)
 
 
-async def test_a_connection_that_was_closed_behind_its_answer_is_left_too() -> None:
+async def test_a_connection_closed_after_its_answer_is_dropped_too() -> None:
     connection = await _unread()
     connection.protocol.timeout_keep_alive_handler()
     assert connection.transport.closed
@@ -79,7 +79,7 @@ async def test_a_reader_that_takes_as_much_as_is_written_is_not_left() -> None:
     connection.protocol.connection_lost(None)
 
 
-async def test_a_stream_that_nobody_reads_is_left_however_much_is_written() -> None:
+async def test_an_unread_stream_is_dropped_however_much_is_written() -> None:
     connection = await _unread()
     for _ in range(_CHECKS):
         connection.protocol.transport.write(b"event")
@@ -117,7 +117,7 @@ async def test_the_system_gives_up_what_it_cannot_deliver_after_the_same_time() 
         assert given == WRITE_SECONDS * 1000
 
 
-async def test_the_rest_of_a_refused_body_is_thrown_away_for_a_while() -> None:
+async def test_the_rest_of_a_rejected_body_is_discarded_for_a_while() -> None:
     connection = Connection(application=refuse_body)
     head = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 99\r\n\r\n"
     assert (await connection.send(head, b"a" * 9)).startswith(b"HTTP/1.1 413 ")
@@ -140,7 +140,7 @@ async def test_a_connection_whose_caller_closes_meanwhile_is_forgotten() -> None
     assert not connection.transport.closed
 
 
-async def test_a_connection_is_closed_at_once_behind_a_body_that_came_whole() -> None:
+async def test_a_connection_is_closed_immediately_after_a_complete_body() -> None:
     connection = Connection(application=refuse_body)
     await connection.send(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nab")
     assert connection.transport.closed
@@ -204,7 +204,7 @@ def test_zero_is_no_limit() -> None:
         (resource.RLIM_INFINITY, resource.RLIM_INFINITY, None),
     ],
 )
-def test_files_are_allowed_for_so_many_connections(
+def test_open_files_are_allowed_for_all_connections(
     monkeypatch: pytest.MonkeyPatch, soft: int, hard: int, allowed: int | None
 ) -> None:
     given: list[tuple[int, int]] = []

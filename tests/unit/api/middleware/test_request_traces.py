@@ -88,7 +88,7 @@ async def test_what_the_caller_calls_its_request_is_not_in_the_span() -> None:
 
 
 @pytest.mark.parametrize("error", [asyncio.CancelledError(), KeyboardInterrupt()])
-async def test_a_request_that_is_given_up_is_named_and_ended(error: BaseException) -> None:
+async def test_an_aborted_request_is_named_and_ended(error: BaseException) -> None:
     with recorded_spans() as tracer, pytest.raises(type(error)):
         await _call(Application(error=error))
 

@@ -39,7 +39,7 @@ def test_a_cookie_is_good_with_its_state_and_of_this_installation_alone() -> Non
     ],
     ids=["http", "no-scheme", "user", "no-client", "no-openid", "no-way", "no-domain", "wildcard"],
 )
-def test_settings_that_cannot_work_are_told(given: dict[str, object], fault: str) -> None:
+def test_settings_that_cannot_work_are_reported(given: dict[str, object], fault: str) -> None:
     with pytest.raises(ValidationError, match=fault):
         OidcSettings.model_validate({**GOOD, **given})
 

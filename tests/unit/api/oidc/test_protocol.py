@@ -55,7 +55,7 @@ def _encoded(data: bytes) -> bytes:
     return base64.urlsafe_b64encode(data).rstrip(b"=")
 
 
-def test_a_token_of_this_log_in_is_believed() -> None:
+def test_a_token_of_this_login_is_accepted() -> None:
     assert _checked(_token(email="ana@example.com"))["email"] == "ana@example.com"
     both = _token(aud=[CLIENT, "another"], azp=CLIENT)
     assert _checked(both)["sub"] == "ana"

@@ -59,7 +59,7 @@ class FakeProducer:
         (MessageSizeTooLargeError("ABC1234"), None, "MessageSizeTooLargeError"),
     ],
 )
-def test_a_span_ends_with_what_became_of_its_message(
+def test_a_span_ends_with_the_outcome_of_its_message(
     refusal: Exception | None,
     failure: Exception | None,
     error: str,

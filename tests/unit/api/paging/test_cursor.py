@@ -50,7 +50,7 @@ def test_each_filter_is_bound() -> None:
 
 
 @given(st.text(max_size=80))
-def test_a_made_up_cursor_does_not_open(text: str) -> None:
+def test_an_invalid_cursor_does_not_open(text: str) -> None:
     assert SEALER.open(WANTED, text) is None
 
 

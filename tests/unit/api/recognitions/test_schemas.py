@@ -76,7 +76,7 @@ def test_a_page_is_as_the_models_write_it(next_key: str | None) -> None:
     assert RecognitionList.model_validate_json(written) == models
 
 
-def test_a_correction_stands_beside_the_reading() -> None:
+def test_a_correction_is_shown_with_the_reading() -> None:
     written = json.loads(page_json(Page((FULL, BARE), None), {FULL.id: CORRECTION}))
     one, other = written["recognitions"]
     model = recognition_body(FULL, CORRECTION, photo_url=FULL.photo_key, crop_url=FULL.crop_key)

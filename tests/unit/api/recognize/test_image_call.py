@@ -97,7 +97,7 @@ async def _trickling() -> dict[str, Any]:
 
 @pytest.mark.parametrize("receive", [_gone, _asleep, _trickling])
 @pytest.mark.parametrize("stalls", [False, True], ids=["all_in_all", "at_once"])
-async def test_a_client_that_disconnects_or_stalls_is_given_up(
+async def test_a_client_that_disconnects_or_stalls_is_dropped(
     receive: Callable[[], Awaitable[dict[str, Any]]],
     stalls: bool,
     monkeypatch: pytest.MonkeyPatch,
@@ -126,7 +126,7 @@ async def test_a_slow_body_that_goes_on_is_waited_for(monkeypatch: pytest.Monkey
     assert await _read(Request(scope, receive), BodyRule(100, 3600, len(JPEG))) == JPEG * 9
 
 
-async def test_what_has_come_is_told() -> None:
+async def test_received_bytes_are_reported() -> None:
     told: list[int] = []
     request = limit_body(_request([JPEG, b"ab", b"c"]), IMAGE_RULE, told.append)
     await read_image_body(request)

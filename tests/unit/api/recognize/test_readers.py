@@ -126,7 +126,7 @@ async def test_who_fills_the_queue_makes_room_for_others() -> None:
     await asyncio.gather(*calls[:3], *others)
 
 
-async def test_a_call_whose_turn_does_not_come_is_told_so_and_forgotten() -> None:
+async def test_a_call_that_times_out_in_the_queue_is_rejected_and_removed() -> None:
     bench = Bench(at_once=1, wait_seconds=0.01)
     (first,) = await bench.ask(b"1", payer=ONE)
     with pytest.raises(RecognizerBusyError, match="timed out"):

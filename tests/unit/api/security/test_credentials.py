@@ -50,7 +50,7 @@ def test_the_checksum_never_changes() -> None:
     assert credentials.is_api_key("pk_" + "0" * 34 + "0iqUEf")
 
 
-def test_only_hash_and_prefix_are_kept() -> None:
+def test_only_hash_and_prefix_are_stored() -> None:
     key = credentials.new_api_key()
 
     assert len(credentials.key_hash(key)) == 32

@@ -36,9 +36,7 @@ def test_a_device_is_known_for_its_account_only(devices: Devices) -> None:
     assert devices.known(devices.cookie(None, "another@example.com", PERSON), EMAIL) is None
 
 
-def test_a_device_tells_who_logged_in_and_nothing_else_does(
-    devices: Devices, box: SecretBox
-) -> None:
+def test_only_a_device_cookie_identifies_who_logged_in(devices: Devices, box: SecretBox) -> None:
     cookie = devices.cookie(None, EMAIL, PERSON)
 
     assert devices.person(cookie) == PERSON
@@ -55,7 +53,7 @@ def test_another_person_of_the_address_gets_another_id(devices: Devices) -> None
     assert (other.person_id, other.id == device.id) == (OTHER, False)
 
 
-def test_nobody_makes_one(devices: Devices, box: SecretBox) -> None:
+def test_a_device_cookie_cannot_be_forged(devices: Devices, box: SecretBox) -> None:
     other = Devices(SecretBox(Fernet.generate_key().decode()))
     made_up = (
         None,

@@ -92,7 +92,7 @@ async def test_a_credential_that_was_just_made_is_looked_up_at_once() -> None:
     assert await lookup.find(DIGEST) == RECORD
 
 
-async def test_made_up_credentials_drive_out_no_good_one() -> None:
+async def test_invalid_credentials_evict_no_valid_one() -> None:
     rows = _Rows()
     lookup = _lookup(rows, Clock())
     rows.found = RECORD
@@ -104,7 +104,7 @@ async def test_made_up_credentials_drive_out_no_good_one() -> None:
     assert await lookup.find(DIGEST) == RECORD
 
 
-async def test_unknown_credentials_wait_in_a_queue_of_their_own() -> None:
+async def test_unknown_credentials_wait_in_a_separate_queue() -> None:
     rows = _Rows()
     lookup = _lookup(rows, Clock(), UnknownCredentialQueue(2, max_waiting=5))
     lookup.trust(DIGEST)
@@ -127,7 +127,7 @@ async def test_unknown_credentials_wait_in_a_queue_of_their_own() -> None:
     assert await lookup.find(OTHER) is None
 
 
-async def test_a_caller_who_goes_away_leaves_the_line() -> None:
+async def test_a_caller_that_disconnects_leaves_the_queue() -> None:
     rows = _Rows()
     lookup = _lookup(rows, Clock(), UnknownCredentialQueue(1, max_waiting=1))
     rows.goes_on.clear()

@@ -31,7 +31,7 @@ PUBLIC = {
 CONSOLE = {*VIEWS, f"{ASSETS}/{{release}}/{{file:path}}"}
 
 
-def test_every_route_stands_behind_the_gate_and_in_the_table() -> None:
+def test_every_route_has_the_gate_and_is_in_the_table() -> None:
     served = set()
     for route in APP.routes:
         assert isinstance(route, GuardedRoute), route
@@ -40,7 +40,7 @@ def test_every_route_stands_behind_the_gate_and_in_the_table() -> None:
     assert served == set(ACCESS)
 
 
-def test_only_operations_log_in_invited_demo_and_the_consoles_files_are_public() -> None:
+def test_only_operations_login_invited_demo_and_console_files_are_public() -> None:
     public = {path for (_, path), access in ACCESS.items() if isinstance(access.scope, Public)}
 
     assert public == OPERATIONS | PUBLIC | CONSOLE
@@ -78,7 +78,7 @@ def test_a_route_that_declares_nothing_does_not_start() -> None:
         router.patch("/api/cameras")(change_cameras)
 
 
-def test_a_route_beside_the_gate_does_not_start(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_route_without_the_gate_prevents_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
     router = APIRouter()
 
     @router.patch("/api/cameras")

@@ -80,7 +80,7 @@ async def _log_in(attempts: LoginAttempts, origin: Origin) -> None:
         pass
 
 
-async def test_strangers_keep_nobody_out_who_logged_in_before(clock: WallClock) -> None:
+async def test_strangers_do_not_lock_out_known_devices(clock: WallClock) -> None:
     attempts, device = LoginAttempts(RULES), Origin("198.51.100.8", "device")
     await _log_in(attempts, HERE)
     clock.now += KNOWN_ADDRESS_SECONDS

@@ -138,7 +138,7 @@ def test_entries_are_folded_to_what_readers_write(written: str, mode: PlateMatch
     assert (Condition.PLATE in failures) == (mode is PlateMatchMode.ALLOWLIST)
 
 
-def test_a_replaced_rule_leaves_nothing_behind() -> None:
+def test_a_replaced_rule_is_removed_completely() -> None:
     def listed(plate: str) -> AlertConfig:
         return alert(1, plate_match_mode=PlateMatchMode.SPECIFIC, plates=(plate,))
 

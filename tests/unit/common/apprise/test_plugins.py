@@ -98,14 +98,14 @@ def test_a_plugin_knows_no_other_way_out(module: str) -> None:
     }
 
 
-def test_after_the_first_address_the_plugin_has_no_requests_of_its_own() -> None:
+def test_after_the_first_address_the_plugin_uses_only_our_requests() -> None:
     first_request_url(ADDRESSES["ntfy"])
     stand_in = importlib.import_module("apprise.plugins.ntfy").requests
     assert not hasattr(stand_in, "Session")
 
 
 @pytest.mark.parametrize("scheme", ["ntfy", "gotify", "discord", "pover", "signal", "tgram"])
-def test_the_picture_goes_where_the_service_takes_one(scheme: str) -> None:
+def test_the_image_is_sent_if_the_service_accepts_one(scheme: str) -> None:
     bodies: list[bytes] = []
 
     def exchange(request: ServiceRequest) -> ServiceAnswer:
@@ -198,7 +198,7 @@ def test_a_mask_is_known_as_one() -> None:
     assert service_scheme("ntfys://***") == "ntfys"
 
 
-def test_nobody_imports_the_library_before_there_is_an_address() -> None:
+def test_the_library_is_not_imported_without_an_address() -> None:
     root = Path(__file__).parents[4]
     rooms = ("api", "common", "streams")
     for path in (each for room in rooms for each in (root / room).rglob("*.py")):

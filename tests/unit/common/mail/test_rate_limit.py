@@ -36,7 +36,7 @@ def test_the_last_one_says_so_and_the_next_one_what_was_held_back() -> None:
     assert "were not sent" not in (_send(limits) or "")
 
 
-def test_what_the_account_may_not_send_is_told_to_each_address() -> None:
+def test_emails_over_the_accounts_limit_are_reported_to_each_address() -> None:
     clock = Clock()
     limits = _limits(clock, per_address=0, per_owner=1)
     assert (_send(limits, "one") or "").startswith("The hourly limit is reached")
@@ -56,6 +56,6 @@ def test_what_is_under_way_may_use_up_the_hour() -> None:
     assert limits.denial("owner", "phone") is None
 
 
-def test_without_limits_nothing_is_told() -> None:
+def test_without_limits_nothing_is_reported() -> None:
     limits = _limits(Clock(), per_address=0)
     assert {_send(limits) for _ in range(100)} == {None}

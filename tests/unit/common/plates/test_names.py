@@ -44,7 +44,7 @@ def test_its_own_entry_comes_before_those_that_stand_for_it() -> None:
 
 
 @pytest.mark.parametrize("mode", PlateMatchMode)
-def test_it_is_known_whatever_the_alert_fires_for(mode: PlateMatchMode) -> None:
+def test_it_is_known_whatever_triggers_the_alert(mode: PlateMatchMode) -> None:
     assert _named("AB12CDE", plate_match_mode=mode) == "Courier"
 
 
@@ -52,7 +52,7 @@ def test_an_entry_that_no_plate_can_match_is_passed_over() -> None:
     assert _named("AB1", plates=("", "-"), plate_names={"": "Nobody", "-": "Nobody"}) is None
 
 
-def test_names_are_kept_by_entry_however_they_are_written() -> None:
+def test_names_are_stored_by_entry_however_they_are_written() -> None:
     assert names_of_entries(["ab 12", "XY*"], {"AB-12": "Courier", "Q1": "gone"}) == {
         "ab 12": "Courier"
     }

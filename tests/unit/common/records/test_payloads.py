@@ -59,7 +59,7 @@ def test_a_recognition_is_as_in_lists(fields: dict[str, Any]) -> None:
     assert set(payload) == {"id", "event", "createdAt", "data"}
 
 
-def test_what_is_known_of_a_pass_is_told_and_what_is_not_is_left_out() -> None:
+def test_known_fields_of_a_pass_are_included_and_others_left_out() -> None:
     full = msgspec.structs.replace(
         recognition(1, captured_ms=1_795_000_000_400), **_KNOWN, plate_type="two-row"
     )
@@ -118,7 +118,7 @@ def test_an_alert_in_an_event_has_neither_its_count_nor_its_notifications() -> N
     assert len({one.id for one in made}) == len({one.endpoint for one in made}) == 4
 
 
-def test_the_name_of_the_plate_is_told_and_no_other() -> None:
+def test_only_the_name_of_the_plate_is_included() -> None:
     bare = trigger_in_phase(TriggerPhase.FINAL)
     plate = bare.recognition.plate
     rule = alert(1, plates=(plate, "ZZ1"), plate_names={plate: "Courier", "ZZ1": "Nobody"})
@@ -136,7 +136,7 @@ def test_what_is_shown_of_an_alert_is_neither_secret_nor_the_record_s_own() -> N
     assert not any("encrypted" in name or "secret" in name for name in ALERT_FIELDS)
 
 
-def test_a_correction_is_an_event_of_its_own_that_names_what_it_corrects() -> None:
+def test_a_correction_is_a_separate_event_that_names_what_it_corrects() -> None:
     first, last = (
         trigger_deliveries(trigger_in_phase(phase), [webhook()])[0]
         for phase in (TriggerPhase.EARLY, TriggerPhase.WITHDRAWN)

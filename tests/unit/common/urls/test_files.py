@@ -41,7 +41,7 @@ def _refusal(path: Path | str, folder: Path | None) -> str:
     return str(refused.value)
 
 
-def test_whatever_is_wrong_is_told_in_the_same_words(folder: Path, tmp_path: Path) -> None:
+def test_every_fault_has_the_same_message(folder: Path, tmp_path: Path) -> None:
     outside = _clip(tmp_path / "outside.mp4")
     (folder / "out.mp4").symlink_to(outside)
     (folder / "ring.mp4").symlink_to(folder / "ring.mp4")
@@ -67,7 +67,7 @@ def test_whatever_is_wrong_is_told_in_the_same_words(folder: Path, tmp_path: Pat
     assert _refusal(_clip(folder / "a.mp4"), None) == _refusal("/etc/passwd", folder)
 
 
-def test_a_file_that_only_holds_pictures_is_no_camera(folder: Path) -> None:
+def test_a_file_of_images_is_not_a_camera(folder: Path) -> None:
     """Like a segment of Kafka's log, which FFmpeg takes for a series of JPEG images."""
     _, encoded = cv2.imencode(".jpg", np.zeros((64, 64, 3), np.uint8))
     jpeg = encoded.tobytes()

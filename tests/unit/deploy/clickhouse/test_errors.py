@@ -3,7 +3,7 @@
 from deploy.clickhouse.errors import ClickHouseError, ErrorCode
 
 
-def test_engine_error_is_read_whatever_stands_before_it() -> None:
+def test_engine_error_is_read_after_any_text() -> None:
     error = ClickHouseError.from_engine(
         "Streaming query failed: Code: 60. DB::Exception: No table. (UNKNOWN_TABLE)"
     )

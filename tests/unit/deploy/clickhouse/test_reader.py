@@ -87,7 +87,7 @@ def test_an_open_quote_is_refused() -> None:
 
 
 @given(st.text(alphabet="ab'`\"\\{}:.,( \n", max_size=60))
-def test_whatever_stands_in_quotes_hides_nothing_behind_it(text: str) -> None:
+def test_quoted_text_hides_nothing_after_it(text: str) -> None:
     escaped = text.replace("\\", "\\\\").replace("'", "\\'")
     assert _refusal(f"SELECT '{escaped}', a") is None
     assert _refusal(f"SELECT '{escaped}', file('x')") == ErrorCode.ACCESS_DENIED

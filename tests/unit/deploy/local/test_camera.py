@@ -100,7 +100,7 @@ def access(monkeypatch: pytest.MonkeyPatch) -> Callable[[_Api], Access]:
     [((), "id of local-demo"), (("local-demo", "gate"), "id of local-demo"), (("gate",), "")],
     ids=["a fresh stack", "still there", "deleted, with another camera"],
 )
-def test_the_demo_camera_is_not_created_again_beside_others(
+def test_the_demo_camera_is_not_created_again_among_others(
     there: tuple[str, ...], demo_id: str, tmp_path: Path, access: Callable[[_Api], Access]
 ) -> None:
     api = _Api(*there)
@@ -111,7 +111,7 @@ def test_the_demo_camera_is_not_created_again_beside_others(
     assert len(api.known) == max(1, len(there))
 
 
-def test_ones_own_camera_is_registered_beside_others(
+def test_an_own_camera_is_registered_in_addition_to_others(
     tmp_path: Path, access: Callable[[_Api], Access]
 ) -> None:
     wanted = WantedCamera("local-1", "Camera", "rtsp://10.0.0.2/")

@@ -50,7 +50,7 @@ def test_says_from_time_to_time_why_it_waits() -> None:
     assert out.getvalue().count("(port 1: Connection refused)") == 1
 
 
-def test_a_wait_that_was_given_up_ends_at_once() -> None:
+def test_a_cancelled_wait_ends_immediately() -> None:
     waiter = Waiter(Progress(StringIO()))
     waiter.give_up()
 

@@ -83,7 +83,7 @@ def test_a_stream_that_is_decoded_whole_has_the_longer_time() -> None:
 
 
 @pytest.mark.parametrize("video_first", [True, False])
-def test_all_frames_come_out_beside_another_stream(video_first: bool) -> None:
+def test_all_frames_are_decoded_next_to_another_stream(video_first: bool) -> None:
     file = BytesIO()
     with av.open(file, "w", format="mpegts") as container:
         if not video_first:
@@ -128,7 +128,7 @@ def test_a_stream_in_time_is_decoded_whole() -> None:
     assert {control.next(lag, False, lag / 100) for lag in range(0, 700, 10)} == {ALL}
 
 
-def test_a_stream_that_is_behind_gives_up_what_nothing_is_built_on() -> None:
+def test_a_late_stream_skips_non_reference_frames() -> None:
     control = DecodeControl()
 
     assert control.next(800, False, 0) is REFERENCES
@@ -145,7 +145,7 @@ def test_a_backlog_of_the_network_is_decoded_but_for_that() -> None:
     assert efforts[-1] is ALL
 
 
-def test_a_stream_that_stays_far_behind_is_down_to_key_frames() -> None:
+def test_a_stream_that_stays_far_too_late_decodes_key_frames_only() -> None:
     control = DecodeControl()
 
     efforts = [control.next(2000, False, tenth / 10) for tenth in range(12)]

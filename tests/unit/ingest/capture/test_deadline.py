@@ -122,7 +122,7 @@ def test_a_stop_breaks_off_what_waits_for_a_byte(
     assert heard == [b""]
 
 
-def test_a_stop_leaves_what_nobody_waits_for(
+def test_a_stop_abandons_unneeded_calls(
     deadline: ConnectionDeadline, ends: tuple[socket.socket, socket.socket]
 ) -> None:
     here, there = ends

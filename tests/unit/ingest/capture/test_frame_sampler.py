@@ -138,7 +138,7 @@ def test_motion_opens_the_gate_with_the_very_frame_that_moved() -> None:
     assert not view.looker.is_still
 
 
-def test_a_still_key_frame_is_told_and_may_be_a_snapshot() -> None:
+def test_a_still_key_frame_is_reported_and_can_be_a_snapshot() -> None:
     view = View(GATED)
     view.play(10, STILL)
     view.reports.clear()

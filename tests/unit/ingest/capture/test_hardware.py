@@ -84,7 +84,7 @@ def test_what_a_device_cannot_decode_the_processor_does() -> None:
     assert (frame.width_px, frame.decoder) == (1920, "software")
 
 
-def test_a_frame_that_a_device_gave_back_is_told_by_its_format() -> None:
+def test_a_frame_from_a_device_is_recognised_by_its_format() -> None:
     device = VideoDevice("cuda")
 
     assert decoder_of(av.VideoFrame(64, 64, "nv12"), device) == "cuda"

@@ -26,7 +26,7 @@ def test_of_a_still_scene_key_frames_only_are_decoded() -> None:
     assert watch.glimpses == sorted(watch.glimpses)
 
 
-def test_resting_can_be_switched_off() -> None:
+def test_resting_can_be_disabled() -> None:
     watch = watch_stream(video(30), may_reduce=False)
 
     assert watch.glimpses == []

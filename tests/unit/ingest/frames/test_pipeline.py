@@ -148,7 +148,7 @@ def test_a_frame_goes_out_with_what_recognition_needs(world: World) -> None:
     )
 
 
-def test_the_time_of_a_frame_is_the_workers_however_the_reports_machine_tells_it(
+def test_the_time_of_a_frame_is_the_workers_and_not_the_reports(
     world: World,
 ) -> None:
     pipeline = world.pipeline()
@@ -267,7 +267,7 @@ def test_frames_that_were_left_out_or_failed_are_counted(world: World) -> None:
     assert world.count("platestream_ingest_frames_dropped_total", reason="slow") == 3
 
 
-def test_each_record_tells_what_became_of_the_frames_before_it(world: World) -> None:
+def test_each_record_has_the_outcomes_of_the_frames_before_it(world: World) -> None:
     pipeline = world.pipeline()
     pipeline.left_out(3)
     pipeline.on_status(world.seen(is_still=False, still=4))

@@ -239,7 +239,7 @@ def test_what_goes_to_a_topic_that_kafka_does_not_name_yet_waits(kafka: Kafka) -
     assert [topic for topic, _, _ in kafka.client.sent] == ["camera-status"]
 
 
-def test_nobody_waits_for_a_producer_that_does_and_the_order_stays(threaded: Kafka) -> None:
+def test_a_waiting_producer_delays_no_caller_and_retains_the_order(threaded: Kafka) -> None:
     threaded.client.knows_topics.clear()
 
     threaded.producer.send_status(STATUS)

@@ -237,7 +237,7 @@ def test_pauses_of_a_quarantine_grow_and_it_is_tried_alone(world: World) -> None
     assert world.processes[1].captures == [1]
 
 
-def test_where_nobody_knows_who_did_it_each_goes_on_alone_until_it_has_proven_harmless(
+def test_after_an_unexplained_crash_each_runs_alone_until_proven_harmless(
     world: World,
 ) -> None:
     first, second = world.capture(), world.capture()

@@ -103,14 +103,14 @@ def test_the_close_up_gives_the_edges_of_plates_of_usual_size(
     [((55, 96, 60, 30, 0.45), 1), ((34, 96, 100, 30, 0.45), 2)],
     ids=["three quarters inside", "half inside"],
 )
-def test_a_part_of_a_large_plate_is_no_plate_of_its_own(part: Row, kept: int) -> None:
+def test_a_part_of_a_large_plate_is_not_a_plate(part: Row, kept: int) -> None:
     # The plate lies from 40 to 280 of 320 px.
     finder, _ = hints((part,), ((80, 48, 120, 40, 0.8),))
 
     assert len(deduplicate_detections(seen(finder))) == kept
 
 
-def test_plates_beside_each_other_are_both_found() -> None:
+def test_plates_next_to_each_other_are_both_found() -> None:
     finder, _ = hints(((60, 96, 90, 20, 0.6),), ((120, 48, 50, 20, 0.8),))
 
     assert [one.score for one in seen(finder)] == pytest.approx([0.8, 0.6])

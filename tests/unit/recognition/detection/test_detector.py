@@ -133,7 +133,7 @@ def test_another_input_size_only_where_the_model_takes_any(
         (6, 9000, (32, 320)),
     ],
 )
-def test_grey_beside_the_image_is_left_out_where_the_model_takes_any_size(
+def test_grey_padding_is_omitted_if_the_model_takes_any_size(
     height: int, width: int, fed: tuple[int, int]
 ) -> None:
     model = says(centre_rows((0, 0, 0, 0, 0.0)))

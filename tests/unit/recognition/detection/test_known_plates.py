@@ -40,7 +40,7 @@ def test_what_may_be_another_plate_is_read(found: list[Detection]) -> None:
     assert split_known(found, LOOK) == (found, ())
 
 
-def test_a_faint_find_beside_it_is_no_other_plate() -> None:
+def test_a_faint_detection_next_to_it_is_not_another_plate() -> None:
     faint = plate(110, top=200, score=0.1)
     assert split_known([plate(110), faint], LOOK)[0] == [faint]
 

@@ -134,7 +134,7 @@ def test_a_hub_that_cannot_be_reached_is_reported(monkeypatch: pytest.MonkeyPatc
         fetch_hub_reader("cct-s-v2-global-model")
 
 
-def test_a_hub_configuration_is_kept_by_its_models_name(
+def test_a_hub_configuration_is_stored_under_its_models_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model, config = tmp_path / "arg_ocr.onnx", tmp_path / "arg_config.yaml"

@@ -111,7 +111,7 @@ def test_two_rows_are_shown_as_one_line(layout: str, width: int) -> None:
     assert second.model.inputs[0].shape[2] == width
 
 
-def test_what_was_settled_has_a_calibration_of_its_own() -> None:
+def test_settled_readings_have_a_separate_calibration() -> None:
     model = first(slots_of("XY99", probability=0.97), between("8", "B", 1, "AB1C"))
     reader = Reader(reader_card(), model, SaidLine("AB1C"))
     sure, unsure = reader.read_plates(SCENE, FOUND)
@@ -150,7 +150,7 @@ def test_other_characters_are_refused() -> None:
         check_same_characters(reader_card(), card)
 
 
-def test_it_can_be_switched_off() -> None:
+def test_it_can_be_disabled() -> None:
     assert CtcReader.load(recognizer_settings(second_reader=False)) is None
 
 

@@ -190,7 +190,7 @@ async def test_a_full_queue_refuses_at_once(tmp_path: Path) -> None:
         await asyncio.gather(working, *waiting)
 
 
-async def test_a_caller_that_leaves_disturbs_nobody(pool: RecognizerPool, tmp_path: Path) -> None:
+async def test_a_caller_that_leaves_disturbs_no_other(pool: RecognizerPool, tmp_path: Path) -> None:
     leaving = asyncio.create_task(pool.read_image(_until_there(tmp_path / "go")))
     await until(lambda: pool.working == 1)
     leaving.cancel()

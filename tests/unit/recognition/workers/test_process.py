@@ -83,7 +83,7 @@ async def test_it_is_given_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "PATH" in held
 
 
-async def test_a_start_that_is_given_up_leaves_no_process() -> None:
+async def test_a_cancelled_start_leaves_no_process() -> None:
     settings = RecognizerPoolSettings.model_validate({})
     before = psutil.Process().children()
     for steps in range(12):

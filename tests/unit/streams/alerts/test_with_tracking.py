@@ -85,7 +85,7 @@ def _check_same_pass(early: AlertTrigger | None, passed: Recognition) -> None:
         assert early.recognition.first_seen_ms < passed.last_seen_ms + RULES.end_ms
 
 
-async def test_what_is_misread_where_it_stands_triggers_as_often_as_something_passed() -> None:
+async def test_a_misread_stationary_plate_triggers_once_per_pass() -> None:
     rule = alert(
         1,
         owner_id=OWNER,

@@ -182,7 +182,7 @@ async def test_a_broker_that_forgot_gets_all_own_cameras_again() -> None:
 
 
 @pytest.mark.parametrize("names", [TopicNames("new", ""), TopicNames("platestream", "ha")])
-async def test_changed_names_leave_nothing_behind(names: TopicNames) -> None:
+async def test_changed_names_leave_no_old_topics(names: TopicNames) -> None:
     table, broker = Table(), Broker()
     await _registry(table, broker).configure(CAMERA, 0)
     await _registry(table, broker, names).publish_all(broker.publish, {0})

@@ -86,7 +86,7 @@ def test_an_alert_is_what_a_webhook_gets() -> None:
         (TriggerPhase.WITHDRAWN, "alert-settled", "alert.corrected"),
     ],
 )
-def test_what_became_of_an_early_alert_has_a_topic_of_its_own(
+def test_the_resolution_of_an_early_alert_has_a_separate_topic(
     phase: TriggerPhase, kind: str, event: str
 ) -> None:
     seen = recognition(2)

@@ -26,7 +26,7 @@ def seen(side_m: float, away_m: float, *, noise: float = 0.0) -> Box:
 @pytest.mark.parametrize("side_m", [-3.0, -1.0, 0.0, 0.5, 3.0])
 @pytest.mark.parametrize(("far_m", "near_m"), [(30, 8), (20, 10), (14, 10)])
 @pytest.mark.parametrize("noise", [-0.04, 0.0, 0.04])
-def test_what_comes_along_a_lane_comes_towards_and_what_goes_goes_away(
+def test_vehicles_in_a_lane_approach_or_recede(
     side_m: float, far_m: float, near_m: float, noise: float
 ) -> None:
     far, near = seen(side_m, far_m, noise=noise), seen(side_m, near_m)
@@ -37,7 +37,7 @@ def test_what_comes_along_a_lane_comes_towards_and_what_goes_goes_away(
 
 @pytest.mark.parametrize("away_m", [5.0, 12.0, 25.0])
 @pytest.mark.parametrize("noise", [-0.05, 0.0, 0.05])
-def test_what_crosses_the_picture_goes_left_or_right(away_m: float, noise: float) -> None:
+def test_vehicles_that_cross_the_image_go_left_or_right(away_m: float, noise: float) -> None:
     half = away_m * WIDTH_PX / _FOCAL_PX / 2 * 0.8
     start, end = seen(-half, away_m, noise=noise), seen(half, away_m)
 
@@ -58,7 +58,7 @@ def _unclear() -> Iterator[tuple[str, Box, Box]]:
     ("first", "last"),
     [pytest.param(first, last, id=name) for name, first, last in _unclear()],
 )
-def test_what_is_not_clear_is_not_told(first: Box, last: Box) -> None:
+def test_an_unclear_direction_is_not_reported(first: Box, last: Box) -> None:
     assert direction_between(first, last) is None
     assert direction_between(last, first) is None
 

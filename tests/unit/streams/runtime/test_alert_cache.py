@@ -32,7 +32,7 @@ def book() -> AlertCache:
     return AlertCache()
 
 
-async def test_a_reference_stands_for_the_alert_as_it_was(book: AlertCache) -> None:
+async def test_a_reference_is_resolved_to_the_alert_as_it_was(book: AlertCache) -> None:
     book.apply([(FIRST.alert_id, FIRST)])
     sent = decode(AlertConfig, encode(by_reference(FIRST)))
     assert (sent.plates, sent.description, sent.notifications_encrypted) == ((), "", "")

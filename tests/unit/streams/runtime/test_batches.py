@@ -89,7 +89,7 @@ async def test_what_waited_for_its_time_already_comes_at_once(timers: list[objec
         assert timers == []
 
 
-async def test_a_fault_of_the_source_is_raised_behind_what_came_before() -> None:
+async def test_a_fault_of_the_source_is_raised_after_earlier_items() -> None:
     async def faulty() -> AsyncIterator[int]:
         yield 1
         raise ValueError("broken")

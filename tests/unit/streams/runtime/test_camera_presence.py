@@ -66,7 +66,7 @@ def test_a_dead_worker_is_no_event_but_a_camera_that_stays_offline_is() -> None:
     assert _announced(*taken_over, _status(OFFLINE, 45_000)) == [ON, OFF]
 
 
-def test_a_camera_that_was_never_online_or_is_switched_off_is_no_event() -> None:
+def test_a_camera_that_was_never_online_or_is_disabled_is_no_event() -> None:
     assert _announced(_status(CONNECTING, 0), _status(OFFLINE, 15_000)) == []
     events = _announced(_status(ONLINE, 0, 0), _status(DISABLED, 1), _status(ONLINE, 2, 2))
     assert events == [ON, ON]

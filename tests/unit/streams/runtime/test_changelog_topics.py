@@ -99,7 +99,7 @@ async def test_settings_that_do_not_fit_end_the_process_as_elsewhere(
     assert ended.value.code == EXIT_MISCONFIGURED
 
 
-async def test_too_few_brokers_are_told_with_the_setting(
+async def test_too_few_brokers_are_reported_with_the_setting(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _answer(monkeypatch, _THREE).error = InvalidReplicationFactorError()

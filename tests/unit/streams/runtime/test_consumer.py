@@ -291,7 +291,7 @@ async def test_what_retention_took_before_a_start_is_counted(
 
 
 @pytest.mark.parametrize("committed", [100, None])
-async def test_a_start_behind_what_retention_took_is_committed(
+async def test_a_start_after_expired_records_is_committed(
     consumer: StageConsumer, broker: _Broker, committed: int | None
 ) -> None:
     broker.committed, broker.first, broker.end = committed, 140, 140

@@ -94,7 +94,7 @@ def test_not_where_a_partition_is_not_assigned(fetcher: Fetcher) -> None:
 
 
 @pytest.mark.usefixtures("pace")
-def test_records_that_nobody_wants_do_not_count(fetcher: Fetcher) -> None:
+def test_unwanted_records_do_not_count(fetcher: Fetcher) -> None:
     fetcher._records[TP("changelog", 0)] = object()
 
     assert fetcher._get_actions_per_node(Assignment(ONE, TWO)) == LONG_MS

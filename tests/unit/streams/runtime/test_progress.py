@@ -129,7 +129,7 @@ def test_progress_restarts_the_count() -> None:
     assert detector.observe(59, _at(6, 9)) == ("a",)
 
 
-def test_without_lag_nothing_stands_still() -> None:
+def test_without_lag_nothing_is_stalled() -> None:
     detector = StallDetector[str](30)
     for now in range(0, 300, 10):
         assert detector.observe(now, _at(9, 9)) == ()
@@ -150,7 +150,7 @@ def test_a_partition_that_was_revoked_and_assigned_again_is_new() -> None:
     assert detector.observe(40, _at(5, 9)) == ()
 
 
-def test_one_partition_may_stand_still_beside_others() -> None:
+def test_a_single_partition_can_be_stalled() -> None:
     detector = StallDetector[str](30)
     for now in range(0, 31, 10):
         stalled = detector.observe(

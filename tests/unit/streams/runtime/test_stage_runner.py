@@ -128,7 +128,7 @@ async def test_refused_input_is_dead_lettered_with_its_place_and_reason() -> Non
     assert app.released == [7]
 
 
-async def test_an_error_that_nobody_foresaw_is_dead_lettered_too() -> None:
+async def test_an_unexpected_error_is_dead_lettered_too() -> None:
     app, letters = FakeApp(), _Letters()
 
     async def breaks(_: Event) -> None:
@@ -180,7 +180,7 @@ async def test_gives_up_unreleased_when_the_stage_is_leaving() -> None:
     assert not letters.sent
 
 
-async def test_where_order_matters_one_given_up_takes_those_after_it_with_it() -> None:
+async def test_in_order_a_cancelled_item_cancels_those_after_it() -> None:
     app, letters, done = FakeApp(), _Letters(), list[int]()
     runner = _guard(app, letters)
 

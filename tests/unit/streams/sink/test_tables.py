@@ -78,7 +78,9 @@ def test_a_trigger_of_another_time_is_refused() -> None:
         (TriggerPhase.WITHDRAWN, "AB1"),
     ],
 )
-def test_what_became_of_an_early_trigger_is_the_same_row(phase: TriggerPhase, plate: str) -> None:
+def test_the_resolution_of_an_early_trigger_is_the_same_row(
+    phase: TriggerPhase, plate: str
+) -> None:
     first = msgspec.structs.replace(_trigger(3), phase=TriggerPhase.EARLY)
     captured_ms = first.recognition.captured_ms
     early = EarlyTrigger(plate="ab 1", captured_ms=captured_ms, decided_ms=first.decided_ms)

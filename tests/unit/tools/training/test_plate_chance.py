@@ -85,7 +85,7 @@ def test_finds_at_the_plates_of_a_photo_with_one_that_no_reader_knows_are_plates
 
 
 @pytest.mark.parametrize("uncertain", [True, False])
-def test_photos_whose_plates_readers_know_or_nobody_does_are_left_out(
+def test_photos_with_known_or_unreadable_plates_are_left_out(
     tmp_path: Path, uncertain: bool
 ) -> None:
     known = next(text for text in map("AB{:03d}".format, range(999)) if not is_held_out(text))

@@ -27,7 +27,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_fifth_of_the_plates_is_kept_back_and_what_is_drawn_of_them_too(folder: Path) -> None:
+def test_a_fifth_of_the_plates_is_held_out_with_its_drawn_images(folder: Path) -> None:
     samples = more_samples(folder, SLOTS, held_out=True)
     kept = {one.text for one in samples}
     learnt = {one.text for one in more_samples(folder, SLOTS, held_out=False)}
@@ -45,7 +45,7 @@ def test_only_certain_texts_that_fit_the_reader_are_learned_from(folder: Path) -
     assert more_samples(None, SLOTS, held_out=False) == []
 
 
-def test_a_sample_is_its_whole_picture_and_drawn_ones_come_less_often(folder: Path) -> None:
+def test_a_sample_is_the_whole_image_and_drawn_ones_are_less_frequent(folder: Path) -> None:
     samples = more_samples(folder, SLOTS, held_out=False)
     assert {one.box for one in samples} == {(0.0, 0.0, 40.0, 20.0)}
     weights = dict(zip([one.group for one in samples], sampling_weights(samples), strict=True))

@@ -61,7 +61,7 @@ def test_of_two_claims_of_one_age_one_is_believed() -> None:
     assert _assigned(members, partitions=4) == {"a": [], "b": [0, 1]}
 
 
-def test_what_nobody_has_is_shared_out_at_once() -> None:
+def test_unassigned_partitions_are_assigned_immediately() -> None:
     members = [_member("a", [0, 1], generation=7), _member("b", [], generation=7)]
 
     assert _assigned(members, partitions=4) == {"a": [0, 1], "b": [2, 3]}

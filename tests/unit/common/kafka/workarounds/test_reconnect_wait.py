@@ -56,7 +56,7 @@ def client(monkeypatch: pytest.MonkeyPatch, delays: dict[str, float], metadata: 
 
 
 @pytest.mark.parametrize(("node", "milliseconds"), [("away", 250.0), ("connecting", 20.0)])
-def test_the_sender_is_told_milliseconds(client: Any, node: str, milliseconds: float) -> None:
+def test_the_sender_gets_milliseconds(client: Any, node: str, milliseconds: float) -> None:
     assert client.connection_delay(node) == milliseconds
 
 

@@ -157,7 +157,7 @@ async def test_publishes_what_was_read() -> None:
     assert pool.asked == [(JPEG, 33)]
 
 
-async def test_a_frame_with_plates_is_kept_and_an_empty_one_is_not() -> None:
+async def test_a_frame_with_plates_is_cached_and_an_empty_one_is_not() -> None:
     cache = FrameCache(1000)
     await stage(ScriptedPool(()), Published(), cache).handle(record(), turn, keep_room)
     assert cache.get(REFERENCE) is None

@@ -172,7 +172,7 @@ class World(DurableTable):
         return [r.frame.offset for r in self.published if r.kind is FrameKind.FRAME]
 
 
-async def test_a_gap_is_published_late_in_its_order_and_closed_behind_its_end() -> None:
+async def test_a_gap_is_published_late_in_order_and_closed_after_its_end() -> None:
     world = World()
     await world.read_all()
     assert world.offsets == list(range(10, 71))
@@ -252,7 +252,7 @@ async def test_what_cannot_be_read_is_set_aside() -> None:
     assert world.offsets == [n for n in range(10, 71) if n != 13]
 
 
-async def test_while_kafka_is_away_nothing_is_noted() -> None:
+async def test_while_kafka_is_unavailable_nothing_is_noted() -> None:
     world = World()
 
     async def fail(key: bytes, record: FrameReadings) -> None:

@@ -34,7 +34,7 @@ def test_late_frames_are_read_in_steps(age_ms: int, gap_ms: int, expected: list[
     assert read(10, age_ms, gap_ms) == expected
 
 
-def test_cameras_have_steps_of_their_own() -> None:
+def test_each_camera_has_its_own_step() -> None:
     pace = LatePace(AFTER_MS)
     others = [pace.admits(UUID(int=n), 100 * n, age_ms=MINUTE_MS) for n in range(5)]
     assert all(others)

@@ -147,7 +147,7 @@ async def test_no_reading_overtakes_one_that_a_rebalance_made_give_up() -> None:
     assert topic.tracked_plates() == {"AB123CD", "XY987ZW"}
 
 
-async def test_frames_still_waiting_when_the_rebalance_is_over_stay_given_up() -> None:
+async def test_frames_still_waiting_after_the_rebalance_stay_cancelled() -> None:
     topic = Topic()
     worker = Worker(topic)
 
@@ -166,7 +166,7 @@ async def test_frames_still_waiting_when_the_rebalance_is_over_stay_given_up() -
     assert topic.records == []
 
 
-async def test_a_frame_given_up_does_not_stop_other_partitions() -> None:
+async def test_a_cancelled_frame_does_not_stop_other_partitions() -> None:
     topic = Topic()
     worker = Worker(topic)
 

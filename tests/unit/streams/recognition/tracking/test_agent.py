@@ -236,7 +236,7 @@ async def test_the_next_worker_goes_on_from_the_mark_of_the_last(world: World) -
     assert world.marks == {}
 
 
-async def test_what_became_of_tracks_is_counted(tracking: TrackingAgent, world: World) -> None:
+async def test_outcomes_of_tracks_are_counted(tracking: TrackingAgent, world: World) -> None:
     unsure = [frame(3, 3000, [reading("XY987ZW", 0.5)]), frame(4, 6000)]
     again = [frame(5, 7000, [reading("AB123CD", 0.99)]), frame(6, 10_000)]
     await play(tracking, *SEEN, END, *unsure, *again)
@@ -274,7 +274,7 @@ async def test_a_pass_without_an_accepted_reading_has_the_same_outcome_in_every_
     assert uuid_unix_ms(outcome.id) == outcome.at_ms
 
 
-async def test_frames_are_kept_while_a_pass_may_be_shown_by_them(
+async def test_frames_are_cached_while_a_pass_can_need_them(
     tracking: TrackingAgent, world: World
 ) -> None:
     await play(tracking, *SEEN)
@@ -498,7 +498,7 @@ async def test_the_last_deletion_of_a_partition_counts_with_the_highest_clock(
     assert KEY not in world.states
 
 
-async def test_a_camera_that_is_switched_off_and_on_does_not_report_again_what_stands_there(
+async def test_a_camera_disabled_and_enabled_does_not_report_parked_cars_again(
     tracking: TrackingAgent, world: World
 ) -> None:
     off = frame(2, 400, kind=FrameKind.END)

@@ -75,7 +75,7 @@ def test_a_worker_that_takes_the_camera_over_counts_from_nothing() -> None:
     assert (counts.decoded, counts.lost, counts.read) == (4, 0, 3)
 
 
-def test_frames_are_counted_by_what_became_of_them() -> None:
+def test_frames_are_counted_by_outcome() -> None:
     frames = [
         at(0, 0, readings=(reading("AB12CD"), reading("EF34GH")), plates_left=PlatesLeft(small=1)),
         at(1, 1, plates_left=PlatesLeft(unread=2, outside=1)),
@@ -102,19 +102,19 @@ def test_what_comes_again_is_not_counted_again() -> None:
     assert count(counter, first, second, first, second, at(2, 60)) == [FrameCounts(read=2)]
 
 
-def test_a_minute_in_which_nothing_happened_is_not_told() -> None:
+def test_a_minute_without_frames_is_not_published() -> None:
     ticks = [at(number, 30 * number, kind=FrameKind.TICK) for number in range(5)]
     assert count(CameraCounter(), *ticks) == []
 
 
-def test_an_ended_camera_tells_its_minute_and_goes_on_with_it() -> None:
+def test_an_ended_camera_publishes_its_minute_and_continues_it() -> None:
     counter = CameraCounter()
     end = at(1, 1, kind=FrameKind.END)
     assert count(counter, at(0, 0), end) == [FrameCounts(read=1)]
     assert count(counter, at(2, 2), at(3, 60)) == [FrameCounts(read=2)]
 
 
-def test_however_many_cameras_come_and_go_so_many_are_remembered(
+def test_remembered_cameras_are_limited(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(counting, "_MAX_CAMERAS", 3)

@@ -191,7 +191,7 @@ async def test_a_gap_is_counted_once_and_what_retention_took_of_it_is_lost(
     assert not [key for key in world.marks if key.startswith(LATE)]
 
 
-async def test_a_camera_that_is_deleted_meanwhile_leaves_nothing_behind() -> None:
+async def test_a_camera_deleted_meanwhile_leaves_no_state() -> None:
     gap = Gap(50, 110)
     drives = traffic(1_000, 8_000, 3_000)
     films = film(drives, 30_000)
@@ -229,7 +229,7 @@ async def test_what_a_gap_deletes_is_deleted_in_both_lanes() -> None:
 @example(0, 3_000, [40, 60, 150], 10, [])
 @example(0, 3_000, [30, 90, 150], 61, [])
 @settings(max_examples=25, phases=(Phase.explicit, Phase.generate))
-async def test_a_gap_that_a_kill_opens_in_front_of_another_tells_nothing_twice(
+async def test_a_gap_that_a_kill_opens_before_another_reports_nothing_twice(
     first_ms: int, lasting_ms: int, places: list[int], done: int, crashes: list[int]
 ) -> None:
     a, b, c = sorted(places)
@@ -269,7 +269,7 @@ class DyingWorld(World):
 
 @pytest.mark.parametrize("is_deleted", [False, True])
 @pytest.mark.parametrize("changes", range(5))
-async def test_a_kill_while_a_gap_is_closed_tells_nothing_twice(
+async def test_a_kill_while_a_gap_is_closed_reports_nothing_twice(
     changes: int, is_deleted: bool
 ) -> None:
     gap = Gap(50, 110)

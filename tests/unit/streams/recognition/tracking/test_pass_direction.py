@@ -36,14 +36,14 @@ def test_boxes_that_the_frames_edge_cuts_do_not_count() -> None:
     assert _pass(cut).direction is _pass(whole).direction is Direction.TOWARDS
 
 
-def test_a_vehicle_that_crosses_the_picture_goes_to_a_side() -> None:
+def test_a_vehicle_that_crosses_the_image_goes_to_a_side() -> None:
     boxes = [(200.0 + 150 * number, 500.0, 120.0) for number in range(8)]
 
     assert _pass(boxes).direction is Direction.RIGHT
     assert _pass(boxes[::-1]).direction is Direction.LEFT
 
 
-def test_the_recognition_tells_it_and_one_that_stands_has_none() -> None:
+def test_a_recognition_has_it_and_a_stationary_one_has_none() -> None:
     standing = _pass([(900, 500, 120)] * 5)
     crossing = _pass([(200.0 + 150 * number, 500.0, 120.0) for number in range(8)])
     ended = frame(9, 10_000)

@@ -254,7 +254,7 @@ async def test_a_note_that_kafka_did_not_take_names_nothing_yet(world: World) ->
     assert keys_of(await keeper.store(unnamed(), FRAME)) == both_keys(unnamed())
 
 
-async def test_images_whose_frame_is_gone_are_told_to_be_lost_once_s3_answers(
+async def test_images_without_a_frame_are_reported_lost_once_s3_answers(
     world: World,
 ) -> None:
     world.is_away = True
@@ -276,7 +276,7 @@ async def test_images_whose_frame_is_gone_are_told_to_be_lost_once_s3_answers(
     assert world.count("lost") == 1
 
 
-async def test_while_kafka_is_away_nothing_is_given_up(world: World) -> None:
+async def test_while_kafka_is_unavailable_nothing_is_dropped(world: World) -> None:
     world.is_away = True
     first = keeper_of(world)
     await first.store(unnamed(), FRAME)
@@ -293,7 +293,7 @@ async def test_while_kafka_is_away_nothing_is_given_up(world: World) -> None:
     assert len(world.objects) == 2
 
 
-async def test_so_many_are_pending_and_others_have_no_images(
+async def test_pending_images_are_limited_and_others_have_none(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pending_images, "_MAX_PENDING", 1)

@@ -61,7 +61,7 @@ def test_a_plate_that_came_nearer_is_read_again(width: float, is_settled: bool) 
     assert bool(settled(state, 800)) is is_settled
 
 
-def test_a_plate_that_goes_away_is_read_as_often() -> None:
+def test_a_plate_that_recedes_is_read_as_often() -> None:
     state = seen(*SURE)
     state = state.apply_frame(followed(3, 600, state, 890, width=80), RULES).state
     assert settled(state, 1_399) == ["AB123CD"]

@@ -130,7 +130,7 @@ def test_vehicles_in_a_row_are_recognised_each() -> None:
     assert plates(play(film(drives, 10_000))[1]) == ["AB123CD", "XY987ZW", "KK555LL"]
 
 
-def test_vehicles_beside_each_other_are_recognised_each() -> None:
+def test_vehicles_next_to_each_other_are_recognised_each() -> None:
     drives = [
         Drive("AB123CD", 0, 2000, y_px=300),
         Drive("XY987ZW", 0, 2000, y_px=600),
@@ -167,7 +167,7 @@ def test_one_plate_found_twice_in_a_frame_is_recognised_once() -> None:
     assert plates(play([*frames, frame(9, 6000)])[1]) == ["AB123CD"]
 
 
-def test_a_fragment_beside_a_followed_vehicle_is_dropped() -> None:
+def test_a_fragment_next_to_a_tracked_vehicle_is_dropped() -> None:
     frames = film([Drive("AB123CD", 0, 6000, speed_px_s=50)], 9000)
     frames[5] = frame(5, 1000, [*frames[5].readings, reading("AB193CO", 0.93, x=1500)])
     assert plates(play(frames)[1]) == ["AB123CD"]

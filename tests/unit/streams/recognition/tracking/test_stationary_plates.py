@@ -140,7 +140,7 @@ def test_a_car_that_left_comes_out_where_nothing_else_moved(film: Film, street: 
     assert film.passes() == ["AB123CD"] * 2
 
 
-def test_a_camera_that_was_away_saw_no_empty_place(film: Film, street: Street) -> None:
+def test_an_unavailable_camera_saw_no_empty_space(film: Film, street: Street) -> None:
     film.stand()
     film.show(lambda _: street.lit(street.empty()), seconds=3, every=0.5)
     film.wait(60, still=False)
@@ -174,7 +174,7 @@ def test_a_plate_that_is_followed_is_in_its_place(
 
 
 @pytest.mark.parametrize("cover", [0, 128, 255], ids=["black", "grey", "white"])
-def test_a_covered_camera_keeps_what_stands_suppressed(
+def test_stationary_plates_stay_suppressed_while_the_camera_is_covered(
     film: Film, street: Street, cover: int
 ) -> None:
     film.stand()

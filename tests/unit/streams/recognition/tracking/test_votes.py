@@ -12,7 +12,7 @@ from streams.recognition.tracking.votes import (
 from tests.unit.streams.recognition.builders import reading
 
 
-def test_vote_goes_by_character_over_readings_of_one_length() -> None:
+def test_vote_is_by_character_over_readings_of_one_length() -> None:
     votes = add_reading((), reading("AB123CD", 0.9))
     votes = add_reading(votes, reading("AB127CD", 0.6))
     votes = add_reading(votes, reading("AX123CD", 0.6))
@@ -95,7 +95,7 @@ def test_what_other_readings_gave_are_the_alternatives() -> None:
     assert other.confidence == pytest.approx(0.6**4 / weights, abs=0.01)
 
 
-def test_the_two_likeliest_of_a_place_are_told_from_two_per_cent_on() -> None:
+def test_the_two_likeliest_of_a_position_are_given_from_two_per_cent_on() -> None:
     chances = [("A", 0.6), ("B", 0.02), ("C", 0.019), ("4", 0.2), ("8", 0.11111)]
 
     found = alternatives_of("AX", [chances, [("X", 0.99), ("Y", 0.01)]])

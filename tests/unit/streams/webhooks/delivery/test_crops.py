@@ -88,7 +88,7 @@ async def test_an_email_waits_a_moment_for_an_image_that_is_not_stored_yet(
     assert len(asked) == comes_after + 1 if expected else age_ms == 0 or len(asked) == 1
 
 
-async def test_emails_wait_side_by_side_and_leave_nothing_behind(
+async def test_emails_wait_concurrently_and_leave_no_tasks(
     reader: CropReader, s3: FrozenS3
 ) -> None:
     began = time.monotonic()

@@ -9,7 +9,7 @@ from tests.unit.streams.webhooks.builders import delivery
 from tests.unit.streams.webhooks.delivery.bench import FAILED, Bench
 
 
-async def test_too_many_for_one_endpoint_are_given_up_and_published(bench: Bench) -> None:
+async def test_too_many_for_one_endpoint_fail_and_are_published(bench: Bench) -> None:
     await bench.crash()
     bench.new(pending=PendingLimits(max_total=1_000, max_per_endpoint=10))
     wanted = [delivery(number) for number in range(15)]

@@ -11,7 +11,7 @@ from streams.webhooks.app import CONCURRENT_ATTEMPTS
 from streams.webhooks.delivery.http_sender import ThreadResolver, retry_after_seconds
 
 
-async def test_names_that_nobody_answers_for_delay_no_other(
+async def test_names_without_a_dns_answer_delay_no_other(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     may_answer = threading.Event()

@@ -16,7 +16,7 @@ def _delivery(**names: str) -> Delivery:
     return made
 
 
-def test_the_name_of_a_plate_stands_behind_it() -> None:
+def test_the_name_of_a_plate_follows_it() -> None:
     bare = _delivery()
     assert bare.trigger is not None
     seen = bare.trigger.recognition

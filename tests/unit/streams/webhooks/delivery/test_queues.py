@@ -31,7 +31,7 @@ def _begun(queues: EndpointQueues) -> Iterator[str]:
         yield turn[0]
 
 
-def test_who_has_a_hundred_endpoints_stands_before_nobody_who_has_one() -> None:
+def test_an_account_of_a_hundred_endpoints_does_not_delay_one_of_a_single() -> None:
     queues = EndpointQueues(RULES)
     greedy = [_delivery(GREEDY, number) for number in range(100)]
     fair, other = _delivery(FAIR, 0), _delivery(OTHER, 0)

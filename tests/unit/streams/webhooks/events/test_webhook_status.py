@@ -64,7 +64,7 @@ def test_an_attempt_read_again_counts_once() -> None:
     ("count", "over_ms", "is_off"),
     [(20, DAY, True), (19, DAY, False), (20, DAY - 1, False), (500, DAY // 2, False)],
 )
-def test_switched_off_after_20_in_a_row_over_a_day(
+def test_disabled_after_20_failures_in_a_row_over_a_day(
     count: int, over_ms: int, is_off: bool, code: int
 ) -> None:
     times = [1 + over_ms * number // (count - 1) for number in range(count)]
@@ -119,7 +119,7 @@ def test_no_other_answer_disables_it_at_once(code: int) -> None:
 
 
 @pytest.mark.parametrize("is_earlier_done", [False, True])
-async def test_an_attempt_does_not_overtake_one_that_was_given_up(is_earlier_done: bool) -> None:
+async def test_an_attempt_does_not_overtake_a_failed_one(is_earlier_done: bool) -> None:
     app, subscriptions = FakeApp(), SubscriptionCache(BOX)
     runner = guard_of(app)
     rules = AutoDisableRules(failures=20, over_ms=86_400_000)
