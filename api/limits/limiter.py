@@ -159,7 +159,7 @@ class RateLimiter:
         return await self._admit(f"{kind}/{address}", counted, 0)
 
     async def admit_person(self, person_id: UUID, kind: LimitKind) -> Mapping[str, str]:
-        """Count a request from a device on which the person has logged in before.
+        """Count a request, only for this person, from a device on which they logged in before.
 
         Raises:
             ApiError: 429, with the same headers and ``Retry-After``.
