@@ -45,8 +45,7 @@ class TrackerState(Record, frozen=True, kw_only=True):
     """The state of one camera, as stored in the table.
 
     ``last_offset`` and ``last_captured_ms`` are those of the last frame that changed it. ``gap`` is
-    the last gap that was skipped. In a late lane's state, ``told`` are recognitions reported by the
-    fresh lane that may be of its vehicles (see :mod:`streams.recognition.tracking.lanes`).
+    the last gap that was skipped (see :mod:`streams.recognition.tracking.lanes`).
     """
 
     VERSION: ClassVar[int] = 1
@@ -56,6 +55,7 @@ class TrackerState(Record, frozen=True, kw_only=True):
     suppressed: tuple[SuppressedPlate, ...] = ()
     gap: FrameGap | None = None
     told: tuple[Recognition, ...] = ()
+    """In a late lane's state, recognitions of the fresh lane that may be of its vehicles."""
 
     def apply_frame(
         self, frame: FrameReadings, rules: TrackingRules, *, starts_tracks: bool = True

@@ -269,7 +269,7 @@ def _is_same(known: Recognition, track: Track, seen: TextTally, rules: TrackingR
         known.first_seen_ms - track.last_seen_ms, track.first_seen_ms - known.last_seen_ms
     )
     if seen.text == known.plate:
-        # As in one lane: the same plate is a separate pass after it was unseen for that time.
+        # As in one lane: the same plate is a separate pass once it was unseen long enough.
         return apart_ms < rules.suppress_ms
     if apart_ms > _HANDOVER_MS:
         return False

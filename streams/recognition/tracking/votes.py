@@ -1,7 +1,7 @@
 """Voting per character over the readings of one track. No I/O.
 
-The votes are sums, so a track's state stays small however long it lasts. A vehicle is read small
-and blurred more often than close and sharp, so a reading is weighted by the third power of its
+The votes are sums, so a track's state stays small however long it lasts. Distant and blurred
+readings outnumber close and sharp ones, so a reading is weighted by the third power of its
 confidence: of 1,026 passes, 795 are right and 40 wrong, compared with 790 and 42 with equal
 weights; the calibration error of recognitions is 3.3 %, compared with 9.5 %.
 
