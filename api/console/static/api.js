@@ -51,7 +51,8 @@ const BY_CODE = {
   not_found: () => t("Not found. It may have been deleted."),
   invalid_cursor: () => t("This page of results is no longer valid. Go back to the first page."),
   dependency_unavailable: () => t("Part of the service is down. Check Health, then try again."),
-  cross_site_request: () => t("This request was blocked because it came from another site. Reload the page and try again."),
+  // Another sentence names the address at which the identity provider can be used.
+  cross_site_request: (error) => (error.startsWith("Log in with ") ? error : t("This request was blocked because it came from another site. Reload the page and try again.")),
   body_too_large: () => t("Too much data in one request. Shorten it and try again."),
   temporarily_blocked: () => t("Too many requests: this session is blocked for a few minutes. Try again later."),
   internal_error: () => t("Something went wrong on the server. Try again."),
