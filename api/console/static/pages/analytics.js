@@ -100,7 +100,7 @@ export function AnalyticsPage({ query }) {
       <div><span>${t("Read rate (30 days)")}</span><strong>${percent(data.stats.successRate / 100)}</strong></div>
       <div><span>${t("Enabled cameras")}</span><strong>${number(data.stats.activeCameras)}</strong></div>
     </div>
-    ${charts?.shown > 0 && html`<p class="note count-line">${t("All charts but the one by day show the newest {n} recognitions of this period.", { n: number(charts.shown) })}</p>`}
+    ${charts?.shown > 0 && html`<p class="note count-line">${t("Charts by hour, camera and plate show the newest {n} recognitions of this period.", { n: number(charts.shown) })}</p>`}
     ${!charts && !part.failure && html`<${Waiting} rows=${8} />`}
     <div class="charts">
       ${charts && html`<${Charts} days=${days} charts=${charts} />`}

@@ -106,8 +106,9 @@ async function notificationProblems(abort) {
   return found.filter(Boolean);
 }
 
-function Verdict({ problems }) {
-  if (!problems.length) return html`<section class="verdict"><h2>${t("No problems found")}</h2></section>`;
+/** @param {{problems: Problem[], checked: string[]}} props */
+function Verdict({ problems, checked }) {
+  if (!problems.length) return html`<section class="verdict"><h2>${t("No problems found")}</h2><p class="note">${t("Checked: {list}", { list: checked.join(" · ") })}</p></section>`;
   const rows = problems.map(({ key, text, note, href }) => html`<li key=${key}>${href ? html`<${Link} href=${href}>${text}</${Link}>` : html`<strong>${text}</strong>`} ${note && html`<span class="note">${note}</span>`}</li>`);
   return html`<section class="verdict bad"><h2>${tn(problems.length, "{n} problem", "{n} problems")}</h2>
     <ul>${rows.slice(0, SHOWN)}</ul>
@@ -170,6 +171,9 @@ export function HealthPage() {
   const isAllKnown = isKnown(cameras, webhooks, notifications) && (isKnown(installation) || isPatienceOver);
   const data = installation.data;
   const reads = [installation, cameras, webhooks, notifications];
+  const checked = [
+    ...(data && !data.isHidden ? [t("Components"), t("Pipeline"), t("Disks")] : []), t("Cameras"), ...(seesWebhooks ? [t("Webhooks"), t("Notifications")] : []),
+  ];
   const failed = reads.find((read) => read.failure);
   const problems = [
     ...(data ? installationProblems(data) : []),
@@ -180,7 +184,7 @@ export function HealthPage() {
   return html`<${Head} title=${t("Health")} />
     ${!isAllKnown && html`<${Waiting} rows=${5} />`}
     ${isAllKnown && html`<${Fault} failure=${failed?.failure} retry=${failed?.reload} />
-      ${(problems.length > 0 || !failed) && html`<${Verdict} problems=${problems} />`}
+      ${(problems.length > 0 || !failed) && html`<${Verdict} problems=${problems} checked=${checked} />`}
       ${data && !data.isHidden && html`<${Installation} data=${data} />`}
       <p class="hint about">${about.data && t("Platestream {version}", { version: about.data })}${data && !data.isHidden && html` · ${t("Metrics for all stages are available to Prometheus. For troubleshooting, see docs/operations.md.")}`}</p>`}`;
 }
