@@ -47,7 +47,7 @@ export function dayName(moment) {
 
 /** @param {string} day `2026-11-21`, of no time zone */
 export function calendarDay(day) {
-  return format({ day: "2-digit", month: "short", timeZone: "UTC" }).format(new Date(`${day}T00:00Z`));
+  return format({ day: "2-digit", month: "2-digit", timeZone: "UTC" }).format(new Date(`${day}T00:00Z`));
 }
 
 /**

@@ -4,7 +4,7 @@ import { html, useState } from "./html.js";
 import { get } from "./api.js";
 import { cameraName } from "./format.js";
 import { useLoad } from "./load.js";
-import { Link } from "./router.js";
+import { Link, opens } from "./router.js";
 import { useMay } from "./session.js";
 import { Fault, Moment, Plate, Confidence, Table, Waiting } from "./ui.js";
 import { t } from "./words.js";
@@ -27,7 +27,7 @@ export function triggerTiming(one) {
 
 function Row({ one }) {
   const name = one.plate ? html`<${Plate} text=${one.plate} />` : html`<span class="note">${t("Plate no longer stored")}</span>`;
-  return html`<tr><td><${Moment} at=${one.timestamp} /></td><td><${Link} href=${`/recognitions/${one.recognitionId}`}>${name}</${Link}> <bdi>${one.plateName ?? ""}</bdi></td>
+  return html`<tr class="opens" onClick=${opens(`/recognitions/${one.recognitionId}`)}><td><${Moment} at=${one.timestamp} /></td><td><${Link} href=${`/recognitions/${one.recognitionId}`}>${name}</${Link}> <bdi>${one.plateName ?? ""}</bdi></td>
     <td><bdi>${cameraName(one)}</bdi></td><td><${Confidence} value=${one.confidence} /></td><td>${triggerTiming(one)}</td></tr>`;
 }
 
