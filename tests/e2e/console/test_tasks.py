@@ -79,11 +79,15 @@ def test_find_a_plate_and_its_history(console: ConsolePage, scene: Scene) -> Non
     console.page.wait_for_url("**/search?plate=va677")
     console.choose("Match mode", "Starts with")
     console.page.wait_for_url("**match=prefix**")
+    console.choose("Time range", "Last 30 days")
+    console.page.wait_for_url("**range=720**")
     rows = console.page.locator("tbody tr")
     expect(rows.first.locator(".plate")).to_have_text("VA677VR")
+    console.sees("50 or more results")
     first = rows.first.locator("td").nth(4).inner_text()
     console.press("Next page")
     console.page.wait_for_url("**lastKey=**")
+    console.sees("51–100 of 100 or more results")
     expect(rows.first.locator("td").nth(4)).not_to_have_text(first)
     console.page.reload()
     expect(rows.first.locator("td").nth(4)).not_to_have_text(first)
@@ -385,6 +389,23 @@ def test_make_an_overnight_alert_after_trying_it(console: ConsolePage, scene: Sc
     console.press("Delete alert")
     console.page.get_by_role("dialog").get_by_role("button", name="Delete alert").click()
     console.page.wait_for_url("**/alerts")
+
+
+@pytest.mark.long
+def test_unsaved_input_is_not_lost_without_asking(console: ConsolePage, account: Account) -> None:
+    console.log_in(account, "/alerts")
+    console.follow("Create alert")
+    console.fill("Name", "Half typed")
+    console.follow("Live")
+    console.sees("You have unsaved changes.")
+    assert console.violations() == []
+    console.press("Keep editing")
+    console.page.go_back()
+    console.press("Keep editing")
+    expect(console.page.get_by_label("Name", exact=True)).to_have_value("Half typed")
+    console.follow("Search")
+    console.press("Leave")
+    console.page.wait_for_url("**/search")
 
 
 @pytest.mark.long
