@@ -120,7 +120,7 @@ export function KeysPage() {
     ${found.data && !keys.length && html`<${Empty} title=${t("No API keys yet")}>${t("Create a key to call the API from your own programs.")}</${Empty}>`}
     ${keys.length > 0 && html`<${Table} caption=${t("API keys")} columns=${columns}>
       ${keys.map((one) => html`<tr key=${one.id}>
-        <td><bdi>${one.name}</bdi></td><td><code>${one.prefix}…</code></td>
+        <td><bdi>${one.name}</bdi></td><td><code class="nowrap">${one.prefix}…</code></td>
         <td>${one.scopes.length === SCOPES.length ? t("All scopes") : one.scopes.map((scope) => html`<code key=${scope} class="event">${scope}</code> `)}</td>
         <td><${State} one=${one} /></td><td>${ago(one.lastUsedAt)}</td>
         <td><${Moment} at=${one.createdAt} format=${date} />${one.ancestors.length > 0 && html` <span class="note">${t("by {key}", { key: names.get(one.ancestors[0]) ?? t("a revoked key") })}</span>`}</td>
