@@ -1,4 +1,4 @@
-"""Turns a camera's host name into an address that may be connected to."""
+"""Resolves a camera's host name to an allowed IP address."""
 
 from ipaddress import ip_address
 
@@ -9,16 +9,16 @@ from ingest.errors import CaptureError, CaptureErrorCode
 
 
 def resolve(host: str, port: int, rules: StreamUrlRules) -> str:
-    """Return an IP address of ``host``, checked against the rules at this very moment.
+    """Return an IP address of ``host``, checked against the rules.
 
-    Connecting to what this returns, not to the name, leaves a name that changes its mind between
-    check and use (DNS rebinding) nothing to win. One forbidden address refuses the name.
+    Callers connect to this address, not to the name, which prevents DNS rebinding. A name with a
+    forbidden address among its addresses is rejected.
 
     Raises:
-        CaptureError: forbidden, or not to be found.
+        CaptureError: the address is forbidden, or the name cannot be resolved.
     """
     literal = literal_address(host)
-    # The caller's form may be an old one (127.1), which resolvers read differently.
+    # The host may be in an old form (127.1), which resolvers interpret differently.
     addresses = _look_up(host, port) if literal is None else [str(literal)]
     try:
         for address in addresses:

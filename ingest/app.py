@@ -53,36 +53,36 @@ WORKER = f"{socket.gethostname()}-{os.getpid()}"
 """Name of this worker in camera status."""
 JPEG_QUALITY = 80
 CAMERAS_PER_PROCESS = 8
-"""If a stream crashes its capture process, the other cameras in it are interrupted briefly. Each
-process uses about 60 MiB."""
+"""If a stream crashes its capture process, the process's other cameras are interrupted briefly.
+Each process uses about 60 MiB."""
 OPEN_TIMEOUT_SECONDS = 10.0
 READ_TIMEOUT_SECONDS = 5.0
 RECONNECT_MIN_SECONDS = 1.0
 RECONNECT_MAX_SECONDS = 60.0
 SNAPSHOT_SECONDS = 5.0
-# Frames are still sent so long after the last motion.
+# Frames are still sent for this time after the last motion.
 _MOTION_HOLD_SECONDS = 3.0
-# More threads cost more processor time.
+# More threads use more CPU time in total.
 _DECODER_THREADS = 1
 # Address space of a capture process, in addition to its initial size.
 _PROCESS_MEMORY_BYTES = 2_147_483_648
 _CAPTURES_END_SECONDS: Final = 1.0
 _PROCESSES_END_SECONDS: Final = 1.5
 _END_SECONDS: Final = 15.0
-"""A worker that is to end and does not, such as one that waits for a frozen broker, is cut off."""
+"""Time after which a stopping worker is killed, for example while it waits for a hung broker."""
 
 
 class IngestWorker:
-    """One ingest worker: a member of the group that shares the cameras."""
+    """An ingest worker: a member of the consumer group that shares the cameras."""
 
     def __init__(self, settings: IngestSettings) -> None:
         """Connect to Kafka and join the group; no camera is captured yet.
 
         Raises:
-            MisconfiguredError: the secret key is none, the metrics port is taken, or Kafka does not
-                let us in.
-            TransientError: no broker answers.
-            kafka.errors.KafkaError: no broker answers.
+            MisconfiguredError: the secret key is invalid, the metrics port is in use, or Kafka
+                denies access.
+            TransientError: no broker responds.
+            kafka.errors.KafkaError: no broker responds.
         """
         self._stop = threading.Event()
         self._metrics = IngestMetrics()
@@ -107,22 +107,22 @@ class IngestWorker:
         self._follower = AssignmentFollower(settings, self._fleet, self._metrics, now)
         self._started_seconds = self._maintained_seconds = now().seconds
         self.exit_status = 0
-        """The exit status of the process after :meth:`run`."""
+        """Exit status of the process after :meth:`run`."""
         self._health = serve_health(
             settings, settings.metrics_port, self._metrics.registry, self.is_alive
         )
 
     def is_alive(self) -> bool:
-        """Return whether both loops turn."""
+        """Return whether both loops are running."""
         oldest = min(self._follower.polled_seconds, self._maintained_seconds)
         return now().seconds - oldest < _STUCK_SECONDS
 
     def request_stop(self) -> None:
-        """Have :meth:`run` return soon."""
+        """Make :meth:`run` return soon."""
         self._stop.set()
 
     def run(self) -> None:
-        """Work until :meth:`request_stop`."""
+        """Run until :meth:`request_stop` is called."""
         maintenance = threading.Thread(target=self._maintain, name="maintenance", daemon=True)
         maintenance.start()
         log.info("worker_started")
@@ -130,9 +130,9 @@ class IngestWorker:
         maintenance.join(0.5)
 
     def close(self) -> bool:
-        """Leave the group, stop everything, send queued messages; within about five seconds.
+        """Leave the group, stop everything and send queued messages, in about five seconds.
 
-        Returns whether every thread ended.
+        Return whether every thread ended.
         """
         self._follower.close(1.0)
         self._fleet.stop()
@@ -149,16 +149,16 @@ class IngestWorker:
         while not self._stop.wait(_MAINTENANCE_SECONDS):
             try:
                 self._fleet.publish_due(now())
-            # The edge of the thread: one failed turn must not end the maintenance of all cameras.
+            # One failed iteration must not end the thread, which maintains all cameras.
             except Exception:
-                log.exception("tending_failed")
+                log.exception("maintenance_failed")
             self._maintained_seconds = now().seconds
             self._end_if_set_back()
-            # Counted in turns, so that a machine that slept is not taken for a stuck one.
+            # Iterations are counted, not seconds: after a suspend the worker is not stalled.
             turns = turns + 1 if polled_seconds == self._follower.polled_seconds else 0
             polled_seconds = self._follower.polled_seconds
             if turns * _MAINTENANCE_SECONDS > _STUCK_SECONDS:
-                log.error("worker_stuck")
+                log.error("worker_stalled")
                 os._exit(EXIT_SOFTWARE)
 
     def _end_if_set_back(self) -> None:
@@ -166,8 +166,8 @@ class IngestWorker:
             now.ahead_seconds, self._maintained_seconds - self._started_seconds
         ):
             return
-        # Another begins with the right time; making up for a day at a tenth would take ten.
-        log.error("clock_set_back", ahead_seconds=round(now.ahead_seconds, 1))
+        # A new process starts with the correct time. Slowing down by a tenth, one day takes ten.
+        log.error("clock_moved_back", ahead_seconds=round(now.ahead_seconds, 1))
         self.exit_status = EXIT_TEMPORARY_FAILURE
         last_resort = threading.Timer(_END_SECONDS, os._exit, (EXIT_TEMPORARY_FAILURE,))
         last_resort.daemon = True
@@ -190,7 +190,7 @@ class IngestWorker:
 
 
 def session_settings(settings: IngestSettings) -> CameraSessionSettings:
-    """Return the settings of each camera's session."""
+    """Return the settings that all camera sessions share."""
     return CameraSessionSettings(
         worker=WORKER,
         addresses=stream_url_rules(settings),
@@ -200,7 +200,7 @@ def session_settings(settings: IngestSettings) -> CameraSessionSettings:
 
 
 def capture_settings(settings: IngestSettings) -> Configure:
-    """Return what the capture processes are told; nothing of it is secret."""
+    """Return the configuration of the capture processes, which contains no secret."""
     motion = MotionRules(hold_seconds=_MOTION_HOLD_SECONDS)
     return Configure(
         reader=ReaderSettings(
@@ -230,14 +230,14 @@ def capture_settings(settings: IngestSettings) -> Configure:
 
 
 def _start(settings: IngestSettings) -> IngestWorker:
-    """Return a worker, or end the process: kafka-python may have left threads that never end."""
+    """Return a worker, or exit. kafka-python may have left threads that never end."""
     try:
         return IngestWorker(settings)
     except MisconfiguredError as error:
         log.error("misconfigured", reason=str(error))
         os._exit(EXIT_MISCONFIGURED)
     except (TransientError, KafkaError) as error:
-        log.error("kafka_unreachable", error=type(error).__name__, reason=str(error))
+        log.error("kafka_unavailable", error=type(error).__name__, reason=str(error))
         os._exit(EXIT_UNAVAILABLE)
 
 
@@ -250,13 +250,13 @@ def main() -> NoReturn:
         signal.signal(number, lambda *_: worker.request_stop())
     try:
         worker.run()
-    # The edge of the process, which must end promptly for the supervisor to start it again.
+    # The process must exit promptly, so that the supervisor restarts it.
     except Exception:
         log.exception("worker_failed")
         os._exit(EXIT_SOFTWARE)
     ended = worker.close()
     stop_tracing()
     log.info("worker_stopped", all_threads_ended=ended)
-    # Without waiting for threads: kafka-python keeps one of its own after a broker was unavailable
-    # (seen after a frozen one).
+    # Do not wait for threads: kafka-python may leave one running after a broker was unavailable
+    # (seen after a broker hung).
     os._exit(worker.exit_status)

@@ -1,4 +1,4 @@
-"""Clocks: the time of day that never jumps back, and the capture time of a stream's frames."""
+"""Clocks: a wall clock that never moves back, and the capture times of a stream's frames."""
 
 import threading
 import time
@@ -7,27 +7,27 @@ from dataclasses import dataclass
 from typing import Final
 
 _SLOWER_BY: Final = 0.1
-"""Share by which the clock runs slower while the time of day is behind it."""
+"""Fraction by which the clock runs slower while it is ahead of the machine's clock."""
 
 _MAX_AHEAD_SECONDS: Final = 5.0
-"""A clock that is further ahead had better restart: tracking takes times that fall back by more
-than this for a machine that was set back."""
+"""Lead of the clock above which the process restarts. Tracking treats times that fall back by more
+than this as a machine whose clock was set back."""
 
 _YOUNG_SECONDS: Final = 600.0
 _MAX_AHEAD_WHILE_YOUNG_SECONDS: Final = 60.0
-"""So that a machine that is set back again and again does not end its workers more often: what a
-young one is ahead it makes up for in this time."""
+"""A young worker (:data:`_YOUNG_SECONDS`) may be this far ahead, which it makes up for in that
+time. So a machine whose clock is set back repeatedly does not restart its workers more often."""
 
 
 @dataclass(frozen=True, slots=True)
 class Instant:
-    """One instant: ``unix_ms`` (UTC) to write down, ``seconds`` (monotonic) to measure with."""
+    """A point in time: ``unix_ms`` (UTC) to store, ``seconds`` (monotonic) to measure with."""
 
     unix_ms: int
     seconds: float
 
     def later(self, seconds: float) -> "Instant":
-        """Return the moment that comes ``seconds`` after this one."""
+        """Return the time ``seconds`` after this one."""
         return Instant(self.unix_ms + round(seconds * 1000), self.seconds + seconds)
 
 
@@ -35,13 +35,12 @@ Clock = Callable[[], Instant]
 
 
 class MonotonicWallClock:
-    """A clock whose time of day never goes back. Thread-safe.
+    """A wall clock that never moves back. Thread-safe.
 
-    Where the machine's clock is set back, capture times would have to stand still until it has
-    caught up, and the stages that follow a camera would think that no time passes. So this clock
-    runs on, a tenth slower, until both agree. A machine that is set forward is followed
-    immediately. Where it is too far ahead for that, the worker has to be restarted
-    (:func:`is_too_far_ahead`).
+    If the machine's clock is set back, capture times would not advance until it has caught up, and
+    later stages would assume that no time passes. So this clock continues, a tenth slower, until
+    both agree. If the machine's clock is set forward, this clock follows immediately. If it is too
+    far ahead to slow down, the worker must be restarted (:func:`is_too_far_ahead`).
     """
 
     def __init__(
@@ -58,11 +57,11 @@ class MonotonicWallClock:
 
     @property
     def ahead_seconds(self) -> float:
-        """The lead of this clock over the machine's when it was last read."""
+        """Lead of this clock over the machine's when it was last read."""
         return self._ahead_seconds
 
     def __call__(self) -> Instant:
-        """Return the present moment."""
+        """Return the current time."""
         with self._lock:
             seconds = self._monotonic_seconds()
             minimum_seconds = self._offset_seconds - _SLOWER_BY * (seconds - self._last_seconds)
@@ -74,71 +73,71 @@ class MonotonicWallClock:
 
 
 def is_too_far_ahead(ahead_seconds: float, up_seconds: float) -> bool:
-    """Return whether a clock so far ahead of the machine's needs a restart of its process.
+    """Return whether a process must restart because its clock is too far ahead of the machine's.
 
-    ``up_seconds`` is how long the process has been running.
+    ``up_seconds`` is the process's uptime.
     """
     is_young = up_seconds < _YOUNG_SECONDS
     return ahead_seconds > (_MAX_AHEAD_WHILE_YOUNG_SECONDS if is_young else _MAX_AHEAD_SECONDS)
 
 
 TICK_DELAY_MS: Final = 2_000
-"""Without frames a camera's clock follows the wall clock this far behind, so that frames that
-were only held up on their way keep their place."""
+"""Delay of a camera's clock after the wall clock while no frames arrive. Frames that were only
+delayed in transit thus stay in order."""
 
 
 class Timeline:
-    """The clock of one camera at one worker, as published on the frames topic: it never falls."""
+    """The clock of one camera at one worker, as published on the frames topic. Never moves back."""
 
     def __init__(self, start_ms: int) -> None:
-        """Begin at ``start_ms`` (Unix ms, UTC)."""
+        """Start at ``start_ms`` (Unix ms, UTC)."""
         self.last_ms = start_ms
 
     def frame(self, capture_ms: int) -> int:
-        """Return the time to give to a frame: later than everything before it."""
+        """Return the time of a frame, which is later than all earlier times."""
         self.last_ms = max(capture_ms, self.last_ms + 1)
         return self.last_ms
 
     def tick(self, seen_ms: int, now_ms: int) -> int:
-        """Return the time of a tick, when there is no frame to send.
+        """Return the time of a tick, which is sent if there is no frame to send.
 
-        ``seen_ms`` is the capture time of the latest frame that came, sent or not.
+        ``seen_ms`` is the capture time of the latest frame, sent or not.
         """
         self.last_ms = max(self.last_ms, seen_ms, now_ms - TICK_DELAY_MS)
         return self.last_ms
 
     def held_back(self, settled_ms: int) -> int:
-        """Return the time of a tick while frames are held back that came after ``settled_ms``."""
+        """Return the time of a tick while frames after ``settled_ms`` are held back."""
         self.last_ms = max(self.last_ms, settled_ms)
         return self.last_ms
 
     def disconnected(self, now_ms: int) -> int:
-        """Return the time of a tick once the connection is over: no older frame can come."""
+        """Return the time of a tick after the connection ended: no older frame can follow."""
         self.last_ms = max(self.last_ms, now_ms)
         return self.last_ms
 
 
 _BUCKET_MS: Final = 15_000
-"""Arrivals are compared over one to two such spans: long enough to meet an undelayed frame, short
-enough to follow a camera whose clock runs 100 ppm off (3 ms)."""
+"""Arrivals are compared over one to two periods of this length: long enough to include an
+undelayed frame, short enough to follow a camera's clock that is 100 ppm off (3 ms)."""
 
 _JUMP_MS: Final = 10_000
-"""Further from its neighbours than this is a new time line, not a delay."""
+"""A frame further than this from its neighbours starts a new timeline; it is not delayed."""
 
 _BACK_MS: Final = 100
-"""A stream whose time goes back by more than this has restarted."""
+"""A stream whose time moves back by more than this has restarted."""
 
 _MAX_TRANSPORT_MS: Final = 2_000
-"""A longer way than this means that the camera's clock is wrong."""
+"""A longer transport time means that the camera's clock is wrong."""
 
 
 class CaptureClock:
     """Capture times of one connection.
 
-    Frames are late by a varying delay and never early, so the smallest difference between arrival
-    and stream time over the last half minute ties the two clocks together; renewing it all the time
-    also follows the drift between them. Where the camera sends its own time (RTCP sender report),
-    the way from camera to here is taken off, if it is plausible.
+    Frames have a varying delay and are never early, so the smallest difference between arrival and
+    stream time in the last half minute is the offset of the two clocks. Updating it continuously
+    also follows their drift. If the camera sends its own time (RTCP sender report), the transport
+    time from the camera is subtracted, if it is plausible.
 
     **Source:** RFC 3550, section 6.4.1 (sender reports), for the camera's time.
     """
@@ -152,7 +151,7 @@ class CaptureClock:
         self._last_stream_ms = 0.0
         self._transport_ms: float | None = None
         self.lag_ms = 0.0
-        """Delay of the last frame beyond its least delayed neighbours."""
+        """Delay of the last frame, compared with its least delayed neighbours."""
 
     def capture_ms(
         self,
@@ -161,12 +160,12 @@ class CaptureClock:
         sender_start_ms: float | None = None,
         backlog_ms: float = 0.0,
     ) -> int:
-        """Return when (Unix ms, UTC) the frame was taken; never after ``arrival_ms``.
+        """Return the capture time of a frame (Unix ms, UTC), at most ``arrival_ms``.
 
-        ``stream_seconds`` is the frame's time within its stream, ``sender_start_ms`` the Unix time
-        that the camera gives to the stream's zero; a frame may be ``backlog_ms`` late since others
-        were decoded before it. Times can fall back by a little when the clocks
-        are tied again (see :class:`Timeline`).
+        ``stream_seconds`` is the frame's time within the stream, ``sender_start_ms`` the Unix time
+        of the stream's zero according to the camera. A frame may be ``backlog_ms`` late, because
+        others were decoded first. Times can move back slightly when the offset is updated
+        (see :class:`Timeline`).
         """
         if stream_seconds is None:
             return arrival_ms
@@ -177,14 +176,14 @@ class CaptureClock:
         return min(arrival_ms, round(stream_ms + offset_ms - (self._transport_ms or 0.0)))
 
     def late_capture_ms(self, stream_seconds: float | None, arrival_ms: int) -> int:
-        """Return as :meth:`capture_ms` when a frame was taken that is looked at after later ones.
+        """Return the capture time of a frame that is processed after later ones.
 
-        The clocks stay tied as they are.
+        Like :meth:`capture_ms`, but does not update the offset of the clocks.
         """
         if stream_seconds is None or self._offset_ms is None:
             return arrival_ms
         captured_ms = round(stream_seconds * 1000 + self._offset_ms - (self._transport_ms or 0.0))
-        # The stream has jumped meanwhile.
+        # The stream's time has jumped in the meantime.
         if abs(captured_ms - arrival_ms) > _JUMP_MS:
             return arrival_ms
         return min(arrival_ms, captured_ms)
@@ -212,24 +211,24 @@ class CaptureClock:
 
 
 _LONGEST_RUSH_SECONDS = 5.0
-"""After so much of a stream its frames are taken as they come, rush or not."""
+"""After this much stream time, frames count as live even if they still arrive in a burst."""
 
 _SLIP_SECONDS = 1.0
-"""A recording that is played more than this behind its time goes on from where it is."""
+"""If playback is delayed by more than this, it continues from its current position."""
 
 
 class Pacer:
-    """Plays a recording at the speed at which it was made."""
+    """Plays a recording at its original speed."""
 
     def __init__(self) -> None:
-        """Start with the clock of the first frame."""
+        """The first frame starts the clock."""
         self._start_seconds: float | None = None
 
     def wait_seconds(self, stream_seconds: float, now_seconds: float) -> float:
-        """Return how long (0 or more) the frame at ``stream_seconds`` has to wait.
+        """Return the time to wait before the frame at ``stream_seconds``, 0 or more.
 
-        ``now_seconds`` is monotonic time. After a hold-up of more than a second the recording goes
-        on at its normal speed instead of catching up in a rush.
+        ``now_seconds`` is monotonic time. After a delay of more than a second, the recording
+        continues at its normal speed instead of catching up.
         """
         if self._start_seconds is None:
             self._start_seconds = now_seconds - stream_seconds
@@ -241,22 +240,22 @@ class Pacer:
 
 
 class LiveEdge:
-    """Finds the moment from which frames come as they are taken.
+    """Detects the point from which frames arrive live.
 
-    Servers keep the last second or two, and FFmpeg reads about one to learn the format; both
-    arrive in a rush when a connection opens. Those frames are past, and their capture times not
-    known.
+    Servers buffer the last second or two, and FFmpeg reads about one second to detect the format.
+    Both arrive in a burst when a connection opens. The capture times of those old frames are
+    unknown.
     """
 
     def __init__(self) -> None:
-        """Start before the edge."""
+        """Start before the live edge."""
         self._first_seconds: float | None = None
         self._stream_seconds = 0.0
         self._arrival_seconds = 0.0
         self._is_reached = False
 
     def reached(self, stream_seconds: float, arrival_seconds: float) -> bool:
-        """Return whether this frame, or one before it, came at its own time."""
+        """Return whether this frame, or an earlier one, arrived live."""
         if self._is_reached:
             return True
         if self._first_seconds is None:

@@ -1,4 +1,4 @@
-"""Capture errors, in words that help a camera's owner and give an attacker nothing."""
+"""Capture errors. Their messages help a camera's owner and reveal nothing to an attacker."""
 
 from enum import Enum
 
@@ -6,10 +6,10 @@ from common.errors import TransientError
 
 
 class CaptureErrorCode(Enum):
-    """Reasons why a camera gives no frames; the value is the sentence its owner reads.
+    """Reasons why a camera sends no frames. The value is the message that its owner sees.
 
-    A host that is not there, a closed port and one that never answers share a sentence, so that
-    camera addresses cannot be used to map a network.
+    A missing host, a closed port and a port that never responds share a message, so that stream
+    URLs cannot be used to map a network.
     """
 
     UNREACHABLE = "The camera could not be reached."
@@ -30,7 +30,7 @@ class CaptureErrorCode(Enum):
 
 
 class CaptureError(TransientError):
-    """A connection to a camera failed or ended. Its message never holds the address."""
+    """A connection to a camera failed or ended. The message never contains the stream URL."""
 
     def __init__(self, code: CaptureErrorCode) -> None:
         super().__init__(code.value)

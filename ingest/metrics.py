@@ -1,4 +1,4 @@
-"""The Prometheus metrics of an ingest worker."""
+"""Prometheus metrics of an ingest worker."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -34,7 +34,7 @@ class DropReason(StrEnum):
 
 
 class SnapshotOutcome(StrEnum):
-    """The result of a snapshot upload."""
+    """Result of a snapshot upload."""
 
     STORED = "stored"
     FAILED = "failed"
@@ -43,7 +43,7 @@ class SnapshotOutcome(StrEnum):
 
 @dataclass(frozen=True)
 class ReportedCamera:
-    """A camera as it is now; ``silent_seconds`` since its last frame, None: none is expected."""
+    """Current state of a camera; ``silent_seconds`` since the last frame, None if disabled."""
 
     camera_id: UUID
     state: CameraState
@@ -51,10 +51,10 @@ class ReportedCamera:
 
 
 class CameraGauges(Collector):
-    """The cameras of this worker, each at the moment of asking. Thread-safe."""
+    """Gauges of this worker's cameras, computed when collected. Thread-safe."""
 
     def __init__(self, limit: int, cameras: Callable[[], Iterable[ReportedCamera]]) -> None:
-        """The oldest ``limit`` cameras are shown each, the others together."""
+        """The oldest ``limit`` cameras have their own label; the others are aggregated."""
         self._limit = limit
         self._cameras = cameras
 
@@ -64,7 +64,7 @@ class CameraGauges(Collector):
             GaugeMetricFamily(metric.name, metric.rise, labels=metric.labels)
             for metric in map(METRICS.__getitem__, _BY_CAMERA)
         )
-        # Ids begin with the time at which they were made.
+        # IDs start with their creation time.
         views = sorted(self._cameras(), key=attrgetter("camera_id"))
         own, others = views[: self._limit], views[self._limit :]
         for view in own:
@@ -80,10 +80,10 @@ class CameraGauges(Collector):
 
 
 class IngestMetrics:
-    """The counters of one worker. Thread-safe."""
+    """Metrics of one worker. Thread-safe."""
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
-        """Make the metrics in ``registry``, or in one of their own."""
+        """Create the metrics in ``registry``, or in a new registry."""
         self.registry = registry or CollectorRegistry()
         self._cameras = gauge("platestream_ingest_cameras", self.registry)
         self._decoded = counter("platestream_ingest_frames_decoded_total", self.registry)
@@ -102,7 +102,7 @@ class IngestMetrics:
         )
 
     def cameras(self, state: CameraState, count: int) -> None:
-        """Set how many cameras are in a state."""
+        """Set the number of cameras in a state."""
         self._cameras.labels(state.value).set(count)
 
     def frames_decoded(self, count: int) -> None:
@@ -115,11 +115,11 @@ class IngestMetrics:
         self._delay.observe(delay_seconds)
 
     def frames_still(self, count: int) -> None:
-        """Count frames in which nothing moved."""
+        """Count frames without motion."""
         self._still.inc(count)
 
     def frame_dropped(self, reason: DropReason, count: int = 1) -> None:
-        """Count frames that were lost."""
+        """Count dropped frames."""
         self._dropped.labels(reason.value).inc(count)
 
     def tick_sent(self) -> None:
@@ -131,11 +131,11 @@ class IngestMetrics:
         self._lost.labels(code.name.lower()).inc()
 
     def processes(self, count: int) -> None:
-        """Set how many capture processes there are."""
+        """Set the number of capture processes."""
         self._processes.set(count)
 
     def process_lost(self) -> None:
-        """Count a capture process that ended by itself."""
+        """Count a capture process that crashed."""
         self._processes_lost.inc()
 
     def snapshot(self, outcome: SnapshotOutcome) -> None:
@@ -143,9 +143,9 @@ class IngestMetrics:
         self._snapshots.labels(outcome.value).inc()
 
     def config_fault(self) -> None:
-        """Count a configuration that cannot be read."""
+        """Count an unreadable configuration."""
         self._config_faults.inc()
 
     def waiting_bytes(self, count: int) -> None:
-        """Set how many bytes wait for Kafka."""
+        """Set the number of bytes waiting for Kafka."""
         self._waiting.set(count)

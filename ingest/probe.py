@@ -1,9 +1,9 @@
-"""``python -m ingest.probe``: one look at a camera's address, in a process of its own.
+"""``python -m ingest.probe``: tests a stream URL in a separate process.
 
-The address comes on standard input, so that it stands in no list of processes; the rules for it
-come from the environment. On standard output come a line of JSON, :class:`ProbeReport`, and the
-first picture as JPEG. What a camera sends is untrusted: memory and time are bounded here, and
-whoever starts this ends it when it takes too long.
+Reads the URL from standard input, so that it does not appear in the process list, and its rules
+from the environment. Writes a line of JSON (:class:`ProbeReport`) and the first frame as JPEG to
+standard output. A camera's data is untrusted: memory and CPU time are limited here, and the caller
+kills the process if it takes too long.
 """
 
 import resource
@@ -27,20 +27,20 @@ from ingest.errors import CaptureError, CaptureErrorCode
 
 MAX_ADDRESS_BYTES: Final = 16_384
 PROBE_SECONDS: Final = 12.0
-"""For all of it; a stream may send a key frame every ten seconds."""
+"""Time limit of the whole probe. A stream may send a key frame only every ten seconds."""
 _OPEN_SECONDS: Final = 8.0
 _READ_SECONDS: Final = 5.0
 MEMORY_BYTES: Final = 1024**3
-"""Memory that a probe may take beyond what its libraries reserve."""
+"""Maximum memory of a probe, in addition to what its libraries reserve."""
 _PROCESSOR_SECONDS: Final = 20
 _QUALITY: Final = 80
 _WIDTH_PX: Final = 1280
 
 
 class ProbeReport(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """What came of a look; ``code`` and ``error`` say why there is no picture, None where there is.
+    """Result of a probe. ``code`` and ``error`` are the reason for a missing frame, or None.
 
-    The size is that of the camera's frame.
+    The size is that of the camera's frame, before scaling.
     """
 
     code: str | None = None
@@ -58,7 +58,7 @@ def probe_stream(
     seconds: float = PROBE_SECONDS,
     clock: Callable[[], float] = time.monotonic,
 ) -> tuple[ProbeReport, bytes]:
-    """Return what comes of a look at an address within so many seconds, and its first picture."""
+    """Probe a stream URL for at most ``seconds``; return the report and the first frame as JPEG."""
     began, deadline = clock(), ConnectionDeadline()
     alarm = threading.Timer(seconds, deadline.stop)
     alarm.daemon = True
@@ -92,7 +92,7 @@ def _first_frame(
 
 
 def limit_resources() -> None:
-    """Limit the memory and processor time of this process, which has imported its libraries."""
+    """Limit this process's memory and CPU time. Call it after all libraries are imported."""
     reserved = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     for kind, limit in (
         (resource.RLIMIT_CORE, 0),
@@ -104,14 +104,14 @@ def limit_resources() -> None:
         resource.setrlimit(kind, (allowed, allowed))
 
 
-def main(given: BinaryIO, told: BinaryIO) -> None:
-    """Look at the address that is given, and tell what came of it."""
+def main(source: BinaryIO, output: BinaryIO) -> None:
+    """Probe the stream URL read from ``source`` and write the result to ``output``."""
     limit_resources()
     settings = load_settings(CameraAddressSettings)
-    address = given.read(MAX_ADDRESS_BYTES).decode()
+    address = source.read(MAX_ADDRESS_BYTES).decode()
     report, image = probe_stream(address, stream_url_rules(settings), settings.camera_ca_file)
-    told.write(msgspec.json.encode(report) + b"\n" + image)
-    told.flush()
+    output.write(msgspec.json.encode(report) + b"\n" + image)
+    output.flush()
 
 
 if __name__ == "__main__":

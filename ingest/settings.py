@@ -1,4 +1,4 @@
-"""Settings of the ingest process."""
+"""Settings of the ingest workers."""
 
 from enum import StrEnum
 

@@ -1,4 +1,4 @@
-"""The status of a camera, and when it is published."""
+"""Tracks the status of a camera and decides when it is published."""
 
 from dataclasses import dataclass
 from uuid import UUID
@@ -10,7 +10,7 @@ from ingest.errors import CaptureErrorCode
 
 @dataclass(frozen=True, kw_only=True)
 class StatusRules:
-    """The time until a camera counts as offline, and between unchanged statuses."""
+    """Time until a camera is offline, and interval between unchanged statuses."""
 
     offline_after_seconds: float
     heartbeat_seconds: float = 5.0
@@ -18,7 +18,7 @@ class StatusRules:
 
 @dataclass(frozen=True, kw_only=True)
 class CameraIdentity:
-    """The subject of a status: camera, owner, configuration revision and worker."""
+    """Subject of a status: camera, account, configuration revision and worker."""
 
     camera_id: UUID
     owner_id: UUID
@@ -27,14 +27,14 @@ class CameraIdentity:
 
 
 class StatusTracker:
-    """State of one camera: connecting, online on the first frame, offline after a while without.
+    """State of one camera: connecting, online from the first frame, offline after a time without.
 
-    An error alone changes nothing: a camera that is back within the time was never offline. Not
-    thread-safe.
+    An error alone does not change the state: a camera that recovers within that time was never
+    offline. Not thread-safe.
     """
 
     def __init__(self, rules: StatusRules, start: Instant, *, enabled: bool = True) -> None:
-        """Begin when a worker takes the camera."""
+        """Start when the camera is assigned to a worker."""
         self._rules = rules
         self.state = CameraState.CONNECTING if enabled else CameraState.DISABLED
         self._last_frame = start
@@ -45,7 +45,7 @@ class StatusTracker:
         self._decoder: str | None = None
 
     def on_frame(self, at: Instant, width_px: int, height_px: int, decoder: str) -> None:
-        """Note a decoded frame."""
+        """Record a decoded frame."""
         self._last_frame = at
         self._last_seen_ms = at.unix_ms
         self._size_px = (width_px, height_px)
@@ -54,7 +54,7 @@ class StatusTracker:
         self._enter(CameraState.ONLINE)
 
     def failed(self, code: CaptureErrorCode) -> None:
-        """Note why there is no frame."""
+        """Record why there is no frame."""
         self._error_code = code
 
     def publish_again(self) -> None:
@@ -62,13 +62,13 @@ class StatusTracker:
         self._published_seconds = None
 
     def silent_seconds(self, at: Instant) -> float | None:
-        """Return the time since the last frame, None where none is expected."""
+        """Return the time since the last frame, or None if the camera is disabled."""
         if self.state is CameraState.DISABLED:
             return None
         return max(0.0, at.seconds - self._last_frame.seconds)
 
     def due(self, at: Instant, identity: CameraIdentity) -> CameraStatus | None:
-        """Return the status if it is due: on a change and as a heartbeat."""
+        """Return the status if it is due, because of a change or as a heartbeat."""
         self._check_silence(at)
         if not self._is_due(at):
             return None

@@ -1,4 +1,4 @@
-"""The capture session of one camera: what is captured, its frames, its status."""
+"""The session of one camera: its capture, frames and status."""
 
 import threading
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class CameraSessionSettings:
-    """Settings that all camera sessions share. ``worker`` names this worker in status."""
+    """Settings that all camera sessions share. ``worker`` is this worker's name in statuses."""
 
     worker: str
     addresses: StreamUrlRules
@@ -45,14 +45,14 @@ class CameraSessionDeps:
 class CameraSession:
     """Captures one camera as configured, until it is stopped.
 
-    Only what comes of the capture that was started last counts, so that one that still waits for
-    its peer's time-out can do no harm.
+    Only reports of the latest capture are processed. An earlier one may still be waiting for a
+    timeout.
     """
 
     def __init__(
         self, config: CameraConfig, settings: CameraSessionSettings, deps: CameraSessionDeps
     ) -> None:
-        """Prepare; nothing is captured before :meth:`start`."""
+        """Prepare the session; :meth:`start` starts the capture."""
         self._settings = settings
         self._deps = deps
         self._lock = threading.Lock()
@@ -65,12 +65,12 @@ class CameraSession:
 
     @property
     def camera_id(self) -> UUID:
-        """The camera's id."""
+        """The camera's ID."""
         return self._config.camera_id
 
     @property
     def owner_id(self) -> UUID:
-        """The owner's id."""
+        """The account's ID."""
         return self._config.owner_id
 
     @property
@@ -79,15 +79,15 @@ class CameraSession:
         return self._tracker.state
 
     def view(self, now: Instant) -> ReportedCamera:
-        """Return the camera as it is now."""
+        """Return the camera's current state."""
         with self._lock:
             tracker = self._tracker
             return ReportedCamera(self.camera_id, tracker.state, tracker.silent_seconds(now))
 
     def start(self) -> None:
-        """Begin the capture that a new configuration asks for, if there is one to begin.
+        """Start the capture of a new configuration, if there is one.
 
-        Separate from :meth:`update`, so that its state is published before the first frame's.
+        Separate from :meth:`update`, so that the state is published before the first frame.
         """
         with self._lock:
             prepared, self._prepared = self._prepared, None
@@ -95,9 +95,9 @@ class CameraSession:
             prepared.start()
 
     def update(self, config: CameraConfig) -> Capture | None:
-        """Apply another configuration; the capture restarts only where the address changed.
+        """Apply a new configuration; a different URL or ``enabled`` restarts the capture.
 
-        Returns the capture that was stopped, if any; :meth:`start` begins the new one.
+        Return the stopped capture, if any; :meth:`start` starts the new one.
         """
         with self._lock:
             changed = self._address(config) != self._address(self._config)
@@ -116,14 +116,14 @@ class CameraSession:
             return stopped
 
     def stop(self) -> Capture | None:
-        """End the capture; returns immediately, with what was stopped, if anything."""
+        """Stop the capture and return it, if there is one, without waiting for its end."""
         with self._lock:
             stopped = self._stop_capture()
         self._pipeline.close()
         return stopped
 
     def end(self) -> Capture | None:
-        """As :meth:`stop`, for a camera that no other worker goes on with: it was deleted."""
+        """Stop like :meth:`stop`, for a deleted camera, which no other worker continues."""
         with self._lock:
             stopped = self._stop_capture()
         self._pipeline.end(deleted=True)
@@ -141,14 +141,14 @@ class CameraSession:
             return self._tracker.due(now, identity)
 
     def tick_if_silent(self, now: Instant) -> None:
-        """Move the camera's clock on when no frame did; not for a disabled camera."""
+        """Send a tick if no frame was sent, unless the camera is disabled."""
         if self._config.enabled:
             self._pipeline.tick_if_silent(now)
 
     def on_report(self, capture: Capture, report: Report) -> None:
-        """Handle a report of a capture (in the thread of its process)."""
+        """Handle a report of a capture (in its process's thread)."""
         if isinstance(report, Dropped):
-            self._pipeline.left_out(report.count)
+            self._pipeline.frames_dropped(report.count)
             return
         with self._lock:
             if capture is not self._capture:
@@ -193,11 +193,11 @@ class CameraSession:
             text = self._deps.secrets.decrypt(encrypted)
             return parse_stream_url(text, self._settings.addresses)
         except MisconfiguredError:
-            log.error("stream_address_undecryptable", camera_id=str(self.camera_id))
+            log.error("stream_url_undecryptable", camera_id=str(self.camera_id))
             self._deps.metrics.config_fault()
             return CaptureErrorCode.SECRET_KEY
         except InvalidInputError as error:
-            log.error("stream_address_refused", camera_id=str(self.camera_id), code=error.code)
+            log.error("stream_url_rejected", camera_id=str(self.camera_id), code=error.code)
             self._deps.metrics.config_fault()
             return CaptureErrorCode.FORBIDDEN
 

@@ -1,4 +1,4 @@
-"""The camera sessions of this worker, by assigned partition."""
+"""Camera sessions of this worker, by assigned partition."""
 
 import threading
 from collections import Counter
@@ -18,7 +18,7 @@ from ingest.processes.pool import Capture
 
 @dataclass(frozen=True)
 class ConfigChange:
-    """A camera of a partition is to be as ``config`` says, or (None) is gone."""
+    """New configuration of a camera; ``config`` is None if the camera was deleted."""
 
     partition: int
     camera_id: UUID
@@ -26,10 +26,10 @@ class ConfigChange:
 
 
 class ConfigState:
-    """Holds back the changes of a partition until its end is reached.
+    """Collects the changes of a partition until its end is reached.
 
-    The topic may hold many versions of one camera; only the last may start a capture. Once at the
-    end, each change applies immediately.
+    The topic can contain many versions of a camera, and only the last must start a capture. After
+    the end is reached, each change applies immediately.
     """
 
     def __init__(self) -> None:
@@ -39,20 +39,20 @@ class ConfigState:
 
     @property
     def catching_up(self) -> frozenset[int]:
-        """Partitions whose end was not reached yet."""
+        """Partitions whose end has not been reached yet."""
         return frozenset(self._catching_up)
 
     def has(self, partition: int) -> bool:
-        """Return whether a partition is ours."""
+        """Return whether a partition is assigned to this worker."""
         return partition in self._following or partition in self._catching_up
 
     def assigned(self, partition: int, end_offset: int) -> None:
-        """Start a partition whose records end before ``end_offset``."""
+        """Start reading a partition with the given end offset."""
         self._following.discard(partition)
         self._catching_up[partition] = (end_offset, {})
 
     def revoked(self, partition: int) -> None:
-        """Forget a partition."""
+        """Discard a partition's state."""
         self._following.discard(partition)
         self._catching_up.pop(partition, None)
 
@@ -65,7 +65,7 @@ class ConfigState:
         return ()
 
     def reached(self, partition: int, position: int) -> tuple[ConfigChange, ...]:
-        """Note how far a partition was read; returns what to apply at its end."""
+        """Record the read position of a partition; at its end, return the changes to apply."""
         end_offset, changes = self._catching_up.get(partition, (None, {}))
         if end_offset is None or position < end_offset:
             return ()
@@ -78,7 +78,7 @@ log = structlog.get_logger(__name__)
 
 
 class Fleet:
-    """Starts, changes and stops cameras. Thread-safe; nothing here waits for a camera."""
+    """Starts, updates and stops cameras. Thread-safe. Never waits for a camera."""
 
     def __init__(
         self,
@@ -103,14 +103,14 @@ class Fleet:
             self._partitions.setdefault(partition, {})
 
     def release(self, partition: int) -> None:
-        """Stop a partition's cameras, because another worker has them now."""
+        """Stop a partition's cameras, which another worker takes over."""
         with self._lock:
             cameras = self._partitions.pop(partition, {})
         for camera in cameras.values():
             self._retire(camera.stop())
 
     def apply(self, change: ConfigChange) -> None:
-        """Apply one camera's configuration; ignored for a partition not owned."""
+        """Apply a camera's configuration, unless its partition is not owned."""
         with self._lock:
             cameras = self._partitions.get(change.partition)
             if cameras is None:
@@ -121,7 +121,7 @@ class Fleet:
                 self._start_or_update(cameras, change.config)
 
     def publish_due(self, now: Instant) -> None:
-        """Publish status and ticks that are due; to be called a few times a second."""
+        """Publish statuses and ticks that are due. Called a few times per second."""
         states: Counter[CameraState] = Counter()
         for camera in self._all():
             self._publish_if_held(camera, now)
@@ -131,18 +131,18 @@ class Fleet:
             self._deps.metrics.cameras(state, states[state])
 
     def views(self, now: Instant) -> tuple[ReportedCamera, ...]:
-        """Return the cameras as they are now."""
+        """Return the current state of each camera."""
         return tuple(camera.view(now) for camera in self._all())
 
     def stop(self) -> None:
-        """Stop all cameras; returns immediately."""
+        """Stop all cameras without waiting for their end."""
         with self._lock:
             partitions = tuple(self._partitions)
         for partition in partitions:
             self.release(partition)
 
     def join(self, timeout_seconds: float) -> bool:
-        """Wait for the captures that were stopped; returns whether all ended in time."""
+        """Wait for the stopped captures; return whether all ended in time."""
         deadline = self._deps.now().seconds + timeout_seconds
         with self._stopping_lock:
             stopping = tuple(self._stopping)
@@ -158,10 +158,10 @@ class Fleet:
         camera = cameras.get(config.camera_id)
         if camera is None:
             camera = cameras[config.camera_id] = CameraSession(config, self._settings, self._deps)
-            log.info("camera_taken", camera_id=str(config.camera_id), revision=config.revision)
+            log.info("camera_assigned", camera_id=str(config.camera_id), revision=config.revision)
         else:
             self._retire(camera.update(config))
-            log.info("camera_changed", camera_id=str(config.camera_id), revision=config.revision)
+            log.info("camera_updated", camera_id=str(config.camera_id), revision=config.revision)
         self._publish_status(camera, self._deps.now())
         camera.start()
 
@@ -170,13 +170,13 @@ class Fleet:
         if camera is not None:
             self._retire(camera.end())
             self._snapshots.remove(camera.owner_id, camera_id)
-            log.info("camera_removed", camera_id=str(camera_id))
-        # Also for one that was deleted while no worker ran.
+            log.info("camera_deleted", camera_id=str(camera_id))
+        # Also needed for a camera that was deleted while no worker was running.
         self._statuses.delete_status(camera_id)
 
     def _publish_if_held(self, camera: CameraSession, now: Instant) -> None:
-        # Sent under the lock: no status may follow a camera's tombstone, or the topic keeps it
-        # for ever.
+        # Sent while holding the lock: a status after the camera's tombstone would remain in the
+        # topic forever.
         with self._lock:
             held = (cameras.get(camera.camera_id) for cameras in self._partitions.values())
             if any(other is camera for other in held):

@@ -1,4 +1,4 @@
-"""Kafka's side of the assignment: follows the configuration of this worker's cameras."""
+"""Reads the configuration of this worker's cameras from their assigned Kafka partitions."""
 
 import queue
 import threading
@@ -38,11 +38,11 @@ _METADATA_MAX_AGE_MS: Final = 30_000
 
 
 class AssignmentFollower:
-    """Member of the ingest group: the owner of a configuration partition captures its cameras.
+    """Member of the ingest group. A worker captures the cameras of its configuration partitions.
 
-    A partition is read from its start each time it is assigned; no offset is ever committed.
-    Partitions that stay with a worker while others come and go are not touched (cooperative
-    rebalancing), so their cameras go on.
+    A partition is read from the beginning each time it is assigned; offsets are never committed.
+    Partitions that stay with a worker during a rebalance are not affected (cooperative
+    rebalancing), so their cameras continue.
     """
 
     def __init__(
@@ -51,9 +51,9 @@ class AssignmentFollower:
         """Connect to Kafka; :meth:`follow` joins the group.
 
         Raises:
-            MisconfiguredError: Kafka does not let us in.
-            TransientError: no broker answers.
-            kafka.errors.KafkaError: no broker answered within the client's time-out.
+            MisconfiguredError: Kafka denies access.
+            TransientError: no broker responds.
+            kafka.errors.KafkaError: no broker responded within the client's timeout.
         """
         self._fleet = fleet
         self._metrics = metrics
@@ -67,38 +67,38 @@ class AssignmentFollower:
         self._consumer = open_consumer(settings, "ingest", kind=IdlePollConsumer, **options)
         RejoinPatch(self._consumer._coordinator, SESSION_TIMEOUT_SECONDS / 2)
         self.polled_seconds = now().seconds
-        """Monotonic time of the last turn of the loop: the worker's sign of life."""
+        """Monotonic time of the loop's last iteration, for the health check."""
 
     def follow(self, stop: threading.Event) -> None:
-        """Start, change and stop cameras until ``stop`` is set."""
+        """Start, update and stop cameras until ``stop`` is set."""
         self._repeat(stop, self._join)
         while not stop.is_set():
             self._repeat(stop, self._poll)
 
     def close(self, timeout_seconds: float) -> None:
-        """Leave the group, so that others take over immediately."""
+        """Leave the group, so that other workers take over immediately."""
         try:
             self._consumer.close(autocommit=False, timeout_ms=round(timeout_seconds * 1000))
         except KafkaError as error:
-            log.warning("group_not_left", error=type(error).__name__)
+            log.warning("consumer_group_leave_failed", error=type(error).__name__)
 
     def _repeat(self, stop: threading.Event, step: Callable[[], bool]) -> None:
-        """Do a step, again and again until it succeeds, unless ``stop`` is set."""
+        """Repeat a step until it succeeds or ``stop`` is set."""
         is_done = False
         while not is_done and not stop.is_set():
             try:
                 is_done = step()
             except KafkaError as error:
-                log.warning("config_unreadable", error=type(error).__name__)
+                log.warning("config_read_failed", error=type(error).__name__)
                 self._apply_assignments()
             self.polled_seconds = self._now().seconds
             if not is_done:
                 stop.wait(_RETRY_SECONDS)
 
     def _join(self) -> bool:
-        # The topic has to be known first. kafka-python 3.0.12 assigns the partitions that it
-        # knows when it joins; where they become known in that very moment it takes them for
-        # assigned, and has none until it refreshes its metadata, minutes later.
+        # The topic must be known first. kafka-python 3.0.12 assigns the partitions that it knows
+        # when it joins. If they become known during the join, it treats them as assigned already
+        # and gets none until it refreshes its metadata, minutes later.
         if not self._consumer.partitions_for_topic(self._topic):
             log.warning("topic_missing", topic=self._topic)
             return False
@@ -110,8 +110,8 @@ class AssignmentFollower:
         for number in sorted(self._unread):
             self._begin(number)
         batches: dict[TopicPartition, list[Any]] = self._consumer.poll(timeout_ms=_POLL_MS)
-        # Rebalances during the poll come first. Records of a partition that was only assigned, or
-        # revoked and assigned again, are ignored: it is read again, from its start.
+        # Handle rebalances during the poll first. Records of a partition that was just assigned, or
+        # revoked and assigned again, are ignored: it is read again from the beginning.
         self._apply_assignments()
         for assigned, records in batches.items():
             if self._state.has(assigned.partition):
@@ -133,7 +133,7 @@ class AssignmentFollower:
                 self._unread.add(number)
 
     def _begin(self, number: int) -> None:
-        """Read a partition from its start; tried again at the next turn where Kafka fails."""
+        """Read a partition from the beginning; retried in the next iteration if Kafka fails."""
         partition = TopicPartition(self._topic, number)
         ends = self._consumer.end_offsets([partition], timeout_ms=_OFFSET_MS)
         self._consumer.seek_to_beginning(partition)
@@ -160,7 +160,7 @@ class AssignmentFollower:
 
 
 class _Listener(ConsumerRebalanceListener):  # type: ignore[misc] # kafka-python is untyped
-    """Handles rebalances in kafka-python's own thread, where nothing may block."""
+    """Handles rebalances in kafka-python's thread, where nothing must block."""
 
     def __init__(
         self,
@@ -179,7 +179,7 @@ class _Listener(ConsumerRebalanceListener):  # type: ignore[misc] # kafka-python
         log.info("partitions_assigned", partitions=sorted(p.partition for p in assigned))
 
     def on_partitions_revoked(self, revoked: set[TopicPartition]) -> None:
-        # Here, not in our own loop: when this returns another worker may begin.
+        # Not in our loop: another worker may start as soon as this returns.
         for partition in revoked:
             self._fleet.release(partition.partition)
             self._assigned.put((partition.partition, False))
@@ -194,12 +194,12 @@ def _change(partition: int, key: bytes | None, value: bytes | None) -> ConfigCha
     try:
         camera_id = UUID((key or b"").decode("ascii"))
     except ValueError as error:
-        raise InvalidInputError("the key is not a camera id", code="unreadable_record") from error
+        raise InvalidInputError("the key is not a camera ID", code="unreadable_record") from error
     if not value:
         return ConfigChange(partition, camera_id, None)
     config = decode(CameraConfig, value)
     if config.camera_id != camera_id:
-        raise InvalidInputError("key and record name two cameras", code="unreadable_record")
+        raise InvalidInputError("key and record have different IDs", code="unreadable_record")
     return ConfigChange(partition, camera_id, config)
 
 

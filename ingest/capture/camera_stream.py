@@ -1,4 +1,4 @@
-"""An open stream, however it was opened: its decoded frames, or why there are no more."""
+"""Reads the decoded frames of an open stream."""
 
 import ctypes
 from collections.abc import Iterator
@@ -25,18 +25,18 @@ from ingest.clocks import Clock, Instant, MonotonicWallClock
 from ingest.errors import CaptureError, CaptureErrorCode
 
 MAX_ALLOCATION_BYTES: Final = 128 * 1024 * 1024
-"""The largest allowed frame takes 121 MB as BGR. A header can promise any amount: an MP4 of 100 kB
-with a table of 20 million frames took 700 MiB, an RTSP answer with a long body its length."""
+"""The largest allowed frame takes 121 MB as BGR. Headers can claim any size: an MP4 of 100 kB with
+a table of 20 million frames took 700 MiB, an RTSP response with a long body its length."""
 
 
 def configure_ffmpeg() -> None:
-    """Bound each allocation of FFmpeg in this process, and keep its log to ourselves.
+    """Limit the size of each of FFmpeg's allocations in this process, and disable its log.
 
-    **Source:** ``av_max_alloc`` in libavutil/mem.h, which PyAV does not pass on.
+    **Source:** ``av_max_alloc`` in libavutil/mem.h, which PyAV does not expose.
     """
-    # FFmpeg writes whole addresses into its log, passwords included.
+    # FFmpeg logs complete URLs, including passwords.
     av.logging.set_level(av.logging.PANIC)
-    # Its own libraries are found through PyAV's, whatever they are called on this system.
+    # FFmpeg's libraries are found through PyAV's, whatever their names are on this system.
     limit = ctypes.CDLL(av._core.__file__).av_max_alloc
     limit.argtypes, limit.restype = [ctypes.c_size_t], None
     limit(MAX_ALLOCATION_BYTES)
@@ -45,47 +45,47 @@ def configure_ffmpeg() -> None:
 configure_ffmpeg()
 
 DECODER_OPTIONS: Final = {"max_pixels": str(MAX_PIXELS + MAX_PIXELS // 40)}
-"""Coded sizes are rounded up to whole blocks; the visible size is checked again."""
+"""Coded sizes are rounded up to whole blocks; the visible size is checked separately."""
 
 _OVER_MAX_PIXELS: Final = "exceeds specified max pixel count"
 
 _MAX_BAD_PACKETS: Final = 250
-"""So many undecodable packets in a row (10 s at 25 a second) end a connection."""
+"""Consecutive undecodable packets that end a connection (10 s at 25 per second)."""
 
 MAX_HELD_BYTES: Final = 8 * 1024 * 1024
 MAX_HELD_PACKETS: Final = 1_000
 
 _UNTIMED_FORMATS: Final = frozenset({"mpjpeg", "mjpeg", "jpeg_pipe", "image2pipe"})
-"""Formats whose frames have no time of their own; FFmpeg counts 25 a second."""
+"""Formats whose frames have no timestamps; FFmpeg assumes 25 frames per second."""
 
 _SEGMENTED_FORMATS: Final = frozenset({"hls"})
-"""Streams that come in chunks of seconds and are played at their own pace."""
+"""Formats that arrive in chunks of several seconds and are played at their recorded speed."""
 
 
 @dataclass(frozen=True, slots=True)
 class OpenedStream:
-    """An open FFmpeg container, and the connection that it reads, which it does not close."""
+    """An open FFmpeg container, and the connection that it reads but does not close."""
 
     container: av.container.InputContainer
     connection: HttpBody | RtspRelay | None = None
 
     def close(self) -> None:
         """Close the connection or the file."""
-        # Before it: FFmpeg takes its leave of the camera.
+        # The container first: FFmpeg ends the session with the camera.
         self.container.close()
         if self.connection is not None:
             self.connection.close()
 
 
 class _HeldPackets:
-    """The undecoded packets of a stream at rest, from its last key frame on.
+    """The undecoded packets of a stream without motion, starting with its last key frame.
 
-    The key frame itself was decoded when it arrived; ``glimpsed_seconds`` is its time within the
+    The key frame was already decoded when it arrived; ``key_frame_seconds`` is its time within the
     stream.
     """
 
-    def __init__(self, glimpsed_seconds: float | None) -> None:
-        self.glimpsed_seconds = glimpsed_seconds
+    def __init__(self, key_frame_seconds: float | None) -> None:
+        self.key_frame_seconds = key_frame_seconds
         self.packets: list[tuple[av.Packet[Any], Instant]] = []
         self._size_bytes = 0
 
@@ -99,7 +99,7 @@ class _HeldPackets:
 
 
 class CameraStream:
-    """An open connection to a camera, or an open video file. Use it as a context manager."""
+    """An open connection to a camera, or an open video file. A context manager."""
 
     def __init__(
         self,
@@ -110,10 +110,10 @@ class CameraStream:
         now: Clock | None = None,
         device: VideoDevice | None = None,
     ) -> None:
-        """Prepare decoding; ``device`` is the one that the stream was opened with, if any.
+        """Prepare decoding; ``device`` is the one with which the stream was opened, if any.
 
         Raises:
-            CaptureError: there is no video in it.
+            CaptureError: the stream contains no video.
         """
         container = opened.container
         if not container.streams.video:
@@ -126,7 +126,7 @@ class CameraStream:
         self._video = container.streams.video[0]
         self._video.codec_context.options = DECODER_OPTIONS
         self._video.thread_count = decoder_threads
-        # Slices, not frames: frame threads keep back a frame for each thread.
+        # Slice threads: frame threads delay the output by one frame per thread.
         self._video.thread_type = "NONE" if decoder_threads == 1 else "SLICE"
         self._formats = frozenset(container.format.name.split(","))
         self._device = device
@@ -139,46 +139,45 @@ class CameraStream:
         self.at_keyframe = True
 
     def reduce_decoding(self, is_still: bool) -> None:
-        """Say whether anything moves in the frames so far.
+        """Set whether the frames so far are still; if so, only key frames are decoded.
 
-        While nothing does, all but key frames are held back, from the next one on. After a glimpse
-        in which something moves, what was held back since the one before comes next, then the
-        glimpsed frame again.
+        This starts with the next key frame. If something moves in a key frame, the frames held
+        back since the previous one follow, and then that key frame again.
         """
         self._is_still = is_still
 
     @property
     def is_segmented(self) -> bool:
-        """True for a stream that comes in chunks, to be played at their own pace."""
+        """Whether the stream arrives in chunks that are played at their recorded speed."""
         return bool(self._formats & _SEGMENTED_FORMATS)
 
     def set_effort(self, effort: DecodeEffort) -> None:
-        """Set which frames are decoded from here on."""
+        """Set which frames are decoded from now on."""
         if effort is not self._effort:
             self._video.codec_context.skip_frame = effort.value
             self._effort = effort
             self._await_frame()
 
     def frames(self) -> Iterator[StreamFrame]:
-        """Yield every decoded frame until the stream ends, but none that was played before.
+        """Yield every decoded frame until the stream ends, except those played before.
 
         Raises:
-            CaptureError: the connection failed, fell silent, brought nothing new, cannot be decoded
-                or shows frames that are too large.
+            CaptureError: the connection failed, timed out or had nothing new, the stream cannot be
+                decoded, or its frames are too large.
         """
         if self._played.is_over:
             raise CaptureError(CaptureErrorCode.ENDED)
         self._await_frame()
         is_old = self._played.is_old
         try:
-            # All of them: what other streams send must not go on where the deadline is not checked.
+            # Demux all streams, so that the deadline also applies to data of the others.
             for packet in self._container.demux():
                 self._deadline.check()
-                # Of the stream itself: at the end each has a packet that says to be of the first.
+                # Compare streams, not indexes: at the end, each stream has a packet with index 0.
                 if packet.stream is not self._video:
                     continue
                 self.at_keyframe = bool(packet.is_keyframe)
-                # The last frames of the old segment come after the new one was opened.
+                # The last frames of the old segment arrive after the new one was opened.
                 if self.at_keyframe and not self._played.is_old:
                     is_old = False
                 if is_old:
@@ -201,7 +200,7 @@ class CameraStream:
         self.close()
 
     def _frames_of(self, packet: "av.Packet[Any]", arrival: Instant) -> Iterator[StreamFrame]:
-        """Yield the frames that a packet gives, or what was held back until it came."""
+        """Yield the frames of a packet, preceded by those held back if it ends the still scene."""
         if packet.is_keyframe:
             self._sizes.key_frame(arrival.seconds, packet.pts)
             if self._held is not None or self._can_reduce():
@@ -226,20 +225,20 @@ class CameraStream:
         return self._is_still and self._effort is DecodeEffort.ALL and self._sizes.can_reduce()
 
     def _at_key_frame(self, packet: "av.Packet[Any]", arrival: Instant) -> Iterator[StreamFrame]:
-        """Decode a key frame by itself, and continue to hold packets back unless it moves."""
+        """Decode a key frame alone, and hold packets back until the next unless it has motion."""
         if self._held is None:
             for frame in self._drained():
                 yield self._as_frame(frame, arrival)
         frames = self._decode_alone(packet)
         if not frames:
-            # No key frame, whatever it calls itself: nothing of this stream can be left out.
+            # Not a real key frame, although marked as one: no frame of this stream can be skipped.
             self._sizes.distrust()
             yield from self._open()
             yield from self._decoded(packet, arrival)
             return
         self._await_frame()
         process_key_frame = self._as_frame(frames[0], arrival)
-        yield replace(process_key_frame, is_glimpse=True)
+        yield replace(process_key_frame, is_lone_key_frame=True)
         if self._can_reduce():
             self._held = _HeldPackets(process_key_frame.stream_seconds)
             self._held.add(packet, arrival)
@@ -248,15 +247,15 @@ class CameraStream:
         yield from self._decoded(packet, arrival)
 
     def _open(self) -> Iterator[StreamFrame]:
-        """Yield what was held back, if anything: the frames after the key frame that was seen."""
+        """Yield the frames held back, if any: those after the key frame already decoded."""
         held, self._held = self._held, None
         if held is None:
             return
-        # The key frame was decoded by itself.
+        # The key frame was decoded alone.
         self._video.codec_context.flush_buffers()
         for packet, arrival in held.packets:
             for frame in self._decoded(packet, arrival):
-                if frame.stream_seconds is None or frame.stream_seconds != held.glimpsed_seconds:
+                if frame.stream_seconds is None or frame.stream_seconds != held.key_frame_seconds:
                     yield replace(frame, was_held_back=True)
 
     def _decoded(self, packet: "av.Packet[Any]", arrival: Instant) -> Iterator[StreamFrame]:
@@ -265,19 +264,19 @@ class CameraStream:
             yield self._as_frame(frame, arrival)
 
     def _decode_alone(self, packet: "av.Packet[Any]") -> list[av.VideoFrame]:
-        """Decode a packet as if it were the only one: nothing is kept back for those after it."""
+        """Decode a packet on its own: the decoder buffers nothing for later packets."""
         self._video.codec_context.flush_buffers()
         return self._decode(packet) or self._drained()
 
     def _drained(self) -> list[av.VideoFrame]:
-        """Return the frames that the decoder keeps back, and have it begin anew."""
+        """Flush the decoder: return its buffered frames and reset it."""
         context = self._video.codec_context
         frames: list[av.VideoFrame] = []
         with suppress(av.error.FFmpegError):
             frames = [each for each in context.decode(None) if isinstance(each, av.VideoFrame)]
         context.flush_buffers()
         for frame in frames:
-            # Which PyAV takes from the packet otherwise.
+            # PyAV normally sets this from the packet.
             frame.time_base = self._video.time_base
             if is_too_large(frame.width, frame.height):
                 raise CaptureError(CaptureErrorCode.TOO_LARGE)
@@ -300,7 +299,7 @@ class CameraStream:
         except (av.error.InvalidDataError, av.error.ArgumentError) as error:
             if _OVER_MAX_PIXELS in str(error):
                 raise CaptureError(CaptureErrorCode.TOO_LARGE) from None
-            # Packets are lost and cut on bad networks; the decoder goes on with the next.
+            # Bad networks lose and truncate packets; the decoder continues with the next one.
             self._bad_packets += 1
             if self._bad_packets > _MAX_BAD_PACKETS:
                 raise CaptureError(CaptureErrorCode.UNDECODABLE) from error

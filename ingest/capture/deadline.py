@@ -1,4 +1,4 @@
-"""The limits of a camera connection until its next frame: time and bytes."""
+"""Limits the time and the bytes until a camera connection's next frame."""
 
 import socket
 import threading
@@ -11,26 +11,26 @@ from ingest.capture.rtsp_relay import RtspRelay
 from ingest.errors import CaptureError, CaptureErrorCode
 
 FRAME_SECONDS: Final = 90.0
-"""Longest time without a frame, whatever else comes: some cameras send one a minute. Encoders
-that save bandwidth send key frames up to half a minute apart, and without one nothing can be
-decoded."""
+"""Maximum time without a frame, whatever else arrives. Some cameras send one frame per minute.
+Encoders that save bandwidth send key frames up to half a minute apart, and without a key frame
+nothing can be decoded."""
 
 KEY_FRAME_SECONDS: Final = 45.0
-"""The same while only key frames are decoded. Streams with a single one (intra refresh, an endless
-group of pictures) show nothing any more then; a new connection decodes all again."""
+"""The same while only key frames are decoded. Streams with a single key frame (intra refresh, an
+endless GOP) then show nothing more; a new connection decodes all frames again."""
 
 BYTES_BETWEEN_FRAMES: Final = 32 * 1024 * 1024
-"""Limit between two frames, and so of what FFmpeg gathers for one: ten seconds of 25 Mbit/s before
-a key frame, or the largest JPEG (40 Mpx) at 0.8 bytes a pixel."""
+"""Maximum between two frames, and thus of what FFmpeg buffers for one: ten seconds of 25 Mbit/s
+before a key frame, or the largest JPEG (40 Mpx) at 0.8 bytes per pixel."""
 
 
 class ConnectionDeadline:
-    """Ends a connection that gives no frame in time, or that was stopped.
+    """Ends a connection that delivers no frame in time, or that was stopped.
 
-    A socket's own time-out restarts with each byte, so a peer that sends one at a time never meets
-    it, and FFmpeg has no such check. So all code that reads from a camera checks here. One for all
-    connections of a reader, one connection at a time; :meth:`stop` may come from any
-    thread, the rest is for the reader's own.
+    A socket's timeout restarts with each byte, so a peer that sends one byte at a time never
+    exceeds it, and FFmpeg has no such check. So all code that reads from a camera checks this
+    deadline. A reader uses one for all its connections, one at a time. Any thread can call
+    :meth:`stop`; all else is for the reader's thread.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -41,58 +41,58 @@ class ConnectionDeadline:
         self._waiting_socket: socket.socket | None = None
         self._relay: RtspRelay | None = None
         self.expired_with: CaptureErrorCode | None = None
-        """The reason for which this deadline ended the connection, if it did."""
+        """The reason why this deadline ended the connection, if it did."""
         self._error_code = CaptureErrorCode.UNREACHABLE
         self._expires_seconds = clock() + FRAME_SECONDS
         self._bytes = 0
 
     def start(self, open_seconds: float) -> None:
-        """Note that a connection begins, which has to be open after so many seconds."""
+        """Start a connection, which must be open within ``open_seconds``."""
         self.expired_with = None
         self._expect(CaptureErrorCode.UNREACHABLE, open_seconds)
 
     def await_frame(self, *, key_frame: bool = False) -> None:
-        """Start the time until the next frame: the connection is open, or a frame came.
+        """Restart the time until the next frame, after the opening or a frame.
 
-        ``key_frame`` means that only key frames are decoded.
+        ``key_frame``: only key frames are decoded.
         """
         self._expect(CaptureErrorCode.SILENT, KEY_FRAME_SECONDS if key_frame else FRAME_SECONDS)
 
     def stop(self) -> None:
-        """End this connection and all later ones; a pending read is broken off."""
+        """End this connection and all later ones, and cancel a pending read."""
         with self._lock:
             self._is_stopped = True
             if self._waiting_socket is not None:
                 with suppress(OSError):
-                    # Not ssl's own, which drops the cipher that the reader's thread is using.
+                    # Not ssl's shutdown, which drops the cipher that the reader's thread is using.
                     socket.socket.shutdown(self._waiting_socket, socket.SHUT_RDWR)
             if self._relay is not None:
                 self._relay.close()
 
-    def break_off_at_stop(self, relay: RtspRelay) -> None:
-        """Have :meth:`stop` end a connection of this reader's; the one before is over."""
+    def close_on_stop(self, relay: RtspRelay) -> None:
+        """Make :meth:`stop` close this relay, instead of the previous one, which has ended."""
         with self._lock:
             self._relay = relay
             if self._is_stopped:
                 relay.close()
 
     def check(self) -> None:
-        """Return if the connection may go on.
+        """Check that the connection can continue.
 
         Raises:
-            CaptureError: its time is over, or it is to end.
+            CaptureError: the connection timed out or was stopped.
         """
         self.remaining_seconds(FRAME_SECONDS)
 
     def remaining_seconds(self, limit_seconds: float) -> float:
-        """Return the time for the next step, ``limit_seconds`` or less.
+        """Return the time for the next step, at most ``limit_seconds``.
 
         Raises:
-            CaptureError: the connection's time is over, or it is to end.
+            CaptureError: the connection timed out or was stopped.
         """
         if self._is_stopped:
             raise CaptureError(CaptureErrorCode.ENDED)
-        # FFmpeg ignores some errors, and goes on with the part of a frame that it has.
+        # FFmpeg ignores some errors and continues with a partial frame.
         if self.expired_with is not None:
             raise CaptureError(self.expired_with)
         left = self._expires_seconds - self._clock()
@@ -102,10 +102,10 @@ class ConnectionDeadline:
 
     @contextmanager
     def guarded_wait(self, connection: socket.socket, limit_seconds: float) -> Iterator[None]:
-        """Let the connection's time-out be what is left, and :meth:`stop` break it off.
+        """Set the connection's timeout to the remaining time, and let :meth:`stop` cancel the wait.
 
         Raises:
-            CaptureError: the connection's time is over, or it is to end.
+            CaptureError: the connection timed out or was stopped.
         """
         with self._lock:
             connection.settimeout(self.remaining_seconds(limit_seconds))
@@ -123,14 +123,14 @@ class ConnectionDeadline:
         """Count received bytes.
 
         Raises:
-            CaptureError: it is too much without a frame.
+            CaptureError: too many bytes without a frame.
         """
         self._bytes += size_bytes
         if self._bytes > BYTES_BETWEEN_FRAMES:
             self._end(CaptureErrorCode.TOO_MUCH)
 
     def reset_bytes(self) -> None:
-        """Start the count again: the bytes so far belong to no frame that is awaited."""
+        """Reset the count: the bytes so far do not belong to the awaited frame."""
         self._bytes = 0
 
     def _end(self, code: CaptureErrorCode) -> NoReturn:

@@ -1,4 +1,4 @@
-"""How much of a stream is decoded on a machine that is too slow for all of it."""
+"""Reduces the decoding of streams on a machine that is too slow for all frames."""
 
 from enum import Enum
 from typing import Final
@@ -8,16 +8,16 @@ _FAR_BEHIND_MS: Final = 1_500
 _CAUGHT_UP_MS: Final = 300
 
 _TOLERANCE_SECONDS: Final = 1.0
-"""A backlog of some seconds on the network is decoded in less than this (4 ms a frame at 1080p);
-only a machine that is too slow stays behind longer."""
+"""A backlog of some seconds on the network is decoded in less time (4 ms per frame at 1080p); only
+a machine that is too slow lags for longer."""
 
 
 _BACKLOG_SECONDS: Final = 20.0
-"""After what was held back the stream is behind itself for so long at most without consequence."""
+"""After held-back frames were decoded, the stream's lag is ignored for at most this time."""
 
 
 class DecodeEffort(Enum):
-    """The share of a stream's frames that is decoded; the values are FFmpeg's ``skip_frame``."""
+    """The frames that are decoded; values are FFmpeg's ``skip_frame``."""
 
     ALL = "DEFAULT"
     REFERENCES = "NONREF"
@@ -25,11 +25,11 @@ class DecodeEffort(Enum):
 
 
 class DecodeControl:
-    """Decodes less of a stream that stays behind itself, and all again once it has caught up.
+    """Decodes fewer frames of a stream that lags, and all frames once it has caught up.
 
-    Skipping frames on which no other is built costs nothing but those frames. Skipping all but
-    key frames is the last resort; full effort then returns at a key frame, since the frames
-    between would be built on missing ones.
+    Skipping frames that no other frame references loses only those frames. Skipping all but key
+    frames is the last resort; full decoding then resumes at a key frame, because the frames before
+    it reference skipped ones.
     """
 
     def __init__(self) -> None:
@@ -37,12 +37,12 @@ class DecodeControl:
         self._behind_since_seconds: float | None = None
         self._backlog_end_seconds = 0.0
         self.backlog_ms = 0.0
-        """How late the last held back frame was decoded, until the stream has caught up."""
+        """Delay with which the last held-back frame was decoded; 0 once the stream caught up."""
 
     def held_back(self, late_ms: float, now_seconds: float) -> None:
-        """Note that a frame was decoded so long after it came, as it was held back.
+        """Record that a held-back frame was decoded ``late_ms`` after its arrival.
 
-        The lag that comes of it is none of a machine that is too slow.
+        The resulting lag does not mean that the machine is too slow.
         """
         self.backlog_ms = max(0.0, late_ms)
         self._backlog_end_seconds = now_seconds + _BACKLOG_SECONDS
@@ -50,7 +50,7 @@ class DecodeControl:
     def next(self, lag_ms: float, at_keyframe: bool, now_seconds: float) -> DecodeEffort:
         """Return what to decode next.
 
-        ``lag_ms`` is how far the stream is behind itself, ``now_seconds`` monotonic time.
+        ``lag_ms`` is the stream's lag, ``now_seconds`` monotonic time.
         """
         if lag_ms < _CAUGHT_UP_MS or now_seconds >= self._backlog_end_seconds:
             self.backlog_ms = 0.0

@@ -16,10 +16,11 @@ from ingest.clocks import Instant
 
 _GREY_HEIGHT_PX: Final = 100
 _GREY_MAX_WIDTH_PX: Final = 1_000
-"""Of the widest panoramas: a frame of 4096 x 1 px took 809 MiB when only its height counted."""
+"""Limits panoramas: a frame of 4096 x 1 px took 809 MiB when only the height was limited."""
 
 _STRIDED_HEIGHT_PX: Final = 270
-"""Every n-th pixel first, then an average: 0.35 ms for 1080p where averaging all takes 4 ms."""
+"""Frames are first subsampled to about this height, then averaged: 0.35 ms at 1080p instead of
+4 ms for averaging all pixels."""
 
 _PLANAR_8_BIT: Final = frozenset({"yuv420p", "yuvj420p", "yuv422p", "yuvj422p", "gray", "nv12"})
 
@@ -28,19 +29,19 @@ _PLAIN_CONVERSIONS: Final = {
     "nv12": cv2.COLOR_YUV2BGR_NV12,
 }
 
-# Each camera has a thread; these are the parallelism.
+# Each camera has a thread, so OpenCV needs no threads.
 cv2.setNumThreads(1)
 
 
 class DecodedFrame:
-    """A decoded frame. Nothing is converted until it is asked for."""
+    """A decoded frame, converted only on request."""
 
     __slots__ = ("_frame", "decoder")
 
     def __init__(self, frame: av.VideoFrame, decoder: str = SOFTWARE) -> None:
         self._frame = frame
         self.decoder = decoder
-        """What decoded it (:func:`ingest.capture.hardware.decoder_of`)."""
+        """Name of the decoder (:func:`ingest.capture.hardware.decoder_of`)."""
 
     @property
     def width_px(self) -> int:
@@ -53,7 +54,7 @@ class DecodedFrame:
         return int(self._frame.height)
 
     def grey(self) -> GreyImage:
-        """Return the brightness, 100 px high and up to 1,000 px wide."""
+        """Return the brightness, 100 px high and at most 1,000 px wide."""
         brightness = self._brightness()
         height_px, width_px = brightness.shape
         step = max(1, height_px // _STRIDED_HEIGHT_PX)
@@ -63,9 +64,9 @@ class DecodedFrame:
         return np.asarray(small, dtype=np.uint8)
 
     def jpeg(self, quality: int, max_width_px: int = 0) -> EncodedImage:
-        """Return the frame as JPEG, scaled down where it is wider than ``max_width_px`` (0: no).
+        """Return the frame as JPEG, scaled down to ``max_width_px`` if it is wider (0: no limit).
 
-        ``quality`` is libjpeg's, 1..100.
+        ``quality`` is libjpeg's, 1 to 100.
         """
         image = self._bgr(max_width_px)
         coded, data = cv2.imencode(".jpg", image, [cv2.IMWRITE_JPEG_QUALITY, quality])
@@ -91,7 +92,7 @@ class DecodedFrame:
             return np.asarray(scaled.to_ndarray())
         conversion = self._plain_conversion()
         if conversion is not None:
-            # 2 ms for 1080p where FFmpeg's own conversion takes 5.
+            # 2 ms at 1080p; FFmpeg's conversion takes 5 ms.
             return np.asarray(cv2.cvtColor(frame.to_ndarray(), conversion))
         return np.asarray(frame.to_ndarray(format="bgr24"))
 
@@ -107,15 +108,15 @@ class DecodedFrame:
 class StreamFrame:
     """One decoded frame.
 
-    ``stream_seconds`` is its time within the stream (None: the stream has none),
-    ``sender_start_ms`` the Unix time of the stream's zero by the camera's own clock, ``arrival``
-    when its packet came. ``is_glimpse``: the key frame of a stream at rest, whose other frames are
-    held back; ``was_held_back``: one of these.
+    ``stream_seconds`` is its time within the stream (None: the stream has no times),
+    ``sender_start_ms`` the Unix time of the stream's zero by the camera's clock, ``arrival`` the
+    arrival of its packet. ``is_lone_key_frame``: decoded alone, because the scene is still and all
+    other frames are held back. ``was_held_back``: one of these other frames.
     """
 
     decoded: DecodedFrame
     stream_seconds: float | None
     sender_start_ms: float | None
     arrival: Instant
-    is_glimpse: bool = False
+    is_lone_key_frame: bool = False
     was_held_back: bool = False

@@ -1,4 +1,4 @@
-"""The look at a camera's frames: sampled, judged for motion, coded where they are wanted."""
+"""Samples a camera's frames, checks them for motion, and encodes those that are needed."""
 
 from collections.abc import Callable
 from typing import Final
@@ -13,13 +13,13 @@ from ingest.clocks import Instant
 log = structlog.get_logger(__name__)
 
 _REPORT_SECONDS: Final = 0.4
-"""Between two reports that a camera gives frames."""
+"""Interval between two status reports of a camera."""
 
 _LOG_FAILURE_SECONDS: Final = 60.0
 
 
 class FrameSampler:
-    """Looks at one camera's frames and reports them, in their order. In its reader's thread."""
+    """Processes one camera's frames and reports them in order. Runs in its reader's thread."""
 
     def __init__(
         self,
@@ -28,12 +28,12 @@ class FrameSampler:
         sample_fps: float,
         report: Callable[[Report], None],
     ) -> None:
-        """``number`` is that of the capture; ``report`` never waits."""
+        """``number`` is the capture's number; ``report`` never waits."""
         self._number = number
         self._settings = settings
         self._report = report
         self.sample_fps = sample_fps
-        """Frames a second to look at. May be set by any thread."""
+        """Frames to sample per second. Any thread can set it."""
         self._sampler = Sampler()
         self._motion = None if settings.motion is None else MotionFilter(settings.motion)
         self._opens_connection = True
@@ -42,10 +42,10 @@ class FrameSampler:
         self._log_due_seconds = 0.0
         self._decoded = self._still = self._failed = 0
         self.is_still = False
-        """True while nothing moves in the frames that are looked at."""
+        """Whether the sampled frames show no motion."""
 
     def connected(self) -> None:
-        """Note a new connection."""
+        """Record a new connection."""
         self._sampler = Sampler()
         self._opens_connection = True
         self.is_still = False
@@ -60,16 +60,16 @@ class FrameSampler:
         *,
         was_held_back: bool = False,
     ) -> None:
-        """Add the next frame of a stream that is decoded whole, or was held back until now."""
+        """Process the next frame of a fully decoded stream, or a frame that was held back."""
         self._decoded += 1
-        if self._sampler.takes(stream_seconds, self.sample_fps):
+        if self._sampler.selects(stream_seconds, self.sample_fps):
             self._attempt(frame, captured_ms, arrival)
         self._report_status(frame, captured_ms, arrival, holds_back=was_held_back)
 
     def process_key_frame(self, frame: DecodedFrame, captured_ms: int, arrival: Instant) -> None:
-        """Look at a key frame of a stream whose other frames are held back.
+        """Process a key frame of a stream whose other frames are held back.
 
-        Where something moves in it (:attr:`is_still`), they come next, and then itself again.
+        If something moves (:attr:`is_still` is False), they follow, and then this frame again.
         """
         self._decoded += 1
         try:
@@ -77,7 +77,7 @@ class FrameSampler:
                 self.is_still = False
                 return
         except Exception:
-            # To be looked at, and to fail, as any other frame.
+            # Process it like any other frame, which handles the error.
             self.is_still = False
             return
         self._attempt(frame, captured_ms, arrival, is_known_still=True)
@@ -95,11 +95,11 @@ class FrameSampler:
             moves = not is_known_still and self._has_motion(frame, captured_ms)
             self._send(frame, moves, captured_ms, arrival)
         except Exception:
-            # Such as for want of memory. The next frame has its turn.
+            # For example, out of memory. Continue with the next frame.
             self._failed += 1
             if arrival.seconds >= self._log_due_seconds:
                 self._log_due_seconds = arrival.seconds + _LOG_FAILURE_SECONDS
-                log.exception("picture_failed", capture=self._number)
+                log.exception("frame_processing_failed", capture=self._number)
 
     def _send(self, frame: DecodedFrame, moves: bool, captured_ms: int, arrival: Instant) -> None:
         if not moves:

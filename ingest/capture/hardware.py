@@ -1,4 +1,4 @@
-"""Decoding by the machine's own video hardware, where there is some and it is asked for."""
+"""Decoding by the machine's video hardware, if available and configured."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -15,37 +15,37 @@ OFF: Final = "off"
 AUTO: Final = "auto"
 
 _CODEC: Final = "h264"
-"""Every device that decodes video decodes this one."""
+"""Codec that every video decoding device supports."""
 
 _DOWNLOADED_FORMATS: Final = frozenset({"nv12", "p010le", "p012le", "p016le", "nv16", "p210le"})
-"""Formats in which devices give frames back; FFmpeg's own decoders of cameras' video use none."""
+"""Pixel formats of frames from devices; FFmpeg's software decoders for cameras use none of them."""
 
 
 @dataclass(frozen=True)
 class VideoDevice:
-    """A kind of device, as FFmpeg names them, and which one of them (empty: the first)."""
+    """A device by FFmpeg's name of its kind, and its own name (empty: the first of the kind)."""
 
     kind: str
     name: str = ""
 
     def decoding(self) -> HWAccel:
-        """Return what ``av.open`` takes; streams that the device cannot decode are decoded here."""
+        """Return the argument for ``av.open``. The CPU decodes streams that the device cannot."""
         return HWAccel(self.kind, self.name or None, allow_software_fallback=True)
 
     def opens(self) -> bool:
-        """Tell whether the device is there and may be used."""
+        """Return whether the device is available."""
         try:
             self.decoding().create(av.Codec(_CODEC, "r"))
         except (av.error.FFmpegError, OSError, ValueError, NotImplementedError) as error:
-            log.info("video_device_unusable", kind=self.kind, error=type(error).__name__)
+            log.info("video_device_unavailable", kind=self.kind, error=type(error).__name__)
             return False
         return True
 
 
 def find_device(setting: str) -> VideoDevice | None:
-    """Return the device that ``KIND``, ``KIND:DEVICE``, ``auto`` or ``off`` asks for, or None.
+    """Return the device for ``KIND``, ``KIND:DEVICE``, ``auto`` or ``off``.
 
-    None also where it cannot be opened: cameras are decoded by the processor then.
+    Return None if there is none or it cannot be opened; then the CPU decodes.
     """
     if setting == OFF:
         return None
@@ -57,25 +57,25 @@ def find_device(setting: str) -> VideoDevice | None:
 
 
 class DecodingChoice:
-    """What decodes one camera: a device while that works, then the processor. One thread's."""
+    """Decoder of one camera: a device while it works, then the CPU. Not thread-safe."""
 
     def __init__(self, device: VideoDevice | None) -> None:
         self._device = device
 
     def next(self) -> VideoDevice | None:
-        """Return the device for the next connection; None: the processor."""
+        """Return the device for the next connection, or None for the CPU."""
         if self._device is not None and not self._device.opens():
-            self.gave_up()
+            self.disable()
         return self._device
 
-    def gave_up(self) -> None:
-        """Decode by the processor from here on: the device is gone or spoils this stream."""
+    def disable(self) -> None:
+        """Use the CPU from now on: the device is unavailable or cannot decode this stream."""
         if self._device is not None:
-            log.warning("video_device_given_up", kind=self._device.kind)
+            log.warning("video_device_disabled", kind=self._device.kind)
         self._device = None
 
 
 def decoder_of(frame: "av.VideoFrame", device: VideoDevice | None) -> str:
-    """Return what decoded a frame: the device's kind, or :data:`SOFTWARE`."""
+    """Return the decoder of a frame: the device's kind, or :data:`SOFTWARE`."""
     is_downloaded = frame.format.name in _DOWNLOADED_FORMATS
     return device.kind if device is not None and is_downloaded else SOFTWARE

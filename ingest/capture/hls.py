@@ -1,7 +1,7 @@
-"""HLS playlists, checked before FFmpeg reads them, and the segments that were played already.
+"""Checks HLS playlists before FFmpeg reads them, and remembers the segments already played.
 
-FFmpeg begins with the last segment of a playlist. Where a camera stalls and its server goes on
-answering, each new connection would play that segment again, as if it were captured now.
+FFmpeg starts with the last segment of a playlist. If a camera stalls while its server still
+responds, each new connection would play that segment again, as if it were captured now.
 """
 
 import re
@@ -16,24 +16,25 @@ from ingest.capture.http_source import HttpBody, HttpSource
 from ingest.errors import CaptureError, CaptureErrorCode
 
 _HEAD_BYTES: Final = 4_096
-"""This much of a segment identifies it: it holds the time of its first frame."""
+"""Bytes that identify a segment; they contain the time of its first frame."""
 
 _MAX_ENTRIES: Final = 256
-"""Of a playlist; a day of them takes too long to parse at each change."""
+"""Maximum number of a playlist's other URLs. A day's entries take too long to process at each
+change."""
 
 _MAX_DIGITS: Final = 19
 _OTHERS: Final = ("#EXT-X-MAP:", "#EXT-X-KEY:")
 _URI: Final = re.compile(r'URI="([^"]*)"')
 
 _REMEMBERED_SEGMENTS: Final = 32
-"""A playlist of several renditions has FFmpeg open the last segment of each."""
+"""FFmpeg opens the last segment of each rendition of a playlist."""
 
 
 class ReadableBody(Protocol):
-    """An answer's body (see :class:`ingest.capture.http_source.HttpBody`)."""
+    """The body of a response (see :class:`ingest.capture.http_source.HttpBody`)."""
 
     def read(self, size: int) -> bytes:
-        """Return available bytes; nothing at the end."""
+        """Return available bytes, empty at the end."""
 
     def close(self) -> None:
         """Close the connection."""
@@ -43,7 +44,7 @@ class ReadableBody(Protocol):
 class MediaPlaylist:
     """A media playlist: number of its last segment, and whether it is finished.
 
-    ``other_urls`` are those it names besides segments, the same on every connection: a format's
+    ``other_urls`` are its URLs other than segments, the same on every connection: a format's
     header, a key.
 
     **Source:** RFC 8216, section 4.3.
@@ -55,7 +56,7 @@ class MediaPlaylist:
 
 
 def parse_media_playlist(text: str, url: str) -> MediaPlaylist | None:
-    """Return the playlist at ``url``; None: it only names other playlists."""
+    """Return the playlist at ``url``, or None if it only lists other playlists."""
     lines = [line.strip() for line in text.splitlines()]
     if not any(line.startswith(("#EXTINF", "#EXT-X-TARGETDURATION")) for line in lines):
         return None
@@ -79,7 +80,7 @@ class _Played:
 
 @dataclass(slots=True)
 class _PlaylistConnection:
-    """The state of one connection; its playlist is the first one with segments."""
+    """State of one connection; its playlist is the first one with segments."""
 
     playlist_url: str | None = None
     last_sequence: int | None = None
@@ -90,21 +91,21 @@ class _PlaylistConnection:
 
 
 class PlayedSegments:
-    """Remembers the last segments of earlier connections. For one camera, in its reader's thread.
+    """Remembers the last segments of one camera's earlier connections. In its reader's thread.
 
-    What was played before is known by the number that the playlist gives it and by its content:
-    names may change with each connection, numbers start over with the encoder, and some cameras
-    write ever new content under one number.
+    A segment is recognised by its number in the playlist and by its content: names can change with
+    each connection, numbers restart with the encoder, and some cameras write new content under the
+    same number.
     """
 
     def __init__(self) -> None:
-        """Begin with nothing played."""
+        """Start with nothing played."""
         self._before: _Played | None = None
         self._was_live = False
         self._connection = _PlaylistConnection()
 
     def connect(self) -> None:
-        """Begin a new connection."""
+        """Start a new connection."""
         ended = self._connection
         if ended.last_sequence is not None:
             self._was_live = self._was_live or not ended.is_finished_from_start
@@ -114,20 +115,20 @@ class PlayedSegments:
 
     @property
     def is_old(self) -> bool:
-        """True while all segments of this connection were played on an earlier one.
+        """Whether all segments of this connection were played on an earlier one.
 
-        Never of a recording: a camera's playlist that was finished from the start.
+        Always False for a recording, whose playlist was finished from the start.
         """
         connection = self._connection
         return self._was_live and connection.last_sequence is not None and not connection.has_news
 
     @property
     def is_over(self) -> bool:
-        """True for a camera that was live and ended its playlist: FFmpeg would play all of it."""
+        """Whether a live camera has finished its playlist; FFmpeg would play all of it."""
         return self._was_live and self._connection.is_finished_from_start
 
     def playlist(self, url: str, text: str) -> None:
-        """Note a playlist that was read."""
+        """Record a playlist that was read."""
         playlist = parse_media_playlist(text, url)
         if playlist is None:
             return
@@ -142,7 +143,7 @@ class PlayedSegments:
                 connection.has_news = True
 
     def segment(self, url: str, body: ReadableBody) -> ReadableBody:
-        """Return the body of a file that is no playlist; a segment's start and end are noted."""
+        """Return the body of a file that is not a playlist; track a segment's start and end."""
         named = self._connection.other_urls
         if not named or any(url in urls for urls in named.values()):
             return body
@@ -154,7 +155,7 @@ class PlayedSegments:
 
 
 class _SegmentBody:
-    """A segment that reports its digest at its start, and again once it was read to its end."""
+    """A segment that reports its digest at the start, and again when it was read to the end."""
 
     def __init__(
         self, body: ReadableBody, begun: Callable[[bytes], None], played: Callable[[bytes], None]
@@ -173,7 +174,7 @@ class _SegmentBody:
             if not data or len(self._head) >= _HEAD_BYTES:
                 self._digest = blake2b(self._head[:_HEAD_BYTES], digest_size=16).digest()
                 self._begun(self._digest)
-        # A connection that breaks in the middle of a segment has not played it.
+        # If a connection breaks in the middle of a segment, the segment was not played.
         if not data and not self._is_played and self._digest is not None:
             self._is_played = True
             self._played(self._digest)
@@ -184,13 +185,13 @@ class _SegmentBody:
 
 
 _FIRST_LINE: Final = b"#EXTM3U"
-"""FFmpeg takes nothing for a playlist that begins otherwise (RFC 8216, section 4.3.1.1)."""
+"""FFmpeg only treats files with this first line as playlists (RFC 8216, section 4.3.1.1)."""
 
 _MAX_BYTES: Final = 2 * 1024 * 1024
-"""Six hours of segments of 2 s with names of 180 bytes. FFmpeg needs 13 times a playlist's size."""
+"""Six hours of 2 s segments with names of 180 bytes. FFmpeg needs 13 times a playlist's size."""
 
 _MAX_RENDITIONS: Final = 64
-"""FFmpeg reads all together and keeps 11 kB of it; one may name others in turn."""
+"""FFmpeg reads all renditions and stores 11 kB for each; a playlist can list further ones."""
 
 _READ_BYTES: Final = 65_536
 
@@ -205,10 +206,10 @@ class PlaylistSource:
         self._renditions = 0
 
     def open(self, url: str) -> ReadableBody:
-        """Return the body at an address; a playlist has been read to its end by then.
+        """Return the body at a URL. A playlist is read to the end first.
 
         Raises:
-            CaptureError: it cannot be opened, or is too large a playlist.
+            CaptureError: the URL cannot be opened, or its playlist is too large.
         """
         body = self._source.open(url)
         try:
@@ -231,18 +232,18 @@ class PlaylistSource:
 
 
 class PrefixedBody:
-    """A body whose first bytes were read already."""
+    """A body whose first bytes have already been read."""
 
     def __init__(self, begun: bytes, rest: HttpBody) -> None:
-        """``begun`` was read from ``rest`` before."""
+        """``begun`` was already read from ``rest``."""
         self._begun = begun
         self._rest = rest
 
     def read(self, size: int) -> bytes:
-        """Return up to ``size`` bytes; nothing at the end.
+        """Return at most ``size`` bytes, empty at the end.
 
         Raises:
-            CaptureError: the camera fell silent or broke the connection off.
+            CaptureError: the camera timed out or closed the connection.
         """
         if not self._begun:
             return self._rest.read(size)
@@ -255,7 +256,7 @@ class PrefixedBody:
 
 
 def _read(body: HttpBody, minimum_bytes: int) -> bytes:
-    """Return the first ``minimum_bytes``, or all there are."""
+    """Return the first ``minimum_bytes``, or all bytes if there are fewer."""
     parts: list[bytes] = []
     missing = minimum_bytes
     while missing > 0 and (part := body.read(min(_READ_BYTES, missing))):

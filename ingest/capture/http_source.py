@@ -1,9 +1,9 @@
-"""HTTP cameras, read through connections that are checked one by one.
+"""Reads HTTP cameras, and checks each connection.
 
-FFmpeg's own HTTP client follows redirects and playlists to wherever they point. Here each address,
-the first one, a redirect's and a playlist entry's, passes the rules for camera addresses, and the
-connection goes to the very address that was checked. Each byte that comes is counted and each wait
-for one is bounded (:mod:`ingest.capture.deadline`).
+FFmpeg's HTTP client follows redirects and playlists to any destination. Here each URL (the first
+one, a redirect's and a playlist entry's) must pass the rules for stream URLs, and the connection
+uses the checked IP address. Received bytes and waiting times are limited
+(:mod:`ingest.capture.deadline`).
 """
 
 import http.client
@@ -29,7 +29,7 @@ _CREDENTIALS_REFUSED: Final = frozenset({HTTPStatus.UNAUTHORIZED, HTTPStatus.FOR
 
 
 class HttpBody:
-    """A response's body as FFmpeg reads it: a file that cannot be rewound."""
+    """A response body as a non-seekable file for FFmpeg."""
 
     def __init__(self, response: http.client.HTTPResponse) -> None:
         self._response = response
@@ -37,16 +37,16 @@ class HttpBody:
         self.media_type = response.headers.get_content_type()
 
     def read(self, size: int) -> bytes:
-        """Return available bytes, up to ``size``; nothing at the end, and after an error.
+        """Return available bytes, at most ``size``; empty at the end and after an error.
 
         Raises:
-            CaptureError: the camera fell silent, broke the connection off or is given up.
+            CaptureError: the camera timed out or closed the connection, or the capture was stopped.
         """
-        # PyAV keeps the first error for when FFmpeg returns, and writes out each later one.
+        # PyAV raises the first error when FFmpeg returns, and prints each later one.
         if self._is_broken:
             return b""
         try:
-            # Not read(): that waits until ``size`` bytes are there, a second of a slow stream.
+            # Not read(), which waits for ``size`` bytes: a second with a slow stream.
             return self._response.read1(size)
         except CaptureError:
             self._is_broken = True
@@ -61,7 +61,7 @@ class HttpBody:
 
 
 class HttpSource:
-    """Opens the HTTP addresses of one camera."""
+    """Opens the HTTP URLs of one camera."""
 
     def __init__(
         self,
@@ -72,10 +72,10 @@ class HttpSource:
         timeout_seconds: float,
         ca_file: str = "",
     ) -> None:
-        """``text`` is the stream address, with user and password if it has any.
+        """``text`` is the stream URL, including the user name and password, if any.
 
-        ``timeout_seconds`` is how long the camera may be silent, at any time. ``ca_file`` holds the
-        certificates by which that of the camera must be signed; empty: it is not verified.
+        ``timeout_seconds`` limits each wait for the camera. ``ca_file`` contains the certificates
+        that verify the camera's certificate; empty: it is not verified.
         """
         self.url, user, password = _without_user(text)
         self._rules = rules
@@ -86,10 +86,10 @@ class HttpSource:
         self._opener = self._make_opener(user, password)
 
     def open(self, url: str) -> HttpBody:
-        """Return the body at an address, after redirects and authentication.
+        """Return the body at a URL, after redirects and authentication.
 
         Raises:
-            CaptureError: the address is forbidden, does not answer or refuses.
+            CaptureError: the URL is forbidden, does not respond or responds with an error.
         """
         self._check(url)
         self._answers.clear()
@@ -106,13 +106,13 @@ class HttpSource:
         except urllib.error.HTTPError as error:
             raise CaptureError(_refusal(error.code)) from None
         except ValueError:
-            # urllib's error for a scheme of authentication that it does not know.
+            # urllib's error for an unknown authentication scheme.
             raise CaptureError(CaptureErrorCode.CREDENTIALS) from None
         except (OSError, http.client.HTTPException) as error:
             is_untrusted = isinstance(getattr(error, "reason", error), ssl.SSLCertVerificationError)
             code = CaptureErrorCode.CERTIFICATE if is_untrusted else CaptureErrorCode.UNREACHABLE
             raise CaptureError(code) from None
-        # urllib leaves those open that asked for a password or pointed elsewhere.
+        # urllib does not close the responses that requested a password or redirected.
         answer = self._answers.pop()
         self._close_answers()
         return answer
@@ -132,7 +132,7 @@ class HttpSource:
     def _make_opener(self, user: str | None, password: str) -> urllib.request.OpenerDirector:
         passwords = urllib.request.HTTPPasswordMgrWithDefaultRealm()
         if user is not None:
-            # Bound to this host and port: a redirect elsewhere does not get the password.
+            # Only for this host and port: a redirect to another does not get the password.
             passwords.add_password(None, _origin(self.url), user, password)
         opener = urllib.request.OpenerDirector()
         for handler in (
@@ -149,7 +149,7 @@ class HttpSource:
 
 
 class _GuardedStream(io.RawIOBase):
-    """A socket's stream, each read under a deadline."""
+    """A socket's stream that checks the deadline at each read."""
 
     def __init__(
         self,
@@ -178,7 +178,7 @@ class _GuardedStream(io.RawIOBase):
 
 
 class _CheckedConnection(http.client.HTTPConnection):
-    """Connects to the address that was checked, under the name that was asked for."""
+    """Connects to the checked IP address, but uses the requested host name."""
 
     def __init__(
         self, host: str, *, rules: StreamUrlRules, deadline: ConnectionDeadline, **options: Any
@@ -187,7 +187,7 @@ class _CheckedConnection(http.client.HTTPConnection):
         self._rules = rules
         self._deadline = deadline
         self._timeout_seconds: float = options["timeout"]
-        # Below http.client, which reads heads, lengths of chunks and trailers by itself.
+        # Below http.client, which reads headers, chunk lengths and trailers without checks.
         self.response_class = self._respond  # type: ignore[assignment]
 
     def connect(self) -> None:
@@ -269,16 +269,16 @@ class _RedirectHandler(urllib.request.HTTPRedirectHandler):
         newurl: str,
     ) -> urllib.request.Request | None:
         self._check(newurl)
-        # Or urllib reads what comes with the redirect, to an end that need never come.
+        # Otherwise urllib reads the redirect's body, which may never end.
         fp.close()
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
 @cache
 def tls_context(ca_file: str) -> ssl.SSLContext:
-    """Return TLS that asks for proof of identity only where a file says whom to believe.
+    """Return a TLS context that verifies certificates only if there is a CA file.
 
-    Most cameras sign their own certificates. For rtsps and https cameras alike.
+    Most cameras have self-signed certificates. Used for both rtsps and https cameras.
     """
     if ca_file:
         return ssl.create_default_context(cafile=ca_file)

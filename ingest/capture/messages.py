@@ -1,6 +1,6 @@
-"""Between an ingest worker and the processes that capture for it: settings, commands, reports.
+"""Messages between an ingest worker and its capture processes: settings, commands, reports.
 
-Nothing here needs FFmpeg or OpenCV: the worker imports neither.
+This module needs neither FFmpeg nor OpenCV, which the worker does not import.
 """
 
 from collections.abc import Callable
@@ -17,10 +17,10 @@ from ingest.errors import CaptureErrorCode
 
 @dataclass(frozen=True, kw_only=True)
 class CaptureLimits:
-    """Time-outs of a silent peer, the threads that decode one stream, and whom to trust.
+    """Timeouts, decoder threads per stream, and trusted certificates.
 
-    ``ca_file`` holds the certificates (PEM) by which those of cameras must be signed; empty: they
-    are not verified.
+    ``ca_file`` contains the certificates (PEM) that verify cameras' certificates; empty: they are
+    not verified.
     """
 
     open_timeout_seconds: float
@@ -31,9 +31,9 @@ class CaptureLimits:
 
 @dataclass(frozen=True, kw_only=True)
 class ReaderSettings:
-    """The addresses that are allowed, time-outs, and the pauses between connections.
+    """Allowed addresses, timeouts, and pauses between connections.
 
-    ``hardware`` says what decodes (:func:`ingest.capture.hardware.find_device`).
+    ``hardware`` selects the decoder (:func:`ingest.capture.hardware.find_device`).
     """
 
     addresses: StreamUrlRules
@@ -45,16 +45,16 @@ class ReaderSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class MotionRules:
-    """The time for which frames still pass after the last movement."""
+    """Time for which frames are still sent after the last motion."""
 
     hold_seconds: float
 
 
 @dataclass(frozen=True, kw_only=True)
 class FrameSettings:
-    """What becomes of decoded frames; a ``max_width_px`` of 0 means no limit.
+    """Processing of decoded frames. A ``max_width_px`` of 0 means no limit.
 
-    ``may_reduce``: while nothing moves in a live stream, its key frames only are decoded.
+    ``may_reduce``: only key frames of a live stream are decoded while nothing moves.
     """
 
     motion: MotionRules | None
@@ -65,9 +65,9 @@ class FrameSettings:
 
 
 class Configure(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """The first command: what is the same for all cameras of a process.
+    """The first command: the settings for all cameras of a process.
 
-    ``memory_bytes`` is what it may take beyond what it starts with.
+    ``memory_bytes`` is the maximum memory in addition to the process's initial size.
     """
 
     reader: ReaderSettings
@@ -79,7 +79,7 @@ class Configure(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
 
 class Start(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """Capture a stream. ``number`` names the capture from here on, ``name`` names it in logs."""
+    """Capture a stream. ``number`` identifies the capture in messages, ``name`` in logs."""
 
     number: int
     name: str
@@ -88,14 +88,14 @@ class Start(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
 
 class Update(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """Sample at another rate."""
+    """Change the sample rate."""
 
     number: int
     sample_fps: float
 
 
 class Stop(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """End a capture."""
+    """Stop a capture."""
 
     number: int
 
@@ -113,10 +113,10 @@ class EncodedImage:
 
 
 class Moment(msgspec.Struct, frozen=True, kw_only=True):
-    """When a frame was taken: so long before it arrived.
+    """Capture time of a frame, as its age on arrival.
 
-    ``arrival_seconds`` is monotonic time, which all processes of a machine share; their times of
-    day may differ while its clock is set back (:class:`ingest.clocks.MonotonicWallClock`).
+    ``arrival_seconds`` is monotonic time, which all processes of a machine share. Their wall clocks
+    can differ after the machine's clock was set back (:class:`ingest.clocks.MonotonicWallClock`).
     """
 
     arrival_seconds: float
@@ -124,7 +124,7 @@ class Moment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Running(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """A capture's thread, by which a crash is laid to it. ``thread_id`` is pthread's."""
+    """A capture's thread, which identifies the cause of a crash. ``thread_id`` is pthread's."""
 
     number: int
     thread_id: int
@@ -137,9 +137,9 @@ class Connected(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
 
 class Sampled(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """A sampled frame as JPEG: something moves in it, or it is to be the snapshot, or both.
+    """A sampled frame as JPEG: it shows motion, is the new snapshot, or both.
 
-    ``width_px`` is that of the frame as captured.
+    ``width_px`` is the captured frame's width, before scaling.
     """
 
     number: int
@@ -151,13 +151,12 @@ class Sampled(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
 
 class StatusReport(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """The camera gives frames: the last one, and what became of those since the report before.
+    """Progress of a stream: its latest frame, and counts of frames since the previous report.
 
-    No frame from before ``settled`` is still to come. ``still``: of the sampled ones, those in
-    which nothing moved. ``is_still``: nothing moved in the last of them. ``holds_back``: frames
-    that came after ``settled`` wait, and are decoded only if something moves. ``decoder``: what
-    decoded it, :data:`ingest.capture.hardware.SOFTWARE` or the kind of a device. ``alive_seconds``
-    is when the last packet came (monotonic).
+    All frames up to ``settled`` have been reported. ``still`` counts sampled frames without motion;
+    ``is_still``: the last one had none. ``holds_back``: frames after ``settled`` are waiting and
+    are only decoded if something moves. ``decoder`` is :data:`ingest.capture.hardware.SOFTWARE` or
+    the kind of a device. ``alive_seconds``: arrival of the last packet (monotonic).
     """
 
     number: int
@@ -174,26 +173,26 @@ class StatusReport(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
 
 class Dropped(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """Frames that were left out, because the worker did not take them in time."""
+    """Frames that were dropped because the worker was too slow."""
 
     number: int
     count: int
 
 
 class Disconnected(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """The connection failed or ended; another one follows. ``fault`` names a CaptureErrorCode."""
+    """The connection failed or ended, and will be retried. ``fault`` names a CaptureErrorCode."""
 
     number: int
     fault: str
 
     @property
     def code(self) -> CaptureErrorCode:
-        """The reason; a name that is none is an internal one."""
+        """The reason; INTERNAL for an unknown name."""
         return CaptureErrorCode.__members__.get(self.fault, CaptureErrorCode.INTERNAL)
 
 
 class Stopped(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """A capture has ended, as it was told to."""
+    """A capture has ended after a :class:`Stop` command."""
 
     number: int
 
@@ -206,7 +205,7 @@ Report = Running | Connected | Sampled | StatusReport | Dropped | Disconnected |
 
 LENGTH_BYTES: Final = 4
 MAX_REPORT_BYTES: Final = 64 * 1024 * 1024
-"""The largest frame (40 megapixels) takes half of it as JPEG of the best quality."""
+"""The largest frame (40 megapixels), as a JPEG of the best quality, takes half of this."""
 
 
 def _as_text(value: object) -> object:
@@ -229,22 +228,22 @@ _reports: Final[msgspec.msgpack.Decoder[Report]] = msgspec.msgpack.Decoder(Repor
 
 
 def framed(message: Command | Report) -> bytes:
-    """Return a message as it is sent: its length, then itself."""
+    """Return a message as sent: its length, then its content."""
     body = _encoder.encode(message)
     return len(body).to_bytes(LENGTH_BYTES, "big") + body
 
 
 def read_command(read_exactly: Callable[[int], bytes]) -> Command:
-    """Return the next command; whatever ``read_exactly`` raises at the end passes through."""
+    """Return the next command. Errors of ``read_exactly`` pass through."""
     return _commands.decode(read_exactly(_length(read_exactly)))
 
 
 def read_report(read_exactly: Callable[[int], bytes]) -> Report:
-    """Return the next report. The process that sends it reads what strangers send.
+    """Return the next report. It is not trusted, because its process decodes untrusted data.
 
     Raises:
-        msgspec.MsgspecError: it is none.
-        ValueError: it is too long for one.
+        msgspec.MsgspecError: the data is not a report.
+        ValueError: the report is too long.
     """
     length = _length(read_exactly)
     if length > MAX_REPORT_BYTES:

@@ -1,4 +1,4 @@
-"""Opens a camera's stream or a video file: how FFmpeg is connected to each kind of address."""
+"""Opens a camera's stream or a video file, depending on the URL's scheme."""
 
 import socket
 import ssl
@@ -32,7 +32,7 @@ from ingest.clocks import Clock
 from ingest.errors import CaptureError, CaptureErrorCode
 
 _ALMOST: Final = 0.95
-"""An opening that failed after this share of its time-out failed because of it."""
+"""An attempt that fails after this fraction of its timeout counts as timed out."""
 
 _FILE_OPTIONS: Final = {
     **DECODER_OPTIONS,
@@ -43,7 +43,7 @@ _RTSP_OPTIONS: Final = {
     **DECODER_OPTIONS,
     "rtsp_transport": "tcp",
     "allowed_media_types": "video",
-    # The relay's connection: it does what is to be done beyond it.
+    # FFmpeg only connects to the relay, which connects to the camera.
     "protocol_whitelist": "rtsp,rtp,tcp",
     "fflags": "nobuffer",
     # Otherwise FFmpeg reads 20 frames to estimate the frame rate: 1.2 s instead of 0.4 s to open.
@@ -60,7 +60,7 @@ _PLAYLIST_OPTIONS: Final = {
     **DECODER_OPTIONS,
     "format_whitelist": "hls,mpegts,mov,mp4,aac,webvtt",
     "protocol_whitelist": "http,https",
-    # Every address has to come to HttpSource, one by one.
+    # Every URL must be opened by HttpSource, one by one.
     "http_persistent": "0",
     "http_multiple": "0",
     "http_seekable": "0",
@@ -83,21 +83,21 @@ def open_stream(
 ) -> CameraStream:
     """Connect to a camera before the deadline.
 
-    ``played`` holds the segments of earlier connections, and is updated by this one. ``now`` tells
-    when packets come. What ``device`` cannot decode the processor does.
+    ``played`` contains the segments of earlier connections, and is updated by this one. ``now`` is
+    the clock for arriving packets. The CPU decodes streams that ``device`` cannot.
 
     Raises:
-        CaptureError: it cannot be reached, refuses, or has no video.
+        CaptureError: the camera cannot be reached, rejects the connection or has no video.
     """
     started = time.monotonic()
     played = played or PlayedSegments()
-    # As FFmpeg's own connections: once to connect and once to learn the format.
+    # Twice, like FFmpeg's own connections: to connect, and to detect the format.
     deadline.start(2 * limits.open_timeout_seconds)
     try:
         opened = _Opening(url, rules, limits, deadline, played, device).open()
     except (av.error.FFmpegError, OSError, ValueError) as error:
         timed_out = time.monotonic() - started >= limits.open_timeout_seconds * _ALMOST
-        # Without its cause: FFmpeg's errors carry the address.
+        # Without its cause: FFmpeg's errors contain the URL.
         code = deadline.expired_with or _opening_error_code(error, url.scheme, timed_out)
         raise CaptureError(code) from None
     return CameraStream(opened, limits.decoder_threads, deadline, played, now, device)
@@ -105,7 +105,7 @@ def open_stream(
 
 @dataclass(frozen=True)
 class _Opening:
-    """One attempt to open a stream; errors of FFmpeg, sockets and files pass through."""
+    """One attempt to open a stream. Errors of FFmpeg, sockets and files pass through."""
 
     url: StreamUrl
     rules: StreamUrlRules
@@ -115,7 +115,7 @@ class _Opening:
     device: VideoDevice | None
 
     def open(self) -> OpenedStream:
-        """Open the stream in the way of its scheme."""
+        """Open the stream according to its scheme."""
         match self.url.scheme:
             case StreamScheme.RTSP | StreamScheme.RTSPS:
                 return self._open_rtsp()
@@ -135,7 +135,7 @@ class _Opening:
         url = self.url
         for _ in range(_MAX_REDIRECTS + 1):
             relay = RtspRelay(self._connect(url))
-            self.deadline.break_off_at_stop(relay)
+            self.deadline.close_on_stop(relay)
             target = _at_relay(url, relay.port)
             try:
                 container = av.open(
@@ -157,11 +157,11 @@ class _Opening:
         raise CaptureError(CaptureErrorCode.NO_STREAM)
 
     def _connect(self, url: StreamUrl) -> socket.socket:
-        """Connect to a camera at the address that was checked, over TLS for rtsps.
+        """Connect to a camera at a checked IP address, over TLS for rtsps.
 
         Raises:
-            CaptureError: the address is forbidden, or the certificate proves nothing.
-            OSError: it cannot be reached.
+            CaptureError: the address is forbidden, or the certificate cannot be verified.
+            OSError: the camera cannot be reached.
         """
         address = resolve(url.host, url.port, self.rules)
         seconds = self.deadline.remaining_seconds(self.limits.open_timeout_seconds)
@@ -198,7 +198,7 @@ class _Opening:
         if body.media_type in _PAGE_TYPES:
             body.close()
             raise CaptureError(CaptureErrorCode.NOT_VIDEO)
-        # Cameras begin their parts in ways that FFmpeg's guess does not know.
+        # FFmpeg's format detection does not recognise all cameras' multipart streams.
         name = "mpjpeg" if body.media_type == "multipart/x-mixed-replace" else None
         try:
             container = av.open(
@@ -236,7 +236,7 @@ class _Opening:
 
 
 def _at_relay(url: StreamUrl, port: int) -> str:
-    """Return the stream address with the relay's place in that of the camera's."""
+    """Return the stream URL with the relay's host and port."""
     parts = urlsplit(url.text)
     user_info, at, _ = parts.netloc.rpartition("@")
     netloc = f"{user_info}{at}127.0.0.1:{port}"
@@ -244,10 +244,10 @@ def _at_relay(url: StreamUrl, port: int) -> str:
 
 
 def _redirected(url: StreamUrl, text: str, rules: StreamUrlRules) -> StreamUrl:
-    """Return the address to which a camera sends us, judged as its own was.
+    """Return the target of a camera's redirect, checked like the camera's own URL.
 
     Raises:
-        CaptureError: no camera may be there, or it is none.
+        CaptureError: the target is forbidden, or not a valid stream URL.
     """
     try:
         target = parse_stream_url(text, rules)
@@ -255,13 +255,13 @@ def _redirected(url: StreamUrl, text: str, rules: StreamUrlRules) -> StreamUrl:
         is_malformed = error.code == "stream_url_malformed"
         code = CaptureErrorCode.NO_STREAM if is_malformed else CaptureErrorCode.FORBIDDEN
         raise CaptureError(code) from None
-    # From TLS only to TLS: the camera that answers there has to prove as much.
+    # From TLS only to TLS, so that the target must also prove its identity.
     allowed = {StreamScheme.RTSPS, url.scheme}
     if target.scheme not in allowed & {StreamScheme.RTSP, StreamScheme.RTSPS}:
         raise CaptureError(CaptureErrorCode.FORBIDDEN)
     if (target.scheme, target.host, target.port) != (url.scheme, url.host, url.port):
         return target
-    # The same camera: it gets its password again. Nobody else does.
+    # Only the same camera gets the password again.
     user_info, at, _ = urlsplit(url.text).netloc.rpartition("@")
     parts = urlsplit(text)
     netloc = f"{user_info}{at}{parts.netloc.rpartition('@')[2]}"

@@ -1,4 +1,4 @@
-"""A camera's connections, one after the other, and the frames of each."""
+"""Reads a camera's frames, and reconnects after failures."""
 
 import threading
 import traceback
@@ -26,13 +26,13 @@ from ingest.errors import CaptureError, CaptureErrorCode
 log = structlog.get_logger(__name__)
 
 _STABLE_SECONDS = 30.0
-"""A connection that gave frames for this long makes the next pause a first one."""
+"""A connection that lasted this long resets the reconnection pause."""
 
 _RECONNECT_SPREAD = (0.75, 1.25)
-"""So that cameras behind one switch that was restarted do not all come together."""
+"""Spreads the reconnections of cameras whose network switch was restarted."""
 
 _LOOP_GAP_SECONDS: Final = 0.04
-"""Between the last frame of a file and its first, when it is played again."""
+"""Interval between the last frame of a file and the first one of its repetition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,16 +44,16 @@ class StreamOpened:
 class CapturedFrame:
     """One frame of a camera.
 
-    ``stream_seconds`` is its time within the stream, or its arrival (monotonic) where the stream
-    has no times; ``captured_ms`` is Unix time, UTC, never after the ``arrival``. ``is_glimpse``
-    and ``was_held_back``: see :class:`ingest.capture.decoded_frame.StreamFrame`.
+    ``stream_seconds`` is its time within the stream, or its arrival (monotonic) if the stream has
+    no times. ``captured_ms`` is Unix time (UTC), never after ``arrival``. ``is_lone_key_frame`` and
+    ``was_held_back``: see :class:`ingest.capture.decoded_frame.StreamFrame`.
     """
 
     frame: DecodedFrame
     stream_seconds: float
     captured_ms: int
     arrival: Instant
-    is_glimpse: bool = False
+    is_lone_key_frame: bool = False
     was_held_back: bool = False
 
 
@@ -62,9 +62,9 @@ CaptureEvent = StreamOpened | CapturedFrame
 
 @dataclass(frozen=True, kw_only=True)
 class _ReaderContext:
-    """The state that a reader shares with each of its connections.
+    """State that a reader shares with its connections.
 
-    ``stop`` and ``deadline`` are set from any thread, all else is used in the reader's.
+    Any thread can set ``stop`` and ``deadline``; only the reader's thread uses the rest.
     """
 
     name: str
@@ -78,9 +78,9 @@ class _ReaderContext:
 
 
 class FrameReader:
-    """Reads one stream address until it is stopped, connecting again and again.
+    """Reads one stream URL until it is stopped, and reconnects after failures.
 
-    A thread of its own iterates over :meth:`connections`; all other methods are for other threads.
+    A separate thread iterates over :meth:`connections`; other threads use all other methods.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class FrameReader:
         now: Clock,
         device: VideoDevice | None = None,
     ) -> None:
-        """Prepare; nothing runs before :meth:`start`. ``name`` names the thread."""
+        """Prepare reading; :meth:`start` starts the thread, whose name is ``name``."""
         self._context = _ReaderContext(
             name=name,
             url=url,
@@ -113,30 +113,29 @@ class FrameReader:
         )
 
     def start(self, follow: Callable[["FrameReader"], None]) -> None:
-        """Start the thread, which calls ``follow`` once: it iterates over :meth:`connections`."""
+        """Start the thread. It calls ``follow`` once, which iterates over :meth:`connections`."""
         self._thread = threading.Thread(
             target=follow, args=(self,), name=self._context.name, daemon=True
         )
         self._thread.start()
 
     def stop(self) -> None:
-        """Ask the thread to end; returns immediately.
+        """Ask the thread to end, without waiting for it.
 
-        A read over HTTP is broken off. FFmpeg's own connections (RTSP) cannot be: they end with
-        the next packet, or within their time-outs.
+        Pending reads over HTTP and RTSP are cancelled.
         """
         self._context.stop.set()
         self._context.deadline.stop()
 
     def join(self, timeout_seconds: float) -> bool:
-        """Wait for the thread's end; returns whether it came."""
+        """Wait for the thread's end; return whether it ended in time."""
         if self._thread is None:
             return True
         self._thread.join(timeout_seconds)
         return not self._thread.is_alive()
 
     def connections(self) -> Iterator["CameraConnection"]:
-        """Yield a connection to read, and after a pause the next one, until :meth:`stop`."""
+        """Yield connections, with a pause after each, until :meth:`stop` is called."""
         stop, now = self._context.stop, self._context.now
         while not stop.is_set():
             started = now()
@@ -146,19 +145,19 @@ class FrameReader:
                 return
             pause_seconds = self._backoff.next_pause_seconds(now().seconds - started.seconds)
             log.info(
-                "camera_lost",
+                "camera_connection_lost",
                 reader=self._context.name,
-                fault=connection.error_code.name.lower(),
+                cause=connection.error_code.name.lower(),
                 retry_seconds=round(pause_seconds, 1),
             )
             stop.wait(pause_seconds)
 
 
 class CameraConnection:
-    """One connection from open to end; for a file, all its repetitions. In the reader's thread.
+    """One connection from start to end; for a file, all its repetitions. In the reader's thread.
 
-    Use it as a context manager, which iterates over the connection's events. Whatever ends it,
-    here or in the body of the ``with``, is not raised from there but noted as :attr:`error_code`.
+    A context manager; iterate over it for the connection's events. An error in the connection or in
+    the body of the ``with`` is not raised, but stored as :attr:`error_code`.
     """
 
     def __init__(self, context: _ReaderContext) -> None:
@@ -173,18 +172,18 @@ class CameraConnection:
         self._is_by_device = False
         self._events = self._read()
         self.error_code = CaptureErrorCode.ENDED
-        """The reason of its end; :attr:`CaptureErrorCode.ENDED` also while it is open."""
+        """The reason why it ended; also :attr:`CaptureErrorCode.ENDED` while it is open."""
 
     @property
     def is_stopped(self) -> bool:
-        """True once the reader was stopped: the end of the connection is no failure."""
+        """Whether the reader was stopped, so that the connection's end is not a failure."""
         return self._context.stop.is_set()
 
     def reduce_decoding(self, is_still: bool) -> None:
-        """Say whether anything moves in the frames so far: while nothing does, a live stream is
-        decoded at its key frames only (see :mod:`ingest.capture.camera_stream`).
+        """Set whether the frames so far are still; if so, only key frames of a live stream are
+        decoded (see :mod:`ingest.capture.camera_stream`).
         """
-        # What is played at its own pace is read in a rush between two key frames.
+        # A stream played at its recorded speed is read in bursts between two key frames.
         if self._stream is not None and self._pacer is None:
             self._stream.reduce_decoding(is_still)
 
@@ -200,17 +199,17 @@ class CameraConnection:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> bool:
-        # A stream that cannot be closed has failed already.
+        # A stream that cannot be closed has already failed.
         with suppress(Exception):
             self._events.close()
         if isinstance(error, CaptureError):
             self.error_code = error.code
             if self._is_by_device and error.code is CaptureErrorCode.UNDECODABLE:
-                self._context.decoding.gave_up()
+                self._context.decoding.disable()
         elif isinstance(error, Exception):
-            # Without its message: FFmpeg's errors carry the address and its password.
+            # Without the message: FFmpeg's errors contain the URL and its password.
             log.error(
-                "reader_failed",
+                "stream_reader_failed",
                 reader=self._context.name,
                 error=type(error).__name__,
                 trace="".join(traceback.format_tb(trace)),
@@ -219,7 +218,7 @@ class CameraConnection:
         return error is None or isinstance(error, Exception)
 
     def _read(self) -> Generator[CaptureEvent, None, None]:
-        """Yield events until the stream ends, fails (CaptureError), or the reader is stopped."""
+        """Yield events until the stream ends or fails (CaptureError), or the reader is stopped."""
         context = self._context
         is_file = context.url.scheme is StreamScheme.FILE
         is_announced = False
@@ -267,7 +266,7 @@ class CameraConnection:
     def _captured(
         self, stream: CameraStream, frame: StreamFrame, seconds: float | None
     ) -> CapturedFrame | None:
-        """Return the frame with its times; None: it came in the rush of an opening connection."""
+        """Return the frame with its times, or None if it is in the burst of a new connection."""
         arrival = frame.arrival if self._pacer is None else self._context.now()
         self._last_seconds = seconds
         if frame.was_held_back:
@@ -285,7 +284,7 @@ class CameraConnection:
                 if not self._edge.reached(seconds, arrival.seconds):
                     return None
                 if self._control.backlog_ms:
-                    # It waited while what was held back was decoded.
+                    # The frame waited while held-back frames were decoded.
                     arrival = arrival.later(-lag_ms / 1000)
                     captured_ms = min(captured_ms, arrival.unix_ms)
         return CapturedFrame(
@@ -293,6 +292,6 @@ class CameraConnection:
             arrival.seconds if seconds is None else seconds,
             captured_ms,
             arrival,
-            frame.is_glimpse,
+            frame.is_lone_key_frame,
             frame.was_held_back,
         )

@@ -1,10 +1,9 @@
-"""Between FFmpeg and an RTSP camera: the connection goes to the checked address, and only there.
+"""Relays between FFmpeg and an RTSP camera, so that only the checked IP address is connected to.
 
-FFmpeg follows the redirect of a camera (RFC 2326, section 11.3) to wherever it points, and
-verifies certificates in its own way. So it is given a socket of this machine, behind which this
-relay is connected to the camera, over TLS for rtsps. What the camera says until its stream is open
-is read here first, and handed on in one form that FFmpeg cannot read otherwise; a redirect never
-is.
+FFmpeg follows a camera's redirect (RFC 2326, section 11.3) to any destination, and verifies
+certificates differently. So FFmpeg connects to a local socket, and this relay connects to the
+camera, over TLS for rtsps. Until the stream is open, the relay parses the camera's messages and
+forwards them in an unambiguous form. It never forwards a redirect.
 """
 
 import re
@@ -30,7 +29,7 @@ _LENGTH: Final = re.compile(rb"\d{1,7}")
 
 
 class AnswerReader:
-    """Takes apart what a camera says until its stream is open. No input or output.
+    """Parses a camera's messages until its stream is open. No I/O.
 
     **Source:** RFC 2326, sections 4 (messages) and 10.12 (interleaved data).
     """
@@ -40,15 +39,13 @@ class AnswerReader:
         self._begun = b""
         self._body_bytes = 0
         self.redirected_to: str | None = None
-        """Where a redirect points, once there was one (empty: nowhere). Nothing is handed on
-        after it.
-        """
+        """Target of a redirect (empty: it had none), or None. Nothing is forwarded after it."""
 
     def add(self, data: bytes) -> bytes:
-        """Add received bytes, and return those to hand on: whole heads, and what follows them.
+        """Add received bytes and return those to forward: complete headers, and their bodies.
 
         Raises:
-            ValueError: this is no RTSP.
+            ValueError: the data is not RTSP.
         """
         self._begun += data
         out = bytearray()
@@ -60,12 +57,12 @@ class AnswerReader:
         return bytes(out)
 
     def rest(self) -> bytes:
-        """Return what was added and not handed on yet."""
+        """Return the bytes that were added but not yet forwarded."""
         rest, self._begun = self._begun, b""
         return rest
 
     def _next_message(self) -> bytes | None:
-        """Return the next piece to hand on; None: its end is not there yet."""
+        """Return the next bytes to forward, or None if they are incomplete."""
         if self._body_bytes:
             return self._cut(min(self._body_bytes, len(self._begun)), is_body=True)
         if self._begun.startswith(b"$"):
@@ -73,12 +70,12 @@ class AnswerReader:
                 return None
             self._body_bytes = int.from_bytes(self._begun[2:4], "big")
             return self._cut(4)
-        # Some end their messages with more than they should.
+        # Some cameras send additional line breaks after a message.
         self._begun = self._begun.lstrip(b"\r\n")
         end = _HEAD_END.search(self._begun, 0, _MAX_HEAD_BYTES)
         if end is None:
             if len(self._begun) > _MAX_HEAD_BYTES:
-                raise ValueError("a head without end")
+                raise ValueError("RTSP message with an incomplete header")
             return None
         head = self._cut(end.end())
         return self._head(head[: end.start()].split(b"\n"))
@@ -90,11 +87,11 @@ class AnswerReader:
         return piece
 
     def _head(self, lines: list[bytes]) -> bytes:
-        """Return a message's head in the one form that everybody reads alike."""
+        """Return a message's header in an unambiguous form."""
         first = lines[0].removesuffix(b"\r")
         answer = _ANSWER.fullmatch(first)
         if answer is None and not _REQUEST.fullmatch(first):
-            raise ValueError("no RTSP")
+            raise ValueError("not an RTSP message")
         fields = [match for line in lines[1:] if (match := _FIELD.fullmatch(line.rstrip(b"\r")))]
         if answer is not None and answer[1].startswith(b"3"):
             places = [match[2] for match in fields if match[1].lower() == b"location"]
@@ -110,18 +107,18 @@ def _body_bytes(fields: list[re.Match[bytes]]) -> int:
         return 0
     length = lengths.pop()
     if lengths or not _LENGTH.fullmatch(length) or int(length) > _MAX_BODY_BYTES:
-        raise ValueError("a body of which nobody knows where it ends")
+        raise ValueError("RTSP message with an invalid body length")
     return int(length)
 
 
 class RtspRelay:
-    """One connection of FFmpeg to a camera. A thread of its own passes everything on.
+    """One connection of FFmpeg to a camera. A separate thread forwards the data.
 
-    It ends when either side closes its connection, or :meth:`close` does.
+    It ends when either side or :meth:`close` closes the connection.
     """
 
     def __init__(self, camera: socket.socket) -> None:
-        """Listen for FFmpeg; ``camera`` is connected, and the relay's from here on."""
+        """Listen for FFmpeg. The relay takes ownership of ``camera``, a connected socket."""
         self._camera = camera
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=1)
         self._reader = AnswerReader()
@@ -129,36 +126,36 @@ class RtspRelay:
         self._is_closed = False
         self._ours: socket.socket | None = None
         self.refusal: CaptureErrorCode | None = None
-        """The reason for which the relay broke the connection off, if it did."""
+        """The reason why the relay closed the connection, if it did."""
         threading.Thread(target=self._run, name="rtsp-relay", daemon=True).start()
 
     @property
     def port(self) -> int:
-        """The port of 127.0.0.1 for FFmpeg."""
+        """The port for FFmpeg, on 127.0.0.1."""
         return int(self._listener.getsockname()[1])
 
     @property
     def redirected_to(self) -> str | None:
-        """Where the camera sent us instead, if it did."""
+        """Target of the camera's redirect, if there was one."""
         return self._reader.redirected_to
 
     def opened(self) -> None:
-        """Note that the stream is open: from here on FFmpeg follows nothing."""
+        """Record that the stream is open. From now on FFmpeg follows no redirect."""
         self._is_open = True
 
     def close(self) -> None:
-        """End both connections; returns immediately. For any thread."""
+        """Close both connections, without waiting for the thread. Any thread."""
         self._is_closed = True
         for connection in (self._listener, self._camera, self._ours):
             if connection is not None:
                 with suppress(OSError):
-                    # Not ssl's own, which drops the cipher that the relay's thread is using.
+                    # Not ssl's shutdown, which drops the cipher that the relay's thread is using.
                     socket.socket.shutdown(connection, socket.SHUT_RDWR)
 
     def _run(self) -> None:
         with self._camera, self._listener, suppress(OSError, ValueError):
             self._ours, _ = self._listener.accept()
-            # One client only: nobody else of this machine sees the camera.
+            # Accept one client only: no other process of this machine can reach the camera.
             self._listener.close()
             with self._ours:
                 if not self._is_closed:
@@ -171,15 +168,15 @@ class RtspRelay:
         while True:
             readable, _, _ = select.select((ours, self._camera), (), ())
             if ours in readable:
-                said = ours.recv(_BLOCK_BYTES)
-                if not said:
+                data = ours.recv(_BLOCK_BYTES)
+                if not data:
                     return
-                self._camera.sendall(said)
+                self._camera.sendall(data)
             if self._camera in readable and not self._answer(ours):
                 return
 
     def _answer(self, ours: socket.socket) -> bool:
-        """Hand on what came from the camera; returns whether there can be more."""
+        """Forward received data to FFmpeg; return whether more can follow."""
         data = self._received()
         if data is None:
             return True
@@ -197,15 +194,16 @@ class RtspRelay:
         return self._reader.redirected_to is None
 
     def _received(self) -> bytes | None:
-        """Return what is there from the camera; empty at its end, None where it was none of ours:
-        TLS has messages of its own, after which nothing need follow.
+        """Return the available data of the camera: empty at the end, None if there is none.
+
+        TLS has messages without application data.
         """
         parts: list[bytes] = []
         self._camera.settimeout(0)
         try:
             while True:
                 parts.append(self._camera.recv(_BLOCK_BYTES))
-                # What is decrypted already select() does not tell of.
+                # select() does not report data that TLS has already decrypted.
                 if not isinstance(self._camera, ssl.SSLSocket) or not self._camera.pending():
                     return b"".join(parts)
         except (BlockingIOError, ssl.SSLWantReadError):

@@ -1,4 +1,4 @@
-"""The choice of frames to send: evenly sampled, and only while something moves."""
+"""Selects the frames to send: evenly sampled, and only while something moves."""
 
 import math
 from typing import Final
@@ -9,25 +9,25 @@ from numpy.typing import NDArray
 from ingest.capture.messages import MotionRules
 
 _EARLY_SHARE = 0.02
-"""A frame this share of the interval before its time is taken: clocks of cameras jitter."""
+"""Fraction of the interval by which a frame can be early, because cameras' clocks jitter."""
 
 
 class Sampler:
-    """Selects evenly spaced frames, by the stream's own time.
+    """Selects evenly spaced frames, by the stream's time.
 
-    The grid stays where it was when a frame comes late, so that 25 frames a second sampled at 5
-    give every fifth frame, and uneven streams the right number.
+    A late frame does not shift the grid. So 25 frames per second sampled at 5 give every fifth
+    frame, and uneven streams give the right number.
     """
 
     def __init__(self) -> None:
-        """Start with nothing taken: the first frame is."""
+        """The first frame is always selected."""
         self._due_seconds: float | None = None
 
-    def takes(self, stream_seconds: float, frames_per_second: float) -> bool:
-        """Return whether the frame at this time of its stream is one to look at."""
+    def selects(self, stream_seconds: float, frames_per_second: float) -> bool:
+        """Return whether to process the frame at this time of its stream."""
         interval = 1 / frames_per_second
         due = self._due_seconds
-        # A stream that jumped, back or far ahead, starts a new grid.
+        # A jump in the stream's time, back or far ahead, starts a new grid.
         if due is None or abs(stream_seconds - due) > 2 * interval:
             due = stream_seconds
         if stream_seconds < due - _EARLY_SHARE * interval:
@@ -38,51 +38,51 @@ class Sampler:
 
 
 GreyImage = NDArray[np.uint8]
-"""Brightness, shape (height, width), 100 px high and up to 1,000 px wide."""
+"""Brightness, shape (height, width), 100 px high and at most 1,000 px wide."""
 
 _MEMORY_SECONDS: Final = 10.0
-"""Time constant of the background. A car that creeps at 5 cm/s still changes hundreds of these
-small pixels within it; one that stands is background after about 20 s."""
+"""Time constant of the background. A car that creeps at 5 cm/s still changes hundreds of pixels of
+the reduced image within this time; a stopped one is background after about 20 s."""
 
 _THRESHOLD: Final = 12
-"""Smallest difference of brightness (0..255) that counts. Noise at night, averaged over the
-pixels that make one small pixel, stays below a quarter of it."""
+"""Minimum difference in brightness (0 to 255) of a changed pixel. Noise at night, averaged over the
+pixels that form a pixel of the reduced image, stays below a quarter of it."""
 
 _CHANGED_SHARE: Final = 0.0015
-"""Minimum share of changed pixels: a tenth of a small car in a wide view, but more than the seconds
-of a clock that the camera draws into the image."""
+"""Minimum fraction of changed pixels: a tenth of a small car in a wide view, but more than the
+seconds of a clock that the camera draws into the image."""
 
 
 class MotionFilter:
-    """Open while something moves and for a while after; state of one camera.
+    """Passes frames during motion and for some time afterwards. State of one camera.
 
-    Compares each image with a running average of those before. Slow movement is seen because
-    the average remembers longer than any frame-to-frame difference would. A car that stops keeps
-    the gate open until it has become background, then it sends nothing until it moves again: its
-    pass was seen when it came. First frames always pass.
+    Compares each image with a moving average of the earlier ones, which also detects motion that
+    is too slow for a comparison of consecutive frames. While a car is stopped, frames pass until it
+    has become background, and then not until it moves again: its pass was already captured when it
+    arrived. First frames always pass.
 
-    **Source:** the construction (difference to a running average on an image 100 px high) is that
-    of Frigate's motion detector, https://docs.frigate.video/configuration/motion_detection.
+    **Source:** the method (difference from a moving average of an image 100 px high) is that of
+    Frigate's motion detector, https://docs.frigate.video/configuration/motion_detection.
     """
 
     def __init__(self, rules: MotionRules) -> None:
-        """Start open, without a background."""
+        """Start without a background; the first frame passes."""
         self._rules = rules
         self._background: NDArray[np.float32] | None = None
         self._last_ms = 0
         self._open_until_ms = 0.0
 
     def passes(self, image: GreyImage, captured_ms: int) -> bool:
-        """Add one image and return whether its frame is to be sent."""
+        """Add an image and return whether to send its frame."""
         if self._moved(image, captured_ms):
             self._open_until_ms = captured_ms + self._rules.hold_seconds * 1000
         self._last_ms = captured_ms
         return captured_ms <= self._open_until_ms
 
     def stays_still(self, image: GreyImage, captured_ms: int) -> bool:
-        """Add one image unless something moves in it; return whether nothing does.
+        """Return whether nothing moves in an image, and add it in that case.
 
-        For one that is to be added later, after those from before it.
+        An image with motion can be added later, after the images before it.
         """
         background = None if self._background is None else self._background.copy()
         if self._moved(image, captured_ms):
@@ -92,7 +92,7 @@ class MotionFilter:
         return True
 
     def reset(self) -> None:
-        """Forget the background: the camera may have been turned while it was offline."""
+        """Discard the background: the camera may have been turned while it was offline."""
         self._background = None
 
     def _moved(self, image: GreyImage, captured_ms: int) -> bool:

@@ -1,4 +1,4 @@
-"""The way of one camera's frames from its capture process to the frames topic."""
+"""Sends one camera's frames from its capture process to the frames topic."""
 
 import math
 import threading
@@ -20,7 +20,7 @@ from ingest.metrics import DropReason, IngestMetrics
 _TICK_SECONDS: Final = 1.0
 _STILL_SECONDS: Final = 3.0
 _STILL_WHILE_HELD_BACK_SECONDS: Final = 15.0
-"""A camera of which only key frames are decoded says less often that nothing moves."""
+"""A camera whose stream is only decoded at key frames reports less often that nothing moves."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +35,7 @@ class PipelineDeps:
 
 @dataclass(slots=True)
 class _Counted:
-    """What became of a camera's frames; each figure is written by one thread at a time."""
+    """Counts of a camera's frames by outcome; one thread at a time writes each count."""
 
     since_ms: int
     decoded: int = 0
@@ -52,24 +52,24 @@ class _Counted:
 class FramePipeline:
     """Sends one camera's frames, and ticks while there are none.
 
-    Three threads meet here. That of the capture process brings frames. The maintenance thread sends
-    ticks. Beside them, the thread that brings a configuration ends and resumes sending.
+    Three threads call this class: the capture process's thread delivers frames, the maintenance
+    thread sends ticks, and the thread that applies configurations stops and resumes sending.
     """
 
     def __init__(self, config: CameraConfig, deps: PipelineDeps) -> None:
-        """Send a tick: the stages that follow this camera learn that its clock goes on."""
+        """Send a tick, so that later stages know that the camera's clock is running."""
         start = deps.now()
-        # Read by all threads. The configuration is replaced as a whole, by the one that brings it.
+        # Read by all threads; the thread that applies configurations replaces it as a whole.
         self.config = config
         self._deps = deps
-        # Written by the process's thread, read by the maintenance thread: each is one value.
+        # Written by the process's thread, read by the maintenance thread; each is a single value.
         self._is_connected = False
         self._holds_back = False
         self._reported_ms = 0
         self._still_seconds = -math.inf
         self._counted = _Counted(start.unix_ms)
-        # Of the sending thread, which may be any of them. The maintenance thread reads
-        # ``_sent_seconds`` before it asks for the lock.
+        # For the sending thread, which can be any of them. The maintenance thread reads
+        # ``_sent_seconds`` before it acquires the lock.
         self._out_lock = threading.Lock()
         self._timeline = Timeline(start.unix_ms)
         self._sent_seconds = start.seconds
@@ -78,16 +78,16 @@ class FramePipeline:
 
     @property
     def camera_id(self) -> UUID:
-        """The camera's id."""
+        """The camera's ID."""
         return self.config.camera_id
 
     def connected(self) -> None:
-        """Note a new connection (process's thread)."""
+        """Record a new connection (process's thread)."""
         self._holds_back = False
         self._is_connected = True
 
     def on_status(self, report: StatusReport) -> None:
-        """Note that frames come, sent or not (process's thread)."""
+        """Record the progress of a stream, whether frames are sent or not (process's thread)."""
         metrics = self._deps.metrics
         metrics.frames_decoded(report.decoded)
         metrics.frames_still(report.still)
@@ -102,7 +102,7 @@ class FramePipeline:
             self._still_seconds = self._deps.now().seconds
 
     def offer(self, report: Sampled) -> None:
-        """Send a frame, or store it as snapshot, or both (process's thread)."""
+        """Send a frame, store it as a snapshot, or both (process's thread)."""
         captured_ms = self._captured_ms(report.captured)
         if report.moves:
             if self._deps.frames.has_capacity():
@@ -113,30 +113,30 @@ class FramePipeline:
         if report.is_snapshot:
             self._offer_snapshot(report, captured_ms)
 
-    def left_out(self, count: int) -> None:
-        """Count frames that this worker did not take in time."""
+    def frames_dropped(self, count: int) -> None:
+        """Count frames that were dropped because this worker was too slow."""
         self._deps.metrics.frame_dropped(DropReason.SLOW, count)
         self._counted.slow += count
 
     def disconnected(self) -> None:
-        """Send a tick: no older frame will come (reader's thread, or the configuration's)."""
+        """Send a tick: no older frame will follow (process's or configuration's thread)."""
         with self._out_lock:
             self._is_connected = False
             now = self._deps.now()
             self._send_tick(now, self._timeline.disconnected(now.unix_ms))
 
     def close(self) -> None:
-        """Send a last tick and then nothing more, not even the frame being processed."""
+        """Send a last tick, and nothing after it, not even the frame being processed."""
         with self._out_lock:
             now = self._deps.now()
             self._send_tick(now, self._timeline.disconnected(now.unix_ms))
             self._is_closed = True
 
     def end(self, *, deleted: bool = False) -> None:
-        """Send an end record, and nothing more until :meth:`resume`.
+        """Send an end record, and nothing after it until :meth:`resume`.
 
-        Not even the frame being processed: a vehicle that is in view has passed by then. One that
-        was ``deleted`` is never resumed.
+        Not even the frame being processed: the end record ends the passes of vehicles in view.
+        A ``deleted`` camera is never resumed.
         """
         with self._out_lock:
             now = self._deps.now()
@@ -146,15 +146,15 @@ class FramePipeline:
             self._is_closed = True
 
     def resume(self) -> None:
-        """Send again."""
+        """Resume sending."""
         with self._out_lock:
             self._is_closed = False
 
     def tick_if_silent(self, now: Instant) -> None:
-        """Send a tick when nothing was sent for a second (maintenance thread)."""
+        """Send a tick if nothing was sent for a second (maintenance thread)."""
         if now.seconds - self._sent_seconds < _TICK_SECONDS:
             return
-        # Another thread is sending for this camera right now: then it is not silent.
+        # If another thread holds the lock, it is sending, so the camera is not silent.
         if self._out_lock.acquire(blocking=False):
             try:
                 if not self._is_closed:
@@ -225,7 +225,7 @@ class FramePipeline:
     def _offer_snapshot(self, report: Sampled, captured_ms: int) -> None:
         image = report.image
         snapshot = Snapshot(self.config.owner_id, self.config.camera_id, captured_ms, image)
-        # Under the lock: after end() the snapshot may be removed, and this one must not follow.
+        # While holding the lock: after end() the snapshot may be deleted, and must not come back.
         with self._out_lock:
             if not self._is_closed:
                 self._deps.snapshots.offer(snapshot)

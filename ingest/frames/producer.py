@@ -1,4 +1,4 @@
-"""Kafka's side of ingest: frames, ticks and camera status."""
+"""Sends frames, ticks and camera statuses to Kafka."""
 
 import queue
 import threading
@@ -26,9 +26,9 @@ log = structlog.get_logger(__name__)
 
 _REQUEST_TIMEOUT_MS: Final = 10_000
 BUFFER_BYTES = 67_108_864
-"""Frames waiting to be sent to Kafka. Further ones are dropped and counted."""
-_STATUS_ROOM_BYTES: Final = 16 * 1024 * 1024
-# A send may wait so long for Kafka's metadata.
+"""Maximum size of the frames waiting for Kafka. Further frames are dropped and counted."""
+_STATUS_RESERVE_BYTES: Final = 16 * 1024 * 1024
+# Maximum time that a send waits for Kafka's metadata.
 _SEND_BLOCK_MS = 500
 _OVERHEAD_BYTES: Final = 1_024
 _RETRY_SECONDS: Final = 0.05
@@ -40,9 +40,9 @@ Item = TypeVar("Item")
 
 
 class SerialWorker(Generic[Item]):
-    """A thread that handles items one by one, in the order in which they came. Thread-safe.
+    """A thread that handles items one by one, in order. Thread-safe.
 
-    Its queue is not bounded; the caller bounds it.
+    The queue is unlimited; the caller must limit it.
     """
 
     def __init__(self, name: str, handle: Callable[[Item], None]) -> None:
@@ -52,15 +52,15 @@ class SerialWorker(Generic[Item]):
         self._thread.start()
 
     def put(self, item: Item) -> None:
-        """Queue an item. Returns immediately."""
+        """Queue an item."""
         self._queue.put(item)
 
     def end(self) -> None:
-        """End the thread once the queue is empty. Returns immediately."""
+        """End the thread after the queued items, without waiting for it."""
         self._queue.put(None)
 
     def join(self, timeout_seconds: float) -> bool:
-        """Wait for the end, and return whether it came within the time."""
+        """Wait for the end; return whether the thread ended in time."""
         self._thread.join(timeout_seconds)
         return not self._thread.is_alive()
 
@@ -68,14 +68,14 @@ class SerialWorker(Generic[Item]):
         while (item := self._queue.get()) is not None:
             try:
                 self._handle(item)
-            # The edge of the thread: one odd item must not hold up all that follow.
+            # One bad item must not end the thread and block all that follow.
             except Exception:
-                log.exception("record_not_handed_on")
+                log.exception("record_handler_failed")
 
 
 @dataclass(frozen=True, slots=True)
 class _Message:
-    """One record of a camera. ``created_seconds`` is monotonic, ``span`` that of its sending."""
+    """A camera's record. ``created_seconds`` is monotonic; ``span`` traces the sending."""
 
     camera_id: UUID
     value: bytes | None
@@ -85,23 +85,23 @@ class _Message:
 
     @property
     def key(self) -> bytes:
-        """Kafka's key: the camera."""
+        """The record's key: the camera's ID."""
         return str(self.camera_id).encode("ascii")
 
     @property
     def size_bytes(self) -> int:
-        """The size in Kafka and in memory, about."""
+        """Approximate size in Kafka and in memory."""
         return len(self.value or b"") + _OVERHEAD_BYTES
 
     @property
     def is_image(self) -> bool:
-        """True for a frame with its image: no tick, no end and no status."""
+        """Whether this is a frame with an image, not a tick, an end record or a status."""
         return bool(self.headers and self.value)
 
 
 @dataclass(slots=True)
 class _TopicState:
-    """One topic, in its worker's thread. ``log_seconds`` is when to log again (monotonic)."""
+    """State of a topic, for its thread. ``log_seconds``: next time to log (monotonic)."""
 
     name: str
     is_known: bool = True
@@ -109,34 +109,33 @@ class _TopicState:
 
 
 class FrameProducer:
-    """Sends without waiting. Thread-safe.
+    """Sends records to Kafka without making callers wait. Thread-safe.
 
-    A message goes one way: bytes reserved, queued for its topic's thread, given to Kafka's client,
-    and its bytes released when Kafka answers.
+    For each message, its bytes are reserved, it is queued for its topic's thread and passed to
+    Kafka's client, and the bytes are released when Kafka responds.
 
-    kafka-python bounds neither number nor size of the records that wait for the broker, and they
-    may not expire (see :mod:`common.kafka.clients`). So the bytes in flight are counted here: a
-    frame or tick that does not fit is dropped, a frame also counted, and capture is never held up.
-    For status, and for the end of a camera's frames, there is some more room: they must not be
-    lost to frames.
+    kafka-python limits neither the number nor the size of records waiting for the broker, and they
+    must not expire (see :mod:`common.kafka.clients`). So this class limits the bytes in flight: a
+    frame or tick that does not fit is dropped (frames are counted), and capture never waits.
+    Statuses and end records have additional space, so that frames cannot displace them.
 
-    kafka-python's send waits where it does not know the topic, as while a broker comes back. No
-    caller may wait: status is sent under the fleet's lock, and the last tick of a camera that moves
-    by the thread of the group's heartbeats. So each topic has a thread of its own that waits; an
-    image is dropped after some seconds, as later ones are worth more.
+    kafka-python's ``send`` blocks while the topic is unknown, for example while a broker restarts.
+    Callers must not wait: statuses are sent while holding the fleet's lock, and the last tick of a
+    reassigned camera by the group's heartbeat thread. So each topic has a separate thread that
+    waits. Images are dropped after some seconds, because later ones are more useful.
     """
 
     def __init__(self, settings: IngestSettings, metrics: IngestMetrics) -> None:
         """Connect to Kafka.
 
         Raises:
-            MisconfiguredError: Kafka does not let us in.
-            TransientError: no broker answers.
-            kafka.errors.KafkaError: no broker answered within the client's time-out.
+            MisconfiguredError: Kafka denies access.
+            TransientError: no broker responds.
+            kafka.errors.KafkaError: no broker responded within the client's timeout.
         """
         self._max_message_bytes = settings.kafka_max_message_bytes
         self._frames_bytes = BUFFER_BYTES
-        self._status_bytes = BUFFER_BYTES + _STATUS_ROOM_BYTES
+        self._status_bytes = BUFFER_BYTES + _STATUS_RESERVE_BYTES
         self._metrics = metrics
         self._in_flight_bytes = 0
         self._log_seconds = 0.0
@@ -154,28 +153,28 @@ class FrameProducer:
         self._status = self._start_worker(topic_name(settings, CAMERA_STATUS))
 
     def has_capacity(self) -> bool:
-        """Return whether a frame sent now has a chance to be taken."""
+        """Return whether the buffer can accept another frame."""
         return self._in_flight_bytes < self._frames_bytes
 
     def send_frame(self, meta: FrameMeta, image: bytes) -> bool:
-        """Send one frame (JPEG) and return whether it was taken."""
+        """Send a frame (JPEG) and return whether it was accepted."""
         return self._send_frame_message(meta, image, self._frames_bytes)
 
     def send_tick(self, meta: FrameMeta) -> None:
-        """Send a record that only moves the camera's clock."""
+        """Send a record that only advances the camera's clock."""
         self._send_frame_message(meta, b"", self._frames_bytes)
 
     def send_end(self, meta: FrameMeta) -> None:
         """Send a record that ends the passes in a camera's view."""
         if not self._send_frame_message(meta, b"", self._status_bytes):
-            log.warning("end_dropped", camera_id=str(meta.camera_id))
+            log.warning("end_record_dropped", camera_id=str(meta.camera_id))
 
     def send_status(self, status: CameraStatus) -> None:
         """Publish a camera's status."""
         self._send_status_message(status.camera_id, encode(status))
 
     def delete_status(self, camera_id: UUID) -> None:
-        """Publish that a camera is gone."""
+        """Delete the status of a deleted camera."""
         self._send_status_message(camera_id, None)
 
     def close(self, timeout_seconds: float) -> None:
@@ -186,12 +185,16 @@ class FrameProducer:
         for worker in workers:
             worker.end()
         for worker in workers:
-            # Half of the time, as the client needs some to send what it was given.
+            # Only half of the time: the client needs the rest to send its records.
             worker.join(max(0.0, deadline_seconds - timeout_seconds / 2 - time.monotonic()))
         try:
             self._client.close(timeout=max(0.0, deadline_seconds - time.monotonic()))
         except KafkaError as error:
-            log.warning("records_unsent", error=type(error).__name__, bytes=self._in_flight_bytes)
+            log.warning(
+                "records_unsent_at_shutdown",
+                error=type(error).__name__,
+                bytes=self._in_flight_bytes,
+            )
 
     def _start_worker(self, topic: str) -> SerialWorker[_Message]:
         return SerialWorker(f"sender-{topic}", partial(self._deliver, _TopicState(topic)))
@@ -201,19 +204,19 @@ class FrameProducer:
         headers = [(FRAME_META_HEADER, encode(meta)), *headers_of(span).items()]
         message = _Message(meta.camera_id, image, headers, span=span)
         if message.size_bytes > self._max_message_bytes:
-            # Refused here: a camera of which nothing is sent has its clock moved by ticks.
-            self._count_lost(meta.camera_id, f"{message.size_bytes} bytes are too many for Kafka")
+            # Rejected here, so that ticks advance the camera's clock if no frame can be sent.
+            self._count_lost(meta.camera_id, f"{message.size_bytes} bytes exceed Kafka's maximum")
             _end_span(message, "too_large")
             return False
         is_taken = self._enqueue(self._frames, message, limit_bytes)
         if not is_taken:
-            _end_span(message, "no_room")
+            _end_span(message, "buffer_full")
         if not is_taken and image:
             self._metrics.frame_dropped(DropReason.BUFFER)
         return is_taken
 
     def _begin_trace(self, meta: FrameMeta) -> Span | None:
-        """Begin the trace of a frame, if it is sampled; return the span of its sending."""
+        """Start the trace of a frame, if it is sampled; return the span of the sending."""
         about = {"platestream.camera.id": str(meta.camera_id)}
         captured = begin_trace("capture frame", attributes=about, start_ms=meta.captured_ms)
         if captured is None:
@@ -223,7 +226,7 @@ class FrameProducer:
 
     def _send_status_message(self, camera_id: UUID, value: bytes | None) -> None:
         if not self._enqueue(self._status, _Message(camera_id, value), self._status_bytes):
-            log.warning("status_dropped", camera_id=str(camera_id))
+            log.warning("camera_status_dropped", camera_id=str(camera_id))
 
     def _enqueue(self, worker: SerialWorker[_Message], message: _Message, limit_bytes: int) -> bool:
         with self._lock:
@@ -235,7 +238,7 @@ class FrameProducer:
         return True
 
     def _deliver(self, topic: _TopicState, message: _Message) -> None:
-        """Give a message to Kafka's client, once that knows the topic (the topic's thread)."""
+        """Pass a message to Kafka's client when the topic is known (topic's thread)."""
         try:
             future = self._send_when_known(topic, message)
         except (KafkaError, ValueError, KeyError, TypeError) as error:
@@ -258,8 +261,8 @@ class FrameProducer:
                 if self._is_closing.is_set():
                     raise
             except (ValueError, KeyError, TypeError):
-                # kafka-python 3.0.12, where it learns in this very moment that there is no such
-                # topic; a message that is wrong itself is not tried for ever.
+                # kafka-python 3.0.12 raises these if it learns during the call that the topic does
+                # not exist. A message that is itself invalid is not retried forever.
                 is_too_long = time.monotonic() - began_seconds > _MAX_CLIENT_ERRORS_SECONDS
                 if is_too_long or self._is_closing.is_set():
                     raise
@@ -270,15 +273,15 @@ class FrameProducer:
 
     def _require_fresh(self, topic: _TopicState, message: _Message) -> None:
         if self._is_closing.is_set() and not topic.is_known:
-            raise KafkaTimeoutError("Kafka does not name the topic")
+            raise KafkaTimeoutError("Kafka returned no metadata for the topic")
         waited_seconds = time.monotonic() - message.created_seconds
         if message.is_image and waited_seconds > _MAX_IMAGE_WAIT_SECONDS:
-            raise KafkaTimeoutError("the picture is too old by now")
+            raise KafkaTimeoutError("the frame is too old")
 
     def _log_unknown(self, topic: _TopicState) -> None:
         if (now_seconds := time.monotonic()) >= topic.log_seconds:
             topic.log_seconds = now_seconds + _LOG_AGAIN_SECONDS
-            log.warning("topic_not_named", topic=topic.name)
+            log.warning("topic_metadata_missing", topic=topic.name)
 
     def _release(self, message: _Message) -> None:
         with self._lock:
@@ -290,21 +293,21 @@ class FrameProducer:
         _end_span(message)
 
     def _on_lost(self, message: _Message, error: BaseException) -> None:
-        """Release a message that was refused for good, or waited too long."""
+        """Release a message that was permanently rejected or waited too long."""
         self._release(message)
         _end_span(message, type(error).__name__)
         reason = f"{type(error).__name__}: {error}"
         if message.is_image:
             self._count_lost(message.camera_id, reason)
         else:
-            log.warning("record_not_sent", camera_id=str(message.camera_id), error=reason)
+            log.warning("record_send_failed", camera_id=str(message.camera_id), error=reason)
 
     def _count_lost(self, camera_id: UUID, reason: str) -> None:
         self._metrics.frame_dropped(DropReason.KAFKA)
-        # There may be hundreds in a second, for one reason.
+        # Hundreds of frames per second can fail for the same reason.
         if (now_seconds := time.monotonic()) >= self._log_seconds:
             self._log_seconds = now_seconds + _LOG_AGAIN_SECONDS
-            log.warning("frame_not_sent", camera_id=str(camera_id), error=reason)
+            log.warning("frame_send_failed", camera_id=str(camera_id), error=reason)
 
 
 def _end_span(message: _Message, error_type: str | None = None) -> None:

@@ -1,4 +1,4 @@
-"""S3's side of ingest: the latest image of each camera."""
+"""Stores the snapshot of each camera in S3."""
 
 import threading
 from dataclasses import dataclass
@@ -17,14 +17,14 @@ log = structlog.get_logger(__name__)
 
 _THREADS: Final = 2
 _MAX_WAITING: Final = 200
-"""Cameras whose snapshot may wait; each holds one image of some 300 kB."""
+"""Maximum number of cameras with a waiting snapshot, each an image of about 300 kB."""
 
 _READ_SECONDS: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A camera's latest image, to be stored."""
+    """A camera's latest frame, to be stored."""
 
     owner_id: UUID
     camera_id: UUID
@@ -33,11 +33,11 @@ class Snapshot:
 
 
 class SnapshotUploader:
-    """Stores snapshots beside the capture: a newer one replaces one that still waits.
+    """Stores snapshots in the background; a newer one replaces one that is still waiting.
 
-    When S3 is slow or unavailable snapshots at the API grow old, and nothing else happens. Of one
-    camera one thing is done at a time, or a put that is slow would bring back what was removed
-    meanwhile.
+    While S3 is slow or unavailable, the API's snapshots become outdated; nothing else is affected.
+    Operations on a camera's snapshot are serialised. Otherwise, a slow upload could restore a
+    snapshot that was deleted in the meantime.
     """
 
     def __init__(self, settings: S3Settings, metrics: IngestMetrics) -> None:
@@ -58,7 +58,7 @@ class SnapshotUploader:
             thread.start()
 
     def offer(self, snapshot: Snapshot) -> None:
-        """Queue a snapshot, or skip it when too many wait. Never blocks."""
+        """Queue a snapshot, or skip it if too many are waiting. Never blocks."""
         with self._changed:
             is_new = snapshot.camera_id not in self._waiting
             if is_new and len(self._waiting) >= _MAX_WAITING:
@@ -69,14 +69,14 @@ class SnapshotUploader:
             self._changed.notify()
 
     def remove(self, owner_id: UUID, camera_id: UUID) -> None:
-        """Remove a camera's snapshot, once, if S3 answers; else the API does. Never blocks."""
+        """Delete a camera's snapshot, in one attempt; if it fails, the API does. Never blocks."""
         with self._changed:
             self._waiting[camera_id] = None
             self._owners[camera_id] = owner_id
             self._changed.notify()
 
     def stop(self, timeout_seconds: float) -> bool:
-        """End the threads, with what waits unsaved; returns whether all ended within the time."""
+        """End the threads and discard waiting snapshots; return whether all ended in time."""
         with self._changed:
             self._is_stopping = True
             self._changed.notify_all()
@@ -95,7 +95,7 @@ class SnapshotUploader:
                 self._done(camera_id)
 
     def _next_camera(self) -> UUID | None:
-        """Return the next camera, which is this thread's until it is done; None: to end."""
+        """Return the next camera, reserved for this thread, or None to end the thread."""
         with self._changed:
             while not self._is_stopping:
                 for camera_id in self._waiting:
@@ -119,12 +119,12 @@ class SnapshotUploader:
         except S3UnavailableError as error:
             self._metrics.snapshot(SnapshotOutcome.FAILED)
             if not self._is_failing:
-                log.warning("snapshots_failing", error=error.kind)
+                log.warning("snapshot_uploads_failing", error=error.kind)
             self._is_failing = True
         else:
             self._metrics.snapshot(SnapshotOutcome.STORED)
             if self._is_failing:
-                log.info("snapshots_stored_again")
+                log.info("snapshot_uploads_recovered")
             self._is_failing = False
 
     def _put(self, key: str, snapshot: Snapshot) -> None:

@@ -1,4 +1,4 @@
-"""Which capture process has which camera, and what follows when one of them ends."""
+"""Distributes captures over capture processes, and handles crashed processes."""
 
 import queue
 import threading
@@ -29,30 +29,28 @@ log = structlog.get_logger(__name__)
 
 _TURN_SECONDS: Final = 1.0
 _MAX_SILENT_CHECKS: Final = 30
-"""A process that reports nothing for so long hangs. In turns of the pool, so that a machine that
-slept is not taken for that."""
+"""A process without a report for this many checks has hung. Checks are counted, not seconds: after
+a suspend of the machine, no process has hung."""
 
 _IDLE_SECONDS: Final = 20.0
 _START_AGAIN_SECONDS: Final = 1.0
-"""Before the next try where the machine has no room for a process."""
+"""Delay of the next attempt if a process cannot be started."""
 
 
 _QUARANTINE: Final = RetryPolicy(
     first_pause_seconds=10.0, longest_pause_seconds=900.0, spread=(0.75, 1.25)
 )
-_ACQUITTED_SECONDS: Final = 120.0
-"""A capture under suspicion that lets its process run for so long is a good one."""
+_CLEARED_SECONDS: Final = 120.0
+"""A suspect whose process has run for this time without a crash is cleared."""
 
 
 ReportHandler = Callable[["Capture", Report], None]
-"""Handles the reports of a capture that concern its camera, in the thread of its process."""
+"""Handles a capture's reports about its camera, in its process's thread."""
 
 
 @dataclass(eq=False)
 class Capture:
-    """One stream address that is captured until it is stopped. Make it with
-    :meth:`CapturePool.capture`.
-    """
+    """The capture of a stream URL, until it is stopped. Created by :meth:`CapturePool.capture`."""
 
     number: int
     name: str
@@ -61,37 +59,37 @@ class Capture:
     on_report: ReportHandler
     pool: "CapturePool"
     ended: threading.Event = field(default_factory=threading.Event)
-    # The keeper's alone.
+    # Only for the pool's thread.
     is_stopped: bool = False
     is_suspect: bool = False
     thread_id: int = 0
     begun_seconds: float = 0.0
     due_seconds: float = 0.0
-    backoff: Backoff = field(default_factory=lambda: Backoff(_QUARANTINE, _ACQUITTED_SECONDS))
+    backoff: Backoff = field(default_factory=lambda: Backoff(_QUARANTINE, _CLEARED_SECONDS))
 
     def start(self) -> None:
-        """Begin; returns immediately, and reports come to the listener."""
+        """Start the capture without waiting for it; ``on_report`` receives its reports."""
         self.pool.put(lambda: self.pool.assign(self))
 
     def adjust(self, sample_fps: float) -> None:
-        """Sample at another rate; returns immediately."""
+        """Change the sample rate, without waiting for it."""
         self.pool.put(lambda: self.pool.adjust(self, sample_fps))
 
     def stop(self) -> None:
-        """End; returns immediately."""
-        self.pool.put(lambda: self.pool.cease(self))
+        """Stop the capture, without waiting for its end."""
+        self.pool.put(lambda: self.pool.stop_capture(self))
 
     def join(self, timeout_seconds: float) -> bool:
-        """Wait for the end of a capture that was stopped; returns whether it came."""
+        """Wait for the end of a stopped capture; return whether it ended in time."""
         return self.ended.wait(timeout_seconds)
 
     def begin(self, now_seconds: float) -> Start:
-        """Return what its process is told, and note that it begins."""
+        """Record the start and return the command for the process."""
         self.begun_seconds, self.thread_id = now_seconds, 0
         return Start(number=self.number, name=self.name, url=self.url, sample_fps=self.sample_fps)
 
     def quarantine(self, now_seconds: float) -> float:
-        """Put it off until its turn, and return after how many seconds that is."""
+        """Postpone the next attempt; return the pause in seconds."""
         pause_seconds = self.backoff.next_pause_seconds(now_seconds - self.begun_seconds)
         self.due_seconds = now_seconds + pause_seconds
         return pause_seconds
@@ -99,7 +97,7 @@ class Capture:
 
 @dataclass(eq=False)
 class _ProcessSlot:
-    """A process and its captures. ``silent_checks`` is set to 0 by the process's own thread."""
+    """A process and its captures. The process's thread sets ``silent_checks`` to 0."""
 
     captures: dict[int, Capture] = field(default_factory=dict)
     process: CaptureProcess | None = None
@@ -109,15 +107,15 @@ class _ProcessSlot:
 
 
 class CapturePool:
-    """Starts capture processes, and starts them anew when they end.
+    """Starts capture processes, and replaces those that crash.
 
-    A process that ends takes its captures with it. The one that crashed it, where that is known, is
-    quarantined: tried again after growing pauses, in a process of its own. The others go on
-    together immediately. Where it is not known, each goes on in a process of its own until it has
-    proven harmless, so that the one that did it harms no other again.
+    A crash ends all captures of the process. If the capture that caused it is known, it is
+    quarantined: retried at increasing intervals, in a separate process. The others resume together
+    immediately. If the cause is unknown, each capture resumes in a separate process until it is
+    cleared, so that the cause cannot interrupt others again.
 
-    Everything is done by one thread, the keeper; methods that are not said to be for others are
-    its own.
+    All work is done in the pool's thread. Only methods marked "any thread" can be called from
+    others.
     """
 
     def __init__(
@@ -129,9 +127,9 @@ class CapturePool:
         on_processes: Callable[[int], None] = lambda _: None,
         on_crash: Callable[[], None] = lambda: None,
     ) -> None:
-        """Start the keeper, and the first process.
+        """Start the pool's thread and the first process.
 
-        ``on_processes`` is told how many there are, ``on_crash`` of each that ended by itself.
+        ``on_processes`` is called with the number of processes, ``on_crash`` for each crash.
         """
         self._settings = settings
         self._start_process = start
@@ -142,9 +140,9 @@ class CapturePool:
         self._tasks: queue.SimpleQueue[Callable[[], object] | None] = queue.SimpleQueue()
         self._slots: list[_ProcessSlot] = []
         self._waiting: list[Capture] = []
-        self._keeper = threading.Thread(target=self._run, name="captures", daemon=True)
-        self._keeper.start()
-        # It takes a second to start: long before the worker has its cameras.
+        self._thread = threading.Thread(target=self._run, name="captures", daemon=True)
+        self._thread.start()
+        # A process takes a second to start, so start one before cameras are assigned.
         self.put(lambda: self._new_slot(is_for_one=False))
 
     def capture(
@@ -154,21 +152,21 @@ class CapturePool:
         sample_fps: float,
         on_report: ReportHandler,
     ) -> Capture:
-        """Return a capture; nothing happens before its start. For any thread."""
+        """Return a capture, which is not started yet. Any thread."""
         return Capture(next(self._numbers), name, url, sample_fps, on_report, self)
 
     def put(self, task: Callable[[], object]) -> None:
-        """Have the keeper do something. For any thread; returns immediately."""
+        """Queue a task for the pool's thread. Any thread."""
         self._tasks.put(task)
 
     def close(self, timeout_seconds: float) -> bool:
-        """End all processes; returns whether they ended by themselves. For any other thread."""
+        """End all processes; return whether they ended in time. Any other thread."""
         self._tasks.put(None)
-        self._keeper.join(timeout_seconds)
-        return not self._keeper.is_alive()
+        self._thread.join(timeout_seconds)
+        return not self._thread.is_alive()
 
     def assign(self, capture: Capture) -> None:
-        """Start a capture in a process with room."""
+        """Start a capture in a process with free capacity."""
         if capture.is_stopped:
             return
         slot = self._slot_for(capture)
@@ -181,13 +179,13 @@ class CapturePool:
         slot.process.command(capture.begin(self._seconds()))
 
     def adjust(self, capture: Capture, sample_fps: float) -> None:
-        """Set a capture's rate."""
+        """Set a capture's sample rate."""
         capture.sample_fps = sample_fps
         for process in self._processes_of(capture):
             process.command(Update(number=capture.number, sample_fps=sample_fps))
 
-    def cease(self, capture: Capture) -> None:
-        """End a capture."""
+    def stop_capture(self, capture: Capture) -> None:
+        """Stop a capture."""
         capture.is_stopped = True
         processes = list(self._processes_of(capture))
         for process in processes:
@@ -215,7 +213,7 @@ class CapturePool:
                 lambda _, end: self.put(lambda: self._on_end(slot, end)),
             )
         except OSError as error:
-            log.error("capture_process_not_started", error=type(error).__name__)
+            log.error("capture_process_start_failed", error=type(error).__name__)
             return None
         self._slots.append(slot)
         self._on_processes(len(self._slots))
@@ -223,7 +221,7 @@ class CapturePool:
         return slot
 
     def _on_report(self, slot: _ProcessSlot, report: Report) -> None:
-        """Hand a report on (the process's thread)."""
+        """Forward a report (process's thread)."""
         slot.silent_checks = 0
         number = getattr(report, "number", 0)
         capture = slot.captures.get(number)
@@ -233,16 +231,16 @@ class CapturePool:
             case Running():
                 capture.thread_id = report.thread_id
             case Stopped():
-                self.put(lambda: self._on_ceased(slot, capture))
+                self.put(lambda: self._on_stopped(slot, capture))
             case _:
                 capture.on_report(capture, report)
 
-    def _on_ceased(self, slot: _ProcessSlot, capture: Capture) -> None:
+    def _on_stopped(self, slot: _ProcessSlot, capture: Capture) -> None:
         slot.captures.pop(capture.number, None)
         capture.ended.set()
 
     def _on_end(self, slot: _ProcessSlot, end: ProcessEnd) -> None:
-        """Have the captures of a process that ended go on."""
+        """Resume the captures of a process that ended."""
         if slot not in self._slots:
             return
         self._slots.remove(slot)
@@ -253,21 +251,21 @@ class CapturePool:
         live = [each for each in slot.captures.values() if not each.is_stopped]
         crashed = [each for each in live if each.thread_id == end.crashed_thread_id]
         alone = live if len(live) == 1 else []
-        blamed = crashed or alone
+        suspects = crashed or alone
         log.error(
             "capture_process_lost",
             status=end.status,
             captures=len(live),
-            blamed=blamed[0].name if blamed else "",
+            suspect=suspects[0].name if suspects else "",
         )
         self._on_crash()
-        # The harmless first: they are to miss as little as can be.
+        # First those that are not suspected, so that they miss as little as possible.
         for capture in live:
-            if capture not in blamed:
-                capture.is_suspect = capture.is_suspect or not blamed
+            if capture not in suspects:
+                capture.is_suspect = capture.is_suspect or not suspects
                 _report_loss(capture, CaptureErrorCode.INTERNAL)
                 self.assign(capture)
-        for capture in blamed:
+        for capture in suspects:
             self._quarantine(capture)
 
     def _quarantine(self, capture: Capture) -> None:
@@ -289,9 +287,9 @@ class CapturePool:
                 break
             try:
                 task()
-            # The edge of the thread: one capture's trouble must not end the keeping of all.
+            # One capture's error must not end the thread, which manages all captures.
             except Exception:
-                log.exception("captures_not_kept")
+                log.exception("capture_management_failed")
         self._end_all()
 
     def _tick(self) -> None:
@@ -301,26 +299,26 @@ class CapturePool:
         for capture in due:
             self.assign(capture)
         for slot in tuple(self._slots):
-            self._acquit(slot, now_seconds)
+            self._clear_suspects(slot, now_seconds)
             self._close_if_idle(slot, now_seconds)
             slot.silent_checks += 1
             if slot.silent_checks > _MAX_SILENT_CHECKS and slot.process is not None:
-                log.error("capture_process_hangs", pid=slot.process.pid)
+                log.error("capture_process_hung", pid=slot.process.pid)
                 slot.silent_checks = 0
                 slot.process.kill()
 
-    def _acquit(self, slot: _ProcessSlot, now_seconds: float) -> None:
-        """Let others into the process of a suspect that turned out to be harmless."""
+    def _clear_suspects(self, slot: _ProcessSlot, now_seconds: float) -> None:
+        """Clear suspects whose process did not crash, and open the process to other captures."""
         if not slot.is_for_one:
             return
         for capture in slot.captures.values():
-            if now_seconds - capture.begun_seconds < _ACQUITTED_SECONDS:
+            if now_seconds - capture.begun_seconds < _CLEARED_SECONDS:
                 return
             capture.is_suspect = False
         slot.is_for_one = False
 
     def _close_if_idle(self, slot: _ProcessSlot, now_seconds: float) -> None:
-        """End a process in which nothing is captured any more, also what hangs there."""
+        """End a process without active captures, even if a stopped one hangs."""
         if any(not each.is_stopped for each in slot.captures.values()):
             return
         if slot.empty_since_seconds is None:

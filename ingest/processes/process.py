@@ -1,4 +1,4 @@
-"""The worker's handle of a capture process: start, command, reports, end."""
+"""The worker's handle of a capture process: its start, commands, reports and end."""
 
 import os
 import re
@@ -23,7 +23,7 @@ _CRASHED_THREAD: Final = re.compile(rb"^Current thread 0x([0-9a-f]+)", re.MULTIL
 _MAX_CRASH_BYTES: Final = 65_536
 _REAP_SECONDS: Final = 10.0
 _ENVIRONMENT: Final = {
-    # Each thread has an arena of its own otherwise, and keeps what it was given at its peak.
+    # Otherwise each thread has a separate arena, which never shrinks from its peak size.
     "MALLOC_ARENA_MAX": "2",
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
@@ -32,18 +32,16 @@ _ENVIRONMENT: Final = {
 
 @dataclass(frozen=True)
 class ProcessEnd:
-    """How a process ended: its exit status (negative: minus the signal), and the thread that
-    crashed (None: not known).
-    """
+    """Exit status of a process (negative: minus the signal), and the crashed thread, if known."""
 
     status: int
     crashed_thread_id: int | None
 
 
 class CaptureProcess:
-    """One running capture process. Started and commanded by one thread, which outlives it.
+    """A running capture process. One thread starts and commands it, and must outlive it.
 
-    The kernel ends the process with the thread that started it.
+    The kernel kills the process when the thread that started it ends.
     """
 
     def __init__(
@@ -55,7 +53,7 @@ class CaptureProcess:
         """Start the process, and a thread that calls ``on_report`` and, once, ``on_end``.
 
         Raises:
-            OSError: the machine has no room for it.
+            OSError: the machine lacks resources for it.
         """
         self._on_report = on_report
         self._on_end = on_end
@@ -75,29 +73,29 @@ class CaptureProcess:
 
     @property
     def pid(self) -> int:
-        """The process id."""
+        """The process ID."""
         return self._process.pid
 
     def command(self, command: Command) -> None:
-        """Send a command. One to a process that has ended is lost."""
+        """Send a command. It is lost if the process has ended."""
         try:
             self._connection.sendall(framed(command))
         except OSError:
-            log.debug("capture_process_gone", pid=self.pid)
+            log.debug("capture_process_exited", pid=self.pid)
 
     def close(self) -> None:
-        """Have the process end; returns immediately."""
+        """Ask the process to end, without waiting for it."""
         try:
             self._connection.shutdown(socket.SHUT_RDWR)
         except OSError:
-            log.debug("capture_process_gone", pid=self.pid)
+            log.debug("capture_process_exited", pid=self.pid)
 
     def kill(self) -> None:
-        """End the process at once; returns before it has."""
+        """Kill the process, without waiting for its end."""
         self._process.kill()
 
     def join(self, timeout_seconds: float) -> bool:
-        """Wait for the end; returns whether it came."""
+        """Wait for the end; return whether the process ended in time."""
         self._thread.join(timeout_seconds)
         return not self._thread.is_alive()
 
@@ -116,10 +114,10 @@ class CaptureProcess:
             except (EOFError, OSError):
                 pass
             except (msgspec.MsgspecError, ValueError):
-                # It was taken over, or its memory is spoilt.
-                log.error("capture_process_unintelligible", pid=self.pid)
+                # The process was compromised, or its memory is corrupted.
+                log.error("capture_report_unreadable", pid=self.pid)
                 self.kill()
-            # The edge of the thread: whatever it was, the cameras are captured elsewhere.
+            # Whatever the error is, other processes take over the cameras.
             except Exception:
                 log.exception("capture_report_failed", pid=self.pid)
                 self.kill()
@@ -146,6 +144,6 @@ def _spawn(theirs: int, crash_descriptor: int) -> "subprocess.Popen[bytes]":
         pass_fds=(theirs, crash_descriptor),
         stdin=subprocess.DEVNULL,
         start_new_session=True,
-        # No secret: what strangers send is decoded there.
+        # No secrets: the process decodes untrusted data.
         env={**bare_environment(os.environ), **_ENVIRONMENT},
     )

@@ -1,7 +1,7 @@
 """``python -m ingest.processes.program FD CRASH_FD PARENT_PID``: captures cameras for a worker.
 
-Started by :mod:`ingest.processes.process`. It reads what strangers send, so it has no secret but
-the addresses of its cameras, and bounds on what it may take. It ends when the worker ends.
+Started by :mod:`ingest.processes.process`. It reads untrusted data, so it has no secrets except its
+cameras' stream URLs, and its resources are limited. It ends when the worker ends.
 """
 
 import ctypes
@@ -49,16 +49,16 @@ _PR_SET_NO_NEW_PRIVS: Final = 38
 _FILES_FOR_ALL: Final = 64
 _FILES_A_CAPTURE: Final = 32
 _FILES_A_DEVICE: Final = 32
-"""Opened by a driver for each stream that it decodes."""
+"""Files that a driver opens for each stream that it decodes."""
 _ALIVE_SECONDS: Final = 1.0
 _MAX_WAITING_FRAMES: Final = 16
-"""Of one camera, for a worker that does not take them: what a held-up second or two brings."""
+"""Maximum number of a camera's frames waiting for the worker: a delay of a second or two."""
 
 
 class ReportSender:
-    """Sends reports in their order from a thread of its own. Thread-safe; nobody waits.
+    """Sends reports in order, from a separate thread. Thread-safe; callers never wait.
 
-    Of a camera of which too many frames wait the oldest is left out.
+    If too many frames of a camera are waiting, the oldest is dropped.
     """
 
     def __init__(self, connection: socket.socket) -> None:
@@ -71,7 +71,7 @@ class ReportSender:
         threading.Thread(target=self._run, name="reports", daemon=True).start()
 
     def put(self, report: Report) -> None:
-        """Queue a report. Returns immediately."""
+        """Queue a report."""
         with self._changed:
             if isinstance(report, Sampled):
                 self._drop_oldest(report.number)
@@ -113,7 +113,7 @@ class ReportSender:
 
 
 class CaptureProgram:
-    """The captures of one process, by number. All methods are the main thread's."""
+    """The captures of one process, by number. All methods run in the main thread."""
 
     def __init__(
         self, settings: Configure, reports: ReportSender, device: VideoDevice | None
@@ -136,13 +136,13 @@ class CaptureProgram:
         reader.start(partial(self._follow, number, sampler))
 
     def adjust(self, command: Update) -> None:
-        """Set a capture's rate."""
+        """Set a capture's sample rate."""
         sampler = self._samplers.get(command.number)
         if sampler is not None:
             sampler.sample_fps = command.sample_fps
 
-    def cease(self, command: Stop) -> None:
-        """End a capture; returns immediately."""
+    def stop_capture(self, command: Stop) -> None:
+        """Stop a capture, without waiting for its end."""
         reader = self._readers.pop(command.number, None)
         self._samplers.pop(command.number, None)
         if reader is not None:
@@ -159,7 +159,7 @@ class CaptureProgram:
         self._reports.put(Stopped(number=number))
 
     def _read(self, number: int, sampler: FrameSampler, connection: CameraConnection) -> None:
-        # A function of its own, so that no decoded frame is kept until the next connection.
+        # A separate function, so that no decoded frame stays in memory until the next connection.
         for event in connection:
             if isinstance(event, CapturedFrame):
                 _sample(sampler, event)
@@ -170,7 +170,7 @@ class CaptureProgram:
 
 
 def _sample(sampler: FrameSampler, event: CapturedFrame) -> None:
-    if event.is_glimpse:
+    if event.is_lone_key_frame:
         sampler.process_key_frame(event.frame, event.captured_ms, event.arrival)
         return
     sampler.process(
@@ -183,7 +183,7 @@ def _sample(sampler: FrameSampler, event: CapturedFrame) -> None:
 
 
 def main() -> None:
-    """Serve until the worker closes the connection or dies."""
+    """Run until the worker closes the connection or dies."""
     descriptor, crash_descriptor, parent_pid = map(int, sys.argv[1:])
     _die_with_parent(parent_pid)
     faulthandler.enable(crash_descriptor, all_threads=True)
@@ -210,35 +210,35 @@ def main() -> None:
             case Update() as command:
                 program.adjust(command)
             case Stop() as command:
-                program.cease(command)
+                program.stop_capture(command)
             case Configure():
                 raise AssertionError("configured once")
 
 
 def _end() -> NoReturn:
-    # Without waiting for threads: a reader may wait for a hung camera inside FFmpeg.
+    # Do not wait for threads: a reader may be waiting for a hung camera in FFmpeg.
     os._exit(0)
 
 
 def _die_with_parent(parent_pid: int) -> None:
-    """Have the kernel kill this process when its parent dies, also by kill -9.
+    """Make the kernel kill this process when its parent dies, even by ``kill -9``.
 
     **Source:** prctl(2), PR_SET_PDEATHSIG, PR_SET_NO_NEW_PRIVS.
     """
     prctl = ctypes.CDLL(None).prctl
     prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-    # The worker is asked to stop, and ends this process then.
+    # The worker handles SIGINT, and then ends this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if os.getppid() != parent_pid:
         _end()
 
 
 def _limit(settings: Configure, more_files: int) -> None:
-    """Bound what this process may take of the machine.
+    """Limit this process's memory and number of open files.
 
-    Libraries reserve far more address space than they use, so that limit is what is reserved now
-    plus what the settings say.
+    Libraries reserve far more address space than they use, so the memory limit is the current
+    reservation plus the configured size.
     """
     reserved = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     memory_bytes = reserved + settings.memory_bytes

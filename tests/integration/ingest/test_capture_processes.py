@@ -79,7 +79,7 @@ def test_a_stream_that_crashes_its_process_harms_the_others_once_and_for_a_momen
     assert outbox.statuses(bad)[-1].last_error == CaptureErrorCode.CRASH.value
     lost = [line for line in log if line["event"] == "capture_process_lost"]
     assert [line["captures"] for line in lost][:2] == [3, 1]
-    assert {line["blamed"] for line in lost} == {f"camera-{bad}"}
+    assert {line["suspect"] for line in lost} == {f"camera-{bad}"}
     pauses = [line["seconds"] for line in log if line["event"] == "camera_quarantined"]
     assert pauses[1] > pauses[0]
     for camera in good:

@@ -36,7 +36,7 @@ def test_metrics_and_health_are_served_on_a_local_port(
 @pytest.mark.parametrize(
     ("setting", "value", "status", "event"),
     [
-        ("kafka_bootstrap_servers", f"127.0.0.1:{closed_port()}", 69, "kafka_unreachable"),
+        ("kafka_bootstrap_servers", f"127.0.0.1:{closed_port()}", 69, "kafka_unavailable"),
         ("secret_key", "not-a-key", 78, "misconfigured"),
     ],
     ids=["no Kafka", "no key"],
@@ -67,7 +67,7 @@ def test_a_worker_whose_clock_is_set_back_by_an_hour_ends_to_begin_again(
 
     assert worker.wait(10) == 75
     events = [json.loads(line)["event"] for line in worker.tail().splitlines()]
-    assert "clock_set_back" in events
+    assert "clock_moved_back" in events
     assert events[-1] == "worker_stopped"
 
 

@@ -127,7 +127,7 @@ def test_only_the_last_of_a_cameras_configurations_is_captured(
         outbox.until(lambda: len(outbox.frames_of(config.camera_id)) >= 5)
 
     assert {status.revision for status in outbox.statuses(config.camera_id)} == {22}
-    assert worker.log.read_text().count("camera_taken") == 1
+    assert worker.log.read_text().count("camera_assigned") == 1
     assert outbox.state(gone) is None
 
 

@@ -134,7 +134,7 @@ def test_frames_flow_while_s3_is_unavailable(
     with IngestWorker(world, **without_s3) as worker:
         outbox.until(lambda: len(outbox.frames_of(camera)) >= 25)
 
-    assert "snapshots_failing" in worker.log.read_text()
+    assert "snapshot_uploads_failing" in worker.log.read_text()
     times = [frame.meta.captured_ms for frame in outbox.frames_of(camera)][:25]
     assert np.median(np.diff(times)) == pytest.approx(200, abs=10)
 

@@ -134,7 +134,7 @@ def watch_stream(
             first = frame.stream_seconds if first is None else first
             seconds = round(frame.stream_seconds - first, 2)
             taken_ms = round(frame.stream_seconds * 1000)
-            if frame.is_glimpse:
+            if frame.is_lone_key_frame:
                 watch.glimpses.append(seconds)
                 looker.process_key_frame(frame.decoded, taken_ms, frame.arrival)
             else:

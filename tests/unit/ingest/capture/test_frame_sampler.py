@@ -199,7 +199,7 @@ def test_a_frame_that_cannot_be_coded_costs_no_other_and_is_logged_once_a_minute
         view.play(119, BrokenFrame(picture()))
     view.play(1, STILL)
 
-    assert [line["event"] for line in logs] == ["picture_failed"] * 2
+    assert [line["event"] for line in logs] == ["frame_processing_failed"] * 2
     assert len(view.looked()) == 5
     assert sum(seen.failed for seen in view.seen()) == pytest.approx(595, abs=2)
 

@@ -67,7 +67,7 @@ def test_a_device_that_is_gone_is_not_asked_again(devices: Devices) -> None:
     devices.usable.add(VideoDevice("qsv"))
 
     assert choice.next() is None
-    assert [log["event"] for log in logs] == ["video_device_given_up"]
+    assert [log["event"] for log in logs] == ["video_device_disabled"]
 
 
 @pytest.mark.parametrize("kind", ["cuda", "qsv", "vaapi", "none_such"])

@@ -12,7 +12,7 @@ from ingest.capture.sampling import GreyImage, MotionFilter, Sampler
 
 def _taken(times: list[float], frames_per_second: float) -> list[float]:
     sampler = Sampler()
-    return [seconds for seconds in times if sampler.takes(seconds, frames_per_second)]
+    return [seconds for seconds in times if sampler.selects(seconds, frames_per_second)]
 
 
 def test_five_of_twenty_five_frames_are_evenly_spaced() -> None:
@@ -50,11 +50,11 @@ def test_jitter_does_not_change_the_rate(jitter: list[float]) -> None:
 
 def test_a_stream_that_begins_again_is_sampled_at_once() -> None:
     sampler = Sampler()
-    assert sampler.takes(5000.0, 5)
+    assert sampler.selects(5000.0, 5)
 
-    assert sampler.takes(0.0, 5)
-    assert not sampler.takes(0.04, 5)
-    assert sampler.takes(900.0, 5)
+    assert sampler.selects(0.0, 5)
+    assert not sampler.selects(0.04, 5)
+    assert sampler.selects(900.0, 5)
 
 
 @given(times=st.lists(st.floats(0, 1e6), max_size=60), fps=st.floats(0.1, 60))

@@ -262,14 +262,14 @@ def test_with_kafka_unavailable_frames_are_dropped_but_snapshots_go_on(world: Wo
 
 def test_frames_that_were_left_out_or_failed_are_counted(world: World) -> None:
     pipeline = world.pipeline()
-    pipeline.left_out(3)
+    pipeline.frames_dropped(3)
 
     assert world.count("platestream_ingest_frames_dropped_total", reason="slow") == 3
 
 
 def test_each_record_has_the_outcomes_of_the_frames_before_it(world: World) -> None:
     pipeline = world.pipeline()
-    pipeline.left_out(3)
+    pipeline.frames_dropped(3)
     pipeline.on_status(world.seen(is_still=False, still=4))
     world.room = False
     pipeline.offer(world.looked())

@@ -157,7 +157,7 @@ def test_a_frame_that_is_lost_fails_its_span(kafka: Kafka) -> None:
             pass
     errors = [span.error for span in tracer.spans if span.name == "send frames" and span.ends]
 
-    assert errors == ["KafkaTimeoutError", "too_large", "no_room"]
+    assert errors == ["KafkaTimeoutError", "too_large", "buffer_full"]
 
 
 def test_a_frame_that_is_not_sampled_is_as_it_was(kafka: Kafka) -> None:
