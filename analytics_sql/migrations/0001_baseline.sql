@@ -1,25 +1,25 @@
 -- Tables of recognitions, triggers and deliveries, and views for analysts (docs/analytics-sql.md).
 --
--- The sink writes the rows. A row written twice has the same key: merges and reads with FINAL keep one of
--- the copies. IDs begin with their time in milliseconds, so copies are in the same monthly partition.
+-- The sink writes the rows. A row written twice has the same key: merges and reads with FINAL return one of
+-- the copies. IDs start with their time in milliseconds, so copies are in the same monthly partition.
 -- All times are UTC, confidences 0 to 1, plates normalised (common.plates.normalise). '', 0, 1970 and the
--- nil UUID stand for no value.
+-- nil UUID mean "no value".
 
 -- Recognitions: one row per vehicle pass, or per plate of a stored image call.
 --
--- Boxes are in pixels of the frame. In `photo_key` and `crop_key`, '=' stands for the key that
--- common.records.object_keys derives from owner and ID. Rows with the same user and millisecond are ordered by `id`
--- as the engine compares UUIDs. `alternatives`: position (from 0), character, probability.
+-- Boxes are in pixels of the frame. In `photo_key` and `crop_key`, '=' means the key that
+-- common.records.object_keys derives from account and ID. Rows with the same user and millisecond are ordered by
+-- `id` as the engine compares UUIDs. `alternatives`: position (from 0), character, probability.
 --
--- Partitions are months: a search opens every part, and over 1 M rows fewer parts were twice as fast as
--- day partitions. The low merge_selector_base also keeps parts few. Small granules and compressed blocks,
--- as most reads are pages of about 50 rows.
+-- Partitions are months: a search opens every part, and with 1 M rows it was twice as fast as with day
+-- partitions. The low merge_selector_base also limits the number of parts. Granules and compressed blocks are
+-- small, because most reads are pages of about 50 rows.
 --
 -- The projections make the cost of a list depend on the page, not on the table: lists by camera or plate
 -- read the times of a page from them, and then only those rows. They have no `id`, which does not
 -- compress; `id_hash` distinguishes copies of a row from other rows of the same plate and millisecond.
--- Plates have granules of 128 rows, as each one is looked up on its own. `ingested_range` finds rows by
--- the time they were written, however old they are.
+-- Plates have granules of 128 rows, because each is looked up separately. `ingested_range` finds rows by
+-- the time when they were written, regardless of their age.
 CREATE TABLE IF NOT EXISTS recognitions
 (
     user_id UUID,
@@ -74,7 +74,7 @@ SETTINGS
 -- In an early row, `recognition_id` and the columns copied from the recognition are provisional.
 -- Withdrawn rows are stored but do not count as triggers.
 --
--- Rows are kept, since an alert counts its triggers. `plate` is emptied when the recognition expires
+-- Rows do not expire, because an alert counts its triggers. `plate` is emptied when the recognition expires
 -- (set_trigger_retention.sql).
 CREATE TABLE IF NOT EXISTS alert_triggers
 (
@@ -103,8 +103,8 @@ SETTINGS index_granularity = 1024;
 -- Delivery attempts: one row per attempt to deliver an event. Stored for three months.
 --
 -- `id` is derived from delivery, round and number; `requested_ms` distinguishes the rounds that clients
--- requested. `webhook_id` is nil if an alert notifies by itself (`alert_id`); otherwise `alert_id` is nil.
--- `delivery` is the record itself, from which it can be sent again. It contains plates and is emptied when
+-- requested. `webhook_id` is nil for an alert's own notifications (`alert_id`); otherwise `alert_id` is nil.
+-- `delivery` is the record from which it can be redelivered. It contains plates and is emptied when
 -- recognitions expire (set_attempt_retention.sql).
 CREATE TABLE IF NOT EXISTS delivery_attempts
 (
@@ -159,9 +159,9 @@ SETTINGS index_granularity = 1024, ttl_only_drop_parts = 1;
 
 -- Erasure requests, so that late or repeated records of an erased plate are not written again.
 --
--- `plate_hash` is the SHA-256 (lower hexadecimal) of owner, a space and the normalised plate; '' stands for
--- the whole account. Plates can be found by trying them all, so the hash is not a secret. What was captured
--- before `before` is erased. Stored for longer than a record can be under way: seven days on a topic, a
+-- `plate_hash` is the SHA-256 (lower-case hexadecimal) of account, a space and the normalised plate; '' means
+-- the whole account. Plates can be found by trying all of them, so the hash does not hide them. Rows captured
+-- before `before` are erased. Stored for longer than a record can be in transit: seven days on a topic, a
 -- day and a half of retries, seven days on the next topic.
 CREATE TABLE IF NOT EXISTS erasures
 (
@@ -176,7 +176,7 @@ TTL toDateTime(asked_at) + INTERVAL 30 DAY DELETE;
 
 -- Images of erased recognitions, to be deleted from S3. Keys as in recognitions. After deletion the row is
 -- written again with `removed` = 1. Stored as long as erasures: rows that are not erased may share the photo
--- of an image call, and a late copy of one still names it.
+-- of an image call, and a late copy of such a row still refers to it.
 CREATE TABLE IF NOT EXISTS erased_images
 (
     noted_at DateTime64(3, 'UTC'),
@@ -190,10 +190,10 @@ ENGINE = ReplacingMergeTree(removed)
 ORDER BY (noted_at, user_id, id)
 TTL toDateTime(noted_at) + INTERVAL 30 DAY DELETE WHERE removed = 1;
 
--- For each owner and pair of neighbouring characters, the plates that contain it, so that a search in the
--- middle of plates reads few of them. Look-alikes are folded (common.plates.matching), which also serves
--- fuzzy searches. `^` and `$` mark beginning and end; pieces with `^` list each plate once. Plates without
--- rows may still be here. `last_day` (UTC) is when a plate was last seen.
+-- For each account and pair of neighbouring characters, the plates that contain it, so that a search in the
+-- middle of plates reads few of them. Similar characters are folded (common.plates.matching), also for
+-- fuzzy searches. `^` and `$` mark start and end; pieces with `^` list each plate once. The table may contain
+-- plates that no longer have rows. `last_day` (UTC) is when a plate was last seen.
 CREATE TABLE IF NOT EXISTS plate_pieces
 (
     user_id UUID,
@@ -210,7 +210,7 @@ SELECT user_id, piece, plate, toDate(ts) AS last_day
 FROM recognitions
 ARRAY JOIN ngrams(concat('^', translate(plate, 'OQDILZSGB', '000112568'), '$'), 2) AS piece;
 
--- Counts of an owner's recognitions and outcomes per quarter of an hour (`length` 1) or day (96), UTC, so
+-- Counts of an account's recognitions and outcomes per quarter of an hour (`length` 1) or day (96), UTC, so
 -- that analytics need not read every row. Quarters are numbered from 1970; empty ones have a row too.
 --
 -- A newer count replaces the whole row. `counted_at` is a time before counting started. A bucket is valid
@@ -235,7 +235,7 @@ ORDER BY (user_id, length, first_quarter)
 TTL toDateTime(counted_at) + INTERVAL 100 DAY DELETE
 SETTINGS index_granularity = 256;
 
--- Progress of an owner's buckets: everything written before `as_of` is counted.
+-- Progress of an account's buckets: all rows written before `as_of` are counted.
 CREATE TABLE IF NOT EXISTS traffic_states
 (
     user_id UUID,
@@ -259,8 +259,8 @@ ENGINE = ReplacingMergeTree(noted_at)
 ORDER BY (user_id, quarter, plate_hash)
 TTL toDateTime(noted_at) + INTERVAL 2 DAY DELETE;
 
--- The most frequent plates of an owner's cameras from `since` to `until`, most frequent first. No other plate
--- was read more than `others` times.
+-- The most frequent plates of an account's cameras from `since` to `until`, most frequent first. No other
+-- plate was read more than `others` times.
 CREATE TABLE IF NOT EXISTS plate_ranks
 (
     user_id UUID,
@@ -305,7 +305,7 @@ ENGINE = ReplacingMergeTree(revision)
 ORDER BY (user_id, id);
 
 -- Frames and vehicles of each camera per minute (common/records/counts.py). No plates. If a minute is
--- written again, the row with more `records` is kept. Hours are compared with the four weeks before.
+-- written again, the row with more `records` wins. Hours are compared with the four weeks before.
 CREATE TABLE IF NOT EXISTS camera_counts
 (
     user_id UUID,
@@ -339,35 +339,35 @@ TTL toDateTime(minute) + INTERVAL 40 DAY DELETE
 SETTINGS index_granularity = 1024, ttl_only_drop_parts = 1;
 
 -- Views for analysts. They read with FINAL, so each row counts once, and return NULL for no value. Conditions
--- on user_id and ts use the keys of the tables. Months are not merged with each other, as copies of a row are
--- in one month.
+-- on user_id and ts use the keys of the tables. Months are not merged with each other, because copies of a row
+-- are in the same month.
 --
 -- Image keys are complete here: the folder is the day (UTC) in the first 48 bits of the ID.
 CREATE VIEW IF NOT EXISTS analysis_recognitions
 (
-    user_id UUID COMMENT 'Owner',
-    ts DateTime64(3, 'UTC') COMMENT 'When the frame was captured whose reading won; UTC',
-    id UUID COMMENT 'Recognition, as the API names it',
+    user_id UUID COMMENT 'Account',
+    ts DateTime64(3, 'UTC') COMMENT 'Capture time of the frame whose reading won; UTC',
+    id UUID COMMENT 'Recognition ID, as in the API',
     camera_id Nullable(UUID) COMMENT 'Camera; NULL for an image call',
-    camera_name LowCardinality(String) COMMENT 'Name of the camera at that time; API for an image call',
+    camera_name LowCardinality(String) COMMENT 'Camera name at that time; API for an image call',
     plate String COMMENT 'Plate in upper case, without separators',
-    confidence Float64 COMMENT '0 to 1: mean of the probabilities of the characters',
-    character_confidences Array(Float64) COMMENT '0 to 1, one for each character of the plate',
-    region LowCardinality(Nullable(String)) COMMENT 'Country or state of the plate; NULL: not known',
-    region_confidence Nullable(Float64) COMMENT '0 to 1: how sure the region is; NULL: not known',
-    plate_type LowCardinality(String) COMMENT 'car, two-row or motorcycle: shape of the plate',
-    source LowCardinality(String) COMMENT 'camera, or api for an image call that was stored',
+    confidence Float64 COMMENT 'Mean probability of the characters, 0 to 1',
+    character_confidences Array(Float64) COMMENT 'Probability of each character of the plate, 0 to 1',
+    region LowCardinality(Nullable(String)) COMMENT 'Likely country or state of the plate; NULL: not known',
+    region_confidence Nullable(Float64) COMMENT 'Confidence of the region, 0 to 1; NULL: not known',
+    plate_type LowCardinality(String) COMMENT 'Type of the plate: car, two-row or motorcycle',
+    source LowCardinality(String) COMMENT 'camera, or api for a stored image call',
     first_seen DateTime64(3, 'UTC') COMMENT 'First frame of the pass; UTC',
     last_seen DateTime64(3, 'UTC') COMMENT 'Last frame of the pass; UTC',
-    readings UInt32 COMMENT 'Frames of the pass whose plate was read',
-    direction LowCardinality(Nullable(String)) COMMENT 'towards, away, left or right, as the camera sees it; NULL: not clear',
+    readings UInt32 COMMENT 'Number of frames of the pass in which the plate was read',
+    direction LowCardinality(Nullable(String)) COMMENT 'Direction as seen by the camera: towards, away, left or right; NULL: not clear',
     box_x Nullable(Float64) COMMENT 'Left edge of the plate in pixels of the frame; NULL: no box',
     box_y Nullable(Float64) COMMENT 'Upper edge of the plate in pixels of the frame; NULL: no box',
     box_width Nullable(Float64) COMMENT 'Width of the plate in pixels of the frame; NULL: no box',
     box_height Nullable(Float64) COMMENT 'Height of the plate in pixels of the frame; NULL: no box',
-    photo_key Nullable(String) COMMENT 'Key of the frame in the S3 bucket; NULL: none was kept',
-    crop_key Nullable(String) COMMENT 'Key of the cut-out plate in the S3 bucket; NULL: none was kept',
-    ingested_at DateTime64(3, 'UTC') COMMENT 'When the row was written; UTC'
+    photo_key Nullable(String) COMMENT 'Key of the photo in the S3 bucket; NULL: not stored',
+    crop_key Nullable(String) COMMENT 'Key of the crop in the S3 bucket; NULL: not stored',
+    ingested_at DateTime64(3, 'UTC') COMMENT 'Time when the row was written; UTC'
 )
 AS
 WITH
@@ -410,23 +410,23 @@ SETTINGS do_not_merge_across_partitions_select_final = 1;
 
 CREATE VIEW IF NOT EXISTS analysis_alert_triggers
 (
-    user_id UUID COMMENT 'Owner',
+    user_id UUID COMMENT 'Account',
     alert_id UUID COMMENT 'Alert',
-    alert_name LowCardinality(String) COMMENT 'Name of the alert when it fired',
-    alert_revision UInt64 COMMENT 'Which state of the alert fired: grows with each change',
-    ts DateTime64(3, 'UTC') COMMENT 'When the reading was captured that it fired for first; UTC',
-    id UUID COMMENT 'Firing',
-    phase LowCardinality(String) COMMENT 'final, early, confirmed, corrected or withdrawn',
-    counts Bool COMMENT 'false: it fired early and was withdrawn, so that it is no firing',
-    fired_early Bool COMMENT 'true: it fired while the vehicle was still in the picture',
-    is_late Bool COMMENT 'true: the recognition came long after its vehicle had passed',
-    decided_at DateTime64(3, 'UTC') COMMENT 'When it fired, early or not; UTC',
-    recognition_id UUID COMMENT 'Recognition; of an early or withdrawn firing there may be none of this id',
+    alert_name LowCardinality(String) COMMENT 'Alert name at the time of the trigger',
+    alert_revision UInt64 COMMENT 'Revision of the alert that triggered; increases with each change',
+    ts DateTime64(3, 'UTC') COMMENT 'Capture time of the reading that first triggered the alert; UTC',
+    id UUID COMMENT 'Trigger',
+    phase LowCardinality(String) COMMENT 'final (after the pass), early, confirmed, corrected or withdrawn',
+    counts Bool COMMENT 'Whether to count the trigger; false: early and withdrawn',
+    fired_early Bool COMMENT 'Whether the alert triggered while the vehicle was still in view',
+    is_late Bool COMMENT 'Whether the recognition arrived long after its vehicle had passed',
+    decided_at DateTime64(3, 'UTC') COMMENT 'Time of the trigger, early or not; UTC',
+    recognition_id UUID COMMENT 'Recognition; may not exist for an early or withdrawn trigger',
     camera_id Nullable(UUID) COMMENT 'Camera; NULL for an image call',
-    camera_name LowCardinality(String) COMMENT 'Name of the camera at that time',
-    plate Nullable(String) COMMENT 'Plate that it fired for; NULL: past retention',
-    confidence Float64 COMMENT '0 to 1: of the recognition',
-    ingested_at DateTime64(3, 'UTC') COMMENT 'When the row was written the last time; UTC'
+    camera_name LowCardinality(String) COMMENT 'Camera name at that time',
+    plate Nullable(String) COMMENT 'Plate that triggered the alert; NULL: past retention',
+    confidence Float64 COMMENT 'Confidence of the recognition, 0 to 1',
+    ingested_at DateTime64(3, 'UTC') COMMENT 'Time when the row was last written; UTC'
 )
 AS
 SELECT
@@ -452,26 +452,26 @@ SETTINGS do_not_merge_across_partitions_select_final = 1;
 
 CREATE VIEW IF NOT EXISTS analysis_delivery_attempts
 (
-    user_id UUID COMMENT 'Owner',
-    webhook_id Nullable(UUID) COMMENT 'Webhook; NULL where an alert notifies by itself',
-    alert_id Nullable(UUID) COMMENT 'Alert that notifies by itself; NULL where a webhook is told',
+    user_id UUID COMMENT 'Account',
+    webhook_id Nullable(UUID) COMMENT 'Webhook; NULL for an alert with its own notifications',
+    alert_id Nullable(UUID) COMMENT 'Alert with its own notifications; NULL for a webhook',
     channel LowCardinality(String) COMMENT 'http or email',
-    ts DateTime64(3, 'UTC') COMMENT 'When the event happened; UTC',
-    event LowCardinality(String) COMMENT 'Name of the event, as recognition.created',
-    event_id UUID COMMENT 'Event: the same for all that are told of it',
+    ts DateTime64(3, 'UTC') COMMENT 'Time of the event; UTC',
+    event LowCardinality(String) COMMENT 'Type of the event, for example recognition.created',
+    event_id UUID COMMENT 'Event ID, the same for all receivers',
     delivery_id UUID COMMENT 'Delivery: one event to one receiver',
-    cause LowCardinality(String) COMMENT 'event, or what a client asked for: test, replay, redelivery',
-    created DateTime64(3, 'UTC') COMMENT 'When the delivery was made; UTC',
-    requested_at Nullable(DateTime64(3, 'UTC')) COMMENT 'When a client asked for it; NULL: nobody did; UTC',
+    cause LowCardinality(String) COMMENT 'event, or on request: test, replay or redelivery',
+    created DateTime64(3, 'UTC') COMMENT 'Creation time of the delivery; UTC',
+    requested_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the request; NULL: not requested; UTC',
     id UUID COMMENT 'Attempt',
-    number UInt16 COMMENT 'Which attempt of its round, from 1',
-    started DateTime64(3, 'UTC') COMMENT 'When the attempt began; UTC',
-    duration_ms UInt32 COMMENT 'How long it took, in milliseconds',
-    outcome LowCardinality(String) COMMENT 'delivered, retrying, dead or cancelled',
-    status Nullable(UInt16) COMMENT 'Status of HTTP, or the reply code of SMTP; NULL: no answer',
-    error LowCardinality(Nullable(String)) COMMENT 'What went wrong, for a person; NULL: nothing',
-    next_attempt Nullable(DateTime64(3, 'UTC')) COMMENT 'When it is tried again; NULL: never; UTC',
-    ingested_at DateTime64(3, 'UTC') COMMENT 'When the row was written; UTC'
+    number UInt16 COMMENT 'Number of the attempt since the request, from 1',
+    started DateTime64(3, 'UTC') COMMENT 'Start of the attempt; UTC',
+    duration_ms UInt32 COMMENT 'Duration of the attempt in milliseconds',
+    outcome LowCardinality(String) COMMENT 'delivered, retrying, dead (failed) or cancelled',
+    status Nullable(UInt16) COMMENT 'HTTP status or SMTP reply code; NULL: no response',
+    error LowCardinality(Nullable(String)) COMMENT 'Error message; NULL: none',
+    next_attempt Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the next attempt; NULL: none; UTC',
+    ingested_at DateTime64(3, 'UTC') COMMENT 'Time when the row was written; UTC'
 )
 AS
 SELECT
@@ -499,15 +499,15 @@ FROM delivery_attempts AS a FINAL
 SETTINGS do_not_merge_across_partitions_select_final = 1;
 
 -- Accepted passes are recognitions of cameras; all others are in pass_outcomes. An image call is one row,
--- however many plates of it were stored.
+-- regardless of the number of its stored plates.
 CREATE VIEW IF NOT EXISTS analysis_passes
 (
-    user_id UUID COMMENT 'Owner',
-    ts DateTime64(3, 'UTC') COMMENT 'When the pass or the image call was; UTC',
-    id UUID COMMENT 'Recognition of an accepted pass, else a name of its own',
+    user_id UUID COMMENT 'Account',
+    ts DateTime64(3, 'UTC') COMMENT 'Time of the pass or image call; UTC',
+    id UUID COMMENT 'Recognition ID of an accepted pass, otherwise a unique ID',
     camera_id Nullable(UUID) COMMENT 'Camera; NULL for an image call',
     source LowCardinality(String) COMMENT 'camera, or api for an image call',
-    accepted Bool COMMENT 'Whether it ended in an accepted reading'
+    accepted Bool COMMENT 'Whether there is an accepted reading'
 )
 AS
 SELECT
@@ -533,12 +533,12 @@ SETTINGS do_not_merge_across_partitions_select_final = 1;
 
 CREATE VIEW IF NOT EXISTS analysis_cameras
 (
-    user_id UUID COMMENT 'Owner',
+    user_id UUID COMMENT 'Account',
     camera_id UUID COMMENT 'Camera',
-    name String COMMENT 'Its name now',
-    location String COMMENT 'Where it is, in the words of its owner; may be empty',
-    enabled Bool COMMENT 'Whether it is switched on',
-    created_at Nullable(DateTime64(3, 'UTC')) COMMENT 'When it was made; NULL: not known; UTC'
+    name String COMMENT 'Current name',
+    location String COMMENT 'Location as entered by the account; may be empty',
+    enabled Bool COMMENT 'Whether the camera is enabled',
+    created_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Creation time; NULL: not known; UTC'
 )
 AS
 SELECT
@@ -553,10 +553,10 @@ WHERE c.removed = 0;
 
 CREATE VIEW IF NOT EXISTS analysis_alerts
 (
-    user_id UUID COMMENT 'Owner',
+    user_id UUID COMMENT 'Account',
     alert_id UUID COMMENT 'Alert',
-    name String COMMENT 'Its name now',
-    enabled Bool COMMENT 'Whether it is switched on'
+    name String COMMENT 'Current name',
+    enabled Bool COMMENT 'Whether the alert is enabled'
 )
 AS
 SELECT user_id, a.id AS alert_id, name, enabled

@@ -1,4 +1,4 @@
--- The tables of release 0.1.0. api/db/tables.py, people_tables.py and audit_tables.py describe them.
+-- Tables of release 0.1.0. api/db/tables.py, people_tables.py and audit_tables.py describe them.
 
 CREATE TABLE owners (
     id uuid NOT NULL,
@@ -301,11 +301,11 @@ CREATE INDEX ix_audit_entries_owner_id_subject_at
     ON audit_entries (owner_id, subject_id, at) WHERE subject_id IS NOT NULL;
 CREATE INDEX ix_audit_entries_plate_hashes ON audit_entries USING gin ((parameters -> 'plateHashes'));
 
--- The audit log: triggers write an entry with each change of a table that people change.
+-- The audit log. Triggers write an entry for each change of a table that people can change.
 
 CREATE FUNCTION audit_value(one jsonb, other jsonb)
 RETURNS jsonb LANGUAGE sql IMMUTABLE AS $$
--- The first value; if both are lists, its elements that the other lacks. Null if very long.
+-- The first value, or, if both are lists, its elements that are not in the other. Null if very long.
     SELECT CASE WHEN length(found::text) <= 20000 THEN found END FROM (
         SELECT CASE WHEN jsonb_typeof(one) = 'array' AND jsonb_typeof(other) = 'array'
             THEN (SELECT coalesce(jsonb_agg(element), '[]')
@@ -324,14 +324,14 @@ $$;
 
 CREATE FUNCTION audit_plate(plate text)
 RETURNS text LANGUAGE sql IMMUTABLE AS $$
--- As common.plates.normalise.mask_plate.
+-- Like common.plates.normalise.mask_plate.
     SELECT CASE WHEN length(plate) <= 2 THEN repeat('*', length(plate))
         ELSE left(plate, 1) || repeat('*', length(plate) - 2) || right(plate, 1) END
 $$;
 
 CREATE FUNCTION audit_changed(subject text, field text, former jsonb, latter jsonb)
 RETURNS jsonb LANGUAGE sql IMMUTABLE AS $$
--- Change of one column, without secrets, plates, and text that may contain plates.
+-- The change of one column, without secrets, plates and text that may contain plates.
     SELECT jsonb_strip_nulls(CASE
         WHEN field ~ '_(encrypted|hash)$' THEN '{}'
         WHEN subject = 'alerts' AND field NOT IN
@@ -352,7 +352,7 @@ $$;
 
 CREATE FUNCTION audit_change()
 RETURNS trigger LANGUAGE plpgsql AS $$
--- Arguments: the action, the column with the row's name, and the columns to leave out.
+-- Arguments: the action, the column with the row's name, and the columns to omit.
 DECLARE
     actor jsonb := coalesce(nullif(current_setting('platestream.actor', true), ''),
                             '{"kind": "database"}');
