@@ -8,5 +8,4 @@ class Clock:
         self.seconds = seconds
 
     def __call__(self) -> float:
-        """Return them."""
         return self.seconds

@@ -20,12 +20,10 @@ class RecordedSpan:
 
     @property
     def name(self) -> str:
-        """The name that it has by now."""
         return str(self.span.name)
 
     @property
     def kind(self) -> SpanKind:
-        """Its kind."""
         return self.span.kind
 
     @property
@@ -35,7 +33,6 @@ class RecordedSpan:
 
     @property
     def parent(self) -> TraceContext | None:
-        """The span that it continues."""
         return None if self.span.parent is None else _trace(self.span.parent)
 
     @property
@@ -45,7 +42,6 @@ class RecordedSpan:
 
     @property
     def start_ns(self) -> int | None:
-        """When it began."""
         return self.span.start_time
 
     @property
@@ -70,11 +66,9 @@ class RecordingTracer(SpanProcessor):
         self.spans: list[RecordedSpan] = []
 
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:
-        """Remember a span."""
         self.spans.append(RecordedSpan(span))
 
     def on_end(self, span: ReadableSpan) -> None:
-        """Count the ends."""
         (one,) = (each for each in self.spans if each.span.context == span.context)
         one.ends += 1
 

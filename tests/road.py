@@ -47,7 +47,6 @@ class RoadClip:
 
     @property
     def plates(self) -> list[str]:
-        """The plates that pass."""
         return [one.plate for one in self.passes]
 
 
@@ -121,7 +120,6 @@ class PassScore:
         return len(self.right_once) / self.passes if self.passes else 1.0
 
     def __str__(self) -> str:
-        """Return it in one line."""
         return (
             f"{len(self.right_once)} of {self.passes} passes right and once, "
             f"doubled {list(self.doubled)}, missed {list(self.missed)}, "

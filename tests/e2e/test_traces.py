@@ -57,7 +57,6 @@ _INSERTS = ("INSERT recognitions", "INSERT alert_triggers", "INSERT delivery_att
 
 @pytest.fixture
 def collector() -> Iterator[TraceCollector]:
-    """A collector of traces."""
     with TraceCollector() as running:
         yield running
 

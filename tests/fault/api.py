@@ -33,8 +33,6 @@ class Answer:
 
 
 class Api:
-    """The API with one key."""
-
     def __init__(self, base_url: str, api_key: str, ready_url: str) -> None:
         """Take address, key, and the address of ``/readyz``."""
         self._ready_url = ready_url
@@ -45,7 +43,6 @@ class Api:
         )
 
     def close(self) -> None:
-        """Close the connections."""
         self._http.close()
 
     def is_ready(self) -> bool:
@@ -62,20 +59,16 @@ class Api:
         self._call("PUT", f"/api/cameras/{camera_id}", json={"enabled": enabled})
 
     def delete_camera(self, camera_id: str) -> None:
-        """Delete a camera."""
         self._call("DELETE", f"/api/cameras/{camera_id}")
 
     def camera(self, camera_id: str) -> dict[str, Any]:
-        """Return a camera as the list shows it."""
         cameras: list[dict[str, Any]] = self._call("GET", "/api/cameras")["cameras"]
         return next(camera for camera in cameras if camera["id"] == camera_id)
 
     def create_alert(self, body: Mapping[str, Any]) -> None:
-        """Make an alert."""
         self._call("POST", "/api/alertas", json=body)
 
     def create_webhook(self, url: str, *events: str) -> str:
-        """Make a webhook and return its id."""
         body = {"name": "Fault", "url": url, "events": events}
         return str(self._call("POST", "/api/webhooks", json=body)["webhook"]["id"])
 
@@ -85,7 +78,6 @@ class Api:
         return {alert["name"]: alert["triggerCount"] for alert in alerts}
 
     def credits(self) -> int:
-        """Return the balance."""
         return int(self._call("GET", "/api/credits")["credits"])
 
     def reads(self, image: bytes) -> bool:

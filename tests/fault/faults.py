@@ -42,7 +42,6 @@ class Fault:
     seconds: float = 0.0
 
     def __str__(self) -> str:
-        """Return it in words."""
         lasting = f" {self.seconds:g} s" if self.seconds else ""
         return f"{self.kind} {self.process}{lasting}"
 
@@ -66,7 +65,6 @@ def kills_of_seconds(stages: Sequence[str]) -> tuple[Fault, ...]:
 
 
 def freezes(seconds: float, processes: Sequence[str]) -> tuple[Fault, ...]:
-    """Return a freeze of each."""
     return tuple(Fault(FaultKind.FREEZE, process, seconds) for process in processes)
 
 
@@ -86,7 +84,6 @@ def fills(seconds: float) -> tuple[Fault, ...]:
 
 
 def in_seeded_order(faults: Sequence[Fault], chance: random.Random) -> list[Fault]:
-    """Return the faults in an order that the seed decides."""
     return chance.sample(faults, len(faults))
 
 
@@ -94,7 +91,6 @@ class Saboteur:
     """Harms processes of a running stack."""
 
     def __init__(self, stack: RunningStack) -> None:
-        """Take the stack."""
         self._stack = stack
 
     @contextmanager

@@ -33,7 +33,6 @@ class Cameras:
     """Sends the scene. Nothing that it was given is lost, however long Kafka is unavailable."""
 
     def __init__(self, kafka: KafkaSettings, owner_id: UUID, footage: Footage) -> None:
-        """Connect."""
         self._owner_id = owner_id
         self._footage = footage
         self._topic = topic_name(kafka, FRAMES)
@@ -94,7 +93,6 @@ class Load(RunsForABlock):
     THREADS = 2
 
     def __init__(self, cameras: Cameras, frames_per_second: float) -> None:
-        """Take the pace of all cameras together."""
         self._cameras = cameras
         self._pace = min(FRAMES_PER_SECOND, frames_per_second / self.THREADS)
         self._over = threading.Event()

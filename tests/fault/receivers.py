@@ -36,7 +36,6 @@ class ReceivedEvent:
 
     @property
     def cause(self) -> Cause:
-        """Return what was to be sent, and its recipient."""
         return self.endpoint, self.event, self.about, self.alert
 
 

@@ -184,7 +184,6 @@ def open_scenery(
 
 
 def owner_of(stack: RunningStack) -> UUID:
-    """Return the id of the stack's owner."""
     answer = subprocess.run(
         (sys.executable, "-m", "api.cli", "owner", "list", "--json"),
         cwd=CLONE,

@@ -41,7 +41,6 @@ class Step:
     topic: Topic
 
     def __str__(self) -> str:
-        """Return a short name."""
         return f"{self.stage} of {self.topic.name}"
 
 
@@ -88,7 +87,6 @@ class Stages:
     """
 
     def __init__(self, settings: KafkaSettings) -> None:
-        """Take the addresses."""
         self._settings = settings
 
     def done(self) -> dict[Step, int]:
@@ -123,7 +121,6 @@ class Stages:
         return self._all(ALERTS, AlertTrigger)
 
     def dated_readings(self) -> list[Dated[FrameReadings]]:
-        """Return what was read of each frame."""
         return self._dated(READINGS, FrameReadings)
 
     def dated_alerts(self) -> list[Dated[AlertTrigger]]:

@@ -30,7 +30,6 @@ class TriggerHistory:
     by_phase: Mapping[TriggerPhase, AlertTrigger]
 
     def __str__(self) -> str:
-        """Return it in words."""
         phases = ", ".join(
             f"{phase} {one.recognition.plate}" for phase, one in self.by_phase.items()
         )

@@ -33,7 +33,6 @@ class Fleet:
     network: Network
 
     def machine_of(self, process: str) -> Machine:
-        """Return where a process runs."""
         return self.network.machines[process.endswith("-2")]
 
     def is_healthy(self, process: str) -> bool:

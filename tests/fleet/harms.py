@@ -21,8 +21,6 @@ ROLLING = ("sink", "webhooks", "alerts", "recognition", "ingest", "relay", "api"
 
 
 class Harm(StrEnum):
-    """What is done to it."""
-
     ROLL = "rolling"
     KILL = "kill -9"
     FREEZE = "freeze"

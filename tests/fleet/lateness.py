@@ -21,7 +21,6 @@ class Lateness:
 
     @property
     def worst(self) -> float:
-        """The latest one."""
         return self.seconds[-1] if self.seconds else 0.0
 
     def __str__(self) -> str:

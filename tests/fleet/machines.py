@@ -101,7 +101,6 @@ class Network:
 
     @property
     def range(self) -> str:
-        """All its addresses."""
         return f"{self.address.rpartition('.')[0]}.0/24"
 
 

@@ -54,7 +54,6 @@ class Proxy(Server):
         return ()
 
     def prepare(self) -> None:
-        """Write the configuration."""
         assert shutil.which("haproxy"), "no HAProxy: apt-get install haproxy"
         super().prepare()
         self._configuration.write_text("".join((_GLOBAL, self._api(), *self._listeners())))

@@ -30,7 +30,6 @@ class BuiltImage:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What the image sets."""
         pairs = self.configuration["Env"]
         assert isinstance(pairs, list)
         return dict(pair.split("=", 1) for pair in pairs)

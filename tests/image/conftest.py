@@ -10,7 +10,6 @@ from tests.image.built import BuiltImage, built_image
 
 @pytest.fixture(scope="session")
 def image() -> Iterator[BuiltImage]:
-    """The image of this working copy."""
     if os.geteuid() != 0:
         pytest.skip("images are built as root")
     with built_image() as built:

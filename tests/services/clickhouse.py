@@ -97,7 +97,6 @@ def start_clickhouse(directory: Path, **constants: str) -> ClickHouseService:
 
 
 def create_database(server: ClickHouseAddress) -> ClickHouseAddress:
-    """Make an empty database and return the server's address with it."""
     name = f"test_{uuid.uuid4().hex[:12]}"
     client = server.client()
     try:

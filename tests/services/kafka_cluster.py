@@ -98,7 +98,6 @@ def _wait_for(broker: KafkaServer) -> None:
 
 
 def broker_names(count: int) -> tuple[str, ...]:
-    """Return the brokers' names in a stack."""
     return ("kafka", *(f"kafka-{number}" for number in range(2, count + 1)))
 
 

@@ -33,7 +33,6 @@ class SecureKafkaServer(KafkaServer):
     listeners: dict[str, int]
 
     def ports(self) -> tuple[PortUse, ...]:
-        """Return the ports of all listeners."""
         return (*super().ports(), *(PortUse(port, "none") for port in self.listeners.values()))
 
     def initialise(self) -> None:

@@ -91,12 +91,10 @@ class MailServer(RunsForABlock):
 
     @property
     def emails(self) -> list[EmailMessage]:
-        """What was taken, in order."""
         return self._handler.emails
 
     @property
     def recipients(self) -> list[str]:
-        """The recipients."""
         return self._handler.recipients
 
     def refuse(self, address: str, reply: str) -> None:

@@ -53,7 +53,6 @@ class OidcProvider:
 
     @property
     def settings(self) -> dict[str, str]:
-        """The service's settings of it."""
         return {**CLIENT, "oidc_issuer": self.issuer, "oidc_label": "Example"}
 
     def know(self, subject: str, **claims: object) -> None:

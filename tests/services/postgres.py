@@ -74,5 +74,4 @@ def postgres_url(services_directory: Path) -> Iterator[str]:
 
 @pytest.fixture
 def database_settings(postgres_url: str) -> DatabaseSettings:
-    """Settings of a fresh, empty database."""
     return create_database(postgres_url)

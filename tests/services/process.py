@@ -85,7 +85,6 @@ class ChildProcess:
         signal_family(self.pid, signal.SIGCONT)
 
     def tail(self) -> str:
-        """Return the end of its log."""
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-40:])
 
     def _kill_group(self) -> None:
@@ -118,7 +117,6 @@ class ServerProcess:
         self.server.initialise()
 
     def wait_until_ready(self) -> None:
-        """Wait until it answers."""
         try:
             waiter = Waiter(Progress(StringIO()))
             waiter.wait(self.server.name, self._check, seconds=_READY_SECONDS)

@@ -36,7 +36,6 @@ class Received:
 
     @property
     def json(self) -> Any:
-        """The body."""
         return msgspec.json.decode(self.body)
 
 
@@ -203,7 +202,6 @@ class Receiver(RunsForABlock):
         return self._state.written
 
     def url(self, path: str = "/ok", host: str = "127.0.0.1") -> str:
-        """Return the address of a path."""
         return f"{self._scheme}://{host}:{self.port}{path}"
 
     def answer(self, path: str, as_path: str) -> None:

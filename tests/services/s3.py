@@ -115,7 +115,6 @@ def s3_settings(s3_server: S3Settings) -> S3Settings:
 
 
 def fresh_bucket(s3_server: S3Settings) -> S3Settings:
-    """Make an empty bucket and return its settings."""
     settings = s3_server.model_copy(update={"s3_bucket": f"test-{uuid.uuid4().hex[:12]}"})
     s3_client(settings).make_bucket(settings.s3_bucket)
     return settings

@@ -132,11 +132,9 @@ class RunningStack:
 
     @property
     def plan(self) -> StackPlan:
-        """What the stack consists of."""
         return self._stack.plan
 
     def settings(self, settings_type: type[_Settings]) -> _Settings:
-        """Return settings as a process of the stack has them."""
         return settings_type.model_validate(
             {
                 name: self.environment[_PREFIX + name.upper()]
@@ -179,7 +177,6 @@ class RunningStack:
         return running_below(self.pid(process), WORKER_MODULE)
 
     def data_folder(self, server: str) -> Path:
-        """Return where a server keeps its data."""
         return self._stack.plan.layout.data(server)
 
     def pause(self, process: str) -> None:
@@ -203,7 +200,6 @@ class RunningStack:
         return self._stack.supervisor.status(process).state is ProcessState.RUNNING
 
     def log(self, process: str) -> str:
-        """Return the end of a process's log."""
         return self._stack.last_lines(process)
 
     def start(self) -> None:

@@ -106,12 +106,10 @@ class TraceCollector(RunsForABlock):
 
     @property
     def spans(self) -> list[ReceivedSpan]:
-        """All spans that came."""
         return list(self._state.spans)
 
     @property
     def headers(self) -> list[Mapping[str, str]]:
-        """The headers of each request."""
         return self._state.headers
 
     def trace(self, trace_id: str) -> list[ReceivedSpan]:

@@ -10,7 +10,6 @@ from tests.training.drawn_photos import write_photos, write_screens
 
 @pytest.fixture(scope="session")
 def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of labelled photos."""
     folder = tmp_path_factory.mktemp("photos")
     write_photos(folder)
     return folder

@@ -52,7 +52,6 @@ class ConsolePage:
         self.press("Log out")
 
     def fill(self, label: str, text: str) -> None:
-        """Fill in the field of a label."""
         self.page.get_by_label(label, exact=True).first.fill(text)
 
     def choose(self, label: str, option: str) -> None:
@@ -60,11 +59,9 @@ class ConsolePage:
         self.page.get_by_label(label, exact=True).first.select_option(label=option)
 
     def press(self, name: str) -> None:
-        """Press the button of a name."""
         self.page.get_by_role("button", name=name, exact=True).first.click()
 
     def follow(self, name: str) -> None:
-        """Follow the link of a name."""
         self.page.get_by_role("link", name=name, exact=True).first.click()
 
     def sees(self, text: str) -> Locator:

@@ -54,7 +54,6 @@ class Scene:
 
 
 def furnish(stack: ConsoleStack) -> Scene:
-    """Make the account and its month."""
     account = stack.new_account(email=OPERATOR)
     headers = {"Authorization": f"Bearer {account.key}"}
     with httpx.Client(base_url=stack.address, headers=headers, timeout=30) as api:

@@ -127,11 +127,9 @@ class ConsoleStack:
         self.run(insert_triggers(self.clickhouse, rows))
 
     def count(self, *minutes: CameraMinute) -> None:
-        """Store what was counted of cameras."""
         self.run(insert_camera_minutes(self.clickhouse, minutes))
 
     def attempt(self, *attempts: DeliveryAttempt) -> None:
-        """Store attempts of deliveries."""
         self.run(insert_attempts(self.clickhouse, attempts))
 
     def set_camera(self, camera_id: UUID, state: CameraState, error: str | None = None) -> None:
@@ -162,7 +160,6 @@ class ConsoleStack:
         self.put_crop(row, seen)
 
     def put_crop(self, row: Recognition, seen: int) -> None:
-        """Store the crop of a recognition."""
         assert row.crop_key is not None
         self._put(row.crop_key, pictures()[seen].crop, {})
 

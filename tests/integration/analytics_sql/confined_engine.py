@@ -31,7 +31,6 @@ def _answer(connection: Any, statement: str) -> dict[str, str]:
 
 
 def main() -> None:
-    """Run the statements."""
     from chdb.state.sqlitelike import Connection
 
     folder, task = Path(sys.argv[1]), json.load(sys.stdin)

@@ -26,7 +26,6 @@ ODD_TEXTS = (
 
 @pytest.fixture
 def client(clickhouse_address: ClickHouseAddress) -> Iterator[Client]:
-    """A blocking client."""
     client = clickhouse_address.client()
     yield client
     client.close()
@@ -34,7 +33,6 @@ def client(clickhouse_address: ClickHouseAddress) -> Iterator[Client]:
 
 @pytest.fixture
 async def async_client(clickhouse_address: ClickHouseAddress) -> AsyncIterator[AsyncClient]:
-    """An asynchronous client."""
     client = await clickhouse_connect.get_async_client(
         host=clickhouse_address.host,
         port=clickhouse_address.port,

@@ -25,7 +25,6 @@ QUERIES = sorted(
 
 @pytest.fixture
 def client(clickhouse_address: ClickHouseAddress) -> Iterator[Client]:
-    """A client of an empty database."""
     client = clickhouse_address.client()
     yield client
     client.close()

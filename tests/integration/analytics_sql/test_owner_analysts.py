@@ -69,7 +69,6 @@ def database(service: ClickHouseService) -> ClickHouseAddress:
 
 @pytest.fixture(scope="module")
 def admin(database: ClickHouseAddress) -> Iterator[Client]:
-    """The service's client."""
     client = database.client()
     yield client
     client.close()
@@ -77,7 +76,6 @@ def admin(database: ClickHouseAddress) -> Iterator[Client]:
 
 @pytest.fixture(scope="module")
 def place(database: ClickHouseAddress) -> TargetDatabase:
-    """The database of the service."""
     return TargetDatabase(database.database)
 
 

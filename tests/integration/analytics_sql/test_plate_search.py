@@ -67,7 +67,6 @@ def _questions(plates: list[str]) -> st.SearchStrategy[_Question]:
 
 @st.composite
 def _searches(draw: st.DrawFn) -> tuple[list[str], list[_Question]]:
-    """Plates, and questions about them."""
     first = draw(st.lists(_plates, min_size=1, max_size=20))
     near = draw(st.lists(st.tuples(st.sampled_from(first), _changes), max_size=20))
     plates = first + [normalise_plate(_changed(plate, change)) for plate, change in near]

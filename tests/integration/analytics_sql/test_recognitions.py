@@ -82,7 +82,6 @@ def row(
 async def pages(
     client: ClickHouseClient, wanted: RecognitionFilter, limit: int
 ) -> list[RecognitionPage]:
-    """All pages of an answer."""
     found = [await list_recognitions(client, wanted, None, limit)]
     while found[-1].next_after is not None:
         found.append(await list_recognitions(client, wanted, found[-1].next_after, limit))

@@ -76,7 +76,6 @@ class RolledUpMeanwhile(ClickHouseClient):
         self._are_buckets_read = asyncio.Event()
 
     async def rows(self, name: str, parameters: Mapping[str, object] | None = None) -> Rows:
-        """Return the rows, in this order."""
         if name == "traffic_touched" and not self._are_buckets_read.is_set():
             await self._are_buckets_read.wait()
             other = ClickHouseClient(self._settings)
@@ -145,7 +144,6 @@ _steps = st.one_of(
 
 
 def recognition_row(owner: UUID, at_ms: int, plate: str, camera: UUID) -> RecognitionRow:
-    """A row of a camera."""
     return RecognitionRow(
         id=recognition_id(at_ms, camera, plate),
         user_id=owner,

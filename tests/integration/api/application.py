@@ -341,7 +341,6 @@ class Options:
         }
 
     def settings(self, secret_keys: str) -> ApiSettings:
-        """Return the settings of the service."""
         given = {
             "secret_key": secret_keys,
             "webhook_allowed_networks": self.allowed_networks,
@@ -363,7 +362,6 @@ class Options:
 async def running_application(
     database: Database, options: Options | None = None
 ) -> AsyncIterator[Application]:
-    """Yield a started application."""
     options = options or Options()
     secret_keys = Fernet.generate_key().decode()
     stand_in, resolver = StandInReader(), StandInResolver()

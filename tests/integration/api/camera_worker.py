@@ -42,7 +42,6 @@ async def unconfirmed_cameras(database: Database) -> list[UUID]:
 
 
 def camera_status(camera_id: UUID, state: CameraState, revision: int = 1) -> CameraStatus:
-    """Return what a worker says of a camera."""
     is_online = state is CameraState.ONLINE
     return CameraStatus(
         camera_id=camera_id,

@@ -30,8 +30,6 @@ def values(name: str = "gate", identifier: str | None = None) -> CameraValues:
 
 
 def insert_owner(engine: Engine) -> UUID:
-    """Insert an owner."""
-
     def work(session: Session) -> UUID:
         email = f"{uuid.uuid4().hex}@platestream.example"
         owner = create_owner(
@@ -54,8 +52,6 @@ def add_camera(engine: Engine, owner_id: UUID, name: str = "gate") -> UUID:
 
 
 def rename_camera(engine: Engine, owner_id: UUID, camera_id: UUID, name: str) -> None:
-    """Change a camera's name."""
-
     def work(session: Session) -> None:
         assert repository.lock_camera(session, owner_id, camera_id) is not None
         repository.change_camera(session, camera_id, values(name))
@@ -64,7 +60,6 @@ def rename_camera(engine: Engine, owner_id: UUID, camera_id: UUID, name: str) ->
 
 
 def remove_camera(engine: Engine, owner_id: UUID, camera_id: UUID) -> None:
-    """Delete a camera."""
     assert in_transaction(
         engine, lambda session: repository.delete_camera(session, owner_id, camera_id)
     )

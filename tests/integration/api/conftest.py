@@ -142,7 +142,6 @@ async def client(application: Application) -> AsyncIterator[httpx.AsyncClient]:
 
 @pytest.fixture
 async def clickhouse(migrated_clickhouse: ClickHouseAddress) -> AsyncIterator[ClickHouseClient]:
-    """A client of a migrated, empty database of ClickHouse."""
     opened = ClickHouseClient(migrated_clickhouse.settings())
     yield opened
     await opened.close()

@@ -39,7 +39,6 @@ async def logged_in(
 
 
 async def invite(administrator: httpx.AsyncClient, email: str, role: Role) -> Any:
-    """Return the answer to an invitation."""
     body = {"email": email, "role": role.value}
     answer = await administrator.post("/api/invitations", json=body)
     assert answer.status_code == 201, answer.text

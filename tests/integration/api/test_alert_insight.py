@@ -41,13 +41,11 @@ class Place:
     client: httpx.AsyncClient
 
     async def make(self, **body: Any) -> UUID:
-        """Make an alert and return its id."""
         answer = await self.client.post(PATH, json={"name": "Gate", **body})
         assert answer.status_code == 201, answer.text
         return UUID(answer.json()["alert"]["id"])
 
     async def see(self, minute: float, plate: str = "AB12", **changes: Any) -> Recognition:
-        """Store a recognition."""
         captured_ms = START_MS + round(minute * MINUTE_MS)
         made = recognition(1, captured_ms=captured_ms)
         seen = msgspec.structs.replace(
@@ -61,7 +59,6 @@ class Place:
         return seen
 
     async def trigger(self, alert_id: UUID, *seen: Recognition, is_late: bool = False) -> None:
-        """Store that an alert triggered."""
         rows = [
             trigger_row(
                 AlertTrigger(

@@ -37,7 +37,6 @@ class Ingest:
         self._producer = KafkaProducer(**producer_options(settings, "test"))
 
     def say(self, camera_id: UUID, revision: int) -> None:
-        """Publish a status."""
         status = CameraStatus(
             camera_id=camera_id,
             owner_id=uuid.uuid4(),
@@ -49,7 +48,6 @@ class Ingest:
         self._send(str(camera_id).encode(), encode(status))
 
     def forget(self, camera_id: UUID) -> None:
-        """Publish a tombstone."""
         self._send(str(camera_id).encode(), None)
 
     def babble(self) -> None:
@@ -58,7 +56,6 @@ class Ingest:
         self._send(str(uuid.uuid4()).encode(), b'{"version": 99}')
 
     def close(self) -> None:
-        """End."""
         self._producer.close()
 
     def _send(self, key: bytes, value: bytes | None) -> None:

@@ -88,7 +88,6 @@ class _CutStream(httpx.AsyncByteStream):
                 raise httpx.ReadError("cut")
 
     async def aclose(self) -> None:
-        """End the connection."""
         await self._whole.aclose()
 
 

@@ -65,7 +65,6 @@ class World:
     stranger: Caller
 
     def objects(self) -> set[str | None]:
-        """Return the keys in the bucket."""
         found = s3_client(self.s3).list_objects(self.s3.s3_bucket, recursive=True)
         return {one.object_name for one in found}
 
@@ -88,7 +87,6 @@ class World:
         s3_client(self.s3).put_object(self.s3.s3_bucket, key, io.BytesIO(b"jpeg"), 4)
 
     async def json(self, path: str, caller: Caller | None = None) -> Any:
-        """Return what the API answers."""
         async with self.application.client(caller or self.owner) as client:
             answer = await client.get(path)
         assert answer.status_code == 200, answer.text

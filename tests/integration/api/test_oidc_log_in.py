@@ -250,7 +250,9 @@ async def test_over_https_the_cookie_of_a_login_under_way_cannot_come_from_plain
     assert {"__Host-session", "device"} <= set(secure.cookies)
 
 
-async def test_a_page_at_another_address_is_sent_to_the_login(application: Application) -> None:
+async def test_a_page_at_another_address_gets_the_url_of_the_login(
+    application: Application,
+) -> None:
     site = "https://10.0.0.8"
     transport = httpx.ASGITransport(application.app)
     async with httpx.AsyncClient(transport=transport, base_url=site) as elsewhere:

@@ -53,8 +53,6 @@ pytestmark = pytest.mark.integration
 
 @dataclass(frozen=True)
 class Event:
-    """One event as a client reads it."""
-
     name: str
     id: str
     data: dict[str, object]
@@ -342,14 +340,11 @@ async def test_a_stop_ends_open_streams(streaming: Application) -> None:
 
 
 class _Stage:
-    """Publishes recognitions as the recognition stage does."""
-
     def __init__(self, settings: KafkaSettings) -> None:
         self._topic = topic_name(settings, RECOGNITIONS)
         self._producer = KafkaProducer(**producer_options(settings, "test"))
 
     def publish(self, *records: Recognition) -> None:
-        """Publish and wait for the acknowledgements."""
         sent = [
             self._producer.send(self._topic, key=str(one.camera_id).encode(), value=encode(one))
             for one in records
@@ -362,7 +357,6 @@ class _Stage:
         self._producer.send(self._topic, key=b"1", value=b'{"version": 99}').get(timeout=20)
 
     def close(self) -> None:
-        """End."""
         self._producer.close()
 
 

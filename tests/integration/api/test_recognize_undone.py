@@ -107,7 +107,6 @@ class World:
     photos: Photos = field(default_factory=Photos)
 
     def call(self, key: str | None = None) -> "asyncio.Task[object]":
-        """Begin a call."""
         recognition = ImageRecognition(
             self.database,
             FairReader(self.reader, at_once=2, waiting=9, wait_seconds=60),
@@ -119,7 +118,6 @@ class World:
         return asyncio.create_task(recognition.recognize(self.caller.owner_id, asked))
 
     async def named(self) -> set[str | None]:
-        """Return the photos that records name."""
         rows = await outbox_of(self.application.database, RECOGNITIONS)
         return {decode(Recognition, value).photo_key for _, value in rows if value is not None}
 

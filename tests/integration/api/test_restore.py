@@ -63,7 +63,6 @@ class Place:
     s3: S3Settings
 
     def environment(self) -> Mapping[str, str]:
-        """Return its settings."""
         address = self.clickhouse
         return {
             "PLATESTREAM_DATABASE_URL": self.database.database_url.get_secret_value(),
@@ -79,7 +78,6 @@ class Place:
         }
 
     def transaction(self, work: Callable[[Session], Any]) -> Any:
-        """Do it in PostgreSQL."""
         engine = open_engine(self.database)
         try:
             return in_transaction(engine, work)
@@ -104,7 +102,6 @@ class Place:
         return found | {"images": self.images()}
 
     def images(self) -> dict[str, bytes]:
-        """Return what is in the bucket."""
         client = s3.s3_client(self.s3)
         keys = [one.object_name or "" for one in client.list_objects(self.s3.s3_bucket, None, True)]
         return {key: client.get_object(self.s3.s3_bucket, key).data for key in keys}

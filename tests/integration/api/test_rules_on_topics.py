@@ -115,5 +115,4 @@ class _Followed:
                     self.values.setdefault(record.key.decode(), []).append(record.value)
 
     def close(self) -> None:
-        """End."""
         self._consumer.close()

@@ -50,7 +50,6 @@ def _at_home(trusted_proxies: str) -> Options:
 
 
 def _cookies(answer: httpx.Response) -> SimpleCookie:
-    """Return the cookies that an answer sets."""
     cookies = SimpleCookie()
     for header in answer.headers.get_list("set-cookie"):
         cookies.load(header)

@@ -88,6 +88,6 @@ def test_a_body_is_read_and_the_connection_goes_on(
     assert _answer(connection)[0] == 200
 
 
-def test_upgrades_are_not_proxied(api: ThreadedApi, connection: socket.socket) -> None:
+def test_connect_is_rejected(api: ThreadedApi, connection: socket.socket) -> None:
     connection.sendall(b"CONNECT api.test:443 HTTP/1.1\r\nHost: api.test:443\r\n\r\n")
     assert _answer(connection)[0] == 400

@@ -49,11 +49,9 @@ class ConfigReader:
         self._read_until(came, seconds)
 
     def of(self, camera_id: UUID) -> list[CameraConfig | None]:
-        """Return what was read of one camera, in order."""
         return [change.config for change in self.changes if change.camera_id == camera_id]
 
     def close(self) -> None:
-        """End."""
         self._consumer.close()
 
     def _read_until(self, enough: Callable[[], bool], seconds: float) -> None:

@@ -31,7 +31,6 @@ pytestmark = pytest.mark.integration
 
 @pytest.fixture
 def registry() -> CollectorRegistry:
-    """The metrics of a process."""
     return CollectorRegistry()
 
 

@@ -20,13 +20,11 @@ def partition_count() -> int:
 
 @pytest.fixture
 def world(kafka_topics: KafkaSettings, s3_settings: S3Settings, tmp_path: Path) -> World:
-    """The servers of this test."""
     return World(kafka_topics, s3_settings, tmp_path)
 
 
 @pytest.fixture
 def configs(world: World) -> Iterator[CameraConfigs]:
-    """What configures the cameras."""
     configs = CameraConfigs(world.kafka)
     yield configs
     configs.close()
@@ -34,7 +32,6 @@ def configs(world: World) -> Iterator[CameraConfigs]:
 
 @pytest.fixture
 def outbox(world: World) -> Iterator[Outbox]:
-    """What the workers send."""
     outbox = Outbox(world)
     yield outbox
     outbox.close()

@@ -22,7 +22,6 @@ class HostileCamera:
     """Answers whatever it is asked with the pieces of ``answer``. Use it as a context manager."""
 
     def __init__(self, answer: Callable[[], Iterator[bytes]]) -> None:
-        """Listen."""
         self._answer = answer
         self._server = socket.create_server(("127.0.0.1", 0))
         self.sent_bytes = 0
@@ -31,7 +30,6 @@ class HostileCamera:
         """Set when a peer has closed its connection."""
 
     def url(self, path: str = "/x", scheme: str = "http") -> str:
-        """Return the address of a path."""
         return f"{scheme}://127.0.0.1:{self._server.getsockname()[1]}{path}"
 
     def __enter__(self) -> Self:

@@ -27,18 +27,15 @@ class HttpCamera:
     """
 
     def __init__(self, folder: Path | None = None) -> None:
-        """Listen."""
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(folder, _image()))
         self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,))
 
     @property
     def port(self) -> int:
-        """The port that is listened on."""
         return self._server.server_port
 
     def url(self, path: str, *, user: str = "") -> str:
-        """Return the address of a path."""
         login = f"{user}@" if user else ""
         return f"http://{login}127.0.0.1:{self.port}{path}"
 
@@ -56,12 +53,10 @@ class SilentCamera:
     """Accepts connections and answers nothing."""
 
     def __init__(self) -> None:
-        """Listen."""
         self._socket = socket.create_server(("127.0.0.1", 0))
 
     @property
     def port(self) -> int:
-        """The port that is listened on."""
         return int(self._socket.getsockname()[1])
 
     def __enter__(self) -> Self:

@@ -12,18 +12,15 @@ class SayingCamera:
     """
 
     def __init__(self, *answers: str) -> None:
-        """Listen."""
         self._answers = answers
         self._server = socket.create_server(("127.0.0.1", 0))
         self.requests: list[str] = []
 
     def url(self, login: str = "", path: str = "/x") -> str:
-        """Return the address of a path."""
         return f"rtsp://{login}127.0.0.1:{self.port}{path}"
 
     @property
     def port(self) -> int:
-        """The port that is listened on."""
         return int(self._server.getsockname()[1])
 
     def __enter__(self) -> Self:

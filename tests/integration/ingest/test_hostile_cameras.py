@@ -222,7 +222,7 @@ def test_the_largest_frames_are_read(width_px: int, height_px: int) -> None:
     assert (jpeg.width_px, jpeg.height_px) == (width_px, height_px)
 
 
-def test_unusable_video_is_rejected() -> None:
+def test_oversized_video_is_rejected() -> None:
     begin = HEAD + b"Content-Type: video/mp2t\r\n\r\n"
     with HostileCamera(saying(begin + _transport_stream(8192, 5120))) as camera:
         assert _fault(camera.url()) is CaptureErrorCode.TOO_LARGE

@@ -37,7 +37,6 @@ def broker(tmp_path: Path) -> Iterator[ServerProcess]:
 
 @pytest.fixture
 def world(broker: ServerProcess, s3_settings: S3Settings, tmp_path: Path) -> World:
-    """The servers of this test."""
     assert isinstance(broker.server, KafkaServer)
     kafka = fresh_kafka_settings(broker.server.bootstrap_servers)
     create_topics(kafka)

@@ -81,7 +81,6 @@ def folder(tmp_path: Path) -> LiveFolder:
 
 @pytest.fixture
 def heard(folder: LiveFolder) -> Iterator[Heard]:
-    """What is heard of that camera."""
     heard = Heard()
     with HttpCamera(folder.path) as camera:
         url = parse_stream_url(camera.url(f"/hls/{folder.name}"), ADDRESSES)

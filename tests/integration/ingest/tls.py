@@ -33,7 +33,6 @@ class TlsFront:
 
     @property
     def port(self) -> int:
-        """The port that is listened on."""
         return int(self._socket.getsockname()[1])
 
     def __enter__(self) -> Self:

@@ -19,14 +19,12 @@ class TwoStreamCamera:
     """Sends motion JPEG on two channels for a second and then on the other one, for ever."""
 
     def __init__(self) -> None:
-        """Listen."""
         self._server = socket.create_server(("127.0.0.1", 0))
         self.left = threading.Event()
         """Set when the peer has closed its connection."""
 
     @property
     def url(self) -> str:
-        """Stream address."""
         return f"rtsp://127.0.0.1:{self._server.getsockname()[1]}/x"
 
     def __enter__(self) -> Self:

@@ -109,7 +109,6 @@ class CameraConfigs:
         name: str = "gate",
         camera_id: UUID | None = None,
     ) -> CameraConfig:
-        """Make a camera."""
         config = CameraConfig(
             camera_id=camera_id or uuid4(),
             owner_id=OWNER_ID,
@@ -136,7 +135,6 @@ class CameraConfigs:
         self.write_bytes(str(config.camera_id).encode(), encode(config))
 
     def remove(self, camera_id: UUID) -> None:
-        """Delete a camera."""
         self.write_bytes(str(camera_id).encode(), None)
 
     def write_bytes(self, key: bytes, value: bytes | None) -> None:
@@ -144,7 +142,6 @@ class CameraConfigs:
         self._producer.send(self._topic, key=key, value=value).get(10)
 
     def close(self) -> None:
-        """Disconnect."""
         self._producer.close()
 
 
@@ -205,7 +202,6 @@ class Outbox:
         return [f for f in self.all_of(camera_id) if f.meta.kind is FrameKind.FRAME]
 
     def ticks(self, camera_id: UUID) -> list[SentFrame]:
-        """Return a camera's ticks."""
         return [f for f in self.all_of(camera_id) if f.meta.kind is FrameKind.TICK]
 
     def all_of(self, camera_id: UUID) -> list[SentFrame]:
@@ -213,7 +209,6 @@ class Outbox:
         return [f for f in self.frames if f.meta.camera_id == camera_id]
 
     def statuses(self, camera_id: UUID) -> list[CameraStatus]:
-        """Return the statuses of a camera, in order."""
         return [
             t.status
             for t in self.status_records
@@ -228,7 +223,6 @@ class Outbox:
         )
 
     def close(self) -> None:
-        """Disconnect."""
         self._consumer.close()
 
     def _read(self) -> None:

@@ -61,20 +61,17 @@ async def copy_and_note(event: Event) -> None:
 
 
 async def copy_all(events: Sequence[Event]) -> None:
-    """Copy a batch, in order."""
     for event in events:
         await copy(event)
 
 
 async def by_events(stream: Any) -> None:
-    """Copy one by one."""
     events: AsyncIterable[Event] = stream.events()
     async for event in events:
         await runner.run(event, copy_and_note)
 
 
 async def by_batches(stream: Any) -> None:
-    """Copy in batches."""
     async with aclosing(event_batches(stream, 50, 0.1)) as batches:
         async for events in batches:
             await runner.run_batch(events, copy_all)

@@ -91,7 +91,6 @@ class Feeders:
         self._feeders: dict[str, Feeder] = {}
 
     def of(self, topic: Topic) -> Feeder:
-        """Return what feeds the topic."""
         if topic.name not in self._feeders:
             self._feeders[topic.name] = Feeder(self._settings, topic)
         return self._feeders[topic.name]

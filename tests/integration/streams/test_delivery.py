@@ -28,7 +28,6 @@ def partition_count() -> int:
 
 @pytest.fixture(scope="module")
 def needed_topics() -> tuple[Topic, ...]:
-    """The topics that the stage uses."""
     return (RECOGNITIONS, READINGS, SINK_DEAD_LETTERS)
 
 

@@ -49,12 +49,10 @@ class _Source:
 
     @property
     def place(self) -> TopicPartition:
-        """The partition."""
         return TopicPartition(topic_name(self.settings, RECOGNITIONS), _PARTITION)
 
     @property
     def group(self) -> str:
-        """The stage's group."""
         return group_name(self.settings, "copying")
 
     def send(self, values: set[bytes], age_ms: int = 0) -> None:

@@ -44,7 +44,6 @@ StartSink = Callable[..., ChildProcess]
 
 @pytest.fixture(scope="module")
 def needed_topics() -> tuple[Topic, ...]:
-    """The topics that the stage uses."""
     return (
         RECOGNITIONS,
         LOST_IMAGES,
@@ -127,7 +126,6 @@ class RunningSink:
 
 @pytest.fixture
 def feeder(kafka_topics: KafkaSettings) -> Iterator[Feeder]:
-    """Sends recognitions."""
     feeder = Feeder(kafka_topics, RECOGNITIONS)
     yield feeder
     feeder.close()

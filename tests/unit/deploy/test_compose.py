@@ -252,7 +252,7 @@ def test_the_commands_of_a_backup_fit_the_services() -> None:
         subprocess.run(["sh", "-n"], input=script, text=True, check=True)
 
 
-def test_servers_publish_no_ports() -> None:
+def test_only_services_with_clients_publish_ports() -> None:
     published = {name for name, service in SERVICES.items() if "ports" in service}
 
     assert published == {"api", "s3", "mosquitto", "grafana"}

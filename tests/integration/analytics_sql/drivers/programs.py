@@ -50,14 +50,12 @@ def ready(language: str, directory: Path) -> Path:
 
 
 def node_first_columns(folder: Path, address: ClickHouseAddress, asked: Sequence[Question]) -> Any:
-    """Return the first column of each answer."""
     return json.loads(_run(["node", "main.mjs"], folder, given=_task(address, asked)))
 
 
 def jdbc_first_columns(
     folder: Path, jars: Path, address: ClickHouseAddress, asked: Sequence[Question]
 ) -> list[list[str]]:
-    """Return the first column of each answer."""
     url = f"jdbc:clickhouse://{address.host}:{address.port}/{address.database}"
     statements = "\0".join(question.written_out() for question in asked)
     command = ["java", "-cp", f"{jars}/*:{folder}", "Ask", url, address.user, address.password]

@@ -49,7 +49,6 @@ def analyst(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClickHouseAddr
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the programs."""
     return tmp_path_factory.mktemp("drivers")
 
 

@@ -24,7 +24,6 @@ StartAlerts = Callable[..., ChildProcess]
 
 @pytest.fixture(scope="module")
 def needed_topics() -> tuple[Topic, ...]:
-    """The topics that the stage uses."""
     return (RECOGNITIONS, SIGHTINGS, ALERT_CANDIDATES, CONFIG_ALERTS, ALERTS, ALERT_DEAD_LETTERS)
 
 
@@ -49,7 +48,6 @@ def start_alerts(kafka_topics: KafkaSettings, tmp_path: Path) -> Iterator[StartA
 
 @pytest.fixture
 def world(kafka_topics: KafkaSettings) -> Iterator[World]:
-    """What is around the stage."""
     world = World(kafka_topics)
     yield world
     world.close()

@@ -284,7 +284,6 @@ def _resolved_as_nothing(early: ProvisionalRecognition) -> ProvisionalRecognitio
 
 
 def _end(early: ProvisionalRecognition, plate: str) -> Recognition:
-    """Return the recognition that a pass is in the end."""
     seen = early.recognition
     read = ProvisionalPlate(
         plate=seen.plate, confidence=seen.confidence, captured_ms=seen.captured_ms

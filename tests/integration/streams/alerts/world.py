@@ -27,15 +27,12 @@ class World:
         self._alerts = Reader(settings, ALERTS)
 
     def put(self, *alerts: AlertConfig) -> None:
-        """Make or change rules."""
         self._rules.send_pairs((str(each.alert_id).encode(), encode(each)) for each in alerts)
 
     def delete(self, alert: AlertConfig) -> None:
-        """Delete a rule."""
         self._rules.send_pairs([(str(alert.alert_id).encode(), b"")])
 
     def see(self, *seen: Recognition) -> None:
-        """Publish recognitions."""
         self._recognitions.send_pairs((each.camera_id.bytes, encode(each)) for each in seen)
 
     def report_provisional(self, *provisional: ProvisionalRecognition) -> None:
@@ -68,7 +65,6 @@ class World:
         return self.triggers()
 
     def triggered_for(self) -> set[UUID]:
-        """Return the recognitions that an alert triggered for."""
         return {each.recognition.id for each in self.triggers()}
 
     def close(self) -> None:

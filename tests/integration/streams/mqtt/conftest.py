@@ -21,7 +21,6 @@ from tests.services.process import ServerProcess
 
 @pytest.fixture(scope="module")
 def needed_topics() -> tuple[Topic, ...]:
-    """The topics that the stage uses."""
     return (RECOGNITIONS, ALERTS, CAMERA_STATUS, CONFIG_CAMERAS, CONFIG_ALERTS, MQTT_DEAD_LETTERS)
 
 

@@ -57,15 +57,12 @@ class Pipeline:
         return process
 
     def log(self) -> str:
-        """Return all that the workers logged."""
         return "".join(process.log.read_text(errors="replace") for process in self._stages)
 
     def recognized(self, recognitions: Sequence[Recognition]) -> None:
-        """Publish recognitions."""
         self._feeders.of(RECOGNITIONS).send_pairs(messages(recognitions))
 
     def camera(self, number: int = 0, **changed: Any) -> CameraConfig:
-        """Configure a camera, and return it."""
         fields: dict[str, Any] = {
             "camera_id": CAMERAS[number],
             "owner_id": OWNER,
@@ -79,11 +76,9 @@ class Pipeline:
         return config
 
     def deleted(self, camera_id: UUID) -> None:
-        """Delete a camera."""
         self._feeders.of(CONFIG_CAMERAS).send_pairs([(str(camera_id).encode(), b"")])
 
     def status(self, state: CameraState, number: int = 0, *, seen_ms_ago: int = 0) -> CameraStatus:
-        """Publish a camera's state, and return it."""
         status = CameraStatus(
             camera_id=CAMERAS[number],
             owner_id=OWNER,
@@ -97,18 +92,15 @@ class Pipeline:
         return status
 
     def send(self, topic: Topic, key: str, record: Record) -> None:
-        """Publish a record."""
         self._feeders.of(topic).send_pairs([(key.encode(), encode(record))])
 
     def close(self) -> None:
-        """End everything."""
         for process in self._stages:
             process.kill()
         self._feeders.close()
 
 
 def topic(what: str, number: int = 0) -> str:
-    """Return a camera's topic."""
     return f"platestream/{OWNER}/{CAMERAS[number]}/{what}"
 
 

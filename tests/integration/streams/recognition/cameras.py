@@ -74,7 +74,6 @@ class Cameras:
         ).get(10)
 
     def tick(self, camera_id: UUID, captured_ms: int, *, is_in_time: bool = False) -> None:
-        """Send a tick."""
         self.send(camera_id, captured_ms, b"", FrameKind.TICK, is_in_time=is_in_time)
 
     def drive_past(
@@ -94,7 +93,6 @@ class Cameras:
         return camera_id
 
     def close(self) -> None:
-        """Disconnect."""
         self._producer.close()
 
 
@@ -150,7 +148,6 @@ class Outcome:
         return sum(getattr(minute.counts, name) for minute in self.minutes)
 
     def plates(self) -> list[str]:
-        """Return the plates of all recognitions."""
         return [recognition.plate for recognition in self.recognitions]
 
     def __str__(self) -> str:
@@ -161,7 +158,6 @@ class Outcome:
         ) + "\n".join(log.read_text()[-4000:] for log in self._logs.glob("*.log"))
 
     def close(self) -> None:
-        """Disconnect."""
         self._consumer.close()
 
     def _read(self) -> None:

@@ -35,7 +35,6 @@ _SETTINGS = {
 
 @pytest.fixture(scope="module")
 def needed_topics() -> tuple[Topic, ...]:
-    """The topics that the stage uses."""
     return (
         FRAMES,
         READINGS,
@@ -121,7 +120,6 @@ def own_outcome(running_stage: RunningStage) -> Iterator[Outcome]:
 
 @pytest.fixture
 def cameras(kafka_topics: KafkaSettings) -> Iterator[Cameras]:
-    """What sends frames."""
     cameras = Cameras(kafka_topics)
     yield cameras
     cameras.close()
@@ -129,7 +127,6 @@ def cameras(kafka_topics: KafkaSettings) -> Iterator[Cameras]:
 
 @pytest.fixture
 def outcome(kafka_topics: KafkaSettings, tmp_path: Path) -> Iterator[Outcome]:
-    """What the stage publishes."""
     outcome = Outcome(kafka_topics, tmp_path)
     yield outcome
     outcome.close()

@@ -26,7 +26,6 @@ from tests.services.receiver import Receiver
 
 @pytest.fixture(scope="module")
 def needed_topics() -> tuple[Topic, ...]:
-    """The topics that the stage uses."""
     return (
         RECOGNITIONS,
         ALERTS,
@@ -44,7 +43,6 @@ def needed_topics() -> tuple[Topic, ...]:
 
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
-    """A receiver of webhooks."""
     with Receiver() as server:
         yield server
 

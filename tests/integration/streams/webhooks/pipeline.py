@@ -74,26 +74,21 @@ class Pipeline:
         return config.webhook_id
 
     def recognized(self, *recognitions: Recognition) -> None:
-        """Publish recognitions."""
         self._feeders.of(RECOGNITIONS).send_pairs(messages(recognitions))
 
     def send(self, topic: Topic, key: str | bytes, record: Record) -> None:
-        """Publish a record."""
         raw = key.encode() if isinstance(key, str) else key
         self._feeders.of(topic).send_pairs([(raw, encode(record))])
 
     def send_all(self, topic: Topic, records: Sequence[tuple[str, Record]]) -> None:
-        """Publish records, each with its key, at once."""
         self._feeders.of(topic).send_pairs([(key.encode(), encode(one)) for key, one in records])
 
     def values(self, topic: Topic) -> list[bytes]:
-        """Return everything that is on a topic."""
         if topic.name not in self._readers:
             self._readers[topic.name] = Reader(self.kafka, topic)
         return [value for value in self._readers[topic.name].poll() if value]
 
     def attempts(self) -> list[DeliveryAttempt]:
-        """Return all attempts so far."""
         return [decode(DeliveryAttempt, value) for value in self.values(ATTEMPTS)]
 
     def deliveries(self) -> int:
@@ -101,12 +96,10 @@ class Pipeline:
         return len(self.values(DELIVERIES))
 
     def status(self, webhook_id: UUID) -> WebhookStatus | None:
-        """Return the latest status of a webhook."""
         found = [decode(WebhookStatus, value) for value in self.values(WEBHOOK_STATUS)]
         return next((one for one in reversed(found) if one.webhook_id == webhook_id), None)
 
     def close(self) -> None:
-        """End everything."""
         for process in self._stages:
             process.kill()
         self._feeders.close()

@@ -41,8 +41,6 @@ class _Database:
 
 
 class _Rows:
-    """Holds alerts."""
-
     def __init__(self, *plates: str) -> None:
         self._alerts = tuple(_row(number, plate) for number, plate in enumerate(plates))
 

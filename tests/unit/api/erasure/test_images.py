@@ -26,8 +26,6 @@ def noted(number: int, owner: UUID = OWNER) -> ErasedImages:
 
 
 class Notes:
-    """The notes, as ClickHouse gives them."""
-
     def __init__(self, count: int) -> None:
         self.left = [noted(number) for number in range(count)]
 

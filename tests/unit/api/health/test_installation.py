@@ -38,7 +38,7 @@ async def test_disks_are_reported_without_an_answer_from_kafka() -> None:
     assert installation_body(found, READINESS, 0).stages is None
 
 
-async def test_the_lag_of_a_stage_comes_from_its_oldest_record() -> None:
+async def test_the_status_has_the_lag_of_each_stage() -> None:
     found = await InstallationStatus(lambda: STAGES, lambda: DISKS).get()
     body = installation_body(found, READINESS, 3_500).model_dump(by_alias=True)
 

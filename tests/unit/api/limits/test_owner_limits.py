@@ -13,7 +13,6 @@ OWNER = named_id("owner")
 
 
 def shown(limits: OwnerLimits) -> dict[str, float]:
-    """Return what the metrics show, by limit."""
     registry = CollectorRegistry()
     registry.register(limits)
     return {

@@ -14,8 +14,6 @@ from tests.unit.api.live.test_recent import NOW_MS, OWNER, erased, recent, recog
 
 
 class List(ClickHouseStore):
-    """A list of erasures."""
-
     def __init__(self, erasures: Erasures) -> None:
         self.erased = erasures
         self.error: Exception | None = None

@@ -39,7 +39,6 @@ class Reader:
         self._stream = ReaderStream(context, StreamCursor(kept, OWNER), everything, self._check)
 
     def events(self, position: StreamPosition | None = None) -> AsyncGenerator[bytes, None]:
-        """Return the events."""
         return self._stream.events(position)
 
     async def _check(self) -> None:

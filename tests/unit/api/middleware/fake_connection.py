@@ -96,8 +96,6 @@ async def refuse_body(scope: Any, receive: Any, send: Any) -> None:
 
 
 class Connection:
-    """A connection to an application."""
-
     def __init__(
         self,
         protocol: type[ApiHttpProtocol] = ApiHttpProtocol,
@@ -111,7 +109,6 @@ class Connection:
         self.protocol.connection_made(self.transport)
 
     async def send(self, *pieces: bytes) -> bytes:
-        """Return what is answered."""
         for piece in pieces:
             if not self.transport.closed:
                 self.protocol.data_received(piece)

@@ -16,7 +16,6 @@ from tests.recorded_spans import SOME_TRACE, recorded_spans
 
 class _Acknowledgement(Future):  # type: ignore[misc]
     def get(self, timeout: float) -> None:
-        """Raise what it failed with."""
         assert timeout > 0
         if self.exception is not None:
             raise self.exception

@@ -25,8 +25,6 @@ A, B, C = (UUID(int=number) for number in range(3))
 
 
 class _Topic:
-    """A log of one partition."""
-
     def __init__(self) -> None:
         self.log: list[KeyedRecord[AlertConfig]] = []
 

@@ -31,7 +31,6 @@ def message(traceparent: bytes | None, offset: int = 7) -> Any:
 
 
 def trace(number: int) -> TraceContext:
-    """Return a separate trace."""
     return TraceContext(f"{number:032x}", f"{number:016x}")
 
 

@@ -64,7 +64,6 @@ class Environment:
             monkeypatch.setattr(bootstrap, step, lambda *_: None)
 
     def ask_for(self, level: str) -> None:
-        """Run the bootstrap."""
         bootstrap.main(level)
 
     def renew(self) -> None:

@@ -39,8 +39,6 @@ STILL, BRIGHT = DecodedFrame(picture(), "cuda"), DecodedFrame(picture(180), "cud
 
 
 class BrokenFrame(DecodedFrame):
-    """A frame that cannot be encoded."""
-
     def jpeg(self, quality: int, max_width_px: int = 0) -> EncodedImage:
         raise MemoryError("no frame of this size")
 

@@ -87,8 +87,6 @@ class FakeProcess:
 
 
 class Listener:
-    """Notes what it hears."""
-
     def __init__(self) -> None:
         self.lost: list[CaptureErrorCode] = []
 

@@ -22,7 +22,6 @@ def prepare(settings: RecognizerPoolSettings) -> JobHandler:
 
 
 def perform(jobs: list[Job]) -> list[JobOutcome]:
-    """Do what the jobs say."""
     return [_outcome(job, len(jobs)) for job in jobs]
 
 

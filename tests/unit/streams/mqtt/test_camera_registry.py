@@ -23,8 +23,6 @@ EVENTS = NAMES.camera(OWNER, CAMERAS[0])
 
 
 class Table(DurableTable):
-    """A table in memory."""
-
     def __init__(self) -> None:
         self.data: dict[bytes, bytes] = {}
         self.partitions: dict[bytes, int] = {}

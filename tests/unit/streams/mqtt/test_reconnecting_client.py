@@ -22,8 +22,6 @@ def long_wait(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Connection(broker.Connection):
-    """A connection that a test ends."""
-
     def __init__(self, refused: frozenset[str] = frozenset()) -> None:
         self.sent: list[Message] = []
         self.announced = 0

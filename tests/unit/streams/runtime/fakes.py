@@ -42,7 +42,6 @@ class FakeApp:
         return self._progress[event.message.partition].is_next(event.message.offset)
 
     def as_app(self) -> StageApp:
-        """Pose as the real one."""
         return cast(StageApp, self)
 
 
@@ -65,8 +64,6 @@ def guard_of(app: FakeApp, send: DeadLetterSender = no_letter) -> StageRunner:
 
 @dataclass(eq=False)
 class FakeEvent:
-    """An event with its message."""
-
     message: SimpleNamespace
     value: bytes | None = field(default=None)
 
@@ -104,7 +101,6 @@ class FakeBatch:
         return added
 
     def close(self) -> None:
-        """Take no more."""
         self._batch.close()
 
 
@@ -120,11 +116,9 @@ class FakeTopic:
         self._batch_bytes = batch_bytes
 
     def as_topic(self) -> faust.TopicT:
-        """Pose as a real one."""
         return cast(faust.TopicT, self)
 
     def get_topic_name(self) -> str:
-        """Return a name."""
         return "things"
 
     async def batch_producer(self) -> "FakeTopic":
@@ -132,11 +126,9 @@ class FakeTopic:
         return self
 
     async def partitions_for(self, topic: str) -> set[int]:
-        """Return eight partitions."""
         return set(range(8))
 
     def create_batch(self) -> FakeBatch:
-        """Return an empty batch."""
         return FakeBatch(self._batch_bytes)
 
     async def send_batch(

@@ -23,7 +23,6 @@ class Feed:
             self._queue.put_nowait(number)
 
     async def __aiter__(self) -> AsyncIterator[int]:
-        """Yield them."""
         while (number := await self._queue.get()) is not None:
             self.taken += 1
             yield number

@@ -33,19 +33,16 @@ class Assignment:
         }
 
     def state_value(self, tp: TP) -> Any:
-        """Return the state of a partition."""
         return self.states[tp]
 
 
 @pytest.fixture
 def clock() -> Clock:
-    """A clock."""
     return Clock()
 
 
 @pytest.fixture
 def fetcher() -> Fetcher:
-    """A fetcher."""
     return Fetcher()
 
 

@@ -29,7 +29,6 @@ def delays() -> dict[str, float]:
 
 @pytest.fixture
 def wakeup() -> _Wakeup:
-    """What the metadata wake."""
     return _Wakeup()
 
 

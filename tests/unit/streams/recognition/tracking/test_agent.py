@@ -114,8 +114,6 @@ class World(DurableTable):
 
 
 class MarkTable(DurableTable):
-    """The table of marks."""
-
     def __init__(self, world: World) -> None:
         self.world = world
 

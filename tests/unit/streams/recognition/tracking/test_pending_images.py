@@ -75,8 +75,6 @@ class World:
 
 
 class Store(RecognitionImageStore):
-    """The world's S3."""
-
     def __init__(self, world: World) -> None:
         self.world = world
 
@@ -94,8 +92,6 @@ class Store(RecognitionImageStore):
 
 
 class Table(DurableTable):
-    """The world's table."""
-
     def __init__(self, world: World) -> None:
         self.world = world
 

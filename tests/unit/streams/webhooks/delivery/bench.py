@@ -78,8 +78,6 @@ class CountingMetrics(DeliveryMetrics):
 
 
 class Bench:
-    """A dispatcher with all its dependencies."""
-
     def __init__(self) -> None:
         self.app = FakeApp()
         self.table = FakeTable()
@@ -120,7 +118,6 @@ class Bench:
         await self.dispatcher.stop()
 
     async def send(self, sent: Delivery, number: int) -> SendResult:
-        """Be every receiver."""
         self.sent.append(sent)
         if sent.endpoint in self.hanging:
             await self.may_answer.wait()
@@ -128,7 +125,6 @@ class Bench:
         return self.answers[sent.endpoint]
 
     async def publish(self, attempts: Sequence[DeliveryAttempt]) -> list[bool]:
-        """Be the attempts topic."""
         self.publications += bool(attempts)
         await asyncio.sleep(0)
         if not self.are_attempts_unavailable:
@@ -160,5 +156,4 @@ class Bench:
         await self.until(lambda: self.metrics.rounds >= wanted)
 
     def outcomes(self) -> Counter[AttemptOutcome]:
-        """Count outcomes."""
         return Counter(attempt.outcome for attempt in self.published)

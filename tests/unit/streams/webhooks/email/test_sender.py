@@ -29,7 +29,6 @@ class Server:
         self.may_answer.set()
 
     async def send(self, email: EmailMessage, **options: object) -> None:
-        """Take an email."""
         self.emails.append(email)
         await self.may_answer.wait()
         if self.is_unavailable:
@@ -38,7 +37,6 @@ class Server:
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Server:
-    """The server that emails go to."""
     made = Server()
     monkeypatch.setattr(aiosmtplib, "send", made.send)
     return made

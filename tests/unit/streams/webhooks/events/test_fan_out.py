@@ -49,8 +49,6 @@ from tests.unit.streams.webhooks.builders import (
 
 
 class Topics:
-    """What is fanned out."""
-
     def __init__(self) -> None:
         self.deliveries: list[Delivery] = []
         self.attempts: list[DeliveryAttempt] = []
