@@ -8,6 +8,7 @@ import urllib3
 from clickhouse_connect.driver.asyncclient import AsyncClient
 from clickhouse_connect.driver.client import Client
 
+from analytics_sql.client import ClickHouseClient
 from tests.services.clickhouse import ClickHouseAddress
 
 Http = Callable[..., urllib3.BaseHTTPResponse]
@@ -41,6 +42,16 @@ async def async_client(clickhouse_address: ClickHouseAddress) -> AsyncIterator[A
         database=clickhouse_address.database,
         autogenerate_session_id=False,
     )
+    yield client
+    await client.close()
+
+
+@pytest.fixture
+async def migrated_client(
+    migrated_clickhouse: ClickHouseAddress,
+) -> AsyncIterator[ClickHouseClient]:
+    """A client of a database with this release's schema."""
+    client = ClickHouseClient(migrated_clickhouse.settings())
     yield client
     await client.close()
 

@@ -2,7 +2,6 @@
 
 import random
 from collections import Counter
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from uuid import UUID
 
@@ -33,9 +32,11 @@ from analytics_sql.traffic.camera_counts import (
 from common.records.counts import COUNT_NAMES, FrameCounts
 from common.records.ids import NIL_UUID, image_call_id, recognition_id
 from common.records.recognitions import RecognitionSource
-from tests.services.clickhouse import ClickHouseAddress
+from tests.integration.analytics_sql.conftest import migrated_client
 
 pytestmark = pytest.mark.integration
+
+client = migrated_client
 
 OWNER, STRANGER = UUID(int=1), UUID(int=2)
 GATE, YARD = UUID(int=10), UUID(int=11)
@@ -43,14 +44,6 @@ GATE, YARD = UUID(int=10), UUID(int=11)
 START_MS = 1_793_491_200_000
 DAY_MS = 86_400_000
 SPAN = OwnerSpan(OWNER, START_MS - DAY_MS, START_MS + DAY_MS)
-
-
-@pytest.fixture
-async def client(migrated_clickhouse: ClickHouseAddress) -> AsyncIterator[ClickHouseClient]:
-    """A client on a database with this release's schema."""
-    client = ClickHouseClient(migrated_clickhouse.settings())
-    yield client
-    await client.close()
 
 
 def row(

@@ -57,10 +57,13 @@ from common.records.recognitions import (
 from streams.sink.store import RowStore
 from streams.sink.tables import RECOGNITION_TABLE
 from tests.characters import varied_characters
+from tests.integration.analytics_sql.conftest import migrated_client
 from tests.records import CAMERAS, alert, recognition
 from tests.services.clickhouse import ClickHouseAddress
 
 pytestmark = pytest.mark.integration
+
+client = migrated_client
 
 OWNER, STRANGER = uuid4(), uuid4()
 PLATE, OTHER = "AB12CD", "XY99Z"
@@ -69,14 +72,6 @@ DAY_MS = 86_400_000
 NOW_MS = time.time_ns() // 1_000_000
 BEFORE_MS = NOW_MS - 1000
 ERASURE = Erasure(OWNER, PLATE, BEFORE_MS)
-
-
-@pytest.fixture
-async def client(migrated_clickhouse: ClickHouseAddress) -> AsyncIterator[ClickHouseClient]:
-    """A client on a database with this release's schema."""
-    client = ClickHouseClient(migrated_clickhouse.settings())
-    yield client
-    await client.close()
 
 
 def seen(at_ms: int, plate: str = PLATE, owner: UUID = OWNER, camera: int = 0) -> Recognition:

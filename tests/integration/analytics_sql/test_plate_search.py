@@ -1,7 +1,6 @@
 """The engine and common.plates.matching agree on which plates a text matches."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from itertools import count
 from uuid import UUID
@@ -21,9 +20,12 @@ from analytics_sql.recognitions import (
 from common.plates.matching import MatchMode, plate_matcher
 from common.plates.normalise import normalise_plate
 from common.records.ids import recognition_id
+from tests.integration.analytics_sql.conftest import migrated_client
 from tests.services.clickhouse import ClickHouseAddress
 
 pytestmark = pytest.mark.integration
+
+client = migrated_client
 
 CAMERA = UUID(int=0xCA)
 START_MS = 1_793_491_200_000
@@ -71,14 +73,6 @@ def _searches(draw: st.DrawFn) -> tuple[list[str], list[_Question]]:
     near = draw(st.lists(st.tuples(st.sampled_from(first), _changes), max_size=20))
     plates = first + [normalise_plate(_changed(plate, change)) for plate, change in near]
     return plates, draw(st.lists(_questions(plates), min_size=1, max_size=QUESTIONS))
-
-
-@pytest.fixture
-async def client(migrated_clickhouse: ClickHouseAddress) -> AsyncIterator[ClickHouseClient]:
-    """A client on a database with this release's schema."""
-    client = ClickHouseClient(migrated_clickhouse.settings())
-    yield client
-    await client.close()
 
 
 def _row(user_id: UUID, number: int, plate: str, confidence: float = 0.9) -> RecognitionRow:

@@ -2,7 +2,6 @@
 
 import asyncio
 import random
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 from uuid import UUID, uuid4
@@ -28,9 +27,12 @@ from common.records.frames import Box
 from common.records.ids import MAX_PASS_MS, recognition_id
 from common.records.object_keys import crop_key, photo_key
 from common.records.recognitions import CharacterAlternative, RecognitionSource
+from tests.integration.analytics_sql.conftest import migrated_client
 from tests.services.clickhouse import ClickHouseAddress, ClickHouseService, create_database
 
 pytestmark = pytest.mark.integration
+
+client = migrated_client
 
 OWNER = UUID("00000000-0000-4000-8000-000000000001")
 STRANGER = UUID("00000000-0000-4000-8000-000000000002")
@@ -39,14 +41,6 @@ YARD = UUID("00000000-0000-4000-8000-00000000000b")
 # 2026-11-01 00:00:00 UTC: far from "now", so that the newest-days look finds nothing at first.
 START_MS = 1_793_491_200_000
 DAY_MS = 86_400_000
-
-
-@pytest.fixture
-async def client(migrated_clickhouse: ClickHouseAddress) -> AsyncIterator[ClickHouseClient]:
-    """A client on a database with this release's schema."""
-    client = ClickHouseClient(migrated_clickhouse.settings())
-    yield client
-    await client.close()
 
 
 def row(

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import count
 from uuid import UUID
@@ -37,9 +37,12 @@ from common.plates.matching import MatchMode
 from common.records.ids import NIL_UUID, image_call_id, recognition_id
 from common.records.recognitions import RecognitionSource
 from streams.sink.rollups import RollupUpdater
+from tests.integration.analytics_sql.conftest import migrated_client
 from tests.services.clickhouse import ClickHouseAddress
 
 pytestmark = pytest.mark.integration
+
+client = migrated_client
 
 DAY_MS = 86_400_000
 SPAN_MS = 30 * DAY_MS
@@ -230,14 +233,6 @@ async def _run(
         assert {row.id for row in page.rows} == {
             row.id for row in model.rows.values() if row.plate == plate
         }
-
-
-@pytest.fixture
-async def client(migrated_clickhouse: ClickHouseAddress) -> AsyncIterator[ClickHouseClient]:
-    """A client on a database with this release's schema."""
-    client = ClickHouseClient(migrated_clickhouse.settings())
-    yield client
-    await client.close()
 
 
 def test_the_answer_is_that_of_counting_every_row(migrated_clickhouse: ClickHouseAddress) -> None:

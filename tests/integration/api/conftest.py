@@ -10,12 +10,14 @@ import psycopg
 import pytest
 from argon2 import PasswordHasher
 from psycopg import sql
+from sqlalchemy import Engine
 
 from analytics_sql.client import ClickHouseClient
+from api.adapters.clickhouse import ClickHouseStore
 from api.db.database import Database
 from api.db.engine import open_engine, plain_database_url
 from api.db.migrate import migrate
-from common.settings import DatabaseSettings
+from common.settings import DatabaseSettings, KafkaSettings
 from tests.integration.api.application import (
     Application,
     Caller,
@@ -23,7 +25,10 @@ from tests.integration.api.application import (
     StandInStore,
     running_application,
 )
+from tests.integration.api.people import browser_of, logged_in
+from tests.integration.api.topic_reader import ConfigReader
 from tests.services.clickhouse import ClickHouseAddress
+from tests.services.oidc import OidcProvider
 from tests.services.postgres import create_database
 
 _END_OTHERS = """
@@ -145,3 +150,65 @@ async def clickhouse(migrated_clickhouse: ClickHouseAddress) -> AsyncIterator[Cl
     opened = ClickHouseClient(migrated_clickhouse.settings())
     yield opened
     await opened.close()
+
+
+@pytest.fixture
+async def administrator(
+    application: Application, owner: Caller
+) -> AsyncIterator[httpx.AsyncClient]:
+    """A browser in which the account's first administrator has logged in."""
+    async with logged_in(application, owner.email) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def browser(application: Application) -> AsyncIterator[httpx.AsyncClient]:
+    """A browser without a session."""
+    async with browser_of(application) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def oidc_application(
+    database: Database, oidc_provider: OidcProvider
+) -> AsyncIterator[Application]:
+    async with running_application(database, Options(more=oidc_provider.settings)) as app:
+        yield app
+
+
+@pytest.fixture
+async def search_store(
+    clickhouse: ClickHouseClient, migrated_clickhouse: ClickHouseAddress
+) -> AsyncIterator[ClickHouseStore]:
+    opened = ClickHouseStore(migrated_clickhouse.settings())
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+async def searching_application(
+    database: Database, search_store: ClickHouseStore
+) -> AsyncIterator[Application]:
+    """The API over a real ClickHouse."""
+    async with running_application(database, Options(store=search_store)) as app:
+        yield app
+
+
+@pytest.fixture
+async def owner_client(application: Application, owner: Caller) -> AsyncIterator[httpx.AsyncClient]:
+    async with application.client(owner) as opened:
+        yield opened
+
+
+@pytest.fixture
+def engine(api_database: DatabaseSettings) -> Iterator[Engine]:
+    opened = open_engine(api_database, pool_size=4)
+    yield opened
+    opened.dispose()
+
+
+@pytest.fixture
+def reader(kafka_topics: KafkaSettings) -> Iterator[ConfigReader]:
+    opened = ConfigReader(kafka_topics)
+    yield opened
+    opened.close()

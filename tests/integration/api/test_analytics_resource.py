@@ -3,7 +3,6 @@
 import random
 import uuid
 from collections import Counter
-from collections.abc import AsyncIterator
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -35,34 +34,16 @@ from tests.integration.api.application import (
     Options,
     running_application,
 )
+from tests.integration.api.conftest import owner_client, searching_application
 from tests.services.clickhouse import ClickHouseAddress
 
 pytestmark = pytest.mark.integration
 
+application, client = searching_application, owner_client
+
 DAY_MS = 86_400_000
 NIL = UUID(int=0)
 PATH = "/api/analytics"
-
-
-@pytest.fixture
-async def store(
-    clickhouse: ClickHouseClient, migrated_clickhouse: ClickHouseAddress
-) -> AsyncIterator[ClickHouseStore]:
-    opened = ClickHouseStore(migrated_clickhouse.settings())
-    yield opened
-    await opened.close()
-
-
-@pytest.fixture
-async def application(database: Database, store: ClickHouseStore) -> AsyncIterator[Application]:
-    async with running_application(database, Options(store=store)) as app:
-        yield app
-
-
-@pytest.fixture
-async def client(application: Application, owner: Caller) -> AsyncIterator[httpx.AsyncClient]:
-    async with application.client(owner) as opened:
-        yield opened
 
 
 def _row(owner_id: UUID, captured_ms: int, plate: str = "AB12CD", **changes: Any) -> RecognitionRow:
@@ -332,7 +313,7 @@ async def test_cameras_and_keys_that_work(
 async def test_days_and_hours_of_the_owners_zone(
     application: Application,
     clickhouse: ClickHouseClient,
-    store: ClickHouseStore,
+    search_store: ClickHouseStore,
     owner: Caller,
     zone: str,
     now: str,
@@ -345,7 +326,7 @@ async def test_days_and_hours_of_the_owners_zone(
     for batch in (rows, chance.sample(rows, 500)):
         await insert_recognitions(clickhouse, batch)
     await _set_zone(application.database, owner.owner_id, zone)
-    analytics = Analytics(application.database, store, lambda: now_ms)
+    analytics = Analytics(application.database, search_store, lambda: now_ms)
     overview = await analytics.get_overview(owner.owner_id)
 
     wall = ZoneInfo(zone)

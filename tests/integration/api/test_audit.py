@@ -112,14 +112,6 @@ async def application(database: Database, stored: StandInStore) -> AsyncIterator
         yield app
 
 
-@pytest.fixture
-async def administrator(
-    application: Application, owner: Caller
-) -> AsyncIterator[httpx.AsyncClient]:
-    async with logged_in(application, owner.email) as browser:
-        yield browser
-
-
 async def rows(application: Application, owner: Caller) -> list[dict[str, Any]]:
     """Return the owner's entries, the oldest first, with all that waits to be written."""
     await application.services.audit_buffer.sweep()

@@ -4,13 +4,12 @@ import gc
 import logging
 import statistics
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from sqlalchemy import Engine, text
 
-from api.db.engine import AdvisoryLock, in_transaction, open_engine
+from api.db.engine import AdvisoryLock, in_transaction
 from api.outbox.outbox import republish_all
 from common.kafka.clients import create_topics
 from common.settings import DatabaseSettings, KafkaSettings
@@ -21,20 +20,6 @@ from tests.integration.api.topic_reader import ConfigReader
 from tests.services.kafka import fresh_kafka_settings, kafka_process
 
 pytestmark = pytest.mark.integration
-
-
-@pytest.fixture
-def engine(api_database: DatabaseSettings) -> Iterator[Engine]:
-    opened = open_engine(api_database, pool_size=4)
-    yield opened
-    opened.dispose()
-
-
-@pytest.fixture
-def reader(kafka_topics: KafkaSettings) -> Iterator[ConfigReader]:
-    opened = ConfigReader(kafka_topics)
-    yield opened
-    opened.close()
 
 
 def test_changes_come_in_order_and_end_with_a_tombstone(

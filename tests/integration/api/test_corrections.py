@@ -1,6 +1,5 @@
 """Corrections through the API, with recognitions in a real ClickHouse."""
 
-from collections.abc import AsyncIterator
 from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4
@@ -19,29 +18,16 @@ from common.records.ids import recognition_id
 from common.records.object_keys import crop_key, photo_key
 from common.records.recognitions import Recognition
 from tests.integration.api.application import Application, Caller, Options, running_application
+from tests.integration.api.conftest import owner_client, searching_application
 from tests.integration.api.people import logged_in, new_person
 from tests.services.clickhouse import ClickHouseAddress
 
 pytestmark = pytest.mark.integration
 
+application, client = searching_application, owner_client
+
 START_MS = 1_790_000_000_000
 CAMERA = UUID(int=1)
-
-
-@pytest.fixture
-async def application(
-    database: Database, clickhouse: ClickHouseClient, migrated_clickhouse: ClickHouseAddress
-) -> AsyncIterator[Application]:
-    store = ClickHouseStore(migrated_clickhouse.settings())
-    async with running_application(database, Options(store=store)) as app:
-        yield app
-    await store.close()
-
-
-@pytest.fixture
-async def client(application: Application, owner: Caller) -> AsyncIterator[httpx.AsyncClient]:
-    async with application.client(owner) as opened:
-        yield opened
 
 
 async def _passed(clickhouse: ClickHouseClient, owner: Caller, *plates: str) -> list[str]:

@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 
 import httpx
@@ -36,15 +35,6 @@ from tests.services.mail import MailServer
 pytestmark = pytest.mark.integration
 
 FIND = "/api/invitations/find"
-
-
-@pytest.fixture
-async def administrator(
-    application: Application, owner: Caller
-) -> AsyncIterator[httpx.AsyncClient]:
-    """A browser of who has the account."""
-    async with logged_in(application, owner.email) as browser:
-        yield browser
 
 
 async def _find(application: Application, token: str) -> httpx.Response:

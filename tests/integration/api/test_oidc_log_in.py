@@ -1,7 +1,6 @@
 """Login through an OpenID Connect provider: who is accepted or denied, and the answers."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from http.cookies import SimpleCookie
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -28,6 +27,7 @@ from tests.integration.api.application import (
     Options,
     running_application,
 )
+from tests.integration.api.conftest import oidc_application
 from tests.integration.api.oidc_browser import BEGIN, RETURN, begin, log_in, said, subject_of
 from tests.integration.api.people import (
     accept,
@@ -42,19 +42,7 @@ from tests.services.oidc import CLIENT, OidcProvider
 
 pytestmark = pytest.mark.integration
 
-
-@pytest.fixture
-async def application(
-    database: Database, oidc_provider: OidcProvider
-) -> AsyncIterator[Application]:
-    async with running_application(database, Options(more=oidc_provider.settings)) as app:
-        yield app
-
-
-@pytest.fixture
-async def browser(application: Application) -> AsyncIterator[httpx.AsyncClient]:
-    async with browser_of(application) as opened:
-        yield opened
+application = oidc_application
 
 
 async def _entries(application: Application, owner: Caller, action: str) -> list[Any]:

@@ -1,7 +1,6 @@
 """How account and server administrators manage logins through a provider."""
 
 import json
-from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx
@@ -21,6 +20,7 @@ from tests.integration.api.application import (
     Options,
     running_application,
 )
+from tests.integration.api.conftest import oidc_application
 from tests.integration.api.oidc_browser import BEGIN, RETURN, begin, log_in, said, subject_of
 from tests.integration.api.people import (
     accept,
@@ -35,19 +35,7 @@ from tests.services.oidc import OidcProvider
 
 pytestmark = pytest.mark.integration
 
-
-@pytest.fixture
-async def application(
-    database: Database, oidc_provider: OidcProvider
-) -> AsyncIterator[Application]:
-    async with running_application(database, Options(more=oidc_provider.settings)) as app:
-        yield app
-
-
-@pytest.fixture
-async def browser(application: Application) -> AsyncIterator[httpx.AsyncClient]:
-    async with browser_of(application) as opened:
-        yield opened
+application = oidc_application
 
 
 async def _refusals(application: Application, owner: Caller) -> list[Any]:

@@ -1,7 +1,7 @@
 """Snapshots of deleted cameras leave a real S3, and no others do."""
 
 import io
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from datetime import timedelta
 from uuid import UUID
 
@@ -10,7 +10,6 @@ from sqlalchemy import Engine
 
 from api.adapters.image_store import ImageStore
 from api.db.database import Database
-from api.db.engine import open_engine
 from api.erasure.images import SnapshotRemoval
 from common.errors import TransientError
 from common.records.ids import recognition_id
@@ -22,13 +21,6 @@ from tests.services.s3 import s3_client
 pytestmark = pytest.mark.integration
 
 NOW_MS = 1_790_000_000_000
-
-
-@pytest.fixture
-def engine(api_database: DatabaseSettings) -> Iterator[Engine]:
-    opened = open_engine(api_database, pool_size=2)
-    yield opened
-    opened.dispose()
 
 
 @pytest.fixture

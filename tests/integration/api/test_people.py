@@ -3,7 +3,6 @@
 import asyncio
 import re
 import uuid
-from collections.abc import AsyncIterator
 
 import httpx
 import pytest
@@ -22,15 +21,6 @@ GATED: list[tuple[str, str, Access]] = [
     for (method, path), access in create_app().state.permissions.access.items()
     if not isinstance(access.scope, Public) and (method, path) != ("DELETE", "/api/session")
 ]
-
-
-@pytest.fixture
-async def administrator(
-    application: Application, owner: Caller
-) -> AsyncIterator[httpx.AsyncClient]:
-    """A browser of who has the account."""
-    async with logged_in(application, owner.email) as browser:
-        yield browser
 
 
 async def _id(administrator: httpx.AsyncClient, email: str) -> str:

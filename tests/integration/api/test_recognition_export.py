@@ -21,15 +21,9 @@ from analytics_sql.exports import ExportPart, FileForm
 from analytics_sql.recognitions import (
     RecognitionCursor,
     RecognitionFilter,
-    insert_recognitions,
-    recognition_row,
 )
-from api.adapters.clickhouse import ClickHouseStore
 from api.db.database import Database
 from api.errors import Dependency, DependencyUnavailableError
-from common.records.frames import Box
-from common.records.ids import recognition_id
-from common.records.object_keys import crop_key, photo_key
 from common.records.recognitions import Direction, Recognition
 from tests.integration.api.application import (
     EXPORTS_PER_MINUTE,
@@ -39,11 +33,15 @@ from tests.integration.api.application import (
     StandInStore,
     running_application,
 )
+from tests.integration.api.conftest import owner_client, searching_application
 from tests.integration.api.serving import served
+from tests.integration.api.stored_recognitions import insert, passed
 from tests.integration.api.waiting import until
 from tests.services.clickhouse import ClickHouseAddress
 
 pytestmark = pytest.mark.integration
+
+application, client = searching_application, owner_client
 
 PATH = "/api/recognitions/export"
 START_MS = 1_790_000_000_000
@@ -75,47 +73,15 @@ NAMES = [
 ]
 
 
-@pytest.fixture
-async def application(
-    database: Database, clickhouse: ClickHouseClient, migrated_clickhouse: ClickHouseAddress
-) -> AsyncIterator[Application]:
-    store = ClickHouseStore(migrated_clickhouse.settings())
-    async with running_application(database, Options(store=store)) as app:
-        yield app
-    await store.close()
-
-
-@pytest.fixture
-async def client(application: Application, owner: Caller) -> AsyncIterator[httpx.AsyncClient]:
-    async with application.client(owner) as opened:
-        yield opened
-
-
 def _recognition(owner_id: UUID, number: int, **changes: Any) -> Recognition:
-    # Two in each millisecond.
-    captured_ms = START_MS + number // 2
-    identifier = recognition_id(captured_ms, CAMERA, str(number))
-    fields: dict[str, Any] = {
-        "id": identifier,
-        "owner_id": owner_id,
-        "camera_id": CAMERA,
+    fields = {
         "camera_name": 'Gate, "north"',
         "plate": f"AB{number:05}",
-        "confidence": 0.97,
         "character_confidences": (0.97,) * 7,
-        "captured_ms": captured_ms,
-        "first_seen_ms": captured_ms,
-        "last_seen_ms": captured_ms,
-        "readings_count": 4,
-        "box": Box(x=10.5, y=20.0, width=120.0, height=40.0),
-        "photo_key": photo_key(owner_id, identifier),
-        "crop_key": crop_key(owner_id, identifier),
     }
-    return Recognition(**fields | changes)
-
-
-async def _insert(client: ClickHouseClient, *recognitions: Recognition) -> None:
-    await insert_recognitions(client, [recognition_row(record) for record in recognitions])
+    # Two in each millisecond.
+    captured_ms = START_MS + number // 2
+    return passed(owner_id, captured_ms, track=str(number), **fields | changes)
 
 
 def _rows(answer: httpx.Response) -> list[dict[str, str]]:
@@ -147,7 +113,7 @@ class TestFile:
             direction=Direction.AWAY,
         )
         bare = _recognition(owner.owner_id, 9, box=None, photo_key=None, crop_key="odd/key.jpg")
-        await _insert(clickhouse, record, bare)
+        await insert(clickhouse, record, bare)
 
         answer = await client.get(PATH)
         listed = (await client.get("/api/recognitions")).json()["recognitions"]
@@ -179,7 +145,7 @@ class TestFile:
         magic: bytes,
         media_type: str,
     ) -> None:
-        await _insert(clickhouse, *(_recognition(owner.owner_id, number) for number in range(5)))
+        await insert(clickhouse, *(_recognition(owner.owner_id, number) for number in range(5)))
 
         answer = await client.get(PATH, params={"format": name})
 
@@ -205,7 +171,7 @@ class TestFile:
             "A-B": "A-B",
         }
         for number, name in enumerate(names):
-            await _insert(clickhouse, _recognition(owner.owner_id, 2 * number, camera_name=name))
+            await insert(clickhouse, _recognition(owner.owner_id, 2 * number, camera_name=name))
         await application.database.run(
             lambda session: session.execute(text("UPDATE owners SET timezone = 'Asia/Kolkata'"))
         )
@@ -259,8 +225,8 @@ class TestParts:
         self, client: httpx.AsyncClient, clickhouse: ClickHouseClient, owner: Caller, limit: int
     ) -> None:
         records = [_recognition(owner.owner_id, number) for number in range(9)]
-        await _insert(clickhouse, *records)
-        await _insert(clickhouse, *records[2:5])
+        await insert(clickhouse, *records)
+        await insert(clickhouse, *records[2:5])
         listed = (await client.get("/api/recognitions")).json()["recognitions"]
 
         rows = await _all_rows(client, limit=limit)
@@ -273,7 +239,7 @@ class TestParts:
         records = [_recognition(owner.owner_id, number) for number in range(400)]
         await clickhouse.run("SYSTEM STOP MERGES recognitions")
         for _ in range(4):
-            await _insert(clickhouse, *records)
+            await insert(clickhouse, *records)
 
         rows = await _all_rows(client, limit=50)
         all_at_once = await _all_rows(client, limit=399)
@@ -284,7 +250,7 @@ class TestParts:
     async def test_filters_hold_in_every_part(
         self, client: httpx.AsyncClient, clickhouse: ClickHouseClient, owner: Caller
     ) -> None:
-        await _insert(clickhouse, *(_recognition(owner.owner_id, number) for number in range(30)))
+        await insert(clickhouse, *(_recognition(owner.owner_id, number) for number in range(30)))
 
         rows = await _all_rows(client, plate="AB0001", match="prefix", limit=4)
         fuzzy = await _all_rows(client, plate="A800013", match="fuzzy", limit=1)
@@ -295,11 +261,11 @@ class TestParts:
     async def test_a_part_may_be_had_again_and_later_rows_are_not_in_it(
         self, client: httpx.AsyncClient, clickhouse: ClickHouseClient, owner: Caller
     ) -> None:
-        await _insert(clickhouse, *(_recognition(owner.owner_id, number) for number in range(6)))
+        await insert(clickhouse, *(_recognition(owner.owner_id, number) for number in range(6)))
         key = (await client.get(PATH, params={"limit": 2})).headers["X-Next-Key"]
         first = await client.get(PATH, params={"lastKey": key})
 
-        await _insert(clickhouse, _recognition(owner.owner_id, 50))
+        await insert(clickhouse, _recognition(owner.owner_id, 50))
         again = await client.get(PATH, params={"lastKey": key})
 
         assert first.content == again.content
@@ -314,7 +280,7 @@ class TestParts:
         owner: Caller,
     ) -> None:
         stranger = await application.new_owner()
-        await _insert(clickhouse, _recognition(stranger.owner_id, 1))
+        await insert(clickhouse, _recognition(stranger.owner_id, 1))
 
         assert _rows(await client.get(PATH)) == []
 

@@ -1,6 +1,5 @@
 """Recognitions through the API, from a real ClickHouse."""
 
-from collections.abc import AsyncIterator
 from typing import Any
 from uuid import UUID
 
@@ -8,63 +7,19 @@ import httpx
 import pytest
 
 from analytics_sql.client import ClickHouseClient
-from analytics_sql.recognitions import insert_recognitions, recognition_row
-from api.adapters.clickhouse import ClickHouseStore
-from api.db.database import Database
-from common.records.frames import Box
-from common.records.ids import recognition_id
 from common.records.object_keys import crop_key, photo_key
-from common.records.recognitions import Direction, Recognition
+from common.records.recognitions import Direction
 from common.timestamps import format_timestamp
-from tests.integration.api.application import Application, Caller, Options, running_application
-from tests.services.clickhouse import ClickHouseAddress
+from tests.integration.api.application import Application, Caller
+from tests.integration.api.conftest import owner_client, searching_application
+from tests.integration.api.stored_recognitions import insert, passed
 
 pytestmark = pytest.mark.integration
 
+application, client = searching_application, owner_client
+
 START_MS = 1_790_000_000_000
 CAMERAS = [UUID(int=number) for number in range(1, 4)]
-
-
-@pytest.fixture
-async def application(
-    database: Database, clickhouse: ClickHouseClient, migrated_clickhouse: ClickHouseAddress
-) -> AsyncIterator[Application]:
-    store = ClickHouseStore(migrated_clickhouse.settings())
-    async with running_application(database, Options(store=store)) as app:
-        yield app
-    await store.close()
-
-
-@pytest.fixture
-async def client(application: Application, owner: Caller) -> AsyncIterator[httpx.AsyncClient]:
-    async with application.client(owner) as opened:
-        yield opened
-
-
-def _recognition(owner_id: UUID, captured_ms: int, **changes: Any) -> Recognition:
-    camera_id = changes.pop("camera_id", CAMERAS[0])
-    identifier = recognition_id(captured_ms, camera_id, changes.pop("track", "1"))
-    fields: dict[str, Any] = {
-        "id": identifier,
-        "owner_id": owner_id,
-        "camera_id": camera_id,
-        "camera_name": "Gate",
-        "plate": "AB12CD",
-        "confidence": 0.97,
-        "character_confidences": (0.97,) * 6,
-        "captured_ms": captured_ms,
-        "first_seen_ms": captured_ms,
-        "last_seen_ms": captured_ms,
-        "readings_count": 4,
-        "box": Box(x=10.5, y=20.0, width=120.0, height=40.0),
-        "photo_key": photo_key(owner_id, identifier),
-        "crop_key": crop_key(owner_id, identifier),
-    }
-    return Recognition(**fields | changes)
-
-
-async def _insert(client: ClickHouseClient, *recognitions: Recognition) -> None:
-    await insert_recognitions(client, [recognition_row(record) for record in recognitions])
 
 
 async def _list(client: httpx.AsyncClient, **parameters: Any) -> dict[str, Any]:
@@ -88,7 +43,7 @@ async def _walk(client: httpx.AsyncClient, **parameters: Any) -> list[str]:
 async def test_a_row_has_the_fields_of_the_interface_and_what_is_known_besides(
     clickhouse: ClickHouseClient, client: httpx.AsyncClient, owner: Caller
 ) -> None:
-    record = _recognition(
+    record = passed(
         owner.owner_id,
         START_MS + 7,
         first_seen_ms=START_MS,
@@ -97,7 +52,7 @@ async def test_a_row_has_the_fields_of_the_interface_and_what_is_known_besides(
         region_confidence=0.875,
         direction=Direction.AWAY,
     )
-    await _insert(clickhouse, record)
+    await insert(clickhouse, record)
 
     assert await _list(client) == {
         "recognitions": [
@@ -129,8 +84,8 @@ async def test_a_row_has_the_fields_of_the_interface_and_what_is_known_besides(
 async def test_what_is_not_there_is_left_out(
     clickhouse: ClickHouseClient, client: httpx.AsyncClient, owner: Caller
 ) -> None:
-    bare = _recognition(owner.owner_id, START_MS, box=None, photo_key=None, crop_key=None)
-    await _insert(clickhouse, bare)
+    bare = passed(owner.owner_id, START_MS, box=None, photo_key=None, crop_key=None)
+    await insert(clickhouse, bare)
     (row,) = (await _list(client))["recognitions"]
 
     assert {"photoUrl", "cropUrl", "plateCoordinates", "region", "direction"}.isdisjoint(row)
@@ -140,11 +95,11 @@ async def test_filters_select_their_rows(
     clickhouse: ClickHouseClient, client: httpx.AsyncClient, owner: Caller
 ) -> None:
     rows = {
-        "first": _recognition(owner.owner_id, START_MS, plate="AB12CD"),
-        "second": _recognition(owner.owner_id, START_MS + 1000, plate="XY99ZZ"),
-        "third": _recognition(owner.owner_id, START_MS + 2000, plate="QAB12", camera_id=CAMERAS[1]),
+        "first": passed(owner.owner_id, START_MS, plate="AB12CD"),
+        "second": passed(owner.owner_id, START_MS + 1000, plate="XY99ZZ"),
+        "third": passed(owner.owner_id, START_MS + 2000, plate="QAB12", camera_id=CAMERAS[1]),
     }
-    await _insert(clickhouse, *rows.values())
+    await insert(clickhouse, *rows.values())
     names = {str(record.id): name for name, record in rows.items()}
 
     async def found(**parameters: Any) -> list[str]:
@@ -192,10 +147,10 @@ async def test_each_match_mode_finds_its_plates(
     found: list[str],
 ) -> None:
     plates = ["AB12CD", "AB12CDE", "XAB12CD", "A81ZCO", "ZZ99"]
-    await _insert(
+    await insert(
         clickhouse,
         *(
-            _recognition(owner.owner_id, START_MS + at, plate=plate, confidence=(90 + at) / 100)
+            passed(owner.owner_id, START_MS + at, plate=plate, confidence=(90 + at) / 100)
             for at, plate in enumerate(plates)
         ),
     )
@@ -218,9 +173,9 @@ async def test_a_search_that_makes_no_sense_is_refused_with_what_is_wrong(
 async def test_a_cursor_is_good_for_its_own_list_only(
     clickhouse: ClickHouseClient, client: httpx.AsyncClient, owner: Caller, application: Application
 ) -> None:
-    await _insert(
+    await insert(
         clickhouse,
-        *(_recognition(owner.owner_id, START_MS + number) for number in range(4)),
+        *(passed(owner.owner_id, START_MS + number) for number in range(4)),
     )
     key = (await _list(client, limit=2, plate="AB12"))["nextKey"]
     assert key is not None
@@ -248,8 +203,8 @@ async def test_a_cursor_is_good_for_its_own_list_only(
 async def test_one_by_id_has_links_of_the_public_endpoint(
     clickhouse: ClickHouseClient, client: httpx.AsyncClient, owner: Caller
 ) -> None:
-    record = _recognition(owner.owner_id, START_MS)
-    await _insert(clickhouse, record)
+    record = passed(owner.owner_id, START_MS)
+    await insert(clickhouse, record)
     answer = await client.get(f"/api/recognitions/{record.id}")
 
     assert answer.status_code == 200

@@ -213,14 +213,14 @@ async def test_a_search_shows_what_was_found(stored: StandInStore, line: Line) -
 
 
 async def test_the_doctor_says_what_is_wrong(application: Application, line: Line) -> None:
-    await line.run("alerts", "add", "--name", "Nobody", "--email", "a@b.example")
+    await line.run("alerts", "add", "--name", "Yard", "--email", "a@b.example")
     async with taking_cameras(application):
         await line.run("cameras", "add", "Gate", "rtsp://10.0.0.1/a")
     found = await line.json("doctor", status=1)
     grades = {one["what"]: one["grade"] for one in found["findings"]}
 
     assert grades["camera Gate"] == "fault"
-    assert grades["alert Nobody"] == "fault"
+    assert grades["alert Yard"] == "fault"
     assert (grades["clock"], grades["credits"]) == ("ok", "warning")
 
 

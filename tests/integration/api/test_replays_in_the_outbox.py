@@ -1,6 +1,6 @@
 """Replays leave the outbox last, in turns, and never delay configuration."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from uuid import UUID, uuid4
 
 import pytest
@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry
 from sqlalchemy import Engine
 from sqlalchemy.orm import Session
 
-from api.db.engine import in_transaction, open_engine, plain_database_url
+from api.db.engine import in_transaction, plain_database_url
 from api.outbox.outbox import enqueue_replay, waiting_replays
 from api.outbox.publisher import KafkaPublisher, OutboxRow
 from api.outbox.relay import Relay
@@ -20,13 +20,6 @@ from tests.integration.api.cameras import add_camera, insert_owner
 from tests.unit.streams.webhooks.builders import delivery
 
 pytestmark = pytest.mark.integration
-
-
-@pytest.fixture
-def engine(api_database: DatabaseSettings) -> Iterator[Engine]:
-    opened = open_engine(api_database, pool_size=2)
-    yield opened
-    opened.dispose()
 
 
 class Recorder(KafkaPublisher):

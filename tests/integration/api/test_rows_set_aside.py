@@ -1,13 +1,11 @@
 """Rows of the outbox that can never be published."""
 
-from collections.abc import Iterator
 from uuid import UUID
 
 import pytest
 from prometheus_client import CollectorRegistry
 from sqlalchemy import Engine, text
 
-from api.db.engine import open_engine
 from common.records.topics import CONFIG_CAMERAS
 from common.settings import DatabaseSettings, KafkaSettings
 from tests.integration.api.cameras import add_camera, insert_owner, rename_camera
@@ -17,20 +15,6 @@ from tests.integration.api.topic_reader import ConfigReader
 pytestmark = pytest.mark.integration
 
 _GAUGE = "platestream_relay_failed_rows"
-
-
-@pytest.fixture
-def engine(api_database: DatabaseSettings) -> Iterator[Engine]:
-    opened = open_engine(api_database, pool_size=4)
-    yield opened
-    opened.dispose()
-
-
-@pytest.fixture
-def reader(kafka_topics: KafkaSettings) -> Iterator[ConfigReader]:
-    opened = ConfigReader(kafka_topics)
-    yield opened
-    opened.close()
 
 
 def test_rows_that_can_never_be_published_hold_up_no_other(

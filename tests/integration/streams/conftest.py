@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from common.records.topics import READINGS, RECOGNITIONS, SINK_DEAD_LETTERS, Topic
 from common.settings import KafkaSettings
 from tests.integration.streams.stages import environment_of, stage
 from tests.services.process import ChildProcess
@@ -40,3 +41,14 @@ def start_copying(
     yield start
     for process in started:
         process.kill()
+
+
+@pytest.fixture(scope="module")
+def copying_partitions() -> int:
+    """Workers share the partitions."""
+    return 4
+
+
+@pytest.fixture(scope="module")
+def copying_topics() -> tuple[Topic, ...]:
+    return (RECOGNITIONS, READINGS, SINK_DEAD_LETTERS)

@@ -8,27 +8,22 @@ from kafka import KafkaAdminClient
 
 from common.kafka.clients import client_options, create_topics, topic_name
 from common.records.codec import DeadLetter, decode
-from common.records.topics import READINGS, RECOGNITIONS, SINK_DEAD_LETTERS, Topic
+from common.records.topics import READINGS, RECOGNITIONS, SINK_DEAD_LETTERS
 from common.settings import KafkaSettings
-from tests.integration.streams.conftest import StartCopying
+from tests.integration.streams.conftest import (
+    StartCopying,
+    copying_partitions,
+    copying_topics,
+)
 from tests.integration.streams.stages import Feeder, Reader, SteadyFeed, lag
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.integration
 
+partition_count, needed_topics = copying_partitions, copying_topics
+
 AGENTS = pytest.mark.parametrize("agent", ["events", "batches"])
 _SESSION = {"streams.runtime.app.SESSION_TIMEOUT_SECONDS": "6"}
-
-
-@pytest.fixture(scope="module")
-def partition_count() -> int:
-    """Workers share the partitions."""
-    return 4
-
-
-@pytest.fixture(scope="module")
-def needed_topics() -> tuple[Topic, ...]:
-    return (RECOGNITIONS, READINGS, SINK_DEAD_LETTERS)
 
 
 @pytest.fixture

@@ -2,24 +2,19 @@
 
 import pytest
 
-from common.records.topics import READINGS, RECOGNITIONS, SINK_DEAD_LETTERS, Topic
+from common.records.topics import READINGS, RECOGNITIONS
 from common.settings import KafkaSettings
-from tests.integration.streams.conftest import StartCopying
+from tests.integration.streams.conftest import (
+    StartCopying,
+    copying_partitions,
+    copying_topics,
+)
 from tests.integration.streams.stages import Feeder, Reader, lag
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.integration, pytest.mark.fault]
 
-
-@pytest.fixture(scope="module")
-def partition_count() -> int:
-    """Workers share the partitions."""
-    return 4
-
-
-@pytest.fixture(scope="module")
-def needed_topics() -> tuple[Topic, ...]:
-    return (RECOGNITIONS, READINGS, SINK_DEAD_LETTERS)
+partition_count, needed_topics = copying_partitions, copying_topics
 
 
 _MESSAGES = 3_000
