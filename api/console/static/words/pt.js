@@ -132,7 +132,6 @@ export const words = {
   "Change": "Alteração",
   "Change password": "Alterar senha",
   "Change role": "Alterar papel",
-  "Change role of {name}": "Alterar o papel de {name}",
   "Charts by hour, camera and plate show the newest {n} recognitions of this period.": "Os gráficos por hora, câmera e placa mostram os {n} reconhecimentos mais recentes deste período.",
   "Checked: {list}": "Verificado: {list}",
   "Clear filters": "Limpar filtros",
