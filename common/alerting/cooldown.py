@@ -58,7 +58,7 @@ class CandidateOutcome(StrEnum):
     """The same recognition triggered the alert before, so it triggers again."""
     SUPPRESSED_BY_COOLDOWN = "suppressed"
     TOO_OLD = "too_old"
-    """There were so many later triggers that one near it may have been dropped."""
+    """A trigger near it may have been dropped: too many later ones followed."""
     CONFIRMED = "confirmed"
     CORRECTED = "corrected"
     WITHDRAWN = "withdrawn"

@@ -95,7 +95,7 @@ Exchange = Callable[[ServiceRequest], ServiceAnswer]
 
 @dataclass(frozen=True, kw_only=True)
 class NotificationMessage:
-    """A notification; ``picture`` is a JPEG, for services that accept one."""
+    """A notification; ``picture`` is a JPEG for services that accept images."""
 
     title: str
     text: str

@@ -10,7 +10,7 @@ from common.plates.normalise import normalise_plate
 def plate_name(
     plate: str, entries: Iterable[str], names: Mapping[str, str], tolerance: int
 ) -> str | None:
-    """Return the name of a plate: of its own entry, else of the first entry that matches it.
+    """Return the name of a plate: that of its entry, or of the first entry that matches it.
 
     ``names`` is keyed by entry as written; ``tolerance`` as in
     :func:`common.plates.matching.listed_plate`.

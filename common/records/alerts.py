@@ -274,7 +274,7 @@ class AlertTrigger(Record, frozen=True, kw_only=True):
     """On the alerts topic: a recognition triggered an alert (key = alert ID).
 
     ``id`` is derived from both, so a replay gives the same one. ``alert`` is the alert at the time
-    of evaluation, by reference. ``is_late``: the recognition came so long after its capture that
+    of evaluation, by reference. ``is_late``: the recognition came long enough after its capture that
     the vehicle has certainly left. ``decided_ms`` is Unix ms, UTC.
 
     If an alert triggers early, there are two records with the same ``id``: the first has phase

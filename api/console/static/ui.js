@@ -58,7 +58,7 @@ export function Segments({ label, value, onValue, options }) {
   </div>`;
 }
 
-/** A page's heading with its actions. `aside` stands next to the title. */
+/** A page's heading with its actions. `aside` is next to the title. */
 export function Head({ title, aside, children, note }) {
   return html`<header class="head">
     <div><div class="title"><h1 tabindex="-1">${title}</h1>${aside}</div>${note && html`<p class="note">${note}</p>`}</div>

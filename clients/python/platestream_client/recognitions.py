@@ -162,7 +162,7 @@ class Recognitions(Resource[Way]):
 
     @call
     def correct(self, id: Id, correction: WrittenCorrection) -> Call[CorrectionBody]:
-        """Store the correct plate of a recognition. The reading is kept."""
+        """Store the correct plate of a recognition. The reading stays stored."""
         take = field_of("correction")
         return Call("PUT", path("/api/recognitions/{}/correction", id), take, body={**correction})
 

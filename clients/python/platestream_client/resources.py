@@ -1,7 +1,7 @@
 """The resources of the API, each method once for both clients.
 
 Bodies and answers are dictionaries as they are in JSON, with their types in
-``platestream_client.models``; what each field means stands there and in the API's description.
+``platestream_client.models``; they and the API's description say what each field means.
 """
 
 from datetime import datetime
@@ -90,7 +90,7 @@ class Cameras(Resource[Way]):
 
     @call
     def delete(self, id: Id) -> Call[CameraDeleted]:
-        """Delete a camera. Its recognitions are kept."""
+        """Delete a camera. Its recognitions stay."""
         return Call("DELETE", path("/api/cameras/{}", id), whole)
 
     @call

@@ -121,7 +121,7 @@ export class Recognitions extends Resource {
   }
 
   /**
-   * Store the correct plate of a recognition. The reading is kept.
+   * Store the correct plate of a recognition. The reading stays stored.
    *
    * @param {string} id
    * @param {Schemas["WrittenCorrection"]} correction

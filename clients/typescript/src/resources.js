@@ -50,7 +50,7 @@ export class Cameras extends Resource {
   }
 
   /**
-   * Delete a camera. Its recognitions are kept.
+   * Delete a camera. Its recognitions stay.
    *
    * @param {string} id
    * @returns {Promise<Schemas["CameraDeleted"]>}
