@@ -138,7 +138,7 @@ async def test_a_denial_is_logged_and_counted_even_if_it_cannot_be_stored(
     async def note(_: FailedAuthentications, address: str) -> None:
         counted.append(address)
 
-    monkeypatch.setattr(OidcLogIn, "_wanted", away)
+    monkeypatch.setattr(OidcLogIn, "_target", away)
     monkeypatch.setattr(FailedAuthentications, "record", note)
     stranger = subject_of(oidc_provider, new_address())
     assert said(await log_in(browser, oidc_provider, stranger)) == (403, "unknown_person")
