@@ -1,4 +1,4 @@
-"""How long the tests of each folder took in one run, recorded for ``tests/structure``."""
+"""Duration of each folder's tests in one run, recorded for ``tests/structure``."""
 
 from collections import defaultdict
 from collections.abc import Iterable

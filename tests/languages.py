@@ -1,10 +1,10 @@
-"""Languages of the documentation's examples, and what runs them where the machine has it."""
+"""Languages of the documentation's examples, and their interpreters if the machine has them."""
 
 import shutil
 from typing import Final
 
 PROGRAMS: Final = {"javascript": "node", "go": "go", "php": "php", "java": "javac"}
-"""Python and bash aside, which are always there."""
+"""In addition to Python and bash, which are always available."""
 
 
 def is_present(language: str) -> bool:
@@ -13,5 +13,5 @@ def is_present(language: str) -> bool:
 
 
 def absent() -> list[str]:
-    """Return a word on each language whose examples cannot be run here."""
+    """Return a note on each language whose examples cannot be run here."""
     return [f"{name} (no {PROGRAMS[name]})" for name in PROGRAMS if not is_present(name)]

@@ -1,4 +1,4 @@
-"""Images that cameras seldom send: tiny, flat, tall, and of every kind that is accepted."""
+"""Images that cameras rarely send: tiny, flat, tall, and of every accepted kind."""
 
 import io
 import struct
@@ -18,11 +18,11 @@ STRIP_SIZES = tuple(
     for size in ((length, across), (across, length))
 )
 TOO_LONG_SIZES = ((10_001, 1), (1, 10_001), (65_500, 1), (1, 65_500))
-"""Beyond what is accepted, within what JPEG can hold."""
+"""Larger than what is accepted, within the limits of JPEG."""
 
 _ADAM7 = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2))
 _ADAM7_PASSES = (*_ADAM7, (0, 1, 1, 2))
-"""Left, top, step across and step down of each pass."""
+"""Left, top, horizontal step and vertical step of each pass."""
 
 Pixels = npt.NDArray[np.uint8]
 

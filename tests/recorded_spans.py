@@ -1,4 +1,4 @@
-"""A tracer that remembers its spans, for tests of what makes them."""
+"""A tracer that records its spans, for tests."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,7 +28,7 @@ class RecordedSpan:
 
     @property
     def context(self) -> TraceContext:
-        """The span, as others continue it."""
+        """The span's context, for its children."""
         return trace_of(self.span)
 
     @property
@@ -46,12 +46,12 @@ class RecordedSpan:
 
     @property
     def attributes(self) -> dict[str, object]:
-        """Its attributes, but for the kind of error."""
+        """Its attributes, except the kind of error."""
         return {k: v for k, v in (self.span.attributes or {}).items() if k != "error.type"}
 
     @property
     def error(self) -> str:
-        """The kind of error, empty where it did not fail."""
+        """The kind of error; empty if it did not fail."""
         return str((self.span.attributes or {}).get("error.type", ""))
 
     def __repr__(self) -> str:
@@ -60,7 +60,7 @@ class RecordedSpan:
 
 
 class RecordingTracer(SpanProcessor):
-    """Remembers spans as they begin."""
+    """Records spans when they start."""
 
     def __init__(self) -> None:
         self.spans: list[RecordedSpan] = []
@@ -74,13 +74,13 @@ class RecordingTracer(SpanProcessor):
 
     @property
     def names(self) -> list[str]:
-        """The names of the spans, in the order in which they began."""
+        """The names of the spans, in the order in which they started."""
         return [span.name for span in self.spans]
 
 
 @contextmanager
 def recorded_spans(sample_ratio: float = 1.0) -> Iterator[RecordingTracer]:
-    """Have traces made in a block, and remember their spans."""
+    """Enable tracing in a block, and record its spans."""
     recorder, provider = RecordingTracer(), TracerProvider(shutdown_on_exit=False)
     provider.add_span_processor(recorder)
     use_tracer(provider.get_tracer("platestream"), sample_ratio)
@@ -95,4 +95,4 @@ def _trace(context: SpanContext) -> TraceContext:
 
 
 SOME_TRACE = TraceContext("0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331")
-"""The example of W3C's text."""
+"""The example of W3C's specification."""

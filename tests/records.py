@@ -50,7 +50,7 @@ def recognitions(numbers: Iterable[int]) -> list[Recognition]:
 
 
 def messages(records: Iterable[Recognition]) -> list[tuple[bytes, bytes]]:
-    """Return key and value of each record as they travel."""
+    """Return key and value of each record as on a topic."""
     return [(record.camera_id.bytes, encode(record)) for record in records]
 
 

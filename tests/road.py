@@ -1,4 +1,4 @@
-"""Parts of the demo clip with the passes that are in them, and reports compared with these."""
+"""Parts of the demo clip with their passes, and reports compared with these."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -34,7 +34,7 @@ class RoadTruth(msgspec.Struct, frozen=True):
 TRUTH = msgspec.json.decode(DEMO_TRUTH.read_bytes(), type=RoadTruth)
 
 FOUR_BY_DAY, TWO_AT_DUSK = (0.0, 11.72), (62.0, 69.6)
-"""Spans of the demo clip, in seconds. Each starts at a key frame and cuts no pass in two."""
+"""Spans of the demo clip, in seconds. Each starts at a key frame and splits no pass."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class RoadClip:
 
 
 def cut_clip(path: Path, *spans: tuple[float, float]) -> RoadClip:
-    """Write spans of the demo clip one after the other, without encoding them again."""
+    """Write spans of the demo clip one after the other, without re-encoding them."""
     passes: list[TruePass] = []
     offset = 0
     with av.open(str(path), "w") as target, av.open(str(DEMO_CLIP)) as source:

@@ -1,4 +1,4 @@
-"""The walk of docs/first-alert.md, as a newcomer would type it."""
+"""The tutorial docs/first-alert.md, as a newcomer would type it."""
 
 import os
 import re

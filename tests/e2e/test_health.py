@@ -1,4 +1,4 @@
-"""How the whole stack says that it is doing, to who administers it."""
+"""Health of the whole stack, as shown to the server administrator."""
 
 import httpx
 import pytest

@@ -1,4 +1,4 @@
-"""A camera's stream in, one recognition a pass out."""
+"""From a camera's stream to one recognition per pass."""
 
 from pathlib import Path
 

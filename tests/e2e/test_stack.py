@@ -1,4 +1,4 @@
-"""The whole local stack: up, once more up, and up again after a kill of every process."""
+"""The whole local stack: start, second start, and start after a kill of every process."""
 
 import json
 import subprocess

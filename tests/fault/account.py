@@ -1,4 +1,4 @@
-"""All that went in against all that came out: passes, images, alerts, deliveries, credits."""
+"""Input compared with output: passes, images, alerts, deliveries, credits."""
 
 import time
 from collections import Counter
@@ -31,7 +31,7 @@ def hold_to_account(scenery: Scenery, say: Say) -> None:
     assert not findings, findings
     faults = _image_faults(scenery, {one.id for one in of_shows})
     deadline = time.monotonic() + _IMAGES_SECONDS
-    # What S3 did not take when it came is stored a while later.
+    # Images that S3 did not accept are stored a while later.
     while faults and time.monotonic() < deadline:
         time.sleep(1)
         faults = _image_faults(scenery, faults)

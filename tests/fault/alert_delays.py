@@ -1,4 +1,4 @@
-"""The time from the end of a vehicle's pass, as it was read, to its alert. Pure."""
+"""The time from the end of a vehicle's pass to its alert. No I/O."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ _END_MS = 2_000
 
 @dataclass(frozen=True)
 class Dated(Generic[_R]):
-    """A record, and when it came on its topic (Unix ms)."""
+    """A record, and its arrival on its topic (Unix ms)."""
 
     at_ms: int
     record: _R

@@ -1,4 +1,4 @@
-"""Passes that are published before they are over, as tracking does, with any end. Pure."""
+"""Passes that are published before their end, as tracking does, with any end. No I/O."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,13 +14,13 @@ from common.records.recognitions import ProvisionalPlate, Recognition
 from tests.records import recognition
 
 EXPECTED: Final = tuple(f"EA0000{number}" for number in range(4))
-"""What such a pass is read as at first."""
+"""The first reading of such a pass."""
 
 LASTS_MS = 2_500
 
 
 class End(IntEnum):
-    """What becomes of a pass."""
+    """How a pass ends."""
 
     AS_PUBLISHED = 0
     AS_ANOTHER_EXPECTED = 1

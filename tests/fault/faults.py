@@ -1,4 +1,4 @@
-"""What can happen to the processes of a stack, one after the other or at seeded moments."""
+"""Faults of the processes of a stack, one after the other or at seeded times."""
 
 import os
 import random
@@ -23,7 +23,7 @@ _QUOTA_MIB = {"postgres": 512, "clickhouse": 1024, "s3": 1024, "kafka": 3072}
 
 
 class FaultKind(StrEnum):
-    """How a process is harmed."""
+    """Kind of a fault."""
 
     KILL = "kill -9"
     KILL_WORKER = "kill -9 of a worker of"

@@ -1,4 +1,4 @@
-"""Image calls that are repeated until they are answered, as a careful client does."""
+"""Image calls that are retried until they are answered, as a careful client does."""
 
 import itertools
 import threading

@@ -1,4 +1,4 @@
-"""What came out, compared with what went in. Pure."""
+"""Output compared with the expected passes. No I/O."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable
@@ -21,7 +21,7 @@ class Findings:
     invented: tuple[str, ...]
 
     def __bool__(self) -> bool:
-        """Whether anything is wrong."""
+        """Whether there is any fault."""
         return bool(self.lost or self.doubled or self.invented)
 
 

@@ -1,4 +1,4 @@
-"""What went in compared with what came out: rows, alerts, deliveries. Pure."""
+"""Input compared with output: rows, alerts, deliveries. No I/O."""
 
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
@@ -52,12 +52,12 @@ class Verdict:
     figures: Mapping[str, int]
 
     def __bool__(self) -> bool:
-        """Whether anything is wrong."""
+        """Whether there is any fault."""
         return any(self.faults.values())
 
     @property
     def is_open(self) -> bool:
-        """Whether deliveries, or the ends of passes, are yet to come."""
+        """Whether deliveries or ends of passes are still pending."""
         return any(self.faults.get(kind) for kind in (_FORGOTTEN, _UNRESOLVED))
 
     def __str__(self) -> str:
@@ -69,7 +69,7 @@ class Verdict:
 
 
 def judge(evidence: Evidence, rules: Iterable[Rule]) -> Verdict:
-    """Return everything that was lost, doubled, out of policy or forgotten."""
+    """Return everything that is lost, doubled, against the rules or missing."""
     entered = {seen.id: seen for seen in evidence.entered}
     by_name = {rule.name: rule for rule in rules}
     histories = trigger_histories(evidence.triggers, by_name)
@@ -135,7 +135,6 @@ def _ids_of_one_cause(received: Iterable[ReceivedEvent]) -> list[str]:
 
 
 def _not_alone(pairs: Iterable[tuple[Hashable, Hashable]]) -> list[str]:
-    """Return causes with several ids."""
     ids: defaultdict[Hashable, set[Hashable]] = defaultdict(set)
     for identifier, cause in pairs:
         ids[cause].add(identifier)
@@ -152,7 +151,7 @@ def _missing(
     for history in histories:
         if history.standing is not None:
             triggered[history.rule.name].add(history.standing.id)
-        # One that was withdrawn suppressed others until then.
+        # A withdrawn one suppressed others until then.
         for one in history.spent():
             spent[history.rule.name, *history.rule.place_of(one)].append(one)
     for name, rule in rules.items():
@@ -190,11 +189,11 @@ def _due_of(history: TriggerHistory) -> Iterator[Cause]:
     for phase in history.by_phase:
         event = trigger_event(phase)
         yield ALL, event, about, name
-        # Where an early alert was right, it is not sent again.
+        # A correct early alert is not sent again.
         if history.rule.notifies_gate and phase is not TriggerPhase.CONFIRMED:
             yield GATE, event, about, name
     if history.rule.notifies_guard and history.standing is not None:
-        # Once, in the end.
+        # Once, at the end.
         yield Receivers.MAIL, EventName.ALERT_TRIGGERED, str(history.standing.id), name
 
 

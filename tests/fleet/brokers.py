@@ -38,7 +38,7 @@ class GuardedBroker(ClusterBroker):
     prefix: str
 
     def initialise(self) -> None:
-        """Make the user and, on the first broker, its rights."""
+        """Create the user and, on the first broker, its rights."""
         super().initialise()
         if self.number != 1 or self.login is None:
             return

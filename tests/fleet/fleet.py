@@ -17,9 +17,9 @@ from tests.services.stack import RunningStack, second_name
 from tests.waiting import wait_until
 
 SKEW_SECONDS = 2.0
-"""So much is the second machine's clock ahead of the first one's."""
+"""The second machine's clock is ahead of the first one's by this much."""
 PROCESSES = tuple(name for each in APPLICATION for name in (each, second_name(each)))
-# Three brokers and twenty other processes start at once, on however many cores there are.
+# Three brokers and twenty other processes start concurrently, on any number of cores.
 _PATIENCE = 4.0
 _HEALTH_SECONDS = 90
 _ASK_SECONDS = 3
@@ -36,7 +36,7 @@ class Fleet:
         return self.network.machines[process.endswith("-2")]
 
     def is_healthy(self, process: str) -> bool:
-        """Return whether a process says so itself, on the page that is bound to its machine."""
+        """Return whether a process reports readiness, on the page that is bound to its machine."""
         stage, host = process.removesuffix("-2"), self.machine_of(process).address
         path = "/readyz" if stage == API else "/healthz"
         port = self.stack.plan.metrics_port + METRICS_OFFSETS[stage]
@@ -50,14 +50,14 @@ class Fleet:
             connection.close()
 
     def wait_for_health(self, process: str) -> float:
-        """Wait until a process says that it is well, and return how long that took (s)."""
+        """Wait until a process is healthy, and return how long that took (s)."""
         began = time.monotonic()
         wait_until(f"{process} is well", lambda: self.is_healthy(process), _HEALTH_SECONDS, 0.5)
         return time.monotonic() - began
 
     @contextmanager
     def cut_off(self, machine: Machine) -> Iterator[None]:
-        """Keep a machine from all else while the block runs; what is on it goes on."""
+        """Cut a machine off while the block runs; its processes go on."""
         machine.cut_off()
         try:
             yield
@@ -65,7 +65,7 @@ class Fleet:
             machine.reconnect()
 
     def restart(self, process: str) -> None:
-        """Stop a process in good order and start it."""
+        """Stop a process gracefully and start it."""
         self.stack.stop_process(process)
         self.stack.start_process(process)
 

@@ -1,4 +1,4 @@
-"""What happens to a fleet under load, one thing a round."""
+"""Faults of a fleet under load, one per round."""
 
 import random
 import time
@@ -30,14 +30,14 @@ class Harm(StrEnum):
 
 @dataclass(frozen=True)
 class Done:
-    """What was done, in words, and how to see that it is over."""
+    """The fault, in words, and a check that it is over."""
 
     what: str
     is_there: Callable[[], bool]
 
 
 def harms(chance: random.Random) -> Iterator[Harm]:
-    """Return kinds without an end: each of them once in five, rolling first."""
+    """Return kinds without end: each of them once in five, rolling first."""
     kinds = list(Harm)
     while True:
         yield from kinds
@@ -45,7 +45,7 @@ def harms(chance: random.Random) -> Iterator[Harm]:
 
 
 class Saboteurs:
-    """Harms a fleet. Every choice is the seed's."""
+    """Injects faults into a fleet. Every choice comes from the seed."""
 
     def __init__(self, fleet: Fleet, chance: random.Random) -> None:
         """``chance`` chooses the processes."""
@@ -54,7 +54,7 @@ class Saboteurs:
         self._hands = Saboteur(fleet.stack)
 
     def cause(self, harm: Harm) -> Done:
-        """Do it, as long as it lasts."""
+        """Inject the fault for its duration."""
         return {
             Harm.ROLL: self._roll,
             Harm.KILL: self._kill,

@@ -24,7 +24,7 @@ class Lateness:
         return self.seconds[-1] if self.seconds else 0.0
 
     def __str__(self) -> str:
-        """Return how many, the middle one and the latest."""
+        """Return the count, the median and the maximum."""
         middle = self.seconds[len(self.seconds) // 2] if self.seconds else 0.0
         return (
             f"{len(self.seconds)} alerts {self.what}: half within {middle:.1f} s, all within "
@@ -33,7 +33,7 @@ class Lateness:
 
 
 def of_sent(sent_at: Mapping[UUID, float], received: Sequence[Received], alert: str) -> Lateness:
-    """Return it for recognitions that went out at these moments (monotonic s)."""
+    """Return it for recognitions that were sent at these times (monotonic s)."""
     arrivals = _arrivals(received, alert)
     late = [arrivals[str(one)] - at for one, at in sent_at.items() if str(one) in arrivals]
     return Lateness("of what was sent", tuple(sorted(late)), len(sent_at) - len(late))

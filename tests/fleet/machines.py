@@ -32,7 +32,7 @@ if "PLATESTREAM_TEST_CLOCK_AHEAD_MS" not in os.environ:
 
 
 class NetworkRefusedError(Exception):
-    """This user may not lay a network; the message says what was refused."""
+    """This user is not allowed to create a network; the message gives the denied operation."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Machine:
     ahead_seconds: float = 0.0
 
     def cut_off(self) -> None:
-        """Let all packets to and from it vanish from now on."""
+        """Drop all packets to and from it from now on."""
         ip("link", "set", self.name, "nomaster")
 
     def reconnect(self) -> None:
@@ -57,7 +57,7 @@ class Machine:
         ip("link", "set", self.name, "master", self.switch)
 
     def command(self, *command: str) -> tuple[str, ...]:
-        """Return the command as it is run there."""
+        """Return the command that runs it there."""
         variables = [f"PYTHONPATH={self._clock_folder}"] if self.ahead_seconds else []
         words = ("/usr/bin/env", *variables, *command)
         return tied("nsenter", f"--net=/run/netns/{self.name}", *words)
@@ -82,7 +82,7 @@ class Machine:
         (self._clock_folder / "sitecustomize.py").write_text(text)
 
     def now_seconds(self) -> float:
-        """Return what a Python process there takes the time for (Unix s)."""
+        """Return the time of a Python process there (Unix s)."""
         asked = self.command(sys.executable, "-c", "import time; print(time.time())")
         answer = subprocess.run(asked, check=True, capture_output=True, timeout=_COMMAND_SECONDS)
         return float(answer.stdout)

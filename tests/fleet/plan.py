@@ -1,4 +1,4 @@
-"""A fleet in place of a stack on one machine: what runs where, and how it reaches the servers."""
+"""A fleet instead of a stack on one machine: what runs where, and how it reaches the servers."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -15,7 +15,7 @@ from tests.services.redis import RedisServer
 from tests.services.stack import second_name
 
 PREFIX: Final = "plates."
-"""Of all topics and groups: what the service has rights for."""
+"""Prefix of all topics and groups for which the service has rights."""
 API_PORT: Final = 8000
 _HERE: Final = "127.0.0.1"
 _SETTING: Final = "PLATESTREAM_"

@@ -50,7 +50,7 @@ class Proxy(Server):
     name: str = "proxy"
 
     def ports(self) -> tuple[PortUse, ...]:
-        """Return none but the API's, which the plan names already."""
+        """Return only the API's, which the plan already names."""
         return ()
 
     def prepare(self) -> None:
@@ -59,8 +59,7 @@ class Proxy(Server):
         self._configuration.write_text("".join((_GLOBAL, self._api(), *self._listeners())))
 
     def program(self) -> Program:
-        """Return the proxy's process."""
-        # Debian has it where not every PATH leads.
+        # Debian installs it in a folder that is not on every PATH.
         program = shutil.which("haproxy") or "haproxy"
         command = tied(program, "-db", "-f", str(self._configuration))
         return Program(name=self.name, command=command, directory=self.directory.parent)

@@ -70,7 +70,7 @@ class Watched:
         self.harmed(since, time.time())
 
     def harmed(self, since: float, until: float) -> None:
-        """Note a span (Unix s) in which frames broke off."""
+        """Record a span (Unix s) in which frames were interrupted."""
         moments = itertools.takewhile(lambda at: at < until, itertools.count(since, 5.0))
         self.cuts += [*moments, until]
 
@@ -110,7 +110,7 @@ def _round(
     chance: random.Random,
     say: Say,
 ) -> list[Lateness]:
-    """Return what came too late; anything else that is wrong fails at once."""
+    """Return what was late; any other fault fails immediately."""
     since, known = time.time(), set(scenery.sent_at)
     watch = Recoveries(Saboteur(scenery.stack), scenery.api, scenery.stages, None)
     with scenery.under_load(share=LOAD_SHARE, plates_per_second=PLATES_PER_SECOND):
@@ -153,7 +153,7 @@ def _watched_cameras(scenery: Scenery, folder: Path) -> Iterator[Watched]:
 
 
 def _hold_cameras_to_account(scenery: Scenery, watched: Watched) -> None:
-    """No plate comes again while it has to stay silent, and none that is not in the scene."""
+    """No plate is repeated within its suppression, and none that is not in the scene appears."""
     for camera in watched.ids:
         listed = scenery.api.recognitions(camera)
         assert {one.plate for one in listed} >= set(watched.plates), listed

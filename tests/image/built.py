@@ -23,7 +23,7 @@ _AS_IN_A_CONTAINER: Final = str(Path(__file__).with_name("as_in_a_container.sh")
 
 @dataclass(frozen=True)
 class BuiltImage:
-    """An image whose files are at ``root``."""
+    """An image with its files at ``root``."""
 
     root: Path
     configuration: Mapping[str, object]
@@ -49,7 +49,7 @@ class BuiltImage:
 
 @contextmanager
 def built_image() -> Iterator[BuiltImage]:
-    """Build and mount it; the image stays, and what did not change is not built again."""
+    """Build and mount it; the image is retained, and unchanged layers are not built again."""
     if BASE not in _run("buildah", "images", "--format", "{{.Name}}"):
         _run("deploy/image/base.sh", BASE)
     build = ["--layers", "--format=docker"]

@@ -30,7 +30,7 @@ def services(settings: Mapping[str, str]) -> dict[str, dict[str, Any]]:
 
 
 def interpolated(text: str, settings: Mapping[str, str], *, strict: bool = True) -> str:
-    """Return the text of a compose file with its variables filled in; ``strict`` wants them all."""
+    """Return a compose file with its variables filled in; ``strict`` requires all of them."""
     return _VARIABLE.sub(lambda found: _value(found, settings, strict), text)
 
 

@@ -1,4 +1,4 @@
-"""The image is built once for all tests of this folder."""
+"""The image, built once for all tests of this folder."""
 
 import os
 from collections.abc import Iterator

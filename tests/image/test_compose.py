@@ -47,7 +47,7 @@ class Composed:
         self._pages = dict(zip(_PAGES, free_ports(len(_PAGES)), strict=True))
 
     def plan(self, plan: StackPlan) -> StackPlan:
-        """Return the plan of a local stack with all that is ours from the file."""
+        """Return the plan of a local stack with our services from the file."""
         self._local = plan.environment
         address = plan.environment["PLATESTREAM_DATABASE_URL"]
         self._services = services(

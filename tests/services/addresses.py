@@ -1,4 +1,4 @@
-"""Servers that stand already, to test against instead of starting our own."""
+"""Servers that run already, to test against instead of starting new ones."""
 
 from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict

@@ -1,4 +1,4 @@
-"""A certificate authority of a test's own, and a server's certificate that it vouches for."""
+"""A certificate authority for a test, and a server's certificate signed by it."""
 
 import ipaddress
 import ssl
@@ -26,7 +26,7 @@ class Authority:
 
     @classmethod
     def make(cls, folder: Path) -> Self:
-        """Make both, with their files in ``folder``."""
+        """Create both, with their files in ``folder``."""
         ca_key, server_key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
         ca = _signed(ca_key, "An authority", "An authority", ca_key, _of_authority(ca_key))
         leaf = _signed(server_key, "server", "An authority", ca_key, _of_server(ca_key))

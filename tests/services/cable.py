@@ -35,11 +35,11 @@ class Cable(RunsForABlock):
         self._connections: set[asyncio.Task[None]] = set()
 
     def cut(self) -> None:
-        """Pass on nothing from now on, in both directions."""
+        """Cut it, in both directions."""
         self._loop.call_soon_threadsafe(self._is_whole.clear)
 
     def mend(self) -> None:
-        """Pass on again."""
+        """Mend it."""
         asyncio.run_coroutine_threadsafe(self._pass_on_again(), self._loop).result(_START_SECONDS)
 
     async def _pass_on_again(self) -> None:

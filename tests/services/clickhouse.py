@@ -1,4 +1,4 @@
-"""ClickHouse for tests: one server a test run, an empty database for each test, a migrated one."""
+"""ClickHouse for tests: one server per test run, an empty or a migrated database per test."""
 
 import uuid
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ _ANALYST_PASSWORD = "for-tests-that-read"
 
 @dataclass(frozen=True)
 class ClickHouseAddress:
-    """Where a ClickHouse server is, and who may use it."""
+    """Address and user of a ClickHouse server."""
 
     host: str
     port: int
@@ -74,7 +74,7 @@ class ClickHouseService(ServerProcess):
     """An embedded server that a test owns; port and data outlive :meth:`kill` and :meth:`stop`."""
 
     def __init__(self, directory: Path, **constants: str) -> None:
-        """Take constants by their full names (``deploy.clickhouse.app.QUEUE_SECONDS``)."""
+        """Set constants by their full names (``deploy.clickhouse.app.QUEUE_SECONDS``)."""
         (port,) = free_ports(1)
         server = _TunedServer(
             directory=directory / "clickhouse",
@@ -90,7 +90,7 @@ class ClickHouseService(ServerProcess):
 
 
 def start_clickhouse(directory: Path, **constants: str) -> ClickHouseService:
-    """Start an embedded server with its data in ``directory``. Stop or kill it after."""
+    """Start an embedded server with its data in ``directory``. The caller stops or kills it."""
     service = ClickHouseService(directory, **constants)
     service.start()
     return service
@@ -118,7 +118,7 @@ def _given(servers: GivenServers) -> ClickHouseAddress | None:
 
 @pytest.fixture(scope="session")
 def clickhouse_server(services_directory: Path) -> Iterator[ClickHouseAddress]:
-    """Address of the test run's server: a real one where one is given, or the embedded one."""
+    """Address of the test run's server: the given real one, or the embedded one."""
     given = _given(load_settings(GivenServers))
     if given is not None:
         yield given

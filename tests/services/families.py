@@ -1,4 +1,4 @@
-"""What tests do to a process with its descendants."""
+"""Signals to a process with its descendants."""
 
 from contextlib import suppress
 from signal import Signals

@@ -1,4 +1,4 @@
-"""Debian's ``ip``, by which networks between processes of this machine are laid. It takes root."""
+"""Debian's ``ip``, which creates networks between processes of this machine. Requires root."""
 
 import subprocess
 
@@ -6,7 +6,7 @@ _SECONDS = 10
 
 
 def ip(*words: str) -> None:
-    """Run ``ip`` with these words.
+    """Run ``ip`` with these arguments.
 
     Raises:
         subprocess.CalledProcessError: it refused; ``stderr`` says why.

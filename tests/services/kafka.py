@@ -23,7 +23,7 @@ def kafka_process(directory: Path) -> ServerProcess:
 
 
 def fresh_kafka_settings(bootstrap_servers: str, partitions: int = 4) -> KafkaSettings:
-    """Return settings whose topics and groups no other test has."""
+    """Return settings with unique topics and groups."""
     return KafkaSettings.model_validate(
         {
             "kafka_bootstrap_servers": bootstrap_servers,
@@ -53,13 +53,13 @@ def partition_count() -> int:
 
 @pytest.fixture(scope="module")
 def needed_topics() -> tuple[Topic, ...]:
-    """Topics that a test starts with: all of them, unless a module names those it needs."""
+    """Topics that a test starts with: all of them, unless a module lists those it needs."""
     return TOPICS
 
 
 @pytest.fixture
 def kafka_settings(kafka_bootstrap_servers: str, partition_count: int) -> KafkaSettings:
-    """Settings of a fresh, empty Kafka: no topic is there."""
+    """Settings of a fresh, empty Kafka without topics."""
     return fresh_kafka_settings(kafka_bootstrap_servers, partition_count)
 
 
@@ -85,7 +85,7 @@ def module_kafka_topics(
 
 
 def delete_topics(settings: KafkaSettings) -> None:
-    """Delete every topic of a prefix, also those that a stage has created for its tables."""
+    """Delete every topic of a prefix, including those that a stage has created for its tables."""
     admin = open_admin(settings, "tests")
     try:
         prefix = settings.kafka_topic_prefix

@@ -1,4 +1,4 @@
-"""A Kafka of several brokers for a stack, and its way over a cable that can be cut."""
+"""A Kafka of several brokers for a stack, and access to it over a cable that can be cut."""
 
 import time
 from collections.abc import Sequence
@@ -40,7 +40,7 @@ class ClusterBroker(KafkaServer):
         return (*super().ports(), PortUse(self.link_port, "none"))
 
     def initialise(self) -> None:
-        """Make the user; the first broker waits for all, as topics are made on it then."""
+        """Create the user; the first broker waits for all, since it then creates topics."""
         for port in self.peer_ports if self.number == 1 else ():
             _wait_for(replace(self, port=port))
         super().initialise()
@@ -50,7 +50,7 @@ class ClusterBroker(KafkaServer):
 
     def _write_properties(self, name: str, data: Path) -> Path:
         path = super()._write_properties(name, data)
-        # Of a property that is there twice Java takes the last.
+        # If a property is set twice, Java uses the last one.
         path.write_text("\n".join((path.read_text(), *self._of_the_cluster(), "")))
         return path
 
@@ -142,6 +142,6 @@ def link_ports(plan: StackPlan) -> tuple[int, ...]:
 
 
 def over_the_cable(command: Sequence[str], plan: StackPlan, cable: Cable) -> tuple[str, ...]:
-    """Return a process's command so that it reaches Kafka over the cable."""
+    """Return a process's command, changed to reach Kafka over the cable."""
     servers = ",".join(f"{cable.address}:{port}" for port in link_ports(plan))
     return ("/usr/bin/env", f"{_SERVERS}={servers}", *command)

@@ -1,4 +1,4 @@
-"""A Kafka that also listens with TLS and with logins, for clients that have to be let in."""
+"""A Kafka that also listens with TLS and with logins, for clients with credentials."""
 
 import uuid
 from dataclasses import dataclass
@@ -36,8 +36,8 @@ class SecureKafkaServer(KafkaServer):
         return (*super().ports(), *(PortUse(port, "none") for port in self.listeners.values()))
 
     def initialise(self) -> None:
-        """Give the user a password for SCRAM; the one for PLAIN is in the configuration."""
-        # Not with the folder's format, as on a server of one's own: an administrator does it.
+        """Set the user's password for SCRAM; the one for PLAIN is in the configuration."""
+        # Not when the folder is formatted, unlike on a real server: an administrator does it.
         clear = KafkaSettings.model_validate({"kafka_bootstrap_servers": self.bootstrap_servers})
         admin = open_admin(clear, "users")
         for name in _SCRAM_MECHANISMS:
@@ -49,7 +49,7 @@ class SecureKafkaServer(KafkaServer):
 
     def _write_properties(self, name: str, data: Path) -> Path:
         path = super()._write_properties(name, data)
-        # Of a property that is there twice Java takes the last.
+        # If a property is set twice, Java uses the last one.
         path.write_text("\n".join((path.read_text(), *self._security(), "")))
         return path
 
@@ -87,7 +87,7 @@ class SecureKafka(ServerProcess):
     """Such a broker; use it as a context manager."""
 
     def __init__(self, directory: Path) -> None:
-        """Choose ports, and have an authority made for it in ``directory``."""
+        """Choose ports, and create an authority in ``directory``."""
         directory.mkdir(parents=True, exist_ok=True)
         port, controller_port, *ports = free_ports(6)
         self.authority = Authority.make(directory)

@@ -1,4 +1,4 @@
-"""A real SMTP server that keeps what it is given, or refuses it."""
+"""A real SMTP server that stores its messages, or rejects them."""
 
 import ssl
 from collections.abc import Callable
@@ -60,7 +60,7 @@ class MailServer(RunsForABlock):
         is_tls_at_once: bool = False,
         login: tuple[str, str] | None = None,
     ) -> None:
-        """Listen when entered."""
+        """Set the options; it listens when entered."""
         self._handler = _Handler()
         (self.port,) = free_ports(1)
         self._tls = tls
@@ -85,7 +85,7 @@ class MailServer(RunsForABlock):
         self._controller.stop()
 
     def recover(self) -> None:
-        """Listen at the same port again."""
+        """Listen on the same port again."""
         self._controller = self._new_controller()
         self._controller.start()
 
@@ -102,7 +102,7 @@ class MailServer(RunsForABlock):
         self._handler.replies[address] = reply
 
     def accept(self, address: str) -> None:
-        """Take emails for an address again."""
+        """Accept emails for an address again."""
         self._handler.replies.pop(address, None)
 
     def _begin(self) -> None:

@@ -1,4 +1,4 @@
-"""An MQTT broker for tests (Eclipse Mosquitto), and a client that listens to everything."""
+"""An MQTT broker for tests (Eclipse Mosquitto), and a client that subscribes to everything."""
 
 import os
 import pwd
@@ -110,7 +110,7 @@ class Listener:
     """
 
     def __init__(self, port: int) -> None:
-        """Connect when entered."""
+        """Set the options; it connects when entered."""
         self._port = port
         self._subscribed = threading.Event()
         self.heard: list[Heard] = []
@@ -123,15 +123,15 @@ class Listener:
         self._client.on_disconnect = lambda *_: self._cut_off.set()
 
     def payloads(self, topic: str) -> list[bytes]:
-        """Return what came under a topic so far."""
+        """Return all messages of a topic so far."""
         return [heard.payload for heard in list(self.heard) if heard.topic == topic]
 
     def latest(self, topic: str) -> bytes | None:
-        """Return what came last under a topic."""
+        """Return the latest message of a topic."""
         return next(reversed(self.payloads(topic)), None)
 
     def wait_until_cut_off(self) -> None:
-        """Wait until all is heard that a broker passed on before it died."""
+        """Wait for all messages that the broker forwarded before it died."""
         assert self._cut_off.wait(30), "the broker is still there"
 
     def __enter__(self) -> Self:
@@ -150,12 +150,12 @@ class Listener:
 
 @pytest.fixture
 def mosquitto(tmp_path: Path) -> Iterator[ServerProcess]:
-    """A broker that a test may kill; it takes a tenth of a second to start."""
+    """A broker that a test may kill; it starts in a tenth of a second."""
     with mosquitto_process(tmp_path) as process:
         yield process
 
 
 def port_of(process: ServerProcess) -> int:
-    """Return where a broker listens."""
+    """Return a broker's port."""
     assert isinstance(process.server, MosquittoServer)
     return process.server.port

@@ -1,4 +1,4 @@
-"""An OpenID Connect provider for tests: a process that lets in whoever is named to it."""
+"""An OpenID Connect provider for tests: a process that accepts any registered subject."""
 
 import sys
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ class OidcServer(Server):
 
     @property
     def issuer(self) -> str:
-        """Its address, by which it names itself."""
+        """Its URL, which is also its issuer."""
         return f"http://127.0.0.1:{self.port}"
 
     def program(self) -> Program:

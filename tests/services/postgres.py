@@ -51,7 +51,7 @@ def postgres_process(directory: Path) -> ServerProcess:
 
 
 def create_database(server_url: str, *, template: str = "template1") -> DatabaseSettings:
-    """Make an empty database, or a copy of ``template``, and return its settings."""
+    """Create an empty database, or a copy of ``template``, and return its settings."""
     name = f"test_{uuid.uuid4().hex[:12]}"
     create = sql.SQL("CREATE DATABASE {} TEMPLATE {}")
     with psycopg.connect(server_url, autocommit=True, connect_timeout=10) as connection:

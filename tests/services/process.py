@@ -21,7 +21,7 @@ class ChildProcess:
     def __init__(
         self, program: Program, log: Path, environment: Mapping[str, str] | None = None
     ) -> None:
-        """Take what to run; nothing is started. ``environment`` comes on top of this process's."""
+        """Set the program; nothing is started. ``environment`` is added to this process's."""
         self.program = program
         self.log = log
         self._environment = {**os.environ, **(environment or {}), **program.environment}
@@ -42,7 +42,7 @@ class ChildProcess:
         return self._started().poll()
 
     def start(self) -> None:
-        """Start the program; returns before it is ready."""
+        """Start the program; return before it is ready."""
         assert not self.is_running(), f"{self.program.name} is running"
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
@@ -56,7 +56,7 @@ class ChildProcess:
             )
 
     def stop(self) -> None:
-        """Ask it to end, as the supervisor does, and wait; a failure where it has to be killed."""
+        """Ask it to stop, as the supervisor does, and wait; fail if it has to be killed."""
         if not self.is_running():
             return
         self.resume()
@@ -81,7 +81,7 @@ class ChildProcess:
         signal_family(self.pid, signal.SIGSTOP)
 
     def resume(self) -> None:
-        """Let it go on (SIGCONT)."""
+        """Resume it (SIGCONT)."""
         signal_family(self.pid, signal.SIGCONT)
 
     def tail(self) -> str:
@@ -141,7 +141,7 @@ class ServerProcess:
         self.process.pause()
 
     def resume(self) -> None:
-        """Let it go on (SIGCONT)."""
+        """Resume it (SIGCONT)."""
         self.process.resume()
 
     def __enter__(self) -> Self:

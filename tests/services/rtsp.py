@@ -63,7 +63,7 @@ class RtspCamera:
         self._signal(signal.SIGSTOP)
 
     def resume(self) -> None:
-        """Let it go on (SIGCONT)."""
+        """Resume it (SIGCONT)."""
         self._signal(signal.SIGCONT)
 
     def kill(self) -> None:

@@ -59,7 +59,7 @@ def read_clip(file: str) -> Clip:
 
 
 def read_units(file: str) -> Iterator[AccessUnit]:
-    """Take a file's H.264 apart."""
+    """Split a file's H.264."""
     pipeline = Gst.parse_launch(READER)
     pipeline.get_by_name("file").set_property("location", file)
     sink = pipeline.get_by_name("sink")
@@ -155,7 +155,7 @@ class CameraFactory(GstRtspServer.RTSPMediaFactory):  # type: ignore[misc] # GSt
 
 
 def announce(line: str) -> None:
-    """Write a line for the test to read."""
+    """Print a line for the test to read."""
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
 

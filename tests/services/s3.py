@@ -99,7 +99,7 @@ class _FullStore(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def full_s3_server() -> Iterator[S3Settings]:
-    """Settings of a server that has no room for any object."""
+    """Settings of a server that has no space for any object."""
     with ThreadingHTTPServer(("127.0.0.1", 0), _FullStore) as server:
         thread = Thread(target=server.serve_forever)
         thread.start()

@@ -184,7 +184,7 @@ class RunningStack:
         signal_family(self.pid(process), signal.SIGSTOP)
 
     def resume(self, process: str) -> None:
-        """Let it go on (SIGCONT)."""
+        """Resume it (SIGCONT)."""
         signal_family(self.pid(process), signal.SIGCONT)
 
     def stop_process(self, process: str) -> None:
@@ -192,11 +192,11 @@ class RunningStack:
         self._stack.supervisor.stop_process(process)
 
     def start_process(self, process: str) -> None:
-        """Start one process again; returns before it is ready."""
+        """Start one process again; return before it is ready."""
         self._stack.supervisor.start_process(process)
 
     def is_running(self, process: str) -> bool:
-        """Return whether a process is there and has been for some seconds."""
+        """Return whether a process runs and has done so for some seconds."""
         return self._stack.supervisor.status(process).state is ProcessState.RUNNING
 
     def log(self, process: str) -> str:

@@ -64,7 +64,7 @@ class Workplace:
                     os.killpg(process.pid, signal.SIGKILL)
 
     def make(self, target: str, **variables: str) -> str:
-        """Run a target to its end; what it said."""
+        """Run a target to its end; return its output."""
         with self.started(target, **variables) as process:
             process.wait(SECONDS)
         said = self._log.read_text()

@@ -1,4 +1,4 @@
-"""Unit tests have no network: one that connects anywhere fails, whatever catches the error."""
+"""Unit tests have no network: a connection fails the test, even if the error is caught."""
 
 import socket
 from collections.abc import Iterator

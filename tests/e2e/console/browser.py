@@ -1,4 +1,4 @@
-"""A page of the console as a person uses it; what its browser complains of is a failure."""
+"""A page of the console as a person uses it; any error in its browser is a failure."""
 
 import hashlib
 from collections.abc import Iterator

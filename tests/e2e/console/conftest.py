@@ -44,7 +44,7 @@ def scene(stack: ConsoleStack) -> Scene:
 
 @pytest.fixture
 def account(stack: ConsoleStack) -> Account:
-    """An account of a test's own, empty."""
+    """An empty account for one test."""
     return stack.new_account()
 
 
@@ -62,6 +62,6 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def console(browser: Browser, stack: ConsoleStack) -> Iterator[ConsolePage]:
-    """A page in English; what its browser complains of fails the test."""
+    """A page in English; any error in its browser fails the test."""
     with opened_page(browser, stack) as page:
         yield page

@@ -1,4 +1,4 @@
-"""Every page: for all eyes and hands, in light and dark, narrow and wide."""
+"""Every page: accessible, in light and dark mode, narrow and wide."""
 
 from collections.abc import Iterator
 

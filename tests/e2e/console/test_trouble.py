@@ -1,4 +1,4 @@
-"""What goes wrong while the console is open, and what strangers try."""
+"""Faults while the console is open, and attacks."""
 
 import httpx
 import pytest

@@ -1,4 +1,4 @@
-"""Rows whose answers to the saved queries are known, and these answers."""
+"""Rows with known results of the saved queries, and these results."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -75,7 +75,7 @@ ANSWERS: Final[Mapping[str, Sequence[Sequence[Any]]]] = {
 
 
 def write_saved_rows(client: Client) -> None:
-    """Write the rows, one of them twice, and a neighbour's of the same plates."""
+    """Write the rows, one of them twice, and another account's with the same plates."""
     passes = [*_PASSES, _PASSES[0]]
     rows = [_row(OWNER, *each) for each in passes]
     rows += [_row(NEIGHBOUR, camera, f"{plate}X", hours) for camera, plate, hours in passes]

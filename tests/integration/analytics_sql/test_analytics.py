@@ -54,7 +54,7 @@ def row(
     camera_id: UUID = GATE,
     camera_name: str = "Gate",
 ) -> RecognitionRow:
-    """A recognition with what a test does not care for filled in."""
+    """Return a recognition with default values for all other fields."""
     return RecognitionRow(
         id=recognition_id(at_ms, camera_id, plate),
         user_id=user_id,

@@ -1,4 +1,4 @@
-"""The page for analysts: its SQL and its programs are run as they stand, by the analyst's user."""
+"""The page for analysts: its SQL and its programs run unchanged, as the analyst's user."""
 
 import os
 import re

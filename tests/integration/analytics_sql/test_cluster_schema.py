@@ -1,4 +1,4 @@
-"""The schema of a cluster: no server is one here, so the engine's parser reads what would run."""
+"""The schema of a cluster. There is no cluster here, so the engine only parses the statements."""
 
 from collections.abc import Iterator
 from importlib.resources import files

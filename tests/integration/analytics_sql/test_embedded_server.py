@@ -1,4 +1,4 @@
-"""What only the embedded server promises: crashes, limits, memory, its folder and its end."""
+"""Guarantees of the embedded server only: crashes, limits, memory, its folder and its end."""
 
 import resource
 import subprocess
@@ -31,7 +31,7 @@ of an insert of any length."""
 
 @pytest.fixture
 def service(tmp_path: Path) -> Iterator[ClickHouseService]:
-    """An embedded server of the test's own."""
+    """A separate embedded server for the test."""
     service = start_clickhouse(tmp_path)
     yield service
     service.kill()
@@ -208,7 +208,7 @@ def _run_second(
 
 class TestLimits:
     def test_an_idle_server_releases_its_memory(self, lasting_service: ClickHouseService) -> None:
-        # What earlier questions took is released in its time.
+        # Memory of earlier queries is released later.
         _wait_for_memory_below(lasting_service, 400 * _MIB)
 
     def test_too_many_queries_at_once_are_refused(self, tmp_path: Path) -> None:
@@ -255,7 +255,7 @@ class TestLimits:
                 highest = max(highest, _resident_bytes(lasting_service))
 
         assert size > 500_000_000
-        # The allocator returns what it has with a delay: a slow reader sees more of it.
+        # The allocator returns memory with a delay, which a slow reader sees more of.
         assert highest - before < size / 2
 
     def test_an_answer_that_cannot_be_cut_is_bounded(

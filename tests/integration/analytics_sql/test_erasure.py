@@ -1,4 +1,4 @@
-"""Plates and owners erased on a real engine."""
+"""Erasure of plates and accounts on a real engine."""
 
 import asyncio
 import time
@@ -211,7 +211,7 @@ async def sink(migrated_clickhouse: ClickHouseAddress) -> AsyncIterator[RowStore
 
 
 async def erase_plate(client: ClickHouseClient, *, removing: bool = True) -> None:
-    """Do as the command does, the removal of images included."""
+    """Erase like the command, including the images."""
     await insert_erasure(client, ERASURE)
     await erase_recognitions(client, ERASURE)
     if removing:
@@ -262,7 +262,7 @@ async def test_a_replay_does_not_name_a_removed_photo(
     assert await photos_named(client) == {(OTHER, "")}
     await sink.insert(RECOGNITION_TABLE, rows[:1])
     assert await photos_named(client) == {(OTHER, "")}
-    # A worker that died before it looked again left a copy that bears the key.
+    # A worker that died before its second check left a copy with the key.
     await insert_recognitions(client, rows[:1])
     await sink.insert(RECOGNITION_TABLE, rows)
     assert await photos_named(client) == {(OTHER, "")}

@@ -46,7 +46,7 @@ _WITH_ROWS = ("analysis_recognitions", "analysis_passes", "analysis_cameras", "a
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClickHouseService]:
-    """A server of the module's own."""
+    """A separate server for the module."""
     service = start_clickhouse(tmp_path_factory.mktemp("clickhouse"))
     yield service
     service.stop()

@@ -51,7 +51,7 @@ def _changed(text: str, change: tuple[int, int, str]) -> str:
 
 
 def _questions(plates: list[str]) -> st.SearchStrategy[_Question]:
-    """Questions near the plates: parts of them, with edits and wildcards."""
+    """Queries close to the plates: parts of them, with edits and wildcards."""
 
     @st.composite
     def question(draw: st.DrawFn) -> _Question:
@@ -100,7 +100,7 @@ async def _found(client: ClickHouseClient, wanted: RecognitionFilter) -> list[st
 async def _compare(
     client: ClickHouseClient, user_id: UUID, plates: list[str], questions: list[_Question]
 ) -> None:
-    """Ask engine and matcher the same."""
+    """Compare the results of engine and matcher."""
     rows = [_row(user_id, number, plate) for number, plate in enumerate(plates)]
     await insert_recognitions(client, rows)
     for asked in questions:
@@ -117,7 +117,7 @@ def test_the_engine_answers_as_the_matcher(migrated_clickhouse: ClickHouseAddres
     with asyncio.Runner() as runner:
         client = ClickHouseClient(migrated_clickhouse.settings())
 
-        # Nothing is shrunk: each try is an insert, and the question names itself.
+        # Nothing is shrunk: each try is an insert, and the query is self-explanatory.
         @settings(
             max_examples=15,
             deadline=None,

@@ -1,4 +1,4 @@
-"""The user of the embedded server who may only read."""
+"""The read-only user of the embedded server."""
 
 import csv
 import io
@@ -33,7 +33,7 @@ _READONLY, _DENIED = "164", "497"
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClickHouseService]:
-    """A server that lets its analyst run one query at a time, for two seconds."""
+    """A server that limits its analyst to one query at a time, of two seconds."""
     service = start_clickhouse(
         tmp_path_factory.mktemp("clickhouse"),
         **{
@@ -69,7 +69,7 @@ def analyst(service: ClickHouseService, database: ClickHouseAddress) -> ClickHou
 
 @pytest.fixture(scope="module")
 def secret(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A file that the server's user may read."""
+    """A file that the server's user can read."""
     path = tmp_path_factory.mktemp("secret") / "secret.txt"
     path.write_text(_SECRET)
     return path

@@ -38,7 +38,7 @@ OWNER = UUID("00000000-0000-4000-8000-000000000001")
 STRANGER = UUID("00000000-0000-4000-8000-000000000002")
 GATE = UUID("00000000-0000-4000-8000-00000000000a")
 YARD = UUID("00000000-0000-4000-8000-00000000000b")
-# 2026-11-01 00:00:00 UTC: far from "now", so that the newest-days look finds nothing at first.
+# 2026-11-01 00:00:00 UTC: far from "now", so the query of the newest days finds nothing at first.
 START_MS = 1_793_491_200_000
 DAY_MS = 86_400_000
 
@@ -52,7 +52,7 @@ def row(
     confidence: float = 0.9,
     track: str = "",
 ) -> RecognitionRow:
-    """A recognition with what a test does not care for filled in."""
+    """Return a recognition with default values for all other fields."""
     identifier = recognition_id(at_ms, camera_id, track or plate)
     return RecognitionRow(
         id=identifier,

@@ -1,4 +1,4 @@
-"""Rollups never change an answer: whatever happened in whatever order, it is that of counting."""
+"""Rollups never change a result: after any events in any order, it equals a full count."""
 
 import asyncio
 import time
@@ -56,7 +56,7 @@ BOUNDS = RollupBounds(
 
 
 class CrashingClient(ClickHouseClient):
-    """A client of a process that is killed before its next command but ``commands``."""
+    """A client of a process that is killed after ``commands`` commands."""
 
     def __init__(self, address: ClickHouseAddress, commands: int) -> None:
         super().__init__(address.settings())
@@ -92,7 +92,7 @@ class RolledUpMeanwhile(ClickHouseClient):
 
 @dataclass
 class Model:
-    """What is stored of an owner, row by row."""
+    """The stored rows of an account."""
 
     owner: UUID
     rows: dict[UUID, RecognitionRow] = field(default_factory=dict)

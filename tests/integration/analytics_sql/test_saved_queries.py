@@ -1,4 +1,4 @@
-"""The saved queries, over rows whose answers are known."""
+"""The saved queries, over rows with known results."""
 
 from collections.abc import Iterator
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""What clickhouse-connect needs of a ClickHouse server, the embedded one or a real one."""
+"""Requirements of clickhouse-connect on a server, the embedded one or a real one."""
 
 import asyncio
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""What a ClickHouse server answers over bare HTTP."""
+"""ClickHouse's answers over plain HTTP."""
 
 import socket
 from uuid import uuid4

@@ -1,4 +1,4 @@
-"""What clickhouse-connect needs of a ClickHouse server for storing rows."""
+"""Requirements of clickhouse-connect on a server for inserts."""
 
 import asyncio
 import gzip

@@ -75,13 +75,13 @@ def test_the_page_of_errors_has_them_all() -> None:
 
 
 def _examples(page: Path) -> list[tuple[tuple[str, ...], str]]:
-    """Return the page's examples with what runs them; those in bash are one script."""
+    """Return the page's examples with their interpreters; those in bash are one script."""
     found = _EXAMPLE.findall(page.read_text(encoding="utf-8"))
     shell = "".join(script for language, script in found if language == "bash")
     others = [
         (_PROGRAMS[language], script)
         for language, script in found
-        # Node.js is on few machines that run the service; the end of the test run says so.
+        # Few machines that run the service have Node.js; the end of the test run reports it.
         if language != "bash" and is_present(language)
     ]
     return [(("bash", "-c"), f"set -euo pipefail\n{shell}"), *others]

@@ -1,4 +1,4 @@
-"""``plate erase`` and ``owner remove`` against real servers, and what the API shows after them."""
+"""``plate erase`` and ``owner remove`` against real servers, and the API's state afterwards."""
 
 import asyncio
 import io
@@ -174,7 +174,7 @@ def attempt(record: Recognition) -> DeliveryAttempt:
 
 
 async def run(*arguments: str, given: str = "") -> Any:
-    """Run a command as a process would, in a thread with no event loop."""
+    """Run a command as a process would, in a thread without an event loop."""
     return await asyncio.to_thread(lambda: CliRunner().invoke(commands, arguments, given))
 
 
@@ -191,7 +191,7 @@ async def remove(caller: Caller) -> Any:
 
 
 async def column(client: ClickHouseClient, table: str, what: str, caller: Caller) -> list[Any]:
-    """Return a column of all that a table holds of an owner."""
+    """Return a column of all rows of an account in a table."""
     query = f"SELECT {what} FROM {table} WHERE user_id = {{owner:UUID}} ORDER BY 1"
     found = await client.run(query, parameters={"owner": caller.owner_id})
     return [value for (value,) in found.rows]
@@ -234,7 +234,7 @@ async def test_nothing_shows_an_erased_plate(world: World) -> None:
     assert analytics["stats"]["total30d"] == 1
     assert [one["plate"] for one in analytics["topPlates"]] == [OTHER]
     assert [one["plate"] for one in analytics["recent"]] == [OTHER]
-    # A misread one is in this memory until 20,000 others came.
+    # A misread one stays in this memory until 20,000 others arrive.
     assert [one.recognition.plate for one in reader.next_batch(9)] == [OTHER, OTHER]
     assert world.objects() == {key for one in others for key in (one.photo_key, one.crop_key)}
     assert await column(world.clickhouse, "alert_triggers", "plate", world.owner) == [
@@ -421,7 +421,7 @@ async def furnish(world: World) -> dict[str, UUID]:
 
 
 async def rows_of(database: Database, owner_id: UUID) -> dict[str, int]:
-    """Return how many rows each table of PostgreSQL has of an owner."""
+    """Return how many rows each table of PostgreSQL has for an account."""
 
     def work(session: Session) -> dict[str, int]:
         tables = session.execute(
@@ -502,7 +502,7 @@ async def test_a_removal_that_was_cut_off_goes_on(
     assert await database.run(lambda s: accounts.find_log_ins(s, world.owner.email)) == []
     assert await column(world.clickhouse, "recognitions", "count()", world.owner) == [0]
 
-    # What a call in flight added meanwhile goes with it, and the stages are notified.
+    # Rows that a call in flight added meanwhile are deleted too, and the stages are notified.
     def insert(session: Session) -> UUID:
         return insert_camera(session, world.owner.owner_id, camera_values("Late")).id
 

@@ -1,4 +1,4 @@
-"""Jobs that erase a plate: who has one, for how long, and what is left of it."""
+"""Jobs that erase a plate: who leases them, for how long, and what remains of them."""
 
 import asyncio
 from collections import Counter
@@ -22,7 +22,7 @@ PLATE, OTHER = "AB12CD", "XY99Z"
 
 
 class Eraser:
-    """Erases nothing; fails or waits where a test has it so."""
+    """Erases nothing; fails or waits as set by a test."""
 
     def __init__(self) -> None:
         self.erased: list[tuple[UUID, str]] = []

@@ -35,7 +35,7 @@ from tests.services.s3 import s3_process
 
 pytestmark = pytest.mark.integration
 
-# 1.5 s until a call is slow and 3 s for a sign of life, on a machine that does other things too.
+# 1.5 s until a call is slow and 3 s for a health check, on a busy machine.
 SOON_SECONDS = 8.0
 AT_ONCE_SECONDS = 1.5
 RECOVERY_SECONDS = 30.0
@@ -58,7 +58,7 @@ def _frozen(server: _Server) -> Iterator[None]:
 
 
 async def _is_refused(client: httpx.AsyncClient, path: str, part: str) -> float:
-    """Return how long a call took that names the dependency that is unavailable."""
+    """Return how long a call took that reports the unavailable dependency."""
     began = time.monotonic()
     answer = await client.get(path)
     assert (answer.status_code, answer.json()["code"]) == (500, "dependency_unavailable")
@@ -118,7 +118,7 @@ async def test_the_configuration_database_freezes(tmp_path: Path) -> None:
             assert (await client.get("/api/cameras")).status_code == 200
             given_up = await _a_transaction_in_which_it_stops(database, server)
             part = "configuration database"
-            # More than there are threads, each of which is held by what it asked.
+            # More than there are threads; each is blocked by its query.
             lists = [_is_refused(client, "/api/cameras", part) for _ in range(9)]
             assert max(await asyncio.gather(*lists)) < SOON_SECONDS
             with pytest.raises(DependencyUnavailableError):
@@ -136,7 +136,7 @@ async def test_the_configuration_database_freezes(tmp_path: Path) -> None:
 async def _a_transaction_in_which_it_stops(
     database: Database, server: _Server
 ) -> asyncio.Task[None]:
-    """Freeze the server between two statements of a transaction, which goes on; return that."""
+    """Freeze the server between two statements of a running transaction; return that."""
     stopped = threading.Event()
 
     def work(session: Session) -> None:

@@ -57,7 +57,7 @@ pytestmark = pytest.mark.integration
 
 ADDRESS = "192.0.2.1"
 LONG_ANSWER_BYTES = 64 << 20
-"""More than the buffers of both ends of a connection."""
+"""Larger than the buffers of both ends of a connection."""
 
 ACCESS: Mapping[tuple[str, str], Access] = create_app().state.permissions.access
 FOR_PEOPLE = {OwnSession.ONLY, Administrator.ONLY}
@@ -272,7 +272,7 @@ async def test_every_answer_to_a_call_that_counts_says_what_is_left(database: Da
     assert statuses == [200, 400, 404, 403, 415, 201, 400, 402]
     left = [answer.headers["ratelimit-remaining"] for answer in answers]
     assert left == ["8", "7", "6", "5", "4", "3", "3", "2"]
-    # Of the image call the tighter limit is reported.
+    # For the image call, the tighter limit is reported.
     limits = [answer.headers["ratelimit-limit"] for answer in answers]
     assert limits == ["9"] * 6 + ["4"] * 2
     assert all(1 <= int(answer.headers["ratelimit-reset"]) <= 60 for answer in answers)
@@ -322,7 +322,7 @@ async def test_invalid_keys_are_limited_by_their_address(database: Database) -> 
                 await _credits(client, credentials.new_api_key(), f"2001:db8::{n}")
                 for n in range(21)
             ]
-            # Known before; unknown, at that address and at another; made while it is limited.
+            # Known before; unknown, at that address and at another; created while it is limited.
             told = [
                 await _credits(client, known.key, "192.0.2.1"),
                 await _credits(client, other.key, "192.0.2.1"),
@@ -366,7 +366,7 @@ async def test_many_invalid_keys_leave_threads_to_known_callers(
 async def test_a_reader_that_takes_nothing_is_left(
     application: Application, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """More than the system takes over waits in the process; it is not waited for without end."""
+    """Data beyond the system's buffers waits in the process, for a limited time."""
     monkeypatch.setattr("api.middleware.connections.WRITE_CHECK_SECONDS", 0.02)
     application.app.state.openapi_document = Document("x" * LONG_ANSWER_BYTES, "text/plain")
     limits = ConnectionLimits(0, 0)
@@ -386,7 +386,7 @@ async def test_a_reader_that_takes_nothing_is_left(
 
 @contextmanager
 def _non_reader(address: str) -> Iterator[socket.socket]:
-    """Yield a connection that has asked for the description, and takes hardly anything in."""
+    """Yield a connection that requested the description and reads almost nothing."""
     host, port = address.removeprefix("http://").split(":")
     with socket.socket() as caller:
         caller.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -403,7 +403,7 @@ async def test_a_revoked_key_is_refused_within_a_second(database: Database) -> N
         header = f"Bearer {caller.key}"
         assert (await authenticator.authenticate(header, ADDRESS)).owner_id == caller.owner_id
         await database.run(lambda session: session.execute(text("DELETE FROM api_keys")))
-        # Believed for a moment without a look-up, but for less than a second.
+        # Cached without a look-up, but for less than a second.
         assert CACHE_SECONDS < 1
         await authenticator.authenticate(header, ADDRESS)
         now += CACHE_SECONDS
@@ -450,7 +450,7 @@ async def _credits(
 
 
 def _body(path: str) -> dict[str, str]:
-    """Return a body that has what a change of an existing thing needs: nearly always nothing."""
+    """Return the body that a change of an existing resource requires: nearly always empty."""
     if path.endswith("/replay"):
         return {"from": "2026-11-01T00:00:00Z", "to": "2026-11-01T01:00:00Z"}
     if path.endswith("/correction"):
@@ -459,12 +459,12 @@ def _body(path: str) -> dict[str, str]:
 
 
 def _filled(path: str, identifier: str | None = None) -> str:
-    """Return the path with an id in every place for one; an unknown id unless given."""
+    """Return the path with an ID in every placeholder; an unknown ID unless given."""
     return re.sub(r"\{\w+\}", identifier or str(uuid.uuid4()), path)
 
 
 async def _one_of_each(application: Application, owner: Caller) -> list[str]:
-    """Return the ids of a camera, an alert, a webhook and a key of the owner."""
+    """Return the IDs of a camera, an alert, a webhook and a key of the account."""
 
     def work(session: Session) -> str:
         row = insert_camera(session, owner.owner_id, camera_values())

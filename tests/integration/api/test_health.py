@@ -1,4 +1,4 @@
-"""The state of the installation is for its operators."""
+"""Only server administrators see the state of the installation."""
 
 import uuid
 from collections.abc import AsyncIterator, Mapping

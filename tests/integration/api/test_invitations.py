@@ -1,4 +1,4 @@
-"""Invitations: a link that makes one person, once, for a time."""
+"""Invitations: a link that adds one person, once, until it expires."""
 
 import asyncio
 import re
@@ -259,7 +259,7 @@ async def test_people_and_who_is_invited_have_a_limit_together(
 
     assert (refused.status_code, refused.json()["code"]) == (409, "limit_reached")
     assert f"limit of {PER_OWNER} people, including pending invitations" in refused.json()["error"]
-    # Who is invited already may be again.
+    # A person with an invitation can be invited again.
     await invite(administrator, invited[0], Role.OPERATOR)
 
 

@@ -126,7 +126,7 @@ def _check(answer: httpx.Response, body: str) -> None:
 
 
 def _spoilt(rng: random.Random, value: Any) -> Any:
-    """Return ``value`` with one place in it made strange."""
+    """Return ``value`` with one random change."""
     if isinstance(value, dict) and value and rng.random() < 0.9:
         name = rng.choice(list(value))
         if rng.random() < 0.1:

@@ -73,7 +73,7 @@ def _spoilt(chance: random.Random, source: bytes) -> bytes:
             case 3:
                 data[place : place + 2] = b"\xff\xff"
             case 4:
-                # In the head, where sizes and tables stand.
+                # In the header, which has sizes and tables.
                 data[chance.randrange(min(200, len(data)))] = chance.randrange(256)
             case _:
                 data = data[: max(1, place)]

@@ -1,4 +1,4 @@
-"""Tiny, flat and tall images, with a key and without, while another caller sends usual ones."""
+"""Tiny, flat and tall images, with and without a key, while another caller sends usual ones."""
 
 import asyncio
 

@@ -274,7 +274,7 @@ async def test_an_invitation_is_accepted_by_its_address_alone(
     assert (person["email"], person["role"], person["name"]) == (email, "operator", "Ana")
     assert joined.json()["session"]["ownerId"] == str(owner.owner_id)
     assert said(again) == (404, "invitation_over")
-    # Who never had a password has none.
+    # A person who never had a password has none.
     for password in ("", " ", "x"):
         answer = await browser.post("/api/session", json={"email": email, "password": password})
         assert answer.status_code in (400, 401)
@@ -317,7 +317,7 @@ async def test_an_unavailable_or_missing_provider_is_reported(
         answer = await browser.post(BEGIN, json={})
     assert said(answer) == (500, "dependency_unavailable")
     assert answer.json()["error"] == "The identity provider is not responding. Try again later."
-    # It names itself by its address alone.
+    # It is identified by its URL only.
     renamed = {**CLIENT, "oidc_issuer": oidc_provider.issuer + "/"}
     async with (
         running_application(database, Options(more=renamed)) as app,

@@ -39,7 +39,7 @@ application = oidc_application
 
 
 async def _refusals(application: Application, owner: Caller) -> list[Any]:
-    """Return who was refused, oldest first, as the audit log has it."""
+    """Return denied logins, oldest first, from the audit log."""
     async with application.client(owner) as client:
         await application.services.audit_buffer.sweep()
         answer = await client.get("/api/audit", params={"action": "provider"})

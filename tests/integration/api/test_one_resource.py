@@ -1,4 +1,4 @@
-"""Cameras, alerts, webhooks and keys by their ids."""
+"""Cameras, alerts, webhooks and keys by their IDs."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -28,7 +28,6 @@ WRAPPERS = {"cameras": "camera", "alertas": "alert", "webhooks": "webhook", "api
 
 @pytest.fixture
 async def worker(application: Application) -> AsyncIterator[None]:
-    """A worker that takes every camera."""
     async with taking_cameras(application):
         yield
 

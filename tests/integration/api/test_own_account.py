@@ -1,4 +1,4 @@
-"""One's own account: time zone, password and open sessions."""
+"""A person's own account: time zone, password and open sessions."""
 
 import time
 from collections.abc import AsyncIterator
@@ -75,7 +75,7 @@ async def test_a_new_time_zone_holds_for_alerts_without_one(
         (made[0], "Europe/Lisbon"),
     ]
     assert published[2].revision == published[0].revision + 1
-    # The same again is no change.
+    # The same value again is not a change.
     await browser.put("/api/account", json={"timezone": "Europe/Lisbon"})
     assert len(await _published_alerts(application.database)) == 3
 

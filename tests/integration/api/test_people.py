@@ -1,4 +1,4 @@
-"""People of an account: what their roles let them do, and how they are changed and removed."""
+"""People of an account: permissions of their roles, changes and removal."""
 
 import asyncio
 import re

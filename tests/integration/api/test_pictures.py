@@ -41,7 +41,7 @@ PHOTO, CROP = _image(1280, 720), _image(96, 24)
 
 
 class Rows(StandInStore):
-    """Holds some recognitions, and counts how often one is asked for."""
+    """Has some recognitions, and counts how often one is requested."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -253,7 +253,7 @@ async def test_what_a_stream_has_just_shown_has_its_images(
     stranger = await application.new_owner()
     path = f"/api/recognitions/{identifier}/photo"
     async with application.client(owner) as client, application.client(stranger) as other:
-        # Nothing is shown before it is known what was erased.
+        # Nothing is shown before the erasures are known.
         assert (await client.get(path)).status_code == 404
         application.recent.apply_erasures(Erasures())
         assert (await client.get(path)).status_code == 200

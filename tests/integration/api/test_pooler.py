@@ -1,4 +1,4 @@
-"""PostgreSQL behind pgbouncer, which gives each transaction whatever connection is free."""
+"""PostgreSQL behind PgBouncer, which gives each transaction any free connection."""
 
 import os
 import shutil
@@ -44,7 +44,7 @@ ignore_startup_parameters = options
 
 @pytest.fixture
 def pooled(fresh_database: DatabaseSettings, tmp_path: Path) -> Iterator[DatabaseSettings]:
-    """A database's settings by way of pgbouncer, which has two connections for everybody."""
+    """A database's settings through PgBouncer, which has two connections in total."""
     url = urlsplit(fresh_database.database_url.get_secret_value())
     (port,) = free_ports(1)
     file = tmp_path / "pgbouncer.ini"

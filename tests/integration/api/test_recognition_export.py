@@ -306,7 +306,7 @@ class TestRefusals:
 
 
 class _BrokenStore(StandInStore):
-    """Gives pieces until it breaks; waits between them for ``go_on``."""
+    """Yields chunks until it fails; waits between them for ``go_on``."""
 
     def __init__(self, *, breaks: bool) -> None:
         super().__init__()

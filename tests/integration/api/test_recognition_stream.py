@@ -59,7 +59,7 @@ class Event:
 
 
 class Events:
-    """Reads a stream as the HTML standard says."""
+    """Reads an event stream as the HTML standard defines it."""
 
     def __init__(self, answer: httpx.Response) -> None:
         self._lines = answer.aiter_lines()
@@ -142,7 +142,7 @@ async def test_recognitions_come_as_in_the_list_and_only_ones_own(streaming: App
 
 
 class _Erased(StandInStore):
-    """A list of erasures that may not be there."""
+    """A list of erasures that can be unavailable."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__()
@@ -384,7 +384,7 @@ async def test_two_processes_read_the_topic_and_understand_each_others_positions
     kafka_topics: KafkaSettings,
 ) -> None:
     stage = _Stage(kafka_topics)
-    # Before any process runs: it begins some minutes back.
+    # Before any process runs: the topic starts some minutes back.
     await asyncio.to_thread(stage.publish, *(recognition(number) for number in range(20)))
     async with _fed(kafka_topics) as here, _fed(kafka_topics) as there:
         cursor = StreamCursor(here, OWNER)

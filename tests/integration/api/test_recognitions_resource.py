@@ -180,7 +180,7 @@ async def test_a_cursor_is_good_for_its_own_list_only(
     key = (await _list(client, limit=2, plate="AB12"))["nextKey"]
     assert key is not None
 
-    # The page's size may change, the spelling of the same plate too.
+    # The page's size may change, and the spelling of the same plate.
     assert len((await _list(client, limit=1, plate="ab-12", lastKey=key))["recognitions"]) == 1
     others: list[dict[str, Any]] = [
         {},

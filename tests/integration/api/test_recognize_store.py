@@ -157,8 +157,6 @@ async def test_a_bad_flag_is_400(application: Application) -> None:
 
 
 class _Away(ImageStore):
-    """A store that does not answer."""
-
     async def put(self, key: str, data: bytes, content_type: str) -> None:
         raise TransientError("the image store does not answer")
 
@@ -186,7 +184,7 @@ async def test_the_outcome_of_a_call_is_published_once_and_of_a_failed_one_never
 
 
 class _Counted(ImageStore):
-    """A store that only notes what it was given."""
+    """A store that only records its input."""
 
     def __init__(self) -> None:
         super().__init__(s3_settings_of_nothing())

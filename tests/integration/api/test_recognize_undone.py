@@ -1,4 +1,4 @@
-"""The image of an image call that fails goes with it, unless a record may name it."""
+"""The image of a failed image call is removed, unless a record may refer to it."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -42,7 +42,7 @@ READING = PlateReading(
 
 @dataclass
 class Reader:
-    """Reads one plate, once it may."""
+    """Reads one plate once it is released."""
 
     may_read: asyncio.Event = field(default_factory=asyncio.Event)
     is_reading: asyncio.Event = field(default_factory=asyncio.Event)
@@ -55,7 +55,7 @@ class Reader:
 
 @dataclass
 class Photos(ImageStore):
-    """An image store that may take its time, and fail although it has stored."""
+    """An image store that can be slow, and can fail although it has stored."""
 
     stored: set[str] = field(default_factory=set)
     error: Exception | None = None
@@ -98,8 +98,6 @@ class Unsure(Database):
 
 @dataclass
 class World:
-    """The image call of one owner."""
-
     application: Application
     database: Unsure
     caller: Caller

@@ -1,4 +1,4 @@
-"""Callers that send on while their body is refused."""
+"""Callers that continue sending after their body was rejected."""
 
 import asyncio
 import json

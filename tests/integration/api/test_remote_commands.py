@@ -1,4 +1,4 @@
-"""The commands of ``platestream`` that ask an API with a key, over a real connection."""
+"""The commands of ``platestream`` that call an API with a key, over a real connection."""
 
 import asyncio
 import json
@@ -37,13 +37,13 @@ class Line:
     environment: dict[str, str]
 
     async def run(self, *arguments: str, given: str | bytes = "", status: int = 0) -> str:
-        """Return what a command writes for a person; where it fails the last line, why."""
+        """Return a command's output for people; if it fails, the last line, with the reason."""
         done = await self._done(arguments, given, status)
         # The service logs to the same stream here.
         return done.stdout if status == 0 else done.stderr.splitlines()[-1]
 
     async def json(self, *arguments: str, given: str | bytes = "", status: int = 0) -> Any:
-        """Return what a command writes for programs."""
+        """Return a command's JSON output."""
         return json.loads((await self._done((*arguments, "--json"), given, status)).stdout)
 
     async def _done(self, arguments: Sequence[str], given: str | bytes, status: int) -> Result:

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.integration
 
 
 class Recorder(KafkaPublisher):
-    """Publishes to a list, and ends the relay once all is there that is expected."""
+    """Publishes to a list, and ends the relay once everything expected has arrived."""
 
     def __init__(self, database: DatabaseSettings, expected: int) -> None:
         self.batches: list[list[OutboxRow]] = []
@@ -80,7 +80,7 @@ def test_configuration_does_not_wait_for_a_replay(
     recorder.relay.run()
 
     assert recorder.sent_keys()[0] == before
-    # It came while the fourth batch was in hand.
+    # It arrived during the fourth batch.
     assert [row.key for row in recorder.batches[4]] == meanwhile
     assert [row.topic for row in recorder.rows()].count(CONFIG_CAMERAS.name) == 2
     replayed = [key for key in recorder.sent_keys() if key.startswith("event")]

@@ -1,4 +1,4 @@
-"""Backup and restore by the servers' own tools (docs/backup.md), and ``platestream restore``."""
+"""Backup and restore with the servers' own tools (docs/backup.md), and ``platestream restore``."""
 
 import asyncio
 import io
@@ -85,7 +85,7 @@ class Place:
             engine.dispose()
 
     def answers(self) -> dict[str, Any]:
-        """Return what all servers answer about what they have."""
+        """Return the data of all servers."""
         engine, client = open_engine(self.database), self.clickhouse.client()
         with engine.connect() as connection:
             tables = connection.execute(
@@ -225,7 +225,7 @@ def _put(place: Place, key: str, data: bytes) -> None:
 
 
 def _back_up(place: Place, folder: Path) -> dict[str, bytes]:
-    """Do what docs/backup.md says, in its order; return the copy of the bucket."""
+    """Follow docs/backup.md in its order; return the copy of the bucket."""
     url = place.database.database_url.get_secret_value()
     subprocess.run([TOOLS / "pg_dump", "-Fc", "-d", url, "-f", folder / "postgres"], check=True)
     client = place.clickhouse.client()
@@ -235,7 +235,7 @@ def _back_up(place: Place, folder: Path) -> dict[str, bytes]:
 
 
 def _restore(place: Place, folder: Path, images: Mapping[str, bytes]) -> None:
-    """Do what docs/backup.md says with empty servers."""
+    """Follow docs/backup.md with empty servers."""
     url = place.database.database_url.get_secret_value()
     options = ("--no-owner", "--exit-on-error", "-d", url)
     subprocess.run([TOOLS / "pg_restore", *options, folder / "postgres"], check=True)
@@ -247,7 +247,7 @@ def _restore(place: Place, folder: Path, images: Mapping[str, bytes]) -> None:
 
 
 def _moved(tmp_path: Path) -> None:
-    """Bring ClickHouse's backup to the other server's machine."""
+    """Copy ClickHouse's backup to the other server's machine."""
     former, fresh = (tmp_path / name / "clickhouse/data/backups" for name in ("former", "fresh"))
     shutil.copytree(former, fresh, dirs_exist_ok=True)
 
@@ -273,7 +273,7 @@ def test_empty_servers_give_the_same_answers_after_a_restore(
     assert (done["sessionsEnded"], done["invitationsEnded"], done["erasedAgain"]) == (1, 1, 0)
     assert [key["name"] for key in done["keys"]] == ["Gate"]
     assert [(one["email"], one["role"]) for one in done["people"]] == [(EMAIL, "administrator")]
-    # Numbers go on where they were, and the camera waits to be published.
+    # Numbers continue, and the camera waits to be published.
     credits = ("owner", "credits", "--email", EMAIL, "--grant", "1", "--reason", "after")
     assert _done(run(fresh, *credits))["credits"] == 26
     assert done["recordsPublished"] == 1

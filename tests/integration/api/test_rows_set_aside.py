@@ -100,7 +100,7 @@ def _spoil_what_waits(engine: Engine, camera_id: UUID, size: int) -> None:
 
 
 def _waiting(engine: Engine) -> list[str]:
-    """Return why each row that is left in the outbox is there."""
+    """Return the reason of each row that remains in the outbox."""
     with engine.connect() as connection:
         return [str(why) for (why,) in connection.execute(text(_ERRORS))]
 

@@ -1,4 +1,4 @@
-"""Alerts and webhooks from a change to the topics that the stages follow."""
+"""Alerts and webhooks, from a change to the topics that the stages follow."""
 
 import asyncio
 import time
@@ -106,7 +106,7 @@ class _Followed:
         self.values: dict[str, list[bytes | None]] = {}
 
     def read(self, count: int) -> None:
-        """Read until there are ``count`` records; fails where they do not come in time."""
+        """Read until there are ``count`` records; fail on a timeout."""
         deadline = time.monotonic() + 20
         while sum(map(len, self.values.values())) < count:
             assert time.monotonic() < deadline, self.values

@@ -1,4 +1,4 @@
-"""Owners who search at the same time, on a real ClickHouse."""
+"""Accounts that search concurrently, on a real ClickHouse."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -42,5 +42,5 @@ async def test_a_hundred_searches_of_one_owner_stand_before_no_other(
         await asyncio.sleep(0)
         group.create_task(search(FAIR))
 
-    # Those that were under way, and those that took the other turns while it was asked.
+    # Those in progress, and those that took the other turns while it waited.
     assert answered.index(FAIR) <= 2 * AT_ONCE

@@ -1,4 +1,4 @@
-"""Logging in and out, and what a session may do."""
+"""Login, logout, and the permissions of a session."""
 
 import asyncio
 import statistics
@@ -441,7 +441,7 @@ async def test_attempts_are_limited(database: Database) -> None:
         async with _browser(application) as browser:
             answers = [await browser.post(PATH, json=wrong) for _ in range(4)]
             right = await browser.post(PATH, json=wrong | {"password": PASSWORD})
-            # Another account is another pair, and attempts that do not fail are not counted.
+            # Another account is another pair, and successful attempts are not counted.
             for _ in range(4):
                 await _log_in(browser, other)
             others = [
@@ -495,7 +495,7 @@ async def test_strangers_keep_an_owner_out_nowhere_where_they_logged_in(
             if moves:
                 device.set("device", browser.cookies["device"])
         async with _browser(application, address="203.0.113.1") as stranger:
-            # A device that is known for another account is a stranger's.
+            # A device known for another account counts as unknown.
             await _log_in(stranger, other)
             statuses = [(await stranger.post(PATH, json=wrong)).status_code for _ in range(3)]
         async with _browser(application, address="192.0.2.2" if moves else "192.0.2.1") as browser:

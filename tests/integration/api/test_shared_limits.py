@@ -1,4 +1,4 @@
-"""Limits that several API processes count together, in a real store."""
+"""Limits that several API processes share through a real store."""
 
 import asyncio
 import time
@@ -37,7 +37,7 @@ async def _said(limiter: RateLimiter, caller: str, *, recognizes: bool = False) 
 async def stores(
     redis_server: SecretStr, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[tuple[LimitStore, LimitStore]]:
-    """One store as two API processes reach it, which a busy machine may keep waiting."""
+    """One store as seen by two API processes, which a busy machine may delay."""
     monkeypatch.setattr("api.limits.storage.STORE_SECONDS", 60)
     pair = SharedLimitStore(redis_server), SharedLimitStore(redis_server)
     yield pair
@@ -128,7 +128,7 @@ async def test_while_the_store_is_unavailable_each_process_counts_alone(
         monkeypatch.setattr("api.limits.storage.STORE_SECONDS", STORE_SECONDS)
         store.pause()
         started = time.monotonic()
-        # Frozen: the first call waits for half a second, the others go by what is known.
+        # Frozen: the first call waits for half a second, the others use the known state.
         assert [await _said(limiter, uuid.uuid4().hex) for _ in range(20)] == ["passed"] * 20
         assert time.monotonic() - started < 3
         store.resume()

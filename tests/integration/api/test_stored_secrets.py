@@ -80,7 +80,7 @@ IMAGES = {
 
 
 class OnePass(StandInStore):
-    """Has one recognition, of whoever asks."""
+    """Has one recognition, for any caller."""
 
     async def find(self, owner_id: UUID, recognition_id: UUID) -> RecognitionRow | None:
         return msgspec.structs.replace(recognition_row(PASS), user_id=owner_id)
@@ -101,7 +101,7 @@ class Account:
     callers: Mapping[str, tuple[httpx.AsyncClient, frozenset[Scope]]]
 
     def hidden_from(self, scopes: frozenset[Scope]) -> dict[str, str]:
-        """Return the secrets that a caller must not be shown."""
+        """Return the secrets that a caller must not see."""
         seen = Scope.WEBHOOKS_READ in scopes
         return {**self.secrets, **NEVER_READ, **({} if seen else READ_WITH_WEBHOOKS)}
 
@@ -157,7 +157,7 @@ async def _key(application: Application, owner: Caller, scope: Scope) -> str:
 
 
 async def _sealed(application: Application) -> dict[str, str]:
-    """Return all columns with hashes (in hexadecimal) and encrypted texts."""
+    """Return all columns of hashes (in hexadecimal) and encrypted texts."""
 
     def work(session: Session) -> dict[str, str]:
         found: dict[str, str] = {}
@@ -223,7 +223,7 @@ async def _filled(
     key = await made("/api/api-keys", name="reader", scopes=["cameras:read"])
     invitation = await invite(administrator, new_address(), Role.VIEWER)
     erasure = (await made("/api/erasures", plate="ZZ99ZZZ"))["erasure"]
-    # What changes is in the audit log too.
+    # Changes are in the audit log too.
     for path, change in (
         (f"/api/webhooks/{hook['id']}", {"url": f"{HOOK}&b=1"}),
         (f"/api/alertas/{alert['id']}", {"description": "of the town"}),
@@ -285,7 +285,7 @@ def _path(path: str, ids: Mapping[str, str]) -> str:
 
 
 def _forms(secret: str) -> set[str]:
-    """Return a secret as it may be written in an answer."""
+    """Return the forms of a secret in an answer."""
     encoded = base64.b64encode(secret.encode()).decode().rstrip("=")
     return {secret, quote(secret, safe=""), msgspec.json.encode(secret).decode()[1:-1], encoded}
 
@@ -317,7 +317,7 @@ async def test_no_get_route_shows_a_secret_to_who_may_not_read_it(account: Accou
 
 
 async def test_who_may_read_them_is_shown_them(account: Account) -> None:
-    """Otherwise the walk would look for what is nowhere."""
+    """Without this, the walk would look for values that are not stored."""
     for name in ("administrator", "operator"):
         client, _ = account.callers[name]
         texts = [(await client.get(path)).text for path in ("/api/alertas", "/api/webhooks")]
@@ -344,7 +344,7 @@ async def test_no_event_stream_shows_a_secret(account: Account) -> None:
 async def _hear(
     account: Account, client: httpx.AsyncClient, path: str, hidden: Mapping[str, str], name: str
 ) -> bool:
-    """Read the stream up to its first event; return whether the caller may."""
+    """Read the stream up to its first event; return whether the caller has access."""
     headers = {key: client.headers[key] for key in ("authorization",) if key in client.headers}
     cookies = dict(client.cookies)
     async with (
@@ -379,7 +379,7 @@ async def _publishing(account: Account) -> AsyncIterator[None]:
 
 
 async def test_no_other_call_shows_a_secret_to_who_may_not_read_it(account: Account) -> None:
-    """With bodies that change nothing, or are refused."""
+    """With bodies that change nothing, or are rejected."""
     for name, (client, scopes) in account.callers.items():
         hidden = account.hidden_from(scopes)
         for (method, path), access in ACCESS.items():

@@ -1,4 +1,4 @@
-"""Requests that offer another protocol, as Java's HttpClient does: answered as if they did not."""
+"""Requests that offer another protocol, as Java's HttpClient sends: the offer is ignored."""
 
 import json
 import socket

@@ -1,4 +1,4 @@
-"""What was delivered to a webhook, and what can be asked of it, over a real database."""
+"""Deliveries of a webhook, redelivery, replays and tests, over a real database."""
 
 import uuid
 from datetime import UTC, datetime, timedelta
@@ -182,7 +182,7 @@ async def test_waiting_replays_of_an_account_are_limited(
 ) -> None:
     path = f"{PATH}/{webhook['id']}/replay"
     period = {"from": "2026-09-01T00:00:00Z", "to": "2026-10-01T00:00:00Z"}
-    # With nothing in it, none waits.
+    # An empty one does not count as waiting.
     assert (await client.post(path, json=period)).json() == {"queued": 0}
     stored.recognitions = (recognition_row(recognition(1, captured_ms=1_789_000_000_000)),)
     answers = [await client.post(path, json=period) for _ in range(4)]
@@ -262,7 +262,7 @@ async def test_a_webhook_disabled_by_the_stage_stays_disabled_until_enabled(
     put = await client.put(f"{PATH}/{webhook['id']}", json={"enabled": True})
     assert put.json()["webhook"]["enabled"] is True
     assert put.json()["webhook"]["disabledReason"] is None
-    # The stage says the same again: it was about an older configuration.
+    # The stage reports it again, for an older configuration.
     application.webhook_board.post([(status.webhook_id, status)])
     assert await application.services.webhooks.sweep() == 0
     (shown,) = (await client.get(PATH)).json()["webhooks"]

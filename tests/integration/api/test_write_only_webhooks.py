@@ -1,4 +1,4 @@
-"""Keys that may change webhooks and not read them: what they are shown, and where it may go."""
+"""Keys that can change webhooks but not read them: what they see, and where they can send."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -72,7 +72,7 @@ async def test_no_answer_of_any_call_shows_what_another_key_stored(
 ) -> None:
     seen = []
     for (method, path), access in create_app().state.permissions.access.items():
-        # A webhook that is gone has no more to show.
+        # A deleted webhook shows nothing.
         if not path.startswith(PATH) or method == "DELETE":
             continue
         body: dict[str, str] | None = {} if access.body is BodyKind.JSON else None

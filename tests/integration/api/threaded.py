@@ -25,7 +25,7 @@ class ThreadedApi:
 
     @property
     def headers(self) -> dict[str, str]:
-        """The owner's credential."""
+        """The account's credential."""
         return {"Authorization": f"Bearer {self.caller.key}"}
 
 
@@ -33,7 +33,7 @@ class ThreadedApi:
 def serving_in_thread(
     settings: DatabaseSettings, *, credits: int, s3: S3Settings | None = None
 ) -> Iterator[ThreadedApi]:
-    """Yield a running API: a worker takes all cameras, streams end as soon as they are open."""
+    """Yield a running API: a worker claims all cameras, streams end as soon as they are open."""
     started: queue.Queue[ThreadedApi | BaseException] = queue.Queue()
     stop = asyncio.Event()
     loops: list[asyncio.AbstractEventLoop] = []

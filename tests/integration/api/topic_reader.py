@@ -1,4 +1,4 @@
-"""Reads what lies on a topic, in order, for tests of the relay."""
+"""Reads a topic in order, for tests of the relay."""
 
 import time
 from collections.abc import Callable
@@ -35,12 +35,12 @@ class ConfigReader:
         self.changes: list[Change] = []
 
     def read(self, count: int, *, seconds: float = 20) -> list[Change]:
-        """Return the first ``count`` changes; fails where they do not come in time."""
+        """Return the first ``count`` changes; fail on a timeout."""
         self._read_until(lambda: len(self.changes) >= count, seconds)
         return self.changes[:count]
 
     def read_revision(self, camera_id: UUID, revision: int, *, seconds: float = 20) -> None:
-        """Read until a camera is published in a revision; fails where it does not come in time."""
+        """Read until a camera is published in a revision; fail on a timeout."""
 
         def came() -> bool:
             configs = self.of(camera_id)

@@ -1,4 +1,4 @@
-"""Waiting for what no event announces: a row in a database, a process that answers."""
+"""Waiting for state without events: a row in a database, a process that answers."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -7,8 +7,8 @@ _LOOK_AGAIN_SECONDS = 0.02
 
 
 async def until(condition: Callable[[], Awaitable[bool]], *, seconds: float) -> None:
-    """Return as soon as ``condition`` holds; a failure after ``seconds``."""
+    """Return as soon as ``condition`` holds; fail after ``seconds``."""
     async with asyncio.timeout(seconds):
-        # ASYNC110: what is waited for is in another process, which sets no event here.
+        # ASYNC110: the condition depends on another process, which sets no event here.
         while not await condition():  # noqa: ASYNC110
             await asyncio.sleep(_LOOK_AGAIN_SECONDS)

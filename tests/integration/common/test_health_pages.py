@@ -1,4 +1,4 @@
-"""What a process answers who watches it."""
+"""Answers of a process to its monitoring."""
 
 import json
 from urllib.error import HTTPError

@@ -22,7 +22,6 @@ pytestmark = pytest.mark.integration
 
 @pytest.fixture
 def broker(tmp_path: Path) -> Iterator[ServerProcess]:
-    """A broker of this test's own."""
     with kafka_process(tmp_path) as process:
         yield process
 

@@ -117,6 +117,6 @@ def test_a_silent_endpoint_delays_no_caller(registry: CollectorRegistry) -> None
         closed = time.monotonic() - began_close
 
     assert _count(registry, "created") == 20_000
-    # It holds the exporter for five seconds; what makes spans is not held, nor is the end.
+    # It blocks the exporter for five seconds, but neither the callers nor the end.
     assert made < 60
     assert closed < 4

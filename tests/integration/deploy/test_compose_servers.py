@@ -1,4 +1,4 @@
-"""The servers of compose.yaml let the service in with the rights that it needs, and no others.
+"""The servers of compose.yaml grant the service the rights that it needs, and no others.
 
 PostgreSQL and Kafka are real ones, with the files that compose.yaml mounts.
 """
@@ -38,7 +38,7 @@ PASSWORD = "a-password_of-tests"
 
 @pytest.fixture(scope="module")
 def role_url(postgres_url: str) -> str:
-    """Address of the database that postgres.sql makes, under another name."""
+    """Address of the database that postgres.sql creates, under another name."""
     name = f"service_{uuid4().hex[:8]}"
     _make_database(postgres_url, name)
     host = urlsplit(postgres_url).netloc.rpartition("@")[2]

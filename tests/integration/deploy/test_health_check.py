@@ -1,4 +1,4 @@
-"""The image's health check, at pages that answer."""
+"""The image's health check, against pages that answer."""
 
 import socket
 import threading

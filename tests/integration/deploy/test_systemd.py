@@ -1,4 +1,4 @@
-"""The unit files of deploy/systemd, held against systemd's own judgement and our settings."""
+"""The unit files of deploy/systemd, checked by systemd and against our settings."""
 
 import re
 import shutil
@@ -82,7 +82,7 @@ def test_the_example_names_settings_that_exist() -> None:
 
 
 def _installed(folder: Path) -> Path:
-    """Return the units as they are with this Python, and with folders that are there."""
+    """Return the units with this Python, and with folders that exist."""
     shutil.copytree(UNITS, folder / "units")
     for path in (folder / "units").rglob("*.*"):
         if path.is_file():

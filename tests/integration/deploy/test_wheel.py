@@ -1,4 +1,4 @@
-"""The wheel in an environment where nothing of the clone is: what it has, and that it works."""
+"""The wheel in an environment without the clone: its contents, and that it works."""
 
 import json
 import shutil
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.long]
 
 SERVED = {"common", "recognition", "analytics_sql", "ingest", "streams", "api", "deploy"}
 BARE = {"PATH": "/usr/bin:/bin"}
-"""An environment that leads to nothing of the clone."""
+"""An environment with no path to the clone."""
 
 PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet")
 

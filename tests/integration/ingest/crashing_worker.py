@@ -37,7 +37,7 @@ def _capture() -> None:
 
     def crash_on(url: "StreamUrl", *args: Any, **options: Any) -> "CameraStream":
         if "abort" in url.text or ("corrupt" in url.text and signal_file.exists()):
-            # Once the others of its process are at it.
+            # Once the others of its process are running.
             time.sleep(1)
             ctypes.CDLL(None).abort()
         return opening.open_stream(url, *args, **options)

@@ -19,7 +19,7 @@ PART = b"--b\r\nContent-Type: image/jpeg\r\n"
 
 
 class HostileCamera:
-    """Answers whatever it is asked with the pieces of ``answer``. Use it as a context manager."""
+    """Answers any request with the pieces of ``answer``. Use it as a context manager."""
 
     def __init__(self, answer: Callable[[], Iterator[bytes]]) -> None:
         self._answer = answer
@@ -63,7 +63,7 @@ class HostileCamera:
 
 
 def dripping(begin: bytes, drop: bytes = b"1") -> Callable[[], Iterator[bytes]]:
-    """Return an answer that goes on drop by drop after its beginning."""
+    """Return an answer that drips after its beginning."""
 
     def answer() -> Iterator[bytes]:
         yield begin
@@ -75,7 +75,7 @@ def dripping(begin: bytes, drop: bytes = b"1") -> Callable[[], Iterator[bytes]]:
 
 
 def flooding(begin: bytes, block: bytes = _BLOCK) -> Callable[[], Iterator[bytes]]:
-    """Return an answer that goes on as fast as it is taken after its beginning."""
+    """Return an answer that continues as fast as it is read after its beginning."""
 
     def answer() -> Iterator[bytes]:
         yield begin
@@ -91,7 +91,7 @@ def showing(width_px: int, height_px: int) -> Callable[[], Iterator[bytes]]:
 
 
 def playing(jpegs: list[bytes]) -> Callable[[], Iterator[bytes]]:
-    """Return motion JPEG with these frames over and over. The list may be changed meanwhile."""
+    """Return motion JPEG that repeats these frames. The list may be changed meanwhile."""
 
     def answer() -> Iterator[bytes]:
         yield MULTIPART

@@ -1,4 +1,4 @@
-"""Cameras that speak HTTP, well or badly, and one that says nothing at all."""
+"""HTTP cameras, correct and faulty ones, and one that does not answer."""
 
 import atexit
 import base64
@@ -115,7 +115,7 @@ def _handler(folder: Path | None, image: bytes) -> type[BaseHTTPRequestHandler]:
                 self._head(404)
 
         def log_message(self, format: str, *args: object) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
         def _may(self, path: str) -> bool:
             given = self.headers.get("Authorization", "")
@@ -153,7 +153,7 @@ def _challenge(path: str) -> str:
 
 
 def _digest_is_right(given: str) -> bool:
-    """Return whether the client knew the password (RFC 2617, section 3.2.2)."""
+    """Return whether the client sent the password (RFC 2617, section 3.2.2)."""
     fields = dict(re.findall(r'(\w+)="?([^",]+)"?', given.removeprefix("Digest ")))
     if fields.get("username") != USER:
         return False

@@ -1,4 +1,4 @@
-"""An RTSP camera that says what a test has it say."""
+"""An RTSP camera with scripted answers."""
 
 import socket
 import threading
@@ -6,7 +6,7 @@ from typing import Self
 
 
 class SayingCamera:
-    """Answers each request with the next answer, the last one again and again.
+    """Answers each request with the next answer; the last one is repeated.
 
     ``{cseq}`` in an answer is the number of the request. Use it as a context manager.
     """

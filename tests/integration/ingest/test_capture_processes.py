@@ -1,4 +1,4 @@
-"""Cameras are captured in processes without secrets, and none ends another for long."""
+"""Capture processes have no secrets, and a crash of one does not affect others for long."""
 
 import json
 import os
@@ -68,7 +68,7 @@ def test_a_stream_that_crashes_its_process_harms_the_others_once_and_for_a_momen
         bad = configs.add(f"file://{world.directory}/abort.mp4").camera_id
         outbox.until(lambda: "camera_quarantined" in worker.log.read_text())
         begun = {camera: len(outbox.frames_of(camera)) for camera in good}
-        # It is tried again, alone.
+        # It is retried, alone.
         outbox.until(lambda: worker.log.read_text().count("camera_quarantined") >= 2, seconds=60)
         outbox.until(
             lambda: all(len(outbox.frames_of(c)) >= begun[c] + 40 for c in good), seconds=60

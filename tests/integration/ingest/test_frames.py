@@ -39,7 +39,7 @@ class Captured:
 
 @pytest.fixture(scope="module")
 def captured(shared: Shared, moving_clip: Path, still_clip: Path) -> Iterator[Captured]:
-    """A camera of each kind, for all tests that only read what a worker sends."""
+    """A camera of each kind, for all tests that only read a worker's records."""
     with RtspCamera(moving_clip, user="user", password="hunter2") as source:
         file = shared.configs.add(f"file://{moving_clip}", name="north gate").camera_id
         rtsp = shared.configs.add(source.url).camera_id
@@ -54,7 +54,7 @@ def test_a_file_camera_loops_at_its_rate_with_rising_times(captured: Captured) -
 
     frames = outbox.frames_of(camera)
     gaps = np.diff([frame.meta.captured_ms for frame in frames])
-    # One that the encoder had no time for is left out, none comes at another time.
+    # A frame that the encoder had no time for is skipped, and none has another time.
     assert np.median(gaps) == 200
     assert np.abs(gaps - 200 * np.round(gaps / 200)).max() <= 10
     everything = [frame.meta.captured_ms for frame in outbox.all_of(camera)]
@@ -104,7 +104,7 @@ def test_a_still_scene_sends_ticks_only(captured: Captured) -> None:
     outbox.watch(4)
 
     ticks = outbox.ticks(camera)
-    # The gate holds open for three seconds after the first frame.
+    # Motion is extended for three seconds after the first frame.
     assert len(outbox.frames_of(camera)) == count
     taken = [frame.meta.captured_ms for frame in outbox.frames_of(camera)]
     assert 2400 <= taken[-1] - taken[0] <= 3600
@@ -121,7 +121,7 @@ def test_an_rtsp_camera_gives_even_frames(captured: Captured) -> None:
     times = [frame.meta.captured_ms for frame in outbox.frames_of(camera)[5:30]]
     gaps = np.diff(times)
     assert np.median(gaps) == pytest.approx(200, abs=10)
-    # One that the encoder had no time for is left out.
+    # A frame that the encoder had no time for is skipped.
     assert np.mean(gaps / np.round(gaps / 200)) == pytest.approx(200, abs=10)
 
 

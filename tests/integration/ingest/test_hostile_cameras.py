@@ -1,4 +1,4 @@
-"""What one camera sends takes bounded time and room, and nothing of it outlives the camera."""
+"""Data of a camera takes limited time and memory, and is released with the camera."""
 
 import io
 import resource
@@ -43,7 +43,7 @@ pytestmark = pytest.mark.integration
 RULES = StreamUrlRules(allow_loopback=True)
 LIMITS = CaptureLimits(open_timeout_seconds=1, read_timeout_seconds=1, decoder_threads=1)
 SOCKET_BUFFERS_BYTES = 16 * 1024 * 1024
-"""Most that the kernel buffers for a connection (seen: 3 to 6 MB)."""
+"""Maximum that the kernel buffers for a connection (seen: 3 to 6 MB)."""
 
 DRIPS = {
     "first line": dripping(b"HTTP/1.1 2"),

@@ -1,4 +1,4 @@
-"""HTTP cameras: read as they are, and nowhere else than where a camera may be."""
+"""HTTP cameras are read directly, and only from networks that are allowed for cameras."""
 
 import socket
 import time

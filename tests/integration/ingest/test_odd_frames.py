@@ -1,4 +1,4 @@
-"""A camera's frames become tiny, flat or broken in mid-stream, and usual again afterwards."""
+"""A camera's frames become tiny, flat or broken in the middle of a stream, then usual again."""
 
 import io
 from collections.abc import Iterable, Iterator
@@ -37,7 +37,7 @@ Size = tuple[int, int]
 USUAL = (scenes.WIDTH_PX, scenes.HEIGHT_PX)
 ODD_SIZES = ((1, 1), (2, 2), (1920, 2), (3, 2000), (9000, 1), (17, 9))
 EVEN_SIZES = ((2, 2), (16, 2), (2, 16), (1920, 2), (2, 1080), (16, 16))
-"""What H.264 can have, at 4:2:0."""
+"""Sizes that H.264 supports at 4:2:0."""
 
 BEFORE, AFTER = scenes.PLATES[:2]
 _SILENCE_MS = 3_000
@@ -128,7 +128,7 @@ def _drive(plate: str) -> Iterator[bytes]:
 
 
 def _with_broken(frame: bytes) -> list[bytes]:
-    """Return a frame, and some that are cut or spoilt."""
+    """Return a frame, and some that are truncated or corrupted."""
     spoilt = bytearray(frame)
     spoilt[len(frame) // 2 :] = np.random.default_rng(1).bytes(len(frame) - len(frame) // 2)
     return [frame, frame[: len(frame) // 2], frame, bytes(spoilt), frame, frame[:20]]

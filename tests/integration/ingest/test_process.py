@@ -1,4 +1,4 @@
-"""The process itself: what it answers a probe, and how it ends when it cannot work."""
+"""The process: its health pages, and how it exits if it cannot work."""
 
 import json
 import urllib.request

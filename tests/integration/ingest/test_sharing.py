@@ -1,4 +1,4 @@
-"""Cameras come, change and go at run time, and are shared out between workers."""
+"""Cameras are added, changed and deleted at run time, and distributed among workers."""
 
 import statistics
 import time
@@ -48,7 +48,7 @@ def test_cameras_are_answered_within_a_second_and_gone_as_fast(
 
 @dataclass(frozen=True)
 class _Stay:
-    """A camera that came and went; seconds from the configuration to its effect."""
+    """An added and deleted camera; seconds from the configuration to its effect."""
 
     camera_id: UUID
     answered: float
@@ -135,7 +135,7 @@ def test_a_worker_that_joins_takes_a_share_and_the_rest_goes_on(
     world: World, configs: CameraConfigs, outbox: Outbox, moving_clip: Path
 ) -> None:
     cameras = configs.add_on_all_partitions(f"file://{moving_clip}", 8)
-    # So that neither what it gets nor what it leaves can be a time-out's doing.
+    # So that neither assignment nor release can be caused by a timeout.
     slow = {"ingest.assignment.follower.SESSION_TIMEOUT_SECONDS": "20"}
     with IngestWorker(world, "first") as first:
         outbox.until(lambda: all(outbox.frames_of(c) for c in cameras))
@@ -143,7 +143,7 @@ def test_a_worker_that_joins_takes_a_share_and_the_rest_goes_on(
             outbox.until(lambda: _shares(outbox, cameras) == {"first": 4, "second": 4}, seconds=40)
             shares = _workers(outbox, cameras)
             assert "partitions_revoked" in first.log.read_text()
-        # The second one left the group: what it had is assigned again at once.
+        # The second one left the group: its cameras are assigned again immediately.
         outbox.until(lambda: _shares(outbox, cameras) == {"first": 8}, seconds=12)
         assert "partitions_revoked" in second.log.read_text()
         _await_frames(outbox, cameras)
@@ -151,7 +151,7 @@ def test_a_worker_that_joins_takes_a_share_and_the_rest_goes_on(
 
     kept = [camera for camera in cameras if shares[camera] == "first"]
     for camera in kept:
-        # Taken once, and its connection never lost.
+        # Assigned once, and its connection was never lost.
         assert log.count(str(camera)) == 1
         states = [status.state for status in outbox.statuses(camera)]
         assert states.count(CameraState.CONNECTING) == 1
@@ -207,10 +207,10 @@ def test_a_worker_that_was_frozen_gives_up_what_another_has_taken(
         outbox.watch(6)
         log = second.log.read_text()
 
-    # A camera that two workers had would send ten frames a second.
+    # A camera captured by two workers would send ten frames a second.
     rates = [_last_rate(outbox, camera, seconds=4) for camera in cameras]
     assert max(rates) < 7
-    # What was not assigned to the first one was not touched.
+    # Cameras that were not assigned to the first one were not affected.
     kept = [camera for camera, worker in _workers(outbox, cameras).items() if worker == "second"]
     assert all(log.count(str(camera)) == taken.count(str(camera)) for camera in kept)
 
@@ -229,7 +229,7 @@ def _await_frames(outbox: Outbox, cameras: list[UUID]) -> None:
 
 
 def _without_worker(outbox: Outbox, camera: UUID, taker: str) -> tuple[int, int]:
-    """Between the last frame of a camera's first worker and the word of the next one."""
+    """Between the last frame of a camera's first worker and the status of the next one."""
     taken_ms = next(s.at_ms for s in outbox.statuses(camera) if s.worker == taker)
     sent = [frame.sent_ms for frame in outbox.frames_of(camera) if frame.sent_ms < taken_ms]
     return sent[-1], taken_ms

@@ -28,7 +28,7 @@ _SEGMENTS = 6
 
 
 class Heard:
-    """What a reader reports: how many frames came, and the faults between them."""
+    """Reports of a reader: the number of frames, and the faults between them."""
 
     def __init__(self) -> None:
         self.frames = 0
@@ -73,7 +73,7 @@ class LiveFolder:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> LiveFolder:
-    """A live camera that has come to its third segment."""
+    """A live camera that has reached its third segment."""
     folder = LiveFolder(tmp_path)
     folder.publish(0, 1, 2, sequence=10)
     return folder

@@ -1,4 +1,4 @@
-"""Cameras that answer nothing, answer something else, freeze or go: reported, not suffered."""
+"""Cameras that do not answer, answer with other data, freeze or disconnect are reported."""
 
 from pathlib import Path
 from uuid import UUID
@@ -55,7 +55,7 @@ def test_each_trouble_is_reported_in_a_sentence_without_the_password(
         good = configs.add(f"file://{moving_clip}")
 
         def is_told(camera: UUID, fault: CaptureErrorCode) -> bool:
-            # Until its first connection has failed one is silent.
+            # A new camera has no status until its first connection has failed.
             is_offline = outbox.state(camera) is CameraState.OFFLINE
             return is_offline and outbox.statuses(camera)[-1].last_error == fault.value
 
@@ -119,7 +119,7 @@ def test_a_worker_stops_in_time_while_a_camera_hangs(
         outbox.until(lambda: len(outbox.frames_of(camera)) >= 5 and bool(outbox.statuses(hung)))
         source.pause()
 
-        # Fails where the worker has to be killed.
+        # Fails if the worker has to be killed.
         worker.stop()
 
     assert "worker_stopped" in worker.tail()

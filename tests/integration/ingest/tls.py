@@ -16,7 +16,7 @@ from cryptography.x509.oid import NameOID
 
 
 class TlsFront:
-    """Listens with TLS and passes everything on to a port of this machine."""
+    """Accepts TLS connections and forwards them to a port of this machine."""
 
     def __init__(self, port: int, folder: Path, server_file: Path | None = None) -> None:
         """Listen in front of ``port``; the certificate is written into ``folder``.
@@ -27,7 +27,7 @@ class TlsFront:
         self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self._context.load_cert_chain(server_file or certificate_in(folder))
         self.trusted_by = 0
-        """Clients that said anything after they had seen the certificate."""
+        """Clients that sent data after they had seen the certificate."""
         self._socket = socket.create_server(("127.0.0.1", 0))
         self._thread = threading.Thread(target=self._accept, daemon=True)
 

@@ -1,4 +1,4 @@
-"""An RTSP camera with two videos, of which it goes on with the second alone."""
+"""An RTSP camera with two videos, which later sends only the second."""
 
 import socket
 import struct
@@ -16,7 +16,7 @@ _SIDE_PX = 64
 
 
 class TwoStreamCamera:
-    """Sends motion JPEG on two channels for a second and then on the other one, for ever."""
+    """Sends motion JPEG on two channels for a second and then on one only, forever."""
 
     def __init__(self) -> None:
         self._server = socket.create_server(("127.0.0.1", 0))

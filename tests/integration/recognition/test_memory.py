@@ -1,4 +1,4 @@
-"""A recogniser's memory stays, whatever sizes its images have."""
+"""An inference worker's memory is stable for images of any size."""
 
 import random
 

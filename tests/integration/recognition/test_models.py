@@ -1,4 +1,4 @@
-"""The models that come with the service, in both runtimes."""
+"""The bundled models, in both runtimes."""
 
 import os
 import subprocess
@@ -42,7 +42,7 @@ def test_runtimes_agree() -> None:
 
 
 def test_images_together_say_what_each_says_alone() -> None:
-    """As on a GPU, where a batch comes to one size; the processor here computes it."""
+    """As on a GPU, where all batches have one size; the CPU computes it here."""
     gpu = RecognizerSettings.model_validate(
         {"recognition_providers": "CUDAExecutionProvider,CPUExecutionProvider"}
     )
@@ -105,7 +105,7 @@ def test_rows_that_are_not_one_an_image_come_as_they_are() -> None:
 
 
 class _Shapes:
-    """A session that notes the shapes that come to it."""
+    """A session that records the shapes of its inputs."""
 
     def __init__(self, session: Any) -> None:
         self._session = session
@@ -117,7 +117,7 @@ class _Shapes:
 
 
 class _Rows:
-    """A session that finds one thing more than there are images, and says of each how many."""
+    """A session that returns one row more than there are images, with a count for each."""
 
     def run(self, outputs: list[str], inputs: dict[str, Tensor]) -> list[Tensor]:
         (images,) = inputs.values()
@@ -243,6 +243,6 @@ def is_for_one_size(model: Model, image: Tensor) -> bool:
 
 
 def an_input(width: int, height: int) -> Tensor:
-    """Of noise, as the detector takes it."""
+    """An input of noise for the detector."""
     pixels = np.random.default_rng(3).integers(0, 256, (1, height, width, 3))
     return pixels.astype(np.uint8)

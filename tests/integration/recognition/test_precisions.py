@@ -1,4 +1,4 @@
-"""What the models read in each number format and runtime."""
+"""Results of the models in each number format and runtime."""
 
 from functools import cache
 

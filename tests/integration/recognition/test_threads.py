@@ -1,4 +1,4 @@
-"""One engine that several threads share says what it says to one."""
+"""One engine gives several threads the same results as one."""
 
 from concurrent.futures import ThreadPoolExecutor
 

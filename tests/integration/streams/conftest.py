@@ -1,4 +1,4 @@
-"""Kafka with topics, and stages on it."""
+"""Kafka with topics, and stages connected to it."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -34,12 +34,12 @@ outage = Path(os.environ["COPYING_OUTAGE"])
 
 
 def is_out() -> bool:
-    """Return whether the test wants an outage."""
+    """Return whether the test simulates an outage."""
     return outage.exists()
 
 
 async def copy(event: Event, note: bytes = b"-") -> None:
-    """Send worker, value and note, and wait until Kafka has them."""
+    """Send worker, value and note, and wait until Kafka has acknowledged them."""
     if is_out():
         raise TransientError("the outage that the test wants")
     value = event.value or b""
@@ -53,7 +53,7 @@ async def copy(event: Event, note: bytes = b"-") -> None:
 
 
 async def copy_and_note(event: Event) -> None:
-    """Copy with the value before it of the same key as the table knows it, then note this one."""
+    """Copy with the previous value of the key from the table, then store this one there."""
     runner.require_next(event)
     key, value = event.message.key or b"", event.message.value or b""
     await copy(event, last_copied.get(key) or b"none")

@@ -12,7 +12,7 @@ from tests.services.clickhouse import ClickHouseAddress
 
 @contextmanager
 def migrated(address: ClickHouseAddress) -> Iterator[Client]:
-    """Bring the database to this release's schema and lend a client to it."""
+    """Migrate the database to this release's schema and return a client."""
     client = address.client()
     try:
         migrate(client, retention_days=36_500)

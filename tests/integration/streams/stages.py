@@ -1,4 +1,4 @@
-"""Stages as child processes, and what tests ask of a topic."""
+"""Stages as child processes, and helpers for their topics."""
 
 import sys
 import threading
@@ -66,25 +66,25 @@ class Feeder:
         self._topic = topic_name(settings, topic)
 
     def send(self, *values: bytes, key: bytes | None = None) -> None:
-        """Send, and wait until Kafka has them. Without ``key`` they are spread over 20 keys."""
+        """Send, and wait until Kafka has acknowledged. Without ``key``, 20 keys take turns."""
         self.send_pairs(
             (key if key is not None else b"key-%d" % (number % 20), value)
             for number, value in enumerate(values)
         )
 
     def send_pairs(self, pairs: Iterable[tuple[bytes, bytes]]) -> None:
-        """Send keys with values, and wait until Kafka has them."""
+        """Send keys with values, and wait until Kafka has acknowledged them."""
         for key, value in pairs:
             self._producer.send(self._topic, key=key, value=value)
         self._producer.flush(30)
 
     def close(self) -> None:
-        """Let go of Kafka."""
+        """Disconnect."""
         self._producer.close(10)
 
 
 class Feeders:
-    """Feeds any topic, each through one producer."""
+    """Sends to any topic, with one producer for each."""
 
     def __init__(self, settings: KafkaSettings) -> None:
         self._settings = settings
@@ -96,7 +96,7 @@ class Feeders:
         return self._feeders[topic.name]
 
     def close(self) -> None:
-        """Let go of Kafka."""
+        """Disconnect."""
         for feeder in self._feeders.values():
             feeder.close()
 
@@ -129,7 +129,7 @@ class SteadyFeed(threading.Thread):
 
 
 class Reader:
-    """Gathers everything that a topic holds, from its beginning."""
+    """Collects all messages of a topic, from its beginning."""
 
     def __init__(self, settings: KafkaSettings, topic: Topic) -> None:
         self._consumer = KafkaConsumer(
@@ -144,7 +144,7 @@ class Reader:
         return self.values
 
     def close(self) -> None:
-        """Let go of Kafka."""
+        """Disconnect."""
         self._consumer.close()
 
 
@@ -167,6 +167,6 @@ def _committed(admin: KafkaAdminClient, group: str) -> dict[TopicPartition, int]
     try:
         offsets = admin.list_group_offsets(group)[group]
     except (CoordinatorLoadInProgressError, CoordinatorNotAvailableError, NotCoordinatorError):
-        # A broker that has just been started, or started again, does not know its groups at once.
+        # A broker that has just been (re)started does not know its groups immediately.
         return {}
     return {tp: meta.offset for tp, meta in offsets.items()}

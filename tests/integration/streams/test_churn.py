@@ -1,4 +1,4 @@
-"""Workers of a stage with a table that come and go, with outages, under load."""
+"""Workers of a stage with a table that start and stop, with outages, under load."""
 
 import os
 import signal
@@ -36,7 +36,7 @@ class _Copy:
 
     @property
     def is_of_known_state(self) -> bool:
-        """Whether the table knew all values before; after a crash it may know later ones too."""
+        """Whether the table knew all earlier values; after a crash it may know later ones too."""
         expected = self.number - _KEYS
         return expected < 0 or (self.previous is not None and self.previous >= expected)
 

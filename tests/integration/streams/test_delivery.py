@@ -1,4 +1,4 @@
-"""What goes into a stage comes out of it, whatever happens to its workers."""
+"""Every input of a stage gives its output, whatever happens to its workers."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -157,7 +157,7 @@ def test_a_topic_that_the_broker_knew_only_later_is_read_soon(
     admin = KafkaAdminClient(**client_options(kafka_topics, "admin"))
     admin.delete_topics([topic_name(kafka_topics, RECOGNITIONS)], timeout_ms=10_000)
     admin.close()
-    # A broker that has just recovered answers like this one, which has the topic no more.
+    # A broker that has just recovered may answer like this one, without the topic.
     worker = start_copying("first", "batches")
     wait_until("the group has no partition", lambda: "Ignoring missing topic" in worker.tail())
     create_topics(kafka_topics)

@@ -1,4 +1,4 @@
-"""A worker that was frozen for longer than its session comes back to what others have done."""
+"""A worker that was frozen for longer than its session resumes after others did its work."""
 
 import pytest
 

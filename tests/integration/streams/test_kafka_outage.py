@@ -1,4 +1,4 @@
-"""A stage while Kafka dies and recovers."""
+"""A stage while Kafka stops and recovers."""
 
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from tests.waiting import wait_until
 pytestmark = [pytest.mark.integration, pytest.mark.fault]
 
 
-# One by one is slower: the broker dies with most of them still to come.
+# One by one is slower: the broker dies with most of them still unread.
 @pytest.mark.parametrize(
     ("agent", "count"),
     [pytest.param("events", 600, marks=pytest.mark.long), ("batches", 3000)],

@@ -43,7 +43,7 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureKafka]:
 
 @pytest.fixture
 def stranger(tmp_path: Path) -> Authority:
-    """An authority that the broker knows nothing of."""
+    """An authority that the broker does not trust."""
     folder = tmp_path / "stranger"
     folder.mkdir()
     return Authority.make(folder)
@@ -159,7 +159,7 @@ async def test_the_apis_feeds_report_a_denied_login_once(
             settings, CAMERA_STATUS, CameraStatus, lambda _: None, client="test"
         )
         feed.start()
-        # Tried once a second.
+        # Retried once a second.
         await asyncio.sleep(4)
         await asyncio.to_thread(feed.stop)
     with pytest.raises(TransientError, match="is interrupted"):

@@ -1,4 +1,4 @@
-"""A stage whose offsets lie outside of the log: its end was lost, or retention took the unread."""
+"""A stage whose offsets are outside the log: its end was lost, or unread records expired."""
 
 import shutil
 import time
@@ -37,13 +37,13 @@ _NEW = {b"new-%d" % number for number in range(5)}
 
 @pytest.fixture(scope="module")
 def partition_count() -> int:
-    """What is lost is not in the first partition."""
+    """The loss is not in the first partition."""
     return 2
 
 
 @dataclass(frozen=True)
 class _Source:
-    """One partition of the copying stage's source, written and looked at from outside."""
+    """One partition of the copying stage's source, written and read directly."""
 
     settings: KafkaSettings
 
@@ -56,7 +56,7 @@ class _Source:
         return group_name(self.settings, "copying")
 
     def send(self, values: set[bytes], age_ms: int = 0) -> None:
-        """Send values as they were written ``age_ms`` ago."""
+        """Send values as if written ``age_ms`` ago."""
         producer = KafkaProducer(**producer_options(self.settings, "feeder"))
         at_ms = time.time_ns() // 1_000_000 - age_ms
         for value in values:
@@ -80,7 +80,7 @@ class _Source:
         return -1 if known is None else int(known.offset)
 
     def commit(self, offset: int) -> None:
-        """Set what the stage, which does not run, has committed."""
+        """Set the committed offset of the stage, which is not running."""
         admin = KafkaAdminClient(**client_options(self.settings, "looker"))
         admin.alter_group_offsets(self.group, {self.place: OffsetAndMetadata(offset, "", -1)})
         admin.close()

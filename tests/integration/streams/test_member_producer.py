@@ -1,4 +1,4 @@
-"""What a worker produces comes while it is a member of its group, and no later."""
+"""Records of a worker arrive while it is a member of its group, and no later."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -51,7 +51,7 @@ class _Client:
 
 @dataclass
 class _Broker:
-    """Hears what comes, and answers nothing."""
+    """Records requests, and does not answer them."""
 
     heard: asyncio.Future[BaseException | None] = field(default_factory=asyncio.Future)
 
@@ -98,7 +98,7 @@ async def test_records_in_flight_are_discarded_once_a_worker_is_not_a_member(
     membership = SimpleNamespace(member_seconds=0.02)
     send_as_member_only(client, lambda: membership.member_seconds)
     produced = asyncio.create_task(client.send(1, _PRODUCE))
-    # Word of the group comes, and later no more.
+    # Group messages arrive, and later no more.
     await asyncio.sleep(0.1)
     assert not produced.done()
     membership.member_seconds = 0.0

@@ -1,4 +1,4 @@
-"""Topics that get another number of partitions."""
+"""Topics whose number of partitions changes."""
 
 import pytest
 from kafka import KafkaAdminClient

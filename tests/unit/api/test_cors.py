@@ -1,4 +1,4 @@
-"""Pages of other origins: none may call unless the operator names them, and never by a session."""
+"""Pages of other origins can only call if configured, and never with a session."""
 
 import httpx
 import pytest

@@ -1,4 +1,4 @@
-"""The OpenAPI description holds nothing but what OpenAPI knows."""
+"""The OpenAPI description has only keywords of OpenAPI."""
 
 import json
 import re

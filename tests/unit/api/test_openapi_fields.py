@@ -1,4 +1,4 @@
-"""Every field is described, and every body, answer and event has an example that is valid."""
+"""Every field has a description, and every body, answer and event a valid example."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""Bodies made to be costly are refused before they cost anything."""
+"""Bodies that are designed to be expensive are rejected cheaply."""
 
 import pytest
 from pydantic import ValidationError

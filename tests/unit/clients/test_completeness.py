@@ -1,4 +1,4 @@
-"""The clients know every path that a key may call, and what may be asked there."""
+"""The clients have every call of a key, with its parameters."""
 
 import re
 from pathlib import Path

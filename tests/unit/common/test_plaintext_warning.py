@@ -1,4 +1,4 @@
-"""Which logins cross a network in the clear."""
+"""Which logins are sent over a network unencrypted."""
 
 import pytest
 

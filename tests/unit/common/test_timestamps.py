@@ -1,4 +1,4 @@
-"""How timestamps are written: the same for a date-time of any offset and for Unix milliseconds."""
+"""Format of timestamps, equal for date-times of any offset and for Unix milliseconds."""
 
 from datetime import UTC, datetime, timedelta, timezone
 

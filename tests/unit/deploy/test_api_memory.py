@@ -1,4 +1,4 @@
-"""The memory that the API may have is enough for all that it may take."""
+"""The API's memory limit covers everything that it may use."""
 
 import re
 from pathlib import Path

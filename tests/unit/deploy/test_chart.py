@@ -1,4 +1,4 @@
-"""deploy/helm held against what the processes are, which settings they use, and the console."""
+"""deploy/helm compared with the processes, their settings, and the console."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""deploy/compose held against what the processes are and which settings they use."""
+"""deploy/compose compared with the processes and their settings."""
 
 import os
 import re
@@ -117,7 +117,7 @@ def _environment(service: str) -> dict[str, str]:
 
 _SECRETS = {name: f"secret-{name}" for name in re.findall(r"\$\{([A-Z0-9_]+):\?", TEXT)}
 _ADMINISTRATORS = {"admin", "bucket", "search"}
-"""Jobs that make schemas, users and the bucket."""
+"""Jobs that create schemas, users and the bucket."""
 
 
 @pytest.mark.parametrize("name", sorted(OURS - {"s3-folder"}))

@@ -1,4 +1,4 @@
-"""What deploy/Dockerfile says, and the small programs of the image."""
+"""The contents of deploy/Dockerfile, and the small programs of the image."""
 
 import re
 import tomllib

@@ -1,4 +1,4 @@
-"""The load's passes through the alerts stage's own code: the checker's model agrees with it."""
+"""The load's passes through the alerts stage's code: the checker's model agrees with it."""
 
 import random
 from collections.abc import Sequence
@@ -80,7 +80,7 @@ def _records() -> list[_Record]:
 
 
 def _mixed(records: Sequence[_Record], chance: random.Random, disorder: int) -> list[_Record]:
-    """Return the records, displaced by a few places, and some again."""
+    """Return the records, shifted by a few positions, and some repeated."""
     placed = [(place + chance.uniform(0, disorder), one) for place, one in enumerate(records)]
     if disorder:
         placed += [(place + chance.uniform(0, 20), one) for place, one in placed[::3]]

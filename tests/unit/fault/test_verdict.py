@@ -191,7 +191,7 @@ _PASS = msgspec.structs.replace(
 
 
 def _early(phase: TriggerPhase, seen: Recognition = _PASS) -> AlertTrigger:
-    """Return what is published of one trigger, which began with ``_PASS``."""
+    """Return the records of one trigger, which began with ``_PASS``."""
     first = _trigger("early", _PASS)
     if phase is _EARLY:
         return msgspec.structs.replace(first, phase=phase)

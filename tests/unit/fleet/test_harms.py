@@ -1,4 +1,4 @@
-"""What a fleet's rounds do, and in which order processes are replaced."""
+"""Faults of a fleet's rounds, and the order in which processes are replaced."""
 
 import random
 from itertools import islice

@@ -1,4 +1,4 @@
-"""How late alerts come, by moments that are given."""
+"""Delays of alerts at given times."""
 
 from typing import Any
 from uuid import UUID, uuid4

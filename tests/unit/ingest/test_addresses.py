@@ -1,4 +1,4 @@
-"""What a name resolves to is checked at the moment of connecting."""
+"""The addresses of a name are checked when connecting."""
 
 import socket
 from typing import Any

@@ -1,4 +1,4 @@
-"""The worker's clock follows the machine's, but never back."""
+"""The worker's clock follows the machine's, but never goes back."""
 
 import pytest
 from hypothesis import given
@@ -19,7 +19,7 @@ class Machine:
         self.clock = MonotonicWallClock(lambda: self.unix_seconds, lambda: self.monotonic_seconds)
 
     def passes(self, seconds: float, step_seconds: float = 0.0) -> Instant:
-        """Let time pass, and the time of day be set by ``step_seconds``."""
+        """Advance the clock, and change the time of day by ``step_seconds``."""
         self.unix_seconds += seconds + step_seconds
         self.monotonic_seconds += seconds
         return self.clock()

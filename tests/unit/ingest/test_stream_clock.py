@@ -1,4 +1,4 @@
-"""Capture times follow the stream, not its delays, and never fall."""
+"""Capture times follow the stream, not its delays, and never decrease."""
 
 import random
 
@@ -12,7 +12,7 @@ START_MS = 1_800_000_000_000
 
 
 def _stream(clock: CaptureClock, delays_ms: list[float], fps: float = 25) -> list[float]:
-    """Return how far each capture time lies after the true one, in ms."""
+    """Return the delay of each capture time after the true one, in ms."""
     errors = []
     for number, delay_ms in enumerate(delays_ms):
         true_ms = START_MS + number * 1000 / fps
@@ -33,7 +33,7 @@ def test_delay_on_the_way_does_not_move_capture_times() -> None:
 
 def test_a_stall_leaves_the_times_of_its_backlog_true() -> None:
     clock = CaptureClock()
-    # Nothing comes for 3 s, then everything at once.
+    # Nothing arrives for 3 s, then everything together.
     delays = [20.0] * 100 + [20.0 + max(0, 3000 - 40 * n) for n in range(100)] + [20.0] * 10
 
     errors = _stream(clock, delays)

@@ -1,4 +1,4 @@
-"""Model cards and models for tests: what a network would say is given, not computed."""
+"""Model cards and models for tests: a network's output is given, not computed."""
 
 from collections.abc import Callable
 from typing import Any
@@ -28,7 +28,7 @@ SLOTS = 10
 
 
 class SaidModel:
-    """A model that answers with what a function makes of its input, and remembers the inputs."""
+    """A model whose output is a function of its input; it records its inputs."""
 
     def __init__(self, say: Callable[[Tensor], dict[str, Tensor]]) -> None:
         self._say = say
@@ -130,6 +130,6 @@ def slots_of(text: str, probability: float = 0.9) -> Tensor:
 
 
 def plate_chance_card(**weights: float) -> PlateProbabilityCard:
-    """Weights of what is named; the rest counts for nothing."""
+    """Weights of the given features; all others are zero."""
     names = PlateProbabilityCard.__struct_fields__
     return PlateProbabilityCard(**(dict.fromkeys(names, 0.0) | weights))

@@ -1,4 +1,4 @@
-"""Grafana's dashboards: made from the catalogue, each metric in one of them."""
+"""Grafana's dashboards: generated from the catalogue, each metric in one of them."""
 
 import json
 from collections import Counter

@@ -1,4 +1,4 @@
-"""The site of docs/: all pages in its navigation, no link to nowhere, nothing foreign."""
+"""The site of docs/: all pages in its navigation, no broken link, nothing external."""
 
 import re
 import tomllib

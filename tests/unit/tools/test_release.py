@@ -1,4 +1,4 @@
-"""The notes of a release, and the version in everything that it is made of."""
+"""The notes of a release, and the version in all its parts."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Programs that ask ClickHouse by the drivers people use, made ready where the machine can."""
+"""Programs that query ClickHouse through common drivers, prepared if the machine can."""
 
 import json
 import re
@@ -28,7 +28,7 @@ class Question:
     parameters: Mapping[str, str]
 
     def written_out(self) -> str:
-        """Return the statement with its values in it, for programs that know no parameters."""
+        """Return the statement with its values inserted, for programs without parameters."""
         return _PARAMETER.sub(lambda found: f"'{self.parameters[found.group(1)]}'", self.sql)
 
 
@@ -100,7 +100,7 @@ _FETCH = {"javascript": _fetch_node, "java": _compile_java}
 
 
 def _fetch(command: Sequence[str], folder: Path) -> None:
-    """Make something ready that may have to be fetched first."""
+    """Prepare a program, which may have to be downloaded first."""
     if shutil.which(command[0]) is None:
         pytest.skip(f"no {command[0]} here")
     result = subprocess.run(

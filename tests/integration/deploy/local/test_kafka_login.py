@@ -26,7 +26,7 @@ _QUESTION = struct.pack(">ihhihib", 15, 32, 1, 7, -1, 0, 0)
 
 @pytest.fixture(scope="module")
 def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    """A broker whose folder is one from before there were logins, with a record."""
+    """A broker whose folder predates logins, with a record."""
     folder = tmp_path_factory.mktemp("kafka")
     with kafka_process(folder) as before:
         server = _server(before)

@@ -1,4 +1,4 @@
-"""The embedded servers answer, keep what they acknowledged over a kill, and stop in good order."""
+"""The embedded servers answer, retain acknowledged data after a kill, and stop gracefully."""
 
 import threading
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""supervisord as we configure it, over programs that end when they are asked to."""
+"""supervisord with our configuration, over programs that end when asked to."""
 
 import os
 import signal

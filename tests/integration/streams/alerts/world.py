@@ -1,4 +1,4 @@
-"""What is around the alerts stage: rules and recognitions that go in, alerts that come out."""
+"""Inputs and outputs of the alerts stage: rules and recognitions, triggers."""
 
 from collections.abc import Iterable
 from uuid import UUID
@@ -17,7 +17,7 @@ from tests.waiting import wait_until
 
 
 class World:
-    """Talks to the stage over Kafka."""
+    """Communicates with the stage over Kafka."""
 
     def __init__(self, settings: KafkaSettings) -> None:
         self.kafka = settings
@@ -42,7 +42,7 @@ class World:
         )
 
     def spoil(self, value: bytes) -> None:
-        """Publish what is no recognition."""
+        """Publish an invalid recognition."""
         self._recognitions.send(value)
 
     def triggers(self) -> list[AlertTrigger]:
@@ -68,7 +68,7 @@ class World:
         return {each.recognition.id for each in self.triggers()}
 
     def close(self) -> None:
-        """Let go of Kafka."""
+        """Disconnect."""
         self._rules.close()
         self._recognitions.close()
         self._provisional.close()
@@ -78,7 +78,7 @@ class World:
 def seen_at(
     captured_ms: int, plate: str, number: int = 0, *, camera_id: UUID | None = None
 ) -> Recognition:
-    """Return a recognition of a plate; the same arguments give the same one."""
+    """Return a recognition of a plate; equal arguments give equal ones."""
     made = recognition(number, captured_ms=captured_ms)
     camera = camera_id or made.camera_id
     return msgspec.structs.replace(

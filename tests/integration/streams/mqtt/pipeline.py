@@ -1,4 +1,4 @@
-"""What a test of the stage does: events into Kafka, messages out of the broker."""
+"""Inputs and outputs of the stage: events into Kafka, messages out of the broker."""
 
 import json
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ class Pipeline:
         self._stages: list[ChildProcess] = []
 
     def start(self, **settings: str) -> ChildProcess:
-        """Start a worker of the stage; returns when it has begun and the broker knows of it."""
+        """Start a worker of the stage; return once it runs and the broker knows of it."""
         process = self.begin(**settings)
         wait_until(
             "the stage has begun", lambda: "mqtt_cameras_announced" in process.log.read_text()

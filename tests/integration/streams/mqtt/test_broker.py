@@ -34,7 +34,7 @@ def encrypted(tmp_path: Path) -> Iterator[ServerProcess]:
 
 @pytest.fixture
 def strict(tmp_path: Path) -> Iterator[ServerProcess]:
-    """A broker that lets the stage write under one prefix only."""
+    """A broker that allows the stage to write under one prefix only."""
     with mosquitto_process(tmp_path, rules=("platestream/#",)) as process:
         yield process
 
@@ -90,7 +90,7 @@ async def test_the_last_will_is_published_and_corrected(
         monkeypatch.setattr("streams.mqtt.broker._OWN_NUMBER", "second")
         second = await _broker(mosquitto).open()
         await second.report_online()
-        # Closed without a word, as by a crash: the broker publishes the will.
+        # Closed without a DISCONNECT, as by a crash: the broker publishes the will.
         await first.close()
         wanted = [b"online", b"online", b"offline", b"online"]
         await _until(lambda: listener.payloads(THERE) == wanted)

@@ -1,4 +1,4 @@
-"""Events come to a real broker, and Home Assistant would find the cameras."""
+"""Events reach a real broker, and Home Assistant would discover the cameras."""
 
 import json
 from urllib.error import HTTPError
@@ -66,7 +66,7 @@ def test_two_workers_share_the_publishing(pipeline: Pipeline) -> None:
         )
         assert (connected, pipeline.log().count("mqtt_connected")) == (2, 2)
         assert "mqtt_unavailable" not in pipeline.log()
-        # A repeat is allowed; were both to publish all, each would come twice.
+        # Repeats are allowed; if both published everything, each would arrive twice.
         assert len(_recognitions(listener)) < 2 * len(made)
 
         first.kill()
@@ -107,7 +107,7 @@ def test_the_url_of_an_image_follows_its_recognition(
         (url,) = listener.payloads(topic("image-url"))
         with urlopen(url.decode(), timeout=10) as answer:
             assert (answer.read(), answer.headers["Content-Type"]) == (b"the crop", "image/jpeg")
-        # An erased image is gone for those who have its URL, and the broker keeps none.
+        # An erased image is unavailable to holders of its URL, and the broker retains none.
         bucket.remove(str(seen.crop_key))
         with pytest.raises(HTTPError, match="404"):
             urlopen(url.decode(), timeout=10)
@@ -146,7 +146,7 @@ def _announced(pipeline: Pipeline, listener: Listener) -> None:
     assert parts["alert"]["state_topic"] == parts["alert_trigger"]["topic"] == topic("alert")
     pipeline.camera(name="Main gate", revision=2)
     wait_until("the name changed", lambda: b"Main gate" in (listener.latest(discovery()) or b""))
-    # The broker gives both to those who come later.
+    # The broker sends both to later subscribers.
     with Listener(port_of(pipeline.broker)) as late:
         wait_until("retained messages arrive", lambda: late.latest(topic("state")) == b"online")
         assert {heard.topic for heard in late.heard if heard.retained} >= {

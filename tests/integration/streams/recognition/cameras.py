@@ -1,4 +1,4 @@
-"""Cameras that send frames to the stage, and what the stage makes of them."""
+"""Cameras that send frames to the stage, and the stage's results."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -66,7 +66,7 @@ class Cameras:
         *,
         written_ms: int | None = None,
     ) -> None:
-        """Send any record, as if it were written then."""
+        """Send any record, as if it had been written at that time."""
         headers = [] if header is None else [(FRAME_META_HEADER, header)]
         key = str(camera_id).encode()
         self._producer.send(
@@ -97,7 +97,7 @@ class Cameras:
 
 
 def draw(plates: Sequence[str], *, frames: int) -> None:
-    """Draw beforehand what :meth:`Cameras.drive_past` sends of these plates."""
+    """Draw in advance what :meth:`Cameras.drive_past` sends for these plates."""
     for plate in plates:
         for number in range(frames):
             _picture(plate, number)
@@ -112,7 +112,7 @@ class Outcome:
     """Everything that the stage published, in order."""
 
     def __init__(self, kafka: KafkaSettings, logs: Path, *, from_now_on: bool = False) -> None:
-        """``from_now_on``: without what was published before."""
+        """``from_now_on``: without earlier results."""
         self._logs = logs
         self._topics: dict[str, Topic] = {
             topic_name(kafka, topic): topic
@@ -137,7 +137,7 @@ class Outcome:
         self.dead_letters: list[DeadLetter] = []
 
     def until(self, what: str, condition: Callable[[], bool], seconds: float = 60) -> None:
-        """Read on until the condition holds; a failure where it does not within the time."""
+        """Read until the condition holds; fail on a timeout."""
         deadline = time.monotonic() + seconds
         while not condition():
             assert time.monotonic() < deadline, f"not within {seconds} s: {what}; {self}"
@@ -151,7 +151,7 @@ class Outcome:
         return [recognition.plate for recognition in self.recognitions]
 
     def __str__(self) -> str:
-        """Return how much there is of each, and what the workers logged."""
+        """Return the numbers of results, and the workers' logs."""
         return (
             f"{len(self.readings)} readings, plates {self.plates()}, "
             f"{len(self.dead_letters)} dead letters\n"

@@ -25,7 +25,7 @@ from tests.services.s3 import fresh_bucket
 
 StartStage = Callable[..., ChildProcess]
 
-# Frames wait for workers that are killed and started again, on a machine that may be busy.
+# Frames wait for workers that are killed and restarted, on a machine that may be busy.
 _SETTINGS = {
     "recognition_workers": "1",
     "streams.runtime.app.SESSION_TIMEOUT_SECONDS": "6",
@@ -104,7 +104,7 @@ def running_stage(
 
 @pytest.fixture
 def own_cameras(running_stage: RunningStage) -> Iterator[Cameras]:
-    """What sends frames to the worker of the module."""
+    """Sends frames to the module's worker."""
     cameras = Cameras(running_stage.kafka)
     yield cameras
     cameras.close()
@@ -112,7 +112,7 @@ def own_cameras(running_stage: RunningStage) -> Iterator[Cameras]:
 
 @pytest.fixture
 def own_outcome(running_stage: RunningStage) -> Iterator[Outcome]:
-    """What the worker of the module publishes during a test."""
+    """Results of the module's worker during a test."""
     outcome = Outcome(running_stage.kafka, running_stage.logs, from_now_on=True)
     yield outcome
     outcome.close()

@@ -1,4 +1,4 @@
-"""A frame that is fetched again from Kafka, and while it is unavailable."""
+"""A frame that is fetched again from Kafka, also while that is unavailable."""
 
 import socket
 import threading
@@ -23,7 +23,7 @@ _FIRST = FrameReference(partition=0, offset=0)
 
 @pytest.fixture
 def silent_server() -> Iterator[int]:
-    """The port of a server that takes connections and never says a word, as a frozen one does."""
+    """The port of a server that accepts connections and never answers, like a frozen one."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         yield server.getsockname()[1]
 

@@ -1,4 +1,4 @@
-"""What a test of the stage does: webhooks in, events in, attempts out."""
+"""Inputs and outputs of the stage: webhooks and events in, attempts out."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -41,7 +41,7 @@ class Pipeline:
         self._stages: list[ChildProcess] = []
 
     def start(self, **settings: str) -> ChildProcess:
-        """Start a worker of the stage; it may send to this machine."""
+        """Start a worker of the stage that is allowed to send to this machine."""
         given = {
             "secret_key": _KEY,
             "s3_secret_key": "unused",

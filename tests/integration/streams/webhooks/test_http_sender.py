@@ -1,4 +1,4 @@
-"""The sender against receivers that misbehave, and addresses to which nothing may be sent."""
+"""The sender against faulty receivers, and addresses that are denied."""
 
 import asyncio
 import socket
@@ -30,7 +30,7 @@ NOWHERE = OutboundRules()
 
 
 class ScriptedResolver(AbstractResolver):
-    """Gives the next of its answers each time: a name that is rebound."""
+    """Gives the next of its answers each time, like a rebound DNS name."""
 
     def __init__(self, *answers: str) -> None:
         self._answers = list(answers)
@@ -104,7 +104,7 @@ async def test_each_answer_has_its_outcome(
 
     assert (result.kind, result.status) == (kind, status)
     assert (result.error is None) == (kind is SendKind.ACCEPTED)
-    # A redirect is not followed: one request, whatever it leads to.
+    # A redirect is not followed: one request, whatever its target.
     assert len(receiver.received) == 1
 
 
@@ -247,7 +247,7 @@ async def test_a_name_that_is_rebound_gains_nothing(receiver: Receiver) -> None:
     kinds = []
     for _ in range(2):
         kinds.append((await sender.post(request)).kind)
-        # Or the first answer would be used for ten seconds.
+        # Otherwise the first answer would be cached for ten seconds.
         connector = sender._opened().connector
         assert isinstance(connector, aiohttp.TCPConnector)
         connector.clear_dns_cache()

@@ -186,7 +186,7 @@ async def test_the_sender_logs_in(tmp_path: Path) -> None:
             for number, (user, password) in enumerate([login, ("gate", "no"), ("", "")])
         ]
 
-    # What is wrong about us may be mended while retries last.
+    # A fault on our side may be fixed while retries last.
     assert [(one.kind, one.status) for one in kinds] == [
         (SendKind.ACCEPTED, 250),
         (SendKind.FAILED, 535),

@@ -1,4 +1,4 @@
-"""A connection of the API's protocol without a network, whose time passes on command."""
+"""A connection of the API's protocol without a network; its clock is set by tests."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -11,7 +11,7 @@ from api.middleware.http_protocol import ApiHttpProtocol
 
 
 class Transport(asyncio.Transport):
-    """Keeps what is written; ``held`` bytes of it wait for a reader who is not ``reading``."""
+    """Stores what is written; ``held`` bytes of it wait for a peer that is not ``reading``."""
 
     def __init__(self, peer: str) -> None:
         super().__init__({"peername": (peer, 4711)})
@@ -53,7 +53,7 @@ class Transport(asyncio.Transport):
 
 
 class Timers:
-    """The running loop, whose time passes when a test says so."""
+    """The running loop, with a clock that is set by tests."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -76,7 +76,7 @@ class Timers:
 
 
 async def count_body(scope: Any, receive: Any, send: Any) -> None:
-    """Take the whole body and answer with its length."""
+    """Read the whole body and answer with its length."""
     size, more = 0, True
     while more:
         message = await receive()
@@ -89,7 +89,7 @@ async def count_body(scope: Any, receive: Any, send: Any) -> None:
 
 
 async def refuse_body(scope: Any, receive: Any, send: Any) -> None:
-    """Take nothing of the body, and no further request."""
+    """Read neither the body nor another request."""
     headers = [(b"content-length", b"2"), (b"connection", b"close")]
     await send({"type": "http.response.start", "status": 413, "headers": headers})
     await send({"type": "http.response.body", "body": b"no"})

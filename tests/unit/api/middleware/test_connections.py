@@ -1,4 +1,4 @@
-"""Connections: how many there may be, and for how long they take nothing of an answer."""
+"""Connections: their maximum, and the time without progress of an answer."""
 
 import asyncio
 import resource
@@ -23,7 +23,7 @@ _CHECKS = round(WRITE_SECONDS / WRITE_CHECK_SECONDS)
 
 
 async def _unread() -> Connection:
-    """Return a connection with an answer that waits for its reader."""
+    """Return a connection with an answer that its peer has not read."""
     connection = Connection()
     connection.transport.reading = False
     assert await connection.send(_REQUEST)
@@ -68,7 +68,7 @@ async def test_a_slow_reader_reads_to_the_end() -> None:
 
 
 async def test_a_reader_that_takes_as_much_as_is_written_is_not_left() -> None:
-    """A stream of events: more comes all the time, and as much waits after as before."""
+    """An event stream: new events arrive all the time, and the backlog stays the same."""
     connection = await _unread()
     for _ in range(5 * _CHECKS):
         connection.protocol.transport.write(b"event")

@@ -1,4 +1,4 @@
-"""Documents for everybody: compressed, and not sent again to who has them."""
+"""Public documents: compressed, and not sent again to clients that have them."""
 
 import gzip
 

@@ -1,4 +1,4 @@
-"""The one error shape, whatever goes wrong."""
+"""The one format of errors, for every fault."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

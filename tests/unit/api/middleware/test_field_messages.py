@@ -1,4 +1,4 @@
-"""What is said of a field that is not right."""
+"""Messages about invalid fields."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What is not HTTP is answered like every other fault."""
+"""Malformed HTTP is answered like every other fault."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Tokens: what is believed, and what is not."""
+"""Which tokens are accepted, and which are not."""
 
 import base64
 import hashlib
@@ -44,7 +44,7 @@ def _checked(token: str, keys: object = KEYS) -> Any:
 
 
 def _forged(algorithm: str, secret: bytes) -> str:
-    """Return a token that names an algorithm without a key of the provider's alone."""
+    """Return a token with an algorithm that needs no private key of the provider."""
     parts = ({"alg": algorithm, "kid": "one"}, _claims())
     head = b".".join(_encoded(json.dumps(part).encode()) for part in parts)
     signature = hmac.digest(secret, head, "sha256") if secret else b""

@@ -22,7 +22,7 @@ class _Acknowledgement(Future):  # type: ignore[misc]
 
 
 class FakeProducer:
-    """Takes a message, refuses it, or says later that it failed."""
+    """Accepts a message, rejects it, or reports later that it failed."""
 
     def __init__(self, refusal: Exception | None, failure: Exception | None) -> None:
         self._refusal = refusal
@@ -31,7 +31,6 @@ class FakeProducer:
         self.headers: list[Any] = []
 
     def send(self, _topic: str, *, key: bytes, value: bytes | None, headers: list[Any]) -> Future:
-        """Take it."""
         assert (key, value) == (b"key", b'{"version":1}')
         self.headers += headers
         if self._refusal is not None:

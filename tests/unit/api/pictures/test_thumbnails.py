@@ -1,4 +1,4 @@
-"""Thumbnails: size, proportions, kinds of files, and what is remembered."""
+"""Thumbnails: size, aspect ratio, file types, and caching."""
 
 import io
 
@@ -58,7 +58,7 @@ def test_it_is_upright_and_keeps_its_colours() -> None:
 
     with Image.open(io.BytesIO(small)) as image:
         assert image.size == (200, 400)
-        # Turned clockwise, what was left is on top.
+        # Rotated clockwise: the left edge is the top.
         red, _, blue = image.convert("RGB").getpixel((100, 100))  # type: ignore[misc] # RGB has three
     assert red > 150 > blue
 

@@ -1,4 +1,4 @@
-"""The JSON of a page is what the description says of it, to the field."""
+"""The JSON of a page has exactly the fields of the description."""
 
 import json
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""The image call's body and answer."""
+"""Body and answer of the image call."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
@@ -65,7 +65,7 @@ async def test_a_bad_image_is_refused(
     ("chunks", "announced"),
     [
         ([JPEG], str(MAX_IMAGE_BYTES + 1)),
-        # What is announced is not believed where it is too little.
+        # An announced length that is too small is not trusted.
         ([JPEG, bytes(MAX_IMAGE_BYTES - 4), b"x"], "4"),
         ([b"x" * (MAX_IMAGE_BYTES + 1)], "many"),
     ],

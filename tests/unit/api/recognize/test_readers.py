@@ -1,4 +1,4 @@
-"""Recogniser processes shared between payers."""
+"""Inference workers shared between accounts."""
 
 import asyncio
 from uuid import UUID
@@ -29,7 +29,7 @@ class Processes:
         return ImageReadings((), 1, 1, 1)
 
     async def end(self, data: bytes) -> None:
-        """End the reading of an image, and let come after it what will."""
+        """End the reading of an image, and run everything that follows."""
         self._ends[data].set()
         await settle()
 
@@ -116,7 +116,7 @@ async def test_who_fills_the_queue_makes_room_for_others() -> None:
     for last in calls[3:]:
         with pytest.raises(RecognizerBusyError, match="full"):
             await last
-    # Of both as many wait: neither makes room.
+    # Equally many wait for both: neither is dropped.
     with pytest.raises(RecognizerBusyError, match="full"):
         await bench.reader.read_image(b"c", OTHER)
 
@@ -145,7 +145,7 @@ async def test_a_caller_that_is_gone_loses_no_place() -> None:
     waiting = await bench.ask(b"2", b"3", payer=ONE)
     (other,) = await bench.ask(b"4", payer=OTHER)
 
-    # The place becomes free in the same step in which a caller goes.
+    # The slot becomes free in the same step in which a caller leaves.
     waiting[0].cancel()
     reading.cancel()
     await settle()

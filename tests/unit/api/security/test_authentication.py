@@ -1,4 +1,4 @@
-"""Credentials that fail are bounded by address; those that were good are not held up by them."""
+"""Invalid credentials are limited by address, and do not delay valid ones."""
 
 import uuid
 from collections.abc import Callable
@@ -21,7 +21,7 @@ PER_MINUTE = 5
 
 
 class _Keys:
-    """In the place of the database: it answers with one record, or with none."""
+    """Fake database with one record, or none."""
 
     def __init__(self) -> None:
         self.record: KeyRecord | None = None
@@ -33,7 +33,7 @@ class _Keys:
 
 
 class _Gate:
-    """An authenticator of which tests ask only what it says."""
+    """An authenticator whose result is tested."""
 
     def __init__(self, per_minute: int = PER_MINUTE) -> None:
         self.keys = _Keys()
@@ -43,7 +43,7 @@ class _Gate:
         self.authenticator = Authenticator(database, failures, clock=lambda: self.now)
 
     async def say(self, key: str | None = None, address: str = HERE) -> str:
-        """Return what is said of a key; of one that is made up unless it is given."""
+        """Return the result for a key; for an invalid one by default."""
         try:
             await self.authenticator.authenticate(f"Bearer {key or _made_up()}", address)
         except ApiError as error:
@@ -105,7 +105,7 @@ async def test_a_key_that_was_good_is_not_held_up_by_the_failures_of_others() ->
     assert await gate.say(key) == "welcome"
     gate.keys.record = None
     assert [await gate.say() for _ in range(9)][-1] == "rate_limited"
-    # Looked up again, not only remembered.
+    # Looked up again, not only cached.
     gate.keys.record = _record()
     gate.now += 1
     assert await gate.say(key) == "welcome"

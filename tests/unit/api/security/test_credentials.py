@@ -1,4 +1,4 @@
-"""The form of API keys."""
+"""The format of API keys."""
 
 import string
 from importlib.resources import files

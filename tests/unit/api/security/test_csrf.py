@@ -1,4 +1,4 @@
-"""Where requests come from: origins of pages, addresses behind proxies."""
+"""Origin of requests: origins of pages, addresses behind proxies."""
 
 import pytest
 

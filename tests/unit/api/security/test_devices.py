@@ -66,7 +66,7 @@ def test_a_device_cookie_cannot_be_forged(devices: Devices, box: SecretBox) -> N
     )
 
     assert [devices.known(cookie, EMAIL) for cookie in made_up] == [None] * len(made_up)
-    # What else is encrypted with the key is no device, even where its text is chosen by others.
+    # Other values encrypted with the key are no devices, even if a client chose their text.
     assert devices.known(box.encrypt(f"id {EMAIL}"), EMAIL) is None
 
 

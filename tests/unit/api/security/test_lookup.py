@@ -1,4 +1,4 @@
-"""How long a credential is believed, and who waits to be looked up."""
+"""How long a credential is cached, and which ones wait to be looked up."""
 
 import asyncio
 from collections.abc import Callable
@@ -28,7 +28,7 @@ RECORD = KeyRecord(
 
 
 class _Rows:
-    """In the place of the database: it counts questions, which wait while it is held."""
+    """Fake database that counts queries, which wait while it is held."""
 
     def __init__(self) -> None:
         self.found: KeyRecord | None = None

@@ -1,4 +1,4 @@
-"""The gate: every route declares who may call it, and nothing gets past it."""
+"""The gate: every route declares its access, and none can be called without it."""
 
 from typing import Any
 
@@ -72,7 +72,7 @@ def test_a_route_that_declares_nothing_does_not_start() -> None:
     router = APIRouter(route_class=GuardedRoute)
 
     async def change_cameras() -> None:
-        """Declare nothing."""
+        """A route without declared access."""
 
     with pytest.raises(MisconfiguredError, match="change_cameras.* does not declare"):
         router.patch("/api/cameras")(change_cameras)
@@ -94,7 +94,7 @@ def test_allowed_methods_of_a_path() -> None:
     assert TABLE.allowed_methods("/api/cameras") == ("GET", "HEAD", "POST")
     assert TABLE.allowed_methods("/api/cameras/1") == ("DELETE", "GET", "HEAD", "PUT")
     assert TABLE.allowed_methods("/api/nothing") == ()
-    # A HEAD of what never ends would have to begin it.
+    # A HEAD of an endless answer would have to start it.
     assert TABLE.allowed_methods("/api/recognitions/stream") == ("GET",)
 
 

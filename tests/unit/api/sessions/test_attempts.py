@@ -1,4 +1,4 @@
-"""Attempts to log in: what is in flight counts, and no moment opens the door."""
+"""Login attempts: those in flight count, and there is never a moment without a limit."""
 
 import pytest
 
@@ -12,7 +12,7 @@ HERE, ELSEWHERE = Origin(ADDRESS), Origin("198.51.100.7")
 
 
 async def _fail(attempts: LoginAttempts, origin: Origin = HERE) -> bool:
-    """Return whether a wrong password was looked at."""
+    """Return whether a wrong password was compared."""
     looked_at = False
     with pytest.raises(ApiError):
         async with attempts.attempt(EMAIL, origin):
@@ -63,7 +63,7 @@ async def test_an_attempt_that_was_rate_limited_counts_as_no_failure() -> None:
 
 
 async def _fail_until_refused(attempts: LoginAttempts, origins: list[Origin]) -> int:
-    """Return how many wrong passwords were looked at."""
+    """Return how many wrong passwords were compared."""
     looked_at = 0
     for origin in origins:
         while await _fail(attempts, origin):

@@ -1,4 +1,4 @@
-"""How numbers and ids are written in paths and queries."""
+"""Format of numbers and IDs in paths and queries."""
 
 from typing import Annotated, Any
 from uuid import UUID

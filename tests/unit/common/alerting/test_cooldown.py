@@ -1,4 +1,4 @@
-"""Cooldowns against a slow, obvious model."""
+"""Cooldowns compared with a slow, obvious model."""
 
 from uuid import UUID
 

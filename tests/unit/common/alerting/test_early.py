@@ -1,4 +1,4 @@
-"""What becomes of one alert and one pass, in any order and however often."""
+"""Resolution of one alert and one pass, in any order and with repeats."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""Windows of local time against a slow, obvious model."""
+"""Windows of local time compared with a slow, obvious model."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -25,7 +25,7 @@ _schedules = st.builds(
 
 
 def _is_open(schedule: AlertSchedule, timezone: str, at: datetime) -> bool:
-    """The schedule as its words say it: compares what a clock and a calendar on the wall show."""
+    """The schedule by definition: compares the local time and weekday."""
     wall = at.astimezone(ZoneInfo(timezone))
     clock, today = wall.strftime("%H:%M"), wall.date()
     days = [day.value for day in schedule.days_of_week] or list(_NAMES)
@@ -40,7 +40,7 @@ def _is_open(schedule: AlertSchedule, timezone: str, at: datetime) -> bool:
 
 
 def _changes(timezone: str) -> Iterator[datetime]:
-    """The hours in which a zone changes its offset, in a year."""
+    """The hours of a year in which a zone changes its offset."""
     zone = ZoneInfo(timezone)
     for fortnight in range(26):
         at = datetime(_YEAR, 1, 1, tzinfo=UTC) + timedelta(days=14 * fortnight)

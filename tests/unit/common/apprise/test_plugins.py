@@ -1,4 +1,4 @@
-"""Apprise addresses: which are taken, and that a plugin sends by nothing but the exchange."""
+"""Apprise URLs: which are accepted, and that plugins send only through our exchange."""
 
 import ast
 import importlib
@@ -114,7 +114,7 @@ def test_the_image_is_sent_if_the_service_accepts_one(scheme: str) -> None:
 
     assert send_message(ADDRESSES[scheme], MESSAGE, exchange)
     sent = b"".join(bodies)
-    # Gotify takes none; Signal wants base64.
+    # Gotify accepts none; Signal needs base64.
     takes_one = scheme != "gotify"
     assert (b"\xff\xd8jpeg" in sent or b"/9hqcGVn" in sent) is takes_one
 

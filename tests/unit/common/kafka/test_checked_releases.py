@@ -1,4 +1,4 @@
-"""Releases of libraries of Kafka: others than those that were checked are refused."""
+"""Kafka libraries: releases that were not checked are rejected."""
 
 import pytest
 from kafka import KafkaConsumer

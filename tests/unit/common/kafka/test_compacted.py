@@ -1,4 +1,4 @@
-"""What a reader reports over several readings; the reading thread is tested with a real Kafka."""
+"""Reports of a reader over several readings; the thread is tested with a real Kafka."""
 
 import asyncio
 from collections.abc import Callable, Iterable
@@ -36,7 +36,7 @@ class _Topic:
         return self.log[-1]
 
     def compact(self) -> None:
-        """Drop what is superseded, deletions too."""
+        """Drop superseded records, including deletions."""
         last = {each.key: each for each in self.log}
         self.log = [each for each in last.values() if each.record is not None]
 
@@ -128,20 +128,20 @@ def test_a_topic_that_was_made_again_is_reported_though_its_offsets_are_the_same
 
 
 class _Consumer:
-    """Accepts where to begin."""
+    """Accepts a start offset."""
 
     def seek_to_beginning(self, *partitions: object) -> None:
         assert not partitions
 
 
 class _Reader(CompactedTopicReader[AlertConfig]):
-    """Reports at once, without a thread."""
+    """Reports immediately, without a thread."""
 
     def call_on_loop(self, call: Callable[[], None]) -> None:
         call()
 
     def connect(self) -> None:
-        """Begin to read again."""
+        """Start reading again."""
         self.seek(cast(KafkaConsumer, _Consumer()), [])
 
 

@@ -1,4 +1,4 @@
-"""On how many brokers new topics lie, by their number and the settings."""
+"""The replication factor of new topics, by number of brokers and settings."""
 
 from types import SimpleNamespace
 

@@ -1,4 +1,4 @@
-"""Which settings of Kafka's security fit together, and what clients make of them."""
+"""Valid combinations of Kafka's security settings, and the resulting client options."""
 
 import ssl
 from pathlib import Path
@@ -24,7 +24,7 @@ LOGIN = {
 
 @pytest.fixture
 def files(tmp_path: Path) -> dict[str, str]:
-    """Names of files, good and bad."""
+    """Names of files, valid and invalid."""
     authority = Authority.make(tmp_path)
     (tmp_path / "text.pem").write_text("no certificate")
     key = serialization.load_pem_private_key(authority.server_file.read_bytes(), None)

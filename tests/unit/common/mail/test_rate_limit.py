@@ -11,7 +11,7 @@ def _limits(clock: Clock, *, per_address: int = 2, per_owner: int = 0) -> Hourly
 
 
 def _send(limits: HourlyLimits, address: str = "phone", *, taken: bool = True) -> str | None:
-    """Send once; return the notice, or why it may not be sent."""
+    """Send once; return the notice, or the reason for a denial."""
     if (denial := limits.denial("owner", address)) is not None:
         return f"denied: {denial.sentence}"
     with limits.sending("owner", address) as allowed:

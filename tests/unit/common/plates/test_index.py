@@ -1,4 +1,4 @@
-"""The index of lists against asking each entry."""
+"""The index of lists compared with checking each entry."""
 
 from itertools import product
 

@@ -1,4 +1,4 @@
-"""What a list of plates costs."""
+"""The cost of a list of plates."""
 
 import random
 import string

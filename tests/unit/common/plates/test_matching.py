@@ -101,7 +101,7 @@ def test_edits_are_those_of_the_definition(one: str, other: str, max_edits: int)
 
 @cache
 def _edits(one: str, other: str) -> int:
-    """The edit distance, as it is defined: slow."""
+    """The edit distance by definition; slow."""
     if not one or not other:
         return len(one) + len(other)
     return min(
@@ -147,5 +147,5 @@ def _pattern_edits(pattern: str, text: str) -> int:
 def test_a_pattern_made_to_be_slow_is_not() -> None:
     matcher = plate_matcher("*A" * 15 + "*B", MatchMode.WILDCARD)
 
-    # A matcher that goes back would try about 10^40 ways.
+    # A backtracking matcher would try about 10^40 paths.
     assert not matcher.matches("A" * 10_000)

@@ -1,4 +1,4 @@
-"""The names that lists have for plates."""
+"""Names of plates in lists."""
 
 from typing import Any
 

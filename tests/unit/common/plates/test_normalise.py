@@ -1,4 +1,4 @@
-"""Two texts for the same plate are one text after normalising: the one that readers write."""
+"""Two spellings of a plate have the same normalised text, the one that readers return."""
 
 import json
 import re

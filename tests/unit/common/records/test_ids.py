@@ -1,4 +1,4 @@
-"""Ids come from their cause: a replay gives the same, time can be read back."""
+"""IDs are derived from their cause: a replay gives the same, and the time can be decoded."""
 
 from datetime import date
 from uuid import UUID, uuid4

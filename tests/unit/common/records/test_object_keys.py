@@ -1,4 +1,4 @@
-"""Keys of objects, read back."""
+"""Decoding of object keys."""
 
 from uuid import UUID, uuid4
 

@@ -1,4 +1,4 @@
-"""What receivers get has the very fields of the API's answers."""
+"""Payloads have exactly the fields of the API's answers."""
 
 import json
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""Records survive their topic, and what is no record is named as such."""
+"""Records can be encoded and decoded, and invalid ones are reported as such."""
 
 from uuid import UUID
 

@@ -1,4 +1,4 @@
-"""Where a trace begins, how it goes on, and what is never believed."""
+"""Start and continuation of traces, and which headers are ignored."""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ def test_the_example_of_the_specification_is_read_and_written() -> None:
     assert SOME_TRACE.traceparent == text
     assert parse_traceparent(text) == SOME_TRACE
     assert parse_traceparent(text.encode()) == SOME_TRACE
-    # Bits that version 00 does not know are passed over.
+    # Bits that version 00 does not define are ignored.
     assert parse_traceparent(text[:-2] + "ff") == SOME_TRACE
 
 

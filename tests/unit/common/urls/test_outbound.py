@@ -1,4 +1,4 @@
-"""What the service sends to, and every trick that is meant to make it send elsewhere."""
+"""Allowed targets of the service, and attempts to make it send elsewhere."""
 
 from ipaddress import ip_address
 

@@ -1,4 +1,4 @@
-"""Which stream addresses a camera may have, and that their passwords stay unseen."""
+"""Which stream URLs are allowed for cameras, and that their passwords stay hidden."""
 
 from ipaddress import ip_address
 from pathlib import Path

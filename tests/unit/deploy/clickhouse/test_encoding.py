@@ -1,4 +1,4 @@
-"""Bodies of requests, and the frames of answers."""
+"""Bodies of requests, and frames of answers."""
 
 import gzip
 import io

@@ -1,4 +1,4 @@
-"""What the analyst may send; statements are as the engine formats them."""
+"""Which statements the analyst can send; they are formatted by the engine."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""What an HTTP request asks for."""
+"""Parsing of HTTP requests."""
 
 import base64
 

@@ -1,4 +1,4 @@
-"""Reading a statement's text."""
+"""Parsing of statements."""
 
 import time
 

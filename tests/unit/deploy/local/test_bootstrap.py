@@ -19,7 +19,7 @@ _STEPS_BESIDE = (
 
 @pytest.fixture
 def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty clone whose commands are only written down."""
+    """An empty clone whose commands are only recorded."""
     monkeypatch.setattr(bootstrap, "CLONE", tmp_path)
     monkeypatch.setattr(bootstrap, "LOCAL", tmp_path / ".local")
     monkeypatch.setattr(bootstrap, "VENV", tmp_path / ".venv")
@@ -46,7 +46,7 @@ def commands(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
 
 
 class Environment:
-    """A virtual environment in which nothing is installed, only noted."""
+    """A virtual environment in which packages are recorded, not installed."""
 
     def __init__(self, clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.stamp = clone / ".venv" / "packages.stamp"

@@ -1,4 +1,4 @@
-"""A camera's address, which may hold a password, comes by the environment."""
+"""A camera's URL, which can contain a password, is passed in the environment."""
 
 import os
 import subprocess

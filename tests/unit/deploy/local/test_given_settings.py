@@ -1,4 +1,4 @@
-"""What a process is given of the settings is what it loads."""
+"""Each process gets the settings that it loads, and no others."""
 
 import runpy
 import sys
@@ -29,7 +29,7 @@ def _loaded(monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]) -> type[F
     module, *arguments = command[command.index("-m") + 1 :]
     monkeypatch.setattr(BaseSettings, "__init__", stop)
     monkeypatch.setattr("sys.argv", [module, *arguments])
-    # Another test may have imported it; here it is run as a process is.
+    # Another test may have imported it; here it runs as a process does.
     monkeypatch.delitem(sys.modules, f"{module}.__main__", raising=False)
     with pytest.raises(_LoadedError) as loaded:
         runpy.run_module(module, run_name="__main__", alter_sys=False)

@@ -1,4 +1,4 @@
-"""Publishing a worker's cameras: nothing is published of a camera after it is gone."""
+"""Records of a worker's cameras: none is published after a camera's end."""
 
 import threading
 from collections.abc import Callable
@@ -128,7 +128,7 @@ def test_a_camera_that_is_deleted_while_it_is_published_is_gone_in_the_end(world
     def delete(camera_id: UUID) -> None:
         if camera_id == GOES:
             deleting.start()
-            # Long enough to be done, were it not held up.
+            # Enough time to finish, unless it is blocked.
             deleting.join(0.1)
 
     world.before_status = delete

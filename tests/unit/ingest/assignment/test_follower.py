@@ -19,7 +19,7 @@ TOPIC = "config-cameras"
 
 
 class Consumer:
-    """Takes what kafka-python's would, up to where it would ask a broker."""
+    """Behaves like kafka-python's, up to the point where it would call a broker."""
 
     def __init__(self, options: dict[str, Any], subscribed: threading.Event) -> None:
         (assignor,) = options["partition_assignment_strategy"]

@@ -1,4 +1,4 @@
-"""Encoded still scenes in which something moves, and what a capture makes of them."""
+"""Encoded still scenes with some motion, and the results of a capture."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ from ingest.clocks import Instant
 FPS = 25
 GROUP_SECONDS = 2
 REST_SECONDS = 16
-"""Until the motion gate has closed, and the noise of the scene is known."""
+"""Until motion detection has settled and knows the scene's noise."""
 
 WIDTH_PX, HEIGHT_PX = 320, 180
 SETTINGS = FrameSettings(
@@ -30,7 +30,7 @@ Painter = Callable[[float, NDArray[np.uint8]], None]
 
 
 class PacketClock:
-    """Goes on by a frame's time whenever a packet comes."""
+    """Advances by a frame's time with each packet."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -76,7 +76,7 @@ def video(
     size: tuple[int, int] = (WIDTH_PX, HEIGHT_PX),
     **options: str,
 ) -> bytes:
-    """A noisy still scene, on which is painted; H.264 in a transport stream."""
+    """A noisy still scene with a painter; H.264 in a transport stream."""
     file = BytesIO()
     rng = np.random.default_rng(1)
     scene = rng.integers(60, 120, (HEIGHT_PX, WIDTH_PX)).astype(np.float32)
@@ -120,7 +120,7 @@ def watch_stream(
     may_reduce: bool = True,
     alter: Callable[[int, Any], None] = lambda *_: None,
 ) -> Watch:
-    """Look at a stream as a capture process does."""
+    """Process a stream as a capture process does."""
     watch = Watch()
     container = cast("Any", Altered(av.open(BytesIO(encoded)), alter))
     looker = FrameSampler(1, SETTINGS, 5, watch.reports.append)

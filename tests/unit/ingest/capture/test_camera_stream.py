@@ -1,4 +1,4 @@
-"""A stream that brings packets brings frames too, or it is over."""
+"""A stream that delivers packets must deliver frames too, or it ends."""
 
 from fractions import Fraction
 from io import BytesIO
@@ -19,7 +19,7 @@ INTRA_REFRESH = {"g": "50", "intra-refresh": "1"}
 
 
 class PacketClock:
-    """A clock that goes on by a frame's time whenever it is looked at."""
+    """A clock that advances by a frame's time with each call."""
 
     def __init__(self) -> None:
         self.seconds = 0.0

@@ -1,4 +1,4 @@
-"""A connection to a camera has its time and its bytes until the next frame, and no more."""
+"""A connection has limited time and bytes until the next frame."""
 
 import socket
 import threading

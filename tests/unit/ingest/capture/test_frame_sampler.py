@@ -1,4 +1,4 @@
-"""A capture process's look at frames: evenly sampled, judged for motion, coded when wanted."""
+"""Frames in a capture process: sampled evenly, checked for motion, encoded when needed."""
 
 from dataclasses import dataclass, field
 
@@ -52,7 +52,7 @@ class NoGrey(DecodedFrame):
 
 @dataclass
 class View:
-    """A looker, its time, and what it reports."""
+    """A sampler, its clock, and its reports."""
 
     settings: FrameSettings
     instant: Instant = START
@@ -70,7 +70,7 @@ class View:
             self.looker.process(frame, now.seconds, now.unix_ms, now)
 
     def process_key_frame(self, frame: DecodedFrame) -> bool:
-        """Let two seconds pass, of which only the key frame is decoded; whether it moves."""
+        """Skip two seconds, of which only the key frame is decoded; return whether it moves."""
         self.instant = self.instant.later(2)
         self.looker.process_key_frame(frame, self.instant.unix_ms, self.instant)
         return not self.looker.is_still

@@ -17,7 +17,7 @@ CLIP = Path("deploy/local/demo/road.mp4").resolve()
 RULES = StreamUrlRules(files_folder=CLIP.parent)
 LIMITS = CaptureLimits(open_timeout_seconds=5, read_timeout_seconds=5, decoder_threads=1)
 WITHOUT_DECODER = VideoDevice("drm")
-"""A kind that FFmpeg knows, for which its H.264 decoder has no way: as a device that cannot."""
+"""A device type that FFmpeg knows but its H.264 decoder does not support."""
 
 
 class Devices:

@@ -1,4 +1,4 @@
-"""What an HLS camera served before is known again, whatever it is called."""
+"""Segments that an HLS camera served before are recognised under any name."""
 
 from io import BytesIO
 
@@ -10,7 +10,7 @@ URL = "http://camera.example/live/index.m3u8"
 
 
 class FakeBody(BytesIO):
-    """An answer that comes in pieces of 1,000 bytes."""
+    """An answer in chunks of 1,000 bytes."""
 
     def read(self, size: int | None = -1) -> bytes:
         return super().read(1000)
@@ -27,13 +27,13 @@ def _content(number: int) -> bytes:
 
 
 class Camera:
-    """What FFmpeg asks a camera for: a playlist, then its last segment."""
+    """FFmpeg's requests to a camera: a playlist, then its last segment."""
 
     def __init__(self) -> None:
         self.played = PlayedSegments()
 
     def connects(self, text: str, content: bytes = b"", url: str = URL) -> bool:
-        """Open a connection; returns whether all of it is old."""
+        """Open a connection; return whether all of it was played before."""
         self.played.connect()
         return self.goes_on(text, content, url)
 

@@ -1,4 +1,4 @@
-"""A reader's connections end with a reason, whatever ended them, and the next one follows."""
+"""A reader's connections end with a reason, and the next one follows."""
 
 from collections.abc import Iterator
 from typing import Any

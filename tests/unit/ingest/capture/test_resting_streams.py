@@ -1,4 +1,4 @@
-"""A stream at rest is decoded at its key frames; what moves is seen from its first frame on."""
+"""A stream without motion is decoded at key frames only; motion is seen from its first frame."""
 
 from typing import Any
 

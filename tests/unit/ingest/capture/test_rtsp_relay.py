@@ -1,4 +1,4 @@
-"""What a camera says is handed on in one form, and a redirect never is."""
+"""A camera's answers are forwarded in one form, and redirects never are."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Frames are taken evenly by the stream's time, recordings are played at their own speed."""
+"""Frames are sampled evenly by the stream's time; recordings play at their own speed."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What the worker sends of a camera: frames as they are reported, ticks meanwhile, in order."""
+"""Records of a camera: frames as reported, ticks in between, in order."""
 
 import threading
 from collections.abc import Callable
@@ -33,7 +33,7 @@ CONFIG = CameraConfig(
 
 @dataclass
 class World:
-    """Time, threads and dependencies of a pipeline, in the test's hand."""
+    """Clock, threads and dependencies of a pipeline, set by a test."""
 
     instant: Instant = START
     room: bool = True
@@ -99,7 +99,7 @@ class World:
         )
 
     def rest(self, pipeline: FramePipeline, seconds: float) -> None:
-        """Let a scene be still for a while."""
+        """Simulate a scene without motion for a while."""
         for _ in range(round(seconds * 2)):
             self.instant = self.instant.later(0.5)
             pipeline.on_status(self.seen(is_still=True, still=2))

@@ -1,4 +1,4 @@
-"""What waits for Kafka is bounded by bytes, and nothing that is lost goes uncounted."""
+"""The buffer for Kafka is limited in bytes, and every lost record is counted."""
 
 import threading
 from collections.abc import Callable
@@ -52,7 +52,7 @@ class FakeFuture:
 
 @dataclass
 class FakeProducer:
-    """Takes records and answers when the test says so."""
+    """Accepts records and answers when a test releases them."""
 
     options: dict[str, Any]
     sent: list[tuple[str, dict[str, Any], FakeFuture]] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Snapshots: the newest wins, and S3's troubles stay S3's."""
+"""Snapshots: the newest wins, and S3's faults do not affect the capture."""
 
 import threading
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Which process has which camera, and what follows when one of them ends."""
+"""Assignment of cameras to processes, and what follows if one of them ends."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -96,7 +96,7 @@ class Listener:
 
 
 class World:
-    """A pool, its processes, and its time in the test's hand."""
+    """A pool, its processes, and its clock, set by a test."""
 
     def __init__(self, *, is_full: bool = False) -> None:
         self.seconds = 1_000.0
@@ -126,7 +126,7 @@ class World:
         self.crashes += 1
 
     def settle(self) -> None:
-        """Wait until the keeper has done what it was asked."""
+        """Wait until the keeper has processed its requests."""
         done: list[bool] = []
         self.pool.put(lambda: done.append(True))
         deadline = time.monotonic() + 10
@@ -148,7 +148,7 @@ class World:
         self.settle()
 
     def pass_seconds(self, seconds: float) -> None:
-        """Let time pass, in turns of the keeper."""
+        """Advance the clock, in turns of the keeper."""
         for _ in range(round(seconds)):
             self.seconds += 1
             self.pool.put(self.pool._tick)

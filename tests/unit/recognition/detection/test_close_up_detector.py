@@ -25,7 +25,7 @@ def hints(
     *,
     any_size: bool = True,
 ) -> tuple[CloseUpDetector, SaidModel]:
-    """A detector that says ``near``, then ``far`` and ``close`` of shrunk ones, and its model."""
+    """A detector that returns ``near``, then ``far`` and ``close`` for shrunk images."""
 
     def say(_: Tensor) -> dict[str, Tensor]:
         return {"output0": centre_rows(*(near, far, close)[len(model.inputs) - 1])}

@@ -58,7 +58,7 @@ def test_boxes_of_one_plate_are_joined_the_surer_the_heavier() -> None:
     )
     (found,) = detector(model, detection_threshold=0.2).detect(IMAGE)
     assert found.score == pytest.approx(0.8)
-    # Twice as sure is four times as heavy; the third has less than half of the best one's score.
+    # Twice the confidence is twice the weight; the third has less than half the best score.
     assert (found.left + found.right) / 2 == pytest.approx(2 * (100 * 4 + 104) / 5)
     assert found.height_px == pytest.approx(20)
 
@@ -177,7 +177,7 @@ GPU = "CUDAExecutionProvider,CPUExecutionProvider"
 
 
 def says_of_each(*outputs: Tensor) -> SaidModel:
-    """A model that says of a batch what it says of each image in it, recognised by a grey level."""
+    """A model that returns for a batch what it returns for each image, identified by grey level."""
 
     def say(batch: Tensor) -> dict[str, Tensor]:
         which = [round(float(image[0, 160, 160]) * 255) for image in batch]

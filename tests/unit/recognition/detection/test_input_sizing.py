@@ -1,4 +1,4 @@
-"""To what size images are brought, by card and settings; how they are fed: test_detector.py."""
+"""Input sizes of images, by card and settings; for the input itself, see test_detector.py."""
 
 import numpy as np
 import pytest

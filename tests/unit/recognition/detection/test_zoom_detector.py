@@ -18,7 +18,7 @@ _NOTHING: Row = (0, 0, 0, 0, 0.0)
 
 
 def hints(first: tuple[Row, ...], second: Callable[[int], Row]) -> tuple[ZoomDetector, SaidModel]:
-    """A detector that says ``first``, then ``second`` of each window, and its model."""
+    """A detector that returns ``first``, then ``second`` for each window, and its model."""
 
     def say(tensor: Tensor) -> dict[str, Tensor]:
         closer = len(model.inputs) - 2

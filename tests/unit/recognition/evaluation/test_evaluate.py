@@ -1,4 +1,4 @@
-"""A whole evaluation with models whose words are given, its figures and its page."""
+"""A whole evaluation with models of given results, its figures and its page."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The tensors that model cards ask for."""
+"""Tensors as model cards require them."""
 
 import numpy as np
 import pytest

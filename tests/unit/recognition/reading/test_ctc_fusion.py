@@ -1,4 +1,4 @@
-"""What two readers say together."""
+"""The combined result of two readers."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""Who is asked about unsure plates, and what becomes of the answer."""
+"""Which reader is asked about uncertain plates, and how its answer is used."""
 
 import json
 from pathlib import Path
@@ -43,7 +43,7 @@ def line_card() -> CtcReaderCard:
 
 
 class SaidLine(CtcReader):
-    """A second reader whose model says one text."""
+    """A second reader whose model returns one text."""
 
     def __init__(self, text: str) -> None:
         super().__init__(line_card(), recognizer_settings())

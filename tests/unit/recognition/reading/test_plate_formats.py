@@ -1,4 +1,4 @@
-"""What a country's formats settle, and what they leave alone."""
+"""What a country's formats decide, and what they leave unchanged."""
 
 import numpy as np
 import pytest
@@ -50,7 +50,7 @@ def text(said: FloatArray) -> str:
         ("Germany", ("M", "X", "I 0.6 1", "2", "3"), "MXI23"),
         ("United States", ("6", "B", "0 0.8 O", "E", "7", "3", "1"), "6BOE731"),
         ("United States", ("E", "A", "B", "0", "O 0.8 0", "0", "1"), "EAB0001"),
-        # Both orders are British; numbers of the older one begin with no zero.
+        # Both orders are British; numbers of the older one do not start with zero.
         ("United Kingdom", ("V", "0 0.6 O", "5", "8", "B", "V", "E"), "VO58BVE"),
         ("United Kingdom", ("V", "4 0.6 O", "5", "8", "B", "V", "E"), "V458BVE"),
         # The reader has no name for India; and no Romanian number has this length.
@@ -75,7 +75,7 @@ def test_the_kind_of_a_place_settles_look_alikes(
         pytest.param(
             ("8", "A", "L", "A", "M", "B", "O 0.7 0"), "United States", id="made-to-order"
         ),
-        # India's order but for one place.
+        # India's order except for one position.
         pytest.param(
             ("H", "H", "B 0.8 8", "C", "1", "2", "3", "4"), "Germany", id="own-order-first"
         ),
@@ -119,7 +119,7 @@ def test_probabilities_stay_probabilities() -> None:
     assert settled.sum(axis=-1) == pytest.approx(np.ones(10))
     assert settled.min() >= 0
     assert settled[4].argmax() == ALPHABET.index("B")
-    # The empty places, and their share in the others, are not touched.
+    # The empty positions, and their share in the others, are unchanged.
     assert settled[:, PAD] == pytest.approx(said[:, PAD])
 
 

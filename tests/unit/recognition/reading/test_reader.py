@@ -147,7 +147,7 @@ HANGING = CropCard(
 
 
 def hanging(*said: tuple[str, float]) -> tuple[Reader, SaidModel]:
-    """A reader that says these texts, so sure, of one crop after the other."""
+    """A reader that returns these texts with this confidence, one crop after the other."""
     remaining = list(said)
 
     def say(batch: Tensor) -> dict[str, Tensor]:

@@ -13,7 +13,7 @@ _MIB = 1024 * 1024
 
 
 def prepare(settings: RecognizerPoolSettings) -> JobHandler:
-    """Refuse to start where the settings ask for a reader of that name."""
+    """Refuse to start if the settings name this reader."""
     if settings.reader_path.name == "missing.onnx":
         raise MisconfiguredError("the reader is missing")
     if settings.reader_path.name == "dies.onnx":
@@ -26,7 +26,7 @@ def perform(jobs: list[Job]) -> list[JobOutcome]:
 
 
 def _outcome(job: Job, together: int) -> JobOutcome:
-    """Do what the job says; the answer's width is this process's id."""
+    """Perform the job; the answer's width is this process's ID."""
     word, _, what = job.image.decode().partition(" ")
     match word:
         case "sleep":

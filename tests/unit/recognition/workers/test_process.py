@@ -1,4 +1,4 @@
-"""Recogniser processes that do not end when they are killed, or when they should."""
+"""Inference workers that do not end when they are killed, or when they should."""
 
 import asyncio
 import socket

@@ -1,4 +1,4 @@
-"""Recognitions and rules that early alerts are tested with."""
+"""Recognitions and rules for tests of early alerts."""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -37,5 +37,5 @@ def specific(number: int = 1, *plates: str, **changed: object) -> AlertConfig:
 
 
 def other_than(plate: str) -> Recognition:
-    """Return the recognition that the vehicle is under another id."""
+    """Return the recognition of the vehicle under another ID."""
     return seen_as(plate, 700, track=UUID(int=0x07))

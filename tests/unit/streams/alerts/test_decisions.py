@@ -1,4 +1,4 @@
-"""Alerts that trigger before a vehicle is gone, and what becomes of that."""
+"""Alerts that trigger while a vehicle is in view, and their resolution."""
 
 from uuid import UUID
 

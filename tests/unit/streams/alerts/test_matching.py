@@ -1,4 +1,4 @@
-"""Which alerts trigger before a vehicle is gone, and which its end concerns."""
+"""Which alerts trigger while a vehicle is in view, and which its end concerns."""
 
 from uuid import UUID
 

@@ -1,4 +1,4 @@
-"""Each early trigger is resolved once, and by what passed, whatever comes in whatever order."""
+"""Each early trigger is resolved once, by the actual pass, for any order of messages."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ _ENDS = (TriggerPhase.CONFIRMED, TriggerPhase.CORRECTED, TriggerPhase.WITHDRAWN)
 
 @dataclass(frozen=True)
 class Plate:
-    """What a pass is read as, and how surely."""
+    """The text of a pass and its confidence."""
 
     text: str
     confidence: float
@@ -55,7 +55,7 @@ class Story:
     failing: tuple[str, ...]
 
     def is_matched_by(self, plate: Plate) -> bool:
-        """Return whether it matches the rule: slow and obvious."""
+        """Return whether it matches the rule; slow and obvious."""
         return plate.text in self.listed and plate.confidence >= self.min_confidence
 
 
@@ -94,7 +94,7 @@ async def test_the_triggers_of_a_pass_are_those_of_a_slow_model(story: Story) ->
 
 
 def _expected(story: Story) -> list[tuple[TriggerPhase, str]]:
-    """Return phase and plate of the triggers that the pass should have, repeats left out."""
+    """Return phase and plate of the triggers that the pass must have, without repeats."""
     before = story.order[: story.order.index(len(story.provisional_plates))]
     early = next(
         (
@@ -128,7 +128,7 @@ def _rule(story: Story) -> AlertConfig:
 
 
 class _Stage:
-    """The whole stage but Kafka; the topics' records are those of a story."""
+    """The whole stage except Kafka; the topics' records are those of a story."""
 
     def __init__(self, rule: AlertConfig, story: Story) -> None:
         self._world = World()
@@ -139,7 +139,7 @@ class _Stage:
         self._id = _seen(Plate("", 1), "pass", START_MS).id
 
     async def take(self, number: int, failing: str) -> None:
-        """Take a message in; what fails is done again."""
+        """Process a message; a failed one is repeated."""
         self._world.failing = {failing}
         try:
             await self._do(number)
@@ -148,7 +148,7 @@ class _Stage:
             await self._do(number)
 
     def triggers(self) -> list[tuple[TriggerPhase, str]]:
-        """Return phase and plate of the triggers of the pass; what is repeated is the same."""
+        """Return phase and plate of the triggers of the pass; repeats are equal."""
         by_id: defaultdict[UUID, dict[TriggerPhase, AlertTrigger]] = defaultdict(dict)
         for each in self._world.triggers:
             assert by_id[each.id].setdefault(each.phase, each) == each
@@ -176,7 +176,7 @@ class _Stage:
         if end is None:
             return []
         if self._story.is_other:
-            # Of the same vehicle, long before: its own cooldown is over.
+            # Of the same vehicle, long before: its own cooldown has expired.
             return [_seen(end, "other", START_MS - _TEN_MINUTES_MS)]
         return [_seen(end, "pass", START_MS, provisional_plates)]
 

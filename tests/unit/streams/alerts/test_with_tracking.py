@@ -63,7 +63,7 @@ async def test_each_early_trigger_is_resolved_once_by_what_passed(
 def _check(
     rule: AlertConfig, by_phase: dict[TriggerPhase, AlertTrigger], recognitions: set[UUID]
 ) -> None:
-    """Check slowly and obviously what each trigger names."""
+    """Check, slowly and obviously, which recognition each trigger names."""
     ends = by_phase.keys() & _ENDS
     assert len(ends) == (TriggerPhase.EARLY in by_phase)
     for phase, trigger in by_phase.items():
@@ -80,7 +80,7 @@ def _check(
 
 
 def _check_same_pass(early: AlertTrigger | None, passed: Recognition) -> None:
-    """Check that a pass was not over yet when the track began that triggered early."""
+    """Check that a pass had not ended when the track began that triggered early."""
     if early is not None:
         assert early.recognition.first_seen_ms < passed.last_seen_ms + RULES.end_ms
 
@@ -110,7 +110,7 @@ async def test_a_misread_stationary_plate_triggers_once_per_pass() -> None:
 
 
 def _film(first: Sequence[str], second: Sequence[str]) -> list[FrameReadings]:
-    """Return frames with readings at two places, then a quiet minute."""
+    """Return frames with readings at two positions, then a quiet minute."""
     frames = [
         frame(
             number,
@@ -151,7 +151,7 @@ class _Pipeline:
         self._tracked.states = before
 
     def by_id(self) -> dict[UUID, dict[TriggerPhase, AlertTrigger]]:
-        """Return the triggers by id and phase; a repeat is the same."""
+        """Return the triggers by ID and phase; repeats are equal."""
         by_id: defaultdict[UUID, dict[TriggerPhase, AlertTrigger]] = defaultdict(dict)
         for each in self._alerts.triggers:
             assert by_id[each.id].setdefault(each.phase, each) == each

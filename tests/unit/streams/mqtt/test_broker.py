@@ -1,4 +1,4 @@
-"""The stage warns of a password that anybody may read, without printing it."""
+"""The stage warns of a password that is sent unencrypted, without logging it."""
 
 import structlog
 

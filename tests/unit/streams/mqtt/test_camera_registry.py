@@ -1,4 +1,4 @@
-"""What the broker keeps of cameras, whatever happens in between."""
+"""Retained messages of cameras, after any sequence of events."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -45,7 +45,7 @@ class Table(DurableTable):
 
 
 class Broker:
-    """Keeps what is retained, and notes events."""
+    """Stores retained messages, and records events."""
 
     def __init__(self) -> None:
         self.kept: dict[str, bytes] = {}
@@ -100,7 +100,7 @@ async def test_the_state_follows_the_camera() -> None:
         (CameraState.CONNECTING, 0, b"offline", 0),
         (CameraState.ONLINE, 0, b"online", 1),
         (CameraState.ONLINE, 0, b"online", 1),
-        # A worker's death is not a camera's, and a moment without a frame is none either.
+        # Neither the end of a worker nor a moment without a frame takes a camera offline.
         (CameraState.CONNECTING, 0, b"online", 1),
         (CameraState.OFFLINE, 14_000, b"online", 1),
         (CameraState.OFFLINE, 15_000, b"offline", 2),
@@ -251,7 +251,7 @@ async def test_a_new_camera_is_known_only_after_the_one_that_held_it_up(begins: 
             await registry.configure(other, 0)
     broker.is_unavailable = False
     await registry.configure(other, 0)
-    # The camera's own configuration is next, and its status may not be dropped before.
+    # The camera's own configuration is next, and its status must not be dropped before.
     with pytest.raises(TransientError):
         await waiting
     await registry.configure(CAMERA, 0)

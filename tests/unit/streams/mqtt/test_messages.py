@@ -1,4 +1,4 @@
-"""What is published where, and what Home Assistant gets: plain values in and out."""
+"""Topics and messages, including those for Home Assistant. No I/O."""
 
 import json
 from types import SimpleNamespace
@@ -158,7 +158,7 @@ def test_home_assistant_gets_a_device_with_its_entities() -> None:
     assert parts["image"]["content_type"] == "image/jpeg"
     bare = json.loads(discovery_payload(NAMES, CAMERA, has_image=False))
     assert "suggested_area" not in bare["device"]
-    # So Home Assistant removes the entity that was there before.
+    # So Home Assistant removes the former entity.
     assert bare["components"]["image"] == {"platform": "image"}
 
 

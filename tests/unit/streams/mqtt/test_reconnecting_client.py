@@ -1,4 +1,4 @@
-"""One connection after the other, and who waits for it."""
+"""Successive connections, and the calls that wait for one."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -17,7 +17,7 @@ from streams.mqtt.reconnecting_client import Publish, ReconnectingClient
 
 @pytest.fixture(autouse=True)
 def long_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who publishes waits for as long as a busy machine takes."""
+    """Calls wait for as long as a busy machine needs."""
     monkeypatch.setattr("streams.mqtt.reconnecting_client._WAIT_SECONDS", 30.0)
 
 
@@ -54,7 +54,7 @@ class Connection(broker.Connection):
 
 
 class Broker:
-    """Gives connections one after the other; None: it is unavailable."""
+    """Returns connections one after the other; None: unavailable."""
 
     def __init__(self, *connections: Connection | None) -> None:
         self._connections = list(connections)

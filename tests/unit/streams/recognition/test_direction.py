@@ -1,4 +1,4 @@
-"""The way of a vehicle, from the boxes of drawn tracks."""
+"""The direction of a vehicle, from the boxes of drawn tracks."""
 
 import math
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from streams.recognition.geometry import direction_between
 
 WIDTH_PX, HEIGHT_PX = 1920, 1080
 _FOCAL_PX = 1800.0
-"""Of a camera that sees 56 degrees."""
+"""For a camera with a field of view of 56 degrees."""
 _PLATE_M, _PLATE_HEIGHT_M = 0.52, 0.11
 
 

@@ -1,4 +1,4 @@
-"""Frames and boxes of any size, at and beyond the edges, through planning and tracking."""
+"""Frames and boxes of any size, also outside the frame, through planning and tracking."""
 
 import random
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""A stage without Kafka: just enough of an app and its events for the guard."""
+"""A stage without Kafka: the parts of an app and its events that the guard uses."""
 
 import asyncio
 from collections import defaultdict
@@ -17,7 +17,7 @@ from streams.runtime.stage_runner import DeadLetterSender, StageRunner
 
 
 class FakeApp:
-    """What the guard needs of an app; remembers what was released."""
+    """The parts of an app that the guard uses; records released events."""
 
     def __init__(self) -> None:
         self.conf = SimpleNamespace(id="platestream-testing")
@@ -28,17 +28,17 @@ class FakeApp:
         self._progress: defaultdict[int, PartitionProgress] = defaultdict(PartitionProgress)
 
     def deliver(self, *events: Event) -> None:
-        """Note that the events go to the stage."""
+        """Record that the events go to the stage."""
         for each in events:
             self._progress[each.message.partition].delivered(each.message.offset)
 
     def release(self, event: Event) -> None:
-        """Remember the event's offset."""
+        """Record the event's offset."""
         self.released.append(event.message.offset)
         self._progress[event.message.partition].done(event.message.offset)
 
     def is_next(self, event: Event) -> bool:
-        """Return whether all that was delivered before the event is released."""
+        """Return whether everything delivered before the event is released."""
         return self._progress[event.message.partition].is_next(event.message.offset)
 
     def as_app(self) -> StageApp:
@@ -46,12 +46,12 @@ class FakeApp:
 
 
 async def no_letter(key: bytes | None, value: bytes) -> None:
-    """Fail: nothing is to be dead-lettered."""
+    """Fail: nothing must be dead-lettered."""
     raise AssertionError(f"a dead letter: {value!r}")
 
 
 def guard_of(app: FakeApp, send: DeadLetterSender = no_letter) -> StageRunner:
-    """Return a guard that tries again at once; without ``send`` nothing may be dead-lettered."""
+    """Return a guard that retries immediately; without ``send`` nothing may be dead-lettered."""
     return StageRunner(
         app.as_app(),
         stage="testing",
@@ -83,7 +83,7 @@ def event(
 
 
 class FakeBatch:
-    """aiokafka's own batch, with what was put into it."""
+    """aiokafka's own batch, with its messages."""
 
     def __init__(self, batch_bytes: int) -> None:
         self._batch = BatchBuilder(batch_bytes, 0)
@@ -93,7 +93,7 @@ class FakeBatch:
     def append(
         self, *, timestamp: None, key: bytes, value: bytes | None, headers: list[tuple[str, bytes]]
     ) -> Any:
-        """Add a message; None where it is full."""
+        """Add a message; None if it is full."""
         added = self._batch.append(timestamp=timestamp, key=key, value=value, headers=headers)
         if added is not None:
             self.messages.append((key, value))
@@ -122,7 +122,7 @@ class FakeTopic:
         return "things"
 
     async def batch_producer(self) -> "FakeTopic":
-        """Be the producer as well."""
+        """Act as the producer as well."""
         return self
 
     async def partitions_for(self, topic: str) -> set[int]:
@@ -134,7 +134,7 @@ class FakeTopic:
     async def send_batch(
         self, batch: FakeBatch, topic: str, *, partition: int
     ) -> asyncio.Future[None]:
-        """Take a batch, the first of all a little later."""
+        """Accept a batch, the very first one a little later."""
         for _ in range(0 if self.sent else 5):
             await asyncio.sleep(0)
         promise: asyncio.Future[None] = asyncio.get_running_loop().create_future()

@@ -1,4 +1,4 @@
-"""Whatever happens, a frame is read by one lane: the fresh one, or that of a gap."""
+"""A frame is always read by exactly one lane: the fresh one, or that of a gap."""
 
 from collections import deque
 from itertools import pairwise
@@ -23,7 +23,7 @@ AFTER_MS = 20_000
 
 
 class World(DurableTable):
-    """What outlives a worker: the log, one record a second, the table and what is committed."""
+    """State that outlives a worker: the log, one record a second, the table, committed offsets."""
 
     def __init__(self) -> None:
         self.now_ms = 0
@@ -109,7 +109,7 @@ class Worker:
         for gap in self.gaps.firsts():
             if self.world.committed < gap.gap.end:
                 continue
-            # All that was before it is out.
+            # Everything before it is done.
             assert set(range(gap.gap.begin)) <= {*self.world.fresh, *self.world.late}
             end = min(gap.next_offset + count, gap.gap.end)
             self.world.late += range(gap.next_offset, end)
@@ -167,7 +167,7 @@ async def test_each_frame_is_read_by_one_lane(actions: list[tuple[str, int]]) ->
                 case "late":
                     await worker.read_late(count)
                 case "kill":
-                    # Read and not committed: it comes again, and tracking passes over it.
+                    # Read and not committed: it is repeated, and tracking skips it.
                     again |= {offset for offset in world.fresh if offset >= world.committed}
                     worker = Worker(world)
                 case "fail" | "lose":

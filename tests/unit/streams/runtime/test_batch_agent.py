@@ -1,4 +1,4 @@
-"""What becomes of the messages of a batch."""
+"""Outcomes of the messages of a batch."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""How the topic of a stage's table is made, and what a fault there leads to."""
+"""Creation of the topic of a stage's table, and its faults."""
 
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ _THREE = Replication(replicas=3, in_sync=2)
 
 
 class Declared:
-    """What Faust is asked to make; it may fail."""
+    """The topics that Faust creates; it may fail."""
 
     def __init__(self, error: Exception | None = None) -> None:
         self.error = error
@@ -37,7 +37,7 @@ def _topic(folder: Path, *, internal: bool = True) -> StageTopic:
 
 
 def _answer(monkeypatch: pytest.MonkeyPatch, answer: Replication | Exception | None) -> Declared:
-    """Have Kafka asked no more, but for an answer."""
+    """Replace Kafka with a fixed answer."""
 
     def asked(_settings: Any, name: str) -> Replication | None:
         assert name == "table"

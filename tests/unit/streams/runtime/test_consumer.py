@@ -188,7 +188,7 @@ async def test_a_message_from_before_a_rebalance_is_never_next(consumer: StageCo
 
 
 class _Broker:
-    """What Kafka knows of the partition, for a consumer that owns it."""
+    """Kafka's state of the partition, for a consumer that owns it."""
 
     def __init__(self, consumer: StageConsumer, monkeypatch: pytest.MonkeyPatch) -> None:
         self.first = self.end = 0

@@ -1,4 +1,4 @@
-"""Work that gives way."""
+"""Work that yields to other tasks."""
 
 import asyncio
 

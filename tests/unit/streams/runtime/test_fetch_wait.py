@@ -1,4 +1,4 @@
-"""When a broker may hold a fetch for long: only where every partition is in it."""
+"""When a broker may hold a fetch for long: only if every partition is in it."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -13,7 +13,7 @@ ONE, TWO = TP("a", 0), TP("b", 0)
 
 
 class Fetcher:
-    """What a pace uses of aiokafka's fetcher."""
+    """The part of aiokafka's fetcher that a pace uses."""
 
     def __init__(self) -> None:
         self._records: dict[TP, object] = {}
@@ -48,7 +48,7 @@ def fetcher() -> Fetcher:
 
 @pytest.fixture
 def pace(fetcher: Fetcher, clock: Clock) -> FetchWaitTuner:
-    """A pace of a consumer for which nothing has come for a minute."""
+    """A pace of a consumer that has received nothing for a minute."""
     pace = FetchWaitTuner(fetcher, clock)
     pace.set_wanted({ONE, TWO})
     clock.seconds += 60

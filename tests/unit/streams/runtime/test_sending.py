@@ -1,4 +1,4 @@
-"""Many messages at once."""
+"""Concurrent sending of many messages."""
 
 import pytest
 from aiokafka.errors import KafkaTimeoutError

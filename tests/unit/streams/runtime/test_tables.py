@@ -10,7 +10,7 @@ from streams.runtime.tables import DurableTable
 
 
 class Topic:
-    """A topic that gives a promise for each message."""
+    """A topic that returns a future for each message."""
 
     def __init__(self) -> None:
         self.sent: list[tuple[bytes, bytes | None, int]] = []
@@ -24,7 +24,7 @@ class Topic:
 
 
 class Table:
-    """A Faust table whose event at hand is of partition 3."""
+    """A Faust table whose current event is of partition 3."""
 
     def __init__(self) -> None:
         self.topic = Topic()

@@ -1,4 +1,4 @@
-"""Traces at the seams of a stage: what is read, and what is sent."""
+"""Traces at the edges of a stage: of its input and its output."""
 
 from aiokafka.errors import KafkaTimeoutError
 

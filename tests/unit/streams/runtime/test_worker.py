@@ -15,7 +15,7 @@ _LAGGING = {_TP: Position(done=5, end=9)}
 
 
 class _App:
-    """A running stage as the watchdog sees it."""
+    """A running stage, as the watchdog uses it."""
 
     def __init__(self, positions: dict[TP, Position]) -> None:
         self.metrics = StageMetrics()

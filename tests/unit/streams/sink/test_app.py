@@ -1,4 +1,4 @@
-"""What the sink does with a batch when ClickHouse is unavailable, not set up, or refuses a row."""
+"""Batches in the sink if ClickHouse is unavailable, not migrated, or rejects a row."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -25,7 +25,7 @@ Fault = Callable[[Sequence[RecognitionRow]], PlatestreamError | None]
 
 
 class _ClickHouse:
-    """Takes rows unless ``fault`` names an error."""
+    """Accepts rows unless ``fault`` names an error."""
 
     def __init__(self, fault: Fault) -> None:
         self.rows: list[RecognitionRow] = []
@@ -56,7 +56,7 @@ class _Stage:
         self.sink = sink(self._guard, self.store, self.table)
 
     def with_table(self, **changed: Any) -> BatchAgent[RecognitionRow]:
-        """Return an agent on the same ClickHouse, its table changed."""
+        """Return an agent on the same ClickHouse, with another table."""
         return sink(self._guard, self.store, replace(self.table, **changed))
 
     async def _send(self, key: bytes | None, value: bytes) -> None:

@@ -21,7 +21,7 @@ _CAMERAS, _ALERTS = NAME_TABLES
 
 
 class _ClickHouse:
-    """Takes rows, once its faults are used up."""
+    """Accepts rows, once its faults are used up."""
 
     def __init__(self, *faults: PlatestreamError) -> None:
         self.found: list[Any] = []

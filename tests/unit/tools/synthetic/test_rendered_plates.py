@@ -1,4 +1,4 @@
-"""Rendered plates: same seed same pixels, texts of their layouts, ink where letters stand."""
+"""Rendered plates: same seed same pixels, texts of their layouts, ink where letters are."""
 
 import numpy as np
 import pytest

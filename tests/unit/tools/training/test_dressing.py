@@ -1,4 +1,4 @@
-"""What hangs on rendered American plates."""
+"""Accessories of rendered American plates."""
 
 import numpy as np
 

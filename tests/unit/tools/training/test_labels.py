@@ -1,4 +1,4 @@
-"""What the teacher's finds make of a photo's labels."""
+"""A photo's labels, from the teacher's detections."""
 
 import argparse
 import json

@@ -1,4 +1,4 @@
-"""What the reader is shown of countries that no photo shows."""
+"""Training data of countries without photos."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What a reader's confidence is fitted on."""
+"""The data on which a reader's confidence is fitted."""
 
 import numpy as np
 import pytest

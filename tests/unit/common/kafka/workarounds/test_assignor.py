@@ -1,4 +1,4 @@
-"""Which worker gets which partitions: each keeps what it has, whatever another believes to have."""
+"""Assignment of partitions: each worker retains its own, whatever others believe."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -15,7 +15,7 @@ TOPIC = "config-cameras"
 
 
 def _member(name: str, has: list[int], generation: int, version: int = 2) -> Any:
-    """Return what the elected member hears of one member, as it came over the wire."""
+    """Return what the group's leader receives from one member, as sent over the network."""
     claim = ConsumerProtocolSubscription.TopicPartition(topic=TOPIC, partitions=has)
     subscription = ConsumerProtocolSubscription(
         version=version,

@@ -1,4 +1,4 @@
-"""Decoders of kafka-python that two threads ask for at once."""
+"""Decoders of kafka-python that two threads request concurrently."""
 
 import threading
 from typing import Any

@@ -12,7 +12,7 @@ from tests.library_insides import calls
 
 
 class _Wakeup:
-    """Counts how often the refresh of metadata is woken."""
+    """Counts the wake-ups of the metadata refresh."""
 
     def __init__(self) -> None:
         self.times = 0
@@ -23,7 +23,7 @@ class _Wakeup:
 
 @pytest.fixture
 def delays() -> dict[str, float]:
-    """Seconds until the producer's client may connect to a node again."""
+    """Seconds until the producer's client can connect to a node again."""
     return {"away": 0.25, "connecting": 0.0}
 
 

@@ -1,4 +1,4 @@
-"""A join of the group that takes longer than a poll: what it brings is acted on at the next."""
+"""A join of the group that takes longer than a poll: its result is used at the next poll."""
 
 import asyncio
 import threading
@@ -33,7 +33,7 @@ class Loop:
 
 
 class Coordinator(ConsumerCoordinator):  # type: ignore[misc] # kafka-python is untyped
-    """kafka-python's own, up to where it would send something."""
+    """kafka-python's own, up to the point where it would send a request."""
 
     def __init__(self) -> None:
         self.config = {"api_version": (3, 9)}
@@ -64,7 +64,7 @@ class Coordinator(ConsumerCoordinator):  # type: ignore[misc] # kafka-python is 
         if self.fails:
             self.fails = False
             raise RebalanceInProgressError
-        # The elected member shares out what it knows now.
+        # The group's leader assigns what it knows now.
         self.has_new_partitions = False
         self.joins += 1
         self._generation = Generation(self.joins, "member", "cooperative-sticky")
@@ -138,7 +138,7 @@ def test_what_was_joined_before_the_membership_was_lost_is_forgotten(
 
 
 def test_what_a_join_brought_does_not_outlast_the_membership(coordinator: Coordinator) -> None:
-    # Without heartbeats the group gave it up meanwhile, and nothing here has heard of it.
+    # Without heartbeats the group removed it meanwhile, which it has not noticed yet.
     coordinator.poll_group(is_in_time=False)
     coordinator.seconds = 5.0
     coordinator.poll_group(is_in_time=True)

@@ -44,7 +44,7 @@ REFERENCE = FrameReference(partition=2, offset=40)
 
 
 class ScriptedPool(RecognizerPool):
-    """Answers with readings or raises, one entry for each call."""
+    """Returns readings or raises, one entry per call."""
 
     def __init__(self, *answers: tuple[PlateReading, ...] | Exception) -> None:
         self.answers = list(answers)
@@ -85,7 +85,7 @@ class Published:
 
 
 def keep_room() -> None:
-    """Let nothing else be handled meanwhile."""
+    """Block the processing of everything else meanwhile."""
 
 
 def stage(

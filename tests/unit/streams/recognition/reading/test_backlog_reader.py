@@ -1,4 +1,4 @@
-"""Gaps are read in the time that fresh frames leave, and nothing of them is lost in silence."""
+"""Gaps are read in the time that fresh frames leave, and no frame is lost uncounted."""
 
 import asyncio
 from typing import cast
@@ -45,7 +45,7 @@ PIECE = 16
 
 
 class World(DurableTable):
-    """The log, one frame in 0.2 s, and all that the lane does."""
+    """The log, one frame in 0.2 s, and the operations of the lane."""
 
     is_leaving = False
 

@@ -72,7 +72,7 @@ class Topic:
 
 
 class Pool(RecognizerPool):
-    """Reads what :data:`PLATES` says."""
+    """Returns readings from :data:`PLATES`."""
 
     def __init__(self) -> None: ...
 
@@ -264,7 +264,7 @@ async def test_who_waits_for_its_turn_alone_keeps_no_room_from_others() -> None:
     async with asyncio.timeout(5):
         await tasks.submit(0, partial(work, 1))
     await asyncio.sleep(0)
-    # The room that was given is taken again.
+    # The capacity that was released is used again.
     assert started == [0, 1]
     assert tasks.is_full
     gate.set()

@@ -42,7 +42,7 @@ class Street:
         return self.ground.copy()
 
     def with_car(self, plate: Box = PLATE) -> BgrImage:
-        """Return the street with a car that carries a plate there."""
+        """Return the street with a car that carries a plate."""
         image = self.empty()
         x, y, w = int(plate.x), int(plate.y), int(plate.width)
         left, right, top = x - int(1.2 * w), x + int(2.2 * w), y - int(1.8 * w)
@@ -61,7 +61,7 @@ class Street:
 
 
 def with_headlights(image: BgrImage, x: int) -> BgrImage:
-    """Return an image with the lights of a car that comes by."""
+    """Return an image with the headlights of a passing car."""
     lights = np.zeros(image.shape[:2], np.float32)
     for at in (x, x + 50):
         cv2.circle(lights, (at, 260), 14, 255, -1)
@@ -77,7 +77,7 @@ def with_passer(image: BgrImage, x: int) -> BgrImage:
 
 
 def with_lorry(image: BgrImage) -> BgrImage:
-    """Return an image with a lorry before all that is in its middle."""
+    """Return an image with a lorry in front of everything in its middle."""
     image = image.copy()
     cv2.rectangle(image, (120, 60), (560, 330), (200, 160, 60), -1)
     cv2.rectangle(image, (140, 90), (540, 220), (230, 230, 230), -1)

@@ -256,7 +256,7 @@ async def test_a_pass_without_an_accepted_reading_has_the_same_outcome_in_every_
     assert world.outcomes == []
     world.failing = {"state"}
     for _ in range(2):
-        # The state cannot be written: the record is done again.
+        # The state cannot be written: the record is repeated.
         with pytest.raises(TransientError):
             await play(tracking, unsure[1])
     world.failing = set()

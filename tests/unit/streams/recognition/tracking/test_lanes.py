@@ -1,4 +1,4 @@
-"""Where late and fresh frames of a camera meet: each vehicle comes out once, whatever happens."""
+"""Where late and fresh frames of a camera meet: each vehicle is published once."""
 
 from collections.abc import Collection, Sequence
 from contextlib import suppress
@@ -36,7 +36,7 @@ LATE = b"late/"
 
 @dataclass(frozen=True)
 class Gap:
-    """A gap in the film, from one of its frames up to another."""
+    """A gap in the film, from one of its frames to another."""
 
     begin: int
     end: int
@@ -46,7 +46,7 @@ class Gap:
         return FrameGap(begin=self.begin, end=self.end, end_ms=START_MS + self.end * STEP_MS)
 
     def of_late_lane(self, films: Sequence[FrameReadings]) -> list[FrameReadings]:
-        """Return what is read late of it: every other frame, also for a while past its end."""
+        """Return its late readings: every other frame, also for a while past its end."""
         last = min(len(films), self.end + PAST_END_MS // STEP_MS)
         thinned = [
             each if number % 2 == 0 else as_stale(each)
@@ -85,7 +85,7 @@ def traffic(first_ms: int, apart_ms: int, lasting_ms: int) -> list[Drive]:
 
 
 async def play_all(world: World, records: Sequence[FrameReadings], crashes: Sequence[int]) -> None:
-    """Handle records in their order; at a crash what was done last is done again."""
+    """Handle records in order; after a crash the last ones are repeated."""
     tracking = tracking_of(world, RULES)
     for number, record in enumerate(records):
         if number in crashes:
@@ -128,7 +128,7 @@ async def test_each_vehicle_comes_out_once(
     films = film(drives, UNTIL_MS)
     fresh = [behind(each, gap) for each in films[gap.end :]]
     late = gap.of_late_lane(films)
-    # The late lane begins when the fresh one has gone on for a while, and both go on in turns.
+    # The late lane starts after the fresh one has run for a while, and both take turns.
     mixed = [*fresh[:lead]]
     for number in range(max(len(late), len(fresh) - lead)):
         mixed += late[number : number + 1]

@@ -1,4 +1,4 @@
-"""Passes that are reported before they are over."""
+"""Passes that are reported before their end."""
 
 from collections.abc import Iterable, Sequence
 from itertools import zip_longest
@@ -36,7 +36,7 @@ from tests.unit.streams.recognition.tracking.test_state import films
 
 
 def _read(*texts: str, confidence: float = 0.85, step_ms: int = 200) -> list[FrameReadings]:
-    """Return frames of one slow vehicle that is read so, and a last one without it."""
+    """Return frames of one slow vehicle with these readings, and a last one without it."""
     seen = [
         frame(number, number * step_ms, [reading(text, confidence, x=200 + 4 * number)])
         for number, text in enumerate(texts)
@@ -47,7 +47,7 @@ def _read(*texts: str, confidence: float = 0.85, step_ms: int = 200) -> list[Fra
 def _watch(
     frames: Iterable[FrameReadings], rules: TrackingRules = RULES
 ) -> tuple[list[tuple[int, Pass]], list[Pass], list[Retracted]]:
-    """Return the reported (with the frame's offset), the passes, the retracted."""
+    """Return the reported (with the frame's offset), the passes, the withdrawn."""
     state = TrackerState()
     reported: list[tuple[int, Pass]] = []
     passes: list[Pass] = []
@@ -122,7 +122,7 @@ def test_vehicles_next_to_each_other_are_reported_each() -> None:
 
 
 def test_a_second_track_of_a_vehicle_is_not_reported() -> None:
-    """The same plate at two places of a frame: one recognition, and one early report."""
+    """The same plate at two positions of a frame: one recognition, and one early report."""
     frames = [
         frame(n, n * 200, [reading("AB123CD", 0.95, x=100), reading("AB123CD", 0.9, x=1500)])
         for n in range(5)
@@ -221,7 +221,7 @@ def test_a_provisional_one_is_a_recognition_without_images_under_its_id() -> Non
 
 
 def _two_vehicles(first: Sequence[str], second: Sequence[str]) -> list[FrameReadings]:
-    """Return readings of frames at two places, and what is read there; "" is nothing."""
+    """Return readings of frames at two positions, and their texts; "" is nothing."""
     return [
         frame(
             number,
@@ -284,7 +284,7 @@ def test_only_the_recognitions_of_what_was_seen_last_are_remembered() -> None:
 @settings(max_examples=50, deadline=None)
 @given(films)
 def test_all_that_is_reported_early_is_resolved_once(frames: list[FrameReadings]) -> None:
-    """Each track that is reported is a pass that names it, or is retracted, and never both."""
+    """Each reported track is either a pass that names it, or is withdrawn."""
     reported, passes, retracted = _watch([*frames, frame(10_000, 100_000)])
     plates: dict[str, list[str]] = {}
     for _, seen in reported:

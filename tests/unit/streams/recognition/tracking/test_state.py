@@ -278,7 +278,7 @@ films = st.lists(drives, max_size=5).map(lambda found: film(found, 50_000, step_
 def test_a_kill_at_any_frame_gives_the_same_recognitions(
     frames: list[FrameReadings], data: st.DataObject
 ) -> None:
-    """The state after frame k is in the table, frames from before it are delivered again."""
+    """The state after frame k is in the table; earlier frames are delivered again."""
     whole_state, whole = play(frames)
     cut = data.draw(st.integers(0, len(frames)))
     again_from = data.draw(st.integers(0, cut))

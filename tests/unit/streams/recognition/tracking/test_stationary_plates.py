@@ -28,7 +28,7 @@ HOUR_S = 3_600
 
 
 class Film:
-    """Frames of a camera that come one after the other."""
+    """Successive frames of a camera."""
 
     def __init__(self, street: Street) -> None:
         self.street = street
@@ -44,7 +44,7 @@ class Film:
         every: float = 1.0,
         plate: Box | None = None,
     ) -> None:
-        """Show what ``draw`` gives for each frame's number; the plate is read where it is named."""
+        """Show the images of ``draw`` by frame number; the plate is read where it is given."""
         for number in range(int(seconds / every)):
             seen = [] if plate is None else [self._reading(plate)]
             self._add(FrameKind.FRAME, every, seen, scene_view(draw(number)))
@@ -66,7 +66,7 @@ class Film:
         self.seconds += seconds
 
     def passes(self) -> list[str]:
-        """Return the plates that come out."""
+        """Return the recognised plates."""
         self.wait(5, still=False)
         return plates(play(self.frames)[1])
 
@@ -199,7 +199,7 @@ def test_a_car_that_is_parked_for_a_day_is_one_recognition(film: Film, street: S
         )
         film.pause(HOUR_S / 2)
         film.stand(seconds=4 + hour % 2)
-    # At dusk and at dawn it is there to be seen, and not read.
+    # At dusk and at dawn it is visible, but not read.
     film.show(by_light(1, 0.02, 200), seconds=1600, every=8)
     film.show(lambda number: street.lit(car, 0.03), seconds=2 * HOUR_S, every=120)
     for _ in range(4):

@@ -1,4 +1,4 @@
-"""A dispatcher with dependencies that do what a test says."""
+"""A dispatcher with scripted dependencies."""
 
 import asyncio
 from collections import Counter, defaultdict
@@ -64,7 +64,7 @@ class FakeTable(PendingTable):
 
 
 class CountingMetrics(DeliveryMetrics):
-    """Counts how often the dispatcher has looked at everything."""
+    """Counts how often the dispatcher has processed its queue."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -94,7 +94,7 @@ class Bench:
         self.new()
 
     def new(self, **rules: object) -> None:
-        """Begin again, as a process that was started again."""
+        """Start again, as a restarted process does."""
         given: dict[str, object] = {
             "queues": QueueRules(max_attempts=64, max_per_endpoint=4, backlog_per_attempt=8),
             "pending": PendingLimits(max_total=100_000, max_per_endpoint=100_000),
@@ -113,7 +113,7 @@ class Bench:
         self._running = asyncio.create_task(self.dispatcher.run())
 
     async def crash(self) -> None:
-        """End without a word."""
+        """Stop without cleaning up."""
         self._running.cancel()
         await self.dispatcher.stop()
 
@@ -132,7 +132,7 @@ class Bench:
         return [not self.are_attempts_unavailable] * len(attempts)
 
     async def offer(self, *deliveries: Delivery) -> list[Event]:
-        """Bring deliveries as messages."""
+        """Deliver messages."""
         events = []
         for each in deliveries:
             self._offset += 1
@@ -143,7 +143,7 @@ class Bench:
         return events
 
     async def until(self, condition: Callable[[], bool]) -> None:
-        """Wait until something holds."""
+        """Wait until a condition holds."""
         async with asyncio.timeout(5):
             while True:
                 if condition():
@@ -151,7 +151,7 @@ class Bench:
                 await asyncio.sleep(0.005)
 
     async def rounds(self, count: int = 3) -> None:
-        """Let the dispatcher look at everything so often."""
+        """Let the dispatcher run this many rounds."""
         wanted = self.metrics.rounds + count
         await self.until(lambda: self.metrics.rounds >= wanted)
 

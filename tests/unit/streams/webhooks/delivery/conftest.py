@@ -1,4 +1,4 @@
-"""What tests of the webhooks stage share."""
+"""Shared fixtures of the webhooks stage."""
 
 from collections.abc import AsyncIterator
 

@@ -1,4 +1,4 @@
-"""What waits is bounded, and what is beyond the bound is reported."""
+"""The queue is limited, and deliveries over the limit are reported."""
 
 import asyncio
 from collections import Counter
@@ -49,7 +49,7 @@ async def test_an_endpoint_that_answers_is_served_though_the_table_is_full(bench
     bench.hanging.add(slow[0].endpoint)
     offering = asyncio.create_task(bench.offer(*slow))
     await bench.rounds()
-    # There is room for no more, so no more is taken in.
+    # The queue is full, so no more is accepted.
     assert not offering.done()
     assert len(bench.table.kept) == 2
 

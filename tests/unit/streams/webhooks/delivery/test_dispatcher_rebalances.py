@@ -1,4 +1,4 @@
-"""What a rebalance, or Kafka that is unavailable, finds half done."""
+"""Unfinished deliveries during a rebalance, or while Kafka is unavailable."""
 
 import asyncio
 
@@ -215,7 +215,7 @@ async def test_a_message_that_comes_again_while_kafka_is_slow_is_not_lost(bench:
     bench.now_ms += 100_000
     await bench.offer(failing)
     await bench.until(lambda: len(bench.sent) == 3)
-    # Both attempts end during a rebalance: the one is cleared, the other left to its message.
+    # Both attempts end during a rebalance: one is cleared, the other left to its message.
     bench.app.is_leaving = True
     bench.table.may_write.clear()
     bench.table.is_asked.clear()

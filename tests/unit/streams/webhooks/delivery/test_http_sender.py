@@ -1,4 +1,4 @@
-"""What the sender does with names, without a network."""
+"""Host names in the sender, without a network."""
 
 import asyncio
 import threading

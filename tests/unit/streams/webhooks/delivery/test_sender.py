@@ -1,4 +1,4 @@
-"""What an attempt sends: secrets of an account's notifications, and what it says of a redirect."""
+"""Requests of an attempt: notification secrets of an account, and redirects."""
 
 from collections.abc import Mapping
 
@@ -31,7 +31,7 @@ PLANNED, CURRENT, PREVIOUS = "the planned one", "the current one", "the previous
 
 
 class Transport(HttpSender):
-    """Remembers what is sent, and answers as a test says."""
+    """Records requests, and answers as set by a test."""
 
     def __init__(self, answer: SendResult | None = None) -> None:
         self.requests: list[SignedRequest] = []

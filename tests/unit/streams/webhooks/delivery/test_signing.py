@@ -1,4 +1,4 @@
-"""The signatures that receivers check."""
+"""Signatures as receivers verify them."""
 
 import base64
 import hashlib

@@ -22,7 +22,7 @@ from tests.unit.streams.webhooks.builders import BOX, WEBHOOK, delivery, webhook
 
 
 class Transport(HttpSender):
-    """Takes what is sent, or does not; remembers the trace in which it was."""
+    """Accepts or rejects requests; records the trace of each."""
 
     def __init__(self, kind: SendKind = SendKind.ACCEPTED) -> None:
         self.kind = kind
@@ -88,7 +88,7 @@ async def test_no_address_is_in_the_spans() -> None:
     ("made", "header", "wanted"),
     [
         (delivery(1), SOME_TRACE.traceparent.encode(), SOME_TRACE.traceparent),
-        # A redelivery keeps the trace of its event.
+        # A redelivery continues the trace of its event.
         (
             msgspec.structs.replace(delivery(1), trace="00-" + "1" * 32 + "-" + "2" * 16 + "-01"),
             SOME_TRACE.traceparent.encode(),

@@ -1,4 +1,4 @@
-"""Attempts first, then the table; what Kafka did not take is written again."""
+"""Attempts first, then the table; what Kafka did not accept is written again."""
 
 import asyncio
 from collections.abc import Sequence

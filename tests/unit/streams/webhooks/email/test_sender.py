@@ -1,4 +1,4 @@
-"""How many emails an address gets in an hour, whatever the server does."""
+"""Emails to an address per hour, whatever the server does."""
 
 import asyncio
 from collections.abc import Callable
@@ -44,7 +44,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Server:
 
 @pytest.fixture
 def sender(server: Server) -> EmailSender:
-    """A sender of two emails an hour, at a moment that does not pass."""
+    """A sender of two emails an hour, at a fixed time."""
     return _sender(messages_per_address_per_hour=2)
 
 

@@ -1,4 +1,4 @@
-"""The deliveries that an event gives."""
+"""The deliveries of an event."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -114,7 +114,7 @@ async def test_webhooks_are_notified_of_an_alert_whose_addresses_cannot_be_read(
 
     with pytest.raises(MisconfiguredError):
         await fan_out.publish_triggers(batch)
-    # The guard finds out which one is at fault: nothing is published twice for it.
+    # The guard finds the failing one: nothing is published twice for it.
     assert topics.deliveries == []
     with pytest.raises(MisconfiguredError):
         await fan_out.publish_triggers(batch[1:])
