@@ -274,8 +274,8 @@ class AlertTrigger(Record, frozen=True, kw_only=True):
     """On the alerts topic: a recognition triggered an alert (key = alert ID).
 
     ``id`` is derived from both, so a replay gives the same one. ``alert`` is the alert at the time
-    of evaluation, by reference. ``is_late``: when the recognition arrived, the vehicle had certainly
-    left. ``decided_ms`` is Unix ms, UTC.
+    of evaluation, by reference. ``is_late``: when the recognition arrived, the vehicle had
+    certainly left. ``decided_ms`` is Unix ms, UTC.
 
     If an alert triggers early, there are two records with the same ``id``: the first has phase
     early and a provisional ``recognition`` without images; the second reports how it was resolved,
