@@ -2,11 +2,13 @@
 
 import { html, useEffect, useState } from "../html.js";
 import { Failure, get } from "../api.js";
+import { errorOf } from "../deliveries.js";
 import { useCameras } from "../filters.js";
 import { ago, number, percent } from "../format.js";
 import { isKnown, useLoad } from "../load.js";
 import { Link } from "../router.js";
 import { ADMINISTRATOR, useMay } from "../session.js";
+import { causeOf } from "../stream-test.js";
 import { Badge, Fault, Head, Table, Waiting } from "../ui.js";
 import { t, tn } from "../words.js";
 
@@ -79,7 +81,7 @@ function installationProblems({ checks, warnings, stages, disks }) {
 const cameraProblem = (camera) => ({
   key: camera.id,
   text: camera.status === "offline" ? t("Camera {name} is offline", { name: camera.name }) : t("Camera {name} is connecting", { name: camera.name }),
-  note: html`${camera.lastError && html`<bdi>${camera.lastError}</bdi> `}${t("Last frame: {ago}", { ago: ago(camera.lastSeenAt) })}`,
+  note: html`${camera.lastError && html`<bdi>${causeOf(camera.lastError)}</bdi> `}${t("Last frame: {ago}", { ago: ago(camera.lastSeenAt) })}`,
   href: `/cameras/${camera.id}`,
 });
 
@@ -101,7 +103,7 @@ async function notificationProblems(abort) {
     const last = new Map();
     for (const one of deliveries) if (!last.has(one.channel)) last.set(one.channel, one);
     const failed = [...last.values()].find((one) => one.outcome === "dead" || one.outcome === "retrying");
-    return failed && { key: alert.id, text: t("A notification of alert {name} isn't delivered", { name: alert.name }), note: html`<bdi>${failed.lastError ?? failed.lastStatus ?? ""}</bdi>`, href: `/alerts/${alert.id}` };
+    return failed && { key: alert.id, text: t("A notification of alert {name} isn't delivered", { name: alert.name }), note: html`<bdi>${errorOf(failed.lastError) || (failed.lastStatus ?? "")}</bdi>`, href: `/alerts/${alert.id}` };
   }));
   return found.filter(Boolean);
 }
