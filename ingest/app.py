@@ -47,7 +47,7 @@ log = structlog.get_logger(__name__)
 now: Final = MonotonicWallClock()
 
 _MAINTENANCE_SECONDS: Final = 0.2
-_STUCK_SECONDS: Final = 60.0
+_STALLED_SECONDS: Final = 60.0
 
 WORKER = f"{socket.gethostname()}-{os.getpid()}"
 """Name of this worker in camera status."""
@@ -68,7 +68,7 @@ _DECODER_THREADS = 1
 _PROCESS_MEMORY_BYTES = 2_147_483_648
 _CAPTURES_END_SECONDS: Final = 1.0
 _PROCESSES_END_SECONDS: Final = 1.5
-_END_SECONDS: Final = 15.0
+_STOP_TIMEOUT_SECONDS: Final = 15.0
 """Time after which a stopping worker is killed, for example while it waits for a hung broker."""
 
 
@@ -115,7 +115,7 @@ class IngestWorker:
     def is_alive(self) -> bool:
         """Return whether both loops are running."""
         oldest = min(self._follower.polled_seconds, self._maintained_seconds)
-        return now().seconds - oldest < _STUCK_SECONDS
+        return now().seconds - oldest < _STALLED_SECONDS
 
     def request_stop(self) -> None:
         """Make :meth:`run` return soon."""
@@ -157,7 +157,7 @@ class IngestWorker:
             # Iterations are counted, not seconds: after a suspend the worker is not stalled.
             turns = turns + 1 if polled_seconds == self._follower.polled_seconds else 0
             polled_seconds = self._follower.polled_seconds
-            if turns * _MAINTENANCE_SECONDS > _STUCK_SECONDS:
+            if turns * _MAINTENANCE_SECONDS > _STALLED_SECONDS:
                 log.error("worker_stalled")
                 os._exit(EXIT_SOFTWARE)
 
@@ -169,7 +169,7 @@ class IngestWorker:
         # A new process starts with the correct time. Slowing down by a tenth, one day takes ten.
         log.error("clock_moved_back", ahead_seconds=round(now.ahead_seconds, 1))
         self.exit_status = EXIT_TEMPORARY_FAILURE
-        last_resort = threading.Timer(_END_SECONDS, os._exit, (EXIT_TEMPORARY_FAILURE,))
+        last_resort = threading.Timer(_STOP_TIMEOUT_SECONDS, os._exit, (EXIT_TEMPORARY_FAILURE,))
         last_resort.daemon = True
         last_resort.start()
         self.request_stop()

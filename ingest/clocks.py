@@ -210,7 +210,7 @@ class CaptureClock:
         return transport_ms if 0 <= transport_ms <= _MAX_TRANSPORT_MS else 0.0
 
 
-_LONGEST_RUSH_SECONDS = 5.0
+_MAX_BURST_SECONDS = 5.0
 """After this much stream time, frames count as live even if they still arrive in a burst."""
 
 _SLIP_SECONDS = 1.0
@@ -265,7 +265,7 @@ class LiveEdge:
             arrival_gap = arrival_seconds - self._arrival_seconds
             self._is_reached = (
                 arrival_gap >= stream_gap / 2
-                or stream_seconds - self._first_seconds > _LONGEST_RUSH_SECONDS
+                or stream_seconds - self._first_seconds > _MAX_BURST_SECONDS
             )
         self._stream_seconds, self._arrival_seconds = stream_seconds, arrival_seconds
         return self._is_reached

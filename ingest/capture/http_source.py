@@ -25,7 +25,7 @@ from ingest.capture.deadline import ConnectionDeadline
 from ingest.errors import CaptureError, CaptureErrorCode
 
 _USER_AGENT: Final = "platestream"
-_CREDENTIALS_REFUSED: Final = frozenset({HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN})
+_CREDENTIALS_REJECTED: Final = frozenset({HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN})
 
 
 class HttpBody:
@@ -306,6 +306,6 @@ def _origin(url: str) -> str:
 def _refusal(status: int) -> CaptureErrorCode:
     return (
         CaptureErrorCode.CREDENTIALS
-        if status in _CREDENTIALS_REFUSED
+        if status in _CREDENTIALS_REJECTED
         else CaptureErrorCode.NO_STREAM
     )

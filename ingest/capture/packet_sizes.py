@@ -18,8 +18,8 @@ _LEVEL_SHARE: Final = 0.25
 _DEVIATION_SHARE: Final = 0.02
 _FIRST_DEVIATION: Final = 0.25
 
-_LEAST_GROUPS: Final = 3
-_LEAST_FRAMES: Final = 75
+_MIN_GROUPS: Final = 3
+_MIN_FRAMES: Final = 75
 """Minimum numbers of GOPs and sizes for reliable levels."""
 
 _SLACK: Final = 1.0
@@ -31,7 +31,7 @@ time until the next key frame, and vehicles that pass between two key frames.
 **Source:** Page, "Continuous inspection schemes", Biometrika 41 (1954): a cumulative sum detects a
 small lasting rise sooner than any single size does."""
 
-_LEAST_DEVIATION: Final = 0.03
+_MIN_DEVIATION: Final = 0.03
 """Minimum, because constant bit rate encoders make all packets equally large."""
 
 MAX_INTERVAL_SECONDS: Final = 12.0
@@ -65,8 +65,8 @@ class PacketSizeMonitor:
         return (
             not self._is_distrusted
             and not self._is_reordered
-            and self._groups >= _LEAST_GROUPS
-            and self._frames >= _LEAST_FRAMES
+            and self._groups >= _MIN_GROUPS
+            and self._frames >= _MIN_FRAMES
             and interval is not None
             and _MIN_INTERVAL_SECONDS <= interval <= MAX_INTERVAL_SECONDS
         )
@@ -112,7 +112,7 @@ class PacketSizeMonitor:
         level = self._levels.get(place, self._levels.get(place - 1, float(size_bytes)))
         self._levels[place] = level + _LEVEL_SHARE * (size_bytes - level)
         difference = (size_bytes - level) / max(1.0, level)
-        rise = difference / max(self._deviation, _LEAST_DEVIATION)
+        rise = difference / max(self._deviation, _MIN_DEVIATION)
         self._sum = max(0.0, self._sum + rise - _SLACK)
         self._deviation += _DEVIATION_SHARE * (min(1.0, abs(difference)) - self._deviation)
         if self._sum > _RISE:

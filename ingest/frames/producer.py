@@ -34,7 +34,7 @@ _OVERHEAD_BYTES: Final = 1_024
 _RETRY_SECONDS: Final = 0.05
 _MAX_IMAGE_WAIT_SECONDS: Final = 5.0
 _MAX_CLIENT_ERRORS_SECONDS: Final = 5.0
-_LOG_AGAIN_SECONDS: Final = 60.0
+_LOG_INTERVAL_SECONDS: Final = 60.0
 
 Item = TypeVar("Item")
 
@@ -280,7 +280,7 @@ class FrameProducer:
 
     def _log_unknown(self, topic: _TopicState) -> None:
         if (now_seconds := time.monotonic()) >= topic.log_seconds:
-            topic.log_seconds = now_seconds + _LOG_AGAIN_SECONDS
+            topic.log_seconds = now_seconds + _LOG_INTERVAL_SECONDS
             log.warning("topic_metadata_missing", topic=topic.name)
 
     def _release(self, message: _Message) -> None:
@@ -306,7 +306,7 @@ class FrameProducer:
         self._metrics.frame_dropped(DropReason.KAFKA)
         # Hundreds of frames per second can fail for the same reason.
         if (now_seconds := time.monotonic()) >= self._log_seconds:
-            self._log_seconds = now_seconds + _LOG_AGAIN_SECONDS
+            self._log_seconds = now_seconds + _LOG_INTERVAL_SECONDS
             log.warning("frame_send_failed", camera_id=str(camera_id), error=reason)
 
 

@@ -33,7 +33,7 @@ _MAX_SILENT_CHECKS: Final = 30
 a suspend of the machine, no process has hung."""
 
 _IDLE_SECONDS: Final = 20.0
-_START_AGAIN_SECONDS: Final = 1.0
+_START_RETRY_SECONDS: Final = 1.0
 """Delay of the next attempt if a process cannot be started."""
 
 
@@ -171,7 +171,7 @@ class CapturePool:
             return
         slot = self._slot_for(capture)
         if slot is None or slot.process is None:
-            capture.due_seconds = self._seconds() + _START_AGAIN_SECONDS
+            capture.due_seconds = self._seconds() + _START_RETRY_SECONDS
             self._waiting.append(capture)
             return
         slot.captures[capture.number] = capture

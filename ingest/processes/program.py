@@ -47,8 +47,8 @@ log = structlog.get_logger(__name__)
 _PR_SET_PDEATHSIG: Final = 1
 _PR_SET_NO_NEW_PRIVS: Final = 38
 _FILES_FOR_ALL: Final = 64
-_FILES_A_CAPTURE: Final = 32
-_FILES_A_DEVICE: Final = 32
+_FILES_PER_CAPTURE: Final = 32
+_FILES_PER_DEVICE: Final = 32
 """Files that a driver opens for each stream that it decodes."""
 _ALIVE_SECONDS: Final = 1.0
 _MAX_WAITING_FRAMES: Final = 16
@@ -201,7 +201,7 @@ def main() -> None:
     configure_logging(ProcessSettings(log_level=settings.log_level, log_format=settings.log_format))
     # Before the limits: a device's driver reserves address space many times the machine's memory.
     device = find_device(settings.reader.hardware)
-    _limit(settings, _FILES_A_DEVICE if device is not None else 0)
+    _limit(settings, _FILES_PER_DEVICE if device is not None else 0)
     program = CaptureProgram(settings, ReportSender(connection), device)
     while True:
         match read_command(read_exactly):
@@ -242,7 +242,7 @@ def _limit(settings: Configure, more_files: int) -> None:
     """
     reserved = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     memory_bytes = reserved + settings.memory_bytes
-    files = _FILES_FOR_ALL + (_FILES_A_CAPTURE + more_files) * settings.max_captures
+    files = _FILES_FOR_ALL + (_FILES_PER_CAPTURE + more_files) * settings.max_captures
     for kind, limit in (
         (resource.RLIMIT_AS, memory_bytes),
         (resource.RLIMIT_NOFILE, files),
