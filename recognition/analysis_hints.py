@@ -1,6 +1,6 @@
-"""The plates that are expected in an image. Boxes in pixels of the image.
+"""Plates that are expected in an image. Boxes are in pixels of the image.
 
-The pool of processes knows it, too, so nothing here needs numpy.
+The worker pool also imports this module, so it must not need numpy.
 """
 
 from dataclasses import dataclass
@@ -11,10 +11,9 @@ from common.records.frames import Box
 
 @dataclass(frozen=True)
 class AnalysisHints:
-    """Expected plates: those found in one of the ``known`` places are not read.
+    """Positions of expected plates. Plates found at a ``known`` position are not read.
 
-    ``others`` are places where plates are expected that must be read: a plate near one of them may
-    be that plate.
+    Plates expected at the ``others`` must be read: a plate near one of them may be that plate.
     """
 
     known: tuple[Box, ...] = ()

@@ -1,4 +1,4 @@
-"""The engine: the plates that can be read in an image."""
+"""The recognition engine: finds and reads the plates in an image."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ from recognition.types import BgrImage, Box, Character, CropText, Detection, ove
 TWO_ROW = "two-row"
 _PLATE_TYPES = (TWO_ROW, "motorcycle")
 READING_THRESHOLD = 0.3
-"""Readings of lower confidence are dropped. Tracking decides later what is a recognition."""
+"""Readings with a lower confidence are dropped. Tracking later decides what is a recognition."""
 MIN_CHARACTERS = 2
 """Shorter readings are not plates."""
 
@@ -38,7 +38,7 @@ _BLANK: BgrImage = np.zeros((640, 1280, 3), np.uint8)
 
 @dataclass(frozen=True)
 class FoundPlates:
-    """The readings of an image, the plates in it that are none, and those that were known."""
+    """The readings of an image, the plates without a reading, and those at known positions."""
 
     readings: list[PlateReading]
     left: PlatesLeft
@@ -48,16 +48,16 @@ class FoundPlates:
 class Recognizer:
     """Finds and reads plates: detect → read → score → deduplicate → filter.
 
-    Holds the loaded models; threads that share it take turns.
+    Contains the loaded models. Threads can share it, but inference runs one at a time.
     """
 
     def __init__(
         self, settings: RecognizerSettings, models: tuple[Detector, Reader] | None = None
     ) -> None:
-        """Load the models that the settings name, unless they are given.
+        """Load the configured models, unless ``models`` are given.
 
         Raises:
-            MisconfiguredError: a model or its card is missing or does not fit.
+            MisconfiguredError: a model or its card is missing or invalid.
         """
         self._settings = settings
         detector, self._reader = models or (Detector.load(settings), Reader.load(settings))
@@ -69,13 +69,13 @@ class Recognizer:
         self._max_plates = detector.max_plates
 
     def recognize(self, image: BgrImage, *, min_plate_width_px: int = 0) -> list[PlateReading]:
-        """Return the readings of the image, best detection first, boxes in its pixels.
+        """Return the readings of the image, best detection first, with boxes in its pixels.
 
-        Narrower plates than ``min_plate_width_px`` are not read; readings that the settings do
-        not take for plates (too short, too unsure) are left out.
+        Plates narrower than ``min_plate_width_px`` are not read. Readings that are too short or
+        whose confidence is too low are dropped (:meth:`is_plate`).
 
         Raises:
-            InvalidInputError: it is no H×W×3, H×W or H×W×4 uint8.
+            InvalidInputError: the image is not H×W×3, H×W or H×W×4 uint8.
         """
         return self.find_all([image], [min_plate_width_px])[0].readings
 
@@ -85,12 +85,12 @@ class Recognizer:
         min_plate_widths_px: list[int],
         hints: Sequence[AnalysisHints] | None = None,
     ) -> list[FoundPlates]:
-        """Return the readings of each image (:meth:`recognize`), and what is left out.
+        """Return the readings of each image (:meth:`recognize`), and the plates without one.
 
         ``hints`` are the expected plates of each image; None: all plates are read.
 
         Raises:
-            InvalidInputError: one is no H×W×3, H×W or H×W×4 uint8.
+            InvalidInputError: an image is not H×W×3, H×W or H×W×4 uint8.
         """
         hints = hints or [NOTHING_KNOWN] * len(images)
         detected, followed = self._detect_unknown(images, hints)
@@ -107,24 +107,24 @@ class Recognizer:
         ]
 
     def detect_and_read(self, image: BgrImage) -> list[PlateReading]:
-        """Return the readings of the image, also those too short or too unsure to be reported."""
+        """Return all readings of the image, including those that are not :meth:`is_plate`."""
         plates, _ = self._detect_unknown([image], [NOTHING_KNOWN])
         return self._readings(plates)[0]
 
     def detect(self, image: BgrImage) -> list[Detection]:
-        """Return the plates in the image unread, a box a plate, best first, in its pixels."""
+        """Return the plates, without reading them: one box each, best first, in image pixels."""
         found = deduplicate_detections(self._detector.detect_all([image])[0])
         return found[: self._max_plates]
 
     def warm_up(self, images: int) -> None:
-        """Run a batch of so many blank images and crops: runtimes of GPUs prepare for its size."""
+        """Run a batch of blank images and crops, so that GPU runtimes prepare for its size."""
         self._detector.detect_all([_BLANK] * images)
         self._reader.read([_BLANK] * images)
 
     def _detect_unknown(
         self, images: list[BgrImage], hints: Sequence[AnalysisHints]
     ) -> tuple[list[list[Plate]], list[tuple[KnownPlate, ...]]]:
-        """Return the plates to read, a list an image, and those in known places."""
+        """Return each image's plates to read, and its plates at known positions."""
         images = list(map(as_bgr, images))
         detections = self._detector.detect_all(images, hints)
         sorted_out = list(map(split_known, detections, hints))
@@ -135,11 +135,11 @@ class Recognizer:
         return plates, [known for _, known in sorted_out]
 
     def _readings(self, plates: list[list[Plate]]) -> list[list[PlateReading]]:
-        """Read the plates of all images together; return one reading a plate, a list an image."""
+        """Read the plates of all images together; return each image's readings, one per plate."""
         texts = iter(self._reader.read_all([*chain.from_iterable(plates)]))
-        # Each image takes as many of the texts as it has plates.
+        # Each image consumes as many of the texts as it has plates.
         return [
-            self._one_a_plate([self._reading(*one) for one in zip(of_image, texts, strict=False)])
+            self._best([self._reading(*one) for one in zip(of_image, texts, strict=False)])
             for of_image in plates
         ]
 
@@ -176,21 +176,21 @@ class Recognizer:
         )
 
     def plate_features(self, image: BgrImage, found: Detection, text: CropText) -> PlateFeatures:
-        """Return what separates plates from other writing, of a detection and its text."""
+        """Return the features of a detection and its text that distinguish plates from signs."""
         share = found.width_px / image.shape[1]
         return PlateFeatures(found.score, share, text.text, text.min_probability)
 
     def _plate_type(self, image: BgrImage, found: Detection, degrees: float) -> str:
-        """The detector's class where its classes are types; else by the rows in the image."""
+        """Return the detector's class if its classes are types, otherwise decide by the rows."""
         if self._has_type_classes:
             return found.kind if found.kind in _PLATE_TYPES else "car"
         return TWO_ROW if self._rows.has_two_rows(image, found, degrees) else "car"
 
-    def _one_a_plate(self, readings: list[PlateReading]) -> list[PlateReading]:
-        """Of readings of one plate, from boxes mostly within each other, the most credible.
+    def _best(self, readings: list[PlateReading]) -> list[PlateReading]:
+        """Return the best reading of each plate, if several boxes mostly overlap.
 
-        One that is reported comes before one that is not. The confidence alone prefers parts of a
-        plate, which are read as surely as all of it.
+        Reported readings take precedence. The confidence alone would prefer parts of a plate, which
+        are read with the same confidence as the whole plate.
         """
 
         def rank(one: PlateReading) -> tuple[bool, float]:
@@ -204,7 +204,7 @@ class Recognizer:
         return kept[: self._max_plates]
 
     def is_plate(self, reading: PlateReading) -> bool:
-        """Return whether the settings take a reading for a plate: long and sure enough."""
+        """Return whether a reading has a valid length and a sufficient confidence."""
         length = len(reading.text)
         return (
             MIN_CHARACTERS <= length <= MAX_PLATE_LENGTH and reading.confidence >= READING_THRESHOLD

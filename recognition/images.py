@@ -1,4 +1,4 @@
-"""Decodes untrusted image files: kind and size are checked before a pixel is decoded."""
+"""Decodes untrusted image files. Their format and size are checked before any pixel is decoded."""
 
 import io
 import re
@@ -22,19 +22,19 @@ _WHITE = (255, 255, 255)
 _MAX_CAMERA_BITS = 14
 
 _MAX_SCANS = 100
-"""Progressive files have some ten. A scan of 9 Mpx takes 5 ms, and fits into 23 bytes."""
+"""Progressive files have about ten. A scan of 9 Mpx takes 5 ms to decode, but only 23 bytes."""
 
 _MARKER = re.compile(rb"\xff[^\x00\xff\xd0-\xd7]")
-"""Not within compressed data, where 0xFF is followed by a zero or a restart."""
+"""Does not match within compressed data, where 0xFF is followed by a zero or a restart marker."""
 
 _END_OF_IMAGE, _START_OF_SCAN = 0xD9, 0xDA
 _WITHOUT_LENGTH = (0x01, 0xD8)
 
-_FAULTS_OF_PILLOW = (
+_PILLOW_ERRORS = (
     *(OSError, SyntaxError, ValueError, EOFError, LookupError, TypeError, struct.error),
     AssertionError,
 )
-"""What Pillow raises for damaged files. AssertionError: of a palette that is not there."""
+"""Errors that Pillow raises for damaged files. AssertionError: a missing palette."""
 
 _UPRIGHT = {
     2: lambda image: cv2.flip(image, 1),
@@ -45,17 +45,17 @@ _UPRIGHT = {
     7: lambda image: cv2.rotate(cv2.transpose(image), cv2.ROTATE_180),
     8: lambda image: cv2.rotate(image, cv2.ROTATE_90_COUNTERCLOCKWISE),
 }
-"""By EXIF orientation; any other value is upright."""
+"""Transformation by EXIF orientation; any other value means upright."""
 
 
 def decode_image(data: bytes, *, enough_px: int | None = None) -> BgrImage:
-    """Return the pixels of a JPEG or PNG file as a person sees them.
+    """Return the pixels of a JPEG or PNG file as a viewer displays them.
 
-    With ``enough_px`` a JPEG may come at a half, quarter or eighth of its size, neither side
-    shorter than that.
+    With ``enough_px``, a JPEG may be decoded at a half, a quarter or an eighth of its size, with
+    both sides at least that long.
 
-    EXIF orientation is applied, grey becomes colour, of 16-bit samples the upper 8 of their used
-    bits stay, CMYK is converted, transparent parts become white.
+    EXIF orientation is applied. Grey and CMYK images are converted to colour, 16-bit samples are
+    reduced to the upper 8 of their used bits, and transparent parts become white.
 
     Raises:
         InvalidInputError: ``empty_image``, ``unsupported_image`` (not a JPEG or PNG),
@@ -74,10 +74,11 @@ def decode_image(data: bytes, *, enough_px: int | None = None) -> BgrImage:
 
 
 def as_bgr(image: npt.NDArray[Any]) -> BgrImage:
-    """Return pixels as H×W×3 uint8, blue first: of grey (H×W) and with alpha (H×W×4) too.
+    """Return pixels as H×W×3 uint8 (BGR), converted from grey (H×W) or with alpha (H×W×4).
 
     Raises:
-        InvalidInputError: ``unsupported_image``: it is of another kind, or has no pixels.
+        InvalidInputError: ``unsupported_image``: the shape or type is not supported, or the image
+            is empty.
     """
     channels = image.shape[2] if image.ndim == 3 else 1 if image.ndim == 2 else 0
     if image.dtype != np.uint8 or channels not in (1, 3, 4) or not image.size:
@@ -127,12 +128,12 @@ def _check_scans(scans: int | None) -> None:
 
 
 def _count_jpeg_scans(data: bytes) -> int | None:
-    """Return the number of scans, None where the file ends too early.
+    """Return the number of scans, or None if the file is truncated.
 
-    It is complete where its markers lead from its start to an end-of-image marker.
+    A file is complete if its markers lead from its start to an end-of-image marker.
 
-    Decoders fill the missing part of a cut-off JPEG with grey and only warn; a thumbnail inside
-    the header has an end marker of its own, so a search for the last one is not enough.
+    Decoders fill the missing part of a truncated JPEG with grey and only warn. A thumbnail in the
+    header has a separate end marker, so it is not enough to search for the last one.
 
     **Source:** ITU-T T.81, annex B.
     """
@@ -156,7 +157,7 @@ def _too_large() -> InvalidInputError:
 
 
 def _decode_with_libjpeg(data: bytes, enough_px: int | None) -> BgrImage:
-    """Decode a JPEG: 1080p in 3.7 ms where OpenCV takes 9.5 for the same pixels."""
+    """Decode a JPEG: 1080p in 3.7 ms; OpenCV takes 9.5 ms for the same pixels."""
     try:
         image = simplejpeg.decode_jpeg(
             data, "BGR", min_height=enough_px or 0, min_width=enough_px or 0, strict=False
@@ -170,7 +171,7 @@ def _turned(image: BgrImage, header: Image.Image) -> BgrImage:
     try:
         orientation = header.getexif().get(ExifTags.Base.Orientation)
     except (OSError, SyntaxError, ValueError, KeyError, struct.error):
-        return image  # unreadable EXIF counts as none
+        return image  # unreadable EXIF data is ignored
     turn = _UPRIGHT.get(orientation or 0)
     return image if turn is None else np.asarray(turn(image), np.uint8)
 
@@ -179,7 +180,7 @@ def _decode_with_pillow(image: Image.Image) -> BgrImage:
     try:
         image.load()
         rgb = np.asarray(_to_rgb(image), np.uint8)
-    except _FAULTS_OF_PILLOW as error:
+    except _PILLOW_ERRORS as error:
         truncated = "truncated" in str(error)
         raise InvalidInputError(
             "The image is truncated." if truncated else "The image cannot be decoded.",
@@ -189,7 +190,7 @@ def _decode_with_pillow(image: Image.Image) -> BgrImage:
 
 
 def _upper_byte(samples: npt.NDArray[np.integer]) -> npt.NDArray[np.uint8]:
-    """Return the upper 8 of the bits in use: industrial cameras put 10, 12 or 14 into 16."""
+    """Return the upper 8 of the used bits: industrial cameras use 10, 12 or 14 of 16."""
     used = int(samples.max(initial=0)).bit_length()
     shift = 8 if used > _MAX_CAMERA_BITS else max(0, used - 8)
     return np.asarray((samples >> shift).clip(0, 255), np.uint8)

@@ -1,4 +1,4 @@
-"""Processors that this process may use, and what they compute."""
+"""CPUs that this process can use, and their instructions."""
 
 import math
 import os
@@ -9,11 +9,11 @@ from typing import Final
 
 _ROOT: Final = Path("/")
 _BF16_FLAGS: Final = frozenset({"avx512_bf16", "amx_bf16", "bf16"})
-"""Instructions for bf16 on x86 and, the last, on ARM. **Source:** proc_cpuinfo(5)."""
+"""CPU flags for bf16 on x86 and (the last) on ARM. **Source:** proc_cpuinfo(5)."""
 
 
 def computes_bf16(root: Path = _ROOT) -> bool:
-    """Return whether the processor has instructions for bf16. ``root`` contains ``proc``."""
+    """Return whether the CPU has instructions for bf16. ``root`` contains ``proc``."""
     try:
         lines = (root / "proc" / "cpuinfo").read_text().splitlines()
     except OSError:
@@ -23,17 +23,17 @@ def computes_bf16(root: Path = _ROOT) -> bool:
 
 
 def available_processors(root: Path = _ROOT) -> int:
-    """Return the number of processors that this process may use, at least 1.
+    """Return the number of CPUs that this process can use, at least 1.
 
-    It is the number in the process's affinity mask, or the CPU quota of its cgroup and the cgroups
-    above it, rounded up, whichever is lower. ``root`` contains ``proc`` and ``sys``.
+    The lower of the number in its affinity mask and the CPU quotas of its cgroup and all parent
+    cgroups, rounded up. ``root`` contains ``proc`` and ``sys``.
     """
     processors = float(len(os.sched_getaffinity(0)))
     return max(1, math.ceil(min([processors, *_quotas(root)])))
 
 
 def _quotas(root: Path) -> Iterator[float]:
-    """Yield the CPU quotas that apply to this process, in processors.
+    """Yield the CPU quotas that apply to this process, in CPUs.
 
     **Source:** cgroups(7) for /proc/self/cgroup; Linux's cgroup-v2.rst for cpu.max; sched-bwc.rst
     for cpu.cfs_quota_us and cpu.cfs_period_us of version 1.
@@ -51,7 +51,7 @@ def _quotas(root: Path) -> Iterator[float]:
 
 
 def _memberships(root: Path) -> Iterator[tuple[str, str]]:
-    """Yield the controllers of each hierarchy, empty in version 2, and the process's cgroup."""
+    """Yield the controllers of each hierarchy (empty in version 2) and the process's cgroup."""
     with suppress(OSError):
         for line in (root / "proc" / "self" / "cgroup").read_text().splitlines():
             _, controllers, path = line.split(":", 2)
@@ -59,9 +59,9 @@ def _memberships(root: Path) -> Iterator[tuple[str, str]]:
 
 
 def _folders(mount: Path, path: str) -> Iterator[Path]:
-    """Yield the folder of a cgroup and those above it, up to ``mount``.
+    """Yield the folder of a cgroup and its parents, up to ``mount``.
 
-    In a container the path may be that on the host: then only ``mount`` exists.
+    In a container, the path may be the path on the host; then only ``mount`` exists.
     """
     parts = [part for part in path.split("/") if part]
     if ".." in parts:
@@ -77,7 +77,7 @@ def _words(file: Path) -> list[str]:
 
 
 def _quota(*words: str) -> Iterator[float]:
-    """Yield the processors of a quota and its period, both in microseconds; none if unlimited."""
+    """Yield the CPUs of a quota and its period, both in microseconds; nothing if unlimited."""
     with suppress(ValueError):
         quota, period = map(int, words)
         if quota > 0 and period > 0:

@@ -1,4 +1,4 @@
-"""A frame as a few numbers: enough to tell whether a place in it looks as it did."""
+"""Reduces a frame to a few numbers that show whether a part of the scene has changed."""
 
 import cv2
 import numpy as np
@@ -6,20 +6,20 @@ import numpy as np
 from recognition.types import BgrImage
 
 COLUMNS, ROWS = 16, 9
-"""Cells of a view."""
+"""Number of cells of a view."""
 
 _SAMPLED_PX = 160
 
 
 def scene_view(image: BgrImage) -> bytes:
-    """Return the view of a frame: brightness (0..255) of each cell, row by row, then its detail.
+    """Return the view of a frame: the brightness (0 to 255) of each cell, row by row, then details.
 
-    ``image`` is height x width x 3, uint8, blue first. Detail is the mean difference between
-    neighbouring pixels, of those that are sampled, in brightness (0..255).
+    ``image`` is height x width x 3, uint8, in BGR order. Detail is the mean difference in
+    brightness (0 to 255) between neighbouring sampled pixels.
     """
     step = max(1, max(image.shape[:2]) // _SAMPLED_PX)
     grey = cv2.cvtColor(np.ascontiguousarray(image[::step, ::step]), cv2.COLOR_BGR2GRAY)
-    # The last column is compared with itself; a narrow image has no other.
+    # The last column is compared with itself; an image can have only one column.
     across = cv2.absdiff(grey, np.hstack([grey[:, 1:], grey[:, -1:]]))
     brightness, detail = (
         cv2.resize(each, (COLUMNS, ROWS), interpolation=cv2.INTER_AREA) for each in (grey, across)

@@ -1,4 +1,4 @@
-"""Settings of the recognition engine and of the pool that runs it."""
+"""Settings of the recognition engine and its worker pool."""
 
 import re
 from enum import StrEnum
@@ -10,7 +10,7 @@ from common.settings import Fragment
 from recognition.processors import available_processors, computes_bf16
 
 THREADS = 1
-"""Threads of an inference worker. More workers use the processor better than more threads."""
+"""Threads of an inference worker. More workers use the CPU better than more threads."""
 
 MODELS = Path(__file__).parent / "models"
 
@@ -20,21 +20,21 @@ GPU_BATCH = 8
 _MIN_WORKER_BYTES, _CPU_WORKER_BYTES, _GPU_WORKER_BYTES = 2**28, 3 * 2**29, 2**32
 
 HUB = "hub:"
-"""Begins the name of a reader of fast-plate-ocr's hub."""
+"""Prefix of the name of a reader in fast-plate-ocr's hub."""
 PIN_MARK = "#sha256="
-"""Stands between the name of a reader of the hub and the sums of its files."""
+"""Separates a hub reader's name from the checksums of its files."""
 _HUB_MODEL = re.compile(rf"{HUB}[^#]+({PIN_MARK}[0-9a-f]{{64}},[0-9a-f]{{64}})?")
 
 
 class RuntimeName(StrEnum):
-    """The runtime of the ONNX files."""
+    """Inference runtime of the ONNX files."""
 
     ONNXRUNTIME = "onnxruntime"
     OPENVINO = "openvino"
 
 
 class Precision(StrEnum):
-    """The number format that the models are computed with."""
+    """Number format of the models' computations."""
 
     AUTO = "auto"
     INT8 = "int8"
@@ -100,14 +100,14 @@ class RecognizerSettings(Fragment):
 
     @field_validator("recognition_reader_model")
     @classmethod
-    def _is_pinned_rightly(cls, value: str) -> str:
+    def _is_pinned_correctly(cls, value: str) -> str:
         if value.startswith(HUB) and not _HUB_MODEL.fullmatch(value):
             raise ValueError(f"must be {HUB}NAME or {HUB}NAME{PIN_MARK}SUM,SUM")
         return value
 
     @property
     def runs_on_cpu(self) -> bool:
-        """The models run on the processor and on nothing else."""
+        """Whether the models run only on the CPU."""
         return self.recognition_providers in (CPU_PROVIDER, "CPU")
 
     @property
@@ -119,11 +119,11 @@ class RecognizerSettings(Fragment):
 
     @property
     def precision(self) -> Precision:
-        """The number format of the models; not ``AUTO``.
+        """Number format of the models, never ``AUTO``.
 
-        Processor time of the detector at 640x384 px with AVX2 only: 8 bits 29.7 ms, floats 48.5 ms
-        under OpenVINO; 80.2 and 57.9 ms under onnxruntime. With AMX and image sizes that vary:
-        bf16 37 to 44 ms, 8 bits 144 to 209 ms.
+        CPU time of the detector at 640x384 px with AVX2 only: 8 bits 29.7 ms, floats 48.5 ms with
+        OpenVINO; 80.2 and 57.9 ms with onnxruntime. With AMX and varying image sizes: bf16 37 to
+        44 ms, 8 bits 144 to 209 ms.
         """
         if self.recognition_precision is not Precision.AUTO:
             return self.recognition_precision
@@ -138,7 +138,7 @@ class RecognizerSettings(Fragment):
 
     @property
     def reader_hub_model(self) -> str | None:
-        """The name of a reader of fast-plate-ocr's hub, with its pin if there is one."""
+        """Name of a reader in fast-plate-ocr's hub, including its checksums, if any."""
         given = self.recognition_reader_model
         return given.removeprefix(HUB) if given.startswith(HUB) else None
 
@@ -150,7 +150,7 @@ class RecognizerSettings(Fragment):
 
 
 class RecognizerPoolSettings(RecognizerSettings):
-    """The number of recogniser processes and the limits of each."""
+    """Number and limits of the inference workers."""
 
     recognition_workers: int = Field(
         0,
@@ -175,12 +175,12 @@ class RecognizerPoolSettings(RecognizerSettings):
 
     @property
     def batch_size(self) -> int:
-        """The maximum number of images that a process reads together."""
+        """Maximum number of images in a worker's batch."""
         return self.recognition_batch or (1 if self.runs_on_cpu else GPU_BATCH)
 
     @property
     def worker_memory_bytes(self) -> int:
-        """The memory ceiling of a process."""
+        """Memory limit of a worker."""
         by_default = _CPU_WORKER_BYTES if self.runs_on_cpu else _GPU_WORKER_BYTES
         return self.recognition_worker_memory_bytes or by_default
 
@@ -188,15 +188,15 @@ class RecognizerPoolSettings(RecognizerSettings):
     @classmethod
     def _is_enough(cls, value: int) -> int:
         if 0 < value < _MIN_WORKER_BYTES:
-            raise ValueError(f"must be 0, or {_MIN_WORKER_BYTES} or more")
+            raise ValueError(f"must be 0, or at least {_MIN_WORKER_BYTES}")
         return value
 
     @property
     def worker_count(self) -> int:
-        """The number of recogniser processes."""
+        """Number of inference workers."""
         return self.recognition_workers or all_processors_but_one()
 
 
 def all_processors_but_one() -> int:
-    """Return the processors of this process less one, which is for other work than recognition."""
+    """Return the number of CPUs minus one, which is left for work other than recognition."""
     return max(1, available_processors() - 1)

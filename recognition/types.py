@@ -1,4 +1,4 @@
-"""Images, boxes, detections and texts: the values that pass between the engine's parts."""
+"""Images, boxes, detections and texts: the values exchanged between the engine's parts."""
 
 from dataclasses import dataclass
 
@@ -6,30 +6,30 @@ import numpy as np
 import numpy.typing as npt
 
 BgrImage = npt.NDArray[np.uint8]
-"""An image as OpenCV holds it: height x width x 3, uint8, blue first."""
+"""An image as in OpenCV: height x width x 3, uint8, in BGR order."""
 
 FloatArray = npt.NDArray[np.floating]
 
 Slots = npt.NDArray[np.floating]
-"""A plate as a reader reads it: slots x alphabet, the probability 0..1 of each character in each
-slot. One of the characters is the padding, likeliest in slots that are empty."""
+"""A reader's output for a plate: slots x alphabet, the probability (0 to 1) of each character in
+each slot. One of the characters is the padding, the most likely one in empty slots."""
 
 CtcLogProbs = npt.NDArray[np.floating]
-"""A plate as a CTC reader reads it: places x classes, logarithms of probabilities. Class 0 is the
-blank; class i + 1 is the alphabet's character i."""
+"""A CTC reader's output for a plate: steps x classes, logarithms of probabilities. Class 0 is the
+blank; class i + 1 is character i of the alphabet."""
 
 Box = tuple[float, float, float, float]
 """Left, top, right, bottom in pixels of one image."""
 
 Boxes = npt.NDArray[np.float64]
-"""N×4, a box a row."""
+"""N×4, one box per row."""
 
 
 @dataclass(frozen=True)
 class Detection:
-    """A plate found in an image: edges in pixels of that image, the detector's score 0..1.
+    """A plate found in an image: edges in pixels of that image, the detector's score (0 to 1).
 
-    ``kind`` is the name that the detector's card gives to its class.
+    ``kind`` is the name of its class in the detector's card.
     """
 
     left: float
@@ -57,19 +57,19 @@ class Detection:
 
 @dataclass(frozen=True)
 class Character:
-    """A position of a read plate: its likeliest characters with probability 0..1, best first."""
+    """A character of a plate: its most likely options with probability (0 to 1), best first."""
 
     options: tuple[tuple[str, float], ...]
 
 
 @dataclass(frozen=True)
 class CropText:
-    """The text of one plate; ``region`` is None where the model names none.
+    """The text of one plate; ``region`` is None if the model names none.
 
-    ``region_confidence`` is its probability, 0..1, None where the text's order alone tells it.
+    ``region_confidence`` is its probability (0 to 1), or None if it follows from the text's format.
 
-    ``fused``: with the CTC reader's text, so the probabilities have another calibration.
-    ``degrees``: by how much the plate hangs, clockwise, where that made it readable.
+    ``fused``: with the CTC reader's text, so that the probabilities have a different calibration.
+    ``degrees``: the plate's clockwise tilt, if the crop had to be rotated upright.
     """
 
     characters: tuple[Character, ...]
@@ -80,23 +80,23 @@ class CropText:
 
     @property
     def text(self) -> str:
-        """The likeliest character of each position."""
+        """The most likely character of each position."""
         return "".join(character.options[0][0] for character in self.characters)
 
     @property
     def mean_probability(self) -> float:
-        """The mean probability of the characters, 0..1; 0 where there are none."""
+        """Mean probability of the characters, 0 to 1; 0 if there are none."""
         best = [character.options[0][1] for character in self.characters]
         return sum(best) / len(best) if best else 0.0
 
     @property
     def min_probability(self) -> float:
-        """The probability of the least sure character, 0..1; 0 where there is none."""
+        """Probability of the least certain character, 0 to 1; 0 if there is none."""
         return min((character.options[0][1] for character in self.characters), default=0.0)
 
 
 def ious(one: Box, boxes: Boxes) -> npt.NDArray[np.float64]:
-    """Return the intersection over union (0..1) of a box with each of ``boxes``, N values."""
+    """Return the intersection over union (0 to 1) of a box with each of ``boxes``, N values."""
     left, top, right, bottom = one
     width = np.minimum(boxes[:, 2], right) - np.maximum(boxes[:, 0], left)
     height = np.minimum(boxes[:, 3], bottom) - np.maximum(boxes[:, 1], top)
@@ -107,12 +107,12 @@ def ious(one: Box, boxes: Boxes) -> npt.NDArray[np.float64]:
 
 
 def iou(one: Box, other: Box) -> float:
-    """Return the intersection over union of two boxes, 0..1."""
+    """Return the intersection over union of two boxes, 0 to 1."""
     return float(ious(one, np.array([other], np.float64))[0])
 
 
 def overlap_coefficient(one: Box, other: Box) -> float:
-    """Return the area that two boxes share, as a share of the smaller one's, 0..1."""
+    """Return the area that two boxes share, as a fraction of the smaller box's area, 0 to 1."""
     width = min(one[2], other[2]) - max(one[0], other[0])
     height = min(one[3], other[3]) - max(one[1], other[1])
     smaller = min((b[2] - b[0]) * (b[3] - b[1]) for b in (one, other))
@@ -120,7 +120,7 @@ def overlap_coefficient(one: Box, other: Box) -> float:
 
 
 def grown(box: Box, share_x: float, share_y: float, width_px: int, height_px: int) -> Box:
-    """Return the box grown on each side by shares of its own size, within an image of this size."""
+    """Return the box grown on each side by fractions of its size, clipped to the image's size."""
     left, top, right, bottom = box
     by_x, by_y = share_x * (right - left), share_y * (bottom - top)
     return (

@@ -1,10 +1,11 @@
-"""Close-ups: the detector learnt plates on cars, so an image of little more is shrunk for it.
+"""Detects close-ups of plates by shrinking the image: the detector was trained on plates of cars.
 
-Of a plate that fills a third of an image or more the detector finds a part, or nothing. Shrunk to
-160 px, and to 96 where it may be a close-up, the image shows the plate in a usual size. A box's
-score does not say whether it holds all of a plate, so several boxes of one plate are returned, and
-the engine decides by their texts. It costs 3.7 ms beside 18.5 of the first pass (1080p), on the one
-image in ten where that finds no plate of usual size for sure (tools/training/HISTORY.md).
+If a plate fills a third of the image or more, the detector finds only a part of it, or nothing. In
+the image shrunk to 160 px (and to 96 px if it may be a close-up), the plate has a usual size. A
+box's score does not show whether the box contains the whole plate, so several boxes of a plate are
+returned, and the engine decides by their texts. This takes 3.7 ms, in addition to 18.5 ms for the
+first pass (1080p), for the one image in ten in which the first pass finds no plate of usual size
+with certainty (tools/training/HISTORY.md).
 """
 
 from collections.abc import Sequence
@@ -16,28 +17,28 @@ from recognition.detection.detector import Detector
 from recognition.types import BgrImage, Detection, iou, overlap_coefficient
 
 _SHRUNK_PX, _CLOSE_UP_PX = 160, 96
-"""The longer side of shrunk images; grown to multiples of the detector's stride."""
+"""Longer side of shrunk images, rounded up to multiples of the detector's stride."""
 
 _MIN_WIDE_SHARE = 0.15
-"""Of the image's width: narrower detections in a shrunk image are ignored."""
+"""Narrower detections in a shrunk image are ignored (fraction of the image's width)."""
 
 _MAX_USUAL_SHARE = 0.25
-"""Of the image's width: narrower plates have a size that the detector learnt."""
+"""Narrower plates have a size on which the detector was trained (fraction of the image's width)."""
 
 _MAX_SMALL_SIDE_PX, _MIN_FLAT_ASPECT = 512, 2.2
-"""Images up to this side, or as flat as a plate, may be close-ups."""
+"""Images with sides up to this, or as flat as a plate, may be close-ups."""
 
-_SURE_SCORE = 0.5
+_CERTAIN_SCORE = 0.5
 SAME_PLATE_OVERLAP = 0.6
 _SAME_BOX_IOU = 0.5
-"""Boxes of both passes that overlap by so much are of one plate."""
+"""Boxes of both passes with at least this overlap belong to the same plate."""
 
 _MIN_RELATIVE_SCORE = 0.3
-"""Of a better box's score: another box of the same plate that scores less is not read."""
+"""Minimum score of another box of the same plate, relative to a better box's score."""
 
 
 class PlateDetector(Protocol):
-    """A detector, or one that runs it in several passes."""
+    """A detector, or a wrapper that runs one in several passes."""
 
     def detect_all(
         self, images: list[BgrImage], hints: Sequence[AnalysisHints] | None = None
@@ -46,10 +47,10 @@ class PlateDetector(Protocol):
 
 
 class CloseUpDetector:
-    """Detects plates of any share of the image. Not for two threads at a time."""
+    """Detects plates of any size relative to the image. Not thread-safe."""
 
     def __init__(self, detector: Detector, near: PlateDetector) -> None:
-        """Search shrunk images with ``detector``, beside what ``near`` detects in whole ones."""
+        """Search original images with ``near``, and shrunk images with ``detector``."""
         self._detector = detector
         self._near = near
 
@@ -58,8 +59,8 @@ class CloseUpDetector:
     ) -> list[list[Detection]]:
         """Return plates and candidates in each image, best first, in pixels of the image.
 
-        Of a plate that is large in its image there may be several boxes. ``hints`` are the expected
-        plates of each image; None: there are none.
+        A plate that is large in its image can have several boxes. ``hints`` are the expected plates
+        of each image; None: there are none.
         """
         near = self._near.detect_all(images, hints)
         return list(map(self._add_close_ups, images, near))
@@ -67,7 +68,7 @@ class CloseUpDetector:
     def _add_close_ups(self, image: BgrImage, near: list[Detection]) -> list[Detection]:
         height, width = image.shape[:2]
         usual = [one for one in near if one.width_px < _MAX_USUAL_SHARE * width]
-        if any(one.score >= _SURE_SCORE for one in usual):
+        if any(one.score >= _CERTAIN_SCORE for one in usual):
             return near
         may_be_close_up = (
             max(height, width) <= _MAX_SMALL_SIDE_PX or width >= _MIN_FLAT_ASPECT * height
@@ -82,7 +83,7 @@ class CloseUpDetector:
     def _search_shrunk(
         self, image: BgrImage, largest_px: int, usual: list[Detection]
     ) -> list[Detection]:
-        """Return the large plates of the image, shrunk to so many pixels."""
+        """Return the large plates of the image, shrunk to ``largest_px``."""
         stride = self._detector.stride
         far = self._detector.search(
             image, self._detector.threshold, largest_px=-(-largest_px // stride) * stride
@@ -95,9 +96,9 @@ def _is_wide(found: Detection, image: BgrImage) -> bool:
 
 
 def _refine_edges(far: Detection, usual: list[Detection]) -> Detection:
-    """Return the detection, in the box of the first pass, which has more pixels, if it has one.
+    """Return the detection, with the more precise box of the first pass if there is one.
 
-    Only of plates of usual size: of larger ones the first pass sees a part.
+    Only for plates of usual size; the first pass finds only a part of larger ones.
     """
     same = max(usual, key=lambda one: iou(one.box, far.box), default=far)
     if iou(same.box, far.box) < _SAME_BOX_IOU:
@@ -106,10 +107,10 @@ def _refine_edges(far: Detection, usual: list[Detection]) -> Detection:
 
 
 def deduplicate_detections(found: list[Detection]) -> list[Detection]:
-    """Return the detections best first, without those mostly within a better one, or around it.
+    """Return the detections, best first, without those mostly inside or around a better one.
 
-    The first pass detects parts of a large plate, which overlap all of it too little for the usual
-    suppression.
+    The first pass detects parts of a large plate, which overlap the whole plate too little for the
+    usual suppression.
     """
     kept: list[Detection] = []
     for one in sorted(found, key=lambda one: -one.score):
@@ -119,7 +120,7 @@ def deduplicate_detections(found: list[Detection]) -> list[Detection]:
 
 
 def _worth_reading(passes: list[list[Detection]]) -> list[Detection]:
-    """Return the detections of all passes, best first; of an unsure plate, a box a pass."""
+    """Return the detections of all passes, best first; an uncertain plate has one box per pass."""
     found = {one: None for of_pass in passes for one in deduplicate_detections(of_pass)}
     kept: list[Detection] = []
     for one in sorted(found, key=lambda one: -one.score):

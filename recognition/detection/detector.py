@@ -1,4 +1,4 @@
-"""Detects plates in an image with an ONNX model and its card."""
+"""Detects plates in an image with an ONNX model and its model card."""
 
 import math
 from collections.abc import Sequence
@@ -18,50 +18,50 @@ from recognition.settings import RecognizerSettings
 from recognition.types import BgrImage, Box, Boxes, Detection, ious
 
 USUAL_IMAGE_PX = (1920, 1080)
-"""The size that most cameras send: images with the same input size as this one cost less."""
+"""Frame size of most cameras. Images with the same input size as this one are faster."""
 
 Scores = npt.NDArray[np.float64]
 """N values, 0..1."""
 
 MIN_PLATE_PX = (16, 6)
-"""Width and height of the smallest image that is searched. The smallest plates that are read are
-7 px high, or 24 px wide if they have two rows."""
+"""Minimum width and height of a searched image. The smallest plates that are read are 7 px high, or
+24 px wide if they have two rows."""
 
 _SAME_PLATE_IOU = 0.5
 _SAME_PLATE_SCORE = 0.5
+"""Minimum score of a box in the mean box, relative to the best box's score."""
 MAX_PLATES = 50
-"""Plates of one image, best first: a guard against odd images."""
-"""Of the best box's score: boxes that score less have no weight in the mean box."""
+"""Maximum number of plates in an image, best first: protects against unusual images."""
 
 
 class Detector:
-    """A loaded detector. Not for two threads at a time."""
+    """A loaded detector. Not thread-safe."""
 
     def __init__(self, card: DetectorCard, model: Model, settings: RecognizerSettings) -> None:
-        """Read the card; the settings may override its threshold and input size."""
+        """Read the card. The settings can override its threshold and input size."""
         self._card = card
         self._model = model
         wanted = settings.recognition_detection_threshold
         self.threshold = card.output.score_threshold if wanted is None else wanted
-        """The minimum score, 0..1, of a plate."""
+        """Minimum score of a plate, 0 to 1."""
         self.iou_threshold = card.output.iou_threshold
-        """Boxes that overlap more than this, 0..1, are of one plate."""
+        """Boxes with a larger overlap (0 to 1) belong to the same plate."""
         self.plate_probability_card = card.plate_chance
         self.classes = card.output.classes
         self.stride = card.input.stride
-        """In pixels: the sides of what the model takes are multiples of it."""
+        """The sides of the model's input are multiples of this, in pixels."""
         self._sizing = InputSizing(card.input, settings)
         self._on_cpu = settings.runs_on_cpu
         self.takes_any_size = self._sizing.takes_any_size
-        """Images may be searched in any size: the model takes it, and runs on a processor."""
+        """Whether input can have any size: the model accepts it and runs on a CPU."""
         self.max_plates = MAX_PLATES
 
     @classmethod
     def load(cls, settings: RecognizerSettings) -> "Detector":
-        """Load the detector that the settings name.
+        """Load the configured detector.
 
         Raises:
-            MisconfiguredError: a file is missing or does not fit.
+            MisconfiguredError: a file is missing or invalid.
         """
         path = settings.detector_path
         card = detector_card(path)
@@ -78,7 +78,7 @@ class Detector:
     def detect_all(
         self, images: list[BgrImage], hints: Sequence[AnalysisHints] | None = None
     ) -> list[list[Detection]]:
-        """Return the plates in each image, best first, in pixels of the image; also known ones."""
+        """Return the plates in each image, including known ones, best first, in its pixels."""
         return self.search_all(images, self.threshold)
 
     def search(
@@ -89,12 +89,12 @@ class Detector:
         input_px: tuple[int, int] | None = None,
         largest_px: int | None = None,
     ) -> list[Detection]:
-        """Return detections of ``threshold`` (0..1) and above, best first, in pixels of the image.
+        """Return detections scoring at least ``threshold`` (0 to 1), best first, in image pixels.
 
-        The image is brought to ``input_px`` (width, height; multiples of the model's stride, for
-        a model that takes any size), by default to the size of the card or the settings; to
-        ``largest_px`` a side at most (a multiple of the stride), with grey around it where the
-        model takes one size only.
+        The image is scaled to ``input_px`` (width, height; multiples of the model's stride, only
+        for a model with a variable size), by default to the size of the card or the settings.
+        ``largest_px`` (a multiple of the stride) limits its sides. A model with a fixed size gets
+        it with a grey border.
         """
         return self.search_all([image], threshold, input_px=input_px, largest_px=largest_px)[0]
 
@@ -106,9 +106,9 @@ class Detector:
         input_px: tuple[int, int] | None = None,
         largest_px: int | None = None,
     ) -> list[list[Detection]]:
-        """Return the detections in each image (:meth:`search`); on a GPU in one run if possible.
+        """Return the detections in each image (:meth:`search`); on a GPU in one batch if possible.
 
-        An image smaller than :data:`MIN_PLATE_PX` has none.
+        An image smaller than :data:`MIN_PLATE_PX` has no detections.
         """
         grey = self._card.input.pad_value or 0
         largest = largest_px or math.inf
@@ -126,10 +126,7 @@ class Detector:
         return [next(found) if _has_space_for_plate(image) else [] for image in images]
 
     def _outputs(self, images: list[BgrImage]) -> list[Tensor]:
-        """Return the output of each letterboxed image, as if it were run alone.
-
-        A processor gains nothing from batches.
-        """
+        """Return the output of each letterboxed image. CPUs do not benefit from batches."""
         card, is_one_size = self._card, len({image.shape for image in images}) == 1
         if is_one_size and len(images) > 1 and card.input.dynamic_batch and not self._on_cpu:
             output = self._run(images)
@@ -140,7 +137,7 @@ class Detector:
         return self._model.run(to_tensor(images, self._card.input))[self._card.output.name]
 
     def _rows_of(self, output: Tensor, index: int) -> Tensor:
-        """Return the part of a batch's output that belongs to one image of it."""
+        """Return the part of a batch's output that belongs to one image."""
         if self._card.output.decoder is DetectorDecoder.END2END_ROWS:
             return np.asarray(output[output[:, 0] == index])
         return output[index : index + 1]
@@ -159,7 +156,7 @@ class Detector:
         ]
 
     def scale(self, image: BgrImage) -> float:
-        """Return the scale of an image in :meth:`detect`: pixels of the input by its own."""
+        """Return the scale of an image in :meth:`detect`: input pixels per image pixel."""
         height, width = image.shape[:2]
         return self._sizing.scale(width, height)
 
@@ -173,7 +170,7 @@ class Detector:
         if self._card.output.decoder is DetectorDecoder.END2END_ROWS:
             rows = output.astype(np.float64)
             return rows[:, 1:5], rows[:, 6], rows[:, 5].astype(np.int64)
-        # Most of the thousands of anchors score near 0: drop them before any arithmetic.
+        # Most of the thousands of anchors have a score near 0: drop them before any arithmetic.
         scores = output[0, 4:].max(axis=0)
         likely = output[0][:, scores >= threshold].astype(np.float64)
         half = likely[2:4] / 2
@@ -191,7 +188,7 @@ def _has_space_for_plate(image: BgrImage) -> bool:
 
 
 def suppress_overlapping(found: list[Detection], iou_threshold: float) -> list[Detection]:
-    """Return the detections best first, without those that overlap a better one by more (0..1)."""
+    """Return the detections, best first, without overlaps above ``iou_threshold`` (0 to 1)."""
     boxes = np.array([f.box for f in found]).reshape(-1, 4)
     return [
         found[i]
@@ -200,7 +197,7 @@ def suppress_overlapping(found: list[Detection], iou_threshold: float) -> list[D
 
 
 def _non_maximum_suppression(boxes: Boxes, scores: Scores, iou_threshold: float) -> list[int]:
-    """Indices of the boxes (left, top, right, bottom) that overlap no better one, best first."""
+    """Return indices of boxes (left, top, right, bottom) overlapping no better one, best first."""
     if not len(boxes):
         return []
     sized = np.concatenate([boxes[:, :2], boxes[:, 2:] - boxes[:, :2]], axis=1)
@@ -209,9 +206,9 @@ def _non_maximum_suppression(boxes: Boxes, scores: Scores, iou_threshold: float)
 
 
 def _weighted_mean_box(boxes: Boxes, scores: Scores, best: int) -> Box:
-    """Return the mean of the boxes of the same plate as the best one, weighted by their scores.
+    """Return the mean of the best box and others of the same plate, weighted by their scores.
 
-    It lies nearer to the plate than the best box does (mean IoU of 0.827 in place of 0.821).
+    It is closer to the plate than the best box (mean IoU of 0.827 instead of 0.821).
 
     **Source:** Solovyev et al., Weighted boxes fusion, 2021.
     """

@@ -1,4 +1,4 @@
-"""The size and the place that an image gets in a detector's input."""
+"""Size and position of an image in a detector's input."""
 
 import math
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ from recognition.types import BgrImage
 
 
 class InputSizing:
-    """The input sizes that a model card and the settings ask for, in pixels, width first."""
+    """Input sizes according to a model card and the settings, in pixels, width first."""
 
     def __init__(self, card: InputCard, settings: RecognizerSettings) -> None:
-        """Read the card; the settings may override its size."""
+        """Read the card. The settings can override its size."""
         self._stride = card.stride
-        # Runtimes of GPUs prepare themselves for each new size, for seconds to minutes.
+        # GPU runtimes need seconds to minutes to prepare for each new size.
         self.takes_any_size = card.dynamic_size and settings.runs_on_cpu
         side = settings.recognition_input_size if card.dynamic_size else None
         side = None if side is None else -(-side // card.stride) * card.stride
@@ -25,11 +25,11 @@ class InputSizing:
         self._largest = None if settings.recognition_input_size else card.largest_side
 
     def size_px(self, width: int, height: int, largest_px: int | None = None) -> tuple[int, int]:
-        """Return width and height of the input that an image is laid into.
+        """Return width and height of the input for an image.
 
-        A model of one size has that input always. Where it takes any size, the input has no grey
-        beside a wide or tall image (which would cost 45 ms in place of 26 of a 1080p image), and
-        the image is shrunk to ``largest_px`` a side if that is given.
+        A model with a fixed size always has that input. With a variable size, the input has no grey
+        border around a wide or tall image (it would take 45 ms instead of 26 ms at 1080p), and the
+        image is shrunk to ``largest_px`` per side, if given.
         """
         if not self.takes_any_size:
             return self._width, self._height
@@ -37,11 +37,11 @@ class InputSizing:
         return trimmed_size_px(width, height, *box, self._stride)
 
     def scale(self, width: int, height: int) -> float:
-        """Return the scale of an image in its input: pixels there by pixels here."""
+        """Return the scale of an image in its input: input pixels per image pixel."""
         return place(width, height, *self._max_size_px(width, height)).scale
 
     def _max_size_px(self, width: int, height: int) -> tuple[int, int]:
-        """Return what the image must fit in: its own size, within what the card says."""
+        """Return the size that the image must fit into: its own size, within the card's limits."""
         if self._largest is None or not self.takes_any_size:
             return self._width, self._height
         side = -(-min(max(width, height), self._largest) // self._stride) * self._stride
@@ -50,7 +50,7 @@ class InputSizing:
 
 @dataclass(frozen=True)
 class Placement:
-    """The place of an image in its letterbox: scale, and offsets in pixels of the letterbox."""
+    """Position of an image in its letterbox: scale, and offsets in pixels of the letterbox."""
 
     scale: float
     left: int
@@ -60,9 +60,9 @@ class Placement:
 def place(
     width: int, height: int, into_width: int, into_height: int, largest: float = math.inf
 ) -> Placement:
-    """Return the place of an image scaled (ratio kept) and centred in a box. Sizes in pixels.
+    """Return the position of an image that is centred in a box and keeps its aspect ratio.
 
-    Neither of its sides becomes longer than ``largest``.
+    Sizes are in pixels. Neither side of the scaled image is longer than ``largest``.
     """
     scale = min(into_width / width, into_height / height, largest / max(width, height))
     left = (into_width - round(width * scale)) // 2
@@ -73,7 +73,7 @@ def place(
 def trimmed_size_px(
     width: int, height: int, into_width: int, into_height: int, stride: int
 ) -> tuple[int, int]:
-    """Return width and height, multiples of ``stride``, that suffice for the image in a box."""
+    """Return the smallest width and height, in multiples of ``stride``, for the image in a box."""
     scale = place(width, height, into_width, into_height).scale
     sides = (-(-round(side * scale) // stride) * stride for side in (width, height))
     needed_width, needed_height = (max(stride, side) for side in sides)
@@ -83,7 +83,7 @@ def trimmed_size_px(
 def letterbox(
     image: BgrImage, into_width: int, into_height: int, grey: int, largest: float = math.inf
 ) -> tuple[BgrImage, Placement]:
-    """Return the image centred on grey, ratio kept, at most ``largest`` a side, and its place."""
+    """Return the image centred on grey, in its aspect ratio, and its position (:func:`place`)."""
     height, width = image.shape[:2]
     where = place(width, height, into_width, into_height, largest)
     size = (max(1, round(width * where.scale)), max(1, round(height * where.scale)))
@@ -95,10 +95,10 @@ def letterbox(
 
 
 def _shrunk(image: BgrImage, size: tuple[int, int]) -> BgrImage:
-    """Return the image at ``size``, halved first while it is twice as large or more.
+    """Return the image scaled to ``size``; it is first halved while at least twice as large.
 
-    The mean of 2 x 2 pixels keeps thin strokes of small plates, and takes 0.9 ms from 1080p to
-    640 px where one averaging of areas takes 2.6.
+    The mean of 2 x 2 pixels preserves thin strokes of small plates. From 1080p to 640 px it takes
+    0.9 ms; a single area average takes 2.6 ms.
     """
     height, width = image.shape[:2]
     larger = width > size[0] and height > size[1]

@@ -1,4 +1,4 @@
-"""Plates that are found where they are expected, and need not be read."""
+"""Identifies plates at expected positions, which need not be read."""
 
 import math
 
@@ -7,30 +7,30 @@ from recognition.analysis_hints import AnalysisHints, KnownPlate
 from recognition.types import Box, Detection, iou, overlap_coefficient
 
 _SAME_PLACE_IOU = 0.35
-"""Of an expected place and a plate found there: boxes of one plate differ by a tenth."""
+"""Minimum overlap of an expected and a found plate. Boxes of the same plate differ by a tenth."""
 
 _SAME_PLATE_OVERLAP = 0.6
 
 _MAX_WIDTH_RATIO = 1.3
 
 _MIN_SCORE = 0.3
-"""What scores less may be no plate, however well it fits; its text tells."""
+"""A detection with a lower score may not be a plate, however well it fits, so it is read."""
 
 _NEAR_WIDTHS = 1.5
-"""Another plate as near as this to an expected place may be the one that is expected; and a plate
-as near as this to another expected place may be that one."""
+"""Another plate within this distance of an expected position may be the expected one, and a plate
+within this distance of another expected position may be that one. In widths of the expected box."""
 
 _RIVAL_SCORE = 0.25
-"""Of the plate's own score: what scores less beside it is no plate."""
+"""Minimum score of another plate nearby, relative to the plate's score."""
 
 
 def split_known(
     found: list[Detection], hints: AnalysisHints
 ) -> tuple[list[Detection], tuple[KnownPlate, ...]]:
-    """Return the detections that are to be read, and the plates that are where they were expected.
+    """Return the detections to read, and the plates found at expected positions.
 
-    A plate near which there is another one is read: either may be the one that is expected. So is
-    one near to which another plate is expected, as it may be that one.
+    A plate is also read if another one is nearby, because either may be the expected one, or if
+    another plate is expected nearby, because it may be that one.
     """
     best = {number: _best(found, expected) for number, expected in enumerate(hints.known)}
     there = {
@@ -62,7 +62,7 @@ def _fits(found: Detection, expected: FrameBox) -> bool:
 
 
 def _is_same(one: Detection, other: Detection) -> bool:
-    """Return whether two detections are of one plate, or one of a piece of it."""
+    """Return whether two detections are of the same plate, or one is a part of it."""
     return overlap_coefficient(one.box, other.box) >= _SAME_PLATE_OVERLAP
 
 

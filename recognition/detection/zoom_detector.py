@@ -1,8 +1,8 @@
-"""Coarse to fine: a small or unsure plate is searched again in a window at the image's own size.
+"""Searches small or uncertain plates again, in a window at a larger scale (coarse to fine).
 
-An image is shrunk to the detector's input, and a far plate with it, which is then detected late and
-boxed badly. A window costs a quarter of the first pass; in collages of nine photos 692 of 750
-plates are detected with it and 659 without (tools/training/HISTORY.md).
+Images are shrunk to the detector's input, so distant plates are detected late and with inaccurate
+boxes. A window takes a quarter of the time of the first pass. In collages of nine photos, 692 of
+750 plates are detected with windows and 659 without (tools/training/HISTORY.md).
 """
 
 from collections.abc import Sequence
@@ -16,42 +16,42 @@ from recognition.detection.known_plates import split_known
 from recognition.types import BgrImage, Detection, iou
 
 COARSE_SCORE_THRESHOLD = 0.1
-"""Of the first pass's candidates, or the detector's threshold where that is lower. One that its
-window does not confirm keeps its own score, and is dropped where the threshold is higher."""
+"""Minimum score of the first pass's candidates, unless the detector's threshold is lower. Without
+a confirmation by its window, a candidate keeps its score, which must reach the threshold."""
 
 _WINDOW_INPUT_PX = (256, 160)
-"""Width and height of a window as the detector gets it; grown to multiples of its stride."""
+"""Width and height of a window in the detector's input, rounded up to multiples of its stride."""
 
 _PLATE_WIDTH_PX = 80.0
-"""The width that a plate should have in its window."""
+"""Desired width of a plate in its window."""
 
 _MAX_SCALE = 1.5
 _MIN_GAIN = 1.25
 _CLEAR = ((32.0, 0.4), (20.0, 0.6))
-"""Widths in the first input, in pixels, with scores: a candidate above one pair gets no window."""
+"""Widths (in pixels of the first input) and scores. A candidate above one pair gets no window."""
 
 _SAME_PLATE_IOU = 0.2
 _MAX_WINDOWS = 20
 
 
 class ZoomDetector:
-    """Detects plates in two passes. Not for two threads at a time."""
+    """Detects plates in two passes. Not thread-safe."""
 
     def __init__(self, detector: Detector) -> None:
-        """Use a detector that takes images of any size."""
+        """``detector`` must accept images of any size."""
         self._detector = detector
         self._input_px = _grown_px(_WINDOW_INPUT_PX, detector.stride)
 
     def detect_all(
         self, images: list[BgrImage], hints: Sequence[AnalysisHints] | None = None
     ) -> list[list[Detection]]:
-        """Return the plates in each image, one by one: a processor gains nothing from batches."""
+        """Return the plates in each image, one by one: CPUs do not benefit from batches."""
         return list(map(self.detect, images, hints or [NOTHING_KNOWN] * len(images)))
 
     def detect(self, image: BgrImage, hints: AnalysisHints = NOTHING_KNOWN) -> list[Detection]:
         """Return the plates in the image, best first, in pixels of the image.
 
-        Those in known places are not searched again: nothing is to be read there.
+        Plates at known positions are not searched again, because they are not read.
         """
         threshold = self._detector.threshold
         scale = self._detector.scale(image)
@@ -79,7 +79,7 @@ class ZoomDetector:
 
 
 def _zoom_scale(found: Detection, scale: float) -> float | None:
-    """Return the scale of a candidate's window, None where it would show nothing new."""
+    """Return the scale of a candidate's window, or None if a window would not help."""
     zoom = min(_PLATE_WIDTH_PX / found.width_px, _MAX_SCALE)
     width = found.width_px * scale
     is_clear = any(width > px and found.score >= score for px, score in _CLEAR)
@@ -87,7 +87,7 @@ def _zoom_scale(found: Detection, scale: float) -> float | None:
 
 
 def _grown_px(size: tuple[int, int], stride: int) -> tuple[int, int]:
-    """Return a size whose sides are multiples of a stride."""
+    """Return a size with its sides rounded up to multiples of a stride."""
     width, height = (-(-side // stride) * stride for side in size)
     return width, height
 

@@ -1,4 +1,4 @@
-"""Reads labelled photos with an engine, and compares what it finds with the labels."""
+"""Reads labelled photos with an engine, and compares the results with the labels."""
 
 import json
 import time
@@ -20,11 +20,11 @@ from recognition.types import BgrImage
 
 @dataclass(frozen=True)
 class PhotoResult:
-    """A photo with all that was found in it.
+    """A photo and its readings.
 
-    ``predictions`` holds everything found and read, ``reported`` what the thresholds let through.
-    ``cpu_ms`` is the processor time, decoding included. ``refused`` is the reason if the file is no
-    image, and empty otherwise; nothing is found in such a file.
+    ``predictions`` contains all readings, ``reported`` those that meet the thresholds. ``cpu_ms``
+    is the CPU time, including decoding. ``refused`` is the reason if the file cannot be decoded
+    (then there are no readings), otherwise empty.
     """
 
     photo: Photo
@@ -36,7 +36,7 @@ class PhotoResult:
 
     @property
     def invented(self) -> tuple[Prediction, ...]:
-        """Reported readings on no boxed plate: wrong, if every plate is boxed."""
+        """Reported readings that are on no boxed plate: false, if every plate is boxed."""
         return on_no_plate(self.photo, self.reported)
 
 
@@ -74,21 +74,21 @@ def _read(photo: Photo, data: bytes, recognizer: Recognizer) -> tuple[PhotoResul
 
 
 def prediction_of(reading: PlateReading) -> Prediction:
-    """Return a reading as it is compared with a label."""
+    """Return a reading in the form that is compared with a label."""
     box = reading.box
     corners = (box.x, box.y, box.x + box.width, box.y + box.height)
     return Prediction(reading.text, reading.confidence, corners)
 
 
 def _grey(photo: Photo) -> BgrImage:
-    """Return a grey image that has all of a photo's boxes."""
+    """Return a grey image that is large enough for all of a photo's boxes."""
     edges = (max((plate.box[i] for plate in photo.plates), default=0) for i in (2, 3))
     right, bottom = (int(min(max(edge, 0), MAX_SIDE_PX)) for edge in edges)
     return np.full((bottom + 1, right + 1, 3), 128, np.uint8)
 
 
 def write_predictions(path: Path, results: Iterable[PhotoResult]) -> None:
-    """Write a JSON object a photo and line: what was found and read, before any threshold."""
+    """Write one JSON object per photo and line, with all readings regardless of thresholds."""
     path.write_text("".join(map(_line, results)), encoding="utf-8")
 
 

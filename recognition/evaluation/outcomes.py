@@ -1,4 +1,4 @@
-"""The outcome of each labelled plate, and the classes that plates are counted in."""
+"""Outcomes of labelled plates, and the classes in which they are counted."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ SAME_PLATE_IOU: Final = 0.3
 FOLDED: Final = str.maketrans("OIQ", "010")
 
 _WIDTHS_PX: Final = (0, 40, 60, 80, 120)
-"""Lower edges of the classes of plate width."""
+"""Lower limits of the plate width classes."""
 
 _TWO_ROWS_BELOW_ASPECT: Final = 2.2
 """Width over height below which a plate probably has two rows."""
@@ -21,7 +21,7 @@ _TWO_ROWS_BELOW_ASPECT: Final = 2.2
 
 @dataclass(frozen=True)
 class Prediction:
-    """A plate that the engine found; ``confidence`` 0–1, ``box`` in pixels of the photo."""
+    """A plate found by the engine; ``confidence`` is 0 to 1, ``box`` in pixels of the photo."""
 
     text: str
     confidence: float
@@ -30,10 +30,10 @@ class Prediction:
 
 @dataclass(frozen=True)
 class PlateOutcome:
-    """A labelled plate and what the engine made of it.
+    """A labelled plate and the engine's result.
 
-    ``prediction`` is the reading that counts: the correct one if there is one, else the one of
-    highest confidence at the plate's position.
+    ``prediction`` is the correct reading if there is one, otherwise the reading with the highest
+    confidence at the plate's position.
     """
 
     photo: Photo
@@ -48,7 +48,7 @@ class PlateOutcome:
 
     @property
     def folded(self) -> bool:
-        """As ``exact``, where O and Q count as 0 and I counts as 1."""
+        """Like ``exact``, but O and Q count as 0, and I counts as 1."""
         same = self._text().translate(FOLDED) == self.plate.text.translate(FOLDED)
         return self.plate.certain and same
 
@@ -59,7 +59,7 @@ class PlateOutcome:
 def outcomes(photo: Photo, predictions: tuple[Prediction, ...]) -> tuple[PlateOutcome, ...]:
     """Return the outcome of each plate of a photo.
 
-    If a photo has one plate, a correct text counts wherever it was found.
+    If a photo has only one plate, a correct text counts regardless of its position.
     """
     return tuple(
         PlateOutcome(
@@ -103,7 +103,7 @@ def _width(outcome: PlateOutcome) -> str:
 def _shape(outcome: PlateOutcome) -> str:
     x1, y1, x2, y2 = outcome.plate.box
     is_one_row = x2 - x1 >= _TWO_ROWS_BELOW_ASPECT * (y2 - y1)
-    return "one row" if is_one_row else "two rows or American"
+    return "one row" if is_one_row else "two rows or US format"
 
 
 def _country(outcome: PlateOutcome) -> str:
@@ -114,9 +114,9 @@ def _country(outcome: PlateOutcome) -> str:
 CLASSES: Final[Mapping[str, Callable[[PlateOutcome], str]]] = MappingProxyType(
     {
         "data set": lambda outcome: outcome.photo.group,
-        "width of the plate": _width,
+        "plate width": _width,
         "shape": _shape,
         "country": _country,
     }
 )
-"""What plates are counted by: the class of an outcome, under the name of the table."""
+"""Tables by name: the function that returns the class of an outcome."""

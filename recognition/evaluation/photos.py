@@ -13,7 +13,7 @@ from recognition.types import Box
 
 @dataclass(frozen=True)
 class LabelledPlate:
-    """A plate that a person boxed. ``text`` is A-Z0-9, two rows joined; empty where unknown."""
+    """A plate boxed by a person. ``text`` is A-Z0-9, with rows joined; empty if unknown."""
 
     text: str
     uncertain: bool
@@ -28,7 +28,7 @@ class LabelledPlate:
 
 @dataclass(frozen=True)
 class Photo:
-    """One photo. ``exhaustive``: every visible plate is boxed. Sizes are 0 where not given."""
+    """One photo. ``exhaustive``: every visible plate is boxed. Missing sizes are 0."""
 
     name: str
     path: Path
@@ -39,37 +39,37 @@ class Photo:
 
     @property
     def group(self) -> str:
-        """The data set of the photo: the name of its folder."""
+        """The photo's data set, which is the name of its folder."""
         return self.path.parent.name
 
 
 def load_photo_file(path: Path, split: str | None = None) -> list[Photo]:
-    """Return the photos of a file with a JSON object a line, in its order; of one split if given.
+    """Return the photos of a file with one JSON object per line, in order, optionally of one split.
 
-    Required are ``image`` (a path from the file's folder) and ``plates``, which may be empty, each
-    with ``box`` (x1, y1, x2, y2 in pixels) and, where it is known, ``text``.
+    Required are ``image`` (a path relative to the file's folder) and ``plates`` (can be empty),
+    each with ``box`` (x1, y1, x2, y2 in pixels) and, if known, ``text``.
 
     Raises:
-        InvalidInputError: the file cannot be read, or a line is no such object.
+        InvalidInputError: the file cannot be read, or a line is not such an object.
     """
     try:
         rows = list(json_lines(path))
         return [_photo(path.parent, row) for row in rows if split in (None, row.get("split"))]
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise InvalidInputError(
-            f"{path} is no list of photos ({type(error).__name__}: {error})", code="invalid_photos"
+            f"{path} is not a photo list ({type(error).__name__}: {error})", code="invalid_photos"
         ) from error
 
 
 def json_lines(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the JSON objects of a file, one a line; empty lines are left out."""
+    """Yield the JSON objects of a file with one per line; empty lines are skipped."""
     with path.open(encoding="utf-8-sig") as file:
         yield from (json.loads(line) for line in file if line.strip())
 
 
 def _photo(folder: Path, row: dict[str, Any]) -> Photo:
     plates = tuple(
-        # The text as the engine writes it, whatever spaces and dashes the label has.
+        # Normalised like the engine's texts: without the label's spaces and dashes.
         LabelledPlate(
             normalise_plate(str(plate.get("text") or "")),
             plate.get("uncertain", False),

@@ -1,4 +1,4 @@
-"""An evaluation as text (Markdown), and as an HTML page with a picture of every mistake."""
+"""Reports of an evaluation: as Markdown, and as an HTML page with an image of every error."""
 
 import base64
 from collections.abc import Sequence
@@ -15,9 +15,9 @@ from recognition.evaluation.summary import MeasuredShare, Summary
 from recognition.reading.crops import cut
 from recognition.types import BgrImage, Box, grown
 
-_PICTURE_WIDTH_PX: Final = 260
+_IMAGE_WIDTH_PX: Final = 260
 _SURROUNDINGS: Final = (0.35, 0.7)
-"""Shares of a plate's width and height that are shown on each side of it."""
+"""Margins around a plate's box, as fractions of its width and height."""
 
 _JPEG_QUALITY: Final = 80
 _STYLE: Final = (
@@ -30,7 +30,7 @@ _STYLE: Final = (
 
 @dataclass(frozen=True)
 class Miss:
-    """A mistake with its picture (JPEG): the text of the label, and the one that was read."""
+    """An error with its image (JPEG), the label's text and the text that was read."""
 
     kind: str
     photo: str
@@ -40,7 +40,7 @@ class Miss:
 
 
 def misses(result: PhotoResult, image: BgrImage) -> list[Miss]:
-    """Return a photo's mistakes: plates not found, texts read wrong, readings of no plate."""
+    """Return a photo's errors: plates not found, wrong texts, readings where there is no plate."""
     name = result.photo.name
     rows = [
         Miss(kind, name, one.plate.text or "?", _got(one), _picture(image, one.plate.box))
@@ -49,7 +49,7 @@ def misses(result: PhotoResult, image: BgrImage) -> list[Miss]:
     ]
     if result.photo.exhaustive:
         rows += [
-            Miss("no plate there", name, "", f"{one.text} {one.confidence:.2f}", picture)
+            Miss("no plate", name, "", f"{one.text} {one.confidence:.2f}", picture)
             for one in result.invented
             if (picture := _picture(image, one.box))
         ]
@@ -62,8 +62,8 @@ def _kind(outcome: PlateOutcome) -> str:
     if outcome.prediction is None:
         return "not found"
     if outcome.plate.certain:
-        return "read wrong"
-    return "" if outcome.found else "found inexactly"
+        return "wrong text"
+    return "" if outcome.found else "inaccurate box"
 
 
 def _got(outcome: PlateOutcome) -> str:
@@ -74,25 +74,25 @@ def _got(outcome: PlateOutcome) -> str:
 def _picture(image: BgrImage, box: Box) -> bytes:
     height, width = image.shape[:2]
     part = cut(image, grown(box, *_SURROUNDINGS, width, height))
-    size = (_PICTURE_WIDTH_PX, max(1, round(part.shape[0] * _PICTURE_WIDTH_PX / part.shape[1])))
+    size = (_IMAGE_WIDTH_PX, max(1, round(part.shape[0] * _IMAGE_WIDTH_PX / part.shape[1])))
     shown = cv2.resize(part, size, interpolation=cv2.INTER_CUBIC)
     return cv2.imencode(".jpg", shown, [cv2.IMWRITE_JPEG_QUALITY, _JPEG_QUALITY])[1].tobytes()
 
 
 def as_text(summary: Summary) -> str:
-    """Return the figures as lines and tables in Markdown."""
+    """Return the results as Markdown."""
     lines = [
-        f"{summary.photos} photos, {summary.plates} plates, {summary.certain} with a certain text",
+        f"{summary.photos} photos, {summary.plates} plates, {summary.certain} with a known text",
         f"detected {_percent(summary.detected)}, exact {_percent(summary.exact)}, O=0 I=1 folded "
         f"{_percent(summary.folded)}, calibration error {100 * summary.calibration_error:.1f} %",
-        f"readings on no labelled plate: {summary.invented}; of the {summary.exhaustive_photos} "
-        f"photos whose every plate is labelled, {summary.false_alarms} have one",
-        f"processor time a photo, decoding included: median {summary.cpu_ms:.1f} ms",
+        f"readings on no labelled plate: {summary.invented}; {summary.false_alarms} of "
+        f"{summary.exhaustive_photos} fully labelled photos have one",
+        f"CPU time per photo, including decoding: median {summary.cpu_ms:.1f} ms",
     ]
     for name, slices in summary.tables:
         lines += [
             "",
-            f"| {name} | plates | found | read right | O=0 I=1 folded |",
+            f"| {name} | plates | found | exact | O=0 I=1 folded |",
             "|---" * 5 + "|",
         ]
         lines += [
@@ -103,7 +103,7 @@ def as_text(summary: Summary) -> str:
 
 
 def write_report(path: Path, title: str, summary: Summary, found: Sequence[Miss]) -> None:
-    """Write the page; it needs no other file and no network."""
+    """Write a self-contained HTML page."""
     parts = [
         f"<!doctype html><meta charset=utf-8><title>{escape(title)}</title><style>{_STYLE}</style>",
         f"<h1>{escape(title)}</h1><pre>{escape(as_text(summary))}</pre>",

@@ -1,4 +1,4 @@
-"""The figures of an evaluation."""
+"""Aggregated results of an evaluation."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -12,12 +12,12 @@ from recognition.evaluation.outcomes import CLASSES, PlateOutcome
 _DRAWS: Final = 2000
 _INTERVAL: Final = (2.5, 97.5)
 _BINS: Final = 10
-_FEWEST_OF_A_COUNTRY: Final = 5
+_MIN_PLATES_PER_COUNTRY: Final = 5
 
 
 @dataclass(frozen=True)
 class MeasuredShare:
-    """A share, 0–1, with its 95 % interval."""
+    """A fraction (0 to 1) with its 95 % confidence interval."""
 
     value: float
     low: float
@@ -26,7 +26,7 @@ class MeasuredShare:
 
 @dataclass(frozen=True)
 class Slice:
-    """How many plates of a class were found and read; ``certain`` ones have a known text."""
+    """Counts of a class's plates that were found and read; ``certain``: the text is known."""
 
     name: str
     plates: int
@@ -38,7 +38,7 @@ class Slice:
 
 @dataclass(frozen=True)
 class Bin:
-    """Readings of similar confidence: how many, their mean confidence, the share that is right."""
+    """Readings with similar confidence: count, mean confidence, and fraction of correct ones."""
 
     count: int
     confidence: float
@@ -47,10 +47,10 @@ class Bin:
 
 @dataclass(frozen=True)
 class Summary:
-    """Shares are 0–1. ``cpu_ms`` is the median of the photos.
+    """Fractions are 0 to 1. ``cpu_ms`` is the median over the photos.
 
-    ``false_alarms`` counts photos whose every plate is boxed and that have other readings, too.
-    ``invented`` counts readings on no boxed plate in all photos: some of them may be correct.
+    ``false_alarms`` counts exhaustive photos with readings that are on no boxed plate. ``invented``
+    counts such readings in all photos; some of them may be correct.
     """
 
     photos: int
@@ -68,12 +68,12 @@ class Summary:
     bins: tuple[Bin, ...]
 
     def as_json(self) -> dict[str, Any]:
-        """Return the same names and values for JSON."""
+        """Return the fields as a dictionary for JSON."""
         return asdict(self)
 
 
 def summarise(results: Sequence[PhotoResult]) -> Summary:
-    """Return the figures of all photos."""
+    """Return the aggregated results of all photos."""
     found = [outcome for one in results for outcome in one.outcomes]
     rated = [
         (outcome.prediction.confidence, outcome.exact)
@@ -107,9 +107,9 @@ def _share(
     counts: Callable[[PlateOutcome], bool],
     hit: Callable[[PlateOutcome], bool],
 ) -> MeasuredShare:
-    """Return the share of hits among the plates that count.
+    """Return the fraction of hits among the plates that count.
 
-    Photos of one vehicle are drawn together, since they are not independent of each other.
+    Photos of the same vehicle are resampled together, because they are not independent.
 
     **Source:** Efron, Bootstrap methods: another look at the jackknife, 1979.
     """
@@ -132,7 +132,7 @@ def _slices(found: Sequence[PlateOutcome], table: str) -> tuple[Slice, ...]:
     classes: dict[str, list[PlateOutcome]] = {}
     for outcome in found:
         classes.setdefault(CLASSES[table](outcome), []).append(outcome)
-    fewest = _FEWEST_OF_A_COUNTRY if table == "country" else 1
+    fewest = _MIN_PLATES_PER_COUNTRY if table == "country" else 1
     return tuple(
         Slice(
             name,
@@ -148,7 +148,7 @@ def _slices(found: Sequence[PlateOutcome], table: str) -> tuple[Slice, ...]:
 
 
 def reliability(rated: Sequence[tuple[float, bool]]) -> list[Bin]:
-    """Return (confidence, is right) pairs in classes of confidence, lowest first, none empty."""
+    """Return the non-empty bins of (confidence, is correct) pairs, lowest confidence first."""
     if not rated:
         return []
     pairs = np.array(rated, dtype=float)
@@ -162,6 +162,6 @@ def reliability(rated: Sequence[tuple[float, bool]]) -> list[Bin]:
 
 
 def calibration_error(rated: Sequence[tuple[float, bool]]) -> float:
-    """Return the expected calibration error of (confidence, is right) pairs."""
+    """Return the expected calibration error of (confidence, is correct) pairs."""
     error = sum(one.count * abs(one.confidence - one.right) for one in reliability(rated))
     return error / max(1, len(rated))

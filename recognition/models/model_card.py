@@ -1,6 +1,6 @@
-"""Model cards: the JSON beside an ONNX file that describes its input and its output.
+"""Model cards: the JSON files next to ONNX files that describe their input and output.
 
-The fields are described for people in ``recognition/models/README.md``.
+``recognition/models/README.md`` documents the fields.
 """
 
 import hashlib
@@ -36,23 +36,23 @@ class ColourOrder(StrEnum):
 
 
 class Resize(StrEnum):
-    """The way an image is brought to the model's size: ratio kept and padded, or not kept."""
+    """Resizing to the model's size: padded, which keeps the aspect ratio, or stretched."""
 
     LETTERBOX = "letterbox"
     STRETCH = "stretch"
 
 
 class DetectorDecoder(StrEnum):
-    """The layout of a detector's output."""
+    """Layout of a detector's output."""
 
     ULTRALYTICS = "ultralytics"
-    """N x (4 + classes) x A: centre boxes and class scores, nothing suppressed."""
+    """N x (4 + classes) x A: centre boxes and class scores, without suppression."""
     END2END_ROWS = "end2end_rows"
-    """Rows of batch, x1, y1, x2, y2, class, score; overlapping boxes already suppressed."""
+    """Rows of batch, x1, y1, x2, y2, class, score, after suppression of overlapping boxes."""
 
 
 END2END_ROW_VALUES = 7
-"""Numbers in a row of :attr:`DetectorDecoder.END2END_ROWS`."""
+"""Number of values in a row of :attr:`DetectorDecoder.END2END_ROWS`."""
 
 
 class _Part(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,10 +60,10 @@ class _Part(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class InputCard(_Part, frozen=True, kw_only=True):
-    """The image tensor. Pixel values 0..255 are multiplied by ``scale``; sizes are in pixels.
+    """The image tensor. Pixel values (0 to 255) are multiplied by ``scale``; sizes are in pixels.
 
-    Where any size is taken, an image that is larger than ``height`` and ``width`` comes as large as
-    it is, ``largest_side`` at most.
+    With a variable size, images larger than ``height`` and ``width`` keep their size, up to
+    ``largest_side``.
     """
 
     name: str
@@ -82,7 +82,7 @@ class InputCard(_Part, frozen=True, kw_only=True):
 
 
 class DetectorOutputCard(_Part, frozen=True, kw_only=True):
-    """The output of a detector. Thresholds are 0..1."""
+    """The output of a detector. Thresholds are 0 to 1."""
 
     decoder: DetectorDecoder
     name: str
@@ -92,9 +92,9 @@ class DetectorOutputCard(_Part, frozen=True, kw_only=True):
 
 
 class ReaderOutputCard(_Part, frozen=True, kw_only=True):
-    """The output of a reader: characters in order of the last axis, slots, padding, regions.
+    """The output of a reader: characters in the order of the last axis, slots, padding, regions.
 
-    ``slots``: N x slots x alphabet, probabilities of each character in each slot.
+    ``slots``: N x slots x alphabet, the probability of each character in each slot.
     """
 
     decoder: Literal["slots"]
@@ -107,33 +107,33 @@ class ReaderOutputCard(_Part, frozen=True, kw_only=True):
 
 
 class Interpolation(StrEnum):
-    """The interpolation that brings a crop to the model's size."""
+    """Interpolation for resizing a crop to the model's size."""
 
     LINEAR = "linear"
     CUBIC = "cubic"
 
 
 class MarginsCard(_Part, frozen=True, kw_only=True):
-    """The growth of a box on each side, as a share of its own width and height."""
+    """Margins on each side of a box, as fractions of its width and height."""
 
     margin_x: float = 0.0
     margin_y: float = 0.0
 
 
 class SecondCropCard(MarginsCard, frozen=True, kw_only=True):
-    """The second crop of a plate: read where the first one's mean character probability, 0..1,
-    lies under ``below``."""
+    """The second crop of a plate, read if the first one's mean character probability (0 to 1) is
+    less than ``below``."""
 
     below: float = 1.0
 
 
 class TurnedCropsCard(_Part, frozen=True, kw_only=True):
-    """Crops of a plate that may hang, turned upright by ``step`` degrees one way and the other.
+    """Crops of a plate that may be tilted, rotated by ``step`` degrees in both directions.
 
-    Where that makes the reading surer, it goes on that way up to ``most`` degrees. Read where the
-    mean character probability lies between ``above`` and ``below``, of plates that are at least
-    ``least_width`` pixels wide; that of the surest of them must be higher by ``gain``, and
-    ``least`` or more, as a lower one would make a plate of other writing.
+    While that increases the mean character probability, the rotation continues in that direction,
+    up to ``most`` degrees. Only plates at least ``least_width`` pixels wide, with a probability
+    from ``above`` to ``below``, are read this way. The best result must have a probability higher
+    by ``gain``, and at least ``least``: a lower one would turn signs into plates.
     """
 
     step: Annotated[float, msgspec.Meta(ge=5, le=40)]
@@ -145,17 +145,17 @@ class TurnedCropsCard(_Part, frozen=True, kw_only=True):
     least_width: Annotated[float, msgspec.Meta(ge=0)] = 0.0
 
     def __post_init__(self) -> None:
-        """Check that it can be done.
+        """Validate the values.
 
         Raises:
-            ValueError: it cannot; in a card that is read, an error of msgspec.
+            ValueError: they contradict each other. When decoding a card, msgspec converts it.
         """
         if self.step > self.most or self.above >= self.below:
-            raise ValueError("step must not exceed most, above must lie under below")
+            raise ValueError("step must not exceed most, and above must be less than below")
 
 
 class CropCard(MarginsCard, frozen=True, kw_only=True):
-    """The cut of a crop; with ``second``, an unsure plate is read twice and both are averaged."""
+    """Crops of a plate. With ``second``, an uncertain plate is read twice and both are averaged."""
 
     interpolation: Interpolation = Interpolation.LINEAR
     second: SecondCropCard | None = None
@@ -163,28 +163,28 @@ class CropCard(MarginsCard, frozen=True, kw_only=True):
 
 
 class CalibrationCard(_Part, frozen=True, kw_only=True):
-    """From the mean character probability (``x``, rising) to the confidence (``y``), 0..1."""
+    """Table from mean character probability (``x``, increasing) to confidence (``y``), 0 to 1."""
 
     method: Literal["piecewise_linear"]
     x: Annotated[tuple[float, ...], msgspec.Meta(min_length=1)]
     y: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        """Check the table, as a wrong one would fail at the first plate only.
+        """Validate the table, which would otherwise only fail at the first plate.
 
         Raises:
-            ValueError: it is none; in a card that is read, an error of msgspec.
+            ValueError: the table is invalid. When decoding a card, msgspec converts it.
         """
         if len(self.x) != len(self.y) or any(a >= b for a, b in pairwise(self.x)):
-            raise ValueError("x must rise and have as many values as y")
+            raise ValueError("x must be increasing and have as many values as y")
 
 
 class PlateProbabilityCard(_Part, frozen=True, kw_only=True):
-    """Weights in the log odds that a text is one of a plate
+    """Weights in the log odds that a text belongs to a plate
     (:mod:`recognition.reading.confidence`).
 
     ``score`` and ``least_sure`` are multiplied by the log odds of the detector's score and of the
-    least sure character's probability; the others count where the feature holds.
+    least certain character's probability. The other weights apply if the feature is present.
     """
 
     offset: float
@@ -198,7 +198,7 @@ class PlateProbabilityCard(_Part, frozen=True, kw_only=True):
 
 
 class DetectorCard(_Part, frozen=True, kw_only=True, tag="detector", tag_field="kind"):
-    """The card of a model that finds plates in an image."""
+    """Model card of a detector, which finds plates in an image."""
 
     schema: int
     name: str
@@ -211,7 +211,7 @@ class DetectorCard(_Part, frozen=True, kw_only=True, tag="detector", tag_field="
 
 
 class ReaderCard(_Part, frozen=True, kw_only=True, tag="reader", tag_field="kind"):
-    """The card of a model that reads the characters of a plate crop."""
+    """Model card of a reader, which reads the characters of a plate's crop."""
 
     schema: int
     name: str
@@ -225,9 +225,9 @@ class ReaderCard(_Part, frozen=True, kw_only=True, tag="reader", tag_field="kind
 
 
 class CtcOutputCard(_Part, frozen=True, kw_only=True):
-    """The output of a CTC reader: log probabilities, N x places x (blank, then the alphabet).
+    """The output of a CTC reader: log probabilities, N x steps x (blank, then the alphabet).
 
-    ``look_alikes`` are groups of characters that it confuses.
+    ``look_alikes`` are groups of characters that the model confuses.
     """
 
     name: str
@@ -236,12 +236,12 @@ class CtcOutputCard(_Part, frozen=True, kw_only=True):
 
 
 class CtcReaderCard(_Part, frozen=True, kw_only=True, tag="line-reader", tag_field="kind"):
-    """The card of a model that reads a plate as a line of text, as the second reader.
+    """Model card of a CTC reader, the second reader, which reads a plate as a line of text.
 
-    Crops are brought to the input's height and to a width, by their shape, from ``least_width`` to
-    the input's in multiples of its stride. It is used where the reader's mean character
-    probability lies under ``below`` and not under ``least``, as it would make a plate of other
-    writing. Its logarithms count ``weight`` times.
+    Crops are resized to the input's height and a width that depends on their shape, from
+    ``least_width`` to the input's width, in multiples of its stride. The model is used if the
+    reader's mean character probability is less than ``below`` and at least ``least`` (below that,
+    it would turn signs into plates). Its logarithms are multiplied by ``weight``.
     """
 
     schema: int
@@ -264,21 +264,21 @@ _C = TypeVar("_C", DetectorCard, ReaderCard, CtcReaderCard)
 
 
 def load_card(card_type: type[_C], model: Path) -> _C:
-    """Return the card beside an ONNX file after checking that the file is the one it describes.
+    """Return the model card next to an ONNX file, after verifying the file's checksum.
 
     Raises:
-        MisconfiguredError: a file is missing, the card cannot be read, or the file is another one.
+        MisconfiguredError: a file is missing, the card is invalid, or the checksum differs.
     """
     path = model.with_suffix(".json")
     try:
         card = msgspec.json.decode(path.read_bytes(), type=card_type)
         digest = hashlib.sha256(model.read_bytes()).hexdigest()
     except OSError as error:
-        raise MisconfiguredError(f"model {model} needs its file and the card {path}") from error
+        raise MisconfiguredError(f"model {model} requires its file and the card {path}") from error
     except msgspec.MsgspecError as error:
         raise MisconfiguredError(f"model card {path}: {error}") from error
     if card.schema != _SCHEMA:
-        raise MisconfiguredError(f"model card {path} has schema {card.schema}, not {_SCHEMA}")
+        raise MisconfiguredError(f"model card {path} has schema {card.schema}; expected {_SCHEMA}")
     if card.sha256 != digest:
-        raise MisconfiguredError(f"model {model} is not the file that its card describes (sha256)")
+        raise MisconfiguredError(f"model {model} does not match the SHA-256 in its model card")
     return card

@@ -1,4 +1,4 @@
-"""A trial run of a loaded model, so that a card that does not fit it is an error at start."""
+"""Test runs of loaded models, so that a mismatch with the model card is an error at startup."""
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from recognition.models.runtime import Model, Tensor
 from recognition.models.tensors import tensor_shape
 
 _STRIDES_TRIED = (4, 6)
-"""Height and width in strides at which a model that takes any size is tried."""
+"""Height and width, in strides, of the additional test of models with a variable size."""
 
 
 def check_detector(
@@ -24,11 +24,11 @@ def check_detector(
 ) -> None:
     """Run grey images through a detector and check the shape of its output.
 
-    They have the size of the card, or ``input_px`` (width, height); and another one, where the card
-    says that it takes any.
+    They have the card's size or ``input_px`` (width, height), and a second size if the card
+    declares a variable size.
 
     Raises:
-        MisconfiguredError: the model does not take or give what the card says.
+        MisconfiguredError: the model's input or output differs from the card.
     """
     _check_resize(card.name, card.input, Resize.LETTERBOX)
     stride = card.input.stride
@@ -39,57 +39,57 @@ def check_detector(
     output = _output(card.name, outputs, card.output.name)
     if card.output.decoder is DetectorDecoder.END2END_ROWS:
         fits = output.ndim == 2 and output.shape[1] == END2END_ROW_VALUES
-        wanted = f"rows of {END2END_ROW_VALUES}"
+        wanted = f"rows of {END2END_ROW_VALUES} values"
     else:
         rows = 4 + len(card.output.classes)
         fits = output.ndim == 3 and output.shape[1] == rows
         wanted = f"1 x {rows} x anchors"
     if not fits:
-        raise _unfit(card.name, f"{card.output.name} has shape {output.shape}, not {wanted}")
+        raise _unfit(card.name, f"{card.output.name} has shape {output.shape}; expected {wanted}")
 
 
 def check_reader(card: ReaderCard, model: Model) -> None:
     """Run a grey crop through a reader and check the shapes of its outputs.
 
     Raises:
-        MisconfiguredError: the model does not take or give what the card says.
+        MisconfiguredError: the model's input or output differs from the card.
     """
     _check_resize(card.name, card.input, Resize.STRETCH)
     output = card.output
     if output.alphabet.count(output.pad_char) != 1 or len(output.pad_char) != 1:
-        raise _unfit(card.name, f"the alphabet must hold pad_char {output.pad_char!r} once")
+        raise _unfit(card.name, f"alphabet must contain pad_char {output.pad_char!r} exactly once")
     outputs = _tried(card.name, card.input, model, (card.input.height, card.input.width))
     shape = _output(card.name, outputs, output.name).shape
     if shape != (1, output.slots, len(output.alphabet)):
         wanted = f"1 x {output.slots} x {len(output.alphabet)}"
-        raise _unfit(card.name, f"{output.name} has shape {shape}, not {wanted}")
+        raise _unfit(card.name, f"{output.name} has shape {shape}; expected {wanted}")
     if output.region_name is not None and output.regions is not None:
         regions = _output(card.name, outputs, output.region_name).shape
         if regions != (1, len(output.regions)):
-            raise _unfit(card.name, f"{output.region_name} has shape {regions}")
+            raise _unfit(card.name, f"{output.region_name} has an unexpected shape: {regions}")
 
 
 def check_same_characters(card: ReaderCard, second: CtcReaderCard) -> None:
-    """Check that both readers number the same characters alike.
+    """Check that both readers have the same characters in the same order.
 
     Raises:
-        MisconfiguredError: they do not.
+        MisconfiguredError: the characters differ.
     """
     if card.output.alphabet.replace(card.output.pad_char, "", 1) != second.output.alphabet or (
         not card.output.alphabet.endswith(card.output.pad_char)
     ):
-        raise _unfit(second.name, f"{card.name} reads other characters, or in another order")
+        raise _unfit(second.name, f"{card.name} has different characters, or a different order")
 
 
 def _check_resize(name: str, card: InputCard, known: Resize) -> None:
     if card.resize is not known:
-        raise _unfit(name, f"images are brought to its size by {known}, not by {card.resize}")
+        raise _unfit(name, f"images are resized with {known}; the card says {card.resize}")
 
 
 def _tried(name: str, card: InputCard, model: Model, sides: tuple[int, int]) -> dict[str, Tensor]:
     if card.dynamic_size:
-        # A model of fixed size refuses any other size. The one in use is tried last, as a runtime
-        # may prepare itself for it.
+        # A model with a fixed size rejects any other. The size in use is tested last, because a
+        # runtime may prepare for it.
         small_height, small_width = (card.stride * strides for strides in _STRIDES_TRIED)
         _run_grey(name, card, model, (small_height, small_width))
     return _run_grey(name, card, model, sides)
@@ -103,16 +103,16 @@ def _run_grey(
     grey = np.full(shape, 128).astype(card.dtype.value)
     try:
         return model.run(grey if card.scale == 1.0 else grey * grey.dtype.type(card.scale))
-    # Both runtimes raise classes of their own that share nothing but Exception.
+    # The runtimes' exceptions have no common base class except Exception.
     except Exception as error:
-        raise _unfit(name, f"an input {shape} of {card.dtype} is refused: {error}") from error
+        raise _unfit(name, f"it rejects an input {shape} of {card.dtype}: {error}") from error
 
 
 def _output(name: str, outputs: dict[str, Tensor], wanted: str) -> Tensor:
     if wanted not in outputs:
-        raise _unfit(name, f"it gives {', '.join(outputs)}, not {wanted}")
+        raise _unfit(name, f"its outputs are {', '.join(outputs)}; expected {wanted}")
     return outputs[wanted]
 
 
 def _unfit(name: str, why: str) -> MisconfiguredError:
-    return MisconfiguredError(f"model {name} does not fit its card: {why}")
+    return MisconfiguredError(f"model {name} does not match its model card: {why}")

@@ -1,6 +1,6 @@
-"""ONNX files in onnxruntime or OpenVINO, behind one call.
+"""Runs ONNX files with onnxruntime or OpenVINO, through one interface.
 
-Vendor types stop here.
+Types of the runtimes are not used outside this module.
 """
 
 import math
@@ -29,24 +29,24 @@ from recognition.settings import (
 )
 
 MAX_SMALL_TENSOR_VALUES = 3 * 256 * 192
-"""Numbers in the tensor of one image, up to which it is small. The zoom detector's windows have
-256x160 px, grown to the stride."""
+"""Maximum number of values in the tensor of a small image. The zoom detector's windows have
+256x160 px, rounded up to the stride."""
 
-_OWN_COPIES = 4
-COMES_AGAIN = 200
-"""A large size that came so often gets a copy of its own, as the usual one has, if there are not so
-many already. To prepare it takes 0.9 s of processor time where there is AVX2 only, and saves 3 to
-7 ms a run. Sizes that come again are those of cameras."""
+_MAX_COPIES = 4
+RECURRING_COUNT = 200
+"""A large size that occurred this often gets a separate copy of the model, like the usual size,
+unless there are too many (:data:`_MAX_COPIES`). Preparing a copy takes 0.9 s of CPU time with AVX2
+only, and saves 3 to 7 ms per run. Recurring sizes are those of cameras."""
 
 _MAX_COUNTED = 1_000
-"""Sizes; photos of callers may have any."""
+"""Maximum number of sizes to count; photos of API clients can have any size."""
 
-_SMALL_IMAGES_A_BATCH = 32
-"""On a GPU, where others come in batches of ``GPU_BATCH``."""
+_SMALL_IMAGE_BATCH = 32
+"""Batch size of small images on a GPU; larger ones have batches of ``GPU_BATCH``."""
 
-_KEPT_PREPARATIONS = 100
-"""Of a network's layers, the latest ones: enough for a process's memory to stay, while an image of
-a new size takes half as long again."""
+_CACHED_LAYERS = 100
+"""Number of prepared layers that are cached. With this number a process's memory stays constant; an
+image of a new size takes half as long again."""
 
 Tensor = npt.NDArray[Any]
 Shape = tuple[int, ...]
@@ -56,15 +56,15 @@ class Model(Protocol):
     """A loaded ONNX file with one input tensor."""
 
     def run(self, tensor: Tensor) -> dict[str, Tensor]:
-        """Return the output tensors by name. Not for two threads at a time.
+        """Return the output tensors by name. Not thread-safe.
 
-        ``tensor`` has the shape and element type that the model's card says, an image a row.
+        ``tensor`` has the shape and element type of the model card, with one image per row.
         """
 
 
 @dataclass(frozen=True)
 class OnnxInfo:
-    """An ONNX file's own description. Sides of a shape that are free are names or None."""
+    """Metadata of an ONNX file. Variable dimensions of a shape are names or None."""
 
     metadata: dict[str, str]
     input: str
@@ -72,16 +72,16 @@ class OnnxInfo:
     input_shape: tuple[int | str | None, ...]
     outputs: tuple[str, ...]
     output_shape: tuple[int | str | None, ...]
-    """Of the first output."""
+    """Shape of the first output."""
 
 
 class _OnnxRuntimeModel:
-    """A model in onnxruntime; on a GPU it gets tensors of few shapes only.
+    """A model in onnxruntime. On a GPU, its tensors have only a few shapes.
 
-    CUDA prepares a network again whenever the shape of its input changes, also back to one that
-    it had: 0.1 s of the reader, 0.8 s of the detector on an H200 with onnxruntime 1.31, where 64
-    crops take the reader no longer than one (3.4 ms) and eight images the detector 8.0 ms, one
-    4.2. So there a batch always has as many images, blank ones among them.
+    CUDA prepares a network again each time the shape of its input changes, even back to an earlier
+    one: 0.1 s for the reader, 0.8 s for the detector (H200, onnxruntime 1.31). There, the reader
+    takes 3.4 ms for one crop as well as for 64, and the detector 4.2 ms for one image and 8.0 ms
+    for eight. So on a GPU, batches are filled up with blank images.
     """
 
     def __init__(self, path: Path, settings: RecognizerSettings) -> None:
@@ -91,18 +91,18 @@ class _OnnxRuntimeModel:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = THREADS
         options.inter_op_num_threads = 1
-        # Idle pool threads spin by default and eat the cores of the workers beside this one.
+        # By default, idle pool threads spin, which takes CPU time from other workers.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         options.add_session_config_entry("session.inter_op.allow_spinning", "0")
         options.log_severity_level = 3
         providers = settings.recognition_providers.split(",")
         if "CUDAExecutionProvider" in providers:
-            # NVIDIA's libraries of the extra gpu lie where no loader looks.
+            # The NVIDIA libraries of the extra `gpu` are not on the loader's path.
             onnxruntime.preload_dlls()
         self._session = onnxruntime.InferenceSession(str(path), options, providers=providers)
-        # It goes on with others, and tells nobody.
+        # onnxruntime silently falls back to other providers.
         if providers[0] not in (used := self._session.get_providers()):
-            raise RuntimeError(f"{providers[0]} cannot be used here, only {', '.join(used)}")
+            raise RuntimeError(f"{providers[0]} is not available; available: {', '.join(used)}")
         self._input = self._session.get_inputs()[0].name
         self._outputs = [output.name for output in self._session.get_outputs()]
         has_free_batch = not isinstance(self._session.get_inputs()[0].shape[0], int)
@@ -117,14 +117,14 @@ class _OnnxRuntimeModel:
 
     def _run_in_full_batches(self, tensor: Tensor) -> dict[str, Tensor]:
         is_small = math.prod(tensor.shape[1:]) <= MAX_SMALL_TENSOR_VALUES
-        rows = _SMALL_IMAGES_A_BATCH if is_small else GPU_BATCH
+        rows = _SMALL_IMAGE_BATCH if is_small else GPU_BATCH
         each = []
         for start in range(0, len(tensor), rows):
             part = tensor[start : start + rows]
             blank = np.zeros((rows - len(part), *tensor.shape[1:]), tensor.dtype)
             values = self._run(np.concatenate([part, blank]))
             if any(len(value) != rows for value in values.values()):
-                # What it gives are no rows an image: nobody can tell those of the blank ones.
+                # The output has no row per image, so those of blank images cannot be removed.
                 self._fills_batches = False
                 return self._run(tensor)
             each.append({name: value[: len(part)] for name, value in values.items()})
@@ -132,12 +132,12 @@ class _OnnxRuntimeModel:
 
 
 class _OpenVinoModel:
-    """A model in OpenVINO; for images of any size, in several copies of some 30 MB.
+    """A model in OpenVINO. With a variable image size, it has several copies of about 30 MB.
 
-    One takes the usual size alone, which is a tenth faster. The others take small and large images,
-    as a network prepares itself again where the size changes: an image and then a window take
-    22.7 ms with one copy, 19.9 with two. A second one for any size is made out of the first when it
-    is first needed, in 0.1 s.
+    One is only for the usual size, which is a tenth faster. Others are for small and large images,
+    because a network prepares again when the size changes: an image followed by a window takes
+    22.7 ms with one copy, 19.9 ms with two. The second copy for any size is created from the first
+    when needed, in 0.1 s.
     """
 
     def __init__(
@@ -156,15 +156,15 @@ class _OpenVinoModel:
         compiled = partial(core.compile_model, device_name=device, config=options)
         alone = _of_one_size(model, usual) if self._has_copies and usual is not None else None
         with ThreadPoolExecutor(1) as executor:
-            of_usual = None if alone is None else executor.submit(compiled, alone)
+            usual_model = None if alone is None else executor.submit(compiled, alone)
             self._compiled = compiled(model)
         self._of_one_size: dict[Shape, Any] = {}
-        if of_usual is not None and usual is not None:
-            self._of_one_size[usual] = of_usual.result().create_infer_request()
+        if usual_model is not None and usual is not None:
+            self._of_one_size[usual] = usual_model.result().create_infer_request()
         self._compile_for = partial(_compiled_for, compiled, model)
-        self._came = Counter[Shape]()
+        self._size_counts = Counter[Shape]()
         self._of_any_size: dict[bool, Any] = {}
-        """By whether they are for small images; each is made when it is first needed."""
+        """Key: whether the copy is for small images. Each copy is created when first needed."""
         self._lock = Lock()
         self._outputs = [output.get_any_name() for output in self._compiled.outputs]
 
@@ -175,34 +175,34 @@ class _OpenVinoModel:
         return {name: np.concatenate([one[name] for one in each]) for name in self._outputs}
 
     def _infer(self, tensor: Tensor) -> dict[str, Tensor]:
-        # A second thread's request would change the first one's result without an error.
+        # Concurrent requests would silently overwrite each other's results.
         with self._lock:
             values = self._request(tensor.shape).infer([tensor], share_inputs=True).values()
             return {n: np.array(value) for n, value in zip(self._outputs, values, strict=True)}
 
     def _request(self, shape: Shape) -> Any:
-        """Return the copy that tensors of this shape go to."""
+        """Return the copy for tensors of this shape."""
         if shape in self._of_one_size:
             return self._of_one_size[shape]
         is_small = self._has_copies and math.prod(shape[1:]) <= MAX_SMALL_TENSOR_VALUES
-        if not is_small and self._gets_own(shape):
+        if not is_small and self._gets_copy(shape):
             self._of_one_size[shape] = self._compile_for(shape)
             return self._of_one_size[shape]
         if is_small not in self._of_any_size:
-            # What was compiled at the start serves the size that comes first.
+            # The model compiled at startup is used for the size that occurs first.
             is_first = not self._of_any_size
             own = self._compiled if is_first else self._import(self._compiled.export_model())
             self._of_any_size[is_small] = own.create_infer_request()
         return self._of_any_size[is_small]
 
-    def _gets_own(self, shape: Shape) -> bool:
-        """Note that a shape came; return whether it is to have a copy of its own from now on."""
-        if not self._has_copies or len(self._of_one_size) > _OWN_COPIES:
+    def _gets_copy(self, shape: Shape) -> bool:
+        """Count a shape; return whether it gets a separate copy from now on."""
+        if not self._has_copies or len(self._of_one_size) > _MAX_COPIES:
             return False
-        if shape not in self._came and len(self._came) >= _MAX_COUNTED:
-            self._came.clear()
-        self._came[shape] += 1
-        return self._came[shape] >= COMES_AGAIN
+        if shape not in self._size_counts and len(self._size_counts) >= _MAX_COUNTED:
+            self._size_counts.clear()
+        self._size_counts[shape] += 1
+        return self._size_counts[shape] >= RECURRING_COUNT
 
 
 def _openvino_device(settings: RecognizerSettings) -> str:
@@ -214,27 +214,27 @@ def _openvino_options(settings: RecognizerSettings, precision: Precision) -> dic
         "INFERENCE_NUM_THREADS": THREADS,
         "NUM_STREAMS": 1,
         "INFERENCE_PRECISION_HINT": "bf16" if precision is Precision.BF16 else "f32",
-        # Each process pins its thread to the first core by default: two workers would share
-        # one core (26 images/s together in place of 49).
+        # By default, each process pins its thread to the first core. Two workers would share it
+        # (26 images/s in total instead of 49).
         "ENABLE_CPU_PINNING": False,
     }
     if _openvino_device(settings) == "CPU":
-        # By default it keeps what it prepared for each size of image that it ever had, which
-        # made a process three times as large within 200 sizes.
-        options["CPU_RUNTIME_CACHE_CAPACITY"] = _KEPT_PREPARATIONS
+        # By default, OpenVINO caches its preparation for every image size, which tripled the memory
+        # of a process after 200 sizes.
+        options["CPU_RUNTIME_CACHE_CAPACITY"] = _CACHED_LAYERS
     return options
 
 
 def _compiled_for(compiled: Callable[[Any], Any], model: Any, shape: Shape) -> Any:
-    """Return a request of a copy for one shape, which the network is known to take."""
+    """Return an inference request of a copy for one shape, which the network must accept."""
     return compiled(_of_one_size(model, shape)).create_infer_request()
 
 
 def _fix_batch(model: Any) -> bool:
-    """Make a model of free batch size one of single images; return whether it was one.
+    """Set a model's variable batch size to 1; return whether it was variable.
 
-    A processor gains nothing from batches and loses by a free size: a crop takes the reader 2.0 ms
-    alone, 2.8 with a free batch size, 2.4 each in batches of two.
+    CPUs do not benefit from batches, and a variable size costs time: the reader takes 2.0 ms for a
+    single crop, 2.8 ms with a variable batch size, and 2.4 ms per crop in batches of two.
     """
     shape = model.input().partial_shape
     is_free: bool = shape.rank.is_static and len(shape) > 0 and shape[0].is_dynamic
@@ -245,9 +245,9 @@ def _fix_batch(model: Any) -> bool:
 
 
 def _of_one_size(model: Any, shape: Shape) -> Any | None:
-    """Return a copy of a model for tensors of a shape, None where it takes no such tensors.
+    """Return a copy of a model for tensors of a shape, or None if it does not accept the shape.
 
-    The trial run after loading says what does not fit.
+    The test run after loading then reports the mismatch.
     """
     copy = model.clone()
     try:
@@ -258,7 +258,7 @@ def _of_one_size(model: Any, shape: Shape) -> Any | None:
 
 
 def _is_free_size(model: Any) -> bool:
-    """Return whether a model takes images of any height or width."""
+    """Return whether a model accepts images of any height or width."""
     shape = model.input().partial_shape
     return bool(shape.rank.is_dynamic or any(side.is_dynamic for side in list(shape)[1:]))
 
@@ -266,37 +266,37 @@ def _is_free_size(model: Any) -> bool:
 def load_model(
     path: Path, settings: RecognizerSettings, precision: Precision, usual_shape: Shape | None = None
 ) -> Model:
-    """Load an ONNX file into the runtime that the settings name.
+    """Load an ONNX file into the configured runtime.
 
-    ``usual_shape`` is that of most tensors, for a model that takes images of any size.
+    ``usual_shape`` is the shape of most tensors, for a model with a variable image size.
 
     Raises:
-        MisconfiguredError: the runtime does not take the file or the providers.
+        MisconfiguredError: the runtime rejects the file or the providers.
     """
     try:
         if settings.recognition_runtime is RuntimeName.OPENVINO:
             return _OpenVinoModel(path, settings, precision, usual_shape)
         return _OnnxRuntimeModel(path, settings)
-    # Both runtimes raise classes of their own that share nothing but Exception.
+    # The runtimes' exceptions have no common base class except Exception.
     except Exception as error:
         name = settings.recognition_runtime
         raise MisconfiguredError(f"{name} cannot load {path}: {error}") from error
 
 
 def inspect_onnx(path: Path) -> OnnxInfo:
-    """Return an ONNX file's own description.
+    """Return an ONNX file's metadata.
 
     Raises:
-        MisconfiguredError: it is no ONNX file.
+        MisconfiguredError: it is not a loadable ONNX file.
     """
     _silence_runtimes()
     import onnxruntime
 
     try:
         session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
-    # onnxruntime's classes share nothing but Exception.
+    # onnxruntime's exceptions have no common base class except Exception.
     except Exception as error:
-        raise MisconfiguredError(f"{path} is no ONNX file that can be loaded: {error}") from error
+        raise MisconfiguredError(f"{path} is not a loadable ONNX file: {error}") from error
     image, outputs = session.get_inputs()[0], session.get_outputs()
     return OnnxInfo(
         metadata=dict(session.get_modelmeta().custom_metadata_map),
@@ -309,11 +309,12 @@ def inspect_onnx(path: Path) -> OnnxInfo:
 
 
 def _silence_runtimes() -> None:
-    """Keep both runtimes from writing ids under the home directory and calling their makers.
+    """Disable both runtimes' telemetry.
 
-    onnxruntime 1.31 opens a telemetry store when it is imported; openvino 2026.4 sends an event
-    over the network when it is imported, and waits for it (25 s without a network).
+    onnxruntime 1.31 opens a telemetry store in the home directory when it is imported. openvino
+    2026.4 sends an event over the network when it is imported, and waits for it (25 s without a
+    network).
     """
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"
-    # openvino takes the stub it brings along when this cannot be imported.
+    # If this import fails, openvino uses its built-in stub.
     sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]

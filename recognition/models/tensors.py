@@ -1,4 +1,4 @@
-"""The tensors that models take: images, resized and in the order that a card describes."""
+"""Input tensors of models: images, resized and laid out as the model card describes."""
 
 import cv2
 import numpy as np
@@ -20,7 +20,7 @@ def stretch(
     into_height: int,
     interpolation: Interpolation = Interpolation.LINEAR,
 ) -> BgrImage:
-    """Return the image resized without keeping its ratio."""
+    """Return the image resized without preserving its aspect ratio."""
     cubic = interpolation is Interpolation.CUBIC
     method = cv2.INTER_CUBIC if cubic else cv2.INTER_LINEAR
     resized = cv2.resize(image, (into_width, into_height), interpolation=method)
@@ -34,9 +34,9 @@ def tensor_shape(width: int, height: int, card: InputCard) -> Shape:
 
 
 def to_tensor(images: list[BgrImage], card: InputCard) -> Tensor:
-    """Return images of one size as the batch that the card describes.
+    """Return images of the same size as a batch in the layout of the card.
 
-    It may share its memory with an image that is alone.
+    The batch may share the memory of a single image.
     """
     batch = images[0][None] if len(images) == 1 else np.stack(images)
     if card.colour is ColourOrder.RGB:

@@ -1,7 +1,7 @@
-"""Models of other makers: their own metadata takes the place of a model card.
+"""Third-party models, whose metadata replaces a model card.
 
-Three kinds are known: detectors that ultralytics exported, detectors of open-image-models with
-suppression inside, and readers of fast-plate-ocr with their plate configuration next to them.
+Three kinds are supported: detectors exported by Ultralytics, detectors of open-image-models with
+built-in suppression, and fast-plate-ocr readers with their plate configuration next to them.
 """
 
 import ast
@@ -38,13 +38,13 @@ DEFAULT_SIDE_PX, DEFAULT_STRIDE_PX = 640, 32
 DEFAULT_SCORE_THRESHOLD, DEFAULT_IOU_THRESHOLD, DEFAULT_GREY = 0.4, 0.5, 114
 
 DEFAULT_CROP = CropCard(margin_x=0.04, margin_y=0.10)
-"""The best margins for fast-plate-ocr's reader: 86.3 % of 918 plates, 81.6 % without a margin."""
+"""The best margins for fast-plate-ocr's reader: 86.3 % of 918 plates; 81.6 % without margins."""
 
 _TYPES = {"tensor(float)": TensorType.FLOAT32, "tensor(uint8)": TensorType.UINT8}
 
 
 class PlateConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """fast-plate-ocr's plate configuration, as far as it is needed."""
+    """fast-plate-ocr's plate configuration, only the fields in use."""
 
     max_plate_slots: int
     alphabet: str
@@ -57,10 +57,10 @@ class PlateConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def detector_card(path: Path) -> DetectorCard:
-    """Return the card beside a detector, or one made of its file's metadata.
+    """Return the model card next to a detector, or a card created from the file's metadata.
 
     Raises:
-        MisconfiguredError: there is neither, or the card is not the file's.
+        MisconfiguredError: there is neither, or the card does not match the file.
     """
     if path.with_suffix(".json").exists() or not path.exists():
         return load_card(DetectorCard, path)
@@ -73,16 +73,16 @@ def detector_card(path: Path) -> DetectorCard:
         rows = DetectorDecoder.END2END_ROWS
         return _detector_card(path, facts, rows, ("plate",), DEFAULT_STRIDE_PX)
     raise MisconfiguredError(
-        f"detector {path} has no card {path.with_suffix('.json').name} beside it, and is neither "
-        "an ultralytics export nor one of open-image-models (recognition/models/README.md)"
+        f"detector {path} has no model card {path.with_suffix('.json').name} next to it and is not "
+        "an Ultralytics export or an open-image-models file (see recognition/models/README.md)"
     )
 
 
 def reader_card(path: Path) -> ReaderCard:
-    """Return the card beside a reader, or one made of fast-plate-ocr's configuration beside it.
+    """Return the model card next to a reader, or a card created from its configuration there.
 
     Raises:
-        MisconfiguredError: there is neither, or the card is not the file's.
+        MisconfiguredError: there is neither, or the card does not match the file.
     """
     config = path.with_name(f"{path.stem}_plate_config.yaml")
     if path.with_suffix(".json").exists() or not config.exists():
@@ -91,44 +91,44 @@ def reader_card(path: Path) -> ReaderCard:
 
 
 def fetch_hub_reader(pinned_name: str) -> Path:
-    """Return the reader of fast-plate-ocr's hub of that name, downloaded if it is not there.
+    """Return a reader of fast-plate-ocr's hub, downloaded if it is not cached.
 
-    After the name may stand ``#sha256=`` and, comma-separated, the sums of its two files.
+    The name can be followed by ``#sha256=`` and the comma-separated checksums of its two files.
 
     Raises:
-        MisconfiguredError: there is none of that name, it cannot be downloaded, or one of its files
-            has another sum.
+        MisconfiguredError: the hub has no model of this name, the download failed, or a checksum
+            does not match.
     """
     from fast_plate_ocr.inference.hub import AVAILABLE_ONNX_MODELS, download_model
 
     name, _, sums = pinned_name.partition(PIN_MARK)
     if name not in AVAILABLE_ONNX_MODELS:
         known = ", ".join(sorted(AVAILABLE_ONNX_MODELS))
-        raise MisconfiguredError(f"fast-plate-ocr has no model {name}; known: {known}")
+        raise MisconfiguredError(f"fast-plate-ocr has no model {name}; available: {known}")
     before = socket.getdefaulttimeout()
-    socket.setdefaulttimeout(FETCH_TIMEOUT_SECONDS)  # its own request names none
+    socket.setdefaulttimeout(FETCH_TIMEOUT_SECONDS)  # the library's request has no timeout
     try:
         model, config = download_model(name)
     except (OSError, ValueError) as error:
-        raise MisconfiguredError(f"fast-plate-ocr's {name} cannot be fetched: {error}") from error
+        raise MisconfiguredError(f"model {name} cannot be downloaded: {error}") from error
     finally:
         socket.setdefaulttimeout(before)
     if sums:
         _check_sums((Path(model), Path(config)), sums.split(","))
-    return _with_config_beside(Path(model), Path(config))
+    return _with_config(Path(model), Path(config))
 
 
 def _check_sums(files: tuple[Path, ...], sums: list[str]) -> None:
     for file in files:
         if (found := _sha256(file)) not in sums:
             raise MisconfiguredError(
-                f"{file} is not a pinned file: its sha256 is {found}; if that is not how it should "
-                "be, delete it to have it fetched again"
+                f"{file} has SHA-256 {found}, which is not one of the pinned checksums; delete the "
+                "file to download it again"
             )
 
 
-def _with_config_beside(model: Path, config: Path) -> Path:
-    """Copy a configuration beside its model under its name: the hub names some differently."""
+def _with_config(model: Path, config: Path) -> Path:
+    """Copy a configuration next to its model, under the model's name; some hub names differ."""
     wanted = model.with_name(f"{model.stem}_plate_config.yaml")
     if config != wanted:
         fresh = wanted.with_suffix(f".{os.getpid()}")
@@ -177,12 +177,12 @@ def _detector_card(
 
 
 def _class_names(path: Path, text: str) -> tuple[str, ...]:
-    """Return the names in ultralytics' metadata, a Python dictionary from index to name."""
+    """Return the names in Ultralytics' metadata, a Python dictionary from index to name."""
     try:
         names: dict[int, Any] = ast.literal_eval(text)
         return tuple(str(names[index]) for index in sorted(names))
     except (ValueError, SyntaxError, AttributeError, TypeError) as error:
-        raise MisconfiguredError(f"detector {path} names no classes: {text!r}") from error
+        raise MisconfiguredError(f"detector {path} defines no class names: {text!r}") from error
 
 
 def _plate_config(path: Path) -> PlateConfig:
@@ -192,7 +192,7 @@ def _plate_config(path: Path) -> PlateConfig:
         raise MisconfiguredError(f"plate configuration {path}: {error}") from error
     if config.keep_aspect_ratio or config.image_color_mode != "rgb":
         raise MisconfiguredError(
-            f"plate configuration {path}: only colour models without keep_aspect_ratio are served"
+            f"plate configuration {path}: keep_aspect_ratio and grey models are not supported"
         )
     return config
 

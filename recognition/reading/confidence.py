@@ -1,7 +1,7 @@
-"""The confidence of a text: 0.9 means right nine times in ten.
+"""Confidence of a text: with 0.9, nine of ten readings are correct.
 
-It is the calibrated mean probability of the characters, times the probability that the text is one
-of a plate: signs and buttons are detected and read too.
+It is the calibrated mean probability of the characters, multiplied by the probability that the text
+belongs to a plate, because signs and buttons are also detected and read.
 """
 
 import math
@@ -23,7 +23,7 @@ _MIN_CLOSE_UP_SHARE = 0.4
 
 
 def calibrated_confidence(mean_probability: float, card: CalibrationCard | None) -> float:
-    """Return the confidence, 0..1, for a mean character probability, 0..1."""
+    """Return the confidence (0 to 1) for a mean character probability (0 to 1)."""
     if card is None:
         return mean_probability
     return float(np.clip(np.interp(mean_probability, card.x, card.y), 0.0, 1.0))
@@ -34,9 +34,9 @@ def calibrate(
 ) -> tuple[Character, ...]:
     """Return the characters with probabilities whose mean is the confidence.
 
-    That is the calibrated mean, times the ``plate_probability`` that they are those of a plate.
-    The best probability of each character is raised to one common power, which keeps their order;
-    the difference is shared among the other options in proportion.
+    The confidence is the calibrated mean, multiplied by ``plate_probability``. The best probability
+    of each character is raised to the same power, which preserves their order. The difference is
+    distributed to the other options proportionally.
     """
     if not characters:
         return ()
@@ -47,7 +47,7 @@ def calibrate(
 
 
 def _power_for_mean(probabilities: list[float], target: float) -> float:
-    # The mean of p ** power falls as power grows, so bisection finds the power.
+    # The mean of p ** power decreases with power, so bisection finds the power.
     low, high = 0.0, 1.0
     while _mean_of_powers(probabilities, high) > target and high < _MAX_POWER:
         low, high = high, high * 2
@@ -71,10 +71,10 @@ def _tempered(character: Character, before: float, after: float) -> Character:
 
 
 class PlateFeatures(NamedTuple):
-    """The features that separate plates from other writing.
+    """Features that distinguish plates from signs.
 
-    ``score`` is the detector's, 0..1; ``share`` the plate's part of the image's width, 0..1;
-    ``least_sure`` the probability of the least sure character, 0..1.
+    ``score`` is the detector's (0 to 1), ``share`` the plate's fraction of the image's width (0 to
+    1), ``least_sure`` the probability of the least certain character (0 to 1).
     """
 
     score: float
@@ -84,7 +84,7 @@ class PlateFeatures(NamedTuple):
 
 
 def plate_probability(features: PlateFeatures, card: PlateProbabilityCard | None) -> float:
-    """Return the probability of a plate, 0..1; 1 without a card."""
+    """Return the probability of a plate, 0 to 1; 1 without a card."""
     if card is None:
         return 1.0
     log_odds = float(feature_vector(features) @ np.array(msgspec.structs.astuple(card)))
@@ -92,7 +92,7 @@ def plate_probability(features: PlateFeatures, card: PlateProbabilityCard | None
 
 
 def feature_vector(features: PlateFeatures) -> FloatArray:
-    """Return the values that a card's weights are multiplied by, in the order of its fields."""
+    """Return the factors of a card's weights, in the order of its fields."""
     text, length = features.text, len(features.text)
     of_text = (
         text.isalpha(),

@@ -1,4 +1,4 @@
-"""Crops of plates: cut along the detector's box, or turned upright."""
+"""Crops of plates: cut along the detector's box, or rotated upright."""
 
 import cv2
 import numpy as np
@@ -7,25 +7,26 @@ import numpy.typing as npt
 from recognition.types import BgrImage, Box, Detection, grown
 
 MAX_TURNED_PX = 512
-"""Side of the part that a turned crop is made of: readers use no more, and warping costs time."""
+"""Maximum side of the image part for a rotated crop: readers need no more, and warping is slow."""
 
 ROWS_OVERLAP = 0.04
-"""Of a crop's height, the overlap of its halves: rows seldom part just in the middle."""
+"""Overlap of a crop's halves, as a fraction of its height: rows rarely meet exactly in the middle.
+"""
 
 _MIN_WIDTH_SHARE, _MIN_HEIGHT_SHARE = 0.5, 0.18
-"""Of a turned plate, as shares of its box's width: a smaller one is no plate."""
+"""Minimum size of a rotated plate, as fractions of its box's width."""
 
 _TURNING_MARGIN = 0.1
 
 
 def cut(image: BgrImage, box: Box) -> BgrImage:
-    """Return the part of the image in the box, at least 1 px; it shares the image's memory."""
+    """Return the part of the image in the box, at least 1 px. It shares the image's memory."""
     left, top, right, bottom = _edges(image, box)
     return image[top:bottom, left:right]
 
 
 def cut_plate(image: BgrImage, found: Detection, margin_x: float, margin_y: float) -> BgrImage:
-    """Return a plate's part of the image with margins, which are shares of its box's own size."""
+    """Return a plate's part of the image, with margins as fractions of its box's size."""
     height, width = image.shape[:2]
     return cut(image, grown(found.box, margin_x, margin_y, width, height))
 
@@ -33,14 +34,14 @@ def cut_plate(image: BgrImage, found: Detection, margin_x: float, margin_y: floa
 def cut_turned(
     image: BgrImage, found: Detection, margin_x: float, margin_y: float, degrees: float
 ) -> BgrImage:
-    """Return a plate that hangs by some degrees (clockwise, -40 to 40) upright, with margins.
+    """Return a plate tilted by ``degrees`` (clockwise, -40 to 40) rotated upright, with margins.
 
-    Its size follows from that of the level box around it. Beyond the image its edge is repeated.
-    A plate of more than ``LARGEST_TURNED_PX`` comes smaller.
+    Its size is calculated from its axis-parallel box. Outside the image, the edge is repeated. A
+    crop larger than :data:`MAX_TURNED_PX` is scaled down.
     """
-    room = margin_x + margin_y + _TURNING_MARGIN
+    margin = margin_x + margin_y + _TURNING_MARGIN
     height, width = image.shape[:2]
-    left, top, right, bottom = _edges(image, grown(found.box, room, room, width, height))
+    left, top, right, bottom = _edges(image, grown(found.box, margin, margin, width, height))
     part = image[top:bottom, left:right]
     scale = min(1.0, MAX_TURNED_PX / max(part.shape[:2]))
     if scale < 1:
@@ -65,9 +66,9 @@ def cut_turned(
 
 
 def joined_rows(crop: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
-    """Return a crop of two rows as one line: its lower half to the right of its upper one.
+    """Return a crop of two rows as one line, with the lower half to the right of the upper half.
 
-    H×W×3 in any colour order; the line is about half as high and twice as wide.
+    H×W×3 in any colour order. The line is about half as high and twice as wide.
     """
     height = len(crop)
     half = min(height, -(-height // 2) + round(height * ROWS_OVERLAP))
@@ -75,7 +76,7 @@ def joined_rows(crop: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
 
 
 def _edges(image: BgrImage, box: Box) -> tuple[int, int, int, int]:
-    """Return left, top, right and bottom of the box in whole pixels, at least 1 px apart."""
+    """Return left, top, right and bottom of the box in whole pixels, at least 1 px in size."""
     height, width = image.shape[:2]
     left = min(max(0, round(box[0])), width - 1)
     top = min(max(0, round(box[1])), height - 1)
@@ -85,9 +86,9 @@ def _edges(image: BgrImage, box: Box) -> tuple[int, int, int, int]:
 
 
 def _turned_size(found: Detection, angle: float) -> tuple[float, float]:
-    """Return width and height of the rectangle that has this level box when turned, in pixels.
+    """Return width and height, in pixels, of the rectangle that has this box when rotated.
 
-    ``angle`` is less than 45 degrees, in radians.
+    ``angle`` is in radians, less than 45 degrees.
     """
     width, height = found.width_px, found.height_px
     cos, sin = np.cos(angle), np.sin(angle)

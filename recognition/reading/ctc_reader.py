@@ -1,7 +1,7 @@
-"""A second reader for unsure plates: a CTC model that reads them as lines of text.
+"""The second reader, for uncertain plates: a CTC model that reads them as lines of text.
 
-Its log probabilities are fused with the first reader's slots; both number the same characters
-alike (see :data:`recognition.types.Slots` and :data:`recognition.types.CtcLogProbs`).
+Its log probabilities are fused with the first reader's slots. Both use the same characters in the
+same order (see :data:`recognition.types.Slots` and :data:`recognition.types.CtcLogProbs`).
 """
 
 from functools import cached_property
@@ -19,28 +19,28 @@ from recognition.types import BgrImage, CtcLogProbs, FloatArray, Slots
 Texts = tuple[tuple[int, ...], ...]
 """Texts as indices into the alphabet."""
 
-MAX_TEXTS, MAX_CHARACTERS_A_SLOT = 24, 4
+MAX_TEXTS, MAX_CHARACTERS_PER_SLOT = 24, 4
 MIN_CANDIDATE_PROBABILITY = 0.004
-"""A character of lower probability is not tried."""
+"""Characters with a lower probability are not candidates."""
 
 MIN_PROBABILITY = 1e-4
 MIN_LOG_PROBABILITY = -12.0
 MIN_LOG_RATIO = -20.0
-"""The limit of the CTC reader's weight against a text: it may have read another line."""
+"""Limits how much the CTC reader can count against a text: it may have read a different line."""
 
 _NEVER = -1e9
 
 
 def candidate_texts(slots: Slots, pad: int) -> Texts:
-    """Return the likeliest texts, best first; without those that have a hole.
+    """Return the most likely texts, best first, without texts that have an empty slot in between.
 
-    ``pad`` is the place of the padding in the alphabet.
+    ``pad`` is the index of the padding in the alphabet.
     """
     beam: list[tuple[tuple[int, ...], float]] = [((), 0.0)]
     for slot in slots:
         best = [
             int(i)
-            for i in np.argsort(slot)[::-1][:MAX_CHARACTERS_A_SLOT]
+            for i in np.argsort(slot)[::-1][:MAX_CHARACTERS_PER_SLOT]
             if slot[i] > MIN_CANDIDATE_PROBABILITY
         ]
         longer = [((*text, i), score + np.log(slot[i])) for text, score in beam for i in best]
@@ -50,14 +50,14 @@ def candidate_texts(slots: Slots, pad: int) -> Texts:
 
 
 def greedy_text(logs: CtcLogProbs) -> tuple[int, ...]:
-    """Return the text of the best classes: repeats joined, none dropped."""
+    """Return the text of the best classes, without repetitions and blanks."""
     best = logs.argmax(axis=-1)
     fresh = np.concatenate([[True], best[1:] != best[:-1]])
     return tuple(int(i) - 1 for i in best[fresh & (best > 0)])
 
 
 def merge_look_alikes(logs: CtcLogProbs, groups: tuple[tuple[int, ...], ...]) -> CtcLogProbs:
-    """Return the logarithms with one likelihood for all characters of a group."""
+    """Return the logarithms with the same likelihood for all characters of a group."""
     logs = np.maximum(logs, MIN_LOG_PROBABILITY)
     for group in groups:
         classes = [i + 1 for i in group]
@@ -66,7 +66,7 @@ def merge_look_alikes(logs: CtcLogProbs, groups: tuple[tuple[int, ...], ...]) ->
 
 
 def ctc_log_likelihoods(logs: CtcLogProbs, texts: Texts) -> FloatArray:
-    """Return the logarithm of each text's likelihood over all ways to lay it along the places.
+    """Return the logarithm of each text's likelihood, over all its alignments with the steps.
 
     **Source:** Graves et al., Connectionist temporal classification, ICML 2006.
     """
@@ -74,7 +74,7 @@ def ctc_log_likelihoods(logs: CtcLogProbs, texts: Texts) -> FloatArray:
     states = np.zeros((len(texts), 2 * int(lengths.max()) + 1), int)
     for places, text in zip(states, texts, strict=True):
         places[1 : 2 * len(text) : 2] = np.array(text) + 1
-    # A place may skip the blank between two characters where they differ.
+    # The blank between two characters can be skipped if they differ.
     leaps = np.zeros(states.shape, bool)
     leaps[:, 2:] = (states[:, 2:] > 0) & (states[:, 2:] != states[:, :-2])
     score = np.full(states.shape, _NEVER)
@@ -87,9 +87,9 @@ def ctc_log_likelihoods(logs: CtcLogProbs, texts: Texts) -> FloatArray:
 
 
 def fuse(slots: Slots, logs: CtcLogProbs, texts: Texts, pad: int, weight: float) -> Slots:
-    """Return slots that are the mean of the texts, weighted by their likelihood in both readers.
+    """Return the mean of the texts as slots, weighted by their likelihood in both readers.
 
-    The CTC reader's logarithms count ``weight`` times.
+    The CTC reader's logarithms are multiplied by ``weight``.
     """
     lines = ctc_log_likelihoods(logs, texts)
     padded = np.full((len(texts), len(slots)), pad)
@@ -119,25 +119,25 @@ def _shifted(score: FloatArray, by: int) -> FloatArray:
 
 
 MIN_TEXT_LENGTH = 4
-"""Characters: shorter lines are no candidates."""
+"""Shorter lines, in characters, are not candidates."""
 
 
 class CtcReader:
-    """A reader of lines, loaded when it is first used. Not for two threads at a time."""
+    """A reader of text lines, loaded when first used. Not thread-safe."""
 
     def __init__(self, card: CtcReaderCard, settings: RecognizerSettings) -> None:
-        """Read the model that the settings name, of this card, at the first crop."""
+        """Use the configured model, which has this card and is loaded at the first crop."""
         self.card = card
         self._settings = settings
 
     @classmethod
     def load(cls, settings: RecognizerSettings) -> "CtcReader | None":
-        """Check the card and the file that the settings name; None where none is wanted.
+        """Return the configured reader after checking its card and file, or None if disabled.
 
-        A file of the user's own is loaded now, so that a wrong one is an error at start.
+        A custom model is loaded immediately, so that an invalid one is an error at startup.
 
         Raises:
-            MisconfiguredError: a file is missing or is not the one of its card.
+            MisconfiguredError: a file is missing or does not match its card.
         """
         if not settings.recognition_second_reader:
             return None
@@ -149,9 +149,9 @@ class CtcReader:
         return reader
 
     def fuse(self, slots: Slots, crop: BgrImage, pad: int) -> Slots:
-        """Return a reader's slots fused with the text of this crop of the plate.
+        """Return the first reader's slots fused with the text of this crop of the plate.
 
-        ``pad`` is the index of the padding in the reader's alphabet.
+        ``pad`` is the index of the padding in the first reader's alphabet.
         """
         logs, groups = self.log_probs(crop), self._groups
         texts = candidate_texts(slots, pad)
@@ -166,18 +166,19 @@ class CtcReader:
         """Return the log probabilities of a crop's characters.
 
         Raises:
-            MisconfiguredError: the model does not give what its card says.
+            MisconfiguredError: the model's output differs from its card.
         """
         image = stretch(crop, self._width(crop), self.card.input.height, Interpolation.CUBIC)
         outputs = self._model.run(to_tensor([image], self.card.input))
         logs = outputs.get(self.card.output.name)
         if logs is None or logs.shape[2:] != (len(self.card.output.alphabet) + 1,):
-            raise MisconfiguredError(f"model {self.card.name} does not fit its card: its output")
+            message = f"model {self.card.name} does not match its model card: unexpected output"
+            raise MisconfiguredError(message)
         return np.asarray(logs[0], np.float64)
 
     @cached_property
     def _model(self) -> Model:
-        # On the CPU always: runtimes of GPUs prepare again for each width of a line.
+        # Always on the CPU: GPU runtimes prepare again for each width of a line.
         settings = self._settings.model_copy(update={"recognition_providers": CPU_PROVIDER})
         return load_model(settings.second_reader_path, settings, settings.precision)
 

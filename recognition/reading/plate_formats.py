@@ -1,9 +1,9 @@
-"""The plate formats of countries, which decide 8 or B, 2 or Z, 0 or O where the image does not.
+"""Uses national plate formats to decide between 8 and B, 2 and Z, 0 and O if the image does not.
 
-A soft prior: a character of the wrong kind at its place counts a twentieth, so one that is more
-than 0.953 likely stays whatever the format says, and plates of no format (made to order, of
-diplomats, of a country that was guessed wrong) stay possible. Of 2,597 plates that the reader was
-not trained on, 2,262 are read right with it and 2,246 without (tools/training/HISTORY.md).
+The formats are a soft prior: a character of the wrong kind for its position counts a twentieth. So
+a character with a probability above 0.953 always stays, and plates without a format (personalised,
+diplomatic, or of a wrongly guessed country) stay possible. Of 2,597 plates on which the reader was
+not trained, 2,262 are read correctly with formats and 2,246 without (tools/training/HISTORY.md).
 """
 
 import json
@@ -18,49 +18,49 @@ from recognition.types import FloatArray, Slots
 
 
 class _Pattern(NamedTuple):
-    """An order of letters and digits: places x characters, to match it and to weigh answers."""
+    """A sequence of letters and digits: positions x characters, for matching and for weighting."""
 
     fits: FloatArray
     counts: FloatArray
 
 
 MIN_REGION_PROBABILITY = 0.7
-"""The minimum probability of the country: a less likely one has no formats."""
+"""Minimum probability of a country for using its formats."""
 
-SURE_PROBABILITY = 0.98
-"""Readings whose characters are as likely as this on average are left alone."""
+CERTAIN_PROBABILITY = 0.98
+"""Readings with at least this mean probability are not changed."""
 
 NO_FORMAT_SHARE = 0.3
-"""Prior share of a country's plates that follow no format."""
+"""Assumed fraction of a country's plates without a format."""
 
 NO_UNNAMED_FORMAT_SHARE = 0.5
-"""The same of plates that are of none of the countries which the reader names."""
+"""The same for plates of countries that the reader does not distinguish."""
 
 MISMATCH_WHEN_MATCHING, MISMATCH_IN_ANSWER = 0.03, 0.05
-"""The weight of a character of the wrong kind: when a format is matched, and in the answer."""
+"""Weight of a character of the wrong kind, in the matching of a format and in the result."""
 
 LEADING_ZERO_WEIGHT = 0.2
-"""The weight of a zero where a number begins that is written without leading zeros."""
+"""Weight of a zero at the start of a number that has no leading zeros."""
 
 _FORMATS: dict[str, str] = json.loads((MODELS / "plate-formats.json").read_text())
-"""Letters and digits of the common series, by the names of fast-plate-ocr's regions: ``L1-2D4`` is
-one or two letters, then four digits; ``N1-4`` is a number of one to four digits without a leading
-zero. Countries whose plates have no common order are not here. The United States and Canada have
-those of their states and provinces, which readers confuse.
+"""Letters and digits of the common series, by fast-plate-ocr's region names. ``L1-2D4`` is one or
+two letters, then four digits; ``N1-4`` is a number of one to four digits without a leading zero.
+Countries without a common format are not included. The United States and Canada have the formats of
+their states and provinces, which readers confuse.
 
-**Source:** the countries' own rules, as Wikipedia's "Vehicle registration plates of ..." sums them
-up (2026-11).
+**Source:** the countries' rules, as summarised by Wikipedia's "Vehicle registration plates of ..."
+(2026-11).
 """
 
 _UNNAMED = {"India": "L2D1-2L1-3D4", "Russia": "L1D3L2D2-3"}
-"""Of countries whose plates fast-plate-ocr's readers call unknown."""
+"""Formats of countries whose plates fast-plate-ocr's readers classify as unknown."""
 
 _LETTERS_OF = {"Russia": "ABCEHKMOPTXY"}
-"""All that a country's plates use, where these are few: those that look Latin."""
+"""Letters on the plates of a country that only uses some: those that look Latin."""
 
 
 def unnamed_country(text: str) -> str | None:
-    """Return the country that a text (A-Z0-9) has the order of, of those that no reader names."""
+    """Return the country without a region name whose format matches a text (A-Z0-9), or None."""
     order = "".join("L" if character.isalpha() else "D" for character in text)
     for country, formats in _UNNAMED.items():
         letters = {character for character in text if character.isalpha()}
@@ -70,7 +70,7 @@ def unnamed_country(text: str) -> str | None:
 
 
 class PlateFormats:
-    """The formats of the countries that a reader tells apart."""
+    """Formats of the countries that a reader distinguishes."""
 
     def __init__(self, alphabet: str, pad: int, regions: tuple[str, ...]) -> None:
         """Build the patterns of each region; ``pad`` is the index of the padding."""
@@ -82,28 +82,28 @@ class PlateFormats:
         self._unnamed = [p for one in _UNNAMED.values() for p in _patterns(one, characters)]
 
     def apply(self, slots: Slots, region: FloatArray) -> Slots:
-        """Return a reader's slots weighted by the formats of the likeliest country.
+        """Return a reader's slots weighted by the formats of the most likely country.
 
-        ``region`` holds the probability 0..1 of each country, in the order of ``regions``. Slots
-        that are sure already, or of a length that no format has, are returned unchanged.
+        ``region`` contains the probability (0 to 1) of each country, in the order of ``regions``.
+        Slots that are already certain, or match no format's length, are returned unchanged.
         """
         filled = slots.argmax(axis=-1) != self._pad
         patterns, share = self._patterns_of(int(filled.sum()), region)
-        if not patterns or slots[filled].max(axis=-1).mean() >= SURE_PROBABILITY:
+        if not patterns or slots[filled].max(axis=-1).mean() >= CERTAIN_PROBABILITY:
             return slots
         rows = np.flatnonzero(filled)[:, None]
         probabilities = np.asarray(slots[rows, self._places], np.float64)
         weighted = np.array(slots, np.float64)
         mixed = _mixed(probabilities, patterns, share)
-        weighted[rows, self._places] = _no_surer(probabilities, mixed)
+        weighted[rows, self._places] = _capped(probabilities, mixed)
         return weighted
 
     def _patterns_of(self, length: int, region: FloatArray) -> tuple[list[_Pattern], float]:
-        """Return the patterns of a length, and the share of plates that follow one of them.
+        """Return the patterns of a length, and the assumed fraction of plates that follow one.
 
-        Those of the country, if it is sure enough. Where the likeliest one has none, those of
-        countries that no reader names, as far as it may be one of them: it is no country at all, or
-        one whose orders have other lengths.
+        They are those of the most likely country, if it is certain enough. If it has none, they are
+        those of the countries without a region name. Their fraction depends on the probability that
+        the country is unknown or its formats have other lengths.
         """
         of_length = [[p for p in own if len(p.fits) == length] for own in self._by_region]
         best = int(region.argmax())
@@ -120,7 +120,7 @@ class PlateFormats:
 
 
 def _mixed(slots: FloatArray, patterns: list[_Pattern], share: float) -> FloatArray:
-    """Return the mean of the slots by all formats and by none, weighted by fit; sums stay."""
+    """Return the mean of the slots over all formats and none, weighted by match; sums stay."""
     sums = slots.sum(axis=-1, keepdims=True)
     slots = slots / sums
     fits = [(slots * pattern.fits).sum(axis=-1) for pattern in patterns]
@@ -134,11 +134,11 @@ def _mixed(slots: FloatArray, patterns: list[_Pattern], share: float) -> FloatAr
     return np.asarray(sums * mixed / (by_none + by_format.sum()))
 
 
-def _no_surer(before: FloatArray, after: FloatArray) -> FloatArray:
-    """Return ``after`` with the characters that changed no likelier than the former ones were.
+def _capped(before: FloatArray, after: FloatArray) -> FloatArray:
+    """Return ``after`` with changed characters at most as likely as the previous ones were.
 
-    The format says which of two look-alikes it is, not that the image shows one of them. What a row
-    loses by that goes to all characters alike; sums and order stay.
+    The format decides between two similar characters; it is not evidence that the image shows one
+    of them. The excess is distributed equally to all characters; sums and order stay.
     """
     even = after.mean(axis=-1, keepdims=True)
     limit, reached = (rows.max(axis=-1, keepdims=True) for rows in (before, after))
@@ -148,7 +148,7 @@ def _no_surer(before: FloatArray, after: FloatArray) -> FloatArray:
 
 
 def _patterns(formats: str, characters: list[str]) -> list[_Pattern]:
-    """Return every order of letters and digits that the formats allow."""
+    """Return all sequences of letters and digits that the formats allow."""
     is_letter = np.array([character.isalpha() for character in characters])
     is_zero = np.array([character == "0" for character in characters])
     rows = {"L": is_letter, "D": ~is_letter}
@@ -162,9 +162,9 @@ def _patterns(formats: str, characters: list[str]) -> list[_Pattern]:
 
 
 def _orders(formats: str) -> dict[str, set[int]]:
-    """Each order, as "LLDDD", with the places where numbers without leading zeros begin.
+    """Return each sequence, as "LLDDD", with the start positions of numbers without leading zeros.
 
-    Where two formats have the same order, and one allows a zero at a place, it is allowed.
+    If two formats have the same sequence, a zero that one of them allows is allowed.
     """
     orders: dict[str, set[int]] = {}
     for one in formats.split():

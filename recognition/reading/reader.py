@@ -1,4 +1,4 @@
-"""Reads the characters of plate crops with an ONNX model and its card."""
+"""Reads the characters of plate crops with an ONNX model and its model card."""
 
 import math
 from dataclasses import dataclass, replace
@@ -19,12 +19,12 @@ from recognition.reading.row_classifier import RowClassifier
 from recognition.settings import RecognizerSettings
 from recognition.types import BgrImage, Character, CropText, Detection, FloatArray, Slots
 
-OPTIONS_A_CHARACTER = 3
+MAX_OPTIONS = 3
 MIN_PROBABILITY = 1e-6
 
-_HOPELESS_PROBABILITY = 0.3
-"""A first crop whose characters are less probable, on average, gets no second one: of 1,500 such
-plates (414 photos, the drawn road and a real clip) none became a reading by it."""
+_MIN_SECOND_PROBABILITY = 0.3
+"""Minimum mean probability of the first crop for reading a second one. Of 1,500 plates below it
+(414 photos, the drawn road and a real clip), none became a reading with a second crop."""
 
 
 class Plate(NamedTuple):
@@ -36,10 +36,10 @@ class Plate(NamedTuple):
 
 @dataclass
 class _SlotReading:
-    """A plate's text as the model gives it.
+    """A model's output for one plate.
 
-    ``region`` holds the probability 0..1 of each region, none where the model names none;
-    ``degrees`` and ``fused`` are as in :class:`CropText`.
+    ``region`` contains the probability (0 to 1) of each region, or nothing if the model has no
+    regions. ``degrees`` and ``fused``: see :class:`CropText`.
     """
 
     slots: Slots
@@ -49,7 +49,7 @@ class _SlotReading:
 
 
 class Reader:
-    """A loaded reader. Not for two threads at a time."""
+    """A loaded reader. Not thread-safe."""
 
     def __init__(
         self,
@@ -60,9 +60,9 @@ class Reader:
         rows: RowClassifier | None = None,
         knows_formats: bool = False,
     ) -> None:
-        """Read with ``model``; ``ctc`` and ``knows_formats`` are for plates that it leaves unsure.
+        """Read with ``model``; ``ctc`` and ``knows_formats`` help with uncertain plates.
 
-        ``ctc`` gets plates that have two rows by ``rows`` as one line of both.
+        Plates with two rows, according to ``rows``, are passed to ``ctc`` as one line.
         """
         self.card = card
         self._ctc = ctc
@@ -73,17 +73,17 @@ class Reader:
 
     @classmethod
     def load(cls, settings: RecognizerSettings) -> "Reader":
-        """Load the reader that the settings name.
+        """Load the configured reader.
 
         Raises:
-            MisconfiguredError: a file is missing or does not fit.
+            MisconfiguredError: a file is missing or invalid.
         """
         hub = settings.reader_hub_model
         path = settings.reader_path if hub is None else fetch_hub_reader(hub)
         card = reader_card(path)
         model = load_model(path, settings, settings.precision)
         check_reader(card, model)
-        # The CTC reader that comes with the service was fitted to the reader that does.
+        # The built-in CTC reader was fitted to the built-in reader.
         own = not settings.recognition_reader_model
         wanted = own or isinstance(settings.recognition_second_reader, Path)
         ctc = CtcReader.load(settings) if wanted else None
@@ -93,16 +93,16 @@ class Reader:
         return cls(card, model, ctc, rows=RowClassifier.load(), knows_formats=formats)
 
     def read_plates(self, image: BgrImage, found: list[Detection]) -> list[CropText]:
-        """Return one text a plate found in the image, in order (see :meth:`read_all`)."""
+        """Return one text per plate found in the image, in order (see :meth:`read_all`)."""
         return self.read_all([Plate(image, one) for one in found])
 
     def read_all(self, plates: list[Plate]) -> list[CropText]:
-        """Return one text a plate, in order.
+        """Return one text per plate, in order.
 
-        Where the card asks for a second crop, the plates that the first leaves unsure are read
-        from that one too, and the readings averaged. Those that are unsure even then may hang:
-        they are read from crops turned upright. Then the CTC reader's text is fused with them, and
-        the formats of the country's plates are applied.
+        If the card has a second crop, uncertain plates are also read from that, and both readings
+        are averaged. Plates that are still uncertain may be tilted and are read from crops rotated
+        upright. Then uncertain readings are fused with the CTC reader's text, and the formats of
+        the country's plates are applied.
         """
         readings = self._read([_cut(plate, self.card.crop) for plate in plates])
         self._average_second_crop(plates, readings)
@@ -114,11 +114,11 @@ class Reader:
         return list(map(self._text, readings))
 
     def read(self, crops: list[BgrImage]) -> list[CropText]:
-        """Return one text a crop, in order."""
+        """Return one text per crop, in order."""
         return list(map(self._text, self._read(crops)))
 
     def _read(self, crops: list[BgrImage]) -> list[_SlotReading]:
-        """Return one reading a crop; regions of no entries where the model names none."""
+        """Return one reading per crop, with empty regions if the model has none."""
         if not crops:
             return []
         outputs, output = self._run(crops), self.card.output
@@ -127,46 +127,44 @@ class Reader:
         return [_SlotReading(*one) for one in zip(outputs[output.name], regions, strict=True)]
 
     def _average_second_crop(self, plates: list[Plate], readings: list[_SlotReading]) -> None:
-        """Replace readings that are unsure by the mean with those of the second crop."""
+        """Replace uncertain readings with their mean with the second crop's readings."""
         second = self.card.crop.second
         if second is None:
             return
-        unsure = [
+        uncertain = [
             i
             for i, one in enumerate(readings)
-            if _HOPELESS_PROBABILITY <= self._mean_probability(one.slots) < second.below
+            if _MIN_SECOND_PROBABILITY <= self._mean_probability(one.slots) < second.below
         ]
-        again = self._read([_cut(plates[i], second) for i in unsure])
-        for i, other in zip(unsure, again, strict=True):
+        again = self._read([_cut(plates[i], second) for i in uncertain])
+        for i, other in zip(uncertain, again, strict=True):
             readings[i].slots = averaged(readings[i].slots, other.slots)
             readings[i].region = (readings[i].region + other.region) / 2
 
     def _read_turned(self, plates: list[Plate], readings: list[_SlotReading]) -> None:
-        """Replace readings that are unsure by surer ones of crops turned upright."""
+        """Replace uncertain readings with more certain ones of crops rotated upright."""
         turned = self.card.crop.turned
         if turned is None:
             return
         for i, level in enumerate(readings):
-            sureness = self._mean_probability(level.slots)
+            mean = self._mean_probability(level.slots)
             is_wide = plates[i].found.width_px >= turned.least_width
-            if is_wide and turned.above <= sureness < turned.below:
+            if is_wide and turned.above <= mean < turned.below:
                 upright = self._upright(plates[i], level, turned)
-                if self._mean_probability(upright.slots) >= max(
-                    turned.least, sureness + turned.gain
-                ):
+                if self._mean_probability(upright.slots) >= max(turned.least, mean + turned.gain):
                     readings[i] = upright
 
     def _upright(self, plate: Plate, level: _SlotReading, turned: TurnedCropsCard) -> _SlotReading:
-        """Return the surest reading of crops turned either way, then further the same way."""
+        """Return the best reading of crops rotated in both directions, then further in one."""
 
-        def sureness(one: _SlotReading) -> float:
+        def mean(one: _SlotReading) -> float:
             return self._mean_probability(one.slots)
 
         before = level
-        best = max(self._read_at(plate, -turned.step, turned.step), key=sureness)
-        while sureness(best) > sureness(before) and abs(best.degrees) + turned.step <= turned.most:
+        best = max(self._read_at(plate, -turned.step, turned.step), key=mean)
+        while mean(best) > mean(before) and abs(best.degrees) + turned.step <= turned.most:
             further = best.degrees + math.copysign(turned.step, best.degrees)
-            before, best = best, max(best, *self._read_at(plate, further), key=sureness)
+            before, best = best, max(best, *self._read_at(plate, further), key=mean)
         return best
 
     def _read_at(self, plate: Plate, *degrees: float) -> list[_SlotReading]:
@@ -177,7 +175,7 @@ class Reader:
         ]
 
     def _fuse_ctc(self, plate: Plate, reading: _SlotReading) -> None:
-        """Replace a reading that is unsure by its fusion with the CTC reader's."""
+        """Fuse an uncertain reading with the CTC reader's."""
         ctc = self._ctc
         if ctc is None:
             return
@@ -192,7 +190,7 @@ class Reader:
         reading.fused = True
 
     def calibration(self, text: CropText) -> CalibrationCard | None:
-        """Return the table from this text's mean character probability to the confidence."""
+        """Return the calibration for this text."""
         if text.fused and self._ctc is not None:
             return self._ctc.card.calibration
         return self.card.calibration
@@ -222,7 +220,7 @@ class Reader:
         return None if best == "Unknown" else best
 
     def _mean_probability(self, slots: Slots) -> float:
-        """Return the mean probability of the characters, 0..1; 0 where there are none."""
+        """Return the mean probability of the characters, 0 to 1; 0 if there are none."""
         best = slots.max(axis=-1)[slots.argmax(axis=-1) != self._pad]
         return float(best.mean()) if len(best) else 0.0
 
@@ -231,13 +229,13 @@ class Reader:
         return tuple(self._character(slot) for slot in filled)
 
     def _character(self, slot: FloatArray) -> Character:
-        order = [i for i in np.argsort(slot)[::-1] if i != self._pad][:OPTIONS_A_CHARACTER]
+        order = [i for i in np.argsort(slot)[::-1] if i != self._pad][:MAX_OPTIONS]
         alphabet = self.card.output.alphabet
         return Character(tuple((alphabet[i], min(1.0, float(slot[i]))) for i in order))
 
 
 def formats_of(card: ReaderCard) -> PlateFormats | None:
-    """Return the formats of the countries that a reader names; None where it names none."""
+    """Return the formats of the countries that a reader distinguishes, or None if it has none."""
     names, alphabet = card.output.regions, card.output.alphabet
     if names is None or card.output.region_name is None:
         return None
@@ -245,9 +243,9 @@ def formats_of(card: ReaderCard) -> PlateFormats | None:
 
 
 def averaged(one: Slots, other: Slots) -> Slots:
-    """Return the mean of two readings of a plate; the sum of each slot is 1.
+    """Return the mean of two readings of a plate; each slot's sum is 1.
 
-    It is the mean of the logarithms: a character that one reading rules out stays unlikely.
+    It is the mean of the logarithms, so that a character that one reading excludes stays unlikely.
     """
     product = np.sqrt(np.maximum(one, MIN_PROBABILITY) * np.maximum(other, MIN_PROBABILITY))
     return np.asarray(product / product.sum(axis=-1, keepdims=True))

@@ -1,8 +1,8 @@
-"""Separates plates of two rows from those of one by the strokes of a crop.
+"""Distinguishes plates with two rows from plates with one row, by the strokes of a crop.
 
-Lettering is rows of upright strokes: a plate of two rows has much change from left to right in its
-upper and lower half and little between, one of a row has it in the middle. The change at sixteen
-heights of five parts of the crop, and its shape, go into a logistic regression.
+Characters consist mostly of vertical strokes. A plate with two rows has many horizontal changes in
+its upper and lower half and few in between; a plate with one row has them in the middle. A logistic
+regression uses the changes at sixteen heights of five parts of the crop, and the crop's shape.
 """
 
 from pathlib import Path
@@ -20,16 +20,16 @@ from recognition.types import BgrImage, Detection, FloatArray
 _SIZE_PX = (96, 32)
 _PARTS, _PART_PX, _PART_HEIGHTS = 5, 19, 16
 _FAINT = 2.0
-"""Grey levels: changes below it hardly count."""
+"""Smaller changes, in grey levels, hardly count."""
 
 FEATURE_COUNT = 2 + _SIZE_PX[1] + _PARTS * _PART_HEIGHTS
 
 
 class RowClassifierCard(msgspec.Struct, frozen=True, kw_only=True):
-    """The weights of :func:`stroke_profile`; a plate has two rows where their sum is over 0.
+    """Weights of :func:`stroke_profile`. A plate has two rows if the weighted sum is above 0.
 
-    Boxes as wide for their height as ``widest`` have one row, and so have those narrower than
-    ``least_width_px``, in which nothing can be seen.
+    Boxes with a ratio of width to height of ``widest`` or more have one row. So do boxes narrower
+    than ``least_width_px``, in which rows cannot be distinguished.
     """
 
     weights: Annotated[
@@ -40,7 +40,7 @@ class RowClassifierCard(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RowClassifier:
-    """A logistic regression, fitted to plates whose rows were counted by eye."""
+    """A logistic regression, fitted to plates whose rows were counted by people."""
 
     def __init__(self, card: RowClassifierCard) -> None:
         """Use the weights of a card."""
@@ -49,18 +49,18 @@ class RowClassifier:
 
     @classmethod
     def load(cls, path: Path = MODELS / "plate-rows.json") -> "RowClassifier":
-        """Load the weights from a file, by default those that come with the service.
+        """Load the weights from a file, by default the built-in weights.
 
         Raises:
-            MisconfiguredError: it is missing or holds something else.
+            MisconfiguredError: the file is missing or invalid.
         """
         try:
             return cls(msgspec.json.decode(path.read_bytes(), type=RowClassifierCard))
         except (OSError, msgspec.MsgspecError) as error:
-            raise MisconfiguredError(f"{path} holds no weights for plate rows: {error}") from error
+            raise MisconfiguredError(f"{path} contains no weights for rows: {error}") from error
 
     def has_two_rows(self, image: BgrImage, found: Detection, degrees: float = 0.0) -> bool:
-        """Return whether a plate has two rows; ``degrees``: by how much it hangs, clockwise."""
+        """Return whether a plate has two rows; ``degrees`` is its clockwise tilt."""
         is_flat = found.width_px >= self._card.widest * found.height_px
         if is_flat or found.width_px < self._card.least_width_px:
             return False
@@ -68,10 +68,10 @@ class RowClassifier:
 
 
 def stroke_profile(image: BgrImage, found: Detection, degrees: float = 0.0) -> FloatArray:
-    """Return ``FEATURES`` values of a plate: 1, its shape, and its strokes at each height.
+    """Return :data:`FEATURE_COUNT` values of a plate: 1, its shape, and its strokes at each height.
 
-    Strokes are the mean change from a pixel to the next in a row, as shares of the whole crop's,
-    then of each part's. A plate that hangs by some degrees is turned upright first.
+    Strokes are the mean change between neighbouring pixels in a row, as fractions of the whole
+    crop's, then of each part's. A tilted plate is first rotated upright.
     """
     if degrees:
         crop = cut_turned(image, found, 0.0, 0.0, degrees)

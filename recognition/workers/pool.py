@@ -1,7 +1,7 @@
-"""A pool of recogniser processes that replaces each one that hangs or crashes.
+"""A pool of inference workers. Workers that hang or crash are replaced.
 
-``concurrent.futures.ProcessPoolExecutor`` is broken as a whole when one of its processes dies and
-cannot stop one that hangs; hence one loop for each process here.
+``concurrent.futures.ProcessPoolExecutor`` fails completely when one of its processes dies, and
+cannot stop a hung one. So here each process has a separate loop.
 """
 
 import asyncio
@@ -25,29 +25,29 @@ log = structlog.get_logger()
 _RESTART_DELAY_SECONDS = 1.0
 _TIMEOUT_SLICES = 8
 QUEUE_LIMIT = 64
-"""Images that wait for a worker."""
+"""Maximum number of images waiting for a worker."""
 TIMEOUT_SECONDS = 10.0
 """A worker that takes longer for an image or a batch is killed and replaced."""
 
 
 class RecognizerBusyError(TransientError):
-    """Too many images wait already, or no process became free in time."""
+    """Too many images are waiting, or no inference worker became available in time."""
 
 
 class RecognizerTimeoutError(TransientError):
-    """Reading the image took too long; the process was killed."""
+    """Reading the image took too long; the worker was killed."""
 
 
 class RecognizerCrashedError(TransientError):
-    """The process died over the image."""
+    """The inference worker crashed while reading the image."""
 
 
 @dataclass(frozen=True)
 class ImageReadings:
-    """The plates of one image, its size when upright, and the time of a process for it.
+    """The plates of one image, its size when upright, and the worker's time for it.
 
-    ``view`` is the image as a few numbers (see :func:`recognition.scene.scene_view`); plates that
-    are ``left`` gave no reading, those ``followed`` are in known places of the look.
+    ``view``: see :func:`recognition.scene.scene_view`. ``left`` counts plates without a reading;
+    ``followed`` are plates at known positions of the hints.
     """
 
     readings: tuple[PlateReading, ...]
@@ -60,12 +60,12 @@ class ImageReadings:
 
     @classmethod
     def of(cls, outcome: JobOutcome) -> "ImageReadings":
-        """Return what a worker's outcome that is no error says."""
+        """Return the readings of a worker's outcome without an error."""
         return cls(**{each.name: getattr(outcome, each.name) for each in fields(cls)})
 
 
 class _Request:
-    """An image that waits for a process or is with one."""
+    """An image that is waiting for a worker or being read by one."""
 
     def __init__(self, job: Job, timeout_seconds: float, wait_seconds: float) -> None:
         self._loop = asyncio.get_running_loop()
@@ -77,11 +77,11 @@ class _Request:
         self.wait()
 
     def wait(self, longer_seconds: float = 0.0) -> None:
-        """Wait for a process from now on, until it expires."""
+        """Start waiting for a worker, until the request expires."""
         self._expiry = self._loop.call_later(self._wait_seconds + longer_seconds, self._expire)
 
     def claim(self) -> bool:
-        """Stop its expiry; return whether its answer is still wanted."""
+        """Stop the expiry; return whether the answer is still needed."""
         self._expiry.cancel()
         return not self.answer.done()
 
@@ -95,13 +95,13 @@ class _Request:
             self.answer.set_exception(error)
 
     def _expire(self) -> None:
-        self.fail(RecognizerBusyError("no recogniser process became free in time"))
+        self.fail(RecognizerBusyError("no inference worker became available in time"))
 
 
 class RecognizerPool:
-    """A fixed number of recogniser processes behind one bounded queue.
+    """A fixed number of inference workers with a shared bounded queue.
 
-    An asynchronous context manager. Processes die with this one, also by kill -9.
+    An asynchronous context manager. Workers die with this process, even by ``kill -9``.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class RecognizerPool:
         queue_limit: int = QUEUE_LIMIT,
         timeout_seconds: float = TIMEOUT_SECONDS,
     ) -> None:
-        """Prepare processes that run ``worker_module``; :meth:`start` starts them."""
+        """Prepare workers that run ``worker_module``; :meth:`start` starts them."""
         self._settings = settings
         self._worker_module = worker_module
         self._timeout_seconds = timeout_seconds
@@ -126,27 +126,27 @@ class RecognizerPool:
 
     @property
     def working(self) -> int:
-        """Images that are with a process."""
+        """Number of images being read."""
         return self._working
 
     @property
     def waiting(self) -> int:
-        """Images that wait for a process."""
+        """Number of images waiting for a worker."""
         return self._queue.qsize() + len(self._suspects)
 
     @property
     def size(self) -> int:
-        """The number of processes when all are ready."""
+        """Number of workers when all are ready."""
         return self._settings.worker_count
 
     @property
     def replaced(self) -> int:
-        """Processes that were replaced since the start, for any reason."""
+        """Number of workers replaced since the start, for any reason."""
         return self._replaced
 
     @property
     def pids(self) -> frozenset[int]:
-        """Process ids of the processes that are ready."""
+        """Process IDs of the workers that are ready."""
         return frozenset(self._pids)
 
     async def __aenter__(self) -> Self:
@@ -164,11 +164,11 @@ class RecognizerPool:
         await self.stop()
 
     async def start(self) -> None:
-        """Start all processes and wait until they are ready.
+        """Start all workers and wait until they are ready.
 
         Raises:
-            MisconfiguredError: the models or settings cannot work.
-            TransientError: a process died or hung while starting.
+            MisconfiguredError: the models or settings are invalid.
+            TransientError: a worker crashed or hung while starting.
         """
         starts = [self._start_worker() for _ in range(self.size)]
         results = await asyncio.gather(*starts, return_exceptions=True)
@@ -178,10 +178,10 @@ class RecognizerPool:
             await asyncio.gather(*(worker.kill() for worker in workers))
             raise _start_fault(faults[0]) from faults[0]
         self._slots = [asyncio.create_task(self._run_slot(worker)) for worker in workers]
-        await asyncio.sleep(0)  # a task that is cancelled before it began ends no process
+        await asyncio.sleep(0)  # a task cancelled before its start would not kill its worker
 
     async def stop(self) -> None:
-        """Kill the processes and fail what still waits."""
+        """Kill the workers and fail all waiting requests."""
         for slot in self._slots:
             slot.cancel()
         await asyncio.gather(*self._slots, return_exceptions=True)
@@ -189,7 +189,7 @@ class RecognizerPool:
         while not self._queue.empty():
             self._suspects.append(self._queue.get_nowait())
         while self._suspects:
-            self._suspects.pop().fail(RecognizerBusyError("the recogniser is stopping"))
+            self._suspects.pop().fail(RecognizerBusyError("recognition is shutting down"))
 
     async def read_image(
         self,
@@ -200,16 +200,16 @@ class RecognizerPool:
         timeout_seconds: float | None = None,
         wait_seconds: float | None = None,
     ) -> ImageReadings:
-        """Return the plates of a JPEG or PNG file.
+        """Return the plates of a JPEG or PNG file. Can be cancelled.
 
-        ``timeout_seconds`` bounds the reading itself (unset, the settings do), ``wait_seconds``
-        the wait for a process before it (unset, the same). It may be cancelled.
+        ``timeout_seconds`` limits the reading (default: the pool's timeout), ``wait_seconds`` the
+        wait for a worker (default: the same time).
 
         Raises:
-            InvalidInputError: not an image that can be read; the code says why.
-            RecognizerBusyError: the queue is full, or no process became free in time.
+            InvalidInputError: the image cannot be decoded; the code is the reason.
+            RecognizerBusyError: the queue is full, or no worker became available in time.
             RecognizerTimeoutError: the reading took too long.
-            RecognizerCrashedError: the process died.
+            RecognizerCrashedError: the worker crashed.
         """
         timeout = timeout_seconds or self._timeout_seconds
         job = Job(image=data, min_plate_width_px=min_plate_width_px, hints=hints)
@@ -218,7 +218,7 @@ class RecognizerPool:
             self._queue.put_nowait(request)
         except asyncio.QueueFull as error:
             request.claim()
-            raise RecognizerBusyError("too many images wait for a recogniser process") from error
+            raise RecognizerBusyError("too many images are waiting for a worker") from error
         outcome = await request.answer
         if outcome.error_code is not None:
             raise InvalidInputError(outcome.error_message, code=outcome.error_code)
@@ -242,18 +242,18 @@ class RecognizerPool:
             try:
                 return await self._start_worker()
             except (MisconfiguredError, OSError, EOFError, TimeoutError):
-                log.exception("recogniser_start_failed")
+                log.exception("inference_worker_start_failed")
                 await asyncio.sleep(_RESTART_DELAY_SECONDS)
 
     async def _start_worker(self) -> WorkerProcess:
         return await WorkerProcess.start(self._settings, self._worker_module)
 
     async def _serve(self, worker: WorkerProcess) -> None:
-        """Give the process one request after the other until it has to be replaced.
+        """Send requests to the worker until it must be replaced.
 
-        Where more wait than idle processes take (each as many), it gets the next batch before it is
-        done with the last, so that it need not stand idle until this process runs again. A suspect
-        is given alone.
+        If more requests are waiting than the idle workers can take (as many each), the worker gets
+        its next batch before it has finished the last one, so that it is not idle until this
+        process runs again. A suspect is sent alone.
         """
         in_flight: deque[_Request] = deque()
         max_in_flight = 2 * self._settings.batch_size
@@ -294,24 +294,25 @@ class RecognizerPool:
         try:
             self._queue.put_nowait(request)
         except asyncio.QueueFull:
-            request.fail(RecognizerBusyError("too many images wait for a recogniser process"))
+            request.fail(RecognizerBusyError("too many images are waiting for a worker"))
 
     async def _await_outcome(self, worker: WorkerProcess, in_flight: deque[_Request]) -> bool:
-        """Answer the oldest request; return whether the process is still good."""
+        """Answer the oldest request; return whether the worker can continue."""
         request = in_flight.popleft()
         self._working += 1
         try:
             outcome = await _receive_within(worker, request.timeout_seconds)
         except TimeoutError:
-            log.warning("recogniser_hung", pid=worker.pid, seconds=request.timeout_seconds)
+            log.warning("inference_worker_hung", pid=worker.pid, seconds=request.timeout_seconds)
             lost = RecognizerTimeoutError("reading the image took too long")
             self._on_lost(request, in_flight, lost)
         except (OSError, EOFError):
-            log.warning("recogniser_crashed", pid=worker.pid, image_bytes=len(request.job.image))
-            died = RecognizerCrashedError("the recogniser process died over the image")
-            self._on_lost(request, in_flight, died)
+            size = len(request.job.image)
+            log.warning("inference_worker_crashed", pid=worker.pid, image_bytes=size)
+            crashed = RecognizerCrashedError("the inference worker crashed while reading the image")
+            self._on_lost(request, in_flight, crashed)
         except asyncio.CancelledError:
-            request.fail(RecognizerBusyError("the recogniser is stopping"))
+            request.fail(RecognizerBusyError("recognition is shutting down"))
             raise
         else:
             request.succeed(outcome)
@@ -321,9 +322,9 @@ class RecognizerPool:
         return False
 
     def _on_lost(self, request: _Request, in_flight: deque[_Request], error: Exception) -> None:
-        """Fail the request that lost its process.
+        """Fail the request whose worker was lost.
 
-        Of several that were with the process any may be the cause: they are tried again one by one.
+        If the worker had several requests, any may be the cause, so they are retried one by one.
         """
         if not in_flight or self._settings.batch_size == 1:
             request.fail(error)
@@ -340,19 +341,19 @@ class RecognizerPool:
     def _is_small_enough(self, worker: WorkerProcess, resident_bytes: int) -> bool:
         if resident_bytes <= self._settings.worker_memory_bytes:
             return True
-        log.warning("recogniser_too_large", pid=worker.pid, resident_bytes=resident_bytes)
+        log.warning("inference_worker_too_large", pid=worker.pid, resident_bytes=resident_bytes)
         return False
 
 
 async def _receive_within(worker: WorkerProcess, seconds: float) -> JobOutcome:
-    """Return the next outcome of a process that has so many seconds for it.
+    """Return the next outcome of a worker, within ``seconds``.
 
-    A while in which this process stood still, as when the machine slept, counts as one slice: the
-    other process stood still with it.
+    A suspension of this process, for example of the whole machine, counts as one slice, because the
+    worker was suspended as well.
 
     Raises:
-        TimeoutError: there is none in time.
-        OSError, EOFError: the process died.
+        TimeoutError: there was no outcome in time.
+        OSError, EOFError: the worker crashed.
     """
     receiving = asyncio.ensure_future(worker.receive())
     try:
@@ -368,4 +369,4 @@ async def _receive_within(worker: WorkerProcess, seconds: float) -> JobOutcome:
 def _start_fault(fault: BaseException) -> Exception:
     if isinstance(fault, MisconfiguredError):
         return MisconfiguredError(str(fault))
-    return TransientError(f"a recogniser process did not start: {type(fault).__name__}")
+    return TransientError(f"an inference worker failed to start: {type(fault).__name__}")

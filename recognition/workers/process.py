@@ -1,4 +1,4 @@
-"""The parent's handle of a recogniser process: start, send, receive, kill."""
+"""The parent's handle of an inference worker: start, send, receive, kill."""
 
 import asyncio
 import os
@@ -26,9 +26,9 @@ log = structlog.get_logger()
 WORKER_MODULE = "recognition.workers.worker"
 START_TIMEOUT_SECONDS = 120.0
 _REAP_TIMEOUT_SECONDS = 10.0
-# What the libraries of the engine read: threads, graphics cards, caches and, for a reader of the
-# hub, whom to trust.
-_OF_LIBRARIES = (
+# Variables that the engine's libraries read: threads, GPUs, caches and, for downloads from the hub,
+# trusted certificates.
+_LIBRARY_VARIABLES = (
     *("OMP_*", "GOMP_*", "KMP_*", "MKL_*", "OPENBLAS_*", "TBB_*", "DNNL_*", "ONEDNN_*", "NPY_*"),
     *("ORT_*", "OV_*", "OPENVINO*", "OPENCV_*", "CUDA_*", "CUDNN_*", "CUBLAS_*", "NVIDIA_*"),
     *("XDG_CACHE_HOME", "XDG_DATA_HOME", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE"),
@@ -36,7 +36,7 @@ _OF_LIBRARIES = (
 
 
 class WorkerProcess:
-    """One running recogniser process. Make it with :meth:`start`, end it with :meth:`kill`."""
+    """A running inference worker. Created by :meth:`start`, ended by :meth:`kill`."""
 
     def __init__(
         self,
@@ -44,29 +44,29 @@ class WorkerProcess:
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
     ) -> None:
-        """Own a started process and the stream to it."""
+        """Take ownership of a started process and the streams to it."""
         self._process = process
         self._reader = reader
         self._writer = writer
 
     @property
     def pid(self) -> int:
-        """The process id."""
+        """The process ID."""
         return self._process.pid
 
     @classmethod
     async def start(
         cls, settings: RecognizerPoolSettings, module: str = WORKER_MODULE
     ) -> "WorkerProcess":
-        """Start a process that runs ``module`` and wait until its models are loaded.
+        """Start a process that runs ``module``, and wait until its models are loaded.
 
         Raises:
-            MisconfiguredError: models or settings cannot work.
-            OSError, asyncio.IncompleteReadError, TimeoutError: it died or hung while starting.
+            MisconfiguredError: the models or settings are invalid.
+            OSError, asyncio.IncompleteReadError, TimeoutError: it crashed or hung while starting.
         """
         ours, theirs = socket.socketpair()
         with theirs:
-            # First: a process that is started before would be left over if this were cancelled.
+            # Before the process starts, which would otherwise be orphaned if this is cancelled.
             reader, writer = await asyncio.open_connection(sock=ours)
             try:
                 process = _spawn(settings, module, theirs)
@@ -85,38 +85,38 @@ class WorkerProcess:
         return worker
 
     def send(self, job: Job) -> None:
-        """Give the process a job. Outcomes come in the order of the jobs.
+        """Send a job to the process. Outcomes arrive in the order of the jobs.
 
-        Does not wait: a process that hangs reads nothing, and its time-out must run all the same.
+        Does not wait: a hung process reads nothing, and its timeout must run anyway.
         """
         self._writer.write(framed(job))
 
     async def receive(self) -> JobOutcome:
-        """Return the outcome of the oldest job that has none yet.
+        """Return the outcome of the oldest job without one.
 
         Raises:
-            OSError, asyncio.IncompleteReadError: the process died.
+            OSError, asyncio.IncompleteReadError: the process crashed.
         """
         length = await self._reader.readexactly(LENGTH_BYTES)
         body = await self._reader.readexactly(int.from_bytes(length, "big"))
         return outcome_decoder.decode(body)
 
     async def kill(self) -> None:
-        """End the process immediately and collect it, if it can be."""
+        """Kill the process and reap it, if possible."""
         self._process.kill()
         self._writer.close()
         try:
             await asyncio.to_thread(self._process.wait, _REAP_TIMEOUT_SECONDS)
         except subprocess.TimeoutExpired:
-            # It hangs in the kernel (a driver, a file server). Another one takes its place.
-            log.error("recogniser_not_collected", pid=self.pid)
+            # It hangs in the kernel (a driver, a file server). Another process replaces it.
+            log.error("inference_worker_not_reaped", pid=self.pid)
 
 
 def _spawn(
     settings: RecognizerPoolSettings, module: str, theirs: socket.socket
 ) -> subprocess.Popen[bytes]:
-    # Only the engine's own fields: every user of the machine can read a command line, and the
-    # process's settings class may hold secrets as well.
+    # Only the engine's fields: every user of the machine can read the command line, and the
+    # settings may also contain secrets.
     own = settings.model_dump_json(include=set(RecognizerPoolSettings.model_fields))
     arguments = [str(theirs.fileno()), str(os.getpid()), own]
     return subprocess.Popen(
@@ -129,9 +129,9 @@ def _spawn(
 
 
 def worker_environment(threads: int, environment: Mapping[str, str]) -> dict[str, str]:
-    """Return an environment without secrets: the process decodes what strangers send."""
+    """Return an environment without secrets, because the process decodes untrusted data."""
     return {
-        **bare_environment(environment, *_OF_LIBRARIES),
+        **bare_environment(environment, *_LIBRARY_VARIABLES),
         **proxies_without_login(environment),
         "OMP_NUM_THREADS": str(threads),
     }

@@ -1,6 +1,6 @@
-"""The messages between a pool and its worker processes, over a socket pair.
+"""Messages between a pool and its inference workers, over a socket pair.
 
-A message is a length (8 bytes, big-endian) and a msgpack structure.
+A message is a length (8 bytes, big-endian), followed by a msgpack structure.
 """
 
 import msgspec
@@ -12,11 +12,11 @@ from recognition.analysis_hints import NOTHING_KNOWN, AnalysisHints, KnownPlate
 LENGTH_BYTES = 8
 
 MISCONFIGURED = "misconfigured"
-"""Error code of a worker that cannot start because of its settings or files."""
+"""Error code of a worker that cannot start because of its settings or model files."""
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """An image to read: the unchanged JPEG or PNG file."""
+    """An image to read: the original JPEG or PNG file."""
 
     image: bytes
     min_plate_width_px: int = 0
@@ -24,10 +24,10 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JobOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """The outcome of a job or, the first one, of the worker's start.
+    """The outcome of a job. A worker's first one is the outcome of its start.
 
-    Readings, plates that gave none, those in known places and the image's view
-    (:mod:`recognition.scene`), or an error; ``resident_bytes`` is the worker's memory after it.
+    It contains an error, or readings, plates without a reading, plates at known positions and the
+    image's view (:mod:`recognition.scene`). ``resident_bytes``: the worker's memory afterwards.
     """
 
     readings: tuple[PlateReading, ...] = ()
@@ -48,6 +48,6 @@ outcome_decoder = msgspec.msgpack.Decoder(JobOutcome)
 
 
 def framed(message: Job | JobOutcome) -> bytes:
-    """Return the message as it goes over the socket."""
+    """Return the message as sent over the socket."""
     body = _encoder.encode(message)
     return len(body).to_bytes(LENGTH_BYTES, "big") + body

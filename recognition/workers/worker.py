@@ -1,4 +1,4 @@
-"""One recogniser process: takes images from a socket, answers with readings.
+"""An inference worker: receives images from a socket and returns readings.
 
 Started by :mod:`recognition.workers.process` as ``python -m recognition.workers.worker FD
 PARENT_PID SETTINGS``.
@@ -38,23 +38,23 @@ from recognition.workers.protocol import (
 
 _PR_SET_PDEATHSIG = 1
 NICE = 5
-"""Inference takes most of the processor time. Everything else goes first."""
+"""Inference uses most of the CPU time, so all other processes have priority."""
 _RESERVED, _RESIDENT = 0, 1
 _OWN_ERRORS = (ArithmeticError, AssertionError, LookupError, TypeError, ValueError, cv2.error)
 
 JobHandler = Callable[[list[Job]], list[JobOutcome]]
-"""Handles a batch of jobs; one outcome each, in order."""
+"""Handles a batch of jobs. Returns one outcome per job, in order."""
 
 
 def main() -> None:
-    """Serve images until the parent closes the socket or dies."""
+    """Process images until the parent closes the socket or dies."""
     run_worker(_image_reader)
 
 
 def run_worker(make_handler: Callable[[RecognizerPoolSettings], JobHandler]) -> None:
-    """Make the handler, report to the parent, then handle its jobs (arguments: the command line).
+    """Create the handler, report to the parent, then handle its jobs. Reads ``sys.argv``.
 
-    Jobs that wait together are handled as a batch, of the settings' size at most.
+    Waiting jobs are handled as a batch, up to the configured size.
     """
     descriptor, parent_pid, settings_json = sys.argv[1:]
     _die_with_parent(int(parent_pid))
@@ -76,9 +76,9 @@ def run_worker(make_handler: Callable[[RecognizerPoolSettings], JobHandler]) -> 
 
 
 def _outcomes(handle: JobHandler, jobs: list[Job]) -> list[JobOutcome]:
-    """Return the outcomes of a batch. An image over which our own code fails is refused.
+    """Return the outcomes of a batch. An image on which our own code fails is rejected.
 
-    Any other error ends the process: it may be out of memory, or its runtime broken.
+    Any other error ends the process: it may be out of memory, or its runtime may be broken.
     """
     try:
         return handle(jobs)
@@ -92,12 +92,12 @@ def _outcomes(handle: JobHandler, jobs: list[Job]) -> list[JobOutcome]:
 
 @cache
 def _log_error(kind: str) -> None:
-    """Write the traceback of the current error to stderr, once for each kind of error."""
+    """Write the traceback of the current error to stderr, once per kind of error."""
     traceback.print_exc()
 
 
 def _image_reader(settings: RecognizerPoolSettings) -> JobHandler:
-    # One thread a worker: several workers use cores better than one with a thread pool.
+    # One thread per worker: several workers use cores better than one with a thread pool.
     cv2.setNumThreads(1)
     recognizer = Recognizer(settings)
     if settings.batch_size > 1:
@@ -106,7 +106,7 @@ def _image_reader(settings: RecognizerPoolSettings) -> JobHandler:
 
 
 def read_image_files(recognizer: Recognizer, jobs: list[Job]) -> list[JobOutcome]:
-    """Return the readings of the jobs' images, or an error of one that cannot be read."""
+    """Return the readings of the jobs' images, or an error for each undecodable one."""
     started = time.perf_counter()
     outcomes, images = dict[int, JobOutcome](), dict[int, BgrImage]()
     for index, job in enumerate(jobs):
@@ -133,12 +133,12 @@ def read_image_files(recognizer: Recognizer, jobs: list[Job]) -> list[JobOutcome
 
 
 def error_outcome(error: InvalidInputError) -> JobOutcome:
-    """Return the outcome of a job whose image cannot be read."""
+    """Return the outcome of a job whose image cannot be decoded."""
     return JobOutcome(error_code=error.code, error_message=str(error))
 
 
 def _die_with_parent(parent_pid: int) -> None:
-    """Have the kernel kill this process when its parent dies, also by kill -9.
+    """Make the kernel kill this process when its parent dies, even by ``kill -9``.
 
     **Source:** prctl(2), PR_SET_PDEATHSIG.
     """
@@ -149,19 +149,19 @@ def _die_with_parent(parent_pid: int) -> None:
 
 
 def _limit_memory(ceiling_bytes: int) -> None:
-    # Runtimes reserve far more address space than they use, so the limit is what is reserved
-    # now plus the ceiling: an image that asks for more than that fails to allocate.
+    # Runtimes reserve far more address space than they use, so the limit is the current reservation
+    # plus the ceiling. An image that needs more fails to allocate.
     reserved = _memory_bytes(_RESERVED)
     resource.setrlimit(resource.RLIMIT_AS, (reserved + ceiling_bytes, resource.RLIM_INFINITY))
 
 
 def _memory_bytes(column: int) -> int:
-    """Return a figure of this process's memory. **Source:** proc_pid_statm(5)."""
+    """Return a column of this process's memory, in bytes. **Source:** proc_pid_statm(5)."""
     return int(Path("/proc/self/statm").read_text().split()[column]) * resource.getpagesize()
 
 
 def batches(jobs: "Queue[Job | None]", max_jobs: int) -> Iterator[list[Job]]:
-    """Yield the jobs in batches of those that wait, ``max_jobs`` at most, until there is None."""
+    """Yield waiting jobs in batches of at most ``max_jobs``, until a None in the queue."""
     while (job := jobs.get()) is not None:
         batch = [job]
         while len(batch) < max_jobs and not jobs.empty():
@@ -173,12 +173,12 @@ def batches(jobs: "Queue[Job | None]", max_jobs: int) -> Iterator[list[Job]]:
 
 
 def _receive_jobs(connection: socket.socket, jobs: "Queue[Job | None]") -> None:
-    """Receive jobs while this process handles others (runs in a thread of its own)."""
+    """Receive jobs while this process handles others (in a separate thread)."""
     try:
         while (job := _next_job(connection)) is not None:
             jobs.put(job)
     finally:
-        jobs.put(None)  # an error here ends the process, so that it is replaced
+        jobs.put(None)  # an error above ends the process, which is then replaced
 
 
 def _next_job(connection: socket.socket) -> Job | None:
@@ -190,7 +190,7 @@ def _next_job(connection: socket.socket) -> Job | None:
 
 
 def _receive(connection: socket.socket, size: int) -> bytes | None:
-    """Return exactly ``size`` bytes, or None where the parent has closed the socket."""
+    """Return exactly ``size`` bytes, or None if the parent has closed the socket."""
     parts = bytearray(size)
     view, filled = memoryview(parts), 0
     while filled < size:

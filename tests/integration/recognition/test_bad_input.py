@@ -143,14 +143,14 @@ def test_a_larger_image_is_refused_before_it_is_decoded(monkeypatch: pytest.Monk
 @pytest.mark.parametrize(
     ("name", "changes", "words"),
     [
-        ("plate-detector", {"output": {"name": "boxes"}}, "not boxes"),
+        ("plate-detector", {"output": {"name": "boxes"}}, "expected boxes"),
         ("plate-detector", {"output": {"classes": ["car", "plate"]}}, "1 x 6 x anchors"),
-        ("plate-detector", {"input": {"layout": "NCHW"}}, "does not fit its card"),
+        ("plate-detector", {"input": {"layout": "NCHW"}}, "does not match its model card"),
         ("plate-detector", {"input": {"height": 333}}, "multiples of its stride"),
         ("plate-reader", {"output": {"alphabet": "ABC_"}}, "1 x 10 x 4"),
         ("plate-reader", {"output": {"slots": 9}}, "1 x 9 x 37"),
-        ("plate-reader", {"input": {"width": 64}}, "does not fit its card"),
-        ("plate-reader", {"output": {"regions": ["Brazil"]}}, "region has shape"),
+        ("plate-reader", {"input": {"width": 64}}, "does not match its model card"),
+        ("plate-reader", {"output": {"regions": ["Brazil"]}}, "region has an unexpected shape"),
     ],
 )
 def test_a_card_that_does_not_fit_its_model_is_reported_at_start(
@@ -171,7 +171,7 @@ def test_a_damaged_model_is_reported_at_start(name: str, tmp_path: Path) -> None
     model = tmp_path / f"{name}.onnx"
     model.write_bytes(whole[: len(whole) // 2])
     shutil.copy(MODELS / f"{name}.json", tmp_path)
-    with pytest.raises(MisconfiguredError, match="not the file that its card describes"):
+    with pytest.raises(MisconfiguredError, match="does not match the SHA-256"):
         _with_model(name, model)
     model.with_suffix(".json").unlink()
     with pytest.raises(MisconfiguredError):

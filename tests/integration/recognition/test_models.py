@@ -209,7 +209,7 @@ def test_the_copy_of_the_usual_size_says_the_same() -> None:
 def test_a_size_that_comes_again_and_again_gets_a_copy_that_says_the_same(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(runtime_module, "COMES_AGAIN", 20)
+    monkeypatch.setattr(runtime_module, "RECURRING_COUNT", 20)
     settings = RecognizerSettings.model_validate({"recognition_runtime": RuntimeName.OPENVINO})
     model = load_model(settings.detector_path, settings, Precision.FLOAT)
     image = an_input(384, 320)

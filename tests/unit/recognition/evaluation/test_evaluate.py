@@ -59,7 +59,7 @@ def test_the_page_shows_each_miss_and_trusts_no_text(tmp_path: Path) -> None:
     assert page.count("data:image/jpeg;base64,") == 2
     assert "AB&lt;B&gt;" in page
     assert "AB<B>" not in page
-    assert "read wrong: 2" in page
+    assert "wrong text: 2" in page
 
 
 def test_predictions_are_one_photo_a_line(tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_predictions_are_one_photo_a_line(tmp_path: Path) -> None:
 def test_a_file_that_is_no_list_of_photos_is_reported(line: str, tmp_path: Path) -> None:
     path = tmp_path / "photos.jsonl"
     path.write_text(line + "\n")
-    with pytest.raises(InvalidInputError, match="no list of photos"):
+    with pytest.raises(InvalidInputError, match="not a photo list"):
         load_photo_file(path)
 
 

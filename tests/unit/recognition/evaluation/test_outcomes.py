@@ -78,7 +78,7 @@ def test_a_reading_next_to_all_plates_is_on_no_plate() -> None:
 )
 def test_widths_fall_into_classes(width: float, name: str) -> None:
     (found,) = outcomes(photo(plate(box=(0.0, 0.0, float(width), 10.0))), ())
-    assert CLASSES["width of the plate"](found) == name
+    assert CLASSES["plate width"](found) == name
 
 
 def test_shape_country_and_data_set() -> None:
@@ -86,7 +86,7 @@ def test_shape_country_and_data_set() -> None:
     first, second = outcomes(photo(wide, tall), ())
     assert [CLASSES["shape"](one) for one in (first, second)] == [
         "one row",
-        "two rows or American",
+        "two rows or US format",
     ]
     assert [CLASSES["country"](one) for one in (first, second)] == ["us", "eu-de"]
     assert CLASSES["data set"](first) == "set"

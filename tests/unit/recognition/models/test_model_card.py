@@ -88,7 +88,7 @@ def test_refuses_what_would_be_noticed_at_the_first_plate_only(
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"sha256": "0" * 64}, "not the file that its card describes"),
+        ({"sha256": "0" * 64}, "does not match the SHA-256"),
         ({"schema": 2}, "schema 2"),
         ({"kind": "reader"}, "card"),
         ({"input": {}}, "card"),
@@ -156,7 +156,7 @@ def test_a_process_gets_the_memory_that_its_device_takes(
         }
     )
     assert settings.worker_memory_bytes == mib * 2**20
-    with pytest.raises(ValueError, match="must be 0, or 268435456 or more"):
+    with pytest.raises(ValueError, match="must be 0, or at least 268435456"):
         RecognizerPoolSettings.model_validate({"recognition_worker_memory_bytes": 1000})
 
 
@@ -177,7 +177,7 @@ def test_turned_crops_that_cannot_be_are_refused(changes: dict[str, float]) -> N
     [
         ({"x": [], "y": []}, "x"),
         ({"y": [0.5]}, "as many values"),
-        ({"x": [1.0, 0.0]}, "must rise"),
+        ({"x": [1.0, 0.0]}, "must be increasing"),
         ({"method": "spline"}, "spline"),
     ],
 )

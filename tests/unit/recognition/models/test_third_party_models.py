@@ -73,9 +73,9 @@ def test_a_detector_with_suppression_inside_keeps_its_size(
 @pytest.mark.parametrize(
     ("metadata", "words"),
     [
-        ({}, "has no card mine.json"),
-        ({**ULTRALYTICS, "task": "segment"}, "has no card mine.json"),
-        ({**ULTRALYTICS, "names": "plate"}, "names no classes"),
+        ({}, "has no model card mine.json"),
+        ({**ULTRALYTICS, "task": "segment"}, "has no model card mine.json"),
+        ({**ULTRALYTICS, "names": "plate"}, "defines no class names"),
     ],
     ids=["nothing", "other-task", "no-names"],
 )
@@ -102,7 +102,7 @@ def test_a_plate_configuration_is_a_readers_card(
     ("config", "words"),
     [
         ("max_plate_slots: many", "plate configuration"),
-        (CONFIG.replace("rgb", "grayscale"), "only colour models"),
+        (CONFIG.replace("rgb", "grayscale"), "grey models are not supported"),
         (CONFIG + "keep_aspect_ratio: true\n", "keep_aspect_ratio"),
     ],
     ids=["broken", "grey", "ratio"],
@@ -121,7 +121,7 @@ def test_a_reader_without_card_and_configuration_is_refused(model: Path) -> None
 
 
 def test_a_hub_model_that_does_not_exist_is_refused() -> None:
-    with pytest.raises(MisconfiguredError, match="known: .*cct-xs-v2-global-model"):
+    with pytest.raises(MisconfiguredError, match="available: .*cct-xs-v2-global-model"):
         fetch_hub_reader("my-model")
 
 
@@ -172,7 +172,7 @@ def test_another_file_than_the_pinned_one_is_refused(
 ) -> None:
     name = _pinned(*hub_files)
     hub_files[which].write_text("something else")
-    with pytest.raises(MisconfiguredError, match=f"{hub_files[which].name} is not a pinned file"):
+    with pytest.raises(MisconfiguredError, match=f"{hub_files[which].name} has SHA-256"):
         fetch_hub_reader(name)
 
 

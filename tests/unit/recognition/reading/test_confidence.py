@@ -73,14 +73,14 @@ def test_what_no_card_describes_is_a_plate() -> None:
 
 
 @pytest.mark.parametrize("sign", ["score", "least_sure"])
-def test_confidence_counts_by_its_odds(sign: str) -> None:
+def test_probability_counts_by_its_odds(sign: str) -> None:
     card = plate_chance_card(**{sign: 2.0})
     chances = [plate_probability(plate(**{sign: p}), card) for p in (0.2, 0.5, 0.9)]
     assert chances == pytest.approx([1 / 17, 0.5, 81 / 82])
 
 
 @pytest.mark.parametrize("sign", ["score", "least_sure"])
-def test_confidence_of_zero_or_one_is_no_proof(sign: str) -> None:
+def test_probability_of_zero_or_one_is_no_proof(sign: str) -> None:
     card = plate_chance_card(**{sign: 1.0})
     chances = [plate_probability(plate(**{sign: p}), card) for p in (0.0, 1.0)]
     assert chances == pytest.approx([0.0001, 0.9999])

@@ -3,7 +3,7 @@ import pytest
 
 from recognition.models.model_card import CropCard, SecondCropCard, TurnedCropsCard
 from recognition.models.runtime import Tensor
-from recognition.reading.reader import OPTIONS_A_CHARACTER, Reader, averaged
+from recognition.reading.reader import MAX_OPTIONS, Reader, averaged
 from recognition.types import Detection
 from tests.unit.recognition.cards import ALPHABET, SaidModel, reader_card, slots_of
 
@@ -44,7 +44,7 @@ def test_no_crops_no_call() -> None:
 def test_options_are_best_first_and_never_padding() -> None:
     (text,) = Reader(reader_card(), reading("Z1", probability=0.7)).read([CROP])
     first, second = text.characters
-    assert len(first.options) == OPTIONS_A_CHARACTER
+    assert len(first.options) == MAX_OPTIONS
     assert [character for character, _ in first.options[:2]] == ["Z", "0"]
     assert [p for _, p in first.options[:2]] == pytest.approx([0.7, 0.3])
     assert second.options[1][0] == "2"

@@ -39,7 +39,9 @@ async def test_a_process_that_cannot_be_collected_is_reported_and_left() -> None
             await worker.kill()
         assert theirs.recv(1) == b""
     assert stuck.killed
-    assert [(line["event"], line["pid"]) for line in logs] == [("recogniser_not_collected", 4711)]
+    assert [(line["event"], line["pid"]) for line in logs] == [
+        ("inference_worker_not_reaped", 4711)
+    ]
 
 
 async def test_one_that_gets_what_is_no_job_ends_at_once() -> None:
