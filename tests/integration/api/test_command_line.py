@@ -414,7 +414,7 @@ def test_partitions_are_as_many_as_are_set(
     found = _run("stack", "partitions")
     assert found == {"partitions": [1], "wanted": 5, "running": [], "waiting": {}}
     refused = CliRunner().invoke(app, ["stack", "partitions", "--apply"])
-    assert "the service is running" in refused.stderr
+    assert "the service is still running" in refused.stderr
     engine.dispose()
 
     changed = _run("stack", "partitions", "--apply")

@@ -135,7 +135,7 @@ def clickhouse_servers(tmp_path: Path) -> Iterator[tuple[ClickHouseService, Clic
 
 @pytest.fixture
 def filled(
-    api_database: DatabaseSettings,
+    fresh_database: DatabaseSettings,
     clickhouse_servers: tuple[ClickHouseService, ClickHouseService],
     s3_settings: S3Settings,
 ) -> Place:
@@ -145,7 +145,7 @@ def filled(
     create_clickhouse_database(schema, DATABASE)
     migrate_clickhouse(schema, retention_days=36_500)
     schema.close()
-    place = Place(api_database, address, s3_settings)
+    place = Place(fresh_database, address, s3_settings)
     owner_id = place.transaction(_configured)
     asyncio.run(_write(place, [_seen(owner_id, plate) for plate in ("AB12CD", "AB12CD", "XY99Z")]))
     return place
@@ -362,7 +362,7 @@ def test_a_restore_is_not_finished_while_the_service_runs_or_with_another_key(
         assert "a different PLATESTREAM_SECRET_KEY" in run(filled, *finish).stderr
     engine = open_engine(filled.database)
     with engine.connect():
-        assert "the service is running" in run(filled, *finish).stderr
+        assert "the service is still running" in run(filled, *finish).stderr
     with engine.begin() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = 'of another release'"))
     engine.dispose()
