@@ -26,7 +26,9 @@ def _list() -> str:
         for scope in access.scopes:
             calls[scope].append(f"{method} `{path}`")
     items = (f"- `{scope}`: {', '.join(calls[scope])}" for scope in Scope)
-    return "".join(f"{fill(item, 120, subsequent_indent='  ')}\n" for item in items)
+    return "".join(
+        f"{fill(item, 120, subsequent_indent='  ', break_on_hyphens=False)}\n" for item in items
+    )
 
 
 if __name__ == "__main__":

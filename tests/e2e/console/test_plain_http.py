@@ -29,6 +29,7 @@ def visitor(
         yield one
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("host", [ADDRESS, NAME])
 def test_a_person_logs_in_watches_live_and_logs_out(
     visitor: Browser, stack: ConsoleStack, account: Account, host: str

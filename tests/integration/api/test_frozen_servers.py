@@ -73,6 +73,7 @@ async def _until_answered(client: httpx.AsyncClient, path: str) -> None:
     await until(answered, seconds=RECOVERY_SECONDS)
 
 
+@pytest.mark.long
 async def test_the_search_database_freezes_dies_and_recovers(
     database: Database, tmp_path: Path
 ) -> None:

@@ -279,6 +279,7 @@ def test_empty_servers_give_the_same_answers_after_a_restore(
     assert done["recordsPublished"] == 1
 
 
+@pytest.mark.long
 def test_what_was_erased_after_the_backup_does_not_come_back(
     filled: Place, fresh: Place, run: Callable[..., Any], tmp_path: Path
 ) -> None:
@@ -305,6 +306,7 @@ def test_what_was_erased_after_the_backup_does_not_come_back(
     assert str(answers["audit_entries"]).count("account.restored") == 2
 
 
+@pytest.mark.long
 def test_a_request_that_waited_and_a_removed_account_are_erased_again(
     filled: Place, fresh: Place, run: Callable[..., Any], tmp_path: Path
 ) -> None:
@@ -335,6 +337,7 @@ def test_a_request_that_waited_and_a_removed_account_are_erased_again(
     assert answers["clickhouse recognitions"] == answers["clickhouse alert_triggers"] == []
 
 
+@pytest.mark.long
 def test_what_waited_in_the_outbox_is_not_sent_again(
     filled: Place, run: Callable[..., Any]
 ) -> None:

@@ -26,6 +26,7 @@ def broker(tmp_path: Path) -> Iterator[ServerProcess]:
         yield process
 
 
+@pytest.mark.long
 # kafka-python leaves the sockets of refused connections to the garbage collector: it comes here.
 @pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
 def test_a_producer_waits_for_an_unavailable_broker(

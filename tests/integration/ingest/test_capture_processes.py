@@ -59,6 +59,7 @@ def test_what_captures_holds_no_secret_and_the_worker_no_decoder(
     assert not psutil.pid_exists(pid)
 
 
+@pytest.mark.long
 def test_a_stream_that_crashes_its_process_harms_the_others_once_and_for_a_moment(
     world: World, configs: CameraConfigs, outbox: Outbox, moving_clip: Path
 ) -> None:

@@ -42,6 +42,7 @@ def world(broker: ServerProcess, s3_settings: S3Settings, tmp_path: Path) -> Wor
     return World(kafka, s3_settings, tmp_path)
 
 
+@pytest.mark.long
 def test_frames_of_an_outage_that_the_buffer_holds_arrive_late_and_whole(
     broker: ServerProcess, world: World, moving_clip: Path
 ) -> None:

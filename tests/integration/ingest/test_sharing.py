@@ -162,6 +162,7 @@ def test_a_worker_that_joins_takes_a_share_and_the_rest_goes_on(
         )
 
 
+@pytest.mark.long
 def test_a_killed_workers_cameras_move_to_another(
     world: World, configs: CameraConfigs, outbox: Outbox, moving_clip: Path
 ) -> None:

@@ -91,6 +91,7 @@ def heard(folder: LiveFolder) -> Iterator[Heard]:
         assert reader.join(15)
 
 
+@pytest.mark.long
 def test_a_stalled_camera_is_silent_until_its_playlist_goes_on(
     folder: LiveFolder, heard: Heard
 ) -> None:

@@ -68,6 +68,7 @@ def test_each_trouble_is_reported_in_a_sentence_without_the_password(
     assert all(len(outbox.ticks(camera)) >= 3 for camera in cameras)
 
 
+@pytest.mark.long
 def test_a_camera_that_freezes_goes_offline_and_recovers(shared: Shared, moving_clip: Path) -> None:
     outbox = shared.outbox
     with RtspCamera(moving_clip) as source:

@@ -65,6 +65,7 @@ def test_a_close_up_is_read(engine: Recognizer, width: int, share: float) -> Non
     assert [reading.text for reading in engine.recognize(decode_image(jpeg(image)))] == [TEXT]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("degrees", [-20, -15, 15, 20])
 def test_coarse_plates_that_hang_are_read(engine: Recognizer, degrees: float) -> None:
     read = 0

@@ -171,6 +171,7 @@ def test_serving_imports_nothing_heavy_and_leaves_no_trace(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("precision", [Precision.BF16, Precision.FLOAT])
 def test_images_large_and_small_in_turns_give_the_same_as_each_alone(precision: Precision) -> None:
     settings = RecognizerSettings.model_validate({"recognition_runtime": RuntimeName.OPENVINO})
@@ -190,6 +191,7 @@ def test_images_large_and_small_in_turns_give_the_same_as_each_alone(precision: 
     assert len(model._of_any_size) == 2  # type: ignore[attr-defined]
 
 
+@pytest.mark.long
 def test_the_copy_of_the_usual_size_says_the_same() -> None:
     settings = RecognizerSettings.model_validate({"recognition_runtime": RuntimeName.OPENVINO})
     usual, other = an_input(640, 384), an_input(384, 640)

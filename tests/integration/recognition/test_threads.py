@@ -25,6 +25,7 @@ def _image(width: int) -> BgrImage:
     return image
 
 
+@pytest.mark.long
 def test_threads_that_share_an_engine_do_not_mix_up_their_answers() -> None:
     recognizer = Recognizer(RecognizerSettings.model_validate({}))
     images = [_image(width) for width in range(40, 220, 15)]

@@ -95,6 +95,7 @@ def test_what_can_never_be_handled_becomes_a_dead_letter(
     wait_until("all is committed", lambda: lag(kafka_topics, "copying", RECOGNITIONS) == 0)
 
 
+@pytest.mark.long
 @AGENTS
 def test_retries_that_run_out_end_the_process_and_lose_nothing(
     agent: str, start_copying: StartCopying, feeder: Feeder, copies: Reader, outage: Path
@@ -111,6 +112,7 @@ def test_retries_that_run_out_end_the_process_and_lose_nothing(
     wait_until("all is copied", lambda: _texts(copies.poll()) == {b"1", b"2", b"3"})
 
 
+@pytest.mark.long
 @AGENTS
 def test_a_stop_in_the_middle_of_an_outage_is_quick_and_loses_nothing(
     agent: str, start_copying: StartCopying, feeder: Feeder, copies: Reader, outage: Path
@@ -126,6 +128,7 @@ def test_a_stop_in_the_middle_of_an_outage_is_quick_and_loses_nothing(
     wait_until("all is copied", lambda: len(_texts(copies.poll())) == 200)
 
 
+@pytest.mark.long
 def test_a_rebalance_in_the_middle_of_an_outage_goes_through(
     start_copying: StartCopying, feeder: Feeder, copies: Reader, outage: Path
 ) -> None:

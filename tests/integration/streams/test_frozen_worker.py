@@ -20,6 +20,7 @@ partition_count, needed_topics = copying_partitions, copying_topics
 _MESSAGES = 3_000
 
 
+@pytest.mark.long
 def test_a_worker_that_was_frozen_sends_nothing_of_what_others_have_by_now(
     start_copying: StartCopying, kafka_topics: KafkaSettings
 ) -> None:

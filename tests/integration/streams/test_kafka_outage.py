@@ -23,6 +23,7 @@ from tests.waiting import wait_until
 pytestmark = [pytest.mark.integration, pytest.mark.fault]
 
 
+@pytest.mark.long
 # One by one is slower: the broker dies with most of them still unread.
 @pytest.mark.parametrize(
     ("agent", "count"),

@@ -56,6 +56,7 @@ def _expected(names: Sequence[str] | None = None) -> list[list[str]]:
     return [[str(row[0]) for row in ANSWERS[name]] for name in names or saved_queries()]
 
 
+@pytest.mark.long
 def test_npm_client(analyst: ClickHouseAddress, folder: Path) -> None:
     program = programs.ready("javascript", folder)
 

@@ -39,6 +39,7 @@ def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]
         yield process
 
 
+@pytest.mark.long
 def test_what_was_there_is_read_with_the_login(process: ServerProcess) -> None:
     settings = LOGIN.settings(_server(process).bootstrap_servers)
     create_topics(settings)

@@ -174,6 +174,7 @@ def test_killed_again_and_again_nothing_is_lost_and_no_cooldown_is_broken(
         _check_cooldown([at for at, seen in by_alert[2] if seen == plate], len(sent))
 
 
+@pytest.mark.long
 def test_early_alerts_are_confirmed_corrected_and_withdrawn_and_outlive_a_crash(
     start_alerts: StartAlerts, world: World
 ) -> None:

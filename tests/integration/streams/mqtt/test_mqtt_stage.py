@@ -50,6 +50,7 @@ def test_events_and_cameras_come_and_go(pipeline: Pipeline) -> None:
     assert PASSWORD not in pipeline.log()
 
 
+@pytest.mark.long
 def test_two_workers_share_the_publishing(pipeline: Pipeline) -> None:
     with Listener(port_of(pipeline.broker)) as listener:
         first = pipeline.start()

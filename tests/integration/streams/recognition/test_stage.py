@@ -177,6 +177,7 @@ def test_unreadable_images_do_not_stop_the_stage_for_others(
     assert not own_outcome.dead_letters
 
 
+@pytest.mark.long
 def test_fresh_frames_go_first_and_what_a_kill_cuts_off_is_read_late(
     start_stage: StartStage, cameras: Cameras, outcome: Outcome, kafka_topics: KafkaSettings
 ) -> None:
@@ -263,6 +264,7 @@ def test_without_room_for_images_plates_go_on(
     assert "transient_failure" not in log
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("is_frozen", "is_killed"), [(True, False), (False, True)], ids=["frozen", "gone, and killed"]
 )
