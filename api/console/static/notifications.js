@@ -50,7 +50,8 @@ function SendTest({ alertId, row, onSent }) {
     if (!ids.length) return [];
     const { deliveries } = await get(`/api/alertas/${alertId}/deliveries`, {}, abort);
     const sent = deliveries.filter((one) => ids.includes(one.id));
-    setDone(sent.length === ids.length && sent.every((one) => one.outcome !== "retrying"));
+    // A delivery is listed once it has been attempted.
+    setDone(sent.length === ids.length);
     return sent;
   }, [ids], { everySeconds: isDone ? 0 : 2 });
   const start = () => run(async () => {

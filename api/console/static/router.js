@@ -46,7 +46,8 @@ export function goQuery(query, options) {
 }
 
 addEventListener("popstate", () => {
-  if (!unsaved.value) {
+  // A link within the page leaves no input behind.
+  if (!unsaved.value || location.pathname === place.value.path) {
     place.value = here();
     return;
   }

@@ -12,7 +12,6 @@ from cachetools import LRUCache
 from opentelemetry.trace import SpanKind
 
 from common.errors import MisconfiguredError
-from common.records.alerts import EmailNotification
 from common.records.deliveries import (
     AppriseTarget,
     Delivery,
@@ -21,6 +20,7 @@ from common.records.deliveries import (
     UrlTarget,
     WebhookTarget,
 )
+from common.records.notifications import destinations_of
 from common.records.payloads import delivery_body, notifications_of
 from common.records.webhooks import (
     ATTEMPT_HEADER,
@@ -131,19 +131,14 @@ class DeliverySender:
 
     def _is_removed(self, delivery: Delivery) -> bool:
         """Return whether the alert has changed since and no longer has the recipient."""
-        trigger, target = delivery.trigger, delivery.target
+        trigger = delivery.trigger
         is_asked_for = delivery.cause is DeliveryCause.REDELIVERY
-        if trigger is None or is_asked_for or isinstance(target, WebhookTarget):
+        if trigger is None or is_asked_for or isinstance(delivery.target, WebhookTarget):
             return False
         if (alert := self._alerts.newer(trigger.alert)) is None:
             return False
-        address = self._decrypted(
-            target.address_encrypted if isinstance(target, EmailTarget) else target.url_encrypted
-        )
-        return not any(
-            address in (one.addresses if isinstance(one, EmailNotification) else (one.url,))
-            for one in notifications_of(alert, self._box)
-        )
+        stored = destinations_of(delivery.owner_id, notifications_of(alert, self._box))
+        return delivery.endpoint not in stored
 
     async def _destination(self, delivery: Delivery, number: int) -> Destination | Unavailable:
         target = delivery.target
