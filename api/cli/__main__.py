@@ -1,4 +1,4 @@
-"""``python -m api.cli``: the command line tool."""
+"""Runs the command-line tool: ``python -m api.cli``."""
 
 from api.cli.app import app
 

@@ -1,4 +1,4 @@
-"""``platestream owner`` and ``platestream key``: accounts and their API keys."""
+"""Implements ``platestream owner`` and ``platestream key``, which manage accounts and API keys."""
 
 import sys
 from collections.abc import Sequence
@@ -85,7 +85,7 @@ def owner_password(
 ) -> None:
     """Change a person's password and end their sessions. Prompts unless one is given.
 
-    --email can be that of any person in any account. API keys stay valid.
+    --email can be the address of any person in any account. API keys remain valid.
     """
     secret = _password(password, from_stdin=password_stdin)
     owner = in_database(
@@ -100,7 +100,7 @@ def owner_update(
     timezone: Annotated[str, typer.Option(help="IANA time zone for reports and alerts.")],
     as_json: JsonOption = False,
 ) -> None:
-    """Change an account's time zone. Also applies to alerts that do not set one."""
+    """Change an account's time zone. The change also applies to alerts without a time zone."""
 
     def work(session: Session) -> OwnerAccount:
         check_timezone(timezone)
@@ -126,7 +126,7 @@ def owner_credits(
     reason: Annotated[str, typer.Option(help="Reason shown in the ledger.")],
     as_json: JsonOption = False,
 ) -> None:
-    """Add credits to an account or deduct them, with an entry in the ledger."""
+    """Add credits to an account or deduct credits from it, with an entry in the ledger."""
 
     def work(session: Session) -> OwnerAccount:
         owner = owner_by_email(session, email)
@@ -149,7 +149,7 @@ def key_create(
     expires: Annotated[datetime | None, typer.Option(help="Expiry date and time (UTC).")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Create an API key and print it once."""
+    """Create an API key and print it. It cannot be shown again."""
     wanted = exit_on_service_error(lambda: _scopes(scopes))
     expires_at = None if expires is None else expires.replace(tzinfo=UTC)
 
@@ -176,9 +176,8 @@ def _scopes(text: str) -> frozenset[Scope]:
     names = [name.strip() for name in text.split(",") if name.strip()]
     unknown = sorted(set(names) - set(Scope))
     if unknown or not names:
-        raise InvalidInputError(
-            f"unknown scope {', '.join(unknown) or '(none given)'}; valid: {', '.join(Scope)}"
-        )
+        fault = f"unknown scopes: {', '.join(unknown)}" if unknown else "no scopes given"
+        raise InvalidInputError(f"{fault}; valid scopes: {', '.join(Scope)}")
     return frozenset(Scope(name) for name in names)
 
 
@@ -220,7 +219,7 @@ def owner_limits(
     as_json: JsonOption = False,
 ) -> None:
     """Show or change an account's limits. Changes take effect within a few seconds."""
-    # Imported here: the API's settings take longer to import than most commands to run.
+    # Imported here, because importing the API's settings takes longer than most commands.
     from api.limits.owner_limits import ADJUSTABLE, installation_limits
     from api.settings import OwnerLimitSettings
 
@@ -256,7 +255,8 @@ def _sizes(texts: Sequence[str] | None) -> dict[str, int]:
 def _size(text: str) -> tuple[str, int]:
     name, _, size = text.partition("=")
     if not size.isdecimal() or not 1 <= int(size) <= _LARGEST_LIMIT:
-        raise InvalidInputError(f"{text}: the size must be an integer from 1 to {_LARGEST_LIMIT:,}")
+        fault = f"the limit must be an integer from 1 to {_LARGEST_LIMIT:,}"
+        raise InvalidInputError(f"{text}: {fault}")
     return _limit(name).value, int(size)
 
 
@@ -286,8 +286,8 @@ def owner_unbind(
 ) -> None:
     """Unlink a person from the OpenID Connect provider and end their sessions.
 
-    --email can be that of any person in any account. At the next login through the provider, the
-    person is matched by email address again.
+    --email can be the address of any person in any account. At the next login through the
+    provider, the person is matched by email address again.
     """
 
     def work(session: Session) -> dict[str, Any]:

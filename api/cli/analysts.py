@@ -1,4 +1,4 @@
-"""``platestream analyst``: ClickHouse users who can read one account's rows."""
+"""Implements ``platestream analyst``, which manages ClickHouse users limited to one account."""
 
 from collections.abc import Callable
 from typing import Annotated, Any, TypeVar
@@ -19,7 +19,7 @@ from api.cli.shared import (
 from common.errors import MisconfiguredError
 from common.settings import ClickHouseSettings
 
-# ClickHouse code is imported where it is needed: importing takes longer than most commands.
+# ClickHouse code is imported where needed, because importing it takes longer than most commands.
 
 analyst_app = command_group("Manage read-only ClickHouse users, each limited to one account.")
 
@@ -31,7 +31,7 @@ _T = TypeVar("_T")
 
 @analyst_app.command("create")
 def analyst_create(email: EmailOption, name: NameOption = "", as_json: JsonOption = False) -> None:
-    """Create an analyst and print its user name and password once."""
+    """Create an analyst and print the user name and password. The password is shown only once."""
     from analytics_sql.analysts.accounts import AnalystAccount, analyst_name, create_analyst
 
     log_to_stderr()
@@ -67,7 +67,7 @@ def analyst_list(as_json: JsonOption = False) -> None:
 
 @analyst_app.command("remove")
 def analyst_remove(email: EmailOption, name: NameOption = "", as_json: JsonOption = False) -> None:
-    """Remove an analyst with its views; its next query is rejected. Safe to repeat."""
+    """Remove an analyst and its views. The analyst's next query is rejected. Safe to repeat."""
     from analytics_sql.analysts.accounts import AnalystAccount, analyst_name, remove_analyst
 
     log_to_stderr()
@@ -93,12 +93,12 @@ def remove_analysts_of(settings: ClickHouseSettings, owner_id: UUID) -> None:
     try:
         _connected(settings, work)
     except MisconfiguredError:
-        # The embedded server, or a login that cannot list users: no analyst was created.
+        # There are no analysts: the server is embedded, or its login cannot list users.
         return
 
 
 def in_clickhouse(settings: ClickHouseSettings, work: Callable[[Any, Any], _T]) -> _T:
-    """Return the result of ``work``, given a blocking client and the service's database."""
+    """Call ``work`` with a blocking client and the service's database, and return the result."""
     return exit_on_service_error(lambda: _connected(settings, work))
 
 

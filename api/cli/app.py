@@ -1,4 +1,4 @@
-"""``platestream``: the command-line tool. Imports a command's modules when it is called."""
+"""Implements ``platestream``. The modules of a command are imported when the command is called."""
 
 import importlib
 from dataclasses import dataclass
@@ -55,7 +55,7 @@ _SECTIONS: Final = {
 
 
 class _LazyGroup(TyperGroup):
-    """The commands of the table. Its help is shown without importing any of them."""
+    """The group of all commands. Help is shown without importing the commands."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(_COMMANDS)

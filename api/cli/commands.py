@@ -1,6 +1,6 @@
-"""Shared by all commands of ``platestream``: groups, output, exit with an error.
+"""Helpers shared by all commands of ``platestream``: command groups, output and errors.
 
-Imports almost nothing, so that a command that calls an API starts in half a second.
+This module imports almost nothing, so that a command that calls an API starts in half a second.
 """
 
 import json
@@ -18,9 +18,9 @@ def command_group(summary: str) -> typer.Typer:
     group = typer.Typer(
         no_args_is_help=True,
         add_completion=False,
-        # A trace with local variables would print passwords and keys.
+        # A traceback with local variables would print passwords and keys.
         pretty_exceptions_enable=False,
-        # rich takes longer to import than most commands to run.
+        # Importing rich takes longer than running most commands.
         rich_markup_mode=None,
         help=summary,
     )
@@ -44,7 +44,7 @@ def answer(fields: dict[str, Any], as_json: bool, text: str) -> None:
 
 
 def with_progress(items: Sequence[Any], label: str) -> Iterable[Any]:
-    """Yield the items. Shows a progress bar if standard error is a terminal."""
+    """Yield the items. Show a progress bar if standard error is a terminal."""
     if not sys.stderr.isatty() or len(items) < 2:
         yield from items
         return

@@ -1,4 +1,4 @@
-"""``platestream plate erase`` and ``platestream owner remove``: permanent erasure on request."""
+"""Implements permanent erasure: ``platestream plate erase`` and ``platestream owner remove``."""
 
 import asyncio
 from collections import Counter
@@ -26,8 +26,8 @@ from common.plates.normalise import whole_plate
 from common.records.object_keys import RECOGNITION_FOLDER, SNAPSHOT_FOLDER
 from common.timestamps import now_ms
 
-# The erasing code is imported where it is needed: it imports the clients of all servers, which take
-# more than half of a command's start time.
+# The erasure code is imported where needed, because it imports the clients of all servers. Doing so
+# takes more than half of a command's start time.
 
 plate_app = command_group("Erase plates.")
 
@@ -122,7 +122,7 @@ def owner_remove(
     _hinting(lambda: remove_analysts_of(settings, owner.id), _AGAIN)
     stored = _hinting(lambda: asyncio.run(erase_stored_owner(settings, owner.id)), _AGAIN)
     ended += in_database(lambda session: delete_account(session, owner.id))
-    # Images that running calls stored meanwhile. A call that fails now deletes its own image.
+    # Running calls may have stored images meanwhile. A call that fails now deletes its own image.
     late = _hinting(lambda: asyncio.run(erase_stored_images(settings, owner.id)), _late_hint(owner))
     counts = ended + stored + Counter(images=late, deliveryAttempts=stored["deliveries"])
     fields = {name: counts[name] for name in _OF_OWNER}
@@ -139,13 +139,13 @@ def _whole_plate(text: str) -> str:
 
 
 def _check_operator(session: Session, owner: OwnerAccount) -> None:
-    """Refuse to remove the first account if the next one would become the operator."""
+    """Reject removing the first account if the next account would become the operator."""
     oldest = oldest_accounts(session)
     is_named = bool(load_command_settings(OperatorSettings).operator_accounts)
     if not is_named and len(oldest) > 1 and oldest[0] == owner.id:
         raise InvalidInputError(
-            f"{owner.email} operates the installation, and the next account would take over: set"
-            " PLATESTREAM_OPERATOR_ACCOUNTS first, for the API and for this command"
+            f"{owner.email} administers the installation, and the next-oldest account would take"
+            " over. Set PLATESTREAM_OPERATOR_ACCOUNTS first, both for the API and for this command"
         )
 
 
@@ -182,7 +182,7 @@ def _plate_text(counts: Mapping[str, int]) -> str:
         f" {counts['corrections']} corrections, {counts['outbox']} outbox records"
     ]
     if counts["misread"]:
-        lines.append(f"including {counts['misread']} misreadings that were corrected to it")
+        lines.append(f"including {counts['misread']} misreadings that were corrected to this plate")
     if counts["alertsNamingIt"]:
         lines.append(
             f"{counts['alertsNamingIt']} alerts still list this plate; the account can edit them"

@@ -1,4 +1,4 @@
-"""``platestream evaluate``: accuracy of the recognition models on labelled photos."""
+"""Implements ``platestream evaluate``, which measures accuracy on labelled photos."""
 
 import json
 import sys
@@ -50,7 +50,7 @@ def _evaluate(
     predictions: Path | None,
     as_json: bool,
 ) -> None:
-    # Imported here: OpenCV and a model runtime would slow down all other commands.
+    # Imported here, because OpenCV and a model runtime would slow down all other commands.
     from recognition.engine import Recognizer
     from recognition.evaluation.evaluate import PhotoResult, evaluate, write_predictions
     from recognition.evaluation.photos import load_photo_file

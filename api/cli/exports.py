@@ -1,4 +1,4 @@
-"""``platestream export``: recognitions of an account as files, directly from ClickHouse."""
+"""Implements ``platestream export``, which writes recognitions from ClickHouse to files."""
 
 import asyncio
 from dataclasses import replace
@@ -91,7 +91,7 @@ def export_recognitions(
 
 
 class _Export:
-    """Files of one export. A part that was not written completely is removed again."""
+    """Writes the files of one export. A part that was not written completely is deleted."""
 
     def __init__(self, output: Path, form: "FileForm", after: "RecognitionCursor | None") -> None:
         self._output = output
@@ -102,7 +102,7 @@ class _Export:
         self.size = 0
 
     def resume_option(self) -> str:
-        """Return the option that makes the same command continue."""
+        """Return the option with which the same command continues the export."""
         if self._after is None:
             return "out --after, after deleting the file"
         return f" --after {self._after.captured_ms}_{self._after.id}"
@@ -124,7 +124,7 @@ class _Export:
             await client.close()
 
     async def _write_part(self, client: "ClickHouseClient", wanted: "RecognitionFilter") -> bool:
-        """Write the next part. Return whether another one follows."""
+        """Write the next part. Return whether another part follows."""
         from analytics_sql.exports import export_part, exported
 
         part = await export_part(client, wanted, self._after, _ROWS)
@@ -153,7 +153,7 @@ class _Export:
         return part.next_after is not None
 
     def _path(self, after: "RecognitionCursor | None") -> Path:
-        """Return the file of the part after ``after``. CSV has one file, others one per part."""
+        """Return the file of the part after ``after``. All parts of a CSV export share one file."""
         if self._form.format == "csv" or after is None:
             return self._output
         name = f"{self._output.stem}-{after.captured_ms}{self._output.suffix}"

@@ -1,4 +1,4 @@
-"""``platestream camera`` and ``platestream stack``: all cameras, and the servers."""
+"""Implements ``platestream camera``, for all accounts, and ``platestream stack``."""
 
 import asyncio
 from pathlib import Path
@@ -44,7 +44,7 @@ def stack_check(
 
     Warnings, such as unencrypted passwords or nearly full disks, do not affect the exit status.
     """
-    # Imported here: the clients of all servers take more than half of a command's start time.
+    # Imported here, because importing the clients of all servers takes half of the start time.
     from api.health.stack_check import (
         StackSettings,
         check_stack,

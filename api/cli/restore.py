@@ -1,4 +1,4 @@
-"""``platestream restore``: the steps of a restore that the servers' tools cannot do."""
+"""Implements ``platestream restore``: the steps of a restore that the servers' tools cannot do."""
 
 import asyncio
 from pathlib import Path
@@ -26,8 +26,8 @@ def restore_erasures(
 ) -> None:
     """Add the erasures of the last 30 days to a file, for `restore finish`.
 
-    Run it with every backup and before a restore, and store the file separately from the servers.
-    It contains no plates, but hashes from which a plate can be guessed.
+    Run this command with every backup and before a restore, and store the file separately from the
+    servers. The file contains no plates, but hashes from which a plate can be guessed.
     """
     from api.restore.service import add_to_file, open_requests, read_erasures
     from common.settings import ClickHouseSettings

@@ -1,4 +1,4 @@
-"""Shared by the administration commands: settings, the database, errors."""
+"""Helpers shared by the administration commands: settings, database access, errors."""
 
 import getpass
 import os
@@ -32,7 +32,7 @@ AccountOption = Annotated[
 def log_to_stderr() -> None:
     """Log to standard error, because programs read standard output.
 
-    For commands that call code that logs.
+    Used by commands that call code that logs.
     """
     # structlog imports rich, which takes a fifth of a command's start time.
     import structlog
@@ -41,14 +41,14 @@ def log_to_stderr() -> None:
 
 
 def load_command_settings(settings_type: type[_S]) -> _S:
-    """Return settings from the environment; exit if required ones are missing.
+    """Return settings from the environment. Exit if required settings are missing.
 
     The error shows how to run the command with the local stack's settings.
     """
     fields = settings_type.model_fields
     names = settings_type.environment_names()
     required = (variable for variable, name in names.items() if fields[name].is_required())
-    # pydantic ignores the case of names.
+    # pydantic ignores the case of variable names.
     given = {name.upper() for name in os.environ}
     missing = [name for name in required if name not in given]
     if missing:
@@ -80,13 +80,13 @@ def shown_time(moment: datetime | None) -> str | None:
 
 
 def in_database(work: Callable[[Session], _T]) -> _T:
-    """Return the result of ``work`` in one transaction; an error ends the command."""
+    """Run ``work`` in one transaction and return the result. An error ends the command."""
     settings = load_command_settings(DatabaseSettings)
     return exit_on_service_error(lambda: _transaction(settings, work))
 
 
 def exit_on_service_error(work: Callable[[], _T]) -> _T:
-    """Return the result of ``work``; a :class:`PlatestreamError` ends the command."""
+    """Return the result of ``work``. A :class:`PlatestreamError` ends the command."""
     with _errors_as_lines():
         return work()
 
@@ -107,7 +107,7 @@ def _transaction(settings: DatabaseSettings, work: Callable[[Session], _T]) -> _
 
 
 def _user() -> str | None:
-    """Return the operating system user that runs the command; None if it has no name."""
+    """Return the name of the user who runs the command, or None if the user has no name."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):

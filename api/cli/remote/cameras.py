@@ -1,4 +1,4 @@
-"""``platestream cameras``: the cameras of the API key's account."""
+"""Implements ``platestream cameras``, which manages the cameras of the API key's account."""
 
 import sys
 from collections.abc import Callable, Mapping

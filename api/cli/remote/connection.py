@@ -1,4 +1,4 @@
-"""Connection of the command line to an API: URL, API key, error messages."""
+"""Connects the command line to an API: finds the URL and API key, and prints errors."""
 
 import json
 import os
@@ -27,9 +27,9 @@ Json = dict[str, Any]
 
 @contextmanager
 def connected(retries: RetryPolicy | None = None) -> Iterator[Client]:
-    """Yield a client of the configured API; an API error ends the command.
+    """Yield a client of the configured API. An API error ends the command.
 
-    Verifies certificates against the system's trust store, and uses no proxy.
+    The client verifies certificates against the system's trust store, and uses no proxy.
     """
     url, key = _access()
     transport = httpx.HTTPTransport(verify=ssl.create_default_context())

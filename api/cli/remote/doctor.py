@@ -1,4 +1,4 @@
-"""``platestream doctor``: checks through the API whether the service works for an account."""
+"""Implements ``platestream doctor``, which checks an account through the API."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -66,7 +66,7 @@ def _service(api: Client) -> Iterator[Finding]:
 
 
 def _clock(answer: httpx.Response) -> datetime | None:
-    """Return the time in the ``Date`` header, or None without one."""
+    """Return the time in the ``Date`` header, or None if the header is missing."""
     if answer.json()["status"] != "ok":
         raise ValueError
     date = answer.headers.get("Date")

@@ -1,4 +1,4 @@
-"""``platestream search``, ``watch`` and ``recognize``: recognitions through the API."""
+"""Implements ``platestream search``, ``watch`` and ``recognize``, which call the API."""
 
 import json
 from collections.abc import Iterator
@@ -61,7 +61,7 @@ def search(
 def watch(camera: CameraOption = None, as_json: JsonOption = False) -> None:
     """Show new recognitions as they arrive, one per line, until Ctrl-C. Reconnects."""
     try:
-        # A wrong URL ends it immediately. Later, a lost connection is retried.
+        # A wrong URL ends the command immediately. A connection lost later is retried.
         with connected(RetryPolicy(attempts=1)) as api:
             for recognition in api.recognitions.stream(camera_id=camera, on_gap=_print_gap):
                 if as_json:

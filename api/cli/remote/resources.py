@@ -1,4 +1,4 @@
-"""``platestream alerts``, ``webhooks`` and ``keys``, of the API key's account."""
+"""Implements ``platestream alerts``, ``webhooks`` and ``keys`` for the API key's account."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -101,7 +101,7 @@ def set_plates(
 ) -> None:
     """Replace the plates of an alert with those in a file.
 
-    Exits with status 1 if rows were skipped. If all were, the alert is not changed.
+    Exits with status 1 if rows were skipped. If all rows were skipped, the alert is not changed.
     """
     with connected() as api:
         given = cast(FileEncoding | None, encoding)
@@ -205,7 +205,7 @@ def add_webhook(
 
 @webhooks_app.command("test")
 def test_webhook(webhook_id: WebhookId, as_json: JsonOption = False) -> None:
-    """Send a test event; ``webhooks deliveries`` shows the outcome."""
+    """Send a test event. ``webhooks deliveries`` shows the outcome."""
     with connected() as api:
         queued = api.webhooks.test(webhook_id)
     show_answer(as_json, {"delivery": queued}, f"queued {queued['event']}")
@@ -276,7 +276,7 @@ def create_key(
     expires: Annotated[str | None, typer.Option(help="Expiry time (ISO 8601).")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Create an API key and print it once."""
+    """Create an API key and print it. It cannot be shown again."""
     body: dict[str, Any] = {"name": name, "scopes": scope}
     if expires is not None:
         body["expiresAt"] = moment(expires)

@@ -1,4 +1,4 @@
-"""Output of commands: aligned columns, local times, JSON."""
+"""Formats the output of commands: aligned columns, local times, JSON."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -65,7 +65,7 @@ def yes_or_no(value: bool) -> str:
 
 
 def local_time(text: str | None) -> str:
-    """Return a time of the API in this machine's time zone, or ``-`` if empty."""
+    """Return an API time in this machine's time zone, or ``-`` if ``text`` is empty."""
     if not text:
         return "-"
     return datetime.fromisoformat(text).astimezone().strftime("%Y-%m-%d %H:%M:%S")
