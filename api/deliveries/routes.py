@@ -1,4 +1,4 @@
-"""Deliveries to webhooks and of alerts' notifications: list, test, redeliver, replay."""
+"""Routes that list, test, redeliver and replay deliveries to webhooks and notifications."""
 
 from typing import Annotated
 
@@ -40,14 +40,14 @@ DeliveriesDep = Annotated[Deliveries, Depends(service(Deliveries))]
 RecognitionsDep = Annotated[Recognitions, Depends(service(Recognitions))]
 
 _READS_PAST_EVENTS = frozenset({Scope.RECOGNITIONS_READ})
-"""Also required, because a caller who can change a webhook's URL can read what is sent to it."""
+"""Also required, because a caller who can change a webhook's URL can read the events sent there."""
 
 _READS_TARGETS = frozenset({Scope.WEBHOOKS_READ, Scope.ALERTS_READ})
 """Also required, because a delivery contains the ID of its webhook or alert."""
 
 _ANY_TEST = SendTest()
 _FIRST_NOTIFICATION = NotificationTest()
-"""Values of omitted bodies."""
+"""The values of omitted request bodies."""
 
 
 @webhook_router.get(
@@ -116,12 +116,12 @@ async def send_test(
 async def replay(
     deliveries: DeliveriesDep, caller: Caller, id: ResourceId, body: Replay
 ) -> ReplayAnswer:
-    """Sends up to 5,000 events of a time range again, with their IDs and `replay: true`.
+    """Resends up to 5,000 events of a time range with their original IDs and `replay: true`.
 
     If the webhook subscribes to alert events, the scope `alerts:read` is also required.
     """
     from_ms, to_ms = map(to_unix_ms, (body.from_, body.to))
-    # A request can name any ISO 8601 date-time; nothing is stored outside this range.
+    # A request can name any ISO 8601 date-time, but nothing is stored outside this range.
     from_ms, to_ms = (min(max(ms, 0), LAST_STORABLE_MS) for ms in (from_ms, to_ms))
     if from_ms >= to_ms:
         raise invalid_field("to", "must be later than from")

@@ -1,4 +1,4 @@
-"""Test events for receivers. Pure except for the encryption."""
+"""Creates test events for receivers. No I/O."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -83,7 +83,7 @@ class SampleEvents:
     def notifications(
         self, alert: AlertConfig, notification: Notification, *, now_ms: int
     ) -> list[Delivery]:
-        """Return the deliveries of an alert's notification for a test event, marked as tests."""
+        """Return the deliveries of a test event to an alert's notification, marked as tests."""
         recognition = _recognition(alert.owner_id, now_ms)
         trigger = AlertTrigger(
             id=trigger_id(now_ms, alert.alert_id, recognition.id),

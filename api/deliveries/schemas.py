@@ -1,4 +1,4 @@
-"""JSON of deliveries, and of requests to test, redeliver and replay."""
+"""Response bodies for deliveries, and request bodies to test, redeliver and replay."""
 
 from collections.abc import Iterable
 from typing import Annotated
@@ -40,7 +40,7 @@ class RowLimit(BaseModel):
 
 
 class DeliveryQuery(RowLimit):
-    """The conditions of a list of deliveries."""
+    """The filter of a list of deliveries."""
 
     outcome: AttemptOutcome | None = Field(
         default=None, description="Only deliveries whose last attempt had this outcome."
@@ -53,11 +53,11 @@ class DeliveryQuery(RowLimit):
     before: QueryInstant | None = Field(default=None, description="Last attempt before this time.")
 
     def filter_of(self, cursor: DeliveryCursor, *, now_ms: int) -> DeliveryFilter:
-        """Return the filter of the store. Without a start, a query would read all deliveries."""
+        """Return the store's filter. A start is always set, to avoid reading all deliveries."""
         from_ms = now_ms - _SPAN_MS if self.from_ is None else self.from_
         return DeliveryFilter(
             cursor=cursor,
-            # A query can name any ISO 8601 date-time; nothing is stored outside this range.
+            # A query can name any ISO 8601 date-time, but nothing is stored outside this range.
             from_ms=min(max(from_ms, 0), LAST_STORABLE_MS),
             outcomes=() if self.outcome is None else (self.outcome,),
             before_ms=self.before,
@@ -68,7 +68,7 @@ class SendTest(RequestModel):
     """A test event to send. Defaults to the first event to which the webhook subscribes."""
 
     event: EventName | None = Field(
-        default=None, description="Event to send; null: the first one subscribed to."
+        default=None, description="Event to send; null: the first event of the webhook."
     )
 
 
@@ -85,7 +85,7 @@ class Redeliver(RequestModel):
 
 
 NO_BODY = Redeliver()
-"""The value of an omitted body."""
+"""The value of an omitted request body."""
 
 
 class Replay(RequestModel):
@@ -111,7 +111,7 @@ class DeliveryBody(ResponseModel):
     created_at: Timestamp = Field(description="Creation time (UTC).")
     last_attempt_at: Timestamp = Field(description="Time of the last attempt (UTC).")
     last_duration_ms: int = Field(
-        ge=0, description="Milliseconds of the last attempt.", examples=[84]
+        ge=0, description="Duration of the last attempt in milliseconds.", examples=[84]
     )
     last_status: int | None = Field(
         description="HTTP status; null if there was no response.", ge=100, le=599, examples=[200]

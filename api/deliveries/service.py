@@ -1,4 +1,4 @@
-"""Deliveries to webhooks and of alerts' notifications: list, test, redeliver, replay."""
+"""Lists, tests, redelivers and replays deliveries to webhooks and notifications."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -50,11 +50,11 @@ _PAGE: Final = 500
 
 
 class Deliveries:
-    """The deliveries of all accounts. Every method takes the account or caller it acts for.
+    """Manages deliveries. Every method takes the account or caller for which it acts.
 
-    Deliveries are sent through the outbox, so that none is lost after a call has returned. All
-    methods raise TransientError if PostgreSQL or ClickHouse is unavailable, and ApiError 404 for
-    resources of other accounts.
+    Deliveries are sent through the outbox, so that no delivery is lost after a call has returned.
+    All methods raise TransientError if PostgreSQL or ClickHouse is unavailable, and ApiError 404
+    for resources of other accounts.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class Deliveries:
     async def test_webhook(
         self, owner_id: UUID, webhook_id: UUID, event: EventName | None
     ) -> Delivery:
-        """Send a test event. Without ``event``, the first one to which the webhook subscribes."""
+        """Send a test event, by default the first event to which the webhook subscribes."""
         row = await self._webhook(owner_id, webhook_id)
         chosen = event or row.config.events[0]
         made = self._samples.delivery(chosen, owner_id, webhook_id, now_ms=self._now_ms())
@@ -122,10 +122,10 @@ class Deliveries:
     async def test_notification(
         self, owner_id: UUID, alert_id: UUID, number: int
     ) -> list[Delivery]:
-        """Send a test trigger of an alert to one of its notifications, counted from 0.
+        """Send a test trigger of an alert to the alert's notification ``number``, from 0.
 
         Raises:
-            ApiError: 404; 400 if it has fewer notifications.
+            ApiError: 404, no such alert; 400, the alert has fewer notifications.
         """
         row = require_found(
             await self._database.run(lambda session: self._alerts.find(session, owner_id, alert_id))
@@ -146,7 +146,7 @@ class Deliveries:
         """Redeliver a delivery with the same IDs.
 
         Raises:
-            ApiError: 404, also if its content has expired; 403, an alert event without alerts:read.
+            ApiError: 404, the delivery is unknown or expired; 403, alert events need alerts:read.
         """
         row = await self._webhook(caller.owner_id, webhook_id)
         delivery = await self._redelivery(
@@ -162,21 +162,21 @@ class Deliveries:
         """Redeliver a notification to its original destination, with the same IDs.
 
         Raises:
-            ApiError: 404, also if its content has expired.
+            ApiError: 404, the delivery is unknown or expired.
         """
         cursor = await self._alert_cursor(owner_id, alert_id)
         delivery = await self._redelivery(cursor, delivery_id)
         return await self._redeliver(delivery, owner_id, ActionSubject("alert", alert_id))
 
     async def replay(self, caller: Principal, webhook_id: UUID, from_ms: int, to_ms: int) -> int:
-        """Replay the events of a time range, marked as replays; return how many.
+        """Replay the events of a time range, marked as replays. Return how many.
 
-        Includes all recognitions, and the other events that were sent to this webhook. They are
-        sent in chronological order, after everything else that is pending.
+        The replay includes all recognitions, and the other events that were sent to this webhook.
+        Events are sent in chronological order, after everything else that is pending.
 
         Raises:
-            ApiError: 404; 400 for more than :data:`MAX_REPLAYED`; 403 for alert events without
-                alerts:read; 429 while too many replays of the account are pending.
+            ApiError: 404, no such webhook; 400, more than :data:`MAX_REPLAYED` events; 403, alert
+                events need alerts:read; 429, too many replays of the account are pending.
         """
         owner_id = caller.owner_id
         row = await self._webhook(owner_id, webhook_id)
@@ -246,7 +246,7 @@ class Deliveries:
         return DeliveryCursor(user_id=owner_id, alert_id=alert_id)
 
     async def _redelivery(self, cursor: DeliveryCursor, delivery_id: UUID) -> Delivery:
-        """Return a past delivery for redelivery. Empty content means that it has expired."""
+        """Return a past delivery for redelivery. Raise ApiError 404 if its content has expired."""
         content = await self._store.get_delivery_content(cursor, delivery_id)
         return decode(Delivery, require_found(content or None)).again(
             DeliveryCause.REDELIVERY, self._now_ms()

@@ -1,4 +1,4 @@
-"""Removes images from S3: of erased recognitions, expired ones, and of deleted cameras.
+"""Removes from S3 images of erased recognitions, expired images, and unused snapshots.
 
 Safe to run in several processes at the same time.
 """
@@ -29,12 +29,12 @@ _RETRY_REFUSED_SECONDS = 600.0
 
 _EVERY = timedelta(hours=1)
 _MAX_PER_SWEEP = 5000
-"""Images per sweep, so that other sweeps are not delayed. The next one continues."""
+"""Images per sweep, so that other sweeps are not delayed. The next sweep continues."""
 
 
 @dataclass(frozen=True)
 class RemovedImages:
-    """Numbers of keys that are removed, including those without an image, and refused ones."""
+    """Numbers of removed keys, including keys without an image, and of refused keys."""
 
     removed: int
     refused: int
@@ -50,9 +50,9 @@ class ErasedImageStore(Protocol):
     async def list_images_to_remove(
         self, limit: int, owner_id: UUID | None = None, after: ErasedImages | None = None
     ) -> tuple[ErasedImages, ...]:
-        """Return the images of at most ``limit`` recognitions, of one account or of all.
+        """Return the images of at most ``limit`` recognitions, of one account or all accounts.
 
-        Oldest record first, starting after ``after``.
+        Records are returned oldest first, starting after ``after``.
         """
 
     async def mark_removed(self, images: tuple[ErasedImages, ...]) -> None:
@@ -69,7 +69,7 @@ class _Page:
 
 
 class ErasedImageRemoval:
-    """Removes the recorded images."""
+    """Removes the images that are recorded for removal."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class ErasedImageRemoval:
         batch_size: int = _BATCH_SIZE,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``clock`` is in seconds."""
+        """``clock`` returns seconds."""
         self._image_records = image_records
         self._images = images
         self._batch_size = batch_size
@@ -124,7 +124,7 @@ class ErasedImageRemoval:
 
     async def _remove_some(self, owner_id: UUID | None, after: ErasedImages | None) -> _Page:
         batch = await self._image_records.list_images_to_remove(self._batch_size, owner_id, after)
-        # Deduplicated: a recognition can be recorded twice, and recognitions can share a photo.
+        # A set, because a recognition can be recorded twice, and recognitions can share a photo.
         keys = sorted({key for each in batch for key in each.keys})
         refused = await self._images.remove(keys) if keys else frozenset()
         if removed := tuple(each for each in batch if refused.isdisjoint(each.keys)):
@@ -137,12 +137,12 @@ class ErasedImageRemoval:
 
 
 class ImageRetention:
-    """Removes whole days of photos and crops."""
+    """Removes expired photos and crops, a whole day at a time."""
 
     def __init__(
         self, images: ImageStore, retention: timedelta | None, now_ms: Callable[[], int]
     ) -> None:
-        """``retention`` None: images never expire."""
+        """If ``retention`` is None, images never expire."""
         self._images = images
         self._retention = retention
         self._now_ms = now_ms
@@ -151,8 +151,8 @@ class ImageRetention:
     async def sweep(self) -> int:
         """Delete expired images, a few thousand per sweep. Return how many.
 
-        A day's images are deleted when the last of them has expired; links to them expire earlier.
-        After a complete sweep, the next one follows an hour later.
+        A day's images are deleted when the day's last image has expired. Links to images expire
+        earlier. After a complete sweep, the next sweep follows an hour later.
 
         Raises:
             DependencyUnavailableError: S3 is not responding.
@@ -163,7 +163,7 @@ class ImageRetention:
         first_retained, removed = (now - self._retention).date(), 0
         async for folder in self._days_before(first_retained):
             with suppress(RemovalRefusedError):
-                # The image store logs refusals. Other days are removed, these in the next sweep.
+                # The image store logs refusals. Refused images are retried in the next sweep.
                 while some := await self._images.remove_some(folder):
                     removed += some
                     if removed >= _MAX_PER_SWEEP:

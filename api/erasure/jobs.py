@@ -1,4 +1,4 @@
-"""Erasures of plates on request, one at a time per account, which survive crashes.
+"""Erases plates on request, one plate at a time per account. Erasures survive crashes.
 
 API processes lease jobs from a table for a minute, and renew the lease while they work. If a
 process crashes, its job is leased again. Erasing is safe to repeat.
@@ -41,15 +41,15 @@ _RENEW_SECONDS: Final = 15.0
 _PAUSE: Final = timedelta(seconds=30)
 _CLEAN_UP_EVERY_MS: Final = 3_600_000
 _RETENTION: Final = timedelta(days=90)
-"""Time for which finished jobs show who erased what, and when."""
+"""Time for which finished jobs are stored, to show who erased what, and when."""
 _UNAVAILABLE: Final = "A server is unavailable or busy. The erasure will be retried."
 _FAILED: Final = "The erasure failed; see the API log. It will be retried."
 ErasePlate = Callable[[UUID, str, Sequence[Misreading], int], Awaitable[ErasedPlate]]
-""":func:`api.erasure.service.erase_stored_plate` with its settings."""
+""":func:`api.erasure.service.erase_stored_plate` with the settings already bound."""
 
 
 def enqueue_job(session: Session, caller: Principal, plate: str, before_ms: int) -> ErasureJob:
-    """Queue the erasure of a plate (normalised), or extend a queued one. Return the job.
+    """Queue the erasure of a plate (normalised), or extend a queued erasure. Return the job.
 
     Raises:
         ApiError: 409, the account has too many unfinished jobs.
@@ -57,7 +57,7 @@ def enqueue_job(session: Session, caller: Principal, plate: str, before_ms: int)
     owner = lock_owner(session, caller.owner_id)
     is_open = (ErasureJob.owner_id == owner.id, ErasureJob.state != DONE)
     waiting = session.scalars(select(ErasureJob).where(*is_open)).all()
-    # A running job may have passed the newest captures already.
+    # A running job may already have passed the newest captures.
     for job in waiting:
         if job.plate == plate and job.state == WAITING and not job.attempts:
             job.before_ms = before_ms
@@ -94,7 +94,7 @@ def list_jobs(session: Session, owner_id: UUID) -> Sequence[ErasureJob]:
 
 
 def lease_job(session: Session, lease: timedelta) -> ErasureJob | None:
-    """Lease the oldest unfinished job of an account for ``lease``. Return None if there is none."""
+    """Lease an account's oldest unfinished job for ``lease``. Return None if no job is free."""
     earlier = aliased(ErasureJob)
     is_first = ~exists().where(
         earlier.owner_id == ErasureJob.owner_id,
@@ -125,7 +125,7 @@ def renew_lease(session: Session, job: ErasureJob, lease: timedelta) -> bool:
 
 
 def postpone_job(session: Session, job: ErasureJob, error: str, pause: timedelta) -> None:
-    """Release a failed job, to be retried after a pause."""
+    """Release a failed job so that it is retried after ``pause``."""
     values = {"state": WAITING, "error": error, "leased_until": func.now() + pause}
     _change(session, job, values)
 
@@ -143,7 +143,7 @@ def finish_job(session: Session, job: ErasureJob, counts: Mapping[str, int]) -> 
 
 
 def delete_finished_jobs(session: Session, before: datetime) -> int:
-    """Delete jobs finished before a time. Return how many."""
+    """Delete jobs that finished before ``before``. Return how many were deleted."""
     dropped = delete(ErasureJob).where(ErasureJob.finished_at < before)
     return len(session.scalars(dropped.returning(ErasureJob.id)).all())
 
@@ -163,7 +163,7 @@ def _change(session: Session, job: ErasureJob, values: Mapping[str, object]) -> 
 
 
 class ErasureJobs:
-    """The jobs of all accounts. A job of another account raises ApiError 404."""
+    """Manages the jobs of all accounts. A job of another account raises ApiError 404."""
 
     def __init__(self, database: Database, erase: ErasePlate, now_ms: Callable[[], int]) -> None:
         """``now_ms`` is the wall clock, Unix ms."""
@@ -199,10 +199,10 @@ class ErasureJobs:
         )
 
     async def sweep(self) -> int:
-        """Run one queued job. Return how many were finished.
+        """Run one queued job. Return the number of finished jobs.
 
         Raises:
-            PlatestreamError: the job failed; it will be retried.
+            PlatestreamError: the job failed and will be retried.
         """
         await self._clean_up()
         job = await self._database.run(lambda session: lease_job(session, _LEASE))
@@ -258,7 +258,7 @@ class ErasureJobs:
                 try:
                     await self._database.run(lambda session: renew_lease(session, job, _LEASE))
                 except DependencyUnavailableError:
-                    # Another process may lease it then. Erasing twice is harmless.
+                    # Another process may then lease the job. Erasing twice is harmless.
                     log.warning("erasure_lease_not_renewed", job_id=str(job.id))
 
         renewing = asyncio.create_task(renew())

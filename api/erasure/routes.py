@@ -1,4 +1,4 @@
-"""``/api/erasures``."""
+"""Routes of ``/api/erasures``."""
 
 from typing import Annotated, Literal
 

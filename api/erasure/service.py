@@ -1,7 +1,7 @@
 """Permanently erases a plate or an account: rows in ClickHouse and PostgreSQL, images in S3.
 
 Only this code and the sink write to ClickHouse's tables. Everything is safe to repeat. Calls that
-use ClickHouse or S3 raise TransientError if it is unavailable or busy.
+use ClickHouse or S3 raise TransientError if the server is unavailable or busy.
 """
 
 from collections import Counter
@@ -87,14 +87,14 @@ async def open_rows(settings: ClickHouseSettings) -> AsyncIterator["ErasableRows
 
 @dataclass(frozen=True)
 class ErasableRows:
-    """The rows of all accounts. ``client`` must allow for long statements."""
+    """Erases rows of any account. ``client`` must allow long statements."""
 
     client: ClickHouseClient
 
     async def erase(self, erasure: Erasure) -> Counts:
-        """Record an erasure, so that the sink writes no more of its rows, and erase existing rows.
+        """Record an erasure, so that the sink stops writing matching rows, and erase existing rows.
 
-        Images of an erased plate are recorded for removal, those of an account are not.
+        Images are recorded for removal if a plate is erased, but not if an account is erased.
         """
         await insert_erasure(self.client, erasure)
         if erasure.plate is None:
@@ -121,7 +121,7 @@ class ErasableRows:
     async def list_images_to_remove(
         self, limit: int, owner_id: UUID | None = None, after: ErasedImages | None = None
     ) -> tuple[ErasedImages, ...]:
-        """Return the images of at most ``limit`` recognitions, of one account or of all."""
+        """Return the images of at most ``limit`` recognitions, of one account or all accounts."""
         return await list_images_to_remove(self.client, limit, owner_id, after)
 
     async def mark_removed(self, images: tuple[ErasedImages, ...]) -> None:
@@ -149,8 +149,8 @@ async def erase_stored_plate(
 ) -> ErasedPlate:
     """Erase everything captured before ``before_ms`` (Unix ms, UTC) for a plate (normalised).
 
-    Includes its ``misread`` recognitions. Images that S3 does not remove stay recorded, and the API
-    removes them later.
+    The plate's ``misread`` recognitions are also erased. Images that S3 does not remove stay
+    recorded and are removed later by the API.
     """
     async with open_rows(clickhouse) as rows:
         erased = await rows.erase(Erasure(owner_id, plate, before_ms))
@@ -187,7 +187,7 @@ async def erase_stored_images(settings: S3Settings, owner_id: UUID) -> int:
     """Erase all images of an account. Return how many.
 
     Raises:
-        RemovalRefusedError: S3 refused to remove some; all others are removed.
+        RemovalRefusedError: S3 refused to remove some images; all other images are removed.
     """
     removed, refusals = 0, list[RemovalRefusedError]()
     with closing(ImageStore(settings)) as images:
@@ -219,7 +219,7 @@ def end_account(session: Session, owner_id: UUID) -> Counts:
 
 
 def delete_account(session: Session, owner_id: UUID) -> Counts:
-    """Delete an account, its ledger, and rows added by running calls after :func:`end_account`."""
+    """Delete an account, its ledger, and rows that in-flight calls added since `end_account`."""
     # Deleting the ledger of several years exceeds the usual statement timeout.
     session.execute(text("SET LOCAL statement_timeout = '10min'"))
     late = end_account(session, owner_id)

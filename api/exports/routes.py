@@ -1,4 +1,4 @@
-"""``/api/recognitions/export``."""
+"""The route ``/api/recognitions/export``."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
@@ -71,7 +71,7 @@ class ExportQuery(RecognitionQuery):
         description="File format: `csv` (with a header row), `parquet` or `arrow` (Arrow IPC "
         "stream).",
     )
-    # After the format, with which these are validated.
+    # Declared after the format, because the format is needed to validate these fields.
     excel: bool = Field(
         default=False,
         description="CSV for Excel: with a byte order mark, a column `localTime` in the account's "
@@ -163,5 +163,5 @@ async def export_recognitions(
         if export.next_key is not None:
             headers[NEXT_KEY] = export.next_key
         media_type = _MEDIA_TYPES[query.file_format]
-        # From here on, the response closes it.
+        # From here on, the response closes ``held``.
         return FileAnswer(export.pieces, held.pop_all(), headers, media_type)

@@ -1,4 +1,4 @@
-"""Exports of recognitions: files with one part of the list each."""
+"""Exports recognitions to files. Each file contains one part of the list."""
 
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
@@ -19,14 +19,14 @@ from api.security.permissions import Principal
 
 @dataclass(frozen=True)
 class Export:
-    """A file in pieces, and the cursor of the next part; None at the end of the list."""
+    """A file in pieces, and the cursor of the next part (None at the end of the list)."""
 
     pieces: AsyncIterator[bytes]
     next_key: str | None
 
 
 class Exports:
-    """Exports of all accounts. Every method takes the account or caller it acts for."""
+    """Creates exports. Every method takes the account or caller for which it acts."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class Exports:
         """Count an export of an account until the block ends.
 
         Raises:
-            ApiError: 429; too many concurrent exports.
+            ApiError: 429, the account has too many concurrent exports.
         """
         owner_id, limit = caller.owner_id, OwnerLimit.EXPORTS_AT_ONCE
         self._limits.require(limit, owner_id, caller.limits, self._active[owner_id] + 1)
@@ -79,7 +79,7 @@ class Exports:
         """Return a part of the list as a file. Close ``held`` after sending it.
 
         Raises:
-            ApiError: 400, the cursor is not of this list; 429.
+            ApiError: 400, the cursor belongs to a different list; 429, a limit is exceeded.
             DependencyUnavailableError: ClickHouse is unavailable or too slow.
         """
         after = self._recognitions.position(wanted, last_key)
