@@ -1,4 +1,4 @@
-"""The accounts whose administrators operate the installation."""
+"""Determines the accounts whose administrators operate the installation."""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -20,7 +20,7 @@ class Operators:
     """Decides which accounts see the state of the installation."""
 
     def __init__(self, database: Database, accounts: Sequence[str]) -> None:
-        """``accounts`` are email addresses (lower case) or IDs; empty means the first account."""
+        """``accounts`` are lower-case email addresses or IDs. Empty means the oldest account."""
         self._database = database
         self._accounts = frozenset(accounts)
 
@@ -31,7 +31,8 @@ class Operators:
             ApiError: 403.
         """
         if not await self._database.run(lambda session: self._includes(session, owner_id)):
-            raise ApiError(ErrorCode.MISSING_SCOPE, "This call is not available to this account.")
+            sentence = "Only accounts that operate the installation can make this call."
+            raise ApiError(ErrorCode.MISSING_SCOPE, sentence)
 
     def _includes(self, session: Session, owner_id: UUID) -> bool:
         if not self._accounts:

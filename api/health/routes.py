@@ -1,4 +1,4 @@
-"""``/healthz`` for probes and proxies, and the state of the installation for its operators."""
+"""Serves ``/healthz`` to probes and proxies, and the installation's state to its operators."""
 
 from importlib.metadata import version
 from typing import Annotated
@@ -21,7 +21,7 @@ OperatorsDep = Annotated[Operators, Depends(service(Operators))]
 
 
 class StageBody(ResponseModel):
-    """Progress of a stage. ``behind_seconds`` is null if nothing is waiting, or if unknown."""
+    """Progress of a stage. ``behind_seconds`` is null if it is unknown or nothing is waiting."""
 
     name: str
     workers: int
@@ -52,7 +52,7 @@ class InstallationBody(ResponseModel):
 
 
 def readiness_body(readiness: Readiness) -> dict[str, object]:
-    """Return the JSON form of a readiness: its status, checks by dependency, and warnings."""
+    """Return a readiness as JSON: status, checks by dependency, and warnings."""
     return {
         "status": "ready" if readiness.is_ready else "not ready",
         "checks": readiness.checks,
@@ -61,7 +61,7 @@ def readiness_body(readiness: Readiness) -> dict[str, object]:
 
 
 def installation_body(found: Installation, readiness: Readiness, now_ms: int) -> InstallationBody:
-    """Return the JSON form of the state of an installation at a time (Unix ms, UTC)."""
+    """Return the state of an installation at ``now_ms`` (Unix ms, UTC) as JSON."""
     stages = found.stages
     return InstallationBody(
         version=version("platestream"),
@@ -89,7 +89,7 @@ def _disk(disk: DiskUsage) -> DiskBody:
 @router.get("/healthz")
 @requires(Public.ANYBODY)
 async def alive() -> dict[str, str]:
-    """Return 200 while the process responds. Contains nothing else, because it is public."""
+    """Return 200 while the process responds. The response is public, so it contains no details."""
     return {"status": "ok"}
 
 

@@ -1,4 +1,4 @@
-"""Readiness of the process, and state of the installation: stages and disks."""
+"""Checks the readiness of the process and the state of the installation (stages and disks)."""
 
 import asyncio
 import os
@@ -27,7 +27,7 @@ Warn = Callable[[], Awaitable[Sequence[str]]]
 
 @dataclass(frozen=True)
 class DiskUsage:
-    """Used fraction and free bytes of the disk of a folder, with the folder's name."""
+    """The name of a folder, and the used fraction and free bytes of the folder's disk."""
 
     name: str
     used_ratio: float
@@ -53,7 +53,7 @@ def _disk_usage(folder: Path) -> DiskUsage:
 
 @dataclass(frozen=True)
 class Installation:
-    """Progress of the stages, or None if Kafka is unavailable, and disk usage."""
+    """Progress of the stages (None if Kafka is unavailable), and disk usage."""
 
     stages: Sequence[StageProgress] | None
     disks: Sequence[DiskUsage]
@@ -67,7 +67,7 @@ class InstallationStatus:
         stages: Callable[[], Sequence[StageProgress]],
         disks: Callable[[], Sequence[DiskUsage]],
     ) -> None:
-        """Both functions block; ``stages`` raises :class:`PlatestreamError` without an answer."""
+        """Both functions block. ``stages`` raises PlatestreamError if Kafka does not respond."""
         self._stages = stages
         self._disks = disks
         self._lock = asyncio.Lock()
@@ -125,8 +125,8 @@ class Health:
     ) -> None:
         """``checks`` return if the named dependency is healthy, and raise otherwise.
 
-        ``warn`` returns warnings, which do not affect readiness. ``installation`` is the state for
-        operators; None: no stages and disks.
+        ``warn`` returns warnings, which do not affect readiness. ``installation`` is the state
+        shown to operators. If it is None, stages and disks are omitted.
         """
         self.installation = installation or InstallationStatus(tuple, tuple)
         self._checks = dict(checks)

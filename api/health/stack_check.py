@@ -1,4 +1,4 @@
-"""Checks of an installation's servers, and changes of Kafka's partitions, for the CLI."""
+"""Checks an installation's servers and changes the number of Kafka partitions, for the CLI."""
 
 import asyncio
 import time
@@ -81,7 +81,7 @@ def pooler_warnings(settings: StackSettings) -> list[str]:
     except MisconfiguredError as error:
         return [str(error)]
     except DBAPIError:
-        # The check of this server reports that already.
+        # The check of this server already reports the problem.
         return []
     finally:
         engine.dispose()
@@ -93,7 +93,7 @@ def partition_warnings(settings: StackSettings) -> list[str]:
     try:
         found = partition_numbers(settings, request_timeout_ms=_KAFKA_TIMEOUT_MS)
     except (KafkaError, PlatestreamError):
-        # The check of this server reports that already.
+        # The check of this server already reports the problem.
         return []
     if found <= {settings.kafka_partitions}:
         return []
@@ -142,10 +142,10 @@ async def _health(settings: StackSettings, api_url: str | None) -> AsyncIterator
 
 
 def check_database(session: Session) -> None:
-    """Check that the schema is that of this release, and accepts a write, which is rolled back.
+    """Check that the schema matches this release and accepts a write, which is rolled back.
 
     Raises:
-        TransientError: the schema is another one, or read-only.
+        TransientError: the schema belongs to a different release, or the database is read-only.
     """
     found, needed = current_revision(session.connection()), head_revision()
     if found != needed:
@@ -186,7 +186,7 @@ def check_kafka(settings: KafkaSettings) -> None:
 
 
 def late_frames(settings: KafkaSettings) -> list[str]:
-    """Return a warning if recognition has a backlog of late frames. Empty without Kafka."""
+    """Return a warning if there is a backlog of late frames. Empty if Kafka is unavailable."""
     topic = changelog_name(settings, "recognition", "gaps")
     try:
         consumer = open_consumer(settings, "stack-check", request_timeout_ms=_KAFKA_TIMEOUT_MS)
@@ -195,7 +195,7 @@ def late_frames(settings: KafkaSettings) -> list[str]:
         finally:
             consumer.close()
     except (KafkaError, PlatestreamError):
-        # The check of Kafka reports that already.
+        # The check of Kafka already reports the problem.
         return []
     if not gaps:
         return []
@@ -254,7 +254,7 @@ def apply_partitions(settings: PartitionSettings) -> None:
     Queues all configuration for publication.
 
     Raises:
-        PartitionsInUseError: a stage is running, or records are waiting to be processed.
+        PartitionsInUseError: a stage is running, or records have not been processed yet.
         ServiceRunningError: another process of the service is running.
         MisconfiguredError: Kafka rejects the login.
         TransientError: Kafka or PostgreSQL is not responding.
@@ -264,7 +264,7 @@ def apply_partitions(settings: PartitionSettings) -> None:
         raise PartitionsInUseError(f"{', '.join(state.running)} must be stopped first; {_STEPS}")
     if state.waiting:
         left = ", ".join(f"{count} in {name}" for name, count in state.waiting.items())
-        raise PartitionsInUseError(f"records are waiting to be processed ({left}); {_STEPS}")
+        raise PartitionsInUseError(f"some records have not been processed yet ({left}); {_STEPS}")
     engine = open_engine(settings)
     try:
         require_service_stopped(engine)

@@ -1,4 +1,4 @@
-"""Cameras in a CSV file, as bodies of ``POST /api/cameras``."""
+"""Converts the cameras in a CSV file to bodies of ``POST /api/cameras``."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -27,7 +27,7 @@ _BY_NAME: Final = {name.lower(): name for name in COLUMNS}
 def imported_cameras(table: CsvTable) -> CameraImportAnswer:
     """Return the cameras of a table, and the rows that cannot be parsed.
 
-    The API checks the fields of a camera when it is created.
+    The API checks the fields of a camera when the camera is created.
 
     Raises:
         InvalidInputError: the first row does not name the columns. The message is a sentence.
@@ -86,5 +86,5 @@ def _value(name: str, text: str) -> Any:
     try:
         return _NUMBERS[name](text.replace(",", "."))
     except ValueError:
-        # The API rejects it when the camera is created.
+        # The API rejects the value when the camera is created.
         return text

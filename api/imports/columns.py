@@ -1,4 +1,4 @@
-"""Finds headings and the columns of plates and names in a table."""
+"""Finds the heading rows and the plate and name columns of a table."""
 
 import re
 import unicodedata
@@ -19,7 +19,7 @@ _HEADING_ROWS = 3
 """Number of rows at the top that are searched for headings."""
 _LONGEST_USUAL_PLATE = 10
 _MIN_ROWS_BELOW = 2
-"""Plates that must follow a row with unknown words for it to be a heading."""
+"""Number of rows that must follow a row with unknown words for that row to be a heading."""
 
 _CAMEL_CASE = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _TRAILING_DIGIT = re.compile(r"(?<=[^\W\d_]{4})[ _]?[0-9]$")
@@ -67,7 +67,7 @@ _NAME_WORDS: Final = frozenset(
 )
 _WORDS_WITH_NAMES: Final = _NAME_WORDS | _VEHICLE_WORDS | _OTHER_WORDS
 _NUMBER, _VEHICLE, _PLATE = 1, 2, 3
-"""How clearly a title is that of a plate column; 0: it is not."""
+"""Ranks of titles: how clearly a title names a plate column. 0 means that it names none."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class PlateColumns:
 
 
 def find_columns(rows: Sequence[CsvRow]) -> PlateColumns:
-    """Return the columns of a table without blank rows."""
+    """Return the columns of a table. ``rows`` must not contain blank rows."""
     for at, row in enumerate(rows[:_HEADING_ROWS]):
         below = rows[at + 1 : at + 1 + _SAMPLED_ROWS]
         found = None if row.fault else _titled(row, below)
@@ -100,7 +100,7 @@ def bare(cell: str) -> str:
 
 
 def _titled(row: CsvRow, below: Sequence[CsvRow]) -> tuple[int, int | None] | None:
-    """Return the columns of plates and names according to a row; None if it has no titles."""
+    """Return the plate and name columns named by a row, or None if the row has no titles."""
     words = [_words(cell) for cell in row.cells]
     name = next((at for at, each in enumerate(words) if _is_name(each)), None)
     ranked = [(_rank(each), _share(below, at), -at) for at, each in enumerate(words) if at != name]
@@ -122,7 +122,7 @@ def _is_usable(ranked: tuple[int, float, int]) -> bool:
 
 
 def _is_data(cell: str, at: int, below: Sequence[CsvRow], plate: int) -> bool:
-    """Return whether a cell in a row with a title is a plate, so that the row is no heading."""
+    """Return whether a cell in a row with a title is a plate, so that the row is not a heading."""
     if not _looks_like_plate(cell):
         return False
     return _share(below, plate) < 1 / 2 or _share(below, at) >= 1 / 2
@@ -190,19 +190,19 @@ def _rank_of(cell: str) -> int:
 
 
 def _words(cell: str) -> frozenset[str]:
-    """Return a title's words in lower case and without accents; none if it cannot be a title."""
+    """Return a cell's words, lower-case and unaccented, or none if the cell cannot be a title."""
     if len(cell) > _MAX_CHARACTERS:
         return frozenset()
     text = _TRAILING_DIGIT.sub("", bare(cell).rstrip(" :"))
     if any(each.isdecimal() for each in text):
         return frozenset()
     words = frozenset(filter(None, _NO_LETTERS.split(_plain(_CAMEL_CASE.sub(" ", text)))))
-    # Vietnamese writes its word for plate in two.
+    # The Vietnamese word for plate is written as two words.
     return frozenset({"bienso"}) if words == {"bien", "so"} else words
 
 
 def _rank(words: frozenset[str]) -> int:
-    """Return how clearly a title is that of a plate column; 0 if it has an unknown word."""
+    """Return how clearly a title names a plate column, or 0 if a word is unknown."""
     plates = frozenset(word for word in words if _PLATE_WORDS.fullmatch(word))
     if not words <= plates | _VEHICLE_WORDS | _NUMBER_WORDS | _OTHER_WORDS:
         return 0

@@ -1,4 +1,4 @@
-"""A list of plates in a CSV file, as the fields ``plates`` and ``plateNames`` of an alert."""
+"""Converts the plates in a CSV file to the fields ``plates`` and ``plateNames`` of an alert."""
 
 import unicodedata
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ The bytes of other windows-1252 letters can be letters of plates in Cyrillic and
 
 
 def imported_plates(table: CsvTable, limit: int) -> PlateImportAnswer:
-    """Return the plates of a table, at most ``limit``, and the result for all other rows."""
+    """Return at most ``limit`` plates of a table, and how the other rows were handled."""
     rows = [row for row in table.rows if not row.is_blank]
     columns = find_columns(rows)
     taken: dict[str, tuple[str, str]] = {}

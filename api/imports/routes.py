@@ -1,4 +1,4 @@
-"""``/api/alertas/plates/import`` and ``/api/cameras/import``: CSV files as JSON.
+"""Routes that convert CSV files to JSON: ``/api/cameras/import``, ``/api/alertas/plates/import``.
 
 Files are parsed in a thread. Accounts are scheduled fairly, with limited CPU time per minute.
 """

@@ -1,4 +1,4 @@
-"""JSON of imports, and their query parameter."""
+"""Response bodies and the query parameter of imports."""
 
 from enum import StrEnum
 from typing import Any, Final
@@ -72,7 +72,7 @@ class PlateImportAnswer(ResponseModel):
     blank: int = Field(ge=0, description="Blank rows and comments (`#`).", examples=[0])
     headings: int = Field(ge=0, description="Header rows and `sep=;` lines.", examples=[1])
     skipped_count: int = Field(ge=0, description="Skipped rows.", examples=[1])
-    skipped: tuple[SkippedRowBody, ...] = Field(description=f"Up to {MAX_SKIPPED_LISTED} of them.")
+    skipped: tuple[SkippedRowBody, ...] = Field(description=f"Up to {MAX_SKIPPED_LISTED} rows.")
     encoding: FileEncoding = Field(description="Encoding of the file.")
     separator: str = Field(description="Column separator of the file.", examples=[";"])
 

@@ -1,4 +1,4 @@
-"""Parses CSV files of spreadsheets; detects the encoding and the separator."""
+"""Parses CSV files saved by spreadsheets. Detects the encoding and the separator."""
 
 import codecs
 import csv
@@ -26,7 +26,7 @@ class FileEncoding(StrEnum):
 
 @dataclass(frozen=True)
 class CsvRow:
-    """A row. ``line`` is its first line in the file, from 1. ``fault``: why it cannot be parsed."""
+    """A row. ``line``: the row's first line, from 1. ``fault``: why the row cannot be parsed."""
 
     line: int
     cells: tuple[str, ...]
@@ -34,7 +34,7 @@ class CsvRow:
 
     @property
     def is_blank(self) -> bool:
-        """Whether it is empty or a comment, which starts with ``#``."""
+        """Whether the row is empty or a comment, which starts with ``#``."""
         return not self.fault and (not any(self.cells) or self.cells[0].startswith("#"))
 
 
@@ -59,9 +59,9 @@ _QUOTED = re.compile(r'"(?:[^"\r\n]|"")*"')
 _SAMPLED_CHARACTERS = 64 << 10
 MAX_LINES: Final = 5_000
 _MAX_ROW_LINES = 20
-"""Maximum lines of a row, which bounds what is parsed again after a misplaced quotation mark."""
+"""Maximum lines of a row. Limits how much is parsed again after a misplaced quotation mark."""
 _MAX_COLUMNS = 100
-"""Columns of a row that are used."""
+"""Maximum number of columns. Further columns are ignored."""
 _BYTE_ORDER_MARKS = {
     codecs.BOM_UTF8: FileEncoding.UTF_8,
     codecs.BOM_UTF16_LE: FileEncoding.UTF_16,
@@ -75,11 +75,11 @@ _C1_CONTROLS = re.compile("[\x80-\x9f]")
 
 
 def read_table(data: bytes, encoding: FileEncoding | None = None) -> CsvTable:
-    """Return the rows of a file; without ``encoding`` it is detected.
+    """Return the rows of a file. If ``encoding`` is None, the encoding is detected.
 
     Raises:
-        InvalidInputError: it is a spreadsheet, not text, too long, or not in that encoding. The
-            message is a sentence.
+        InvalidInputError: the file is a spreadsheet, not text, too long, or in another encoding.
+            The message is a sentence.
     """
     text, used, is_guess = _decoded(data, encoding)
     lines = re.findall(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+", text)
@@ -93,7 +93,7 @@ def read_table(data: bytes, encoding: FileEncoding | None = None) -> CsvTable:
 
 
 def _decoded(data: bytes, wanted: FileEncoding | None) -> tuple[str, FileEncoding, bool]:
-    """Return the text, its encoding, and whether that was guessed."""
+    """Return the text, the encoding, and whether the encoding was guessed."""
     if data.startswith(_SPREADSHEETS):
         raise InvalidInputError("The file is a spreadsheet, for example Excel. Save it as CSV.")
     marked = next((name for mark, name in _BYTE_ORDER_MARKS.items() if data.startswith(mark)), None)
@@ -127,7 +127,7 @@ def _text(data: bytes, encoding: FileEncoding) -> str:
 def _damage(data: bytes) -> int | None:
     """Return the position, from 1, of the first invalid byte of a file that is mostly UTF-8.
 
-    None if all of it is UTF-8; 0 if it is in another encoding.
+    Return None if the whole file is UTF-8, or 0 if the file is in another encoding.
     """
     try:
         data.decode()
@@ -166,7 +166,7 @@ def _most_used_separator(text: str) -> str:
 
 @dataclass
 class _Lines:
-    """Lines from ``at`` until ``end``, which can be moved."""
+    """Iterates over the lines from ``at`` to ``end``. Both can be changed during iteration."""
 
     lines: Sequence[str]
     at: int = 0
@@ -183,7 +183,7 @@ class _Lines:
 
 
 def _rows(lines: Sequence[str], start: int, separator: str) -> Iterator[CsvRow]:
-    """Yield rows. A line with wrong quotes gets a fault, and the next line starts a new row."""
+    """Yield rows. A line with misplaced quotes gets a fault. The next line starts a new row."""
     source = _Lines(lines, start)
     reader = _reader(source, separator)
     while source.at < len(lines):

@@ -72,7 +72,7 @@ async def _is_refused(browser: httpx.AsyncClient) -> None:
     answer = await browser.get(PATH)
     assert (answer.status_code, answer.json()["error"]) == (
         403,
-        "This call is not available to this account.",
+        "Only accounts that operate the installation can make this call.",
     )
 
 
