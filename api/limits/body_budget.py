@@ -18,7 +18,7 @@ _OF_ADDRESS = "Too much data is being uploaded from this address. Try again shor
 
 @dataclass(frozen=True)
 class BodyBounds:
-    """Bytes in total, of all calls without a credential, and of one network among those."""
+    """Maximum bytes in total, for calls without a credential, and for such calls of a network."""
 
     in_all: int
     public: int
@@ -27,7 +27,7 @@ class BodyBounds:
 
 BODY_MEBIBYTES = 256
 """Memory of an API process for request bodies over 64 KiB."""
-# Calls without a credential can use a quarter; one address half of that.
+# Calls without a credential can use a quarter of the memory, and one address an eighth.
 BODY_BOUNDS = BodyBounds(
     in_all=BODY_MEBIBYTES * _MIB,
     public=BODY_MEBIBYTES // 4 * _MIB,
@@ -42,8 +42,8 @@ _Payers = dict[str, Callable[[int], None]]
 class BodyBudget:
     """Counts the bytes of request bodies, from before the first byte arrives until the response.
 
-    A payer cannot hold more than what remains free. A few greedy payers therefore leave capacity
-    for others: ten of them hold an eleventh each.
+    A payer cannot hold more bytes than remain free. A few greedy payers therefore leave capacity
+    for others: ten greedy payers hold an eleventh each.
     """
 
     def __init__(self, bounds: BodyBounds, limits: OwnerLimits) -> None:
@@ -61,7 +61,7 @@ class BodyBudget:
         """Reserve ``count`` bytes for the body of a call with a credential.
 
         Raises:
-            ApiError: 429 or 503; not enough bytes are free.
+            ApiError: 429 or 503, not enough bytes are free.
         """
 
         def check(held: int) -> None:
@@ -76,7 +76,7 @@ class BodyBudget:
         The limit of an address also applies to each of its IPv6 networks.
 
         Raises:
-            ApiError: 429 or 503; not enough bytes are free.
+            ApiError: 429 or 503, not enough bytes are free.
         """
 
         def check_address(held: int) -> None:
@@ -112,7 +112,7 @@ class BodyBudget:
 
 
 class BodyReservation:
-    """Bytes reserved for one body. Released when the block ends."""
+    """Bytes reserved for one body. They are released when the ``with`` block ends."""
 
     def __init__(self, budget: BodyBudget, payers: tuple[str, ...], count: int) -> None:
         self._budget = budget

@@ -1,4 +1,4 @@
-"""Turns at a resource that only a few callers can use at the same time, shared fairly."""
+"""Schedules access to a resource that only a few callers can use at the same time, fairly."""
 
 import asyncio
 from collections import Counter, OrderedDict, deque
@@ -24,7 +24,7 @@ def queue_as(caller: Hashable) -> None:
 def current_caller() -> Hashable:
     """Return the caller of this request: an account's ID, or a client network before login.
 
-    None outside of requests, for work of the service itself.
+    Return None outside of requests, for work of the service itself.
     """
     return _CALLER.get()
 
@@ -62,10 +62,10 @@ class FairQueue(Generic[K]):
 
     @asynccontextmanager
     async def slot(self, caller: K, wait_seconds: float | None) -> AsyncIterator[None]:
-        """Wait for a turn, which ends with the block.
+        """Wait for a turn, which lasts until the block ends.
 
         Raises:
-            QueueFullError: too many are waiting, or the wait timed out.
+            QueueFullError: too many callers are waiting, or the wait timed out.
         """
         await self.acquire(caller, wait_seconds)
         try:
@@ -74,10 +74,10 @@ class FairQueue(Generic[K]):
             self.release(caller)
 
     async def acquire(self, caller: K, wait_seconds: float | None) -> None:
-        """Wait for a turn, which ends with :meth:`release`. Without ``wait_seconds`` wait forever.
+        """Wait for a turn, which lasts until :meth:`release`. ``wait_seconds`` None: wait forever.
 
         Raises:
-            QueueFullError: too many are waiting, or the wait timed out.
+            QueueFullError: too many callers are waiting, or the wait timed out.
         """
         if self._waiting or not self._has_capacity(caller):
             await self._wait(caller, wait_seconds)
@@ -94,7 +94,7 @@ class FairQueue(Generic[K]):
         self._evict(caller)
         slot: _Slot = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(caller, deque()).append(slot)
-        # All waiting callers can be at their limit, while this one is not.
+        # All other waiting callers may be at their limit while this caller is not.
         self._start_next()
         try:
             async with asyncio.timeout(wait_seconds):
@@ -110,7 +110,7 @@ class FairQueue(Generic[K]):
             raise
 
     def _evict(self, caller: K) -> None:
-        """If the queue is full, reject the caller, or the last turn of one with more turns."""
+        """If the queue is full, reject this caller or the last turn of a caller with more turns."""
         if self.waiting < self._limits.waiting:
             return
         full = QueueFullError("the queue is full")
@@ -145,7 +145,7 @@ class FairQueue(Generic[K]):
                 self._count(caller, 1)
                 slots.popleft().set_result(None)
             if slots:
-                # After all other callers that are waiting.
+                # The caller is appended after all other waiting callers.
                 self._waiting[caller] = slots
 
     def _forget(self, caller: K, slot: _Slot) -> None:

@@ -1,4 +1,4 @@
-"""Threads for blocking work, shared fairly by callers, and a CPU time limit per caller."""
+"""Runs blocking work in fairly shared threads, and limits the CPU time of each caller."""
 
 import asyncio
 import math
@@ -22,7 +22,7 @@ _T = TypeVar("_T")
 
 
 class FairThreads:
-    """Threads for one kind of work. Callers are scheduled fairly."""
+    """Runs one kind of work in threads. Callers are scheduled fairly."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class FairThreads:
     ) -> _T:
         """Return the result of ``work``, run in a thread when it is the caller's turn.
 
-        A turn lasts until the thread has finished, also if the caller is cancelled before.
+        A turn lasts until the thread has finished, even if the caller is cancelled earlier.
 
         Raises:
             ApiError: 429, the caller got no turn, and ``too_many`` is set.
@@ -65,7 +65,7 @@ class FairThreads:
                 future.add_done_callback(lambda _: self._end_later(loop, caller))
 
     def close(self, *, wait: bool = True, cancel_futures: bool = False) -> None:
-        """Stop the threads when running work has finished, and ``wait`` for that."""
+        """Stop the threads when running work has finished. If ``wait``, block until then."""
         self._threads.shutdown(wait, cancel_futures=cancel_futures)
 
     async def _acquire(self, caller: Hashable) -> None:
@@ -85,12 +85,12 @@ class FairThreads:
 
 
 class TimeBudget:
-    """Limit of CPU seconds per minute for each caller. Thread-safe."""
+    """Limits the CPU seconds per minute of each caller. Thread-safe."""
 
     def __init__(
         self, seconds: float, used_up: str, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """``used_up`` is the error message if no time is left; ``clock`` is in seconds."""
+        """``used_up`` is the error message if no time is left. ``clock`` returns seconds."""
         self._seconds = seconds
         self._used_up = used_up
         self._clock = clock

@@ -1,4 +1,4 @@
-"""Rate limits per caller: sliding windows of a minute, and a block for abuse."""
+"""Limits the requests of each caller in sliding one-minute windows, and blocks abusive callers."""
 
 import math
 import time
@@ -24,16 +24,16 @@ _BLOCK_SECONDS = 300
 
 DEMO_PER_MINUTE = 5
 LOG_IN_PER_MINUTE = 300
-"""Login and invitation calls per address, successful or not."""
+"""Login and invitation calls per minute from an address, whether or not the calls succeed."""
 IMAGES_PER_REQUEST = 30
-"""Allowed image downloads per allowed request. They are counted separately."""
+"""Allowed image downloads per allowed request. Downloads are counted separately."""
 
 
 @dataclass(frozen=True)
 class LimitRules:
-    """Requests per minute: per caller; for the demo and login, per address. 0: no limit.
+    """Requests per minute: per caller, or per address for the demo and login. 0: no limit.
 
-    Image downloads count in no other limit.
+    Image downloads do not count towards other limits.
     """
 
     per_minute: int
@@ -57,7 +57,7 @@ def limit_rules(settings: ApiSettings) -> LimitRules:
 
 
 class LimitKind(StrEnum):
-    """The limits, which count separately."""
+    """The kinds of limits. Each kind is counted separately."""
 
     GENERAL = "general"
     RECOGNIZE = "recognize"
@@ -76,9 +76,9 @@ _PICTURE = (LimitKind.PICTURES,), (OwnerLimit.PICTURES_PER_MINUTE,)
 
 @dataclass(frozen=True)
 class _Limit:
-    """A limit. ``refused`` counts the requests that it rejected; other requests skip that count.
+    """A limit. ``refused`` counts only the requests that the limit rejected.
 
-    Without ``may_block``, it only rejects: a block would stop logins of others at the address.
+    Without ``may_block``, callers are never blocked: a block would stop other people's logins.
     """
 
     usual: RateLimitItem
@@ -159,7 +159,7 @@ class RateLimiter:
         return await self._admit(f"{kind}/{address}", counted, 0)
 
     async def admit_person(self, person_id: UUID, kind: LimitKind) -> Mapping[str, str]:
-        """Count a request, only for this person, from a device on which they logged in before.
+        """Count a request only for a person, who has logged in from the same device before.
 
         Raises:
             ApiError: 429, with the same headers and ``Retry-After``.
@@ -177,7 +177,7 @@ class RateLimiter:
             await self._count_in(caller, limits)
 
     async def _count_in(self, caller: LimitedCaller, limits: Sequence[OwnerLimit]) -> None:
-        """Count in the account's windows, up to the first full one.
+        """Count a request in the account's windows, up to the first full window.
 
         Raises:
             ApiError: 429.
@@ -200,9 +200,9 @@ class RateLimiter:
     def _limits_of_owner(
         self, caller: LimitedCaller, wanted: Sequence[OwnerLimit]
     ) -> list[OwnerLimit]:
-        """Return those of ``wanted`` that apply.
+        """Return the limits in ``wanted`` that apply.
 
-        If keys have no limit, only accounts with an individual limit have one.
+        If keys have no limit, only accounts with an individual limit are limited.
         """
         return [limit for limit in wanted if self._rates[limit] or limit in caller.limits]
 
@@ -234,7 +234,7 @@ class RateLimiter:
         return _left(limits[reported], counted) if limits else {}
 
     async def _record_refusal(self, store: LimitStore, limit: _Limit, caller: str) -> None:
-        """Block a caller with far too many requests, counting passed and rejected ones."""
+        """Count a rejected request. Block the caller if far too many were passed or rejected."""
         await store.windows.hit(limit.refused, caller)
         passed = await _used(store, limit.usual, caller)
         refused = await _used(store, limit.refused, caller)
@@ -285,7 +285,7 @@ def _limit(kind: LimitKind, per_minute: int) -> _Limit | None:
 
 
 def _headers(limit: int, remaining: int, reset_seconds: int) -> dict[str, str]:
-    """Return the headers. **Source:** draft-ietf-httpapi-ratelimit-headers, up to its -06."""
+    """Return rate limit headers. **Source:** draft-ietf-httpapi-ratelimit-headers, up to -06."""
     return {
         "RateLimit-Limit": str(limit),
         "RateLimit-Remaining": str(remaining),
@@ -294,7 +294,7 @@ def _headers(limit: int, remaining: int, reset_seconds: int) -> dict[str, str]:
 
 
 class FailedAuthentications:
-    """Limit of failures per minute for each address and its wider networks; 0: no limit.
+    """Limits failures per minute for each address and its wider networks. 0 means no limit.
 
     Attempts are counted after they fail, so concurrent attempts all pass.
     """

@@ -1,6 +1,6 @@
-"""The networks by which requests from an address are counted and scheduled. Pure.
+"""The networks for which requests are counted and scheduled. No I/O.
 
-A client can have a whole network of IPv6 addresses: usually a /64 or /56, at most a /48. Limits
+A client can have an entire IPv6 network: usually a /64 or /56, at most a /48. Limits
 therefore also count the wider networks of an IPv6 address, with larger allowances, because other
 clients can share them.
 """
@@ -12,14 +12,14 @@ from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Final
 
 _WIDER: Final = ((56, 4), (48, 16))
-"""Prefix lengths, each with its allowance as a multiple of that of a /64."""
+"""Prefix lengths, each with an allowance as a multiple of the allowance of a /64."""
 _TURN_BITS_IPV4: Final = 24
 _TURN_BITS_IPV6: Final = 48
 
 
 @dataclass(frozen=True)
 class CountedNetwork:
-    """A network that limits count, and its allowance as a multiple of the limit."""
+    """A network whose requests are counted, and its allowance as a multiple of the limit."""
 
     name: str
     factor: int

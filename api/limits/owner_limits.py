@@ -1,4 +1,4 @@
-"""Limits per account: names, the installation's values, an account's own values, usage."""
+"""Defines the limits of accounts, and checks and reports how much of a limit is used."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -16,7 +16,7 @@ from common.owner_limits import ALERT_DESTINATIONS, LimitUsageGauge
 
 
 class LimitedCaller(Protocol):
-    """A caller whose requests are counted. The real class belongs to a higher layer."""
+    """A caller whose requests are counted. The actual class belongs to a higher layer."""
 
     @property
     def owner_id(self) -> UUID:
@@ -118,7 +118,7 @@ class OwnerLimits(Collector):
         installation: Mapping[OwnerLimit, int],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``installation`` are the default limits. ``clock`` is in seconds."""
+        """``installation`` contains the default limits. ``clock`` returns seconds."""
         self._installation = installation
         self._near = LimitUsageGauge("platestream_api_owner_limit_ratio", clock)
 
@@ -133,7 +133,7 @@ class OwnerLimits(Collector):
         """Require that a total of ``wanted``, including the request, is within the limit.
 
         Raises:
-            ApiError: it exceeds the limit. The message contains the limit and its size.
+            ApiError: the total exceeds the limit. The message contains the limit and its size.
         """
         size = self.size(limit, own)
         self.record(limit, owner_id, wanted, size)

@@ -1,4 +1,4 @@
-"""Stores of rate limit counters: in memory of this process, or shared by processes."""
+"""Stores rate limit counters in memory of this process, or shared by several processes."""
 
 import asyncio
 import time
@@ -36,9 +36,9 @@ _Answer = TypeVar("_Answer")
 class Counted:
     """The outcome of counting a request.
 
-    ``blocked_until`` is Unix s; None: the caller is not blocked. ``refused`` is the number of the
-    limit that rejects the request; None: it passes. ``remaining`` and ``reset_at`` (Unix s) are
-    those of the rejecting limit, or else of the reported one.
+    ``blocked_until`` (Unix s) is None if the caller is not blocked. ``refused`` is the index of the
+    rejecting limit, or None if the request passes. ``remaining`` and ``reset_at`` (Unix s) belong
+    to the rejecting limit, or to the reported limit if the request passes.
     """
 
     blocked_until: float | None = None
@@ -49,7 +49,7 @@ class Counted:
 
 @dataclass(frozen=True)
 class LimitWindow:
-    """A limit, and the names that identify what it counts."""
+    """A limit, and the names that identify the counted requests."""
 
     limit: RateLimitItem
     names: tuple[str, ...]
@@ -93,13 +93,13 @@ class WindowMemory(Storage, MovingWindowSupport):
     """In-memory storage for the library ``limits``, for one event loop.
 
     The library's own storage starts a task with each request, which calls a thread for each window
-    of all callers. With a thousand callers, that was the larger part of a request's cost.
+    of all callers. With a thousand callers, that was most of the cost of a request.
     """
 
     STORAGE_SCHEME = ["async+windows"]
 
     def __init__(self) -> None:
-        """Start empty."""
+        """Create an empty storage."""
         super().__init__()
         self._windows: dict[str, _Window] = {}
         self._counts: dict[str, _Count] = {}
@@ -107,7 +107,7 @@ class WindowMemory(Storage, MovingWindowSupport):
 
     @property
     def base_exceptions(self) -> type[Exception]:
-        """The error type of the storage. Its methods raise none."""
+        """The error type of the storage. No method raises it."""
         return ValueError
 
     async def acquire_entry(self, key: str, limit: int, expiry: int, amount: int = 1) -> bool:
@@ -133,7 +133,7 @@ class WindowMemory(Storage, MovingWindowSupport):
         return (window.times[0] if window.times else now), len(window.times)
 
     async def incr(self, key: str, expiry: int, amount: int = 1) -> int:
-        """Add to a number and return it. It expires ``expiry`` seconds after its creation."""
+        """Increase a number and return it. A number expires ``expiry`` seconds after creation."""
         now = time.time()
         self._sweep(now)
         count = self._counts.get(key)
@@ -188,7 +188,7 @@ class LimitStore:
         self.windows = MovingWindowRateLimiter(self._storage)
 
     async def count(self, caller: str, windows: Sequence[LimitWindow], reported: int) -> Counted:
-        """Count a request in the windows, up to the first full one, unless a block applies."""
+        """Count a request in the windows, up to the first full window, unless a block applies."""
         until = await self.blocked_until(caller)
         if until is not None or not windows:
             return Counted(blocked_until=until)
@@ -204,7 +204,7 @@ class LimitStore:
         """Close the store."""
 
     async def blocked_until(self, caller: str) -> float | None:
-        """Return the end (Unix s) of a caller's block, or None if it is not blocked."""
+        """Return the end (Unix s) of a caller's block, or None if the caller is not blocked."""
         key = _block_key(caller)
         if not await self._storage.get(key):
             return None
@@ -217,8 +217,8 @@ class LimitStore:
     async def begin(self, name: str, seconds: int) -> ActiveItem:
         """Count one more active operation of ``name``, which takes at most ``seconds``.
 
-        If never ended, it expires after twice that time. Each time span has a counter that
-        outlives its operations, so that :meth:`end` never decrements a counter that was reset.
+        An operation that never ends expires after twice that time. Each time span has a counter
+        that outlives the operations, so that :meth:`end` never decrements a reset counter.
         """
         span = int(time.time() // seconds)
         key = _active_key(name, span)
@@ -227,7 +227,7 @@ class LimitStore:
         return ActiveItem(key, 2 * seconds, number + before)
 
     async def end(self, begun: ActiveItem) -> None:
-        """Count one active operation less."""
+        """Count one fewer active operation."""
         await self._storage.incr(begun.key, begun.seconds, -1)
 
     async def remember(self, name: str, seconds: int) -> None:
@@ -235,7 +235,7 @@ class LimitStore:
         await self._storage.incr(_known_key(name, int(time.time() // seconds)), 2 * seconds)
 
     async def remembers(self, name: str, seconds: int) -> bool:
-        """Return whether a name is remembered. ``seconds`` must be those of :meth:`remember`."""
+        """Return whether a name is remembered. ``seconds`` must be as in :meth:`remember`."""
         span = int(time.time() // seconds)
         for each in (span, span - 1):
             if await self._storage.get(_known_key(name, each)):
@@ -258,10 +258,10 @@ class SharedLimitStore(LimitStore):
             timeout=STORE_SECONDS,
             socket_timeout=STORE_SECONDS,
             socket_connect_timeout=STORE_SECONDS,
-            # Instead of retrying, requests are counted in memory of this process.
+            # If a call fails, requests are counted in memory of this process, without a retry.
             retry=Retry(NoBackoff(), 0),
         )
-        # limits takes a pool, but its types do not say so.
+        # The library accepts a pool, but its type annotations do not allow it.
         options: dict[str, Any] = {"connection_pool": self._pool}
         super().__init__(
             RedisStorage(
@@ -275,7 +275,7 @@ class SharedLimitStore(LimitStore):
         self._script = Redis(connection_pool=self._pool).register_script(_COUNT_REQUEST)
 
     async def count(self, caller: str, windows: Sequence[LimitWindow], reported: int) -> Counted:
-        """Count a request in the windows, up to the first full one, unless a block applies."""
+        """Count a request in the windows, up to the first full window, unless a block applies."""
         now = time.time()
         keys = [_block_key(caller), *(window.key for window in windows)]
         limits = [window.limit for window in windows]
@@ -301,8 +301,8 @@ class SharedOrOwn:
     """The shared store, with the memory of this process as a fallback.
 
     While the shared store is unavailable, each process counts separately. With N processes, limits
-    are then up to N times as high, but requests are neither rejected for it nor unlimited. The
-    shared store is tried again every few seconds.
+    are then up to N times as high, but requests are neither rejected nor unlimited. The shared
+    store is tried again every few seconds.
     """
 
     def __init__(self, shared: LimitStore | None) -> None:
