@@ -24,7 +24,7 @@ _TIMEOUT_MS = 3_000
 
 
 class RecognitionFeed(TopicTailer):
-    """Starts some minutes back. Resumes at its position after an outage of Kafka."""
+    """Reads the topic, starting some minutes back. Resumes at its position after a Kafka outage."""
 
     def __init__(self, settings: KafkaSettings, recent: RecentRecognitions) -> None:
         """Feed ``recent``, on the event loop that calls :meth:`start`."""
@@ -44,7 +44,7 @@ class RecognitionFeed(TopicTailer):
             consumer.seek(partition, self._next[partition.partition])
 
     def handle_records(self, records: Sequence[ConsumerRecord]) -> None:
-        """Post the records. Unreadable ones also advance the position."""
+        """Post the records. Unreadable records also advance the position."""
         arrivals = [_live_record(record) for record in records]
         for arrival in arrivals:
             self._next[arrival.partition] = arrival.offset + 1
@@ -59,7 +59,7 @@ class RecognitionFeed(TopicTailer):
         first: dict[TopicPartition, int],
         ends: dict[TopicPartition, int],
     ) -> bool:
-        # Not if unread records were deleted, or the topic was recreated.
+        # False if unread records were deleted, or the topic was recreated.
         return all(
             first[partition] <= self._next.get(partition.partition, -1) <= ends[partition]
             for partition in partitions
@@ -79,7 +79,7 @@ def _live_record(record: ConsumerRecord) -> LiveRecord:
     try:
         recognition = recognition_row(decode(Recognition, record.value or b""))
     except InvalidInputError as error:
-        # The sink stores it as a dead letter. Here it must only not block the others.
+        # The sink stores the record as a dead letter. Here, it must not block other records.
         log.warning("live_record_unreadable", error=str(error), offset=record.offset)
         return LiveRecord(record.partition, record.offset, None)
     return LiveRecord(record.partition, record.offset, recognition)

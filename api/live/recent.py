@@ -1,7 +1,7 @@
-"""The newest recognitions of all accounts, in memory, in order of arrival.
+"""Buffers the newest recognitions of all accounts in memory, in order of arrival.
 
-Only one event loop writes and reads them. A reader has a position in this buffer, not a queue, so a
-slow one costs nothing. One that is too slow loses its position and gets a reset.
+Only one event loop uses the buffer. A reader has a position in the buffer, not a queue, so a slow
+reader costs nothing. A reader that is too slow loses its position and gets a reset.
 """
 
 import asyncio
@@ -19,11 +19,11 @@ from common.errors import MisconfiguredError
 from common.secrets import SecretBox
 
 _REMEMBERED_IDS = 4
-"""IDs are remembered for this many times the capacity, to drop recognitions published again."""
+"""Remembered IDs, as a multiple of the capacity. Recognitions published again are dropped."""
 
 _KIND = "recognition-stream"
 _LAG_MS = 60_000
-"""Maximum lag between processes. An older position that is ahead is from a previous topic."""
+"""Maximum lag between processes. An older position that is ahead comes from a previous topic."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class LiveRecord:
 
 @dataclass(frozen=True)
 class BufferedRecognition:
-    """A recognition in the buffer. ``sequence`` increases with each one of this process."""
+    """A recognition in the buffer. ``sequence`` increases with each recognition."""
 
     sequence: int
     partition: int
@@ -77,7 +77,7 @@ class RecentRecognitions:
                 event.set()
 
     def post(self, records: Iterable[LiveRecord]) -> None:
-        """Add records; those of a partition must be in the order of their offsets."""
+        """Add records. Records of a partition must be in offset order."""
         for record in records:
             self._starts.setdefault(record.partition, record.offset)
             self._ends[record.partition] = record.offset + 1
@@ -86,7 +86,7 @@ class RecentRecognitions:
                 self._add(record, recognition)
 
     def apply_erasures(self, erasures: Erasures) -> int:
-        """Drop erased recognitions, now and in the future. Return how many were dropped."""
+        """Drop erased recognitions now and on arrival. Return how many were dropped now."""
         if erasures == self._erasures:
             return 0
         self._erasures = erasures
@@ -122,7 +122,7 @@ class RecentRecognitions:
         return list(takewhile(lambda entry: entry.sequence > sequence, newest_first))[::-1]
 
     def find(self, owner_id: UUID, recognition_id: UUID) -> RecognitionRow | None:
-        """Return one of the account's recognitions; None if not buffered or not to be shown."""
+        """Return a recognition, or None if it is not buffered or must not be shown."""
         found = self._by_id.get(recognition_id) if self.knows_erasures else None
         return found if found is not None and found.user_id == owner_id else None
 
@@ -139,7 +139,7 @@ class RecentRecognitions:
                 del self._waiters[owner_id]
 
     def holds(self, offsets: Mapping[int, int]) -> bool:
-        """Return whether everything from ``offsets`` on is in the buffer."""
+        """Return whether the buffer contains everything from ``offsets`` onwards."""
         return all(offsets.get(number, 0) >= start for number, start in self._starts.items())
 
     @property
@@ -191,14 +191,14 @@ def _subject(recognition: RecognitionRow) -> Subject:
 
 @dataclass(frozen=True)
 class StreamPosition:
-    """The next offset of each partition. Everything before was seen by ``at_ms`` (Unix ms)."""
+    """The next offset of each partition. Earlier records were seen by ``at_ms`` (Unix ms)."""
 
     offsets: Mapping[int, int]
     at_ms: int
 
 
 class ResumeTokens:
-    """Creates and reads event IDs. Encrypted, because offsets show how busy other accounts are."""
+    """Creates and reads event IDs, encrypted because offsets show how busy other accounts are."""
 
     def __init__(self, box: SecretBox) -> None:
         self._box = box
@@ -234,7 +234,7 @@ class Passed:
 
 
 class StreamCursor:
-    """Reads an account's recognitions, each once. ``is_idle``: it has read all so far."""
+    """Reads an account's recognitions, each once. ``is_idle``: no recognition is unread."""
 
     def __init__(self, recent: RecentRecognitions, owner_id: UUID) -> None:
         """Start after everything that has arrived so far."""
@@ -266,10 +266,10 @@ class StreamCursor:
         self._offsets = dict(position.offsets)
 
     def next_batch(self, limit: int) -> Sequence[Passed]:
-        """Return the next recognitions, at most ``limit``; none if there are no more yet.
+        """Return the next recognitions, at most ``limit``. Empty if no recognition has arrived.
 
         Raises:
-            CursorExpiredError: some of them are no longer in memory.
+            CursorExpiredError: some of the recognitions are no longer in memory.
         """
         lost = self._recent.lost(self._owner_id) > self._sequence
         if lost or self._generation != self._recent.generation:

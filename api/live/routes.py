@@ -1,4 +1,4 @@
-"""``/api/recognitions/stream``."""
+"""The route ``/api/recognitions/stream``."""
 
 from contextlib import ExitStack
 from functools import partial
@@ -43,7 +43,7 @@ _EVENTS: dict[str, Any] = {
 
 
 class StreamQuery(PlateQuery):
-    """The filter of the recognitions to send. Without one: all of the account."""
+    """The filter of the recognitions to send, by default all recognitions of the account."""
 
 
 def wanted_by(query: StreamQuery) -> Wanted:
@@ -64,7 +64,7 @@ def _matcher(query: StreamQuery) -> PlateMatcher | None:
     if query.plate is None:
         return None
     if query.match is MatchMode.SUBSTRING:
-        # A text of any length: one that no plate can contain matches nothing.
+        # The text can have any length. Text that no plate can contain matches nothing.
         return PlateMatcher(MatchMode.SUBSTRING, query.plate)
     return plate_matcher(query.plate, query.match, SEARCH_TOLERANCE)
 

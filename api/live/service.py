@@ -27,7 +27,7 @@ class ErasureSync:
         self._first = asyncio.Lock()
 
     async def ready(self) -> None:
-        """Return once the list of erasures has been read since the process started.
+        """Return once the process has read the list of erasures.
 
         A new process reads past recognitions, some of which may have been erased.
 
@@ -40,15 +40,15 @@ class ErasureSync:
             try:
                 await self.sweep()
             except PlatestreamError as error:
-                # Also if the table does not exist yet, which the sweeps log.
+                # The table may also be missing, which the sweeps log.
                 raise DependencyUnavailableError(Dependency.SEARCH) from error
 
     async def sweep(self) -> int:
         """Drop recognitions that were erased since the last call. Return how many.
 
         Raises:
-            PlatestreamError: ClickHouse is not responding, or has no such list. Earlier erasures
-                remain in effect.
+            PlatestreamError: ClickHouse is not responding, or has no list of erasures. Earlier
+                erasures remain in effect.
         """
         return self._recent.apply_erasures(await self._store.erasures())
 
@@ -56,7 +56,7 @@ class ErasureSync:
 class StreamSlots:
     """Limits open streams.
 
-    An account cannot have more than remain free, so that a few greedy ones leave some for others.
+    An account cannot hold more slots than remain free, so that greedy accounts leave some free.
     """
 
     def __init__(self, limits: OwnerLimits, *, per_credential: int, in_all: int) -> None:
@@ -99,7 +99,7 @@ class StreamSlots:
 
 
 class LiveRecognitions:
-    """Event streams of new recognitions. Every method takes the account or caller."""
+    """Opens and ends event streams of new recognitions."""
 
     def __init__(
         self,
@@ -135,7 +135,7 @@ class LiveRecognitions:
     def slot(self, caller: Principal) -> AbstractContextManager[None]:
         """Return a context that counts one more stream of the caller.
 
-        Entering it raises ApiError (429) if too many are open.
+        Entering the context raises ApiError (429) if too many streams are open.
         """
         return self._slots.in_use(caller)
 
@@ -148,8 +148,7 @@ class LiveRecognitions:
 
         Raises:
             ApiError: 400, ``last_event_id`` is not an event ID of a stream.
-            DependencyUnavailableError: new recognitions cannot be followed now, or their erasures
-                are not known yet.
+            DependencyUnavailableError: new recognitions or the list of erasures cannot be read.
         """
         position = self._position(last_event_id) if last_event_id else None
         try:

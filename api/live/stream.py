@@ -43,7 +43,7 @@ _SEND_SECONDS = 20.0
 
 
 class StreamReset(ResponseModel):
-    """Some recognitions were not sent. The list contains those captured since ``since``."""
+    """Some recognitions were not sent. The list has recognitions captured since ``since``."""
 
     since: str = Field(json_schema_extra={"format": "date-time"})
 
@@ -61,17 +61,17 @@ def opening(event_id: str) -> bytes:
 
 
 def recognition_event(event_id: str, body: RecognitionBody) -> bytes:
-    """Return the event of a recognition. It has no name, so that ``onmessage`` receives it."""
+    """Return the event of a recognition. The event has no name, so ``onmessage`` receives it."""
     return f"id: {event_id}\ndata: {body.model_dump_json()}\n\n".encode()
 
 
 def heart_beat(event_id: str) -> bytes:
-    """Return a heartbeat. Clients see no event, but advance their position to resume from."""
+    """Return a heartbeat. Clients see no event, but update the ID from which they resume."""
     return f"id: {event_id}\n: beat\n\n".encode()
 
 
 def reset_event(event_id: str, since_ms: int) -> bytes:
-    """Return the event that reports a gap, and since when the list fills it."""
+    """Return the event that reports a gap, with the time from which the list fills the gap."""
     body = StreamReset(since=format_timestamp(since_ms))
     return f"id: {event_id}\nevent: reset\ndata: {body.model_dump_json()}\n\n".encode()
 
@@ -107,7 +107,7 @@ class ReaderStream:
         self._seen_ms = context.now_ms()
 
     async def events(self, position: StreamPosition | None) -> AsyncGenerator[bytes, None]:
-        """Yield events: those after ``position`` if given, then new ones."""
+        """Yield events after ``position`` if given, then new events."""
         yield self._begin(position)
         with self._cursor.waking() as something_new:
             while not self._context.is_ending():
