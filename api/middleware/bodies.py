@@ -12,7 +12,7 @@ from api.errors import ApiError, BodyRefusedError, ErrorCode
 
 MAX_JSON_BODY_BYTES = 1_048_576
 MAX_PUBLIC_JSON_BODY_BYTES = 16_384
-"""For callers without a credential: fits an email address and a password in any JSON escaping."""
+"""Limit without a credential. An email address and a password fit in any JSON escaping."""
 
 JSON_BODY_SECONDS = 20.0
 """Time limit for the whole body."""
@@ -95,7 +95,7 @@ def declared_body_size(request: Request, rule: BodyRule) -> int:
     A chunked body counts as the maximum size, and a size up to :data:`UNCOUNTED_BYTES` as 0.
 
     Raises:
-        BodyRefusedError: 413.
+        BodyRefusedError: 413, the body is too large.
     """
     announced = request.headers.get("content-length", "")
     if announced.isdecimal():
@@ -111,7 +111,7 @@ async def read_body(request: Request) -> bytes:
     """Return the body.
 
     Raises:
-        BodyRefusedError: 400, the body is incomplete; or a limit of :func:`limit_body`.
+        BodyRefusedError: 400, the body is incomplete, or a limit of :func:`limit_body` is exceeded.
     """
     try:
         return await request.body()
@@ -123,11 +123,11 @@ async def read_image_body(request: Request) -> bytes:
     """Return the body after checking that it starts like a JPEG or PNG.
 
     Raises:
-        ApiError: 400, the body is empty or starts differently.
-        BodyRefusedError: 400, the body is incomplete; or a limit of :func:`limit_body`.
+        ApiError: 400, the body is empty or is not a JPEG or PNG.
+        BodyRefusedError: 400, the body is incomplete, or a limit of :func:`limit_body` is exceeded.
     """
-    # The system allocates pages on writing and frees all at the end. Growing buffers of many
-    # concurrent images would fragment the heap, which takes half as much memory again.
+    # The system allocates pages when they are written, and frees all pages at the end. Growing
+    # buffers of many concurrent images would fragment the heap and take 50 % more memory.
     with mmap.mmap(-1, MAX_IMAGE_BYTES, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as pages:
         try:
             async for chunk in request.stream():

@@ -1,4 +1,4 @@
-"""Limits of connections: their number, and the time that a client can leave data unread."""
+"""Limits the number of connections, and the time that a client can leave data unread."""
 
 import asyncio
 import resource
@@ -35,8 +35,8 @@ _LOG_INTERVAL_SECONDS = 60.0
 class ConnectionLimits:
     """Limits the connections of one process, in total and per address; 0: no limit.
 
-    The wider networks of an IPv6 address can have more than one address, but at most half of the
-    total. Trusted proxies have no limit per address: their connections serve many clients.
+    The wider networks of an IPv6 address can have more connections than a single address, but at
+    most half of the total. Trusted proxies serve many clients and have no limit per address.
     """
 
     def __init__(self, in_all: int, per_address: int, trusted: Sequence[IpNetwork] = ()) -> None:
@@ -103,7 +103,7 @@ def allow_descriptors(connections: int) -> None:
 def limit_system_buffer(transport: asyncio.BaseTransport) -> None:
     """Have the system discard data that it cannot deliver within :data:`WRITE_SECONDS`.
 
-    It buffers some megabytes, and retains them for a quarter of an hour after the connection is
+    The system buffers some megabytes, and retains the data for 15 minutes after the connection is
     closed. **Source:** tcp(7), TCP_USER_TIMEOUT, which also applies to a closed window.
     """
     connection = transport.get_extra_info("socket")
@@ -115,9 +115,9 @@ def limit_system_buffer(transport: asyncio.BaseTransport) -> None:
 class WatchedTransport:
     """A transport that is aborted if its client reads nothing for :data:`WRITE_SECONDS`.
 
-    Each byte that the system accepts is progress, so slow clients are not affected, nor clients
-    that wait for data. It also aborts connections that are closing with the rest of a response
-    unread, for which asyncio waits without a limit.
+    Each byte that the system accepts is progress, so neither slow clients nor clients that wait for
+    data are affected. Connections that are closing while a client leaves the rest of a response
+    unread are also aborted, because asyncio would wait for them without a limit.
 
     While more of a request body is expected, ``close`` only ends the sending side. Incoming data is
     discarded until the client closes, at most for :data:`LINGER_SECONDS`. Closing immediately would
@@ -125,9 +125,9 @@ class WatchedTransport:
     """
 
     expects_more = False
-    """The body of a request is incomplete."""
+    """Whether more of a request body is expected."""
     is_lingering = False
-    """Incoming bytes are discarded."""
+    """Whether incoming bytes are discarded."""
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
         self._transport = transport
@@ -153,7 +153,7 @@ class WatchedTransport:
             self._schedule_check()
 
     def close(self) -> None:
-        """Close; while more of a request body is expected, end the sending side first."""
+        """Close. While more of a request body is expected, first end only the sending side."""
         if self.is_lingering or self._transport.is_closing():
             return
         if not self.expects_more or not self._transport.can_write_eof():

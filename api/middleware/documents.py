@@ -1,4 +1,4 @@
-"""Documents that are the same for all clients: compressed once, cached in memory, with an ETag."""
+"""Serves documents that are the same for all clients from memory, compressed and with an ETag."""
 
 import gzip
 import hashlib
@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 _CACHING = "public, max-age=300"
-"""Five minutes, after which a cache revalidates by ETag, which changes with a new release."""
+"""Caches revalidate a document after five minutes. The ETag changes with each release."""
 
 
 class Document:
@@ -25,7 +25,7 @@ class Document:
         self._plain = content.encode()
         # All responses share these bytes, so a slow client costs no copy.
         self._compressed = gzip.compress(self._plain, mtime=0)
-        # Weak, because it is the same for the plain and the compressed form.
+        # The ETag is weak, because it is the same for the plain and the compressed form.
         self._tag = f'W/"{hashlib.sha256(self._plain).hexdigest()[:32]}"'
         self._media_type = media_type
         self._headers = {

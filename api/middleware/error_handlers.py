@@ -75,7 +75,7 @@ def _path(location: Sequence[str | int]) -> str:
 
 
 def _is_marker(part: str | int) -> bool:
-    """Return whether ``part`` is pydantic's (a dictionary key, a union member), not a field."""
+    """Return whether pydantic inserted ``part`` (for a dictionary key or a union member)."""
     return part == "[key]" or (isinstance(part, str) and part.startswith(UNION_TAG_PREFIX))
 
 
@@ -101,7 +101,7 @@ async def _on_http_exception(request: Request, error: Exception) -> JSONResponse
     code = _BY_STATUS.get(error.status_code, ErrorCode.INTERNAL_ERROR)
     headers = dict(error.headers or {})
     if code is ErrorCode.METHOD_NOT_ALLOWED:
-        # Starlette only lists the methods of the first route with this path.
+        # Starlette lists only the methods of the first route with this path.
         allowed = permissions_in(request.scope).allowed_methods(request.url.path)
         headers = {"Allow": ", ".join(allowed)}
     sentence = _OTHER_WORD if code is ErrorCode.NOT_FOUND and _is_other_word(request) else None
@@ -126,7 +126,7 @@ async def _on_transient(request: Request, error: Exception) -> JSONResponse:
 
 
 def _message(fault: Mapping[str, Any]) -> str:
-    """Return the message for one of pydantic's errors. It continues the field's name."""
+    """Return the message for a pydantic error. The message continues the field's name."""
     say = _SENTENCES.get(fault["type"])
     if say is None:
         return str(fault["msg"]).removeprefix(_OWN)

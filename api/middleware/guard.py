@@ -1,6 +1,6 @@
-"""Access checks of every route, in this order: credential, rate limits, scope, content type.
+"""Checks the access to every route in this order: credential, rate limits, scope, content type.
 
-They run before FastAPI reads the request, so a caller without access learns nothing and costs
+The checks run before FastAPI reads the request, so a caller without access learns nothing and costs
 nothing.
 """
 
@@ -71,12 +71,12 @@ class GuardedRoute(APIRoute):
         """The access that the endpoint declares.
 
         Raises:
-            MisconfiguredError: the endpoint declares none.
+            MisconfiguredError: the endpoint declares no access.
         """
         return declared_access(self.endpoint)
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        """Do not match a path that another route has literally, whatever the method."""
+        """Reject a path that is the literal path of another route, whatever the method."""
         if self.param_convertors and permissions_in(scope).is_literal(scope["path"]):
             return Match.NONE, {}
         return super().matches(scope)
@@ -111,7 +111,7 @@ async def _answered(request: Request, access: Access, inner: _Handler) -> Respon
 
 
 def _acting(request: Request, access: Access) -> AbstractContextManager[None]:
-    """Return a context that attributes changes to the caller; reads and image calls make none."""
+    """Return a context that attributes changes to the caller, except in reads and image calls."""
     changes = request.method not in _SAFE_METHODS and not access.recognizes
     return acting(_actor(request) if changes else None)
 
@@ -131,7 +131,7 @@ def _record(request: Request, access: Access, answer: Response) -> None:
 
 
 def _query_names(route: APIRoute) -> frozenset[str] | None:
-    """Return the query parameters of a route; None: any, for health checks and scrapers."""
+    """Return a route's query parameters. None (for health checks and scrapers) allows any."""
     if not route.include_in_schema:
         return None
     return frozenset(_names_below(route.dependant))
@@ -166,10 +166,10 @@ def _check_query(request: Request, names: frozenset[str]) -> None:
 
 
 def permission_table(routes: Sequence[BaseRoute]) -> PermissionTable:
-    """Return the access that each of an application's routes requires.
+    """Return the access that each route of an application requires.
 
     Raises:
-        MisconfiguredError: a route is not a :class:`GuardedRoute`; the application does not start.
+        MisconfiguredError: a route is not a :class:`GuardedRoute`. The application cannot start.
     """
     access: dict[tuple[str, str], Access] = {}
     for route in routes:
@@ -185,7 +185,7 @@ def rate_limit_address(request: Request) -> str:
 
 
 def _sender(request: Request) -> str:
-    """Return the client's address; trusted proxies report it in a header."""
+    """Return the client's address, which trusted proxies report in a header."""
     peer = None if request.client is None else request.client.host
     forwarded_for = request.headers.getlist("x-forwarded-for")
     trusted = service_of(request, PublicAccess).proxies
@@ -206,10 +206,10 @@ def _actor(request: Request) -> Actor:
 
 
 async def recheck_access(request: Request) -> None:
-    """Check again that the caller has access; for long responses.
+    """Check again, during a long response, that the caller has access.
 
     Raises:
-        ApiError: 401 or 403.
+        ApiError: 401 or 403, the caller has lost access.
         TransientError: PostgreSQL is not responding.
     """
     route = request.scope["route"]
@@ -252,10 +252,10 @@ async def _admit(request: Request, access: Access, address: str) -> None:
 
 
 def check_scope(principal: Principal, access: Access) -> None:
-    """Check that the caller's scopes and role allow what the route does.
+    """Check that the caller's scopes and role allow the call.
 
     Raises:
-        ApiError: 403.
+        ApiError: 403, the scopes or the role do not allow the call.
     """
     if isinstance(access.scope, OwnSession):
         principal.require_person()
@@ -269,7 +269,7 @@ async def _authenticate(request: Request, address: str) -> Principal:
     authenticator = service_of(request, Authenticator)
     authorization = request.headers.get("authorization")
     token = session_token(request)
-    # A proxy's own credentials (Basic) may be in the header; they are ignored.
+    # The header may contain credentials for a proxy (Basic), which are ignored.
     if not token or _is_bearer(authorization):
         return await authenticator.authenticate(authorization, address)
     principal = await authenticator.authenticate_session(token, address)
@@ -295,7 +295,7 @@ def _check_content_type(request: Request, access: Access) -> None:
 
 
 def _announces_body(request: Request) -> bool:
-    """Return whether a body follows. **Source:** RFC 9112, section 6.3."""
+    """Return whether the request has a body. **Source:** RFC 9112, section 6.3."""
     length = request.headers.get("content-length", "0")
     return length != "0" or "transfer-encoding" in request.headers
 
@@ -312,7 +312,7 @@ def _reserved_share(request: Request, access: Access, rule: BodyRule) -> BodyRes
     """Return the part of the memory budget that is reserved for the body.
 
     Raises:
-        BodyRefusedError: 413, 429 or 503.
+        BodyRefusedError: 413, the body is too large; 429 or 503, not enough memory is free.
     """
     budget, count = service_of(request, BodyBudget), declared_body_size(request, rule)
     try:

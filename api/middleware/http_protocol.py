@@ -1,9 +1,9 @@
-"""uvicorn's HTTP protocol with stricter limits and consistent errors.
+"""Extends uvicorn's HTTP protocol with stricter limits and consistent errors.
 
-Data that is not HTTP is rejected in the common error format. ``Upgrade`` is ignored; Java's
-HttpClient offers HTTP/2 with every request. Size and time of a request's head, which is read before
-any credential, are limited. So are the number of connections and the time that a client can leave
-its response unread.
+Data that is not HTTP is rejected in the common error format. ``Upgrade`` is ignored, because Java's
+HttpClient offers HTTP/2 with every request. The size and time of a request's head are limited,
+because it is read before any credential. The number of connections and the time that a client can
+leave a response unread are also limited.
 """
 
 import asyncio
@@ -20,10 +20,10 @@ from api.middleware.error_handlers import error_response
 from api.middleware.request_state import HEADER
 
 MAX_HEAD_BYTES = 64 << 10
-"""Size of request line and headers. Servers and proxies accept 8 to 64 KiB."""
+"""Maximum size of request line and headers. Other servers and proxies accept 8 to 64 KiB."""
 
 HEAD_SECONDS = 20.0
-"""Time limit for a head, from the connection or from its first byte."""
+"""Time limit for a head, from the start of the connection or from the head's first byte."""
 
 _STEP_BYTES = 16 << 10
 _NO_HTTP = "This is not an HTTP request."
@@ -34,12 +34,12 @@ class ApiHttpProtocol(HttpToolsProtocol):
     """The protocol of one connection."""
 
     _bare_bytes = 0
-    """Bytes since the last head, body chunk or end of a body: of a head, or of trailers."""
+    """Bytes of a head or of trailers since the last head, body chunk or end of a body."""
     _is_in_head = True
     _head_ends: asyncio.TimerHandle | None = None
     _limits = ConnectionLimits(0, 0)
     _peer: str | None = None
-    """Address by which this connection is counted; None if it was rejected."""
+    """Address for which this connection is counted, or None if the connection was rejected."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Wait for the first head, or reject the connection if there are too many."""
@@ -70,7 +70,7 @@ class ApiHttpProtocol(HttpToolsProtocol):
             self._expect_head()
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Add a header; trailers are ignored."""
+        """Add a header. Ignore trailers."""
         if self._is_in_head:
             super().on_header(name, value)
 
@@ -87,7 +87,7 @@ class ApiHttpProtocol(HttpToolsProtocol):
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """Expect no more of this request."""
+        """Stop expecting data: the request is complete."""
         self._bare_bytes = 0
         self._watched.expects_more = False
         super().on_message_complete()
@@ -97,7 +97,7 @@ class ApiHttpProtocol(HttpToolsProtocol):
         if self._watched.is_lingering:
             return
         self._unset_keepalive_if_required()
-        # A head is parsed in small steps, so that one that is too long is noticed early.
+        # A head is parsed in small steps, so that a head that is too long is noticed early.
         while self._is_in_head and len(data) > _STEP_BYTES and not self.transport.is_closing():
             self._take(data[:_STEP_BYTES])
             data = data[_STEP_BYTES:]
@@ -150,11 +150,11 @@ class ApiHttpProtocol(HttpToolsProtocol):
         self.transport.close()
 
     def _should_upgrade(self) -> bool:
-        # uvicorn then ignores a head with Upgrade; `_decline` parses it again without.
+        # uvicorn then ignores a head with Upgrade, and `_decline` parses it again without Upgrade.
         return True
 
     def _decline(self, *, rest: bytes) -> None:
-        """Parse a request again without Upgrade: the parser did not read its body as HTTP.
+        """Parse a request again without Upgrade, because its body was not read as HTTP.
 
         **Source:** RFC 9110, section 7.8: a server may ignore Upgrade.
         """
@@ -167,7 +167,7 @@ class ApiHttpProtocol(HttpToolsProtocol):
         head = [b"%s %s HTTP/%s" % (method, self.url, version)]
         head += [name + b": " + value for name, value in headers]
         self.parser = httptools.HttpRequestParser(self)
-        # As in uvicorn.
+        # uvicorn sets the same option.
         self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
         self.data_received(b"\r\n".join((*head, b"", rest)))
 

@@ -1,6 +1,6 @@
-"""The API's pages on its metrics port: ``/metrics``, ``/healthz`` and ``/readyz``.
+"""Serves ``/metrics``, ``/healthz`` and ``/readyz`` on the API's metrics port.
 
-They are served by threads; the reported state belongs to the event loop and is read there.
+Threads serve the pages. The reported state belongs to the event loop and is read there.
 """
 
 import asyncio
@@ -28,15 +28,15 @@ class ProcessPages:
         self._report: Report | None = None
 
     def serve(self, settings: HealthPageSettings, port: int) -> HealthServer | None:
-        """Serve the pages on ``port``; 0 does nothing.
+        """Serve the pages on ``port``. Do nothing if ``port`` is 0.
 
         Raises:
-            MisconfiguredError: the port is in use, or the address is not of this machine.
+            MisconfiguredError: the port is in use, or this machine does not have the address.
         """
         return serve_health(settings, port, self._registry, self._is_alive, self._details)
 
     def start(self, report: Report) -> None:
-        """Serve ``report`` as ``/readyz``; it runs on the running event loop."""
+        """Serve the result of ``report`` as ``/readyz``. ``report`` runs on this event loop."""
         self._loop, self._report = asyncio.get_running_loop(), report
 
     def _is_alive(self) -> bool:

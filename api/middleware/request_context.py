@@ -1,4 +1,4 @@
-"""ASGI middleware for every request: ID, log entry, metrics, last error handler, HEAD."""
+"""ASGI middleware for every request: ID, log entry, metrics, fallback error handler, HEAD."""
 
 import asyncio
 import threading
@@ -26,9 +26,9 @@ class MetricName(StrEnum):
     """Names of the metrics, and what an increase means."""
 
     REQUESTS = "platestream_api_requests"
-    """Requests by route, method and status; more 5xx: a dependency fails."""
+    """Requests by route, method and status. Statuses 5xx rise if a dependency fails."""
     REQUEST_SECONDS = "platestream_api_request_seconds"
-    """Seconds from the request's head to the last byte of the response; more: slower responses."""
+    """Seconds from a request's head to the response's last byte. Rises if responses are slower."""
 
 
 _METHODS = frozenset({"GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS"})
@@ -123,7 +123,7 @@ class RequestContext:
             try:
                 status = await self._handle(scope, receive, send, request_id)
             finally:
-                # Also after a cancellation. Path and query can contain plates.
+                # Runs also after a cancellation. Path and query can contain plates.
                 route = _route(scope)
                 span.update_name(f"{method} {route}")
                 span.set_attributes({"http.request.method": method, "http.route": route})
@@ -133,7 +133,7 @@ class RequestContext:
                 fail(span, str(status))
 
     async def _handle(self, scope: Scope, receive: Receive, send: Send, request_id: str) -> int:
-        """Handle a request; return the status of its response, or 0 if there was none."""
+        """Handle a request. Return the status of the response, or 0 if there was no response."""
         started = time.perf_counter()
         status = 0
 
@@ -151,7 +151,7 @@ class RequestContext:
         except Exception:
             log.exception("request_failed", method=scope["method"], route=_route(scope))
             if status:
-                # Part of the response is sent; only an aborted connection shows that it is cut.
+                # Part of the response was sent. Only aborting shows that the response is cut.
                 raise
             answer = error_response(ApiError(ErrorCode.INTERNAL_ERROR), request_id)
             await answer(scope, receive, send_with_id)
@@ -162,7 +162,7 @@ class RequestContext:
     def _record(self, scope: Scope, status: int, seconds: float) -> None:
         route = _route(scope)
         self._metrics.record_request(scope["method"], route, status, seconds)
-        # The route only: path and query can contain plates.
+        # Only the route is logged, because path and query can contain plates.
         log.info(
             "request_completed",
             method=scope["method"],
@@ -180,13 +180,13 @@ def _not_cached(headers: list[_Header]) -> list[_Header]:
 
 
 def _traceparent(scope: Scope) -> bytes | None:
-    """Return the caller's ``traceparent``, or None if there is none or more than one."""
+    """Return the caller's ``traceparent``, or None unless the caller sent exactly one."""
     found = [value for name, value in scope["headers"] if name == _TRACEPARENT_KEY]
     return found[0] if len(found) == 1 else None
 
 
 def _known_method(scope: Scope) -> str:
-    """Return the method if it is a standard one: a caller can send any text."""
+    """Return a standard method, or ``_OTHER``: a caller can send any text."""
     method = str(scope["method"])
     return method if method in _METHODS else "_OTHER"
 
@@ -200,7 +200,7 @@ _HEAD = "HEAD"
 
 
 class HeadRequests:
-    """ASGI middleware that handles HEAD as GET of the same path, if that exists."""
+    """ASGI middleware that handles HEAD as GET of the same path, if the path supports GET."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

@@ -1,4 +1,4 @@
-"""Request state in the ASGI scope: the request ID, and the rate limit headers."""
+"""Stores the request ID and the rate limit headers in the ASGI scope."""
 
 import re
 import uuid
@@ -16,7 +16,7 @@ _LIMITS_KEY = "limit_headers"
 
 
 def give_request_id(scope: Scope) -> str:
-    """Store and return the request ID: the caller's if it is valid, else a new one."""
+    """Store and return the request ID: the caller's ID if it is valid, else a new ID."""
     given = _given(scope)
     request_id = given or uuid.uuid4().hex
     state = scope.setdefault("state", {})
@@ -25,12 +25,12 @@ def give_request_id(scope: Scope) -> str:
 
 
 def is_own_request_id(scope: Scope) -> bool:
-    """Return whether the request ID was generated here; a caller's can contain anything."""
+    """Return whether the request ID was generated here. A caller's ID can contain anything."""
     return bool(scope["state"][_OWN_ID_KEY])
 
 
 def request_id_of(connection: HTTPConnection) -> str:
-    """Return the request ID, which the response has as ``X-Request-Id``."""
+    """Return the request ID, which is sent in the response header ``X-Request-Id``."""
     return str(connection.scope.get("state", {}).get(_ID_KEY, ""))
 
 
@@ -50,6 +50,6 @@ def set_limit_headers(scope: Scope, headers: Mapping[str, str]) -> None:
 
 
 def limit_headers(scope: Scope) -> list[tuple[bytes, bytes]]:
-    """Return the headers of :func:`set_limit_headers`."""
+    """Return the headers that :func:`set_limit_headers` has set."""
     found: list[tuple[bytes, bytes]] = scope["state"].get(_LIMITS_KEY, [])
     return found

@@ -1,4 +1,4 @@
-"""Checks whether a request came over HTTPS, and whether from a page of the same site."""
+"""Checks whether a request came over HTTPS, and whether it came from a page of the same site."""
 
 from typing import Final
 
@@ -23,8 +23,8 @@ _HTTPS_ORIGIN: Final = "https://"
 def is_secure(request: Request) -> bool:
     """Return whether cookies of a request are for HTTPS only.
 
-    They are if the request or its page came over HTTPS (directly or to a trusted proxy), or if the
-    service's public URL is HTTPS and the request's host is not a loopback address.
+    This is so if the request or its page came over HTTPS (directly or to a trusted proxy), or if
+    the service's public URL is HTTPS and the request's host is not a loopback address.
     """
     access = service_of(request, PublicAccess)
     if _is_https(request, access):
@@ -36,15 +36,15 @@ def is_secure(request: Request) -> bool:
 
 
 def cookie_name(request: Request, name: str) -> str:
-    """Return the name of a cookie, with the prefix if it is for HTTPS only."""
+    """Return the name of a cookie, with the prefix if the cookie is for HTTPS only."""
     return SECURE_PREFIX + name if is_secure(request) else name
 
 
 def session_token(request: Request) -> str | None:
     """Return the token of the session cookie.
 
-    Over HTTPS, only a cookie that was set over HTTPS counts; an attacker on the network can set
-    others.
+    Over HTTPS, only a cookie that was set over HTTPS counts, because an attacker on the network can
+    set other cookies.
     """
     secure = request.cookies.get(SECURE_PREFIX + SESSION_COOKIE)
     if secure or is_secure(request):
