@@ -139,7 +139,7 @@ def _whole_plate(text: str) -> str:
 
 
 def _check_operator(session: Session, owner: OwnerAccount) -> None:
-    """Reject removing the first account if the next account would become the operator."""
+    """Reject the removal of the first account if the next account would become the operator."""
     oldest = oldest_accounts(session)
     is_named = bool(load_command_settings(OperatorSettings).operator_accounts)
     if not is_named and len(oldest) > 1 and oldest[0] == owner.id:

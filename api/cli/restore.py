@@ -54,7 +54,7 @@ def restore_finish(
 ) -> None:
     """Finish a restore: end sessions, repeat erasures, publish configuration. Safe to repeat.
 
-    The servers must be running, and the service's processes stopped.
+    The servers must be running, and the service's processes must be stopped.
     """
     from api.restore.service import (
         RestoreSettings,

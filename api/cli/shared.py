@@ -32,7 +32,7 @@ AccountOption = Annotated[
 def log_to_stderr() -> None:
     """Log to standard error, because programs read standard output.
 
-    Used by commands that call code that logs.
+    Needed by commands that call code that logs.
     """
     # structlog imports rich, which takes a fifth of a command's start time.
     import structlog

@@ -87,7 +87,7 @@ async def redeliver(
     """Sends a delivery again with the same IDs and a new retry schedule.
 
     Redelivering an alert event also requires the scope `alerts:read`. The request body is optional
-    and may be an empty object.
+    and can be an empty object.
     """
     return queued_answer(await deliveries.redeliver_to_webhook(caller, id, delivery_id))
 
@@ -142,8 +142,8 @@ async def list_notifications(
 ) -> DeliveryList:
     """Returns deliveries of the alert's `notifications` from the last seven days, or since `from`.
 
-    Most recently attempted first. Deliveries are stored for three months. Deliveries to webhooks
-    are listed under each webhook.
+    The most recently attempted delivery comes first. Deliveries are stored for three months.
+    Deliveries to webhooks are listed under each webhook.
     """
     found = await deliveries.list_of_alert(caller.owner_id, id, query)
     return DeliveryList(deliveries=[delivery_body(summary) for summary in found])
@@ -171,7 +171,7 @@ async def redeliver_notification(
     """Sends a notification again to its original destination, with the same IDs.
 
     Also requires the scopes `alerts:read` and `recognitions:read`. The request body is optional and
-    may be an empty object.
+    can be an empty object.
     """
     return queued_answer(await deliveries.redeliver_notification(caller.owner_id, id, delivery_id))
 

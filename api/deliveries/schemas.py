@@ -30,7 +30,7 @@ _SPAN_MS = 7 * 24 * 3_600_000
 
 
 class RowLimit(BaseModel):
-    """The length of a list of deliveries."""
+    """The maximum length of a list of deliveries."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -161,7 +161,7 @@ class QueuedBody(ResponseModel):
 
 
 class QueuedAnswer(ResponseModel):
-    """The queued delivery. Its outcome appears in the list of deliveries."""
+    """The queued delivery. The outcome appears in the list of deliveries."""
 
     delivery: QueuedBody = Field(description="The delivery.")
 

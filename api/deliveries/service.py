@@ -67,7 +67,7 @@ class Deliveries:
         limits: OwnerLimits,
         now_ms: Callable[[], int],
     ) -> None:
-        """``now_ms`` is the wall clock, Unix ms."""
+        """``now_ms`` returns the wall clock time (Unix ms)."""
         self._database = database
         self._webhooks = webhooks
         self._alerts = alerts
@@ -122,7 +122,7 @@ class Deliveries:
     async def test_notification(
         self, owner_id: UUID, alert_id: UUID, number: int
     ) -> list[Delivery]:
-        """Send a test trigger of an alert to the alert's notification ``number``, from 0.
+        """Send a test trigger of an alert to the alert's notification ``number``, counted from 0.
 
         Raises:
             ApiError: 404, no such alert; 400, the alert has fewer notifications.
@@ -169,7 +169,7 @@ class Deliveries:
         return await self._redeliver(delivery, owner_id, ActionSubject("alert", alert_id))
 
     async def replay(self, caller: Principal, webhook_id: UUID, from_ms: int, to_ms: int) -> int:
-        """Replay the events of a time range, marked as replays. Return how many.
+        """Replay the events of a time range, marked as replays. Return the number of events.
 
         The replay includes all recognitions, and the other events that were sent to this webhook.
         Events are sent in chronological order, after everything else that is pending.
@@ -246,7 +246,7 @@ class Deliveries:
         return DeliveryCursor(user_id=owner_id, alert_id=alert_id)
 
     async def _redelivery(self, cursor: DeliveryCursor, delivery_id: UUID) -> Delivery:
-        """Return a past delivery for redelivery. Raise ApiError 404 if its content has expired."""
+        """Return a past delivery for redelivery. Raise ApiError 404 if the content has expired."""
         content = await self._store.get_delivery_content(cursor, delivery_id)
         return decode(Delivery, require_found(content or None)).again(
             DeliveryCause.REDELIVERY, self._now_ms()

@@ -89,7 +89,7 @@ class ErasedImageRemoval:
         self._begun = -math.inf
 
     async def sweep(self) -> int:
-        """Remove the images of one batch of recognitions. Return how many were removed.
+        """Remove the images of one batch of recognitions. Return the number removed.
 
         Images that S3 refuses to remove are skipped and retried after ten minutes.
 
@@ -124,7 +124,7 @@ class ErasedImageRemoval:
 
     async def _remove_some(self, owner_id: UUID | None, after: ErasedImages | None) -> _Page:
         batch = await self._image_records.list_images_to_remove(self._batch_size, owner_id, after)
-        # A set, because a recognition can be recorded twice, and recognitions can share a photo.
+        # A set, because a recognition can be recorded twice, and recognitions can share photos.
         keys = sorted({key for each in batch for key in each.keys})
         refused = await self._images.remove(keys) if keys else frozenset()
         if removed := tuple(each for each in batch if refused.isdisjoint(each.keys)):
@@ -149,7 +149,7 @@ class ImageRetention:
         self._next = datetime.min.replace(tzinfo=UTC)
 
     async def sweep(self) -> int:
-        """Delete expired images, a few thousand per sweep. Return how many.
+        """Delete expired images, a few thousand per sweep. Return the number deleted.
 
         A day's images are deleted when the day's last image has expired. Links to images expire
         earlier. After a complete sweep, the next sweep follows an hour later.
@@ -195,7 +195,7 @@ class SnapshotRemoval:
         self._next = datetime.min.replace(tzinfo=UTC)
 
     async def sweep(self) -> int:
-        """Once an hour, remove snapshots without a camera. Return how many.
+        """Once an hour, remove snapshots without a camera. Return the number removed.
 
         Images that S3 refuses to remove are skipped and retried in the next sweep.
 

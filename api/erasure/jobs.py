@@ -78,7 +78,7 @@ def enqueue_job(session: Session, caller: Principal, plate: str, before_ms: int)
 
 
 def find_job(session: Session, owner_id: UUID, job_id: UUID) -> ErasureJob | None:
-    """Return one of the account's jobs, or None."""
+    """Return a job of the account, or None if the job does not exist."""
     return session.scalar(
         select(ErasureJob).where(ErasureJob.id == job_id, ErasureJob.owner_id == owner_id)
     )
@@ -143,7 +143,7 @@ def finish_job(session: Session, job: ErasureJob, counts: Mapping[str, int]) -> 
 
 
 def delete_finished_jobs(session: Session, before: datetime) -> int:
-    """Delete jobs that finished before ``before``. Return how many were deleted."""
+    """Delete jobs that finished before ``before``. Return the number deleted."""
     dropped = delete(ErasureJob).where(ErasureJob.finished_at < before)
     return len(session.scalars(dropped.returning(ErasureJob.id)).all())
 
@@ -166,7 +166,7 @@ class ErasureJobs:
     """Manages the jobs of all accounts. A job of another account raises ApiError 404."""
 
     def __init__(self, database: Database, erase: ErasePlate, now_ms: Callable[[], int]) -> None:
-        """``now_ms`` is the wall clock, Unix ms."""
+        """``now_ms`` returns the wall clock time (Unix ms)."""
         self._database = database
         self._erase = erase
         self._now_ms = now_ms
@@ -193,7 +193,7 @@ class ErasureJobs:
         return await self._database.run(lambda session: list_jobs(session, owner_id))
 
     async def get(self, owner_id: UUID, job_id: UUID) -> ErasureJob:
-        """Return one of the account's jobs."""
+        """Return a job of the account."""
         return require_found(
             await self._database.run(lambda session: find_job(session, owner_id, job_id))
         )

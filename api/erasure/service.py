@@ -49,7 +49,7 @@ Counts = Counter[str]
 _STATEMENT_SECONDS: Final = 3600
 """ClickHouse rewrites every month that contains erased rows."""
 _PASS_MS: Final = 60_000
-"""Maximum difference between the time of an early trigger and that of its recognition."""
+"""Maximum difference between the times of an early trigger and of its recognition."""
 
 
 class ErasureSettings(DatabaseSettings, ClickHouseSettings, S3Settings):
@@ -166,7 +166,7 @@ async def erase_stored_plate(
 def erase_plate_in_database(
     session: Session, owner_id: UUID, plate: str, before_ms: int
 ) -> dict[str, int]:
-    """Erase a plate's rows in PostgreSQL. Call it after :func:`erase_stored_plate`.
+    """Erase a plate's rows in PostgreSQL. Call this after :func:`erase_stored_plate`.
 
     Recognitions erased by that function can no longer be corrected.
     """
@@ -184,7 +184,7 @@ async def erase_stored_owner(settings: ErasureSettings, owner_id: UUID) -> Count
 
 
 async def erase_stored_images(settings: S3Settings, owner_id: UUID) -> int:
-    """Erase all images of an account. Return how many.
+    """Erase all images of an account. Return the number erased.
 
     Raises:
         RemovalRefusedError: S3 refused to remove some images; all other images are removed.
@@ -219,7 +219,7 @@ def end_account(session: Session, owner_id: UUID) -> Counts:
 
 
 def delete_account(session: Session, owner_id: UUID) -> Counts:
-    """Delete an account, its ledger, and rows that in-flight calls added since `end_account`."""
+    """Delete an account, its ledger, and rows that calls added after :func:`end_account`."""
     # Deleting the ledger of several years exceeds the usual statement timeout.
     session.execute(text("SET LOCAL statement_timeout = '10min'"))
     late = end_account(session, owner_id)
@@ -232,6 +232,6 @@ def delete_account(session: Session, owner_id: UUID) -> Counts:
 
 
 def alerts_naming(session: Session, owner_id: UUID, plate: str) -> int:
-    """Return how many of the account's alerts list a plate (normalised)."""
+    """Return the number of the account's alerts that list a plate (normalised)."""
     lists = session.scalars(select(Alert.plates).where(Alert.owner_id == owner_id))
     return sum(plate in map(normalise_plate, plates) for plates in lists)

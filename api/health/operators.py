@@ -28,7 +28,7 @@ class Operators:
         """Raise if an account does not operate the installation.
 
         Raises:
-            ApiError: 403.
+            ApiError: 403, the account does not operate the installation.
         """
         if not await self._database.run(lambda session: self._includes(session, owner_id)):
             sentence = "Only accounts that operate the installation can make this call."

@@ -35,7 +35,7 @@ class DiskUsage:
 
 
 def disk_usage(folders: Sequence[Path]) -> tuple[DiskUsage, ...]:
-    """Return the usage of each disk, named after the first of its folders that exists."""
+    """Return the usage of each disk, named after the disk's first folder that exists."""
     disks: dict[int, Path] = {}
     for folder in folders:
         if folder.exists():
@@ -46,7 +46,7 @@ def disk_usage(folders: Sequence[Path]) -> tuple[DiskUsage, ...]:
 def _disk_usage(folder: Path) -> DiskUsage:
     disk = os.statvfs(folder)
     used, free = disk.f_blocks - disk.f_bfree, disk.f_bavail
-    # Like df: blocks reserved for root count as neither used nor free.
+    # As in df, blocks reserved for root count as neither used nor free.
     ratio = used / (used + free) if used + free else 0.0
     return DiskUsage(folder.name, ratio, free * disk.f_frsize)
 

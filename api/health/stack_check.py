@@ -155,7 +155,7 @@ def check_database(session: Session) -> None:
         )
     try:
         with session.begin_nested() as attempt:
-            # A row that always exists and that nothing else locks.
+            # This row always exists, and nothing else locks it.
             session.execute(text("UPDATE alembic_version SET version_num = version_num"))
             attempt.rollback()
     except DBAPIError as error:
@@ -234,7 +234,7 @@ class PartitionSettings(KafkaSettings, DatabaseSettings):
 
 
 class PartitionsInUseError(PlatestreamError):
-    """The topics cannot be recreated; the message says why."""
+    """The topics cannot be recreated. The message contains the reason."""
 
 
 def partition_state(settings: PartitionSettings) -> TopicState:

@@ -40,7 +40,7 @@ class CsvRow:
 
 @dataclass(frozen=True)
 class CsvTable:
-    """The rows of a file, including blank ones, without the spreadsheet line ``sep=;``."""
+    """The rows of a file, including blank rows, without the spreadsheet line ``sep=;``."""
 
     encoding: FileEncoding
     separator: str

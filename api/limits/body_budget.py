@@ -120,7 +120,7 @@ class BodyReservation:
         self._count = count
 
     def __enter__(self) -> Self:
-        """Return itself."""
+        """Return this reservation."""
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -1,4 +1,4 @@
-"""Schedules access to a resource that only a few callers can use at the same time, fairly."""
+"""Fairly schedules access to a resource that only a few callers can use at the same time."""
 
 import asyncio
 from collections import Counter, OrderedDict, deque

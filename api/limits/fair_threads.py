@@ -98,10 +98,10 @@ class TimeBudget:
         self._lock = threading.Lock()
 
     def require(self, caller: Hashable) -> None:
-        """Raise if a caller has used up its time for this minute.
+        """Raise if a caller has used up the CPU time for this minute.
 
         Raises:
-            ApiError: 429.
+            ApiError: 429, no CPU time is left.
         """
         with self._lock:
             until, used = self._window(caller)

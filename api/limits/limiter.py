@@ -122,7 +122,7 @@ class RateLimiter:
         """Count a request. Return headers with the remaining requests of the credential.
 
         Raises:
-            ApiError: 429, with the same headers and ``Retry-After``.
+            ApiError: 429, a limit is exceeded. The error has these headers and ``Retry-After``.
         """
         kinds, limits = _PICTURE if shows_picture else _IMAGE_CALL if recognizes else _REQUEST
         credential = str(caller.credential_id)
@@ -136,17 +136,17 @@ class RateLimiter:
         """Count an export of the account, over all its credentials.
 
         Raises:
-            ApiError: 429.
+            ApiError: 429, a limit is exceeded.
         """
         await self._count_in(caller, [OwnerLimit.EXPORTS_PER_MINUTE])
 
     async def admit_address(self, address: str, kind: LimitKind) -> Mapping[str, str]:
         """Count a request without a credential. Return headers with the remaining requests.
 
-        An IPv6 address is also counted by its wider networks.
+        An IPv6 address is also counted in its wider networks.
 
         Raises:
-            ApiError: 429, with the same headers and ``Retry-After``.
+            ApiError: 429, a limit is exceeded. The error has these headers and ``Retry-After``.
         """
         limit = self._limits[kind]
         if limit is None:
@@ -159,10 +159,10 @@ class RateLimiter:
         return await self._admit(f"{kind}/{address}", counted, 0)
 
     async def admit_person(self, person_id: UUID, kind: LimitKind) -> Mapping[str, str]:
-        """Count a request only for a person, who has logged in from the same device before.
+        """Count a request for a person who has logged in from this device, not for the address.
 
         Raises:
-            ApiError: 429, with the same headers and ``Retry-After``.
+            ApiError: 429, a limit is exceeded. The error has these headers and ``Retry-After``.
         """
         limit, name = self._limits[kind], f"{kind}/person/{person_id}"
         return {} if limit is None else await self._admit(name, [(limit, name)], 0)
@@ -171,7 +171,7 @@ class RateLimiter:
         """Count a request of the account, over all its credentials.
 
         Raises:
-            ApiError: 429.
+            ApiError: 429, a limit is exceeded.
         """
         if limits := self._limits_of_owner(caller, wanted):
             await self._count_in(caller, limits)
@@ -180,7 +180,7 @@ class RateLimiter:
         """Count a request in the account's windows, up to the first full window.
 
         Raises:
-            ApiError: 429.
+            ApiError: 429, a limit is exceeded.
         """
         sizes = [self._owner_limits.size(limit, caller.limits) for limit in limits]
         owner = str(caller.owner_id)
@@ -234,7 +234,7 @@ class RateLimiter:
         return _left(limits[reported], counted) if limits else {}
 
     async def _record_refusal(self, store: LimitStore, limit: _Limit, caller: str) -> None:
-        """Count a rejected request. Block the caller if far too many were passed or rejected."""
+        """Count a rejected request. Block the caller if far too many requests were counted."""
         await store.windows.hit(limit.refused, caller)
         passed = await _used(store, limit.usual, caller)
         refused = await _used(store, limit.refused, caller)
@@ -315,7 +315,7 @@ class FailedAuthentications:
         """Raise if the address or one of its networks has too many failures.
 
         Raises:
-            ApiError: 429.
+            ApiError: 429, a limit is exceeded.
         """
         if self._per_minute:
             await self._stores.ask(lambda store: self._check(store, address))

@@ -71,7 +71,7 @@ class ActiveItem:
 
 @dataclass
 class _Window:
-    """Times (Unix s) of counted requests, oldest first. Each counts for ``seconds``."""
+    """Times (Unix s) of counted requests, oldest first. Each time counts for ``seconds``."""
 
     seconds: float
     times: deque[float] = field(default_factory=deque)
@@ -133,7 +133,7 @@ class WindowMemory(Storage, MovingWindowSupport):
         return (window.times[0] if window.times else now), len(window.times)
 
     async def incr(self, key: str, expiry: int, amount: int = 1) -> int:
-        """Increase a number and return it. A number expires ``expiry`` seconds after creation."""
+        """Add to a number and return the sum. It expires ``expiry`` seconds after creation."""
         now = time.time()
         self._sweep(now)
         count = self._counts.get(key)
@@ -235,7 +235,7 @@ class LimitStore:
         await self._storage.incr(_known_key(name, int(time.time() // seconds)), 2 * seconds)
 
     async def remembers(self, name: str, seconds: int) -> bool:
-        """Return whether a name is remembered. ``seconds`` must be as in :meth:`remember`."""
+        """Return whether a name is remembered. ``seconds`` must match :meth:`remember`."""
         span = int(time.time() // seconds)
         for each in (span, span - 1):
             if await self._storage.get(_known_key(name, each)):
@@ -313,7 +313,7 @@ class SharedOrOwn:
         self._ask_again_at = 0.0
 
     async def ask(self, question: Callable[[LimitStore], Awaitable[_Answer]]) -> _Answer:
-        """Return the result from the shared store, or from memory if it is unavailable."""
+        """Return the result from the shared store, or from memory if the store is unavailable."""
         is_out = self._is_unavailable and time.monotonic() < self._ask_again_at
         if self._shared is None or is_out:
             return await question(self._own)

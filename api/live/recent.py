@@ -86,7 +86,7 @@ class RecentRecognitions:
                 self._add(record, recognition)
 
     def apply_erasures(self, erasures: Erasures) -> int:
-        """Drop erased recognitions now and on arrival. Return how many were dropped now."""
+        """Drop erased recognitions now and on arrival. Return the number dropped now."""
         if erasures == self._erasures:
             return 0
         self._erasures = erasures
@@ -122,7 +122,7 @@ class RecentRecognitions:
         return list(takewhile(lambda entry: entry.sequence > sequence, newest_first))[::-1]
 
     def find(self, owner_id: UUID, recognition_id: UUID) -> RecognitionRow | None:
-        """Return a recognition, or None if it is not buffered or must not be shown."""
+        """Return the account's recognition, or None if it is not buffered or must not be shown."""
         found = self._by_id.get(recognition_id) if self.knows_erasures else None
         return found if found is not None and found.user_id == owner_id else None
 

@@ -44,7 +44,7 @@ class ErasureSync:
                 raise DependencyUnavailableError(Dependency.SEARCH) from error
 
     async def sweep(self) -> int:
-        """Drop recognitions that were erased since the last call. Return how many.
+        """Drop recognitions that were erased since the last call. Return the number dropped.
 
         Raises:
             PlatestreamError: ClickHouse is not responding, or has no list of erasures. Earlier
@@ -112,7 +112,7 @@ class LiveRecognitions:
         *,
         heart_beat_seconds: float,
     ) -> None:
-        """``ping`` raises while ``recent`` is not being fed. ``now_ms`` is the wall clock."""
+        """``ping`` raises while ``recent`` is not being fed. ``now_ms`` returns Unix ms."""
         self._recent = recent
         self._ping = ping
         self._erasures = erasures

@@ -1,4 +1,4 @@
-"""Sends a client the events of the stream, until it loses access or cannot continue.
+"""Sends events to a client until the client loses access or the stream cannot continue.
 
 **Source:** HTML Living Standard, section 9.2 (Server-sent events).
 """
@@ -93,7 +93,7 @@ class StreamContext:
 
 
 class ReaderStream:
-    """The events for one client."""
+    """Creates the events for one client."""
 
     def __init__(
         self, context: StreamContext, cursor: StreamCursor, wanted: Wanted, check: Check
@@ -107,7 +107,7 @@ class ReaderStream:
         self._seen_ms = context.now_ms()
 
     async def events(self, position: StreamPosition | None) -> AsyncGenerator[bytes, None]:
-        """Yield events after ``position`` if given, then new events."""
+        """Yield the events after ``position``, if given, and then new events."""
         yield self._begin(position)
         with self._cursor.waking() as something_new:
             while not self._context.is_ending():
@@ -185,7 +185,7 @@ class EventStream(Response):
     media_type = "text/event-stream"
 
     def __init__(self, events: AsyncGenerator[bytes, None], held: ExitStack) -> None:
-        """``held`` contains the resources of the stream. It is closed when the stream ends."""
+        """``held`` contains the stream's resources and is closed when the stream ends."""
         super().__init__(headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
         del self.headers["content-length"]
         self._events = events

@@ -12,7 +12,7 @@ from api.errors import ApiError, BodyRefusedError, ErrorCode
 
 MAX_JSON_BODY_BYTES = 1_048_576
 MAX_PUBLIC_JSON_BODY_BYTES = 16_384
-"""Limit without a credential. An email address and a password fit in any JSON escaping."""
+"""Limit for callers without a credential. An email address and password fit, however escaped."""
 
 JSON_BODY_SECONDS = 20.0
 """Time limit for the whole body."""
@@ -28,7 +28,7 @@ IMAGE_BODY_SECONDS = 60.0
 
 STALL_SECONDS = 10.0
 MIN_BYTES = 16 << 10
-"""An image upload of which fewer bytes arrive within :data:`STALL_SECONDS` is rejected."""
+"""An image upload is rejected if fewer bytes arrive within :data:`STALL_SECONDS`."""
 
 UNCOUNTED_BYTES = 64 << 10
 """Bodies up to this size are not counted: the server buffers that much of any body anyway."""

@@ -48,7 +48,7 @@ class ConnectionLimits:
         self.open = 0
 
     def admit(self, peer: str) -> bool:
-        """Return whether a connection from ``peer`` is within the limits, and count it if so."""
+        """Count a connection from ``peer`` and return True if it is within the limits."""
         if self._in_all and self.open >= self._in_all:
             self._log_refusal("all", self.open, peer)
             return False
@@ -153,7 +153,7 @@ class WatchedTransport:
             self._schedule_check()
 
     def close(self) -> None:
-        """Close. While more of a request body is expected, first end only the sending side."""
+        """Close. If more of a request body is expected, end the sending side first."""
         if self.is_lingering or self._transport.is_closing():
             return
         if not self.expects_more or not self._transport.can_write_eof():

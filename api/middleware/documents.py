@@ -21,7 +21,7 @@ class Document:
         headers: Mapping[str, str] | None = None,
         caching: str = _CACHING,
     ) -> None:
-        """``headers`` are sent in addition to the common ones; ``caching`` is Cache-Control."""
+        """``headers`` are sent in addition to the common headers. ``caching``: Cache-Control."""
         self._plain = content.encode()
         # All responses share these bytes, so a slow client costs no copy.
         self._compressed = gzip.compress(self._plain, mtime=0)

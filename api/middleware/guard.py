@@ -76,7 +76,7 @@ class GuardedRoute(APIRoute):
         return declared_access(self.endpoint)
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        """Reject a path that is the literal path of another route, whatever the method."""
+        """Match no path that is the literal path of another route, whatever the method."""
         if self.param_convertors and permissions_in(scope).is_literal(scope["path"]):
             return Match.NONE, {}
         return super().matches(scope)
@@ -180,7 +180,7 @@ def permission_table(routes: Sequence[BaseRoute]) -> PermissionTable:
 
 
 def rate_limit_address(request: Request) -> str:
-    """Return the address or network by which limits per address count the request."""
+    """Return the address or network for which per-address limits count the request."""
     return counted_by(_sender(request))
 
 
@@ -265,7 +265,7 @@ def check_scope(principal: Principal, access: Access) -> None:
 
 
 async def _authenticate(request: Request, address: str) -> Principal:
-    """Return the caller by the API key or, if none is sent, by the session cookie."""
+    """Return the caller identified by the API key or, if none is sent, by the session cookie."""
     authenticator = service_of(request, Authenticator)
     authorization = request.headers.get("authorization")
     token = session_token(request)

@@ -41,7 +41,7 @@ class ApiMetrics:
     """The request metrics of one application."""
 
     def __init__(self) -> None:
-        """Create a separate registry, so that applications in one process do not share one."""
+        """Create a registry that other applications in the process do not share."""
         self.registry = CollectorRegistry()
         self._requests = Counter(
             MetricName.REQUESTS,
@@ -123,7 +123,7 @@ class RequestContext:
             try:
                 status = await self._handle(scope, receive, send, request_id)
             finally:
-                # Runs also after a cancellation. Path and query can contain plates.
+                # Also runs after a cancellation. The route contains no plates, unlike the path.
                 route = _route(scope)
                 span.update_name(f"{method} {route}")
                 span.set_attributes({"http.request.method": method, "http.route": route})
@@ -151,7 +151,7 @@ class RequestContext:
         except Exception:
             log.exception("request_failed", method=scope["method"], route=_route(scope))
             if status:
-                # Part of the response was sent. Only aborting shows that the response is cut.
+                # Part of the response was sent. Only aborting shows that it is incomplete.
                 raise
             answer = error_response(ApiError(ErrorCode.INTERNAL_ERROR), request_id)
             await answer(scope, receive, send_with_id)
@@ -206,7 +206,7 @@ class HeadRequests:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle HEAD as GET; pass on everything else."""
+        """Handle HEAD as GET. Pass on all other requests."""
         if not _is_answerable_head(scope):
             await self._app(scope, receive, send)
             return

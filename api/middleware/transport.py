@@ -23,8 +23,8 @@ _HTTPS_ORIGIN: Final = "https://"
 def is_secure(request: Request) -> bool:
     """Return whether cookies of a request are for HTTPS only.
 
-    This is so if the request or its page came over HTTPS (directly or to a trusted proxy), or if
-    the service's public URL is HTTPS and the request's host is not a loopback address.
+    This is the case if the request or its page came over HTTPS (directly or to a trusted proxy), or
+    if the service's public URL is HTTPS and the request's host is not a loopback address.
     """
     access = service_of(request, PublicAccess)
     if _is_https(request, access):
@@ -56,7 +56,7 @@ def check_origin(request: Request, *, required: bool) -> None:
     """Reject a request that a browser sent for a page of another site.
 
     Raises:
-        ApiError: 403.
+        ApiError: 403, the request came from another site.
     """
     origin = request.headers.get("origin")
     if origin is None and not required:

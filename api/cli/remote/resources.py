@@ -99,7 +99,7 @@ def set_plates(
     encoding: EncodingOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Replace the plates of an alert with those in a file.
+    """Replace the plates of an alert with the plates in a file.
 
     Exits with status 1 if rows were skipped. If all rows were skipped, the alert is not changed.
     """

@@ -53,7 +53,7 @@ def show_json(value: Any) -> None:
 
 
 def show_skipped(found: Mapping[str, Any]) -> None:
-    """Print the rows that an import skipped to standard error."""
+    """Print to standard error the rows that an import skipped."""
     for row in found["skipped"]:
         text = json.dumps(row["text"], ensure_ascii=False)
         typer.echo(f"line {row['line']}, {text}: {row['reason']}", err=True)
