@@ -1,4 +1,4 @@
-"""State of a login at the provider, in a cookie that only this installation can create and read."""
+"""Stores the state of a login in a cookie that only this installation can create and read."""
 
 import secrets
 import time
@@ -11,7 +11,7 @@ from common.errors import MisconfiguredError
 from common.secrets import SecretBox
 
 FLOW_COOKIE: Final = "oidc"
-"""Name of the cookie that the browser keeps while it is at the provider."""
+"""Name of the cookie that the browser stores while the person logs in at the provider."""
 
 FLOW_SECONDS: Final = 600
 """Time limit for logging in at the provider."""
@@ -23,9 +23,9 @@ _RANDOM_BYTES: Final = 32
 class Flow:
     """The values that bind the provider's response to the login that was started.
 
-    ``state`` is returned by the browser, ``nonce`` in the token; the code is exchanged with
+    The browser returns ``state``; the ID token contains ``nonce``. The code is exchanged with
     ``verifier``. ``invitation`` is the token of the invitation to accept with this login.
-    ``started`` is when the login started (Unix seconds).
+    ``started`` is the time at which the login started (Unix seconds).
 
     **Source:** OpenID Connect Core 1.0, section 3.1; RFC 7636.
     """
@@ -65,11 +65,11 @@ class FlowCookies:
         self._box = box
 
     def cookie(self, flow: Flow) -> str:
-        """Return the cookie of a new login."""
+        """Return the cookie for a new login."""
         return self._box.encrypt(msgspec.json.encode({FLOW_COOKIE: flow}).decode())
 
     def flow(self, cookie: str | None, state: str) -> Flow | None:
-        """Return the login that the browser started with this state; None if none or expired."""
+        """Return the login with this state in a cookie, or None if invalid or expired."""
         if not cookie:
             return None
         try:

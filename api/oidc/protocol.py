@@ -1,7 +1,7 @@
 """Builds authorization URLs and validates ID tokens, with authlib and joserfc.
 
-No other module imports these libraries. authlib's clients are not used: they read responses of any
-size and do not encode the client's ID and secret (RFC 6749, section 2.3.1).
+No other module imports these libraries. authlib's clients are not used, because these clients read
+responses of any size and do not encode the client's ID and secret (RFC 6749, section 2.3.1).
 """
 
 from collections.abc import Mapping
@@ -19,20 +19,20 @@ from joserfc.jws import JWSRegistry
 from api.oidc.flow import Flow
 
 _EDWARDS: Final = ("Ed25519", "EdDSA")
-"""Both names of one algorithm, the newer first. **Source:** RFC 9864, section 2.2."""
+"""Both names of the same algorithm, the newer name first. **Source:** RFC 9864, section 2.2."""
 
 _ALGORITHMS: Final = (
     *("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"),
     *("ES256", "ES384", "ES512", *_EDWARDS),
 )
-"""Only asymmetric signatures: neither ``none`` nor those with a shared secret."""
+"""Only asymmetric signatures: neither ``none`` nor algorithms with a shared secret."""
 
 _LEEWAY_SECONDS: Final = 60
-"""Maximum difference between the clocks of provider and service."""
+"""Maximum difference between the clocks of the provider and the service."""
 
 
 class _Ed25519ByFormerName(EdDSAAlgorithm):
-    """Ed25519 under the name that most providers still use. It formerly included Ed448."""
+    """Ed25519 under the name that most providers still use. The name formerly included Ed448."""
 
     security_warning = ""
 
@@ -53,7 +53,7 @@ class RefusedTokenError(Exception):
 def authorization_url(
     endpoint: str, *, client_id: str, redirect_url: str, scopes: str, flow: Flow
 ) -> str:
-    """Return the provider's URL at which the browser logs in."""
+    """Return the provider's URL to which the browser is redirected to log in."""
     url: str = prepare_grant_uri(
         endpoint,
         client_id,
@@ -76,7 +76,7 @@ def checked_claims(
     **Source:** OpenID Connect Core 1.0, section 3.1.3.7.
 
     Raises:
-        RefusedTokenError: signature, issuer, audience, time, nonce or access token is wrong.
+        RefusedTokenError: the signature, issuer, audience, time, nonce or access token is wrong.
     """
     registry = _Registry(algorithms=_ALGORITHMS, strict_check_header=False)
     try:
@@ -100,7 +100,7 @@ def checked_claims(
 def _header_for_hashes(header: Mapping[str, Any]) -> dict[str, Any]:
     """Return a header with the name of Ed25519 from which authlib derives the hash of at_hash.
 
-    It is SHA-512, which Ed25519 itself uses. **Source:** RFC 8032, section 5.1.
+    The hash is SHA-512, which Ed25519 itself uses. **Source:** RFC 8032, section 5.1.
     """
     if header.get("alg") in _EDWARDS:
         return {**header, "alg": "EdDSA"}

@@ -1,8 +1,8 @@
 """HTTP client of the OpenID Connect provider: discovery, tokens, keys.
 
-The settings contain the issuer's URL, and the discovery document all others. They can be in a
-private network. Redirects are not followed, proxies of the environment are not used, and responses
-are limited in time and size.
+The settings contain the issuer's URL; the discovery document contains all other URLs. The URLs can
+point to a private network. The client does not follow redirects or use the environment's proxies,
+and limits the time and size of responses.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from api.validation.fields import check_email_address
 log = structlog.get_logger()
 
 _SECONDS: Final = 10.0
-"""Time limit of each call, during which a person is waiting."""
+"""Time limit of each call. A person is waiting for the result."""
 
 _MAX_BYTES: Final = 256 * 1024
 _DESCRIBED_SECONDS: Final = 600
@@ -36,7 +36,7 @@ _T = TypeVar("_T")
 
 
 class Description(msgspec.Struct, frozen=True):
-    """Used fields of a discovery document. **Source:** OpenID Connect Discovery 1.0, section 3."""
+    """Fields used of a discovery document. **Source:** OpenID Connect Discovery 1.0, section 3."""
 
     issuer: str
     authorization_endpoint: str
@@ -52,7 +52,7 @@ class _Tokens(msgspec.Struct, frozen=True):
 
 
 class IdentityProvider:
-    """Client of the provider in the settings."""
+    """Client of the provider that the settings name."""
 
     def __init__(self, settings: OidcSettings, redirect_url: str) -> None:
         """``redirect_url`` is the URL to which the provider redirects browsers after login."""
@@ -63,7 +63,7 @@ class IdentityProvider:
         self._describing = asyncio.Lock()
 
     async def authorization_url(self, flow: Flow) -> str:
-        """Return the URL at which the browser logs in.
+        """Return the provider's URL to which the browser is redirected to log in.
 
         Raises:
             DependencyUnavailableError: the provider is not responding, or its response is invalid.
@@ -78,7 +78,7 @@ class IdentityProvider:
         )
 
     async def identity(self, flow: Flow, code: str) -> Identity:
-        """Exchange the code that the browser returned; return the identity of the person.
+        """Exchange the code that the browser returned for the identity of the person.
 
         Raises:
             ApiError: 403, the code or the token is invalid.
@@ -105,7 +105,7 @@ class IdentityProvider:
 
     async def _description(self) -> Description:
         issuer = self._settings.oidc_issuer
-        # One call serves all waiting logins. An unavailable provider is not called for a moment.
+        # One call serves all waiting logins. A failed call is not repeated for a moment.
         async with self._describing:
             if found := self._described.get(issuer):
                 return found
@@ -132,7 +132,7 @@ class IdentityProvider:
         headers = dict(_ACCEPTS)
         methods = described.token_endpoint_auth_methods_supported
         if secret and ("client_secret_basic" in methods or "client_secret_post" not in methods):
-            # **Source:** RFC 6749, section 2.3.1: both are encoded as in a form.
+            # **Source:** RFC 6749, section 2.3.1: ID and secret are form-encoded.
             login = aiohttp.encode_basic_auth(quote_plus(client), quote_plus(secret))
             headers["Authorization"] = login
         else:
@@ -142,7 +142,7 @@ class IdentityProvider:
             return _decoded(body, _Tokens)
         fault = _fault(body)
         log.warning("oidc_code_rejected", status=status, error=fault[:_MAX_LOGGED_CHARACTERS])
-        # Some providers return invalid_request for an invented code; it counts as a failed login.
+        # Some providers return invalid_request for a made-up code, which is a failed login.
         if fault in ("invalid_grant", "invalid_request"):
             raise ApiError(ErrorCode.LOG_IN_REFUSED)
         raise DependencyUnavailableError(Dependency.IDENTITY_PROVIDER, "rejected this client")
@@ -188,10 +188,10 @@ _ACCEPTS: Final = {"Accept": "application/json"}
 
 
 def check_description(described: Description, issuer: str) -> None:
-    """Check that the document is of this issuer, and that no URL of an HTTPS issuer is plain HTTP.
+    """Check that the issuer matches and, if the issuer uses HTTPS, that all URLs do.
 
     Raises:
-        DependencyUnavailableError: it is of another issuer, or has a URL without TLS.
+        DependencyUnavailableError: the document names another issuer, or a URL lacks TLS.
     """
     named = (
         described.authorization_endpoint,
@@ -206,9 +206,9 @@ def check_description(described: Description, issuer: str) -> None:
 
 
 async def _exchange(method: str, url: str, **given: Any) -> tuple[int, bytes]:
-    """Return status and body of a call, on a new connection.
+    """Send a request on a new connection; return the status and the body.
 
-    A reused connection could be closed while the code is being sent, which is valid only once.
+    A reused connection could be closed while the code, which is valid only once, is being sent.
     """
     try:
         async with (
@@ -238,7 +238,7 @@ def _decoded(body: bytes, kind: type[_T]) -> _T:
 
 
 def _is_subject(text: str) -> bool:
-    """**Source:** OpenID Connect Core 1.0, section 2: at most 255 ASCII characters."""
+    """At most 255 ASCII characters. **Source:** OpenID Connect Core 1.0, section 2."""
     return 0 < len(text) <= _MAX_SUBJECT_CHARACTERS and text.isascii() and text.isprintable()
 
 

@@ -1,4 +1,4 @@
-"""Links between people and their identity at the provider, in PostgreSQL."""
+"""Stores links between people and identities at the provider in PostgreSQL."""
 
 from uuid import UUID
 
@@ -13,7 +13,7 @@ from api.oidc.flow import Identity
 
 
 def find_bound(session: Session, identity: Identity) -> Person | None:
-    """Return the person who is linked to this identity."""
+    """Return the person linked to this identity, or None."""
     return session.scalar(
         select(Person).where(
             Person.oidc_issuer == identity.issuer, Person.oidc_subject == identity.subject
@@ -24,18 +24,18 @@ def find_bound(session: Session, identity: Identity) -> Person | None:
 def bind(session: Session, person_id: UUID, identity: Identity, started: float) -> Person:
     """Link a person to this identity, and return the person.
 
-    The first time, their password is removed and their sessions end, because the password never
-    proved who owns the email address. The identity does. ``started`` is when the login started.
+    The first link removes the person's password and ends their sessions: unlike the identity, the
+    password never proved who owns the address. ``started``: start of the login (Unix seconds).
 
     Raises:
-        ApiError: 400, the person was unlinked since then; 403, the person was removed, is
+        ApiError: 400, the person has been unlinked since; 403, the person was removed, is
             disabled, or is linked to another identity at the provider.
     """
     person = _locked(session, person_id)
     if not person.enabled:
         raise ApiError(ErrorCode.PERSON_SWITCHED_OFF)
     if person.oidc_issuer == identity.issuer and person.oidc_subject != identity.subject:
-        # Email addresses are reassigned, subjects never.
+        # Email addresses can be reassigned, subjects never are.
         raise ApiError(ErrorCode.BOUND_TO_ANOTHER)
     if person.oidc_unlinked_at is not None and started <= person.oidc_unlinked_at.timestamp():
         raise ApiError(ErrorCode.LOG_IN_EXPIRED)

@@ -1,4 +1,4 @@
-"""``/api/session/oidc``: login through the OpenID Connect provider."""
+"""Routes of ``/api/session/oidc``: login through the OpenID Connect provider."""
 
 from typing import Annotated
 from urllib.parse import urlsplit
@@ -38,7 +38,7 @@ class OidcBegin(RequestModel):
 
 
 class OidcBegun(ResponseModel):
-    """Where to continue the login."""
+    """The URL at which to continue the login."""
 
     url: str = Field(
         description="Provider URL to which the browser is redirected.",
@@ -47,7 +47,7 @@ class OidcBegun(ResponseModel):
 
 
 class OidcReturn(RequestModel):
-    """Parameters with which the provider redirected the browser."""
+    """The parameters with which the provider redirected the browser."""
 
     code: Annotated[
         CleanText,
@@ -88,7 +88,7 @@ OidcDep = Annotated[OidcLogIn, Depends(service(OidcLogIn))]
 async def begin_oidc(
     request: Request, oidc: OidcDep, response: Response, body: OidcBegin
 ) -> OidcBegun:
-    """Returns the URL at the provider for the browser, and sets a cookie required on return."""
+    """Returns the provider URL for the browser. Sets a cookie that is required to log in."""
     check_origin(request, required=False)
     _check_returns_here(request)
     url, cookie = await oidc.begin(body.invitation, rate_limit_address(request))
@@ -159,11 +159,11 @@ def _flow_path(request: Request) -> str:
 def _check_returns_here(request: Request) -> None:
     """Reject a login from a page to which the provider does not return the browser.
 
-    The cookie would be missing then. Pages of loopback hosts are allowed: they can be a tunnel or
-    a forwarded port.
+    The browser would not send the cookie. Pages on loopback hosts are allowed, because such a page
+    can use a tunnel or a forwarded port.
 
     Raises:
-        ApiError: 403, with the URL that works.
+        ApiError: 403, the page has another origin. The message contains the correct URL.
     """
     origin, url = request.headers.get("origin"), service_of(request, PublicAccess).url
     if origin is None or is_loopback_host(request.headers.get("host", "")):

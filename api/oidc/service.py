@@ -41,7 +41,7 @@ _CALL_WAIT_SECONDS: Final = 10.0
 
 @dataclass(frozen=True, repr=False)
 class ProviderAnswer:
-    """Parameters with which the provider redirected the browser. ``issuer`` is optional."""
+    """The parameters with which the provider redirected the browser. ``issuer`` is optional."""
 
     code: str
     state: str
@@ -49,7 +49,7 @@ class ProviderAnswer:
 
 
 class OidcLogIn:
-    """Logs people in through the provider in the settings, if one is set."""
+    """Logs people in through the identity provider, if the settings name a provider."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class OidcLogIn:
         limits: OwnerLimits,
         audit: AuditBuffer,
     ) -> None:
-        """``box`` encrypts cookies; ``failures`` also counts those of invitations.
+        """``box`` encrypts cookies. ``failures`` also counts failed attempts to use invitations.
 
         ``audit`` receives denied logins.
         """
@@ -74,16 +74,16 @@ class OidcLogIn:
         if settings.oidc_issuer:
             redirect_url = settings.public_url.rstrip("/") + _RETURN_PATH
             self._provider = IdentityProvider(settings, redirect_url)
-        # Calls of a slow provider are scheduled fairly among client networks.
+        # Calls to a slow provider are scheduled fairly among client networks.
         self._queue = FairQueue[Hashable](_CALLS)
 
     async def begin(self, invitation: str | None, address: str) -> tuple[str, str]:
-        """Start a login: return the URL at the provider and the cookie.
+        """Start a login: return the provider URL and the cookie.
 
         ``invitation`` is the token of the invitation to accept.
 
         Raises:
-            ApiError: 404, there is no provider; 429, too many failures from the address.
+            ApiError: 404, no provider is set; 429, the address has too many failures.
             DependencyUnavailableError: the provider is not responding.
         """
         provider = self._required()
@@ -97,8 +97,9 @@ class OidcLogIn:
         """Complete a login: return a session of the person that the provider authenticated.
 
         Raises:
-            ApiError: 400, the browser did not start the login, or it expired; 403, the person
-                cannot log in; 404, there is no provider, or the invitation is over; 409, 429.
+            ApiError: 400, the login expired or another browser started it; 403, the person
+                cannot log in; 404, no provider is set, or the invitation is invalid; 409, the
+                person exists, or the limit is reached; 429, the address has too many failures.
             DependencyUnavailableError: the provider is not responding.
         """
         provider = self._required()
@@ -122,7 +123,7 @@ class OidcLogIn:
         device_cookie: str | None,
     ) -> NewSession:
         flow = self._cookies.flow(cookie, answer.state)
-        # **Source:** RFC 9207: a response of another issuer must be rejected.
+        # **Source:** RFC 9207: a response from another issuer must be rejected.
         if flow is None or answer.issuer not in (None, self._settings.oidc_issuer):
             raise ApiError(ErrorCode.LOG_IN_EXPIRED)
         identity = await self._identity(provider, flow, answer.code)
@@ -146,7 +147,7 @@ class OidcLogIn:
     async def _record_refusal(
         self, identity: Identity, invitation: str | None, code: ErrorCode
     ) -> None:
-        """Add a denied login to the audit log of the account that it was for, if there is one."""
+        """Add a denied login to the audit log of the account that the login was for, if known."""
         try:
             found = await self._sessions.database.run(
                 lambda session: self._target(session, identity, invitation)
@@ -163,9 +164,9 @@ class OidcLogIn:
     def _target(
         self, session: Session, identity: Identity, invitation: str | None
     ) -> tuple[UUID, ActionSubject] | None:
-        """Return the account and the person that a denied login was for."""
+        """Return the account and the person that a denied login was for, or None if unknown."""
         email = identity.named_email
-        # Unproven addresses are left out: their account would learn that others use the address.
+        # Unproven addresses are left out: the account would learn of other accounts' people.
         person = find_bound(session, identity) or (find_proven(session, email) if email else None)
         if person is not None:
             return person.owner_id, ActionSubject("person", person.id, person.email)
@@ -193,10 +194,11 @@ class OidcLogIn:
         return bind(session, person.id, identity, flow.started)
 
     def _of_address(self, session: Session, email: str, name: str) -> Person:
-        """Return the person with a verified address, who has proven it or joins the account.
+        """Return the person who has proven a verified address, or who has it in the join account.
 
-        A person with an unproven address is only found in the account that people join: elsewhere,
-        they must not get the login of the address's owner. A disabled person does not block it.
+        In the join account, a missing person is created. In other accounts, a person who has not
+        proven the address must not get the login of the address's owner. A disabled person who
+        has proven the address does not prevent the owner from joining.
         """
         proven = find_proven(session, email)
         if proven is not None and proven.enabled:
@@ -226,7 +228,7 @@ class OidcLogIn:
         return find_owner(session, named) if named else None
 
     def _joined(self, session: Session, owner: OwnerAccount, email: str, name: str) -> Person:
-        """Create a person in the account that people join."""
+        """Create a person in the join account."""
         own = lock_owner(session, owner.id).limits
         self._limits.require(OwnerLimit.PEOPLE, owner.id, own, count_people(session, owner.id) + 1)
         person = Person(
@@ -249,7 +251,7 @@ def _bound(session: Session, identity: Identity) -> Person | None:
     if found is None:
         return None
     lock_owner(session, found.owner_id)
-    # Read again: the person may have been unlinked, removed or disabled before the lock.
+    # Read again: before the lock, the person may have been unlinked, removed or disabled.
     session.expire(found)
     return find_bound(session, identity)
 
