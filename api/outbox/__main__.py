@@ -1,4 +1,4 @@
-"""``python -m api.outbox``: the relay; ``--republish-all`` publishes all configuration again."""
+"""Runs the relay (``python -m api.outbox``). ``--republish-all`` queues all configuration again."""
 
 import signal
 from types import FrameType
@@ -23,7 +23,7 @@ log = structlog.get_logger()
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
-# In addition to PostgreSQL's notifications.
+# Rows are also announced by PostgreSQL notifications.
 _POLL_SECONDS = 1.0
 _BATCH_ROWS = 500
 

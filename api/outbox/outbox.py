@@ -1,4 +1,4 @@
-"""The outbox: records that are written in the transaction of a change, for the relay."""
+"""Writes records to the outbox, in the transaction of a change. The relay publishes the records."""
 
 import re
 from collections.abc import Sequence
@@ -26,13 +26,13 @@ CHANNEL = "platestream_config_outbox"
 
 _OUTBOX = cast(Table, ConfigOutbox.__table__)
 
-# In a string of the record, the first quotation mark would be escaped; in a nested object, a second
-# brace would follow.
+# Matches only the last field of the record: in a string, the first quotation mark would be escaped,
+# and after a field of a nested object, a second brace would follow.
 _FIELD: Final = re.compile(rb',"' + TRACEPARENT.encode() + rb'":"(00-[0-9a-f-]{52})"\}\Z')
 
 
 def _enqueue_statement() -> Select[Any]:
-    """Return a single statement that adds a row and notifies the relay: image calls wait for it."""
+    """Return one statement that adds a row and notifies the relay, as image calls wait for it."""
     columns = _OUTBOX.c
     added = (
         insert(_OUTBOX)
@@ -54,8 +54,8 @@ _ENQUEUE = _enqueue_statement()
 def enqueue(session: Session, topic: Topic, key: str, record: Record | None) -> None:
     """Add a record to the outbox; ``None`` deletes the key on the topic.
 
-    Call it after locking or inserting the row of ``key`` in the same transaction, so that records
-    of a key have the order of their transactions.
+    First lock or insert the row of ``key`` in the same transaction, so that the records of a key
+    are in the order of their transactions.
     """
     value = None if record is None else _encoded(record)
     row = {"topic": topic.name, "key": key, "value": value, "owner_id": _owner_of(record)}
@@ -63,7 +63,7 @@ def enqueue(session: Session, topic: Topic, key: str, record: Record | None) -> 
 
 
 def enqueue_all(session: Session, topic: Topic, records: Sequence[tuple[str, Record]]) -> None:
-    """Add many records to the outbox, each with its key, in order."""
+    """Add records with their keys to the outbox, in order."""
     if records:
         rows = [
             {
@@ -79,7 +79,7 @@ def enqueue_all(session: Session, topic: Topic, records: Sequence[tuple[str, Rec
 
 
 def _owner_of(record: Record | None) -> UUID | None:
-    """Return the account of a record; None for a tombstone, which has no content."""
+    """Return the account of a record, or None if the record is a tombstone or has no account."""
     found: UUID | None = getattr(record, "owner_id", None)
     return found
 
@@ -108,10 +108,10 @@ def waiting_replays(session: Session, owner_id: UUID) -> WaitingReplays:
 def enqueue_replay(
     session: Session, topic: Topic, owner_id: UUID, records: Sequence[tuple[str, Record]]
 ) -> None:
-    """Add the records of a replay, each with its key, in order. The account must be locked.
+    """Add the records of a replay with their keys, in order. The account must be locked.
 
-    They are published after all other rows and after earlier replays of the account, taking turns
-    with replays of other accounts.
+    A replay is published after all other rows and after earlier replays of the account. Replays of
+    different accounts take turns.
     """
     if not records:
         return
@@ -120,7 +120,7 @@ def enqueue_replay(
         {
             "topic": topic.name,
             "key": key,
-            # Without a trace: the request's would contain thousands of deliveries.
+            # Without a trace: the trace of the request would contain thousands of deliveries.
             "value": encode(record),
             "owner_id": owner_id,
             "replay_id": replay_id,
@@ -141,7 +141,7 @@ def republish_all(session: Session) -> int:
 
 
 def enqueue_owner(session: Session, owner: Owner) -> None:
-    """Add the record of a locked account: its limits and its notification secrets."""
+    """Add the record of a locked account: the limits and the notification secrets."""
     record = owner_config(owner) if _is_published(owner) else None
     enqueue(session, CONFIG_OWNERS, str(owner.id), record)
 
@@ -192,14 +192,14 @@ def _webhooks(session: Session) -> int:
 
 
 def with_trace(value: bytes, trace: TraceContext | None) -> bytes:
-    """Return an encoded record with its trace; unchanged if ``trace`` is None."""
+    """Return an encoded record with ``trace`` added, or unchanged if ``trace`` is None."""
     if trace is None:
         return value
     return b'%b,"%b":"%b"}' % (value[:-1], TRACEPARENT.encode(), trace.traceparent.encode())
 
 
 def split_trace(value: bytes | None) -> tuple[bytes | None, TraceContext | None]:
-    """Return the encoded record without its trace, and the trace."""
+    """Return the encoded record without the trace, and the trace."""
     found = None if value is None else _FIELD.search(value)
     if value is None or found is None:
         return value, None

@@ -41,14 +41,14 @@ _TOPICS: Final[Mapping[str, Topic]] = {
 CONFIG_TOPICS: Final = [
     topic.name for topic in (CONFIG_CAMERAS, CONFIG_ALERTS, CONFIG_WEBHOOKS, CONFIG_OWNERS)
 ]
-"""Topics on which the latest record of a key replaces earlier ones."""
+"""Topics on which the latest record of a key replaces earlier records."""
 _REFUSALS: Final = (InvalidInputError, MessageSizeTooLargeError)
-"""Errors of a row that retrying cannot help."""
+"""Errors of a row that retrying cannot fix."""
 
 
 @dataclass(frozen=True)
 class OutboxRow:
-    """A record to publish; ``value`` None is a tombstone."""
+    """A record to publish. If ``value`` is None, the record is a tombstone."""
 
     id: int
     topic: str
@@ -58,10 +58,10 @@ class OutboxRow:
 
 
 class KafkaPublisher:
-    """Publishes to the topics of the cluster in the settings."""
+    """Publishes to the topics of the Kafka cluster that the settings name."""
 
     def __init__(self, settings: KafkaSettings) -> None:
-        """Connect.
+        """Connect to Kafka.
 
         Raises:
             MisconfiguredError: Kafka rejects the credentials.
@@ -87,7 +87,7 @@ class KafkaPublisher:
         Return the IDs of rejected rows, with the reasons.
 
         Raises:
-            TransientError: not all were acknowledged in time; publishing all again is safe.
+            TransientError: some rows were not acknowledged in time. Retrying all rows is safe.
         """
         refused: dict[int, str] = {}
         sent = []
@@ -116,7 +116,7 @@ class KafkaPublisher:
         return refused
 
     def close(self) -> None:
-        """Close and discard unsent records, which are still in the outbox."""
+        """Close the producer. Unsent records are discarded, but are still in the outbox."""
         self._producer.close(timeout=1)
 
     def _topic(self, row: OutboxRow) -> str:

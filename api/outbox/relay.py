@@ -1,16 +1,16 @@
-"""The relay: publishes outbox rows to Kafka, in order. Only one relay is active at a time.
+"""Publishes outbox rows to Kafka, in order. Only one relay is active at a time.
 
 A row is deleted only after the broker has acknowledged it, so a crash can publish a record twice
-but never loses one; consumers tolerate duplicates.
+but never loses a record. Consumers tolerate duplicates.
 
-Replays are published last, in small batches, so that new configuration waits for one batch at most.
-Their positions are numbered per account, so that accounts take turns.
+Replays are published last, in small batches, so that new configuration waits for at most one
+batch. Positions of replayed rows are numbered per account, so that accounts take turns.
 
-A row that cannot be published is marked with its error, and the rows after it are published, also
-those with its key. On a configuration topic each record is the whole state, so a later one replaces
-the failed row (and deletes it: an older state must not follow a newer one). On an event topic each
-is a separate event. Failed rows are retried whenever the relay connects, as a new release or
-setting may accept them.
+A row that cannot be published is marked with the error. Later rows are still published, even rows
+with the same key. On a configuration topic, each record is the whole state, so publishing a later
+record deletes the failed row: an older state must not follow a newer state. On an event topic, each
+record is a separate event. Failed rows are retried whenever the relay connects, because a new
+release or setting may accept them.
 """
 
 import time
@@ -68,9 +68,9 @@ class Relay:
         batch_rows: int,
         registry: CollectorRegistry | None = None,
     ) -> None:
-        """``poll_seconds`` limits the wait for rows without a notification.
+        """``poll_seconds`` is the interval at which rows are polled for without a notification.
 
-        Without ``registry``, the metrics get a separate one.
+        If ``registry`` is None, a new registry is created for the metrics.
         """
         self._database_url = database_url
         self._open_publisher = open_publisher
@@ -87,7 +87,7 @@ class Relay:
         self._stop.set()
 
     def is_alive(self) -> bool:
-        """Return whether the loop made progress recently, successful or not."""
+        """Return whether the loop has run recently. Failed attempts count."""
         return time.monotonic() - self._progress_seconds < _STUCK_SECONDS
 
     def run(self) -> None:
@@ -132,7 +132,7 @@ class Relay:
         )
 
     def _acquire_lock(self, connection: psycopg.Connection) -> bool:
-        """Wait for the lock that the active relay holds while it is connected."""
+        """Wait for the lock that the active relay holds; return False if stopped first."""
         waiting = False
         while not self._stop.is_set():
             row = connection.execute(
@@ -164,7 +164,7 @@ class Relay:
             # In slices, so that stopping does not wait for a slow poll.
             for _ in connection.notifies(timeout=min(left, _SLICE_SECONDS), stop_after=1):
                 return
-        # The API also deletes failed rows: old ones, and those of erased plates and accounts.
+        # The API also deletes failed rows: old rows, and rows of erased plates and accounts.
         self._count_failed(connection)
 
     def _relay_batch(self, connection: psycopg.Connection, publisher: KafkaPublisher) -> int:

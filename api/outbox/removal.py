@@ -1,4 +1,4 @@
-"""Deletes unpublished records: of an account, of an erased plate, and old failed ones."""
+"""Deletes unpublished records of accounts and of erased plates, and old failed records."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -19,7 +19,7 @@ from common.records.recognitions import Recognition
 from common.records.topics import DELIVERIES, RECOGNITIONS
 
 SET_ASIDE_KEPT: Final = timedelta(days=30)
-"""Retention of a record that cannot be published: a new release may publish it."""
+"""Retention of failed records. A new release may be able to publish such a record."""
 
 _HOLDS: Final = "position(CAST(:plate AS bytea) IN value) > 0"
 _FETCHED: Final = 1_000
@@ -37,7 +37,7 @@ def drop_set_aside(session: Session, before: datetime) -> int:
 def forget_owner_rows(session: Session, owner_id: UUID) -> int:
     """Delete all records of an account except tombstones, which have no account; return how many.
 
-    Call it after the tombstones were added.
+    Add the tombstones of the account first.
     """
     rows = delete(ConfigOutbox).where(ConfigOutbox.owner_id == owner_id)
     return len(session.scalars(rows.returning(ConfigOutbox.id)).all())
@@ -46,7 +46,7 @@ def forget_owner_rows(session: Session, owner_id: UUID) -> int:
 def erase_plate_rows(session: Session, owner_id: UUID, plate: str, *, before_ms: int) -> int:
     """Delete an account's events that contain a plate (normalised); return how many.
 
-    Only those that were captured before ``before_ms`` (Unix ms, UTC) or cannot be decoded.
+    Only events captured before ``before_ms`` (Unix ms, UTC) and undecodable events are deleted.
     """
     named = [
         row_id
@@ -58,9 +58,10 @@ def erase_plate_rows(session: Session, owner_id: UUID, plate: str, *, before_ms:
 
 
 def _holding(session: Session, owner_id: UUID, plate: str) -> Iterator[tuple[int, str, bytes]]:
-    """Return the events that may contain a plate: the account's deliveries, some recognitions.
+    """Return the events of an account that may contain a plate.
 
-    Deliveries contain plates as entered in alerts, so a search of their bytes would miss some.
+    All deliveries are returned: a delivery contains plates as entered in alerts, so a search for
+    the bytes of the normalised plate could miss the delivery.
     """
     found = select(ConfigOutbox.id, ConfigOutbox.topic, ConfigOutbox.value).where(
         ConfigOutbox.owner_id == owner_id,
@@ -84,7 +85,7 @@ def _names(topic: str, value: bytes, plate: str, before_ms: int) -> bool:
             return plate in plates_of(delivery) and delivery.occurred_ms < before_ms
         recognition = decode(Recognition, record or b"")
     except (InvalidInputError, UnknownRecordVersionError):
-        # Normalising leaves the quotation marks between plates.
+        # Normalisation does not remove the quotation marks between plates.
         return plate in normalise_plate(value.decode(errors="replace"))
     read = (recognition.plate, *(each.plate for each in recognition.provisional_plates))
     return plate in map(normalise_plate, read) and recognition.captured_ms < before_ms

@@ -1,4 +1,4 @@
-"""Settings of the relay. A separate module, from which docs/settings.md is generated."""
+"""Defines the relay's settings in a separate module, from which docs/settings.md is generated."""
 
 from common.metrics import HealthPageSettings
 from common.settings import (

@@ -1,4 +1,4 @@
-"""``nextKey``: a position in a list, signed so that it is only valid for the same list."""
+"""Signs cursors (``nextKey``), so that a position in a list is only valid for the same list."""
 
 import base64
 import binascii
@@ -28,8 +28,8 @@ class CursorSealer:
     """Signs and verifies cursors with the installation's secret keys."""
 
     def __init__(self, keys: str) -> None:
-        """``keys`` are comma-separated, as in the settings. The first signs, all verify."""
-        # Each purpose has a separate key, derived from the secret.
+        """``keys`` are comma-separated, as in the settings. The first signs; all keys verify."""
+        # A separate key is derived from the secret for each purpose.
         self._keys: Sequence[bytes] = [
             hmac.digest(key.strip().encode(), b"platestream list cursor", "sha256")
             for key in keys.split(",")
@@ -41,7 +41,7 @@ class CursorSealer:
         return _text(packed + _seal(self._keys[0], wanted, packed))
 
     def position(self, wanted: Filter, last_key: str | None) -> RecognitionCursor | None:
-        """Return the position in the parameter ``lastKey``; None: the start of the list.
+        """Return the position in the parameter ``lastKey``, or None for the start of the list.
 
         Raises:
             ApiError: 400, the cursor was not signed for this ``wanted``.
@@ -59,7 +59,7 @@ class CursorSealer:
             return None
         position, given = data[: _POSITION.size], data[_POSITION.size :]
         seals = [_seal(key, wanted, position) for key in self._keys]
-        # Only the canonical text: base64 has unused bits, so several texts decode to these bytes.
+        # Base64 has unused bits, so several texts decode to these bytes. One text is accepted.
         if not any(hmac.compare_digest(seal, given) for seal in seals) or _text(data) != cursor:
             return None
         version, captured_ms, identifier = _POSITION.unpack(position)

@@ -1,4 +1,4 @@
-"""Pages of lists that are read completely: cameras, alerts, webhooks, API keys, erasures."""
+"""Pages lists that are read completely: cameras, alerts, webhooks, API keys, erasures."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class Dated(Protocol):
 
     @property
     def id(self) -> UUID:
-        """The ID."""
+        """ID of the item."""
 
     @property
     def created_at(self) -> datetime:
@@ -74,10 +74,10 @@ def page_of(
     cursors: CursorSealer,
     dated: Callable[[_T], Dated],
 ) -> tuple[Sequence[_T], str | None]:
-    """Return the requested page of a complete list, and its ``nextKey``.
+    """Return the requested page of a complete list, and the ``nextKey`` of the page.
 
     Raises:
-        ApiError: 400, the cursor is not of this list.
+        ApiError: 400, the cursor belongs to a different list.
     """
     if query.limit is None and query.last_key is None:
         return entries, _NOT_PAGED
@@ -94,7 +94,7 @@ def page_of(
 
 
 def _cursor_of(entry: Dated) -> RecognitionCursor:
-    """Return the position of an item; its time is in microseconds."""
+    """Return the position of an item. Its time is in microseconds."""
     at_us = to_unix_ms(entry.created_at.replace(microsecond=0)) * _MICROSECONDS
     return RecognitionCursor(at_us + entry.created_at.microsecond, entry.id)
 
