@@ -15,12 +15,12 @@ log = structlog.get_logger()
 
 _STEP_SECONDS = 5.0
 _WHOLE_SECONDS = 10.0
-"""Time limit of the whole email, as the administrator is waiting."""
+"""Time limit for sending the email. The administrator is waiting for the result."""
 
 
 @dataclass(frozen=True)
 class EmailedLink:
-    """Whether an invitation was sent by email; ``error`` is a sentence if sending failed."""
+    """Whether an invitation was sent by email. ``error`` is a sentence if sending failed."""
 
     is_sent: bool = False
     error: str | None = None
@@ -30,7 +30,7 @@ class InvitationEmail:
     """Sends an invitation's link to the invited person."""
 
     def __init__(self, settings: EmailSettings) -> None:
-        """Without an SMTP server in the settings, nothing is sent."""
+        """If the settings name no SMTP server, nothing is sent."""
         self._settings = settings
         self._server = (
             MailServer(settings, timeout_seconds=_STEP_SECONDS) if settings.smtp_host else None
@@ -44,7 +44,7 @@ class InvitationEmail:
     async def send(self, invitation: Invitation, token: str, timezone: str) -> EmailedLink:
         """Send an invitation; return the result. Errors of the server are returned, not raised.
 
-        ``timezone`` is the account's, in which the email shows when the link expires.
+        ``timezone`` is the account's time zone, used for the expiry time in the email.
         """
         if self._server is None:
             return EmailedLink()

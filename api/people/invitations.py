@@ -1,4 +1,4 @@
-"""Invitations: links with which one person can join an account within some days."""
+"""Manages invitations: links with which one person can join an account for a limited time."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ INVITATION_HOURS = 72
 
 
 class Invitations:
-    """The invitations of all accounts."""
+    """Creates, lists, revokes and accepts invitations. Every call names the account or a token."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class Invitations:
         limits: OwnerLimits,
         settings: ApiSettings,
     ) -> None:
-        """``failures`` also counts those of logins through the provider."""
+        """``failures`` also counts failed logins through the identity provider."""
         self._database = database
         self._sessions = sessions
         self._failures = failures
@@ -64,9 +64,9 @@ class Invitations:
         )
 
     async def invite(self, caller: Principal, email: str, role: Role) -> NewInvitation:
-        """Invite an address, by email if an SMTP server is set. Replaces an earlier invitation.
+        """Invite an address, replacing an earlier invitation. Sends an email if SMTP is configured.
 
-        The result does not depend on other accounts that use the address.
+        The result does not reveal whether other accounts use the address.
 
         Raises:
             ApiError: 409, the address belongs to a person of the account, or the limit is reached.
@@ -88,7 +88,7 @@ class Invitations:
         """Revoke an invitation.
 
         Raises:
-            ApiError: 404.
+            ApiError: 404, the account has no such invitation.
         """
 
         def work(session: Session) -> bool:
@@ -99,10 +99,10 @@ class Invitations:
             raise ApiError(ErrorCode.NOT_FOUND)
 
     async def find(self, token: str, address: str) -> Invitation:
-        """Return the invitation of a token. An invalid token counts as a failure of ``address``.
+        """Return the invitation of a token. Count a failure of ``address`` if there is none.
 
         Raises:
-            ApiError: 404; 429, too many failures from the address.
+            ApiError: 404, the token is invalid; 429, the address has too many failures.
         """
         await self._failures.check(address)
         digest = credentials.token_hash(token)
@@ -117,11 +117,11 @@ class Invitations:
     async def accept(self, token: str, name: str, password: str, address: str) -> Person:
         """Accept an invitation: create the person. The emailed token also proves the address.
 
-        The result does not depend on other accounts that use the address.
+        The result does not reveal whether other accounts use the address.
 
         Raises:
-            ApiError: 404, also for a used token; 409, a person of this account has the address;
-                429; 403, password login is disabled.
+            ApiError: 403, password login is disabled; 404, the token is invalid or used; 409, a
+                person of this account has the address; 429, the address has too many failures.
         """
         self._sessions.methods.require_password()
         email = (await self.find(token, address)).email
@@ -159,13 +159,13 @@ def require_invitation(session: Session, token: str) -> Invitation:
     """Lock the account of a token's invitation, and return the invitation.
 
     Raises:
-        ApiError: 404.
+        ApiError: 404, the token is invalid.
     """
     digest = credentials.token_hash(token)
     known = repository.find_invitation(session, digest)
     if known is not None:
         lock_owner(session, known.owner_id)
-        # Read again: another request may have used it before the lock.
+        # Read again: another request may have used the invitation before the lock.
         known = repository.find_invitation(session, digest)
     if known is None:
         raise ApiError(ErrorCode.INVITATION_OVER)

@@ -1,4 +1,4 @@
-"""People and invitations in PostgreSQL."""
+"""Stores people and invitations in PostgreSQL."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -23,7 +23,7 @@ def list_people(session: Session, owner_id: UUID) -> Sequence[Person]:
 
 
 def get_person(session: Session, owner_id: UUID, person_id: UUID) -> Person | None:
-    """Return one of the account's people."""
+    """Return a person of the account, or None."""
     return session.scalar(select(Person).where(Person.id == person_id, Person.owner_id == owner_id))
 
 
@@ -72,8 +72,8 @@ def delete_person(session: Session, person: Person) -> None:
 def unbind(session: Session, person: Person) -> list[UUID]:
     """Unlink a person from the provider and end their sessions; return the sessions' IDs.
 
-    Logins through the provider that were already started are rejected. At the next one, the person
-    is found by their email address, if they have proven it.
+    Logins through the provider that have already started are rejected. At the next login, the
+    person is found by email address, if they have proven the address.
     """
     person.oidc_issuer, person.oidc_subject = None, None
     person.oidc_unlinked_at = datetime.now(UTC)
@@ -82,7 +82,7 @@ def unbind(session: Session, person: Person) -> list[UUID]:
 
 
 def count_people(session: Session, owner_id: UUID) -> int:
-    """Return the number of people in an account, including those invited."""
+    """Return the number of people in an account, including invited people."""
     people = select(func.count()).select_from(Person).where(Person.owner_id == owner_id)
     invited = select(func.count()).select_from(Invitation).where(Invitation.owner_id == owner_id)
     return (session.scalar(people) or 0) + (session.scalar(invited) or 0)
@@ -98,14 +98,14 @@ def list_invitations(session: Session, owner_id: UUID) -> Sequence[Invitation]:
 
 
 def delete_invitation_to(session: Session, owner_id: UUID, email: str) -> None:
-    """Delete the invitation of an address, if there is one, before a new one is created."""
+    """Delete the invitation of an address, if any, before a new invitation is created."""
     session.execute(
         delete(Invitation).where(Invitation.owner_id == owner_id, Invitation.email == email)
     )
 
 
 def delete_invitation(session: Session, owner_id: UUID, invitation_id: UUID) -> bool:
-    """Delete one of the account's invitations. Return False if there is none."""
+    """Delete an invitation. Return False if the account has no such invitation."""
     deleted = session.scalar(
         delete(Invitation)
         .where(Invitation.id == invitation_id, Invitation.owner_id == owner_id)
@@ -115,7 +115,7 @@ def delete_invitation(session: Session, owner_id: UUID, invitation_id: UUID) -> 
 
 
 def find_invitation(session: Session, token_hash: bytes) -> Invitation | None:
-    """Return the unexpired invitation of a token (the administrator's or the emailed one)."""
+    """Return the unexpired invitation of a token (the administrator's or the emailed token)."""
     is_of_token = or_(
         Invitation.token_hash == token_hash, Invitation.emailed_token_hash == token_hash
     )
@@ -123,7 +123,7 @@ def find_invitation(session: Session, token_hash: bytes) -> Invitation | None:
 
 
 def find_in_account(session: Session, owner_id: UUID, email: str) -> Person | None:
-    """Return the person of an email address (lower case) in an account."""
+    """Return the person with an email address (lower case) in an account, or None."""
     return session.scalar(select(Person).where(Person.owner_id == owner_id, Person.email == email))
 
 

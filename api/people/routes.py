@@ -1,4 +1,4 @@
-"""``/api/people`` and ``/api/invitations``."""
+"""Routes of ``/api/people`` and ``/api/invitations``."""
 
 from typing import Annotated
 
@@ -53,7 +53,7 @@ async def list_people(people: PeopleDep, caller: Caller) -> PersonList:
 async def update_person(
     people: PeopleDep, caller: Caller, id: ResourceId, body: PersonUpdate
 ) -> PersonAnswer:
-    """Changes a person's role or disables their login. Open sessions follow within one second."""
+    """Changes a person's role or whether they can log in. Affects open sessions within 1 second."""
     person = await people.change(caller, id, body.model_dump(exclude_unset=True))
     return PersonAnswer(person=person_body(person, caller.require_person().id))
 
@@ -82,7 +82,7 @@ async def remove_person(people: PeopleDep, caller: Caller, id: ResourceId) -> No
 async def unbind_person(people: PeopleDep, caller: Caller, id: ResourceId) -> None:
     """Unlinks a person from the identity provider. Their sessions end within one second.
 
-    At the next login through the provider, they are matched by their verified email address.
+    At the next login through the provider, the person is matched by verified email address.
     """
     await people.unbind(caller, id)
 
@@ -105,7 +105,7 @@ async def list_invitations(invitations: InvitationsDep, caller: Caller) -> Invit
 async def create_invitation(
     invitations: InvitationsDep, response: Response, caller: Caller, body: InvitationCreate
 ) -> NewInvitationAnswer:
-    """Creates an invitation link for one person. Replaces an earlier one for the same address.
+    """Creates an invitation link for one person, replacing an earlier link for the address.
 
     The link is also sent by email if an SMTP server is configured.
     """
@@ -123,7 +123,7 @@ async def create_invitation(
 )
 @requires(Administrator.ONLY)
 async def revoke_invitation(invitations: InvitationsDep, caller: Caller, id: ResourceId) -> None:
-    """Revokes an invitation. Its link stops working."""
+    """Revokes an invitation. The link stops working."""
     await invitations.revoke(caller, id)
 
 

@@ -1,4 +1,4 @@
-"""JSON of people and invitations."""
+"""Request and response bodies for people and invitations."""
 
 from typing import Annotated
 from uuid import UUID
@@ -85,7 +85,7 @@ class PersonList(ResponseModel):
 
 
 def person_body(person: Person, caller_id: UUID) -> PersonBody:
-    """Return the JSON form of a person, for the person ``caller_id``."""
+    """Return the JSON form of a person, as shown to the person ``caller_id``."""
     return PersonBody(
         id=person.id,
         email=person.email,
@@ -101,7 +101,7 @@ def person_body(person: Person, caller_id: UUID) -> PersonBody:
 
 
 def identity_body(person: Person) -> ProviderIdentity | None:
-    """Return the JSON form of a person's identity at the provider; None if not linked."""
+    """Return the JSON form of a person's identity at the provider, or None if not linked."""
     if person.oidc_issuer is None or person.oidc_subject is None:
         return None
     return ProviderIdentity(issuer=person.oidc_issuer, subject=person.oidc_subject)
@@ -137,7 +137,7 @@ class InvitationList(ResponseModel):
 
 
 class NewInvitationAnswer(ResponseModel):
-    """A new invitation. This is the only response that contains its token."""
+    """A new invitation. No other response contains the token."""
 
     invitation: InvitationBody = Field(description="The invitation.")
     token: str = Field(
@@ -157,7 +157,7 @@ class NewInvitationAnswer(ResponseModel):
 
 
 class InvitationToken(RequestModel):
-    """An invitation token, from the link."""
+    """The invitation token from the link."""
 
     token: TokenField = Field(examples=["k3J9x0Q2vT7mB4n8"])
 
@@ -186,7 +186,7 @@ class OpenInvitation(ResponseModel):
 
 
 class OpenInvitationAnswer(ResponseModel):
-    """The invitation for a link."""
+    """The invitation that a link is for."""
 
     invitation: OpenInvitation = Field(description="The invitation.")
 

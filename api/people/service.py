@@ -17,10 +17,10 @@ from api.security.repository import delete_sessions, get_session, session_ids
 
 
 def lock_as_administrator(session: Session, caller: Principal) -> None:
-    """Lock the caller's account, and check again that the caller is an administrator of it.
+    """Lock the caller's account and check again that the caller is an administrator.
 
     Raises:
-        ApiError: 401, the session has ended during the request; 403, the role has changed.
+        ApiError: 401, the session ended during the request; 403, the role changed.
     """
     lock_owner(session, caller.owner_id)
     begun = get_session(session, caller.owner_id, caller.credential_id)
@@ -31,7 +31,7 @@ def lock_as_administrator(session: Session, caller: Principal) -> None:
 
 
 class People:
-    """The people of all accounts. Changes are made for the administrator ``caller``."""
+    """Manages people. Changes are made on behalf of the administrator ``caller``."""
 
     def __init__(self, database: Database, authenticator: Authenticator) -> None:
         self._database = database
@@ -44,10 +44,10 @@ class People:
     async def change(self, caller: Principal, person_id: UUID, change: Mapping[str, Any]) -> Person:
         """Change the ``role`` of a person, or whether they are ``enabled``.
 
-        Their sessions get the scopes of the new role immediately, or end if they are disabled.
+        The person's sessions immediately get the scopes of the new role, or end if disabled.
 
         Raises:
-            ApiError: 404; 409, the account would have no other administrator.
+            ApiError: 404, the account has no such person; 409, no other administrator is left.
         """
         return await self._ending(lambda session: _change(session, caller, person_id, change))
 
@@ -55,7 +55,7 @@ class People:
         """Remove a person and end their sessions. API keys belong to the account and stay valid.
 
         Raises:
-            ApiError: 404; 409, the account would have no other administrator.
+            ApiError: 404, the account has no such person; 409, no other administrator is left.
         """
         await self._ending(lambda session: _remove(session, caller, person_id))
 
@@ -63,8 +63,8 @@ class People:
         """Unlink a person from the identity provider and end their sessions.
 
         Raises:
-            ApiError: 404, also for a person who is not linked; 409, they have no password, and the
-                account would have no other administrator.
+            ApiError: 404, the person does not exist or is not linked; 409, the person has no
+                password, and no other administrator is left.
         """
         await self._ending(lambda session: _unbind(session, caller, person_id))
 
@@ -105,7 +105,7 @@ def _unbind(session: Session, caller: Principal, person_id: UUID) -> tuple[Perso
     person = require_found(repository.get_person(session, caller.owner_id, person_id))
     if person.oidc_subject is None:
         raise ApiError(ErrorCode.NOT_FOUND)
-    # Otherwise no administrator could log in any more.
+    # Otherwise, no administrator could log in any more.
     if not person.has_password:
         _require_other_administrator(session, person)
     return person, repository.unbind(session, person)

@@ -1,4 +1,4 @@
-"""Routes of images: ``photo`` and ``crop`` of a recognition, ``snapshot`` of a camera."""
+"""Routes of images: the photo and the crop of a recognition, the snapshot of a camera."""
 
 import re
 from collections.abc import Mapping
@@ -54,7 +54,7 @@ _PIXELS = {"schema": {"type": "integer", "minimum": 1}}
 
 
 def picture_responses(description: str, *media_types: str, **headers: Any) -> dict[int | str, Any]:
-    """Return FastAPI's ``responses`` of a route that returns an image."""
+    """Return FastAPI's ``responses`` for a route that returns an image."""
     content = dict.fromkeys(media_types, _BINARY)
     own = {**_TAG, **_RANGES, **{name.replace("_", "-"): one for name, one in headers.items()}}
     return {
@@ -84,7 +84,7 @@ async def _headers(
     ] = None,
     if_range: Annotated[
         str | None,
-        Header(description="ETag to which the range applies. If it differs, all is returned."),
+        Header(description="ETag to which the range applies. If it differs, Range is ignored."),
     ] = None,
 ) -> PictureHeaders:
     return PictureHeaders(if_none_match, range, if_range)
@@ -94,14 +94,14 @@ PictureHeadersDep = Annotated[PictureHeaders, Depends(_headers)]
 
 
 def picture_request(headers: PictureHeaders, width_px: int | None) -> PictureRequest:
-    """Return the requested width, and the tags in the header If-None-Match."""
+    """Return the requested width and the tags in the header If-None-Match."""
     tags = (headers.if_none_match or "").split(",")
     known = (tag.strip().removeprefix("W/") for tag in tags)
     return PictureRequest(width_px, frozenset(tag for tag in known if tag))
 
 
 def picture_answer(picture: Picture, headers: PictureHeaders, caching: str) -> Response:
-    """Return an image, a range of it, or 304. A range after the image's end is ignored.
+    """Return the image, a byte range of it, or 304. A range beyond its end is ignored.
 
     **Source:** RFC 9110, sections 13 and 14.
     """
@@ -129,7 +129,7 @@ def _frame_size(picture: Picture) -> Mapping[str, str]:
 
 
 def _wanted_range(headers: PictureHeaders, etag: str, size: int) -> range | None:
-    """Return the requested range of bytes; None: all."""
+    """Return the requested range of bytes, or None for the whole image."""
     if headers.if_range is not None and headers.if_range.strip() != etag:
         return None
     found = _RANGE.fullmatch((headers.range or "").strip())
@@ -164,7 +164,7 @@ async def recognition_photo(
     headers: PictureHeadersDep,
     width: Width = None,
 ) -> Response:
-    """Returns the photo of a recognition. If there is none, the 404 response says why."""
+    """Returns the photo of a recognition. If there is no photo, the 404 response says why."""
     wanted = picture_request(headers, width)
     found = await pictures.get_recognition_image(caller.owner_id, id, Part.PHOTO, wanted)
     return picture_answer(found, headers, _FOR_AN_HOUR)
@@ -185,7 +185,7 @@ async def recognition_crop(
     headers: PictureHeadersDep,
     width: Width = None,
 ) -> Response:
-    """Returns the plate crop of a recognition. If there is none, the 404 response says why."""
+    """Returns the plate crop of a recognition. If there is no crop, the 404 response says why."""
     wanted = picture_request(headers, width)
     found = await pictures.get_recognition_image(caller.owner_id, id, Part.CROP, wanted)
     return picture_answer(found, headers, _FOR_AN_HOUR)
@@ -215,7 +215,7 @@ async def camera_snapshot(
     headers: PictureHeadersDep,
     width: Width = None,
 ) -> Response:
-    """Returns the camera's latest frame as JPEG, or 404 if there is none yet.
+    """Returns the camera's latest frame as JPEG, or 404 if there is no frame yet.
 
     `X-Frame-Width` and `X-Frame-Height` refer to the original frame, even for thumbnails.
     """

@@ -1,4 +1,4 @@
-"""Images of recognitions and snapshots of cameras, in full size or as thumbnails."""
+"""Loads images of recognitions and snapshots of cameras, in full size or as thumbnails."""
 
 import asyncio
 import hashlib
@@ -28,30 +28,30 @@ MAX_WIDTH_PX: Final = 1024
 _JPEG_QUALITY: Final = 80
 _CACHE_BYTES: Final = 32 * 1024 * 1024
 _TOO_MANY: Final = "Too many thumbnails are being generated. Try again shortly."
-# One at a time: the largest image takes a quarter of a gigabyte while it is decoded.
+# One image at a time: decoding the largest image takes a quarter of a gigabyte.
 _LIMITS: Final = QueueLimits(at_once=1, waiting=200)
 
 JPEG: Final = "image/jpeg"
 _TAG_CHARACTERS: Final = 32
 MAX_AGE: Final = timedelta(hours=1)
-"""Browsers cache an image of a recognition, which never changes, as long as links are valid."""
+"""Time for which browsers cache images of recognitions, as long as links are valid."""
 
 
 class Thumbnails:
     """Creates and caches thumbnails. Accounts are scheduled fairly."""
 
     def __init__(self, cache_bytes: int = _CACHE_BYTES) -> None:
-        """``cache_bytes`` is the size of the cache."""
+        """``cache_bytes`` is the maximum size of the cache."""
         self._known: LRUCache[tuple[str, int], bytes] = LRUCache(cache_bytes, getsizeof=len)
         self._cache_bytes = cache_bytes
         self._threads = FairThreads("thumbnails", _LIMITS, too_many=_TOO_MANY)
 
     def known(self, version: str, width_px: int) -> bytes | None:
-        """Return the cached thumbnail of an image version."""
+        """Return the cached thumbnail of an image version, or None."""
         return self._known.get((version, width_px))
 
     async def make(self, version: str, data: bytes, width_px: int) -> bytes:
-        """Return a JPEG ``width_px`` wide, or as wide as the image if that is narrower.
+        """Return a JPEG that is ``width_px`` wide, or as wide as the image if that is narrower.
 
         ``version`` identifies the content of ``data``.
 
@@ -97,7 +97,7 @@ class Part(StrEnum):
 class Picture:
     """An image to send. ``data`` is None if the caller already has the image.
 
-    ``etag`` is strong and quoted. The size is that of the camera's frame, if known.
+    ``etag`` is strong and quoted. Width and height are those of the camera's frame, if known.
     """
 
     data: bytes | None
@@ -115,12 +115,12 @@ class PictureRequest:
     known_tags: frozenset[str]
 
     def has(self, etag: str) -> bool:
-        """Return whether the caller has the image of this tag. **Source:** RFC 9110, 13.1.2."""
+        """Return whether the caller has the image with this tag. **Source:** RFC 9110, 13.1.2."""
         return "*" in self.known_tags or etag in self.known_tags
 
 
 class Pictures:
-    """The images of all accounts."""
+    """Loads images. Every call names the account."""
 
     def __init__(
         self,
@@ -140,7 +140,7 @@ class Pictures:
         """Return an image of a recognition.
 
         Raises:
-            ApiError: 404, the recognition or its image does not exist (any more).
+            ApiError: 404, the recognition or its image does not exist or has expired.
             TransientError: ClickHouse or S3 is not responding.
         """
         key = self._key(await self._find(owner_id, recognition_id), part)
@@ -154,10 +154,10 @@ class Pictures:
         return Picture(data, etag, media_type)
 
     async def snapshot(self, owner_id: UUID, camera_id: UUID, wanted: PictureRequest) -> Picture:
-        """Return the latest frame of a camera, which must be the account's.
+        """Return the latest frame of a camera, which must belong to the account.
 
         Raises:
-            ApiError: 404, there is no frame yet.
+            ApiError: 404, the camera has no frame yet.
             TransientError: S3 is not responding.
         """
         key, width_px = snapshot_key(owner_id, camera_id), wanted.width_px
@@ -185,7 +185,7 @@ class Pictures:
         return None if small is None else _of_camera(small, stored, wanted.width_px)
 
     async def _find(self, owner_id: UUID, recognition_id: UUID) -> RecognitionRow:
-        # The event stream sends new recognitions before they are in ClickHouse.
+        # The event stream sends new recognitions before ClickHouse contains them.
         recent = self._recent.find(owner_id, recognition_id)
         return recent or await self._recognitions.require(owner_id, recognition_id)
 
@@ -219,7 +219,7 @@ def _missing(sentence: str) -> ApiError:
 
 
 def _version(key: str) -> str:
-    """Return the version of an image that never changes. It does not reveal the key."""
+    """Return the version of an image that never changes, without revealing its key."""
     return hashlib.sha256(key.encode()).hexdigest()[:_TAG_CHARACTERS]
 
 
