@@ -1,4 +1,4 @@
-"""``/api/recognitions/{id}/correction`` and ``/api/corrections``."""
+"""Routes of ``/api/recognitions/{id}/correction`` and ``/api/corrections``."""
 
 from typing import Annotated
 
@@ -56,7 +56,7 @@ class CorrectionAnswer(ResponseModel):
 
 
 class CorrectionQuery(BaseModel):
-    """The query parameters of the list."""
+    """Query parameters for listing corrections."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -73,7 +73,7 @@ class CorrectionQuery(BaseModel):
 
 
 class CorrectedBody(ResponseModel):
-    """A corrected recognition: the reading, the correction and its images."""
+    """A corrected recognition: the reading, the correction and the images."""
 
     recognition_id: str = Field(
         json_schema_extra={"format": "uuid"}, description="ID of the recognition."
@@ -101,7 +101,7 @@ class CorrectionList(ResponseModel):
 
     corrections: list[CorrectedBody] = Field(description="Up to `limit` corrections.")
     next_key: str | None = Field(
-        description="`lastKey` of the next page; null on the last one.",
+        description="`lastKey` of the next page; null on the last page.",
         examples=["eyJ0IjoxNzY0MH0"],
     )
 
@@ -109,7 +109,7 @@ class CorrectionList(ResponseModel):
 def corrected_body(
     found: Correction, *, photo_url: str | None, crop_url: str | None
 ) -> CorrectedBody:
-    """Return the JSON form of an item of the list."""
+    """Return the JSON form of a correction in the list."""
     return CorrectedBody(
         recognition_id=str(found.recognition_id),
         camera_id=str(found.camera_id),
@@ -130,7 +130,7 @@ def corrected_body(
 async def write_correction(
     corrections: CorrectionsDep, caller: Caller, id: ResourceId, body: WrittenCorrection
 ) -> CorrectionAnswer:
-    """Stores the correct plate for a recognition. The reading is not changed; no event is sent."""
+    """Stores the correct plate of a recognition. Keeps the original reading; sends no event."""
     written = await corrections.write(caller, id, body.plate, body.region)
     return CorrectionAnswer(correction=correction_body(written))
 
@@ -144,7 +144,7 @@ async def write_correction(
 )
 @requires(Scope.CORRECTIONS_WRITE)
 async def remove_correction(corrections: CorrectionsDep, caller: Caller, id: ResourceId) -> None:
-    """Deletes the correction. The recognition remains."""
+    """Deletes the correction of a recognition, but not the recognition."""
     await corrections.remove(caller.owner_id, id)
 
 

@@ -1,4 +1,4 @@
-"""Manual corrections of recognitions. They do not change the readings."""
+"""Manages manual corrections of recognitions. A correction does not change the reading."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ from api.security.permissions import Principal
 
 _EVERY_MS: Final = 3_600_000
 _RECOGNITIONS_LEFT: Final = timedelta(days=31)
-"""How long a recognition can outlive its retention: they are deleted by the month."""
+"""Maximum time by which a recognition outlives its retention. Rows are deleted monthly."""
 
 
 @dataclass(frozen=True)
@@ -39,17 +39,14 @@ class CorrectionFilter:
 
 @dataclass(frozen=True)
 class CorrectionPage:
-    """A page of the list, and the cursor of the next page; None at the end."""
+    """A page of corrections. ``next_key`` is the cursor of the next page; None: the last page."""
 
     corrections: tuple[Correction, ...]
     next_key: str | None
 
 
 class Corrections:
-    """The corrections of all accounts.
-
-    Calls for a recognition of another account raise ApiError 404.
-    """
+    """Manages corrections. A recognition of another account raises ApiError 404."""
 
     def __init__(
         self,
@@ -60,7 +57,7 @@ class Corrections:
         retention: timedelta,
         now_ms: Callable[[], int],
     ) -> None:
-        """``retention`` is that of recognitions; ``now_ms`` returns Unix time (ms, UTC)."""
+        """``retention`` is the retention of recognitions. ``now_ms`` returns Unix ms (UTC)."""
         self._database = database
         self._recognitions = recognitions
         self._sealer = sealer
@@ -75,7 +72,7 @@ class Corrections:
         """Store the correct plate of a recognition, replacing an earlier correction.
 
         Raises:
-            ApiError: 404, also if the recognition was erased meanwhile; nothing is stored then.
+            ApiError: 404, the recognition does not exist or was erased during the call.
         """
         found = await self._recognitions.require(caller.owner_id, recognition_id)
 
@@ -93,7 +90,7 @@ class Corrections:
         return written
 
     async def remove(self, owner_id: UUID, recognition_id: UUID) -> None:
-        """Delete a correction."""
+        """Delete a correction, or raise ApiError 404 if there is no correction."""
         if not await self._remove(owner_id, recognition_id):
             raise ApiError(ErrorCode.NOT_FOUND)
 
@@ -110,10 +107,10 @@ class Corrections:
     async def page(
         self, wanted: CorrectionFilter, limit: int, last_key: str | None
     ) -> CorrectionPage:
-        """Return one page of the list, newest recognition first.
+        """Return one page of corrections, newest recognition first.
 
         Raises:
-            ApiError: 400, the cursor is not of this list.
+            ApiError: 400, the cursor belongs to a different list.
         """
         after = self._sealer.position(wanted, last_key)
         found = await self._database.run(

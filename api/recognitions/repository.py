@@ -1,4 +1,4 @@
-"""Corrections in PostgreSQL."""
+"""Stores corrections in PostgreSQL."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -17,9 +17,9 @@ from api.security.permissions import Principal
 
 
 class Misreading(NamedTuple):
-    """A recognition whose plate was corrected to a different one.
+    """A recognition whose plate was corrected to a different plate.
 
-    ``captured_ms`` (Unix ms, UTC) and ``text`` (the reading) identify it.
+    ``captured_ms`` (Unix ms, UTC) and ``text`` (the reading) identify the recognition.
     """
 
     captured_ms: int
@@ -28,9 +28,9 @@ class Misreading(NamedTuple):
 
 @dataclass(frozen=True)
 class Correction:
-    """The correction of a recognition; ``plate`` None: there is no plate.
+    """The correction of a recognition. ``plate`` is None if there is no plate.
 
-    ``reading``, its time (Unix ms, UTC) and the S3 keys are copied when it is corrected.
+    The reading, its time (Unix ms, UTC) and the S3 keys are copied from the recognition.
     """
 
     recognition_id: UUID
@@ -52,7 +52,7 @@ def upsert_correction(
     plate: str | None,
     region: str | None,
 ) -> Correction:
-    """Store the correction of a recognition, replacing an earlier one."""
+    """Store the correction of a recognition, replacing an earlier correction."""
     owner = lock_owner(session, caller.owner_id)
     values = {
         "camera_id": found.camera_id,
@@ -75,7 +75,7 @@ def upsert_correction(
 
 
 def name_of(session: Session, caller: Principal) -> str | None:
-    """Return the caller's name: a person's email address or an API key's name; None if deleted."""
+    """Return the person's email address or the API key's name, or None if deleted."""
     if caller.person is not None:
         return caller.person.email
     key = session.get(ApiKey, caller.credential_id)
@@ -83,7 +83,7 @@ def name_of(session: Session, caller: Principal) -> str | None:
 
 
 def delete_correction(session: Session, owner_id: UUID, recognition_id: UUID) -> bool:
-    """Delete the correction of a recognition. Return whether there was one."""
+    """Delete the correction of a recognition. Return False if there was no correction."""
     deleted = delete(CorrectionEntry).where(
         CorrectionEntry.owner_id == owner_id, CorrectionEntry.recognition_id == recognition_id
     )
@@ -112,7 +112,7 @@ def list_corrections(
 ) -> list[Correction]:
     """Return corrections, newest recognition first, starting after ``after``.
 
-    If ``plate`` (normalised) is given, only those whose plate contains it.
+    If ``plate`` (normalised) is given, return only corrections whose plate contains it.
     """
     position = tuple_(CorrectionEntry.captured_ms, CorrectionEntry.recognition_id)
     wanted = select(CorrectionEntry).where(CorrectionEntry.owner_id == owner_id)
@@ -131,7 +131,7 @@ def corrected_before(
 ) -> list[Correction]:
     """Return corrections with a plate, of recognitions captured in a time range, newest first.
 
-    At most ``limit``, plus all with the capture time of the last one. Times are Unix ms, UTC.
+    Return at most ``limit``, plus any that tie with the last. Times are Unix ms (UTC).
     """
     wanted = select(CorrectionEntry).where(
         CorrectionEntry.owner_id == owner_id,
@@ -149,7 +149,7 @@ def list_misread(
 ) -> list[Misreading]:
     """Return recognitions that were corrected to a plate (normalised) from another reading.
 
-    Only those captured before ``before_ms`` (Unix ms, UTC).
+    Only recognitions captured before ``before_ms`` (Unix ms, UTC) are returned.
     """
     found = session.execute(
         select(CorrectionEntry.captured_ms, CorrectionEntry.reading).where(
@@ -165,7 +165,7 @@ def list_misread(
 def erase_corrections(session: Session, owner_id: UUID, plate: str, *, before_ms: int) -> int:
     """Delete corrections from or to a plate (normalised); return how many.
 
-    Only those of recognitions captured before ``before_ms`` (Unix ms, UTC).
+    Only corrections of recognitions captured before ``before_ms`` (Unix ms, UTC) are deleted.
     """
     erased = delete(CorrectionEntry).where(
         CorrectionEntry.owner_id == owner_id,
@@ -176,10 +176,7 @@ def erase_corrections(session: Session, owner_id: UUID, plate: str, *, before_ms
 
 
 def delete_expired_corrections(session: Session, *, before_ms: int) -> int:
-    """Delete corrections of recognitions captured before ``before_ms`` (Unix ms, UTC).
-
-    Return how many.
-    """
+    """Delete corrections of recognitions from before ``before_ms`` (Unix ms); return how many."""
     deleted = delete(CorrectionEntry).where(CorrectionEntry.captured_ms < before_ms)
     return len(session.scalars(deleted.returning(CorrectionEntry.recognition_id)).all())
 

@@ -1,4 +1,4 @@
-"""``/api/recognitions``."""
+"""Routes of ``/api/recognitions``."""
 
 from typing import Annotated
 
@@ -55,9 +55,9 @@ async def list_recognitions(
 async def get_recognition(
     recognitions: RecognitionsDep, corrections: CorrectionsDep, caller: Caller, id: ResourceId
 ) -> RecognitionAnswer:
-    """Returns a recognition. Its image fields are presigned URLs valid for one hour.
+    """Returns a recognition. Image fields are presigned URLs valid for one hour.
 
-    An image field is omitted while its image is not stored yet and after its retention period.
+    An image field is omitted until the image is stored and after the retention period ends.
     """
     found = await recognitions.require(caller.owner_id, id)
     links = await recognitions.links(found)

@@ -1,4 +1,4 @@
-"""JSON of the recognitions resource, and its query parameters."""
+"""Query parameters and response bodies for recognitions."""
 
 from collections.abc import Mapping
 from typing import Annotated
@@ -31,35 +31,35 @@ MAX_LIMIT = 200
 
 _MATCH = """How to compare plates with `plate`. Case, spaces, dots, dashes and accents are ignored.
 
-- `substring`: the plate contains it.
-- `exact`: the plate is equal to it.
-- `prefix`: the plate starts with it.
-- `wildcard`: the plate matches it; `*` matches any number of characters, `?` exactly one.
+- `substring`: the plate contains the text.
+- `exact`: the plate is equal to the text.
+- `prefix`: the plate starts with the text.
+- `wildcard`: the plate matches the pattern; `*` matches any number of characters, `?` exactly one.
 - `fuzzy`: the plate differs by at most one character; `0OQD`, `1IL`, `2Z`, `5S`, `6G` and `8B`
   count as equal.
 
-All but `substring` require a `plate` of 1 to 16 characters."""
+All modes except `substring` require a `plate` of 1 to 16 characters."""
 
 _MAX_PLATE_QUERY_CHARACTERS = 256
 
 
 Confidence = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False), BeforeValidator(number)]
 Limit = Annotated[int, Field(ge=1, le=MAX_LIMIT), BeforeValidator(whole_number)]
-"""Number of rows on a page."""
+"""Maximum number of rows on a page."""
 
 
 class PlateQuery(BaseModel):
-    """Filters of recognitions. An invalid parameter does not hide errors in the others."""
+    """Filters of recognitions. Errors of all invalid parameters are reported together."""
 
     model_config = ConfigDict(frozen=True)
 
-    # Before plate, which is checked with it.
+    # Must precede plate: the validator of plate reads match.
     match: MatchMode = Field(default=MatchMode.SUBSTRING, description=_MATCH)
     plate: Annotated[str, Field(max_length=_MAX_PLATE_QUERY_CHARACTERS)] | None = Field(
         default=None,
         validate_default=True,
         description="Plate, part or pattern to search for, according to `match`. Case, "
-        "spaces, dots and dashes are ignored, and letters are folded to those that are read "
+        "spaces, dots and dashes are ignored, and letters are folded to the letters of plates "
         "(Ä to A). A character that cannot be folded is rejected with its position.",
         examples=["AB12"],
     )
@@ -78,7 +78,7 @@ class PlateQuery(BaseModel):
 
 
 class RecognitionQuery(PlateQuery):
-    """Query parameters of lists and exports."""
+    """Query parameters that lists and exports share."""
 
     from_ms: QueryInstant | None = Field(default=None, alias="from", description="Inclusive start.")
     to_ms: QueryInstant | None = Field(default=None, alias="to", description="Exclusive end.")
@@ -103,7 +103,7 @@ class RecognitionQuery(PlateQuery):
 
 
 class RecognitionListQuery(RecognitionQuery):
-    """Query parameters of the list, including those that exports do not have."""
+    """Query parameters of the list, including parameters that exports do not have."""
 
     corrected: bool = Field(
         default=False,
@@ -112,7 +112,7 @@ class RecognitionListQuery(RecognitionQuery):
 
 
 def searched_plate(plate: str | None, match: MatchMode) -> str | None:
-    """Return the normalised text to search for; None: any plate.
+    """Return the normalised text to search for, or None for any plate.
 
     Raises:
         ValueError: ``plate`` is not valid with ``match``.
@@ -135,7 +135,7 @@ def searched_plate(plate: str | None, match: MatchMode) -> str | None:
 
 
 class PlateCoordinates(ResponseModel):
-    """A box in pixels of the full frame. `x` and `y` are its top left corner."""
+    """Bounding box in pixels of the full frame. `x` and `y` are the top-left corner."""
 
     x: float = Field(description="Left edge, in pixels.", examples=[812.0], ge=0)
     y: float = Field(description="Top edge, in pixels.", examples=[604.0], ge=0)
@@ -208,7 +208,7 @@ class RecognitionBody(ResponseModel):
     confidence: float = Field(
         ge=0,
         le=1,
-        description="Confidence of the plate, 0 to 1: the mean of its character confidences.",
+        description="Confidence of the plate, 0 to 1: the mean of the character confidences.",
         examples=[0.97],
     )
     timestamp: str = Field(
@@ -293,7 +293,7 @@ class RecognitionList(ResponseModel):
 
     recognitions: list[RecognitionBody] = Field(description="Up to `limit`, newest first.")
     next_key: str | None = Field(
-        description="`lastKey` of the next page; null on the last one.",
+        description="`lastKey` of the next page; null on the last page.",
         examples=["eyJ0IjoxNzY0MH0"],
     )
 
@@ -316,7 +316,7 @@ _NONE_CORRECTED: Mapping[UUID, Correction] = {}
 def page_json(page: Page, corrections: Mapping[UUID, Correction] = _NONE_CORRECTED) -> bytes:
     """Return the body of a :class:`RecognitionList` response, with images as storage keys.
 
-    A page has up to 200 rows. They are encoded without models, which took a third of the CPU time.
+    Rows (up to 200) are encoded without models, which took a third of the CPU time.
     """
     rows = [
         _payload(

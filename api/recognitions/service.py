@@ -1,7 +1,7 @@
-"""Lists recognitions, and links to their images.
+"""Lists recognitions and links to their images.
 
-With ``corrected=true``, recognitions whose reading matches are merged with those of which only the
-correction matches. No recognition is in both, so no page repeats or skips a row.
+With ``corrected=true``, recognitions whose reading matches are merged with recognitions of which
+only the correction matches. No recognition is in both groups, so no page repeats or skips a row.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ Place = tuple[int, int, int]
 
 
 def storable(wanted: RecognitionFilter) -> RecognitionFilter | None:
-    """Return ``wanted`` with its time range clipped to storable times, or None if that is empty.
+    """Return ``wanted`` with its time range clipped to storable times, or None if empty.
 
     Callers can send any ISO 8601 date-time, including the years 1 and 9999.
     """
@@ -52,7 +52,7 @@ def storable(wanted: RecognitionFilter) -> RecognitionFilter | None:
 
 
 class Pictured(Protocol):
-    """A recognition or correction, with the keys of its images."""
+    """A recognition or correction, with the keys of the images."""
 
     @property
     def captured_ms(self) -> int:
@@ -69,7 +69,7 @@ class Pictured(Protocol):
 
 @dataclass(frozen=True)
 class Page:
-    """A page of a list, and the cursor of the next page; None at the end."""
+    """A page of a list. ``next_key`` is the cursor of the next page; None: the last page."""
 
     recognitions: tuple[RecognitionRow, ...]
     next_key: str | None
@@ -77,17 +77,14 @@ class Page:
 
 @dataclass(frozen=True)
 class Links:
-    """URLs of a recognition's images; None if there is no image (yet, or any more)."""
+    """URLs of a recognition's images. A URL is None if the image is missing or has expired."""
 
     photo: str | None
     crop: str | None
 
 
 class Recognitions:
-    """The recognitions of all accounts.
-
-    Calls for a recognition of another account raise ApiError 404.
-    """
+    """Reads recognitions. A recognition of another account raises ApiError 404."""
 
     def __init__(
         self,
@@ -98,7 +95,7 @@ class Recognitions:
         *,
         image_retention: timedelta | None,
     ) -> None:
-        """Images are linked for ``image_retention``; None: always."""
+        """Images are linked until ``image_retention`` ends, or always if it is None."""
         self._store = store
         self._database = database
         self._images = images
@@ -108,10 +105,10 @@ class Recognitions:
     async def search(
         self, wanted: RecognitionFilter, limit: int, last_key: str | None, *, corrected: bool
     ) -> Page:
-        """Return one page; with ``corrected``, including recognitions whose correction matches.
+        """Return one page. If ``corrected``, also include recognitions whose correction matches.
 
         Raises:
-            ApiError: 400, the cursor is not of this list.
+            ApiError: 400, the cursor belongs to a different list.
         """
         after, possible = self.position(wanted, last_key), storable(wanted)
         if possible is None:
@@ -124,21 +121,21 @@ class Recognitions:
         return Page(page.rows, self.key_after(wanted, page.next_after))
 
     def position(self, wanted: RecognitionFilter, last_key: str | None) -> RecognitionCursor | None:
-        """Return the position of a cursor in the list of ``wanted``; None: the start.
+        """Return the position of a cursor in the list of ``wanted``, or None for the start.
 
         Raises:
-            ApiError: 400, the cursor is not of this list.
+            ApiError: 400, the cursor belongs to a different list.
         """
         return self._sealer.position(wanted, last_key)
 
     def key_after(
         self, wanted: RecognitionFilter, position: RecognitionCursor | None
     ) -> str | None:
-        """Return the cursor that continues after ``position``; None at the end of the list."""
+        """Return the cursor that continues after ``position``, or None at the end of the list."""
         return None if position is None else self._sealer.seal(wanted, position)
 
     async def require(self, owner_id: UUID, recognition_id: UUID) -> RecognitionRow:
-        """Return a recognition of the account."""
+        """Return a recognition of the account, or raise ApiError 404."""
         return require_found(await self._store.find(owner_id, recognition_id))
 
     def is_past_retention(self, recognition: Pictured) -> bool:
@@ -148,8 +145,8 @@ class Recognitions:
     async def links(self, recognition: RecognitionRow) -> Links:
         """Return URLs of a recognition's images, valid for one hour.
 
-        Images are missing until they are stored: minutes later if S3 was unavailable. If S3 is not
-        responding, they are linked without a check.
+        Images that are not stored yet have no URL; after an S3 outage, storing can take minutes. If
+        S3 is not responding, images are linked without a check.
         """
         if self.is_past_retention(recognition):
             return Links(None, None)
@@ -167,7 +164,7 @@ class Recognitions:
         return Links(self._link(pictured.photo_key), self._link(pictured.crop_key))
 
     async def _stored(self, key: str | None) -> str | None:
-        """Return the key, or None if there is no image."""
+        """Return the key, or None if the image is not stored."""
         if key is None:
             return None
         try:
@@ -192,7 +189,7 @@ async def merge_corrections(
     page: RecognitionPage,
     limit: int,
 ) -> RecognitionPage:
-    """Return a page merged with the recognitions of which only the correction matches.
+    """Merge a page with the recognitions of which only the correction matches.
 
     ``page`` contains at most ``limit`` rows, starting after ``after``.
     """
@@ -256,7 +253,7 @@ def _wanted_positions(
     after: RecognitionCursor | None,
     end: RecognitionCursor | None,
 ) -> list[RecognitionCursor]:
-    """Return the positions of corrections that match by the corrected plate only, newest first."""
+    """Return the positions of corrections of which only the plate matches, newest first."""
 
     def are_wanted() -> Iterator[RecognitionCursor]:
         for each in corrections:

@@ -1,4 +1,4 @@
-"""Responses of image calls, their outcomes and, on request, recognitions and their photo."""
+"""Builds the responses, outcomes and (on request) recognitions of image calls."""
 
 import asyncio
 import time
@@ -115,7 +115,7 @@ def _plate_result(reading: PlateReading, width_px: int, height_px: int) -> Plate
     box = reading.box
     return PlateResult(
         plate=reading.text,
-        # Rounded only so that 0.87 gives 87 and not 86.999999999.
+        # Rounded so that 0.87 gives 87 and not 86.999999999.
         conf=round(100 * reading.confidence, _DECIMALS),
         char_confs=";".join(f"{_best(options):.4f}" for options in reading.positions),
         coordinate_left=_within(box.x, width_px),
@@ -136,7 +136,7 @@ def _within(edge: float, limit: int) -> int:
 
 @dataclass(frozen=True)
 class StoredCall:
-    """The recognitions of a call, and the key of the photo that they share."""
+    """The recognitions of a call, and the key of the photo that the recognitions share."""
 
     recognitions: tuple[Recognition, ...]
     photo_key: str
@@ -151,7 +151,7 @@ class StoredCall:
 def stored_call(
     owner_id: UUID, call_id: UUID, image: bytes, readings: ImageReadings, captured_ms: int
 ) -> StoredCall | None:
-    """Return what to store of a call, or None if no plate was found.
+    """Return the data to store for a call, or None if there is no storable plate.
 
     All IDs are derived from ``call_id`` and ``captured_ms`` (Unix ms, UTC).
     """
@@ -172,7 +172,7 @@ def stored_call(
 
 
 def outcome_of(owner_id: UUID, call_id: UUID, readings: ImageReadings, at_ms: int) -> PassOutcome:
-    """Return the record with which a call is counted, whether or not it is stored."""
+    """Return the record that counts a call, whether or not its plates are stored."""
     return PassOutcome(
         id=image_call_id(at_ms, call_id),
         owner_id=owner_id,
@@ -218,9 +218,9 @@ def _is_storable(reading: PlateReading) -> bool:
 
 
 class CallPhoto:
-    """The photo of a call, if any. ``may_be_named``: published records may refer to it.
+    """The photo of a call, if any. ``may_be_named``: published records may refer to the photo.
 
-    The key is unique to this call. An expired call with the same Idempotency-Key had another one.
+    The key is unique to the call, even if an expired call had the same Idempotency-Key.
     """
 
     def __init__(self, images: ImageStore) -> None:
@@ -230,7 +230,7 @@ class CallPhoto:
         self.may_be_named = False
 
     async def put(self, key: str, data: bytes, content_type: str) -> None:
-        """Store the photo. Cancelling the caller does not stop this.
+        """Store the photo. The upload continues if the caller is cancelled.
 
         Raises:
             TransientError: the store is not responding; the photo may have been stored.
@@ -240,7 +240,7 @@ class CallPhoto:
         await asyncio.shield(self._putting)
 
     async def remove(self) -> None:
-        """Delete the photo, if any: no record will ever refer to it."""
+        """Delete the photo, if any. Call only if no record refers or will refer to it."""
         if self._key is None or self._putting is None:
             return
         # A running upload could finish after the deletion.

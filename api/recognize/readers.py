@@ -1,4 +1,4 @@
-"""The API's inference workers: started in the background and scheduled fairly among accounts."""
+"""Starts the API's inference workers in the background and schedules image calls fairly."""
 
 import asyncio
 import time
@@ -31,7 +31,7 @@ _SHORTEST_WAIT_SECONDS = 0.01
 
 
 class RecognizerEngine:
-    """An inference worker pool that starts in the background. Until then, images are rejected."""
+    """An inference worker pool. Starts in the background; until then, images are rejected."""
 
     def __init__(self, settings: RecognizerPoolSettings) -> None:
         self._settings = settings
@@ -82,14 +82,14 @@ class RecognizerEngine:
 
 
 class ImageReader(Protocol):
-    """Reads the plates of an image: a pool, or the engine around it."""
+    """Reads the plates of an image. Implemented by the pool and by the engine."""
 
     async def read_image(self, data: bytes, *, wait_seconds: float) -> ImageReadings:
         """Return the plates of a JPEG or PNG file; wait at most ``wait_seconds``."""
 
 
 def fair_reader(reader: ImageReader, settings: RecognizerPoolSettings) -> "FairReader":
-    """Return a fair reader for a pool: each worker has a batch in progress and the next ready."""
+    """Return a fair reader for a pool, in which each worker has one batch running and one ready."""
     return FairReader(
         reader,
         at_once=2 * settings.batch_size * settings.worker_count,
@@ -101,13 +101,13 @@ def fair_reader(reader: ImageReader, settings: RecognizerPoolSettings) -> "FairR
 class FairReader:
     """Schedules image calls fairly among payers.
 
-    Demo calls are first scheduled among client networks, then together count as one payer.
+    Demo calls are scheduled fairly among client networks, and together count as one payer.
     """
 
     def __init__(
         self, reader: ImageReader, *, at_once: int, waiting: int, wait_seconds: float
     ) -> None:
-        """At most ``at_once`` concurrent reads, ``waiting`` queued, and ``wait_seconds`` each."""
+        """Run at most ``at_once`` reads; queue at most ``waiting``, each for ``wait_seconds``."""
         self._reader = reader
         self._wait_seconds = wait_seconds
         self._queue = FairQueue[UUID | None](QueueLimits(at_once, waiting))
@@ -115,7 +115,7 @@ class FairReader:
 
     @property
     def waiting(self) -> int:
-        """Number of images that are waiting for their turn, without waiting demo calls."""
+        """Number of images in the queue. Demo calls waiting in the demo queue are not counted."""
         return self._queue.waiting
 
     async def read_image(self, data: bytes, payer: UUID | None) -> ImageReadings:
@@ -124,14 +124,14 @@ class FairReader:
         ``payer`` is the account, or :data:`DEMO`.
 
         Raises:
-            RecognizerBusyError: too many are waiting, or the wait was too long.
+            RecognizerBusyError: too many images are waiting, or the wait was too long.
         """
         until = time.monotonic() + self._wait_seconds
         try:
             async with self._demo_slot(payer), self._queue.slot(payer, _left(until)):
                 return await self._reader.read_image(data, wait_seconds=_left(until))
         except QueueFullError as error:
-            raise RecognizerBusyError(f"inference worker: {error}") from error
+            raise RecognizerBusyError(f"no inference worker is available: {error}") from error
 
     def _demo_slot(self, payer: UUID | None) -> AbstractAsyncContextManager[None]:
         if payer is not DEMO:

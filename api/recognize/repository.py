@@ -1,4 +1,4 @@
-"""Stored responses to calls with an ``Idempotency-Key``, in PostgreSQL."""
+"""Stores responses to calls with an ``Idempotency-Key`` in PostgreSQL."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -17,7 +17,7 @@ RETENTION = timedelta(hours=24)
 
 @dataclass(frozen=True)
 class IdempotentCall:
-    """A call that is only run once: the caller's key and a hash of the call."""
+    """A call that is run only once, identified by the caller's key and a hash of the call."""
 
     key: str
     fingerprint: bytes
@@ -25,7 +25,7 @@ class IdempotentCall:
 
 @dataclass(frozen=True)
 class Claim:
-    """A claimed key. ``attempt`` distinguishes it from later claims of the same key."""
+    """A claimed key. ``attempt`` distinguishes the claim from later claims of the same key."""
 
     owner_id: UUID
     key: str
@@ -34,7 +34,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class EarlierCall:
-    """An earlier call with the same key; ``answer`` None: it is still running."""
+    """An earlier call with the same key. ``answer`` is None while the call is running."""
 
     fingerprint: bytes
     answer: bytes | None
@@ -43,9 +43,9 @@ class EarlierCall:
 def claim(
     session: Session, owner_id: UUID, call: IdempotentCall, now: datetime, lease: timedelta
 ) -> Claim | EarlierCall:
-    """Claim the key, or return the earlier call with it.
+    """Claim the key, or return the earlier call with the same key.
 
-    A claim without an answer expires after ``lease``, because its call has crashed.
+    A claim without an answer expires after ``lease``, because the call must have crashed.
 
     Raises:
         OwnerNotFoundError: the account has been removed.
@@ -87,14 +87,14 @@ def claim(
         )
     ).one_or_none()
     if row is None:
-        # Just dropped: the next attempt can claim it.
+        # The earlier claim was just dropped: the next attempt can claim the key.
         require_owner(session, owner_id)
         return EarlierCall(call.fingerprint, None)
     return EarlierCall(row.fingerprint, row.answer)
 
 
 def store_answer(session: Session, claimed: Claim, answer: bytes, now: datetime) -> None:
-    """Store the answer for 24 h. Does nothing if the claim expired and another call has the key."""
+    """Store the answer for 24 h. Do nothing if the claim expired and another call has the key."""
     session.execute(
         update(IdempotencyKey)
         .where(*_own(claimed))
@@ -103,7 +103,7 @@ def store_answer(session: Session, claimed: Claim, answer: bytes, now: datetime)
 
 
 def drop(session: Session, claimed: Claim) -> None:
-    """Release the key, so that the caller can retry with it."""
+    """Release the key, so that the caller can use it to retry."""
     session.execute(delete(IdempotencyKey).where(*_own(claimed), IdempotencyKey.answer.is_(None)))
 
 

@@ -1,4 +1,4 @@
-"""``/api/recognize`` and ``/api/demo``."""
+"""Routes of ``/api/recognize`` and ``/api/demo``."""
 
 import time
 from typing import Annotated
@@ -86,7 +86,7 @@ demo_router = APIRouter(route_class=GuardedRoute, tags=["Demo"])
 )
 @requires(Public.ANYBODY, BodyKind.IMAGE, limited_by_address=AddressLimit.DEMO)
 async def demonstrate(request: Request, images: ImageRecognitionDep) -> DemoAnswer:
-    """Reads the plates in a JPEG or PNG of at most 10 MB. Stores nothing; 404 if it is disabled."""
+    """Reads the plates in a JPEG or PNG of at most 10 MB. Stores nothing; 404 if disabled."""
     images.require_demo()
     started = time.perf_counter()
     readings = await images.read(await read_image_body(request), DEMO)

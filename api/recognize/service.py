@@ -1,4 +1,4 @@
-"""Image calls. A call costs credits only if the response is 200."""
+"""Runs image calls. A call costs credits only if the response is 200."""
 
 import asyncio
 import hashlib
@@ -49,7 +49,7 @@ _LEASE_MARGIN_SECONDS = 5.0
 
 @dataclass(frozen=True)
 class ImageCall:
-    """An image to read. ``store``: store recognitions; ``key``: the Idempotency-Key."""
+    """An image to read. ``store``: store recognitions. ``key``: the Idempotency-Key."""
 
     image: bytes
     store: bool = False
@@ -72,14 +72,14 @@ class _Paid:
 
 
 def image_lease() -> timedelta:
-    """Return how long a call holds its reservation and key: longer than any call takes."""
+    """Return the time for which a call holds its reservation and key: longer than any call."""
     # A call waits for a worker and then for the result, each at most for the timeout.
     seconds = 2 * TIMEOUT_SECONDS + _LEASE_MARGIN_SECONDS
     return timedelta(seconds=seconds)
 
 
 class ImageRecognition:
-    """Reads images for accounts with credits."""
+    """Reads images, and charges credits for calls of accounts."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class ImageRecognition:
         lease: timedelta,
         demo_enabled: bool = False,
     ) -> None:
-        """``lease`` is longer than any call takes: whatever is held longer is of a crashed call."""
+        """``lease`` is longer than any call. A reservation held for longer is of a crashed call."""
         self._database = database
         self._images = images
         self._reader = reader
@@ -104,17 +104,17 @@ class ImageRecognition:
         """Check that the demo is enabled.
 
         Raises:
-            ApiError: 404, it is disabled.
+            ApiError: 404, the demo is disabled.
         """
         if not self._demo_enabled:
             raise ApiError(ErrorCode.NOT_FOUND)
 
     @contextmanager
     def counted_call(self, caller: Principal) -> Iterator[None]:
-        """Count a call of an account until the block ends, including the reading of its body.
+        """Count a call of an account until the block ends, including reading the request body.
 
         Raises:
-            ApiError: 429, too many concurrent calls.
+            ApiError: 429, the account has too many concurrent calls.
         """
         owner_id, limit = caller.owner_id, OwnerLimit.IMAGE_CALLS_AT_ONCE
         self._limits.require(limit, owner_id, caller.limits, self._active[owner_id] + 1)
@@ -132,7 +132,8 @@ class ImageRecognition:
         charged or stored.
 
         Raises:
-            ApiError: 400 for the image, 402, 409 for the key, 500 if it could not be read.
+            ApiError: 400, the image is invalid; 402, no credits are left; 409, the key is in use
+                or was used for another call; 500, the image could not be read.
             OwnerNotFoundError: the account has been removed.
         """
         started = time.perf_counter()
@@ -149,7 +150,7 @@ class ImageRecognition:
             )
 
     async def sweep(self) -> int:
-        """Delete expired keys and release credits of crashed calls; return how many credits."""
+        """Delete expired keys and release the credits of crashed calls; return how many."""
 
         def work(session: Session) -> int:
             now = datetime.now(UTC)
@@ -192,10 +193,10 @@ class ImageRecognition:
         return _Paid(reservation, claimed)
 
     async def read(self, image: bytes, payer: UUID | None) -> ImageReadings:
-        """Return the plates of an image without charging; scheduled as a call of ``payer``.
+        """Return the plates of an image without charging. Schedule it as a call of ``payer``.
 
         Raises:
-            ApiError: 400 for the image, 500 if it could not be read.
+            ApiError: 400, the image is invalid; 500, the image could not be read.
         """
         try:
             return await self._reader.read_image(image, payer)
@@ -217,7 +218,7 @@ class ImageRecognition:
         """Charge the credit, store the response and publish the outcome, in one transaction."""
         balance = credits_repository.settle(session, paid.reservation, _REASON)
         if balance is None:
-            # So slow that the sweeper released it as crashed, or the account has been removed.
+            # The call took so long that it was released as crashed, or the account was removed.
             require_owner(session, paid.reservation.owner_id)
             raise ApiError(ErrorCode.RECOGNIZER_TIMEOUT)
         answer = RecognizeAnswer(
@@ -246,16 +247,16 @@ class ImageRecognition:
             # error can occur after a commit.
             is_rolled_back = isinstance(error, (ApiError, InvalidInputError))
             is_unnamed = is_rolled_back or not photo.may_be_named
-            # Also if the caller is cancelled.
+            # Shielded, so that it completes even if the caller is cancelled.
             await asyncio.shield(self._undo(paid, photo, is_unnamed=is_unnamed))
             raise
 
     async def _undo(self, paid: _Paid, photo: CallPhoto, *, is_unnamed: bool) -> None:
         """Release a call's reservation and key, and delete its photo if no record refers to it.
 
-        None does if ``is_unnamed``, or if the reservation was still held: publishing the records
-        settles it. If the database is unavailable, the sweeper releases the reservation later, and
-        the photo stays until its retention ends or its account is removed.
+        No record does if ``is_unnamed``, or if the reservation was still held: the transaction that
+        publishes the records also settles the reservation. If the database is unavailable, the
+        reservation is released later, and the photo stays until it expires.
         """
         try:
             was_held = await self._database.run(lambda session: _release(session, paid))
@@ -275,7 +276,7 @@ async def _store_call(
     held = paid.reservation
     stored = stored_call(held.owner_id, held.id, call.image, readings, now_ms())
     if stored is not None:
-        # Before the records that refer to it, so that their key is always valid.
+        # Store the photo before the records, so that the records always have a valid key.
         try:
             await photo.put(stored.photo_key, call.image, stored.content_type)
         except ImageStoreFullError:

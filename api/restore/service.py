@@ -71,15 +71,15 @@ _MODE: Final = 0o600
 
 
 class RestoreSettings(ErasureSettings, EncryptionSettings):
-    """The settings of all stores, and the key with which data in them is encrypted."""
+    """The settings of all stores, and the key that encrypts the stored data."""
 
 
 def check_restored(settings: RestoreSettings) -> None:
-    """Check that the service is stopped, and that PostgreSQL fits this release and secret key.
+    """Check that the service is stopped and that PostgreSQL matches the release and the key.
 
     Raises:
         ServiceRunningError: the service is running.
-        MisconfiguredError: the tables are of another release, or the key is not that of the backup.
+        MisconfiguredError: the tables are of another release, or the backup has another key.
     """
     box = SecretBox(settings.secret_key.get_secret_value())
     engine = open_engine(settings)
@@ -97,10 +97,10 @@ def check_restored(settings: RestoreSettings) -> None:
 
 
 async def check_clickhouse(settings: ClickHouseSettings) -> None:
-    """Check that ClickHouse's tables fit this release.
+    """Check that ClickHouse's tables match this release.
 
     Raises:
-        MisconfiguredError: a migration is missing.
+        MisconfiguredError: a migration has not been applied.
         TransientError: ClickHouse is unavailable or busy.
     """
     client = ClickHouseClient(settings)
@@ -120,7 +120,7 @@ def _check_secret_key(session: Session, box: SecretBox) -> None:
 def end_access(session: Session, *, disables_keys: bool) -> dict[str, int]:
     """End all sessions and invitations, and delete the outbox of the backup.
 
-    With ``disables_keys``, all API keys are disabled. Can be repeated. Return counts by name.
+    If ``disables_keys``, also disable all API keys. Return counts by name. Can be repeated.
     """
     disable = update(ApiKey).where(ApiKey.enabled).values(enabled=False).returning(ApiKey.id)
 
@@ -131,7 +131,7 @@ def end_access(session: Session, *, disables_keys: bool) -> dict[str, int]:
         "sessionsEnded": count(delete(LoginSession).returning(LoginSession.id)),
         "invitationsEnded": count(delete(Invitation).returning(Invitation.id)),
         "keysDisabled": count(disable) if disables_keys else 0,
-        # Already published: webhooks would get the events again, including those of erased plates.
+        # Already published: webhooks would get events again, including events of erased plates.
         "recordsDropped": count(delete(ConfigOutbox).returning(ConfigOutbox.id)),
     }
 
@@ -150,9 +150,9 @@ def publish(session: Session, erased: Mapping[UUID, int]) -> int:
 
 
 def keys_to_review(session: Session) -> list[tuple[ApiKey, str]]:
-    """Return the API keys that are valid, each with its account's email address.
+    """Return the valid API keys, each with the account's email address.
 
-    Some may have been revoked after the backup.
+    Some keys may have been revoked after the backup.
     """
     keys = (
         select(ApiKey, Owner.email)
@@ -166,7 +166,7 @@ def keys_to_review(session: Session) -> list[tuple[ApiKey, str]]:
 def people_to_review(session: Session) -> list[tuple[Person, str]]:
     """Return the people who can log in, each with the account's email address.
 
-    Some may have been removed, or got another role or password, after the backup.
+    After the backup, some may have been removed or given another role or password.
     """
     people = (
         select(Person, Owner.email)
@@ -178,7 +178,7 @@ def people_to_review(session: Session) -> list[tuple[Person, str]]:
 
 
 class _FileErasure(msgspec.Struct, frozen=True, rename="camel"):
-    """An erasure; without ``plate_hash``, of a whole account. ``before_ms`` is Unix ms, UTC."""
+    """An erasure of a plate, or of an account (no ``plate_hash``). ``before_ms``: Unix ms, UTC."""
 
     owner_id: UUID
     before_ms: int
@@ -203,10 +203,10 @@ def read_file(path: Path) -> list[StoredErasure]:
 
 
 def add_to_file(path: Path, erasures: Sequence[StoredErasure]) -> int:
-    """Add erasures to a file with mode 600; return how many it contains.
+    """Add erasures to a file with mode 600; return how many the file contains.
 
-    The file is replaced atomically. Erasures that are already in it stay: the databases delete
-    theirs after 30 days.
+    The file is replaced atomically. It retains earlier erasures, which the databases delete after
+    30 days.
 
     Raises:
         InvalidInputError: the file cannot be read or written.
@@ -230,7 +230,7 @@ def add_to_file(path: Path, erasures: Sequence[StoredErasure]) -> int:
 
 
 def open_requests(session: Session) -> list[StoredErasure]:
-    """Return the requested erasures that are not completed."""
+    """Return the requested erasures that have not been completed."""
     jobs = session.scalars(select(ErasureJob).where(ErasureJob.plate.is_not(None)))
     return [stored_erasure(Erasure(job.owner_id, job.plate, job.before_ms)) for job in jobs]
 
@@ -250,8 +250,8 @@ async def erase_again(
 ) -> dict[UUID, int]:
     """Repeat erasures; return the number of plates found (or 1 for a found account), by account.
 
-    Can be repeated. Erasures recorded in ClickHouse are applied too, as PostgreSQL may be of an
-    earlier time.
+    Can be repeated. Erasures recorded in ClickHouse are also repeated, because the backup of
+    PostgreSQL may be older.
 
     Raises:
         TransientError: a server is unavailable or busy.
