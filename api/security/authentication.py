@@ -38,7 +38,7 @@ class Authenticator:
         unknown_concurrency: int = _UNKNOWN_CONCURRENCY,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``unknown_concurrency`` limits lookups of unknown credentials; ``clock`` counts s."""
+        """``unknown_concurrency`` limits unknown-credential lookups. ``clock`` counts seconds."""
         self._database = database
         self.failures = failures
         self._clock = clock
@@ -52,8 +52,8 @@ class Authenticator:
         """Return the caller of an Authorization header. Failures are counted by ``address``.
 
         Raises:
-            ApiError: 401, with different codes for a missing, wrong or expired key; 429, too many
-                failures from the address; 503, too many lookups are waiting.
+            ApiError: 401, the key is missing, wrong or expired (with different codes); 429, the
+                address has too many failures; 503, too many lookups are waiting.
         """
         key = _bearer(authorization)
         # A mistyped key costs no lookup and does not count as a failure.
@@ -75,7 +75,7 @@ class Authenticator:
         """Return the caller of a session cookie, with the scopes of the person's role.
 
         Raises:
-            ApiError: as for an API key.
+            ApiError: the same errors as for an API key.
         """
         if not credentials.is_session_token(token):
             raise ApiError(ErrorCode.INVALID_CREDENTIALS, _SESSION_ENDED)
@@ -94,11 +94,11 @@ class Authenticator:
         self._keys.trust(credentials.key_hash(key))
 
     def expect_session(self, token: str) -> None:
-        """Trust a new session, likewise."""
+        """Trust a new session, regardless of failures at the caller's address."""
         self._sessions.trust(credentials.token_hash(token))
 
     def forget(self, credential_id: UUID) -> None:
-        """Remove a changed API key or session from the cache. Other processes need one second."""
+        """Remove a changed credential from the cache. Other processes follow within a second."""
         self._keys.forget(credential_id)
         self._sessions.forget(credential_id)
 
@@ -113,7 +113,7 @@ class Authenticator:
         address: str,
         judged: Callable[[_R | None], _R],
     ) -> _R:
-        """Return the record of a valid credential; count a failure for an invalid one.
+        """Return the record of a valid credential. Count a failure for an invalid credential.
 
         Failures of other clients at the address do not block a credential that was valid before.
         """

@@ -1,4 +1,4 @@
-"""The client's address of a request, and the key by which its limits are counted."""
+"""Determines the client address of a request, and the key of the limits for the address."""
 
 import re
 from collections.abc import Sequence
@@ -33,8 +33,8 @@ def client_address(
 ) -> str:
     """Return the client's address.
 
-    ``forwarded_for`` are the X-Forwarded-For headers as received. They are read from the right, as
-    long as each hop is a ``trusted`` proxy; values further left can be forged.
+    ``forwarded_for`` are the X-Forwarded-For headers as received. The hops are read from the right
+    for as long as each hop is a ``trusted`` proxy. Values further left can be forged.
     """
     address = _address(peer or "")
     if address is None:
@@ -55,7 +55,7 @@ def is_from(peer: str, networks: Sequence[IpNetwork]) -> bool:
 
 
 def counted_by(address: str) -> str:
-    """Return the key of limits: an IPv4 address, or the /64 network of an IPv6 address.
+    """Return the key for limits: an IPv4 address, or the /64 network of an IPv6 address.
 
     A household has 2**64 IPv6 addresses, so a limit per address would have no effect.
     """
@@ -66,7 +66,7 @@ def counted_by(address: str) -> str:
 
 
 def _without_port(hop: str) -> str:
-    """Return the address of a hop: some proxies write 192.0.2.1:4711 or [2001:db8::1]:4711."""
+    """Return the address of a hop. Some proxies send 192.0.2.1:4711 or [2001:db8::1]:4711."""
     match = _WITH_PORT.match(hop)
     return hop if match is None else match["ipv6"] or match["ipv4"]
 

@@ -1,8 +1,8 @@
 """Generates, checks and hashes API keys, session tokens, passwords and signing secrets.
 
-An API key is ``pk_``, 34 random base62 characters and a checksum of 6.
+An API key consists of ``pk_``, 34 random base62 characters and a checksum of 6 characters.
 
-With the checksum, mistyped and invented keys are rejected without a lookup, and scanners can
+The checksum allows the API to reject mistyped and made-up keys without a lookup, and scanners to
 recognise leaked keys.
 """
 
@@ -30,7 +30,7 @@ _KEY_FORM = re.compile(r"pk_[0-9A-Za-z]{40}\Z", re.ASCII)
 
 
 def new_api_key() -> str:
-    """Return a new key of 202 random bits."""
+    """Return a new key with 202 random bits."""
     body = "".join(secrets.choice(_ALPHABET) for _ in range(_RANDOM_CHARACTERS))
     return f"{KEY_PREFIX}{body}{_checksum(body)}"
 
@@ -44,7 +44,7 @@ def is_api_key(key: str) -> bool:
 
 
 def key_hash(key: str) -> bytes:
-    """Return the stored form of a key: its SHA-256 (32 bytes)."""
+    """Return the stored form of a key: the SHA-256 hash (32 bytes)."""
     return hashlib.sha256(key.encode()).digest()
 
 
@@ -54,7 +54,7 @@ def shown_prefix(key: str) -> str:
 
 
 def _checksum(body: str) -> str:
-    """Return CRC-32 of ``body`` as six base62 digits, most significant first."""
+    """Return the CRC-32 of ``body`` as six base62 digits, most significant first."""
     value = zlib.crc32(body.encode("ascii"))
     digits = []
     for _ in range(_CHECKSUM_CHARACTERS):
@@ -68,7 +68,7 @@ _TOKEN_FORM = re.compile(r"[0-9A-Za-z_-]{43}\Z", re.ASCII)
 
 
 def new_session_token() -> str:
-    """Return a new token."""
+    """Return a new session token."""
     return secrets.token_urlsafe(_TOKEN_BYTES)
 
 
@@ -78,7 +78,7 @@ def is_session_token(token: str) -> bool:
 
 
 def token_hash(token: str) -> bytes:
-    """Return the stored form of a token: its SHA-256 (32 bytes)."""
+    """Return the stored form of a token: the SHA-256 hash (32 bytes)."""
     return hashlib.sha256(token.encode()).digest()
 
 
@@ -92,8 +92,8 @@ PASSWORD_HASHER = PasswordHasher()
 def hash_password(password: str, like: str = "") -> str:
     """Return the argon2id hash of ``password``, with the cost and the salt of the hash ``like``.
 
-    The salt is random if ``like`` is empty. All people of an email address have the same salt, so
-    that a login computes one hash, whatever the number of accounts in which the address is used.
+    If ``like`` is empty, the salt is random. All people with the same email address have the same
+    salt, so that a login computes one hash, no matter how many accounts use the address.
     """
     if not like:
         return PASSWORD_HASHER.hash(password)
@@ -115,22 +115,22 @@ def hash_password(password: str, like: str = "") -> str:
 def unknown_hash() -> str:
     """Return the hash of a random password.
 
-    Logins with an unknown address are compared with it, so that the time reveals nothing.
+    Passwords of unknown addresses are compared with this hash, so that timing reveals nothing.
     """
     return hash_password(secrets.token_hex())
 
 
 def matching_hashes(password: str, stored: Collection[str]) -> frozenset[str]:
-    """Return those of ``stored`` that are hashes of ``password``.
+    """Return the hashes in ``stored`` that are hashes of ``password``.
 
-    Compute one hash per salt in ``stored``, or one if ``stored`` is empty.
+    Compute one hash per salt in ``stored``, or one hash if ``stored`` is empty.
     """
     salts = {one.rpartition("$")[0]: one for one in stored} or {"": unknown_hash()}
     return frozenset(hash_password(password, like) for like in salts.values()).intersection(stored)
 
 
 def password_fault(password: str) -> str | None:
-    """Return why ``password`` is not allowed (continues the field's name), or None if it is."""
+    """Return why ``password`` is not allowed (continues the field's name), or None if allowed."""
     if not MIN_PASSWORD_CHARACTERS <= len(password) <= MAX_PASSWORD_CHARACTERS:
         return f"must have {MIN_PASSWORD_CHARACTERS} to {MAX_PASSWORD_CHARACTERS} characters"
     if password.strip().lower() in _common_passwords():
@@ -151,13 +151,13 @@ _SECRET_BYTES = 32
 
 
 def new_signing_secret() -> str:
-    """Return a new secret of 256 random bits, in the format of webhook libraries.
+    """Return a new secret with 256 random bits: ``whsec_`` and base64, as webhook libraries expect.
 
-    **Source:** the Standard Webhooks specification: ``whsec_`` and base64.
+    **Source:** the Standard Webhooks specification.
     """
     return _SECRET_PREFIX + base64.b64encode(secrets.token_bytes(_SECRET_BYTES)).decode("ascii")
 
 
 def overlap_end(overlap: timedelta) -> datetime | None:
-    """Return when a secret that is replaced now stops signing, or None without an overlap."""
+    """Return the time at which a replaced secret stops signing, or None without an overlap."""
     return datetime.now(UTC).replace(microsecond=0) + overlap if overlap else None

@@ -1,4 +1,4 @@
-"""Compares the headers Origin and Host, to reject requests of other sites that send cookies."""
+"""Compares the headers Origin and Host to reject cross-site requests that send cookies."""
 
 from urllib.parse import urlsplit
 
@@ -10,7 +10,7 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 def is_same_origin(origin: str, host: str) -> bool:
     """Return whether the headers Origin and Host have the same host and port.
 
-    Schemes are not compared: behind a proxy that terminates TLS, they differ.
+    Schemes are not compared, because the schemes differ behind a proxy that terminates TLS.
 
     **Source:** RFC 6454, section 7; the OWASP cheat sheet on cross-site request forgery.
     """
@@ -23,7 +23,7 @@ def is_same_origin(origin: str, host: str) -> bool:
 
 
 def is_loopback_host(host: str) -> bool:
-    """Return whether the header Host is a loopback address, so the caller is on this machine."""
+    """Return whether the header Host is a loopback address, so that the caller is local."""
     found = _host_and_port(host, 0)
     return found is not None and is_own_machine(found[0])
 

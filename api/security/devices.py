@@ -1,4 +1,4 @@
-"""Known devices, on which a person logged in before: cookies of this installation."""
+"""Recognises devices on which a person has logged in before, by an encrypted cookie."""
 
 import hashlib
 import secrets
@@ -10,10 +10,10 @@ from common.errors import MisconfiguredError
 from common.secrets import SecretBox
 
 DEVICE_COOKIE: Final = "device"
-"""Name of the cookie that a login sets for the next one. It grants no access."""
+"""Name of the cookie that a login sets for the next login. The cookie grants no access."""
 
 DEVICE_SECONDS: Final = 180 * 86_400
-"""Time after the latest login for which a device is known."""
+"""Time for which a device is known after the latest login."""
 
 _PURPOSE = "login-device"
 _ID_BYTES = 12
@@ -21,40 +21,40 @@ _ID_BYTES = 12
 
 @dataclass(frozen=True)
 class Device:
-    """A device on which a person logged in before."""
+    """A device on which a person has logged in before."""
 
     id: str
     person_id: UUID
 
 
 class Devices:
-    """Creates and reads the cookies of devices, each for one person."""
+    """Creates and reads device cookies. Each cookie is for one person."""
 
     def __init__(self, box: SecretBox) -> None:
         """``box`` encrypts the cookies, so that only this installation can create them."""
         self._box = box
 
     def known(self, cookie: str | None, email: str) -> Device | None:
-        """Return the device of a cookie, or None if it has no recent login with the address."""
+        """Return the device of a cookie, or None without a recent login with the email address."""
         device, login = self._read(cookie)
         return device if login == _login(email) else None
 
     def person(self, cookie: str | None) -> UUID | None:
-        """Return the ID of the person who logged in on a device, with any address."""
+        """Return the ID of the person of a valid cookie, whatever the email address, or None."""
         device, login = self._read(cookie)
         return device.person_id if device is not None and login.startswith(_PURPOSE) else None
 
     def cookie(self, known: Device | None, email: str, person_id: UUID) -> str:
-        """Return the cookie of a device on which a person has just logged in.
+        """Return the cookie for a device on which a person has just logged in.
 
-        A known device of this person keeps its ID, and with it the counted failures.
+        A known device of this person keeps its ID, so that failures continue to be counted.
         """
         if known is None or known.person_id != person_id:
             known = Device(secrets.token_hex(_ID_BYTES), person_id)
         return self._box.encrypt(f"{known.id} {person_id} {_login(email)}")
 
     def _read(self, cookie: str | None) -> tuple[Device | None, str]:
-        """Return the device of a cookie, and the hash of the login for which it is known."""
+        """Return the device of a cookie, and the hashed login for which the device is known."""
         if not cookie:
             return None, ""
         try:

@@ -1,4 +1,4 @@
-"""Looks up credentials: cached briefly, and unknown ones through a short queue."""
+"""Looks up credentials. Results are cached briefly; unknown credentials are queued."""
 
 import hmac
 from collections.abc import Awaitable, Callable, Hashable
@@ -15,15 +15,15 @@ from api.limits.fair_queue import FairQueue, QueueFullError, QueueLimits, curren
 from api.security.repository import KeyRecord, SessionRecord
 
 CACHE_SECONDS = 0.8
-"""Time for which a credential is cached: a revoked one is rejected within a second."""
+"""Time for which a credential is cached. A revoked credential is rejected within a second."""
 
 UNKNOWN_SECONDS = 2.0
-"""Time for which an unknown credential is not looked up again. New credentials are returned after
-they were written, so clients can hardly have tried them before."""
+"""Time for which an unknown credential is not looked up again. A new credential is only returned
+after it is stored, so a client can hardly have tried it before."""
 
 _ENTRIES = 10_000
 _MAX_WAITING = 500
-"""About one second of work for two threads."""
+"""Maximum number of queued lookups: about one second of work for two threads."""
 
 _RETRY_AFTER_SECONDS = 1
 
@@ -40,17 +40,17 @@ class _Entry(Generic[_R]):
 
 
 class CredentialCache(Generic[_R]):
-    """Caches records by the hash of their credential, and the hashes of unknown credentials."""
+    """Caches records by the hash of the credential, and the hashes of unknown credentials."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         """``clock`` counts seconds."""
         self._clock = clock
         self._found: LRUCache[bytes, _Entry[_R]] = LRUCache(_ENTRIES)
-        # Separate, so that many invalid credentials do not evict valid ones.
+        # Separate, so that many invalid credentials do not evict valid credentials.
         self._unknown: LRUCache[bytes, float] = LRUCache(_ENTRIES)
 
     def get(self, digest: bytes) -> _R | None:
-        """Return the cached record of a credential."""
+        """Return the cached record of a credential, or None."""
         entry = self._found.get(digest)
         if entry is None or entry.until <= self._clock():
             return None
@@ -71,7 +71,7 @@ class CredentialCache(Generic[_R]):
         self._found[digest] = _Entry(digest, record, asked_at + CACHE_SECONDS)
 
     def expect(self, digest: bytes) -> None:
-        """Stop treating a credential as unknown: it was just created."""
+        """Stop treating a new credential as unknown."""
         self._unknown.pop(digest, None)
 
     def forget(self, record_id: UUID) -> None:
@@ -83,8 +83,8 @@ class CredentialCache(Generic[_R]):
 class UnknownCredentialQueue:
     """Limits concurrent lookups of credentials that were not valid before.
 
-    They are scheduled fairly among client networks, so that invalid credentials from one network
-    delay no other. All networks together use at most ``concurrency`` database threads.
+    Lookups are scheduled fairly among client networks, so that invalid credentials from one network
+    do not delay other networks. At most ``concurrency`` database threads are used in total.
     """
 
     def __init__(self, concurrency: int, *, max_waiting: int = _MAX_WAITING) -> None:
@@ -94,7 +94,7 @@ class UnknownCredentialQueue:
         """Wait for a turn, then return the result of ``look_up``.
 
         Raises:
-            ApiError: 503, too many are waiting.
+            ApiError: 503, too many lookups are waiting.
         """
         try:
             async with self._queue.slot(current_caller(), None):
@@ -115,7 +115,7 @@ class CredentialLookup(Generic[_R]):
         queue: UnknownCredentialQueue,
         clock: Callable[[], float],
     ) -> None:
-        """``find`` queries the database; ``clock`` counts seconds."""
+        """``find`` queries the database. ``clock`` counts seconds."""
         self._database = database
         self._find: Callable[[Session, bytes], _R | None] = find
         self._queue = queue
@@ -137,7 +137,7 @@ class CredentialLookup(Generic[_R]):
         self._trusted.pop(digest, None)
 
     async def find(self, digest: bytes) -> _R | None:
-        """Return the record of a credential, or None if there is none.
+        """Return the record of a credential, or None if the credential is unknown.
 
         Raises:
             ApiError: 503, too many unknown credentials are waiting for the database.

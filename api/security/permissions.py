@@ -1,4 +1,4 @@
-"""Scopes, roles, callers, and the access that routes require."""
+"""Defines scopes, roles, callers and the access that routes require."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -86,14 +86,14 @@ class OwnSession(Enum):
 class Administrator(Enum):
     """A route about the people of an account, for sessions of administrators only.
 
-    API keys cannot call it: a leaked key must not be able to add people.
+    API keys cannot call such a route: a leaked key must not be able to add people.
     """
 
     ONLY = "administrator"
 
 
 class AnyCaller(Enum):
-    """A route about the caller, for any API key or session, whatever its scopes."""
+    """A route about the caller, for any API key or session, regardless of scopes."""
 
     KNOWN = "known"
 
@@ -108,7 +108,7 @@ class BodyKind(Enum):
 
 
 class AddressLimit(StrEnum):
-    """Limits per address of calls without a credential."""
+    """Rate limits per client address for calls without a credential."""
 
     DEMO = "demo"
     LOG_IN = "log-in"
@@ -122,8 +122,8 @@ _Endpoint = TypeVar("_Endpoint", bound=Callable[..., object])
 class Access:
     """The access that a route requires. The caller needs ``scope`` and all of ``also``.
 
-    Routes with ``shows_picture`` have a separate rate limit. ``audit`` is the action in the audit
-    log of a successful call.
+    Routes with ``shows_picture`` have a separate rate limit. ``audit`` is the action that a
+    successful call adds to the audit log.
     """
 
     scope: Scope | Public | OwnSession | Administrator | AnyCaller
@@ -156,11 +156,11 @@ def declared_access(endpoint: Callable[..., object]) -> Access:
     """Return the access that an endpoint declares.
 
     Raises:
-        MisconfiguredError: it declares none; the application does not start.
+        MisconfiguredError: the endpoint declares no access. The application does not start.
     """
     access = getattr(endpoint, _DECLARED, None)
     if not isinstance(access, Access):
-        raise MisconfiguredError(f"{endpoint!r} does not declare its access")
+        raise MisconfiguredError(f"{endpoint!r} does not declare the access it requires")
     return access
 
 
@@ -189,9 +189,9 @@ class KeyIdentity:
 
 @dataclass(frozen=True)
 class Principal:
-    """A caller and its permissions. ``credential_id`` is the ID of the API key or session.
+    """A caller and the caller's permissions. ``credential_id`` is the ID of the API key or session.
 
-    ``limits`` are the account's own. A session has a ``person``, an API key has a ``key``.
+    ``limits`` are the account's own limits. A session has a ``person``, an API key has a ``key``.
     """
 
     owner_id: UUID
@@ -203,7 +203,7 @@ class Principal:
 
     @property
     def sees_secrets(self) -> bool:
-        """Whether responses show signing secrets, header values and whole URLs of receivers."""
+        """Whether responses show signing secrets, header values and full receiver URLs."""
         return Scope.WEBHOOKS_READ in self.scopes
 
     @property
@@ -236,7 +236,7 @@ class Principal:
         """Check that the caller is a session of an administrator.
 
         Raises:
-            ApiError: 403.
+            ApiError: 403, the caller is an API key or has another role.
         """
         if self.require_person().role is not Role.ADMINISTRATOR:
             raise ApiError(ErrorCode.MISSING_SCOPE, "This call requires the administrator role.")
@@ -253,7 +253,7 @@ class PermissionTable:
     def allowed_methods(self, path: str) -> tuple[str, ...]:
         """Return the methods that are allowed at ``path`` (as sent), sorted.
 
-        They include HEAD if there is a GET whose response is not endless.
+        HEAD is included if GET is allowed and the GET response ends.
         """
         found = [key for key, form in self._forms.items() if self._is_at(path, key[1], form)]
         methods = {method for method, _ in found}
@@ -262,7 +262,7 @@ class PermissionTable:
         return tuple(sorted(methods))
 
     def is_literal(self, path: str) -> bool:
-        """Return whether a route has exactly this path; ``/api/alertas/test`` has no alert ID."""
+        """Return whether a route has exactly this path: ``/api/alertas/test`` has no alert ID."""
         return path in self._literal
 
     def _is_at(self, path: str, declared: str, form: re.Pattern[str]) -> bool:

@@ -1,4 +1,4 @@
-"""API keys and sessions in PostgreSQL."""
+"""Stores API keys and sessions in PostgreSQL."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,17 +14,17 @@ from api.db.tables import ApiKey, Owner
 from api.security.permissions import PersonIdentity, Role, Scope
 
 LAST_USED_GRAIN = timedelta(minutes=1)
-"""``last_used_at`` is written at most this often."""
+"""Minimum time between updates of ``last_used_at``."""
 
 _SESSIONS = select(LoginSession, Person).join(Person, Person.id == LoginSession.person_id)
 
 
 @dataclass(frozen=True)
 class KeyRecord:
-    """A stored API key, without its plain text.
+    """A stored API key, without the plain text.
 
-    ``ancestors`` are the keys with which it was created, nearest first, including revoked ones.
-    ``limits`` are the account's own, if they were read.
+    ``ancestors`` are the keys with which the key was created, nearest first, including revoked
+    keys. ``limits`` are the account's own limits, if read.
     """
 
     id: UUID
@@ -42,9 +42,9 @@ class KeyRecord:
 
 @dataclass(frozen=True)
 class SessionRecord:
-    """A stored session, without its token. ``limits`` are as in :class:`KeyRecord`.
+    """A stored session, without the token. ``limits`` are as in :class:`KeyRecord`.
 
-    ``person`` is the person who logged in, in their current state.
+    ``person`` is the current state of the person who logged in.
     """
 
     id: UUID
@@ -79,13 +79,13 @@ def key_ids(session: Session, owner_id: UUID) -> frozenset[UUID]:
 
 
 def get_key(session: Session, owner_id: UUID, key_id: UUID) -> KeyRecord | None:
-    """Return an API key of the account."""
+    """Return an API key of the account, or None."""
     key = session.scalar(select(ApiKey).where(ApiKey.id == key_id, ApiKey.owner_id == owner_id))
     return None if key is None else _key(key)
 
 
 def lock_key(session: Session, owner_id: UUID, key_id: UUID) -> KeyRecord | None:
-    """Return an API key of the account, locked until the transaction ends."""
+    """Return an API key of the account, locked until the transaction ends, or None."""
     key = session.scalar(
         select(ApiKey).where(ApiKey.id == key_id, ApiKey.owner_id == owner_id).with_for_update()
     )
@@ -102,7 +102,7 @@ def change_key(session: Session, key_id: UUID, values: Mapping[str, Any]) -> Key
 
 
 def delete_key(session: Session, owner_id: UUID, key_id: UUID) -> bool:
-    """Delete an API key of the account. Return False if there is none."""
+    """Delete an API key. Return False if the account has no such key."""
     deleted = session.scalar(
         delete(ApiKey).where(ApiKey.id == key_id, ApiKey.owner_id == owner_id).returning(ApiKey.id)
     )
@@ -110,7 +110,7 @@ def delete_key(session: Session, owner_id: UUID, key_id: UUID) -> bool:
 
 
 def find_key(session: Session, key_hash: bytes) -> KeyRecord | None:
-    """Return the API key with this hash. The time of an index lookup reveals nothing of the key."""
+    """Return the API key with this hash, or None. The lookup time does not reveal the key."""
     of_hash = select(ApiKey, Owner.limits).join(Owner).where(ApiKey.key_hash == key_hash)
     found = session.execute(of_hash).one_or_none()
     return None if found is None else _key(*found)
@@ -125,7 +125,7 @@ def touch_key(session: Session, key_id: UUID, at: datetime) -> None:
 def insert_session(
     session: Session, person: Person, token_hash: bytes, expires_at: datetime, *, max_sessions: int
 ) -> SessionRecord:
-    """Insert a session of a person (account locked); over ``max_sessions``, delete the oldest."""
+    """Insert a session of a person (account locked). Delete the oldest over ``max_sessions``."""
     row = LoginSession(
         owner_id=person.owner_id,
         person_id=person.id,
@@ -146,7 +146,7 @@ def insert_session(
 
 
 def find_session(session: Session, token_hash: bytes) -> SessionRecord | None:
-    """Return the session whose token has this hash, if its person is enabled."""
+    """Return the session whose token has this hash, or None if its person is disabled."""
     of_hash = (
         select(LoginSession, Person, Owner.limits)
         .join(Person, Person.id == LoginSession.person_id)
@@ -158,7 +158,7 @@ def find_session(session: Session, token_hash: bytes) -> SessionRecord | None:
 
 
 def get_session(session: Session, owner_id: UUID, session_id: UUID) -> SessionRecord | None:
-    """Return a session of the account, if its person is enabled."""
+    """Return a session of the account, or None if its person is disabled."""
     found = session.execute(
         _SESSIONS.where(
             LoginSession.id == session_id, LoginSession.owner_id == owner_id, Person.enabled
@@ -168,7 +168,7 @@ def get_session(session: Session, owner_id: UUID, session_id: UUID) -> SessionRe
 
 
 def list_sessions(session: Session, person_id: UUID) -> list[SessionRecord]:
-    """Return the person's unexpired sessions, newest first."""
+    """Return a person's unexpired sessions, newest first."""
     found = session.execute(
         _SESSIONS.where(
             LoginSession.person_id == person_id, LoginSession.expires_at > func.now()
@@ -178,7 +178,7 @@ def list_sessions(session: Session, person_id: UUID) -> list[SessionRecord]:
 
 
 def delete_sessions(session: Session, person_id: UUID, *, only: UUID | None = None) -> list[UUID]:
-    """Delete a person's sessions, or ``only`` one of them; return their IDs."""
+    """Delete a person's sessions, or the session ``only``; return the IDs of deleted sessions."""
     wanted = [LoginSession.person_id == person_id]
     if only is not None:
         wanted.append(LoginSession.id == only)

@@ -1,4 +1,4 @@
-"""The caller's account: its time zone, the person's password and open sessions."""
+"""Changes the caller's account: the time zone, and the person's password and sessions."""
 
 from uuid import UUID
 
@@ -22,7 +22,7 @@ _NONE_THERE = (
 
 
 def change_timezone(session: Session, owner_id: UUID, timezone: str) -> int:
-    """Set an account's time zone, and publish the alerts that use it; return how many."""
+    """Set an account's time zone. Publish the alerts that use the time zone; return how many."""
     owner = lock_owner(session, owner_id)
     if owner.timezone == timezone:
         return 0
@@ -46,11 +46,11 @@ class OwnAccount:
         current_password: str = "",
         new_password: str | None = None,
     ) -> Credential:
-        """Change the given values. A new password ends all other sessions; API keys stay valid.
+        """Change the given values. A new password ends all other sessions. API keys stay valid.
 
         Raises:
-            ApiError: 403, only administrators can change the time zone; 400, wrong current
-                password; 429, too many wrong ones; 401, the session has ended during the request.
+            ApiError: 400, the current password is wrong; 401, the session ended during the
+                request; 403, the caller cannot change the time zone; 429, too many attempts failed.
         """
         if timezone is not None:
             caller.require_administrator()
@@ -76,7 +76,7 @@ class OwnAccount:
         """End one of the caller's own sessions.
 
         Raises:
-            ApiError: 404.
+            ApiError: 404, the caller has no such session.
         """
         person_id = caller.require_person().id
         ended = await self._sessions.database.run(
@@ -89,7 +89,7 @@ class OwnAccount:
     async def _check(
         self, caller: Principal, password: str, address: str, device_cookie: str | None
     ) -> LogInRecord:
-        """Check the caller's password. A wrong one counts as a failed login attempt."""
+        """Check the caller's password. A wrong password counts as a failed login attempt."""
         person = caller.require_person()
         if not person.has_password:
             raise invalid_field("currentPassword", _NONE_THERE)
@@ -108,7 +108,7 @@ class OwnAccount:
 def _change(
     session: Session, caller: Principal, timezone: str | None, password_hash: str | None
 ) -> list[UUID]:
-    """Change the account if the session has not ended; return the sessions that this ends."""
+    """Change the account if the session has not ended. Return the IDs of ended sessions."""
     lock_owner(session, caller.owner_id)
     begun = get_session(session, caller.owner_id, caller.credential_id)
     if begun is None:

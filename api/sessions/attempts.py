@@ -1,7 +1,7 @@
-"""Limits of failed login attempts: sliding windows in the store of all limits.
+"""Limits failed login attempts, with sliding windows in the store of all limits.
 
-Devices and addresses from which a person logged in before are counted separately, so that the
-attempts of attackers elsewhere do not lock the person out there.
+Devices and addresses from which a person has logged in before are counted separately, so that
+attacks from elsewhere do not lock the person out.
 
 **Source:** OWASP, Slow Down Online Guessing Attacks with Device Cookies.
 """
@@ -23,20 +23,21 @@ from api.settings import ApiSettings
 
 _SENTENCE = "Too many login attempts. Try again later."
 _UNDER_WAY_SECONDS = 60
-"""Maximum duration of an attempt. If its process crashes, it counts as failed for that time."""
+"""Maximum duration of an attempt. An attempt of a crashed process counts as failed until then."""
 
 KNOWN_ADDRESS_SECONDS: Final = 30 * 86_400
-"""An address is known for at least this time after a login, and at most twice as long."""
+"""Minimum time for which an address is known after a login. The maximum is twice as long."""
 
 
 @dataclass(frozen=True)
 class AttemptRules:
     """Maximum numbers of failed attempts; 0: no limit.
 
-    Per address and email address, against guessing; per address for all email addresses (for IPv6
-    also per wider network, with larger limits), against trying one password on many accounts; per
-    email address from all unknown addresses together, against guessing from many addresses. A known
-    device has the first and the third separately, a known address all three.
+    The first limit applies per address and email address, against guessing. The second applies per
+    address (with IPv6 also per wider network, with larger limits), against trying one password on
+    many accounts. The third applies per email address, from all unknown addresses together, against
+    guessing from many addresses. A known device has separate counts for the first and the third
+    limit; a known address has separate counts for all three.
     """
 
     per_minute: int
@@ -45,7 +46,7 @@ class AttemptRules:
 
 
 def attempt_rules(settings: ApiSettings) -> AttemptRules:
-    """Return the limits of the settings."""
+    """Return the limits that the settings define."""
     return AttemptRules(
         per_minute=settings.login_attempts_per_minute,
         per_address_per_minute=6 * settings.login_attempts_per_minute,
@@ -55,7 +56,7 @@ def attempt_rules(settings: ApiSettings) -> AttemptRules:
 
 @dataclass(frozen=True)
 class Origin:
-    """The origin of an attempt: its address, and the device ID if the device is known."""
+    """The origin of an attempt: the address, and the device ID if the device is known."""
 
     address: str
     device: str | None = None
@@ -65,18 +66,18 @@ class LoginAttempts:
     """Counts failed attempts. A running attempt counts as failed."""
 
     def __init__(self, rules: AttemptRules, shared: LimitStore | None = None) -> None:
-        """Without ``shared``, only attempts in this process are counted."""
+        """If ``shared`` is None, only attempts in this process are counted."""
         self._rules = rules
         self._stores = SharedOrOwn(shared)
 
     @asynccontextmanager
     async def attempt(self, email: str, origin: Origin) -> AsyncIterator[bool]:
-        """Run an attempt in this context. It has failed if it raises INVALID_CREDENTIALS.
+        """Run an attempt in this context. The attempt has failed if INVALID_CREDENTIALS is raised.
 
         Yields whether the device or address is known for the email address.
 
         Raises:
-            ApiError: 429, before the account is looked up.
+            ApiError: 429, too many attempts have failed. Raised before the account is looked up.
         """
         begun = await self._stores.ask(lambda store: self._begin(store, email, origin))
         try:
@@ -87,20 +88,20 @@ class LoginAttempts:
                 await self._stores.ask(lambda store: _record_failure(store, begun.windows))
             raise
         finally:
-            # If the store has become unavailable, the running attempt expires there.
+            # If the store is unavailable, the running attempt expires in the store.
             with suppress(StorageError):
                 await begun.end()
 
     async def remember(self, names: Sequence[str], address: str) -> None:
-        """Remember an address from which a person logged in, for each of the names."""
+        """Remember a login from ``address`` for each of ``names``."""
         await self._stores.ask(lambda store: _remember(store, names, address))
 
     async def remembers(self, name: str, address: str) -> bool:
-        """Return whether an address is remembered for a name."""
+        """Return whether a login with ``name`` from ``address`` is remembered."""
         return await self._stores.ask(lambda store: _remembers(store, name, address))
 
     async def _begin(self, store: LimitStore, email: str, origin: Origin) -> "_Attempt":
-        """Start counting an attempt, or reject it."""
+        """Start counting an attempt, or reject the attempt."""
         is_known = origin.device is not None or await _remembers(store, email, origin.address)
         attempt = _Attempt(store, self._windows(email, origin, is_known=is_known), is_known)
         try:
@@ -112,7 +113,7 @@ class LoginAttempts:
         return attempt
 
     def _windows(self, email: str, origin: Origin, *, is_known: bool) -> Sequence[LimitWindow]:
-        """Return the windows in which an attempt counts, without those that are disabled."""
+        """Return the enabled windows in which an attempt counts."""
         minute, hour = self._rules.per_minute, self._rules.per_account_per_hour
         address, device = origin.address, origin.device
         if device is not None:
@@ -146,7 +147,7 @@ def _per_hour(amount: int, namespace: str, *names: str) -> LimitWindow:
 
 
 class _Attempt:
-    """A running attempt, in the store where it started, with its windows."""
+    """A login attempt in progress, with its rate limit windows and the store that counts it."""
 
     def __init__(self, store: LimitStore, windows: Sequence[LimitWindow], is_known: bool) -> None:
         self.windows = windows
@@ -155,7 +156,7 @@ class _Attempt:
         self._begun: list[ActiveItem] = []
 
     async def begin(self, window: LimitWindow) -> None:
-        """Count the attempt in a window, or reject it."""
+        """Count the attempt in a window, or reject the attempt."""
         self._begun.append(await self._store.begin(window.key, _UNDER_WAY_SECONDS))
         found = await self._store.windows.get_window_stats(window.limit, *window.names)
         if self._begun[-1].number > found.remaining:
@@ -182,5 +183,5 @@ async def _remembers(store: LimitStore, name: str, address: str) -> bool:
 
 
 def _device_key(name: str, address: str) -> str:
-    """Return the key of an address for a name: a hash, as it is stored longer than either."""
+    """Return the key of an address for a name. Only a hash is stored, as it is retained longer."""
     return "login/" + hashlib.sha256(f"{name}\n{address}".encode()).hexdigest()

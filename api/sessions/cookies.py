@@ -1,4 +1,4 @@
-"""The cookies that a login sets, and that a logout deletes."""
+"""Sets the cookies of a login, and deletes the session cookie at logout."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""The account and permissions of a credential, and new sessions."""
+"""Describes the account and permissions of a credential, and new sessions."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,9 +12,9 @@ from api.security.repository import SessionRecord
 
 @dataclass(frozen=True)
 class Credential:
-    """A session or API key, with its account. ``limits`` are sizes by name.
+    """A session or API key, with the account. ``limits`` are sizes by name.
 
-    ``person`` is the person who logged in; None for an API key.
+    ``person`` is the person who logged in, or None for an API key.
     """
 
     id: UUID
@@ -27,7 +27,7 @@ class Credential:
 
 @dataclass(frozen=True, repr=False)
 class NewSession:
-    """A new session, with its token, which is not stored.
+    """A new session, with the token, which is not stored.
 
     ``device`` is the cookie that identifies the device at the next login.
     """

@@ -1,4 +1,4 @@
-"""The available login methods."""
+"""Determines the available login methods."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from api.settings import ApiSettings
 
 @dataclass(frozen=True)
 class LogInMethods:
-    """How people can log in: by password, and by the provider of this name (None: no provider)."""
+    """The login methods: by password, and by the provider of this name (None: no provider)."""
 
     password: bool = True
     provider: str | None = None
@@ -17,13 +17,13 @@ class LogInMethods:
         """Check that password login is enabled.
 
         Raises:
-            ApiError: 403.
+            ApiError: 403, password login is disabled.
         """
         if not self.password:
             raise ApiError(ErrorCode.PASSWORD_LOG_IN_OFF)
 
 
 def log_in_methods(settings: ApiSettings) -> LogInMethods:
-    """Return the login methods of the settings."""
+    """Return the login methods that the settings enable."""
     provider = settings.oidc_label if settings.oidc_issuer else None
     return LogInMethods(settings.password_log_in, provider)

@@ -1,4 +1,4 @@
-"""``/api/session``, ``/api/sessions`` and ``/api/account``."""
+"""Routes of ``/api/session``, ``/api/sessions`` and ``/api/account``."""
 
 from enum import StrEnum
 from typing import Annotated, Any
@@ -275,7 +275,7 @@ async def update_account(
 ) -> SessionAnswer:
     """Changes the caller's password or, for administrators, the account's time zone.
 
-    Alert schedules without their own time zone use the new one within one second.
+    Alert schedules without a time zone of their own use the new time zone within one second.
     """
     changed = await account.change(
         caller,

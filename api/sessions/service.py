@@ -38,7 +38,7 @@ from api.sessions.methods import LogInMethods
 
 _REFUSED = "The email address or password is incorrect."
 _TOO_BUSY = "Too many concurrent logins. Try again shortly."
-# A comparison takes 64 MiB and a core for 50 ms. Known and unknown clients have one each at a time.
+# A comparison takes 64 MiB and 50 ms of CPU. Known and unknown clients each run one at a time.
 _COMPARISONS = QueueLimits(at_once=1, waiting=20)
 _COMPARISON_WAIT_SECONDS = 5.0
 _SESSIONS_PER_PERSON = 100
@@ -47,8 +47,8 @@ _SESSIONS_PER_PERSON = 100
 class _ClaimLogInError(ApiError):
     """A login with an unproven address, which succeeds but counts as a failed attempt.
 
-    The password was also compared with that of the person who has proven the address. If such
-    logins did not count, others could guess that password by setting each guess as their own.
+    The password was also compared with the password of the person who has proven the address. If
+    such logins did not count, attackers could test guesses by setting each as their own password.
     """
 
     def __init__(self, found: LogInRecord) -> None:
@@ -71,7 +71,7 @@ class Sessions:
         *,
         lifetime: timedelta,
     ) -> None:
-        """``lifetime`` is the time after which a session expires, used or not."""
+        """``lifetime`` is the time after which a session expires, whether or not it is used."""
         self.methods = methods
         self._audit = audit
         self._database = database
@@ -80,7 +80,7 @@ class Sessions:
         self._attempts = attempts
         self._devices = devices
         self._lifetime = lifetime
-        # Known devices and addresses have a separate thread, so that other clients cannot block it.
+        # Known devices and addresses have a separate thread, which other clients cannot block.
         self._threads = _password_threads("passwords")
         self._known_threads = _password_threads("known-passwords")
 
@@ -89,12 +89,12 @@ class Sessions:
     ) -> NewSession:
         """Return a new session.
 
-        An address can be used in several accounts: the person who has proven it comes first, then
-        the password decides. ``device_cookie`` is of an earlier login on the device, or forged. The
-        time does not reveal who uses the address.
+        An email address can be used in several accounts. The person who has proven it takes
+        precedence; otherwise, the password decides. ``device_cookie`` comes from an earlier login
+        on the device, and may be forged. The response time does not reveal who uses the address.
 
         Raises:
-            ApiError: 401, wrong credentials; 429, too many attempts; 403, password login disabled.
+            ApiError: 401, wrong credentials; 403, password login disabled; 429, too many attempts.
         """
         self.methods.require_password()
         email = email.strip().lower()
@@ -119,7 +119,7 @@ class Sessions:
         """Return the caller's own credential.
 
         Raises:
-            ApiError: 401, it has ended during the request.
+            ApiError: 401, the credential was revoked or ended during the request.
         """
         return await self._database.run(lambda session: self._read(session, caller))
 
@@ -132,12 +132,12 @@ class Sessions:
         *,
         is_audited: bool = True,
     ) -> LogInRecord:
-        """Return a person if the password is theirs. A wrong one counts for this person.
+        """Return a person if the password is correct. A wrong password counts for this person.
 
-        ``is_audited``: a wrong one is also added to the audit log of their account.
+        ``is_audited``: a wrong password is also added to the audit log of the account.
 
         Raises:
-            ApiError: 401, wrong password; 429, too many attempts.
+            ApiError: 401, the password is wrong; 429, too many attempts have failed.
         """
         async with self._attempts.attempt(str(person_id), origin) as is_known:
             person = await self._database.run(lambda session: get_log_in(session, person_id))
@@ -150,7 +150,7 @@ class Sessions:
             return found
 
     def device(self, cookie: str | None, email: str) -> Device | None:
-        """Return the device of a cookie, if a person logged in with the address on it before."""
+        """Return the device of a cookie, or None if nobody has logged in on it with ``email``."""
         return self._devices.known(cookie, email)
 
     @property
@@ -161,7 +161,7 @@ class Sessions:
     async def in_thread(self, work: Callable[[str], str], text: str) -> str:
         """Run expensive ``work`` on a text in the password thread for known clients.
 
-        For callers who are logged in or have an invitation.
+        Only for callers who are logged in or have an invitation.
 
         Raises:
             ApiError: 429, too many calls are waiting.
@@ -169,7 +169,7 @@ class Sessions:
         return await self._known_threads.run(current_caller(), work, text)
 
     def forget(self, session_ids: Iterable[UUID]) -> None:
-        """Remove ended sessions from the cache. Other processes need one second."""
+        """Remove ended sessions from the cache. Other processes reject the sessions within 1 s."""
         for session_id in session_ids:
             self._authenticator.forget(session_id)
 
@@ -202,7 +202,7 @@ class Sessions:
     async def _found(
         self, email: str, password: str, address: str, device: Device | None
     ) -> LogInRecord:
-        """Return the person of an address and password. On a known device, try its person first."""
+        """Return the person of an address and password. Try the person of a known device first."""
         if device is None:
             claim = await self._known_claim(email, password, Origin(address))
             return claim or await self._of_address(email, password, Origin(address))
@@ -217,20 +217,20 @@ class Sessions:
         except ApiError as elsewhere:
             if elsewhere.code is not ErrorCode.RATE_LIMITED:
                 raise
-            # Attempts of others must not block this device: the next one can succeed.
+            # Attempts from elsewhere must not block this device. The next attempt can succeed.
             raise ApiError(ErrorCode.INVALID_CREDENTIALS, _REFUSED) from elsewhere
 
     async def _known_claim(self, email: str, password: str, origin: Origin) -> LogInRecord | None:
-        """Return a person with the unproven address and the password who logged in here before.
+        """Return a person who has logged in here before with the unproven address, or None.
 
-        The password is only compared with theirs, and failures only count for them.
+        The password is compared only for such people, and failures count only for them.
         """
         if not await self._attempts.remembers(_claimed(email), origin.address):
             return None
         people = await self._database.run(lambda session: find_log_ins(session, email))
         for person_id in (str(one.person_id) for one in people if not one.is_proven):
             if await self._attempts.remembers(person_id, origin.address):
-                # Not audited: the password can be that of a person of another account.
+                # Not audited: the password can belong to a person of another account.
                 with suppress(ApiError):
                     return await self.check_password(
                         UUID(person_id), email, password, origin, is_audited=False
@@ -240,11 +240,11 @@ class Sessions:
     async def _of_address(
         self, email: str, password: str, origin: Origin, audited: UUID | None = None
     ) -> LogInRecord:
-        """Return the person of an address and password; ``audited`` already has an audit entry."""
+        """Return the person of an address and password. ``audited`` already has an audit entry."""
         try:
             async with self._attempts.attempt(email, origin) as is_known:
                 found, holder = await self._person(email, password, is_known=is_known)
-                # Not audited for unproven addresses: their accounts would learn of other accounts.
+                # Unproven addresses are not audited: the account would learn of other accounts.
                 if found != holder and holder is not None and holder.person_id != audited:
                     self._record_refusal(holder, email)
                 if found is None:
@@ -266,7 +266,7 @@ class Sessions:
     async def _matching(
         self, people: Sequence[LogInRecord], password: str, email: str, *, is_known: bool
     ) -> LogInRecord | None:
-        """Return the first of ``people`` with the password. The time is the same if none has it."""
+        """Return the first of ``people`` with the password, or None after the same time."""
         hashes = [one.password_hash for one in people if one.password_hash]
         if is_known:
             caller = people[0].owner_id if people else email
@@ -339,7 +339,7 @@ def _claimed(email: str) -> str:
 def _identifiers(email: str, found: LogInRecord) -> Sequence[str]:
     """Return the names for which the address of a login is remembered.
 
-    A login with an unproven email address is not remembered for the person who has proven it.
+    A login with an unproven address is not remembered for the person who has proven the address.
     """
     return (email,) if found.is_proven else (_claimed(email), str(found.person_id))
 
