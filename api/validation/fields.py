@@ -1,6 +1,6 @@
 """Validates values from clients: numbers, IDs, date-times, email addresses.
 
-Python accepts more texts as numbers or UUIDs than clients mean: ``1_0``, `` 5``, ``+5``, ``٣``.
+Python also accepts texts that clients do not mean as numbers: ``1_0``, `` 5``, ``+5``, ``٣``.
 """
 
 import re
@@ -47,7 +47,7 @@ def uuid_text(value: Any) -> Any:
 
 
 def field_check(check: Callable[[str], str]) -> Callable[[str], str]:
-    """Return ``check`` as a validator: its InvalidInputError becomes a fault of the field."""
+    """Return ``check`` as a validator that converts InvalidInputError to a fault of the field."""
 
     def checked(text: str) -> str:
         try:
@@ -64,10 +64,10 @@ _DATE_TIME = re.compile(r"\d{4}-?\d\d-?\d\d[Tt ]\d\d", re.ASCII)
 
 
 def instant_ms(value: Any) -> int:
-    """Return an ISO 8601 date-time as Unix milliseconds, rounded up. Without an offset, it is UTC.
+    """Return an ISO 8601 date-time (UTC if without offset) as Unix milliseconds, rounded up.
 
     Raises:
-        ValueError: it is not an ISO 8601 date-time.
+        ValueError: ``value`` is not an ISO 8601 date-time.
     """
     text = str(value)
     if not _DATE_TIME.match(text):
@@ -87,18 +87,18 @@ def from_unix_ms(unix_ms: int) -> datetime:
     """Return the time (UTC) of Unix milliseconds.
 
     Raises:
-        OverflowError: it is not within the years 1 to 9999.
+        OverflowError: the time is not within the years 1 to 9999.
     """
     return _EPOCH + unix_ms * _MILLISECOND
 
 
 def from_unix_ms_if_any(unix_ms: int | None) -> datetime | None:
-    """Return the time (UTC) of Unix milliseconds, or None for None."""
+    """Return the time (UTC) of Unix milliseconds, or None if ``unix_ms`` is None."""
     return None if unix_ms is None else from_unix_ms(unix_ms)
 
 
 def to_unix_ms(moment: datetime) -> int:
-    """Return a time as Unix milliseconds, rounded to the nearest."""
+    """Return a time as Unix milliseconds, rounded to the nearest millisecond."""
     return round((moment - _EPOCH) / _MILLISECOND)
 
 
@@ -108,7 +108,7 @@ def _instant(value: Any) -> datetime:
     try:
         return from_unix_ms(instant_ms(value))
     except OverflowError as error:
-        raise ValueError("must be between the years 1 and 9999") from error
+        raise ValueError("must be a date in the years 1 to 9999") from error
 
 
 QueryInstant = Annotated[
@@ -133,10 +133,10 @@ def check_email_address(text: str) -> str:
     """Return ``text`` if it is an email address to which the internet can deliver.
 
     Quoted local parts, address literals and non-ASCII letters are rejected: few servers accept
-    them, and an address must not be able to inject message headers.
+    such addresses, and an address must not be able to inject message headers.
 
     Raises:
-        ValueError: it is not.
+        ValueError: ``text`` is not a valid address.
 
     **Source:** RFC 5321, sections 4.1.2 and 4.5.3.
     """
@@ -162,8 +162,8 @@ PLATES_PER_ALERT = 1000
 class ValidationRules:
     """The server administrator's rules for stream URLs and outbound URLs.
 
-    FastAPI validates bodies without a context, so the guard of routes sets the rules in a context
-    variable. All faults of a body, including those of URLs, are then in one response.
+    FastAPI validates bodies without a context, so the route guard sets the rules in a context
+    variable. One response then reports all faults of a body, including faults of URLs.
     """
 
     streams: StreamUrlRules = StreamUrlRules()
@@ -171,7 +171,7 @@ class ValidationRules:
 
 
 def operator_rules(settings: ApiSettings) -> ValidationRules:
-    """Return the rules of the settings."""
+    """Return the rules that the settings define."""
     return ValidationRules(
         streams=stream_url_rules(settings),
         outbound=OutboundRules(settings.webhook_allowed_networks),
@@ -183,13 +183,13 @@ _RULES: ContextVar[ValidationRules] = ContextVar("validation_rules", default=_ST
 
 
 def validation_rules() -> ValidationRules:
-    """Return the rules of the current request, or the strictest ones outside of a request."""
+    """Return the rules of the current request, or the strictest rules outside a request."""
     return _RULES.get()
 
 
 @contextmanager
 def validating_by(rules: ValidationRules) -> Iterator[None]:
-    """Set ``rules`` for bodies that are validated within the block."""
+    """Apply ``rules`` to bodies that are validated within the block."""
     token = _RULES.set(rules)
     try:
         yield
@@ -198,5 +198,5 @@ def validating_by(rules: ValidationRules) -> Iterator[None]:
 
 
 def future(moment: datetime | None) -> datetime | None:
-    """Return ``moment`` if it is in the future, else None."""
+    """Return ``moment`` if it is in the future, otherwise None."""
     return moment if moment is not None and moment > datetime.now(UTC) else None

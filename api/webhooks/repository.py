@@ -1,4 +1,4 @@
-"""Webhooks in PostgreSQL. Each change also adds a record for the delivery stage."""
+"""Stores webhooks in PostgreSQL. Each change also adds a record for the delivery stage."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ from common.secrets import SecretBox
 class DeliveryHistory:
     """Deliveries since the last success.
 
-    ``failure_count`` counts failed deliveries, ``failed_attempts`` their attempts.
+    ``failure_count`` counts failed deliveries; ``failed_attempts`` counts failed attempts.
     """
 
     failure_count: int = 0
@@ -36,9 +36,9 @@ class DeliveryHistory:
 
 @dataclass(frozen=True, repr=False)
 class WebhookRow:
-    """A stored webhook: its record, and values that only the API shows.
+    """A stored webhook: the record, and values that only the API shows.
 
-    Its ``repr`` does not show ``url``, ``secret`` and ``headers``, which are decrypted.
+    ``url``, ``secret`` and ``headers`` are decrypted. The ``repr`` does not show them.
     """
 
     config: WebhookConfig
@@ -51,7 +51,7 @@ class WebhookRow:
 
     @property
     def id(self) -> UUID:
-        """The webhook's ID."""
+        """ID of the webhook."""
         return self.config.webhook_id
 
     def has(self, fields: Mapping[str, Any]) -> bool:
@@ -65,11 +65,11 @@ def _field(row: WebhookRow, name: str) -> Any:
 
 
 _ENCRYPTED = frozenset({"url", "secret", "headers"})
-"""Fields that can contain secrets. Their columns have the suffix ``_encrypted``."""
+"""Fields that can contain secrets. The columns have the suffix ``_encrypted``."""
 
 
 class WebhookRepository:
-    """Rows of webhooks. Fields that can contain secrets are encrypted."""
+    """Stores rows of webhooks. Fields that can contain secrets are encrypted."""
 
     def __init__(self, box: SecretBox) -> None:
         self._box = box
@@ -86,10 +86,10 @@ class WebhookRepository:
     def insert(
         self, session: Session, owner_id: UUID, fields: Mapping[str, Any], limits: OwnerLimits
     ) -> WebhookRow:
-        """Insert a webhook and publish it. ``fields`` are all fields that a client sets.
+        """Insert and publish a webhook. ``fields`` are all fields that a client sets.
 
         Raises:
-            ApiError: the account has reached its limit of webhooks.
+            ApiError: 409, the account has reached its limit of webhooks.
         """
         owner = lock_owner(session, owner_id)
         owned = select(func.count()).select_from(Webhook).where(Webhook.owner_id == owner_id)
@@ -100,14 +100,14 @@ class WebhookRepository:
         return self._written(session, webhook)
 
     def find(self, session: Session, owner_id: UUID, webhook_id: UUID) -> WebhookRow | None:
-        """Return a webhook of the account."""
+        """Return a webhook of the account, or None."""
         webhook = session.scalar(
             select(Webhook).where(Webhook.id == webhook_id, Webhook.owner_id == owner_id)
         )
         return None if webhook is None else self._row(webhook)
 
     def lock(self, session: Session, owner_id: UUID, webhook_id: UUID) -> WebhookRow | None:
-        """Return a webhook of the account, locked until the transaction ends."""
+        """Return a webhook of the account, locked until the transaction ends, or None."""
         webhook = session.scalar(
             select(Webhook)
             .where(Webhook.id == webhook_id, Webhook.owner_id == owner_id)
@@ -116,20 +116,20 @@ class WebhookRepository:
         return None if webhook is None else self._row(webhook)
 
     def change(self, session: Session, webhook_id: UUID, fields: Mapping[str, Any]) -> WebhookRow:
-        """Update ``fields`` of a locked webhook and publish it. They must include ``enabled``.
+        """Update ``fields`` of a locked webhook and publish the webhook.
 
-        Enabling it clears the reason for which the service disabled it.
+        ``fields`` must include ``enabled``. Enabling the webhook clears its ``disabled_reason``.
         """
         webhook = session.get_one(Webhook, webhook_id)
         before, row = webhook.secret_encrypted, self._row(webhook)
-        # Unchanged values are skipped: encrypted again, they would look changed.
+        # Unchanged values are skipped: encrypting again would make them look changed.
         changed = {name: value for name, value in fields.items() if not row.has({name: value})}
         for column, value in self._columns(changed).items():
             setattr(webhook, column, value)
         if fields["enabled"]:
             webhook.disabled_reason = None
         if "secret" in fields and self._box.decrypt(before) != fields["secret"]:
-            # A secret that is set, not rotated, replaces the previous one immediately.
+            # A secret that is set, not rotated, replaces the previous secret immediately.
             webhook.previous_secret_encrypted = webhook.previous_secret_until = None
         webhook.revision += 1
         webhook.updated_at = datetime.now(UTC)
@@ -138,7 +138,7 @@ class WebhookRepository:
     def rotate(
         self, session: Session, webhook_id: UUID, secret: str, until: datetime | None
     ) -> WebhookRow:
-        """Replace the secret of a locked webhook. The previous one also signs until ``until``."""
+        """Replace a locked webhook's secret. The previous secret also signs until ``until``."""
         webhook = session.get_one(Webhook, webhook_id)
         webhook.previous_secret_encrypted = None if until is None else webhook.secret_encrypted
         webhook.previous_secret_until = until
@@ -150,7 +150,7 @@ class WebhookRepository:
     def disable(
         self, session: Session, webhook_id: UUID, revision: int, reason: str
     ) -> WebhookRow | None:
-        """Disable a webhook and return it, or None if it was changed since ``revision``."""
+        """Disable and return a webhook, or return None if it has changed since ``revision``."""
         webhook = session.scalar(
             select(Webhook)
             .where(Webhook.id == webhook_id, Webhook.revision == revision, Webhook.enabled)
@@ -165,7 +165,7 @@ class WebhookRepository:
         return self._written(session, webhook)
 
     def delete(self, session: Session, owner_id: UUID, webhook_id: UUID) -> bool:
-        """Delete a webhook of the account and publish that. Return False if there is none."""
+        """Delete a webhook and publish the deletion. Return False if there is no such webhook."""
         deleted = session.scalar(
             delete(Webhook)
             .where(Webhook.id == webhook_id, Webhook.owner_id == owner_id)
@@ -177,14 +177,14 @@ class WebhookRepository:
         return True
 
     def _written(self, session: Session, webhook: Webhook) -> WebhookRow:
-        """Flush the row, and add its record to the outbox."""
+        """Flush the row and add the record to the outbox."""
         session.flush()
         session.refresh(webhook)
         enqueue(session, CONFIG_WEBHOOKS, str(webhook.id), webhook_config(webhook))
         return self._row(webhook)
 
     def _columns(self, fields: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the columns of ``fields``, encrypting those that can contain secrets."""
+        """Return the columns of ``fields``. Values that can contain secrets are encrypted."""
         columns = {name: value for name, value in fields.items() if name not in _ENCRYPTED}
         for name in fields.keys() & _ENCRYPTED:
             value = fields[name]
@@ -206,7 +206,7 @@ class WebhookRepository:
 
 
 def delete_owner_webhooks(session: Session, owner_id: UUID) -> int:
-    """Delete all webhooks of an account and publish that; return how many."""
+    """Delete all webhooks of an account and publish the deletions; return how many."""
     deleted = delete(Webhook).where(Webhook.owner_id == owner_id).returning(Webhook.id)
     found = session.scalars(deleted).all()
     for webhook_id in found:

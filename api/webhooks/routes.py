@@ -1,4 +1,4 @@
-"""``/api/webhooks``."""
+"""Routes of ``/api/webhooks``."""
 
 from datetime import timedelta
 from typing import Annotated
@@ -28,7 +28,7 @@ router = APIRouter(route_class=GuardedRoute, tags=["Webhooks"])
 WebhooksDep = Annotated[Webhooks, Depends(service(Webhooks))]
 
 _NEW_SECRET = RotateSecret()
-"""Default if no body is sent."""
+"""Default body if no body is sent."""
 
 
 @router.get(
@@ -60,9 +60,9 @@ async def create_webhook(
 ) -> WebhookAnswer:
     """Creates a webhook. The URL must be on the public internet or in an allowed network.
 
-    This response contains the secret, the header values and the whole URL. In other responses, keys
-    without the scope `webhooks:read` see `***` for each secret value, and only scheme and host of
-    the URL.
+    This response contains the secret, the header values and the full URL. In other responses, keys
+    without the scope `webhooks:read` see `***` in place of each secret value, and only the scheme
+    and host of the URL.
     """
     row = await webhooks.create(caller.owner_id, body)
     return WebhookAnswer(webhook=webhook_body(row, shows_secrets=True))
@@ -88,10 +88,10 @@ async def update_webhook(
 ) -> WebhookAnswer:
     """Updates the fields that are sent.
 
-    Omitted fields keep their values; `headers` is replaced whole.
+    Omitted fields keep their values. `headers` is replaced as a whole.
 
-    Send `***` to keep a stored secret or header value, and the URL as it was shown to keep it. A
-    key that cannot read header values must send them again when it changes scheme, host or port.
+    To keep a stored secret or header value, send `***`; to keep the URL, send the URL as shown. A
+    key that cannot read header values must send them again to change the scheme, host or port.
     """
     row = await webhooks.update(caller, id, body)
     return _answer(caller, row)
@@ -106,7 +106,7 @@ async def update_webhook(
 )
 @requires(Scope.WEBHOOKS_WRITE)
 async def delete_webhook(webhooks: WebhooksDep, caller: Caller, id: ResourceId) -> None:
-    """Deletes a webhook. No more events are sent to it."""
+    """Deletes a webhook. The receiver gets no more events."""
     await webhooks.delete(caller.owner_id, id)
 
 
@@ -125,7 +125,7 @@ async def rotate_secret(
 ) -> WebhookAnswer:
     """Replaces the signing secret. The previous secret also signs for `overlapHours`.
 
-    A key without the scope `webhooks:read` does not see the new secret unless it supplies one.
+    A key without the scope `webhooks:read` does not see a generated secret.
     """
     secret = body.secret or new_signing_secret()
     overlap = timedelta(hours=body.overlap_hours)

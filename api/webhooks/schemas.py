@@ -1,4 +1,4 @@
-"""JSON of the webhooks resource."""
+"""Request and response bodies for webhooks."""
 
 from typing import Annotated, Literal
 
@@ -59,7 +59,7 @@ SubscribedEvent = Literal[
     EventName.CAMERA_ONLINE,
     EventName.CAMERA_OFFLINE,
 ]
-"""Events to subscribe to. ``alert.corrected`` is sent with ``alert.triggered``."""
+"""Events to subscribe to. ``alert.triggered`` also subscribes to ``alert.corrected``."""
 
 
 Name = Annotated[NameText, Field(min_length=1, max_length=200, examples=["Gate controller"])]
@@ -186,7 +186,7 @@ class WebhookList(ResponseModel):
 
 
 def webhook_body(row: WebhookRow, *, shows_secrets: bool) -> WebhookBody:
-    """Return the JSON form of a webhook; URL, secret and header values are masked or shown."""
+    """Return the JSON form of a webhook. ``shows_secrets``: URL, secret and headers are shown."""
     config, history = row.config, row.history
     headers = dict(row.headers) if shows_secrets else dict.fromkeys(row.headers, MASK)
     return WebhookBody(

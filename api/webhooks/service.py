@@ -1,4 +1,4 @@
-"""Lists, creates, updates and deletes webhooks, rotates their secrets and shows their status."""
+"""Manages webhooks and their secrets, and shows the status of webhooks."""
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
@@ -33,7 +33,7 @@ from common.urls.streams import MASK
 log = structlog.get_logger()
 _STEP_SECONDS = 5.0
 _WHOLE_SECONDS = 10.0
-"""Time limit of all emails about a webhook: other webhooks to disable wait for them."""
+"""Time limit for all emails about a webhook. Other webhooks to disable wait meanwhile."""
 _URL, _HEADERS = "url", "headers"
 
 
@@ -56,7 +56,7 @@ class WebhookStatusCache:
         return [status for status in self._latest.values() if status.disabled_revision is not None]
 
     def acknowledge(self, status: WebhookStatus) -> None:
-        """Leave a webhook out of :meth:`disabled` until the delivery stage sends a new status."""
+        """Omit a webhook from :meth:`disabled` until the delivery stage sends a new status."""
         if self._latest.get(status.webhook_id) is status:
             self._latest[status.webhook_id] = _acknowledged(status)
 
@@ -87,13 +87,13 @@ def _acknowledged(status: WebhookStatus) -> WebhookStatus:
 
 
 class DisabledWebhookEmail:
-    """Notifies an account's administrators of a disabled webhook: one email each, no retries.
+    """Sends one email, without retries, to each administrator about a disabled webhook.
 
-    The webhook, its health and the audit log show the same.
+    The webhook, the health report and the audit log also show that the webhook is disabled.
     """
 
     def __init__(self, settings: EmailSettings) -> None:
-        """Without an SMTP server in the settings, nothing is sent."""
+        """If the settings name no SMTP server, nothing is sent."""
         self._settings = settings
         self._server = (
             MailServer(settings, timeout_seconds=_STEP_SECONDS) if settings.smtp_host else None
@@ -155,12 +155,12 @@ def with_stored(
 ) -> dict[str, Any]:
     """Return the fields that were sent, with each ``***`` replaced by the stored value.
 
-    A caller that cannot see secrets only sees scheme and host of the URL. If it sends them back,
-    the stored URL stays.
+    A caller that cannot see secrets sees only the scheme and host of the URL. Sending these back
+    keeps the stored URL.
 
     Raises:
-        ApiError: 400, a header has no stored value, or values that the caller cannot see would be
-            sent to another scheme, host or port.
+        ApiError: 400, a header has no stored value, or the change would send values that the caller
+            cannot see to another scheme, host or port.
     """
     wanted = {name: value for name, value in fields.items() if (name, value) != ("secret", MASK)}
     if not sees_secrets and wanted.get(_URL) == scheme_and_host(row.url):
@@ -189,10 +189,7 @@ def _unhidden(name: str, value: str, stored: Mapping[str, str]) -> str:
 
 
 class Webhooks:
-    """The webhooks of all accounts.
-
-    Calls for a webhook of another account raise ApiError 404.
-    """
+    """Manages webhooks. A webhook of another account raises ApiError 404."""
 
     def __init__(
         self,
@@ -216,7 +213,7 @@ class Webhooks:
         return [self._statuses.shown(row) for row in rows]
 
     async def get(self, owner_id: UUID, webhook_id: UUID) -> WebhookRow:
-        """Return a webhook of the account."""
+        """Return a webhook of the account, or raise ApiError 404."""
         row = await self._database.run(
             lambda session: self._rows.find(session, owner_id, webhook_id)
         )
@@ -226,7 +223,7 @@ class Webhooks:
         """Create a webhook.
 
         Raises:
-            ApiError: 400 for the URL, 409 for the limit.
+            ApiError: 400, the URL is not allowed; 409, the account has reached its limit.
         """
         await self._url_checker.check([(_URL, body.url)])
         fields = all_fields(body)
@@ -236,7 +233,7 @@ class Webhooks:
         """Update the fields that were sent.
 
         Raises:
-            ApiError: 400 for the URL or the headers, 404.
+            ApiError: 400, the URL or the headers are invalid; 404, the webhook does not exist.
         """
         if _URL in body.model_fields_set:
             await self._url_checker.check([(_URL, body.url)])
@@ -248,7 +245,7 @@ class Webhooks:
     async def rotate_secret(
         self, owner_id: UUID, webhook_id: UUID, secret: str, overlap: timedelta
     ) -> WebhookRow:
-        """Replace a webhook's secret. The previous one also signs for ``overlap``."""
+        """Replace a webhook's secret. The previous secret also signs for ``overlap``."""
         until = overlap_end(overlap)
 
         def work(session: Session) -> WebhookRow:
@@ -258,7 +255,7 @@ class Webhooks:
         return self._statuses.shown(await self._database.run(work))
 
     async def sweep(self) -> int:
-        """Store which webhooks the delivery stage has disabled, and notify; return how many."""
+        """Store which webhooks the delivery stage disabled, and notify people; return how many."""
         count = 0
         for status in self._statuses.disabled():
             disabled, addresses = await self._database.run(partial(self._disable, status))
