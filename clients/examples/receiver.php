@@ -7,7 +7,7 @@ declare(strict_types=1);
 const TOLERANCE_SECONDS = 300;
 const KEEP_SECONDS = 3 * 86400;
 
-/** Whether a delivery was recently signed with the secret. Names of $headers are in lower case. */
+/** Return whether a delivery was recently signed with the secret. Names of $headers are in lower case. */
 function verify(string $secret, array $headers, string $body, int $now): bool
 {
     $contract = hash_hmac('sha256', $body, $secret);
@@ -35,7 +35,7 @@ function any_equal(string $expected, array $given): bool
     return $found;
 }
 
-/** The key of a secret: if it starts with whsec_, the rest is base64. */
+/** Return the key of a secret. The part after whsec_ is base64. */
 function key_of(string $secret): string
 {
     $text = str_starts_with($secret, 'whsec_') ? substr($secret, 6) : '';
@@ -43,7 +43,7 @@ function key_of(string $secret): string
     return $key === false || $key === '' ? $secret : $key;
 }
 
-/** Process an event unless it has been processed. One file per ID, which only one request can create. */
+/** Process an event once. There is one file per ID, which only one request can create. */
 function once(string $id, callable $work): void
 {
     $folder = sys_get_temp_dir() . '/platestream-events';

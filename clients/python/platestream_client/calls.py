@@ -1,8 +1,8 @@
-"""Calls as values, and resources whose methods make them: one definition for both clients.
+"""Describes API calls as values, so that both clients share one definition of each method. No I/O.
 
-Nothing here touches a connection. A resource's method is written once, as a function that returns
-a :class:`Call`, :class:`Pages` or :class:`Follow`; on a resource of ``Client`` it answers, on one
-of ``AsyncClient`` it is awaited.
+A resource's method is written once, as a function that returns a :class:`Call`, :class:`Pages` or
+:class:`Follow`. On a resource of ``Client``, the method returns the result; on a resource of
+``AsyncClient``, the result is awaited.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ PAGE = 200
 
 Id = str | UUID
 Given = str | int | float | bool | UUID | datetime | None
-"""What a parameter of a query may be; ``None`` leaves it out."""
+"""Type of a query parameter. A parameter that is ``None`` is omitted."""
 
 
 @dataclass(frozen=True)
 class Call(Generic[T]):
-    """One call of the API; ``take`` makes the result of a successful answer."""
+    """A call of the API. ``take`` extracts the result from a successful response."""
 
     method: str
     path: str
@@ -49,18 +49,18 @@ class Call(Generic[T]):
     body: Mapping[str, Any] | bytes | None = None
     idempotency_key: str | None = None
     content_type: str = "application/octet-stream"
-    """The type of ``body`` if that is bytes."""
+    """Content type of ``body`` if ``body`` is bytes."""
 
     @property
     def may_be_repeated(self) -> bool:
-        """Whether doing it twice is doing it once."""
+        """Whether the call is idempotent, so that retries are safe."""
         return self.method == "GET" or self.idempotency_key is not None
 
     def result(self, answer: httpx.Response) -> T:
-        """Return the result of a successful answer.
+        """Return the result from a successful response.
 
         Raises:
-            ApiError: the answer is not one of a Platestream API.
+            ApiError: the response is not from a Platestream API.
         """
         try:
             return self.take(answer)
@@ -68,7 +68,7 @@ class Call(Generic[T]):
             raise error_of(answer) from error
 
     def request(self, http: httpx.Client | httpx.AsyncClient) -> httpx.Request:
-        """Return the request, with the address and the headers of ``http``."""
+        """Return the request, with the base URL and the headers of ``http``."""
         headers = {"Idempotency-Key": self.idempotency_key} if self.idempotency_key else {}
         is_file = isinstance(self.body, bytes)
         if is_file:
@@ -85,12 +85,12 @@ class Call(Generic[T]):
 
 @dataclass(frozen=True)
 class Pages(Generic[T]):
-    """A list that comes page by page; ``call`` asks for one as its items and the next one's key."""
+    """A list that is requested by page. ``call`` returns a page's items and the next page's key."""
 
     call: Call[tuple[Sequence[T], str | None]]
 
     def after(self, key: str | None) -> Pages[T] | None:
-        """Return the pages that follow, if any do."""
+        """Return the remaining pages, or None if there are no more."""
         if key is None:
             return None
         return Pages(replace(self.call, query={**self.call.query, "lastKey": key}))
@@ -98,14 +98,14 @@ class Pages(Generic[T]):
 
 @dataclass(frozen=True)
 class Picture:
-    """An image as it was sent, with its content type."""
+    """An image as received, with the content type."""
 
     content: bytes
     content_type: str
 
 
 class Sync(Protocol):
-    """Answers calls where they are made."""
+    """Sends calls synchronously."""
 
     def perform(self, call: Call[T]) -> T: ...
     def pages(self, pages: Pages[T]) -> Generator[T, None, None]: ...
@@ -113,7 +113,7 @@ class Sync(Protocol):
 
 
 class Async(Protocol):
-    """Answers calls to who awaits them."""
+    """Sends calls asynchronously."""
 
     async def perform(self, call: Call[T]) -> T: ...
     def pages(self, pages: Pages[T]) -> AsyncGenerator[T, None]: ...
@@ -124,14 +124,14 @@ Way = TypeVar("Way", Sync, Async)
 
 
 class Resource(Generic[Way]):
-    """A resource of the API for one of the clients."""
+    """A resource of the API, for one of the two clients."""
 
     def __init__(self, way: Way) -> None:
         self._way: Way = way
 
 
 class call(Generic[P, T]):  # noqa: N801
-    """A method that is one call."""
+    """Decorates a method that makes one call."""
 
     def __init__(self, build: Callable[Concatenate[Any, P], Call[T]]) -> None:
         self._build = build
@@ -147,7 +147,7 @@ class call(Generic[P, T]):  # noqa: N801
 
 
 class pages(Generic[P, T]):  # noqa: N801
-    """A method that iterates over a list of many pages."""
+    """Decorates a method that iterates over all pages of a list."""
 
     def __init__(self, build: Callable[Concatenate[Any, P], Pages[T]]) -> None:
         self._build = build
@@ -165,7 +165,7 @@ class pages(Generic[P, T]):  # noqa: N801
 
 
 class follow(Generic[P]):  # noqa: N801
-    """A method that iterates over a stream."""
+    """Decorates a method that iterates over the event stream."""
 
     def __init__(self, build: Callable[Concatenate[Any, P], Follow]) -> None:
         self._build = build
@@ -191,7 +191,7 @@ def _bound(build: Callable[..., Any], resource: Any, verb: str) -> Callable[...,
 
 
 def query(**given: Given) -> Mapping[str, str]:
-    """Return the query of what was given; a trailing underscore belongs to Python's keywords."""
+    """Return the query parameters. Trailing underscores, which avoid keywords, are removed."""
     return {
         name.removesuffix("_"): _written(value)
         for name, value in given.items()
@@ -210,26 +210,26 @@ def _written(value: Given) -> str:
 
 
 def path(template: str, *ids: Id) -> str:
-    """Return a path with its ids in place of each ``{}``."""
+    """Return a path with the IDs in place of each ``{}``."""
     return template.format(*(quote(str(one), safe="") for one in ids))
 
 
 def field_of(name: str) -> Callable[[httpx.Response], Any]:
-    """Return what takes one field out of an answer."""
+    """Return a function that extracts one field from a response."""
     return lambda answer: answer.json()[name]
 
 
 def whole(answer: httpx.Response) -> Any:
-    """Return the whole of an answer in JSON."""
+    """Return the entire JSON body of a response."""
     return answer.json()
 
 
 def nothing(answer: httpx.Response) -> None:
-    """Return nothing of an answer without a body."""
+    """Return None for a response without a body."""
 
 
 def page_of(name: str) -> Callable[[httpx.Response], tuple[Sequence[Any], str | None]]:
-    """Return what takes the items of a page, and the key of the next one."""
+    """Return a function that extracts a page's items and the key of the next page."""
 
     def take(answer: httpx.Response) -> tuple[Sequence[Any], str | None]:
         said = answer.json()
@@ -239,5 +239,5 @@ def page_of(name: str) -> Callable[[httpx.Response], tuple[Sequence[Any], str | 
 
 
 def picture(answer: httpx.Response) -> Picture:
-    """Return an answer that is an image."""
+    """Return the image in a response."""
     return Picture(answer.content, answer.headers.get("Content-Type", ""))

@@ -1,4 +1,4 @@
-"""The synchronous and the asynchronous client: they send calls, retry, and read streams."""
+"""Implements the synchronous and the asynchronous client: calls, retries and streams."""
 
 import asyncio
 import os
@@ -28,7 +28,7 @@ def _version() -> str:
     try:
         return version("platestream-client")
     except PackageNotFoundError:
-        # Imported from a folder: the version is written when the package is built.
+        # Not installed: the version is only known after the package is built.
         return "0"
 
 
@@ -66,9 +66,9 @@ class _Settings:
 class Client(Resources[Sync]):
     """Client of the API, with the API key of an account.
 
-    The URL and the key default to ``PLATESTREAM_URL`` and ``PLATESTREAM_KEY``. ``timeout``: seconds
-    of silence after which a call fails. Redirects are not followed, because they would receive the
-    key. Pass an httpx ``transport`` for custom certificates or a proxy.
+    The URL and the key default to ``PLATESTREAM_URL`` and ``PLATESTREAM_KEY``. A call fails after
+    ``timeout`` seconds without data. Redirects are not followed, because the key would be sent to
+    the new URL. Pass an httpx ``transport`` for custom certificates or a proxy.
     """
 
     def __init__(

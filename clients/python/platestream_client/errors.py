@@ -1,4 +1,4 @@
-"""Exceptions of this package."""
+"""Defines the exceptions of this package."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,17 +11,17 @@ _UNSAID = "The response is not from a Platestream API."
 
 
 class PlatestreamError(Exception):
-    """Base of all errors of this package."""
+    """Base class of all errors of this package."""
 
 
 class UnreachableError(PlatestreamError):
-    """There was no response: no connection, or a timeout."""
+    """There was no response: the connection failed or timed out."""
 
 
 class ApiError(PlatestreamError):
     """The API rejected a call, or failed.
 
-    ``code`` is the machine-readable error code, ``sentence`` the message for people, and
+    ``code`` is the machine-readable error code, ``sentence`` is the message for people, and
     ``request_id`` identifies the call in the server's logs.
     """
 
@@ -39,9 +39,9 @@ class ApiError(PlatestreamError):
 
 
 class StreamGapError(PlatestreamError):
-    """Recognitions from ``since`` on may be missing: the stream was interrupted for too long.
+    """The stream was interrupted for too long: recognitions since ``since`` may be missing.
 
-    Search for them; see ``Recognitions.stream``.
+    Search for the missing recognitions; see ``Recognitions.stream``.
     """
 
     def __init__(self, since: str) -> None:
@@ -53,7 +53,7 @@ class StreamGapError(PlatestreamError):
 
 
 def error_of(answer: httpx.Response) -> ApiError:
-    """Return the error of an unsuccessful response that was read."""
+    """Return the error in an unsuccessful response whose body was read."""
     try:
         said = answer.json()
     except ValueError:

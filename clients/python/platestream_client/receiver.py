@@ -1,6 +1,6 @@
-"""Helpers for webhook receivers: verify signatures, parse events, drop duplicates.
+"""Helps webhook receivers to verify signatures, parse events and drop duplicates.
 
-They need no API key and no client.
+These helpers need no API key and no client.
 """
 
 import base64
@@ -25,7 +25,7 @@ _DAY_SECONDS = 86400.0
 
 
 class SignatureError(PlatestreamError):
-    """The delivery cannot be trusted. Respond with 401 and ignore it."""
+    """The delivery cannot be trusted. Respond with 401 and ignore the delivery."""
 
 
 class EventError(PlatestreamError):
@@ -40,9 +40,9 @@ def verify(
     tolerance: float | None = TOLERANCE_SECONDS,
     now: float | None = None,
 ) -> None:
-    """Return if a delivery was recently signed with the secret, or with one of several.
+    """Check that a delivery was recently signed with the secret, or with one of several secrets.
 
-    ``body`` is the raw body, before any parsing; names of ``headers`` are case-insensitive. Pass
+    ``body`` is the raw body, before parsing. Names of ``headers`` are case-insensitive. Pass
     several secrets only if you replace the secret yourself: during a rotation, the service signs
     with both. ``tolerance`` is the maximum age of the signature in seconds; ``None`` disables the
     check, for receivers behind a proxy that only keeps ``X-Signature-256``.
@@ -90,7 +90,7 @@ def _verify_standard(
 
 
 def _any_equal(expected: Sequence[str], given: Sequence[str]) -> bool:
-    """Compare all pairs, in a time that reveals nothing about the expected values."""
+    """Compare all pairs in a time that does not depend on the expected values."""
     found = False
     for one in given:
         for other in expected:
@@ -99,7 +99,7 @@ def _any_equal(expected: Sequence[str], given: Sequence[str]) -> bool:
 
 
 def _key(secret: str) -> bytes:
-    """Return the key of a secret; after ``whsec_``, it is base64."""
+    """Return the key of a secret. The part after ``whsec_`` is base64."""
     if secret.startswith(_PREFIX):
         try:
             return base64.b64decode(secret.removeprefix(_PREFIX), validate=True) or secret.encode()
@@ -109,9 +109,9 @@ def _key(secret: str) -> bytes:
 
 
 def parse(body: bytes) -> Event:
-    """Return the event in a verified body; ``event["event"]`` is its name.
+    """Return the event in a verified body. ``event["event"]`` is the event name.
 
-    Later releases may send events with other names. Respond to them with 2xx as well.
+    Later releases may send events with other names. Respond to such events with 2xx as well.
 
     Raises:
         EventError: the body is not an event.
@@ -128,8 +128,9 @@ def parse(body: bytes) -> Event:
 class Seen:
     """Remembers event IDs for a while, to drop duplicates.
 
-    It works in the memory of one process. With several receivers, or to survive a restart, store
-    the IDs in your database instead, under a unique key and in the same transaction as the work.
+    The IDs are stored in the memory of one process. With several receivers, or to survive a
+    restart, store the IDs in your database instead, with a unique key and in the same transaction
+    as the work.
     """
 
     def __init__(self, seconds: float = 3 * _DAY_SECONDS, at_most: int = 100_000) -> None:
@@ -140,9 +141,9 @@ class Seen:
 
     @contextmanager
     def once(self, id: str) -> Iterator[bool]:
-        """Enter a block with whether the event is new. If the block raises, the ID is forgotten.
+        """Enter a block with the value True if the event is new, otherwise False.
 
-        The event is then processed when it is sent again.
+        If the block raises, the ID is removed, so that a retry of the event counts as new.
         """
         is_new = self._add(id)
         try:

@@ -1,4 +1,4 @@
-"""The recognitions resource."""
+"""Defines the recognitions resource."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -46,14 +46,14 @@ _EXPORT_PAGE = 100_000
 
 @dataclass(frozen=True)
 class ExportPart:
-    """A complete file of an export; ``next_key`` is the cursor of the next one."""
+    """A complete file of an export. ``next_key`` is the cursor of the next file, or None."""
 
     content: bytes
     next_key: str | None
 
 
 class Recognitions(Resource[Way]):
-    """Recognitions."""
+    """Methods for recognitions, corrections, erasures and image calls."""
 
     @pages
     def search(
@@ -95,7 +95,7 @@ class Recognitions(Resource[Way]):
 
         A broken connection is resumed without loss or repetition. If the service could not buffer
         everything in the meantime, ``on_gap`` is called with the time from which to search for the
-        rest; without it, StreamGapError is raised.
+        missing recognitions. Without ``on_gap``, StreamGapError is raised.
         """
         given = query(plate=plate, match=match, cameraId=camera_id, minConfidence=min_confidence)
         return Follow(given, on_gap)
@@ -116,7 +116,7 @@ class Recognitions(Resource[Way]):
         rows: int = _EXPORT_PAGE,
         last_key: str | None = None,
     ) -> Pages[ExportPart]:
-        """Return files of at most ``rows`` recognitions, newest first; usually only one."""
+        """Return files of at most ``rows`` recognitions, newest first. Usually, one is enough."""
         given = query(
             format=format,
             plate=plate,
@@ -134,12 +134,12 @@ class Recognitions(Resource[Way]):
 
     @call
     def get(self, id: Id) -> Call[RecognitionBody]:
-        """Return a recognition; its image fields are URLs valid for one hour."""
+        """Return a recognition. Image fields are URLs valid for one hour."""
         return Call("GET", path("/api/recognitions/{}", id), field_of("recognition"))
 
     @call
     def photo(self, id: Id, *, width: int | None = None) -> Call[Picture]:
-        """Return the photo of a recognition, or a thumbnail of it."""
+        """Return the photo of a recognition, or a thumbnail of the given width."""
         return Call("GET", path("/api/recognitions/{}/photo", id), picture, query(width=width))
 
     @call
@@ -156,13 +156,13 @@ class Recognitions(Resource[Way]):
     def deliveries(
         self, id: Id, *, limit: int | None = None
     ) -> Call[list[RecognitionDeliveryBody]]:
-        """Return the deliveries of a recognition and of the alerts it triggered."""
+        """Return the deliveries of a recognition and of the alerts that it triggered."""
         take = field_of("deliveries")
         return Call("GET", path("/api/recognitions/{}/deliveries", id), take, query(limit=limit))
 
     @call
     def correct(self, id: Id, correction: WrittenCorrection) -> Call[CorrectionBody]:
-        """Store the correct plate of a recognition. The reading stays stored."""
+        """Store the correct plate of a recognition. The original reading is not changed."""
         take = field_of("correction")
         return Call("PUT", path("/api/recognitions/{}/correction", id), take, body={**correction})
 
@@ -181,12 +181,12 @@ class Recognitions(Resource[Way]):
 
     @call
     def erase(self, plate: str) -> Call[ErasureBody]:
-        """Permanently erase everything captured so far for a plate; returns the started erasure."""
+        """Start to permanently erase all data captured for a plate so far. Return the erasure."""
         return Call("POST", "/api/erasures", field_of("erasure"), body={"plate": plate})
 
     @pages
     def erasures(self) -> Pages[ErasureBody]:
-        """Return the account's erasures, newest first; completed ones for 90 days."""
+        """Return the account's erasures, newest first. Completed erasures stay for 90 days."""
         return Pages(Call("GET", "/api/erasures", page_of("erasures"), query(limit=PAGE)))
 
     @call
@@ -198,10 +198,10 @@ class Recognitions(Resource[Way]):
     def recognize(
         self, image: bytes, *, store: bool = False, idempotency_key: str | None = None
     ) -> Call[RecognizeAnswer]:
-        """Read the plates in a JPEG or PNG, for one credit.
+        """Read the plates in a JPEG or PNG image. This costs one credit.
 
-        An idempotency key is generated, so retries are not charged again. Pass your own key if it
-        must survive a restart of your program.
+        An idempotency key is generated, so that retries are not charged again. Pass your own key if
+        retries must work after a restart of your program.
         """
         key = idempotency_key or str(uuid4())
         given = query(store=store or None)

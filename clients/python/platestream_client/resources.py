@@ -1,7 +1,7 @@
-"""The resources of the API, each method once for both clients.
+"""Defines the resources of the API, with each method written once for both clients.
 
-Bodies and answers are dictionaries as they are in JSON, with their types in
-``platestream_client.models``; they and the API's description say what each field means.
+Request bodies and results are the dictionaries of the API's JSON. ``platestream_client.models``
+contains the types, and the OpenAPI description explains each field.
 """
 
 from datetime import datetime
@@ -66,7 +66,7 @@ from platestream_client.recognitions import Recognitions
 
 
 class Cameras(Resource[Way]):
-    """Cameras."""
+    """Methods for cameras."""
 
     @pages
     def all(self) -> Pages[CameraBody]:
@@ -90,7 +90,7 @@ class Cameras(Resource[Way]):
 
     @call
     def delete(self, id: Id) -> Call[CameraDeleted]:
-        """Delete a camera. Its recognitions stay."""
+        """Delete a camera. Its recognitions remain stored."""
         return Call("DELETE", path("/api/cameras/{}", id), whole)
 
     @call
@@ -122,7 +122,7 @@ class Cameras(Resource[Way]):
 
 
 class Alerts(Resource[Way]):
-    """Alerts."""
+    """Methods for alerts and their deliveries."""
 
     @pages
     def all(self) -> Pages[AlertBody]:
@@ -195,7 +195,7 @@ class Alerts(Resource[Way]):
     def rotate_notification_secret(
         self, rotation: RotateSecret | None = None
     ) -> Call[NotificationSecretAnswer]:
-        """Replace the secret that signs notifications to URLs; both sign during the overlap."""
+        """Replace the secret that signs notifications. The old secret also signs in the overlap."""
         address = "/api/alertas/rotate-notification-secret"
         return Call("POST", address, whole, body={**(rotation or {})})
 
@@ -209,7 +209,7 @@ class Alerts(Resource[Way]):
 
 
 class Webhooks(Resource[Way]):
-    """Webhooks."""
+    """Methods for webhooks and their deliveries."""
 
     @pages
     def all(self) -> Pages[WebhookBody]:
@@ -223,7 +223,7 @@ class Webhooks(Resource[Way]):
 
     @call
     def create(self, webhook: WebhookCreate) -> Call[WebhookBody]:
-        """Create a webhook. The result contains its secret."""
+        """Create a webhook. The result contains the signing secret."""
         return Call("POST", "/api/webhooks", field_of("webhook"), body={**webhook})
 
     @call
@@ -238,7 +238,7 @@ class Webhooks(Resource[Way]):
 
     @call
     def rotate_secret(self, id: Id, rotation: RotateSecret | None = None) -> Call[WebhookBody]:
-        """Replace the signing secret; both sign during the overlap."""
+        """Replace the signing secret. The old secret also signs during the overlap."""
         address = path("/api/webhooks/{}/rotate-secret", id)
         return Call("POST", address, field_of("webhook"), body={**(rotation or {})})
 
@@ -277,7 +277,7 @@ class Webhooks(Resource[Way]):
 
 
 class ApiKeys(Resource[Way]):
-    """API keys."""
+    """Methods for API keys."""
 
     @pages
     def all(self) -> Pages[ApiKeyBody]:
@@ -306,7 +306,7 @@ class ApiKeys(Resource[Way]):
 
 
 class Account(Resource[Way]):
-    """The account as a whole."""
+    """Methods for the account: credits, analytics, audit log and session."""
 
     @call
     def credits(self) -> Call[CreditsBody]:
@@ -352,7 +352,7 @@ class Account(Resource[Way]):
 
 
 class Resources(Generic[Way]):
-    """All resources, for one of the clients."""
+    """All resources of the API, for one of the two clients."""
 
     def __init__(self, way: Way) -> None:
         self.recognitions: Recognitions[Way] = Recognitions(way)

@@ -12,9 +12,9 @@ _STILL_RUNNING = "idempotency_key_in_use"
 
 @dataclass(frozen=True)
 class RetryPolicy:
-    """Maximum number of attempts, and of seconds between them.
+    """Maximum number of attempts, and maximum wait between attempts in seconds.
 
-    If the API asks for a longer wait than ``longest_wait`` seconds, its error is raised.
+    If the API asks for a longer wait, the error is raised.
     """
 
     attempts: int = 4
@@ -23,9 +23,9 @@ class RetryPolicy:
     def pause(
         self, fault: PlatestreamError, attempt: int, *, may_be_repeated: bool
     ) -> float | None:
-        """Return the seconds to wait after the ``attempt``-th fault; ``None``: do not retry.
+        """Return the seconds to wait after failed attempt number ``attempt``; None: do not retry.
 
-        ``may_be_repeated``: the call is idempotent. Other calls are retried only if they were
+        ``may_be_repeated``: the call is idempotent. Other calls are retried only if the call was
         certainly not executed.
         """
         if attempt >= self.attempts:
@@ -43,11 +43,11 @@ class RetryPolicy:
 
 
 class UnconnectedError(UnreachableError):
-    """There was no connection, so nothing was sent."""
+    """No connection could be established, so nothing was sent."""
 
 
 def _may_pass(fault: PlatestreamError, attempt: int) -> bool:
     if not isinstance(fault, ApiError):
         return isinstance(fault, UnreachableError)
-    # The request still in progress is an earlier attempt of this call, unless this is the first.
+    # After the first attempt, the request in progress is an earlier attempt of this call.
     return fault.status >= 500 or (fault.code == _STILL_RUNNING and attempt > 1)

@@ -1,4 +1,4 @@
-"""State of a recognition stream across its connections. No I/O."""
+"""Tracks the state of a recognition stream across reconnections. No I/O."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -36,7 +36,7 @@ class Follow:
         return headers | ({"Last-Event-ID": self._last_id} if self._last_id else {})
 
     def opened(self) -> None:
-        """Start a new connection. A partly read event of the previous one is sent again."""
+        """Reset the state for a new connection, which resends a partly received event."""
         self._was_open = True
         self._rest, self._id, self._event, self._data = b"", self._last_id, "", []
 
@@ -44,7 +44,7 @@ class Follow:
         """Return the recognitions that a chunk completes.
 
         Raises:
-            ApiError: the API ends the stream for good.
+            ApiError: the API has ended the stream permanently.
             StreamGapError: recognitions are missing and there is no ``on_gap``.
         """
         *lines, self._rest = (self._rest + chunk).split(b"\n")
@@ -64,7 +64,7 @@ class Follow:
         elif name == "retry" and value.isdigit():
             self._reconnect_seconds = int(value) / 1000
         elif not line:
-            # An id counts only now: an event that was cut off has to come again.
+            # The ID only counts from here: an event that was cut off must be sent again.
             event, data, self._last_id = self._event, self._data, self._id
             self._event, self._data = "", []
             if data:
@@ -81,7 +81,7 @@ class Follow:
             yield data
 
     def pause(self, fault: PlatestreamError | None, policy: RetryPolicy) -> float:
-        """Return the seconds to wait before reconnecting; without a fault, the stream just ended.
+        """Return the seconds to wait before reconnecting. If ``fault`` is None, the stream ended.
 
         Raises:
             PlatestreamError: the fault, if reconnecting cannot help.

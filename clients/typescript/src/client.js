@@ -1,4 +1,4 @@
-/** Client of the API, with the API key of an account: `new Client({ baseUrl, apiKey })`. */
+/** Exports the client of the API: `new Client({ baseUrl, apiKey })`. */
 
 import { Http } from "./http.js";
 import { Recognitions } from "./recognitions.js";
@@ -13,7 +13,7 @@ export { ApiError, PlatestreamError, StreamGapError, UnreachableError } from "./
  * @typedef {import("./resource.js").Picture} Picture
  */
 
-/** Reads are retried after network and server errors, other calls only if they were certainly not executed. */
+/** Retries reads after network and server errors, and other calls only if they were certainly not executed. */
 export class Client {
   /** @param {Options} [options] */
   constructor(options = {}) {

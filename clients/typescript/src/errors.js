@@ -1,19 +1,19 @@
-/** Errors of this package. */
+/** Defines the errors of this package. */
 
 /** @typedef {import("./schema.js").components["schemas"]} Schemas */
 
-/** Base of all errors of this package. */
+/** Base class of all errors of this package. */
 export class PlatestreamError extends Error {
   name = "PlatestreamError";
 }
 
-/** There was no response: no connection, or a timeout. */
+/** There was no response: the connection failed or timed out. */
 export class UnreachableError extends PlatestreamError {
   name = "UnreachableError";
 }
 
 /**
- * The API rejected a call, or failed. `code` is the machine-readable error code, `sentence` the
+ * The API rejected a call, or failed. `code` is the machine-readable error code, `sentence` is the
  * message for people, and `requestId` identifies the call in the server's logs.
  */
 export class ApiError extends PlatestreamError {
@@ -42,7 +42,7 @@ export class ApiError extends PlatestreamError {
   }
 }
 
-/** Recognitions from `since` on may be missing: the stream was interrupted for too long. */
+/** The stream was interrupted for too long: recognitions since `since` may be missing. */
 export class StreamGapError extends PlatestreamError {
   name = "StreamGapError";
 
@@ -54,7 +54,7 @@ export class StreamGapError extends PlatestreamError {
 }
 
 /**
- * The error of an unsuccessful response.
+ * Return the error in an unsuccessful response.
  *
  * @param {Response} answer
  */

@@ -4,11 +4,11 @@ import { ApiError, PlatestreamError, UnreachableError, errorOf } from "./errors.
 
 /**
  * @typedef {object} Options
- * @property {string} [baseUrl] URL of the API; default: `PLATESTREAM_URL`
- * @property {string} [apiKey] default: `PLATESTREAM_KEY`
- * @property {number} [timeout] seconds that one attempt may take; default: 30
- * @property {number} [attempts] maximum number of attempts; default: 4
- * @property {number} [longestWait] maximum seconds between attempts; if the API asks for more, its error is thrown; default: 60
+ * @property {string} [baseUrl] URL of the API. Default: `PLATESTREAM_URL`
+ * @property {string} [apiKey] API key of the account. Default: `PLATESTREAM_KEY`
+ * @property {number} [timeout] maximum duration of an attempt in seconds. Default: 30
+ * @property {number} [attempts] maximum number of attempts. Default: 4
+ * @property {number} [longestWait] maximum wait between attempts in seconds, above which the error is thrown. Default: 60
  * @property {typeof fetch} [fetch] custom `fetch`, for a proxy or certificates
  */
 
@@ -109,7 +109,7 @@ export class Http {
     const body = /** @type {BodyInit | undefined} */ (image ?? csv) ?? (json === undefined ? undefined : JSON.stringify(json));
     const { fetch } = this;
     try {
-      // A redirect would receive the key.
+      // Redirects are not followed, because the key would be sent to the new URL.
       return await fetch(`${this.base}${path}${search}`, { method, headers, body, signal, redirect: "manual" });
     } catch (error) {
       throw unreachable(error);
@@ -117,7 +117,7 @@ export class Http {
   }
 
   /**
-   * Seconds until the next attempt, or null: none.
+   * Return the seconds until the next attempt, or null if the call must not be retried.
    *
    * @param {unknown} fault
    * @param {number} attempt
@@ -135,7 +135,7 @@ export class Http {
   }
 
   /**
-   * The response of a stream, aborted after a minute of silence or when it is closed.
+   * Open a stream. The response is aborted after a minute without data, or when `close` is called.
    *
    * @param {Request} request
    * @param {Record<string, string>} headers
@@ -176,7 +176,7 @@ function unreachable(error) {
 }
 
 /**
- * Whether there was no connection, so nothing was sent.
+ * Return whether no connection could be established, so that nothing was sent.
  *
  * @param {PlatestreamError} fault
  */
@@ -191,6 +191,6 @@ function wasNotSent(fault) {
  */
 function mayPass(fault, attempt) {
   if (!(fault instanceof ApiError)) return fault instanceof UnreachableError;
-  // The request still in progress is an earlier attempt of this call, unless this is the first.
+  // After the first attempt, the request in progress is an earlier attempt of this call.
   return fault.status >= 500 || (fault.code === "idempotency_key_in_use" && attempt > 1);
 }

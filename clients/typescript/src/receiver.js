@@ -1,4 +1,4 @@
-/** Helpers for webhook receivers: verify signatures, parse events, drop duplicates. */
+/** Helps webhook receivers to verify signatures, parse events and drop duplicates. */
 
 import { createHmac, timingSafeEqual } from "node:crypto";
 
@@ -10,7 +10,7 @@ import { PlatestreamError } from "./errors.js";
 const TOLERANCE_SECONDS = 300;
 const PREFIX = "whsec_";
 
-/** The delivery cannot be trusted. Respond with 401 and ignore it. */
+/** The delivery cannot be trusted. Respond with 401 and ignore the delivery. */
 export class SignatureError extends PlatestreamError {
   name = "SignatureError";
 }
@@ -21,9 +21,9 @@ export class EventError extends PlatestreamError {
 }
 
 /**
- * Return if a delivery was recently signed with the secret, or with one of several; throw a
- * SignatureError otherwise. `body` is the raw body, before any parsing. Pass several secrets only
- * if you replace the secret yourself: during a rotation, the service signs with both. `tolerance`
+ * Check that a delivery was recently signed with the secret, or with one of several secrets.
+ * Throw a SignatureError otherwise. `body` is the raw body, before parsing. Pass several secrets
+ * only if you replace the secret yourself: during a rotation, the service signs with both. `tolerance`
  * is the maximum age of the signature in seconds; `null` disables the check, for receivers behind
  * a proxy that only keeps `X-Signature-256`.
  *
@@ -83,7 +83,7 @@ function verifyStandard(secrets, headers, body, tolerance, now) {
 }
 
 /**
- * Compare all pairs, in a time that reveals nothing about the expected values.
+ * Compare all pairs in a time that does not depend on the expected values.
  *
  * @param {string[]} expected
  * @param {string[]} given
@@ -99,7 +99,7 @@ function anyEqual(expected, given) {
 }
 
 /**
- * The key of a secret; after `whsec_`, it is base64.
+ * Return the key of a secret. The part after `whsec_` is base64.
  *
  * @param {string} secret
  */
@@ -121,8 +121,8 @@ function lowerCase(headers) {
 }
 
 /**
- * The event in a verified body; `event.event` is its name. Later releases may send events with
- * other names. Respond to them with 2xx as well.
+ * Return the event in a verified body. `event.event` is the event name. Later releases may send
+ * events with other names. Respond to such events with 2xx as well.
  *
  * @param {Uint8Array} body
  * @returns {Event}
@@ -141,9 +141,9 @@ export function parse(body) {
 }
 
 /**
- * Remembers event IDs for a while, to drop duplicates. It works in the memory of one process. With
- * several receivers, or to survive a restart, store the IDs in your database instead, under a
- * unique key and in the same transaction as the work.
+ * Remembers event IDs for a while, to drop duplicates. The IDs are stored in the memory of one
+ * process. With several receivers, or to survive a restart, store the IDs in your database instead,
+ * with a unique key and in the same transaction as the work.
  */
 export class Seen {
   /** @type {Map<string, number>} */
@@ -158,8 +158,8 @@ export class Seen {
   }
 
   /**
-   * Do the work of an event unless it is a duplicate, and return whether it was new. If the work
-   * fails, the ID is forgotten, so the event is processed when it is sent again.
+   * Do the work of an event unless the event is a duplicate, and return whether it was new. If the
+   * work fails, the ID is removed, so that a retry of the event counts as new.
    *
    * @param {string} id
    * @param {() => unknown} work

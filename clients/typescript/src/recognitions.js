@@ -1,4 +1,4 @@
-/** The recognitions resource. */
+/** Defines the recognitions resource. */
 
 import { PAGE, Resource, bytes, field, json, nothing, page, path, picture } from "./resource.js";
 import { follow } from "./stream.js";
@@ -25,7 +25,7 @@ import { follow } from "./stream.js";
 /**
  * @typedef {object} ExportPart
  * @property {Uint8Array} content a complete file
- * @property {string | null} nextKey cursor of the next one
+ * @property {string | null} nextKey cursor of the next file, or null
  */
 
 const EXPORT_PAGE = 100_000;
@@ -39,10 +39,10 @@ const exportPart = async (answer) => {
   return { items: [{ content: await bytes(answer), nextKey }], nextKey };
 };
 
-/** Recognitions. */
+/** Methods for recognitions, corrections, erasures and image calls. */
 export class Recognitions extends Resource {
   /**
-   * All matching recognitions, newest first.
+   * Return all matching recognitions, newest first.
    *
    * @param {Filters & Span & {corrected?: boolean, pageSize?: number}} [filters]
    * @returns {AsyncGenerator<Schemas["RecognitionBody"], void, undefined>}
@@ -52,7 +52,7 @@ export class Recognitions extends Resource {
   }
 
   /**
-   * New recognitions as they arrive. A broken connection is resumed without loss or repetition.
+   * Return new recognitions as they arrive. A broken connection is resumed without loss or repetition.
    *
    * @param {Filters & Watching} [given]
    */
@@ -61,7 +61,7 @@ export class Recognitions extends Resource {
   }
 
   /**
-   * Files of at most `rows` recognitions, newest first; usually only one.
+   * Return files of at most `rows` recognitions, newest first. Usually, one is enough.
    *
    * @param {Filters & Span & {format?: Schemas["ExportFormat"], excel?: boolean, separator?: Schemas["Separator"], rows?: number, lastKey?: string}} [filters]
    */
@@ -70,7 +70,7 @@ export class Recognitions extends Resource {
   }
 
   /**
-   * A recognition; its image fields are URLs valid for one hour.
+   * Return a recognition. Image fields are URLs valid for one hour.
    *
    * @param {string} id
    * @returns {Promise<Schemas["RecognitionBody"]>}
@@ -80,7 +80,7 @@ export class Recognitions extends Resource {
   }
 
   /**
-   * The photo of a recognition, or a thumbnail of it.
+   * Return the photo of a recognition, or a thumbnail of the given width.
    *
    * @param {string} id
    * @param {{width?: number}} [size]
@@ -90,7 +90,7 @@ export class Recognitions extends Resource {
   }
 
   /**
-   * The plate crop of a recognition.
+   * Return the plate crop of a recognition.
    *
    * @param {string} id
    * @param {{width?: number}} [size]
@@ -100,7 +100,7 @@ export class Recognitions extends Resource {
   }
 
   /**
-   * Whether and why each alert triggered for a recognition.
+   * Return whether and why each alert triggered for a recognition.
    *
    * @param {string} id
    * @returns {Promise<Schemas["ExplainedAlert"][]>}
@@ -110,7 +110,7 @@ export class Recognitions extends Resource {
   }
 
   /**
-   * The deliveries of a recognition and of the alerts it triggered.
+   * Return the deliveries of a recognition and of the alerts that it triggered.
    *
    * @param {string} id
    * @param {{limit?: number}} [query]
@@ -121,7 +121,7 @@ export class Recognitions extends Resource {
   }
 
   /**
-   * Store the correct plate of a recognition. The reading stays stored.
+   * Store the correct plate of a recognition. The original reading is not changed.
    *
    * @param {string} id
    * @param {Schemas["WrittenCorrection"]} correction
@@ -137,7 +137,7 @@ export class Recognitions extends Resource {
   }
 
   /**
-   * All corrections, newest recognition first.
+   * Return all corrections, newest recognition first.
    *
    * @param {{plate?: string, pageSize?: number}} [filters]
    * @returns {AsyncGenerator<Schemas["CorrectedBody"], void, undefined>}
@@ -147,7 +147,7 @@ export class Recognitions extends Resource {
   }
 
   /**
-   * Permanently erase everything captured so far for a plate; returns the started erasure.
+   * Start to permanently erase all data captured for a plate so far. Return the erasure.
    *
    * @param {string} plate
    * @returns {Promise<Schemas["ErasureBody"]>}
@@ -156,13 +156,13 @@ export class Recognitions extends Resource {
     return this.call("POST", "/api/erasures", field("erasure"), { json: { plate } });
   }
 
-  /** @returns {AsyncGenerator<Schemas["ErasureBody"], void, undefined>} the account's erasures, newest first; those done for 90 days */
+  /** @returns {AsyncGenerator<Schemas["ErasureBody"], void, undefined>} the account's erasures, newest first; completed erasures stay for 90 days */
   erasures() {
     return this.pages("/api/erasures", page("erasures"), { limit: PAGE });
   }
 
   /**
-   * The state of an erasure.
+   * Return the state of an erasure.
    *
    * @param {string} id
    * @returns {Promise<Schemas["ErasureBody"]>}
@@ -172,8 +172,8 @@ export class Recognitions extends Resource {
   }
 
   /**
-   * Read the plates in a JPEG or PNG, for one credit. An idempotency key is generated, so retries
-   * are not charged again.
+   * Read the plates in a JPEG or PNG image. This costs one credit. An idempotency key is generated,
+   * so that retries are not charged again.
    *
    * @param {Uint8Array | Blob} image
    * @param {{store?: boolean, idempotencyKey?: string}} [how]

@@ -1,4 +1,4 @@
-/** Base of the resources. */
+/** Defines the base class of the resources. */
 
 /**
  * @typedef {import("./http.js").Http} Http
@@ -41,7 +41,7 @@ export const page = (name) => async (/** @type {Response} */ answer) => {
 };
 
 /**
- * A path with its ids in place of each `{}`.
+ * Return a path with the IDs in place of each `{}`.
  *
  * @param {string} template
  * @param {...string} ids
@@ -68,7 +68,7 @@ export class Resource {
   }
 
   /**
-   * The items of all pages; each page is requested when it is needed.
+   * Yield the items of all pages. Each page is requested when needed.
    *
    * @protected
    * @template T

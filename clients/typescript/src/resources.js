@@ -1,4 +1,4 @@
-/** The other resources of the API. */
+/** Defines the other resources of the API. */
 
 import { PAGE, Resource, field, json, nothing, page, path, picture } from "./resource.js";
 
@@ -11,13 +11,13 @@ import { PAGE, Resource, field, json, nothing, page, path, picture } from "./res
  * @typedef {object} Deliveries
  * @property {number} [limit]
  * @property {Schemas["AttemptOutcome"]} [outcome]
- * @property {Date | string} [from] only events since this time
- * @property {Date | string} [before] only those last attempted before this time
+ * @property {Date | string} [from] only deliveries of events since this time
+ * @property {Date | string} [before] only deliveries last attempted before this time
  */
 
-/** Cameras. */
+/** Methods for cameras. */
 export class Cameras extends Resource {
-  /** @returns {AsyncGenerator<Schemas["CameraBody"], void, undefined>} all, newest first */
+  /** @returns {AsyncGenerator<Schemas["CameraBody"], void, undefined>} all cameras, newest first */
   all() {
     return this.pages("/api/cameras", page("cameras"), { limit: PAGE });
   }
@@ -50,7 +50,7 @@ export class Cameras extends Resource {
   }
 
   /**
-   * Delete a camera. Its recognitions stay.
+   * Delete a camera. Its recognitions remain stored.
    *
    * @param {string} id
    * @returns {Promise<Schemas["CameraDeleted"]>}
@@ -70,7 +70,7 @@ export class Cameras extends Resource {
   }
 
   /**
-   * The cameras in a CSV file, as bodies for `create`. Nothing is stored.
+   * Return the cameras in a CSV file, as bodies for `create`. Nothing is stored.
    *
    * @param {Uint8Array | Blob} data
    * @param {{encoding?: Schemas["FileEncoding"]}} [options]
@@ -81,7 +81,7 @@ export class Cameras extends Resource {
   }
 
   /**
-   * Hourly counts of a camera's frames, plates and vehicles.
+   * Return hourly counts of a camera's frames, plates and vehicles.
    *
    * @param {string} id
    * @param {Span} [span]
@@ -92,7 +92,7 @@ export class Cameras extends Resource {
   }
 
   /**
-   * The latest frame of a camera.
+   * Return the latest frame of a camera.
    *
    * @param {string} id
    * @param {{width?: number}} [size]
@@ -102,9 +102,9 @@ export class Cameras extends Resource {
   }
 }
 
-/** Alerts. */
+/** Methods for alerts and their deliveries. */
 export class Alerts extends Resource {
-  /** @returns {AsyncGenerator<Schemas["AlertBody"], void, undefined>} all, newest first */
+  /** @returns {AsyncGenerator<Schemas["AlertBody"], void, undefined>} all alerts, newest first */
   all() {
     return this.pages("/api/alertas", page("alerts"), { limit: PAGE });
   }
@@ -140,7 +140,7 @@ export class Alerts extends Resource {
   }
 
   /**
-   * The plates in a CSV file and the skipped rows. Nothing is stored.
+   * Return the plates in a CSV file and the skipped rows. Nothing is stored.
    *
    * @param {Uint8Array | Blob} data
    * @param {{encoding?: Schemas["FileEncoding"]}} [options]
@@ -151,7 +151,7 @@ export class Alerts extends Resource {
   }
 
   /**
-   * The past recognitions that would have triggered an alert.
+   * Return the past recognitions that would have triggered an alert.
    *
    * @param {Schemas["AlertTest"]} alert
    * @returns {Promise<Schemas["AlertTestResult"]>}
@@ -161,7 +161,7 @@ export class Alerts extends Resource {
   }
 
   /**
-   * The deliveries of an alert's notifications, most recently attempted first.
+   * Return the deliveries of an alert's notifications, most recently attempted first.
    *
    * @param {string} id
    * @param {Deliveries} [query]
@@ -172,7 +172,7 @@ export class Alerts extends Resource {
   }
 
   /**
-   * The triggers of an alert, newest first.
+   * Return the triggers of an alert, newest first.
    *
    * @param {string} id
    * @returns {AsyncGenerator<Schemas["AlertTriggerBody"], void, undefined>}
@@ -192,7 +192,7 @@ export class Alerts extends Resource {
   }
 
   /**
-   * Replace the secret that signs notifications to URLs; both sign during the overlap.
+   * Replace the secret that signs notifications to URLs. The old secret also signs in the overlap.
    *
    * @param {Schemas["RotateSecret"]} [rotation]
    * @returns {Promise<Schemas["NotificationSecretAnswer"]>}
@@ -213,9 +213,9 @@ export class Alerts extends Resource {
   }
 }
 
-/** Webhooks. */
+/** Methods for webhooks and their deliveries. */
 export class Webhooks extends Resource {
-  /** @returns {AsyncGenerator<Schemas["WebhookBody"], void, undefined>} all, newest first */
+  /** @returns {AsyncGenerator<Schemas["WebhookBody"], void, undefined>} all webhooks, newest first */
   all() {
     return this.pages("/api/webhooks", page("webhooks"), { limit: PAGE });
   }
@@ -229,7 +229,7 @@ export class Webhooks extends Resource {
   }
 
   /**
-   * Create a webhook. The result contains its secret.
+   * Create a webhook. The result contains the signing secret.
    *
    * @param {Schemas["WebhookCreate"]} webhook
    * @returns {Promise<Schemas["WebhookBody"]>}
@@ -253,7 +253,7 @@ export class Webhooks extends Resource {
   }
 
   /**
-   * Replace the signing secret; both sign during the overlap.
+   * Replace the signing secret. The old secret also signs during the overlap.
    *
    * @param {string} id
    * @param {Schemas["RotateSecret"]} [rotation]
@@ -264,7 +264,7 @@ export class Webhooks extends Resource {
   }
 
   /**
-   * The deliveries of a webhook, most recently attempted first.
+   * Return the deliveries of a webhook, most recently attempted first.
    *
    * @param {string} id
    * @param {Deliveries} [query]
@@ -307,9 +307,9 @@ export class Webhooks extends Resource {
   }
 }
 
-/** API keys. */
+/** Methods for API keys. */
 export class ApiKeys extends Resource {
-  /** @returns {AsyncGenerator<Schemas["ApiKeyBody"], void, undefined>} all, newest first */
+  /** @returns {AsyncGenerator<Schemas["ApiKeyBody"], void, undefined>} all API keys, newest first */
   all() {
     return this.pages("/api/api-keys", page("apiKeys"), { limit: PAGE });
   }
@@ -347,20 +347,20 @@ export class ApiKeys extends Resource {
   }
 }
 
-/** The account as a whole. */
+/** Methods for the account: credits, analytics, audit log and session. */
 export class Account extends Resource {
-  /** @returns {Promise<Schemas["CreditsBody"]>} the balance and its latest changes */
+  /** @returns {Promise<Schemas["CreditsBody"]>} the credit balance and the most recent transactions */
   credits() {
     return this.call("GET", "/api/credits", json);
   }
 
-  /** @returns {Promise<Schemas["AnalyticsBody"]>} the counts of the last 30 days */
+  /** @returns {Promise<Schemas["AnalyticsBody"]>} the analytics of the last 30 days */
   analytics() {
     return this.call("GET", "/api/analytics", json);
   }
 
   /**
-   * Audit log entries, newest first.
+   * Return the audit log entries, newest first.
    *
    * @param {Span & {action?: string, actor?: string, subject?: string, pageSize?: number}} [filters]
    * @returns {AsyncGenerator<Schemas["AuditEntryBody"], void, undefined>}
@@ -369,7 +369,7 @@ export class Account extends Resource {
     return this.pages("/api/audit", page("entries"), { ...filters, limit: pageSize });
   }
 
-  /** @returns {Promise<Schemas["SessionBody"]>} whose key this is, and what it may do */
+  /** @returns {Promise<Schemas["SessionBody"]>} the account, scopes and limits of the key */
   session() {
     return this.call("GET", "/api/session", field("session"));
   }

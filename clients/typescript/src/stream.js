@@ -1,4 +1,4 @@
-/** The stream of new recognitions; reconnects as often as necessary. */
+/** Reads the stream of new recognitions, and reconnects as often as necessary. */
 
 import { ApiError, PlatestreamError, StreamGapError, errorOf } from "./errors.js";
 import { pause } from "./http.js";
@@ -24,7 +24,7 @@ class Place {
   #rest = "";
   #decoder = new TextDecoder();
 
-  /** Start a new connection. A partly read event of the previous one is sent again. */
+  /** Reset the state for a new connection, which resends a partly received event. */
   opened() {
     this.wasOpen = true;
     this.#decoder = new TextDecoder();
@@ -34,7 +34,7 @@ class Place {
   }
 
   /**
-   * The events that a chunk completes.
+   * Yield the events that a chunk completes.
    *
    * @param {Uint8Array} chunk
    * @returns {Generator<{event: string, data: any}>}
@@ -59,7 +59,7 @@ class Place {
     else if (name === "data") this.#data.push(value);
     else if (name === "retry" && /^\d+$/.test(value)) this.reconnectSeconds = Number(value) / 1000;
     else if (line === "") {
-      // An id counts only now: an event that was cut off has to come again.
+      // The ID only counts from here: an event that was cut off must be sent again.
       this.lastId = this.#id;
       const [event, data] = [this.#event, this.#data];
       [this.#event, this.#data] = ["", []];
@@ -68,7 +68,7 @@ class Place {
   }
 
   /**
-   * Seconds to wait before reconnecting; throws the error if that cannot help.
+   * Return the seconds to wait before reconnecting, or throw the error if reconnecting cannot help.
    *
    * @param {unknown} fault
    * @param {Http} http
@@ -86,8 +86,8 @@ class Place {
 
 /**
  * @typedef {object} Watching
- * @property {(since: string) => void} [onGap] called if not all recognitions could be sent, with the
- *   time from which to search for the rest; without it, StreamGapError is thrown
+ * @property {(since: string) => void} [onGap] called if not all recognitions could be sent, with the time
+ *   from which to search for the missing recognitions; without `onGap`, StreamGapError is thrown
  * @property {AbortSignal} [signal] ends the stream
  */
 
