@@ -1,4 +1,4 @@
-"""HTTP client of the OpenID Connect provider: discovery, tokens, keys.
+"""Calls the OpenID Connect provider over HTTP: discovery, tokens and keys.
 
 The settings contain the issuer's URL; the discovery document contains all other URLs. The URLs can
 point to a private network. The client does not follow redirects or use the environment's proxies,
@@ -36,7 +36,7 @@ _T = TypeVar("_T")
 
 
 class Description(msgspec.Struct, frozen=True):
-    """Fields used of a discovery document. **Source:** OpenID Connect Discovery 1.0, section 3."""
+    """The fields read from discovery. **Source:** OpenID Connect Discovery 1.0, section 3."""
 
     issuer: str
     authorization_endpoint: str
@@ -105,7 +105,7 @@ class IdentityProvider:
 
     async def _description(self) -> Description:
         issuer = self._settings.oidc_issuer
-        # One call serves all waiting logins. A failed call is not repeated for a moment.
+        # One call serves all waiting logins. After a failure, there is a short pause.
         async with self._describing:
             if found := self._described.get(issuer):
                 return found
@@ -188,7 +188,7 @@ _ACCEPTS: Final = {"Accept": "application/json"}
 
 
 def check_description(described: Description, issuer: str) -> None:
-    """Check that the issuer matches and, if the issuer uses HTTPS, that all URLs do.
+    """Check that the issuer matches, and that all URLs use HTTPS if the issuer's URL does.
 
     Raises:
         DependencyUnavailableError: the document names another issuer, or a URL lacks TLS.

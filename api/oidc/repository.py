@@ -28,14 +28,14 @@ def bind(session: Session, person_id: UUID, identity: Identity, started: float) 
     password never proved who owns the address. ``started``: start of the login (Unix seconds).
 
     Raises:
-        ApiError: 400, the person has been unlinked since; 403, the person was removed, is
+        ApiError: 400, the person was unlinked after ``started``; 403, the person was removed, is
             disabled, or is linked to another identity at the provider.
     """
     person = _locked(session, person_id)
     if not person.enabled:
         raise ApiError(ErrorCode.PERSON_SWITCHED_OFF)
     if person.oidc_issuer == identity.issuer and person.oidc_subject != identity.subject:
-        # Email addresses can be reassigned, subjects never are.
+        # Email addresses can be reassigned; subjects cannot.
         raise ApiError(ErrorCode.BOUND_TO_ANOTHER)
     if person.oidc_unlinked_at is not None and started <= person.oidc_unlinked_at.timestamp():
         raise ApiError(ErrorCode.LOG_IN_EXPIRED)

@@ -88,7 +88,7 @@ OidcDep = Annotated[OidcLogIn, Depends(service(OidcLogIn))]
 async def begin_oidc(
     request: Request, oidc: OidcDep, response: Response, body: OidcBegin
 ) -> OidcBegun:
-    """Returns the provider URL for the browser. Sets a cookie that is required to log in."""
+    """Returns the provider URL to open. Sets a cookie that is required to complete the login."""
     check_origin(request, required=False)
     _check_returns_here(request)
     url, cookie = await oidc.begin(body.invitation, rate_limit_address(request))
@@ -159,8 +159,8 @@ def _flow_path(request: Request) -> str:
 def _check_returns_here(request: Request) -> None:
     """Reject a login from a page to which the provider does not return the browser.
 
-    The browser would not send the cookie. Pages on loopback hosts are allowed, because such a page
-    can use a tunnel or a forwarded port.
+    After the return, the browser would not send the cookie. Pages on loopback hosts are allowed,
+    because the host can be a tunnel or a forwarded port.
 
     Raises:
         ApiError: 403, the page has another origin. The message contains the correct URL.

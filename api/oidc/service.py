@@ -194,11 +194,11 @@ class OidcLogIn:
         return bind(session, person.id, identity, flow.started)
 
     def _of_address(self, session: Session, email: str, name: str) -> Person:
-        """Return the person who has proven a verified address, or who has it in the join account.
+        """Return the person who has proven a verified address, or a person of the join account.
 
         In the join account, a missing person is created. In other accounts, a person who has not
-        proven the address must not get the login of the address's owner. A disabled person who
-        has proven the address does not prevent the owner from joining.
+        proven the address must not get the login of the address's owner. A disabled person with a
+        proven address does not prevent the owner from joining.
         """
         proven = find_proven(session, email)
         if proven is not None and proven.enabled:

@@ -23,7 +23,7 @@ log = structlog.get_logger()
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
-# Rows are also announced by PostgreSQL notifications.
+# New rows are also announced by PostgreSQL notifications.
 _POLL_SECONDS = 1.0
 _BATCH_ROWS = 500
 

@@ -32,7 +32,7 @@ _FIELD: Final = re.compile(rb',"' + TRACEPARENT.encode() + rb'":"(00-[0-9a-f-]{5
 
 
 def _enqueue_statement() -> Select[Any]:
-    """Return one statement that adds a row and notifies the relay, as image calls wait for it."""
+    """Return one statement that adds a row and notifies the relay, to keep image calls fast."""
     columns = _OUTBOX.c
     added = (
         insert(_OUTBOX)
@@ -52,7 +52,7 @@ _ENQUEUE = _enqueue_statement()
 
 
 def enqueue(session: Session, topic: Topic, key: str, record: Record | None) -> None:
-    """Add a record to the outbox; ``None`` deletes the key on the topic.
+    """Add a record to the outbox. If ``record`` is None, the key is deleted on the topic.
 
     First lock or insert the row of ``key`` in the same transaction, so that the records of a key
     are in the order of their transactions.
@@ -90,7 +90,7 @@ def _encoded(record: Record) -> bytes:
 
 @dataclass(frozen=True)
 class WaitingReplays:
-    """An account's queued replays, and the position after their last record."""
+    """The number of an account's queued replays, and the position after the last record."""
 
     count: int
     next_position: int

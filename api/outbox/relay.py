@@ -57,7 +57,7 @@ WHERE older.error IS NOT NULL AND older.topic = ANY(%s)
 
 
 class Relay:
-    """Runs until :meth:`stop`; reconnects after restarts of PostgreSQL and Kafka."""
+    """Publishes until :meth:`stop`. Reconnects after restarts of PostgreSQL and Kafka."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class Relay:
         batch_rows: int,
         registry: CollectorRegistry | None = None,
     ) -> None:
-        """``poll_seconds`` is the interval at which rows are polled for without a notification.
+        """``poll_seconds`` is the interval at which the outbox is polled without a notification.
 
         If ``registry`` is None, a new registry is created for the metrics.
         """
@@ -125,7 +125,7 @@ class Relay:
             connect_timeout=_CONNECT_TIMEOUT_SECONDS,
             application_name="platestream-relay",
             options="-c statement_timeout=10000",
-            # Detects within half a minute that the server has vanished.
+            # Detects a vanished server within half a minute.
             keepalives_idle=10,
             keepalives_interval=5,
             keepalives_count=3,

@@ -19,7 +19,7 @@ _SEAL_BYTES = 16
 
 
 class Filter(Protocol):
-    """The filter of a list request; a dataclass."""
+    """The filter of a list request. Must be a dataclass."""
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
@@ -28,7 +28,7 @@ class CursorSealer:
     """Signs and verifies cursors with the installation's secret keys."""
 
     def __init__(self, keys: str) -> None:
-        """``keys`` are comma-separated, as in the settings. The first signs; all keys verify."""
+        """``keys`` is the comma-separated setting. The first key signs; all keys verify."""
         # A separate key is derived from the secret for each purpose.
         self._keys: Sequence[bytes] = [
             hmac.digest(key.strip().encode(), b"platestream list cursor", "sha256")
@@ -59,7 +59,7 @@ class CursorSealer:
             return None
         position, given = data[: _POSITION.size], data[_POSITION.size :]
         seals = [_seal(key, wanted, position) for key in self._keys]
-        # Base64 has unused bits, so several texts decode to these bytes. One text is accepted.
+        # Several base64 texts decode to the same bytes. Only the canonical text is accepted.
         if not any(hmac.compare_digest(seal, given) for seal in seals) or _text(data) != cursor:
             return None
         version, captured_ms, identifier = _POSITION.unpack(position)

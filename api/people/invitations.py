@@ -64,7 +64,7 @@ class Invitations:
         )
 
     async def invite(self, caller: Principal, email: str, role: Role) -> NewInvitation:
-        """Invite an address, replacing an earlier invitation. Sends an email if SMTP is configured.
+        """Invite an address, replacing an earlier invitation. Send an email if SMTP is configured.
 
         The result does not reveal whether other accounts use the address.
 
@@ -99,7 +99,7 @@ class Invitations:
             raise ApiError(ErrorCode.NOT_FOUND)
 
     async def find(self, token: str, address: str) -> Invitation:
-        """Return the invitation of a token. Count a failure of ``address`` if there is none.
+        """Return the invitation of a token. Count an invalid token as a failure of ``address``.
 
         Raises:
             ApiError: 404, the token is invalid; 429, the address has too many failures.

@@ -101,7 +101,7 @@ def picture_request(headers: PictureHeaders, width_px: int | None) -> PictureReq
 
 
 def picture_answer(picture: Picture, headers: PictureHeaders, caching: str) -> Response:
-    """Return the image, a byte range of it, or 304. A range beyond its end is ignored.
+    """Return an image, a byte range, or 304. A range beyond the end of the image is ignored.
 
     **Source:** RFC 9110, sections 13 and 14.
     """

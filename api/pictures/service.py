@@ -34,7 +34,7 @@ _LIMITS: Final = QueueLimits(at_once=1, waiting=200)
 JPEG: Final = "image/jpeg"
 _TAG_CHARACTERS: Final = 32
 MAX_AGE: Final = timedelta(hours=1)
-"""Time for which browsers cache images of recognitions, as long as links are valid."""
+"""Time for which browsers cache images of recognitions, equal to the validity of links."""
 
 
 class Thumbnails:
@@ -51,7 +51,7 @@ class Thumbnails:
         return self._known.get((version, width_px))
 
     async def make(self, version: str, data: bytes, width_px: int) -> bytes:
-        """Return a JPEG that is ``width_px`` wide, or as wide as the image if that is narrower.
+        """Return a JPEG that is ``width_px`` wide, or less if the image is narrower.
 
         ``version`` identifies the content of ``data``.
 
@@ -97,7 +97,7 @@ class Part(StrEnum):
 class Picture:
     """An image to send. ``data`` is None if the caller already has the image.
 
-    ``etag`` is strong and quoted. Width and height are those of the camera's frame, if known.
+    ``etag`` is strong and quoted. The size refers to the camera's frame, if known.
     """
 
     data: bytes | None

@@ -31,7 +31,7 @@ _RECOGNITIONS_LEFT: Final = timedelta(days=31)
 
 @dataclass(frozen=True)
 class CorrectionFilter:
-    """The corrections of an account, or those whose plate contains ``plate`` (normalised)."""
+    """Selects the corrections of an account whose plate contains ``plate`` (normalised), or all."""
 
     owner_id: UUID
     plate: str | None
@@ -39,7 +39,7 @@ class CorrectionFilter:
 
 @dataclass(frozen=True)
 class CorrectionPage:
-    """A page of corrections. ``next_key`` is the cursor of the next page; None: the last page."""
+    """A page of corrections. ``next_key`` is the cursor of the next page, or None on the last."""
 
     corrections: tuple[Correction, ...]
     next_key: str | None

@@ -131,7 +131,7 @@ def corrected_before(
 ) -> list[Correction]:
     """Return corrections with a plate, of recognitions captured in a time range, newest first.
 
-    Return at most ``limit``, plus any that tie with the last. Times are Unix ms (UTC).
+    Return at most ``limit`` rows, plus rows with the last row's time. Times are Unix ms (UTC).
     """
     wanted = select(CorrectionEntry).where(
         CorrectionEntry.owner_id == owner_id,

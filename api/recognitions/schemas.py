@@ -316,7 +316,7 @@ _NONE_CORRECTED: Mapping[UUID, Correction] = {}
 def page_json(page: Page, corrections: Mapping[UUID, Correction] = _NONE_CORRECTED) -> bytes:
     """Return the body of a :class:`RecognitionList` response, with images as storage keys.
 
-    Rows (up to 200) are encoded without models, which took a third of the CPU time.
+    Rows (up to 200) are encoded without models: models took a third of the CPU time.
     """
     rows = [
         _payload(

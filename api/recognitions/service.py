@@ -40,7 +40,7 @@ Place = tuple[int, int, int]
 
 
 def storable(wanted: RecognitionFilter) -> RecognitionFilter | None:
-    """Return ``wanted`` with its time range clipped to storable times, or None if empty.
+    """Clip the time range of ``wanted`` to storable times. Return None if the range is empty.
 
     Callers can send any ISO 8601 date-time, including the years 1 and 9999.
     """
@@ -69,7 +69,7 @@ class Pictured(Protocol):
 
 @dataclass(frozen=True)
 class Page:
-    """A page of a list. ``next_key`` is the cursor of the next page; None: the last page."""
+    """A page of a list. ``next_key`` is the cursor of the next page, or None on the last page."""
 
     recognitions: tuple[RecognitionRow, ...]
     next_key: str | None
@@ -95,7 +95,7 @@ class Recognitions:
         *,
         image_retention: timedelta | None,
     ) -> None:
-        """Images are linked until ``image_retention`` ends, or always if it is None."""
+        """Images are linked for ``image_retention``, or always if ``image_retention`` is None."""
         self._store = store
         self._database = database
         self._images = images

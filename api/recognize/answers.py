@@ -240,7 +240,7 @@ class CallPhoto:
         await asyncio.shield(self._putting)
 
     async def remove(self) -> None:
-        """Delete the photo, if any. Call only if no record refers or will refer to it."""
+        """Delete the photo, if any. No record must refer to the photo, now or later."""
         if self._key is None or self._putting is None:
             return
         # A running upload could finish after the deletion.

@@ -31,7 +31,7 @@ _SHORTEST_WAIT_SECONDS = 0.01
 
 
 class RecognizerEngine:
-    """An inference worker pool. Starts in the background; until then, images are rejected."""
+    """An inference worker pool that starts in the background and rejects images until ready."""
 
     def __init__(self, settings: RecognizerPoolSettings) -> None:
         self._settings = settings
@@ -107,7 +107,7 @@ class FairReader:
     def __init__(
         self, reader: ImageReader, *, at_once: int, waiting: int, wait_seconds: float
     ) -> None:
-        """Run at most ``at_once`` reads; queue at most ``waiting``, each for ``wait_seconds``."""
+        """Run at most ``at_once`` reads. Queue at most ``waiting``, each for ``wait_seconds``."""
         self._reader = reader
         self._wait_seconds = wait_seconds
         self._queue = FairQueue[UUID | None](QueueLimits(at_once, waiting))

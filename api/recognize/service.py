@@ -72,7 +72,7 @@ class _Paid:
 
 
 def image_lease() -> timedelta:
-    """Return the time for which a call holds its reservation and key: longer than any call."""
+    """Return the time for which a call holds its reservation and key. No call takes longer."""
     # A call waits for a worker and then for the result, each at most for the timeout.
     seconds = 2 * TIMEOUT_SECONDS + _LEASE_MARGIN_SECONDS
     return timedelta(seconds=seconds)
@@ -91,7 +91,7 @@ class ImageRecognition:
         lease: timedelta,
         demo_enabled: bool = False,
     ) -> None:
-        """``lease`` is longer than any call. A reservation held for longer is of a crashed call."""
+        """``lease`` is longer than any call takes. Only crashed calls hold a reservation longer."""
         self._database = database
         self._images = images
         self._reader = reader
@@ -193,7 +193,7 @@ class ImageRecognition:
         return _Paid(reservation, claimed)
 
     async def read(self, image: bytes, payer: UUID | None) -> ImageReadings:
-        """Return the plates of an image without charging. Schedule it as a call of ``payer``.
+        """Return the plates of an image, read as a call of ``payer`` but without charging.
 
         Raises:
             ApiError: 400, the image is invalid; 500, the image could not be read.
@@ -218,7 +218,7 @@ class ImageRecognition:
         """Charge the credit, store the response and publish the outcome, in one transaction."""
         balance = credits_repository.settle(session, paid.reservation, _REASON)
         if balance is None:
-            # The call took so long that it was released as crashed, or the account was removed.
+            # The call was so slow that the sweeper released the credit, or the account was removed.
             require_owner(session, paid.reservation.owner_id)
             raise ApiError(ErrorCode.RECOGNIZER_TIMEOUT)
         answer = RecognizeAnswer(
@@ -254,9 +254,9 @@ class ImageRecognition:
     async def _undo(self, paid: _Paid, photo: CallPhoto, *, is_unnamed: bool) -> None:
         """Release a call's reservation and key, and delete its photo if no record refers to it.
 
-        No record does if ``is_unnamed``, or if the reservation was still held: the transaction that
-        publishes the records also settles the reservation. If the database is unavailable, the
-        reservation is released later, and the photo stays until it expires.
+        No record does if ``is_unnamed`` or the reservation was still held: publishing settles the
+        reservation. If the database is unavailable, the sweeper releases the reservation later, and
+        the photo stays until its retention ends or the account is removed.
         """
         try:
             was_held = await self._database.run(lambda session: _release(session, paid))

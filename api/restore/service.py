@@ -75,11 +75,11 @@ class RestoreSettings(ErasureSettings, EncryptionSettings):
 
 
 def check_restored(settings: RestoreSettings) -> None:
-    """Check that the service is stopped and that PostgreSQL matches the release and the key.
+    """Check that the service is stopped and that PostgreSQL matches this release and key.
 
     Raises:
         ServiceRunningError: the service is running.
-        MisconfiguredError: the tables are of another release, or the backup has another key.
+        MisconfiguredError: the tables are from another release, or the backup used another key.
     """
     box = SecretBox(settings.secret_key.get_secret_value())
     engine = open_engine(settings)
@@ -166,7 +166,7 @@ def keys_to_review(session: Session) -> list[tuple[ApiKey, str]]:
 def people_to_review(session: Session) -> list[tuple[Person, str]]:
     """Return the people who can log in, each with the account's email address.
 
-    After the backup, some may have been removed or given another role or password.
+    Since the backup, people may have been removed or given another role or password.
     """
     people = (
         select(Person, Owner.email)
@@ -248,7 +248,7 @@ async def read_erasures(settings: ClickHouseSettings) -> list[StoredErasure]:
 async def erase_again(
     settings: ErasureSettings, in_database: InDatabase[Any], erasures: Sequence[StoredErasure]
 ) -> dict[UUID, int]:
-    """Repeat erasures; return the number of plates found (or 1 for a found account), by account.
+    """Repeat erasures. Return the number of plates found (1 for a found account), by account.
 
     Can be repeated. Erasures recorded in ClickHouse are also repeated, because the backup of
     PostgreSQL may be older.

@@ -1,4 +1,4 @@
-"""Determines the client address of a request, and the key of the limits for the address."""
+"""Determines the client address of a request, and the key for limits per client."""
 
 import re
 from collections.abc import Sequence

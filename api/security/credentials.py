@@ -121,7 +121,7 @@ def unknown_hash() -> str:
 
 
 def matching_hashes(password: str, stored: Collection[str]) -> frozenset[str]:
-    """Return the hashes in ``stored`` that are hashes of ``password``.
+    """Return the hashes in ``stored`` that match ``password``.
 
     Compute one hash per salt in ``stored``, or one hash if ``stored`` is empty.
     """

@@ -35,12 +35,12 @@ class Devices:
         self._box = box
 
     def known(self, cookie: str | None, email: str) -> Device | None:
-        """Return the device of a cookie, or None without a recent login with the email address."""
+        """Return the device of a cookie if ``email`` recently logged in on the device, or None."""
         device, login = self._read(cookie)
         return device if login == _login(email) else None
 
     def person(self, cookie: str | None) -> UUID | None:
-        """Return the ID of the person of a valid cookie, whatever the email address, or None."""
+        """Return the person's ID from a valid cookie, for any email address, or None."""
         device, login = self._read(cookie)
         return device.person_id if device is not None and login.startswith(_PURPOSE) else None
 

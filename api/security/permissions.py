@@ -215,7 +215,7 @@ class Principal:
         """Check that the caller has all of ``scopes``.
 
         Raises:
-            ApiError: 403; the message contains the first missing scope.
+            ApiError: 403, the caller lacks a scope. The message names the first missing scope.
         """
         missing = sorted(set(scopes) - self.scopes)
         if missing:
@@ -253,7 +253,7 @@ class PermissionTable:
     def allowed_methods(self, path: str) -> tuple[str, ...]:
         """Return the methods that are allowed at ``path`` (as sent), sorted.
 
-        HEAD is included if GET is allowed and the GET response ends.
+        HEAD is included if GET is allowed and the response to GET is finite.
         """
         found = [key for key, form in self._forms.items() if self._is_at(path, key[1], form)]
         methods = {method for method, _ in found}

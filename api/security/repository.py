@@ -146,7 +146,7 @@ def insert_session(
 
 
 def find_session(session: Session, token_hash: bytes) -> SessionRecord | None:
-    """Return the session whose token has this hash, or None if its person is disabled."""
+    """Return the session whose token has this hash, or None. The person must be enabled."""
     of_hash = (
         select(LoginSession, Person, Owner.limits)
         .join(Person, Person.id == LoginSession.person_id)
@@ -158,7 +158,7 @@ def find_session(session: Session, token_hash: bytes) -> SessionRecord | None:
 
 
 def get_session(session: Session, owner_id: UUID, session_id: UUID) -> SessionRecord | None:
-    """Return a session of the account, or None if its person is disabled."""
+    """Return a session of the account, or None. The person must be enabled."""
     found = session.execute(
         _SESSIONS.where(
             LoginSession.id == session_id, LoginSession.owner_id == owner_id, Person.enabled
@@ -178,7 +178,7 @@ def list_sessions(session: Session, person_id: UUID) -> list[SessionRecord]:
 
 
 def delete_sessions(session: Session, person_id: UUID, *, only: UUID | None = None) -> list[UUID]:
-    """Delete a person's sessions, or the session ``only``; return the IDs of deleted sessions."""
+    """Delete a person's sessions, or just the session ``only``; return the deleted IDs."""
     wanted = [LoginSession.person_id == person_id]
     if only is not None:
         wanted.append(LoginSession.id == only)

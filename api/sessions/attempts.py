@@ -147,7 +147,7 @@ def _per_hour(amount: int, namespace: str, *names: str) -> LimitWindow:
 
 
 class _Attempt:
-    """A login attempt in progress, with its rate limit windows and the store that counts it."""
+    """A login attempt in progress, with its rate limit windows and the store that is used."""
 
     def __init__(self, store: LimitStore, windows: Sequence[LimitWindow], is_known: bool) -> None:
         self.windows = windows
@@ -183,5 +183,5 @@ async def _remembers(store: LimitStore, name: str, address: str) -> bool:
 
 
 def _device_key(name: str, address: str) -> str:
-    """Return the key of an address for a name. Only a hash is stored, as it is retained longer."""
+    """Return the key of an address for a name: a hash, because the key is stored for longer."""
     return "login/" + hashlib.sha256(f"{name}\n{address}".encode()).hexdigest()

@@ -8,7 +8,7 @@ from api.settings import ApiSettings
 
 @dataclass(frozen=True)
 class LogInMethods:
-    """The login methods: by password, and by the provider of this name (None: no provider)."""
+    """The enabled login methods. ``provider`` is the identity provider's name, or None."""
 
     password: bool = True
     provider: str | None = None

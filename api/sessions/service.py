@@ -150,7 +150,7 @@ class Sessions:
             return found
 
     def device(self, cookie: str | None, email: str) -> Device | None:
-        """Return the device of a cookie, or None if nobody has logged in on it with ``email``."""
+        """Return the device of a cookie if ``email`` recently logged in on the device, or None."""
         return self._devices.known(cookie, email)
 
     @property
