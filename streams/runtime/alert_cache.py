@@ -1,4 +1,4 @@
-"""The alerts of config-alerts, for records that only refer to theirs."""
+"""Holds the alerts of config-alerts, for records that only contain a reference to their alert."""
 
 import asyncio
 from collections.abc import Iterable
@@ -23,10 +23,10 @@ _Revision = tuple[UUID, int]
 
 
 class AlertCache:
-    """The latest revision of every alert, and recently replaced or deleted ones.
+    """The latest revision of every alert, and recently replaced or deleted revisions.
 
-    Use it on one event loop. Alerts are stored encoded, as on their topic: an alert with a long
-    list then takes a third of the memory.
+    Use the cache on one event loop. Alerts are stored encoded, as on the topic, so that an alert
+    with a long list takes a third of the memory.
     """
 
     def __init__(self) -> None:
@@ -34,7 +34,7 @@ class AlertCache:
         self._former: LRUCache[_Revision, bytes] = LRUCache(_FORMER_BYTES, getsizeof=len)
         self._last_former: LRUCache[UUID, int] = LRUCache(_MISSED)
         self._ready: LRUCache[_Revision, AlertConfig] = LRUCache(_READY)
-        # A record whose alert no longer exists is looked up repeatedly, in retries.
+        # Retries look up an alert that no longer exists repeatedly.
         self._missed: TTLCache[_Revision, None] = TTLCache(_MISSED, _MISSED_SECONDS)
         self._changed = asyncio.Event()
 
@@ -51,10 +51,10 @@ class AlertCache:
         changed.set()
 
     async def whole(self, alert: AlertConfig) -> AlertConfig:
-        """Return the alert that a reference refers to, waiting briefly if it is not known yet.
+        """Return the alert that a reference refers to, waiting briefly if the alert is unknown.
 
-        If it was changed long ago, the lists are those of the latest revision. If it was deleted
-        long ago, it has no lists.
+        If the alert was changed long ago, its lists are those of the latest revision. If it was
+        deleted long ago, it has no lists.
         """
         if not alert.is_reference:
             return alert
@@ -68,12 +68,12 @@ class AlertCache:
         return with_content(alert, content)
 
     async def whole_trigger(self, trigger: AlertTrigger) -> AlertTrigger:
-        """Return a trigger with the alert that it refers to."""
+        """Return a trigger together with the alert that the trigger refers to."""
         alert = await self.whole(trigger.alert)
         return trigger if alert is trigger.alert else msgspec.structs.replace(trigger, alert=alert)
 
     def newer(self, alert: AlertConfig) -> AlertConfig | None:
-        """Return the latest revision of an alert if it is newer than this one."""
+        """Return the latest revision of an alert if it is newer than ``alert``, otherwise None."""
         revision = self._latest.get(alert.alert_id, (0, b""))[0]
         return self._content((alert.alert_id, revision)) if revision > alert.revision else None
 
@@ -86,7 +86,7 @@ class AlertCache:
             return
 
     def _is_past(self, revision_key: _Revision) -> bool:
-        """Return whether a later revision is known: the requested one will not arrive any more."""
+        """Return whether a later revision is known, so that the requested one cannot arrive."""
         alert_id, revision = revision_key
         latest = self._latest.get(alert_id)
         return latest is not None and latest[0] > revision
@@ -123,7 +123,7 @@ class AlertSubscription(Service):
         self._reader = reader
 
     async def on_start(self) -> None:
-        """Read all alerts; a worker that knows only some must not be assigned partitions."""
+        """Read all alerts: a worker that knows only some must not be assigned partitions."""
         self._reader.start()
         await self._reader.wait_until_caught_up()
 

@@ -1,4 +1,4 @@
-"""The Faust app of a stage, with the names, sizes and safety rules that all stages share."""
+"""Builds the Faust app of a stage, with the names, sizes and safety rules of all stages."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping
@@ -40,7 +40,7 @@ from streams.runtime.settings import StreamSettings
 log = structlog.get_logger()
 
 Event: TypeAlias = faust.EventT[bytes | None]
-"""A message of one of our topics: ``value`` as raw bytes, ``message`` with its offset."""
+"""A message of one of our topics: ``value`` is raw bytes, ``message`` contains the offset."""
 
 MEMORY_STORE = "memory://"
 
@@ -48,7 +48,7 @@ _REQUEST_TIMEOUT_SECONDS = 40.0
 _DAY_SECONDS = 86_400.0
 # Work done since the last commit is repeated after a crash.
 _COMMIT_SECONDS = 1.0
-# aiokafka's default of 16 KiB holds ten deliveries; the eleventh would wait for Kafka.
+# aiokafka's default of 16 KiB fits ten deliveries; the eleventh would wait for Kafka.
 _BATCH_BYTES = 256 * 1024
 
 
@@ -81,7 +81,7 @@ class StageTopic(faust.Topic):
     app: "StageApp"
 
     async def declare(self) -> None:
-        """Create the topic if it is a changelog; our own topics already exist."""
+        """Create the topic if it is a changelog. Our own topics already exist."""
         if self.internal:
             await self._declare_changelog()
 
@@ -90,7 +90,7 @@ class StageTopic(faust.Topic):
         try:
             wanted = await asyncio.to_thread(table_replication, self.app.settings, name)
         except MisconfiguredError as error:
-            # Faust would exit with another status, or retry.
+            # Otherwise, Faust would exit with another status, or retry.
             log.error("misconfigured", reason=str(error))
             end_process(EXIT_MISCONFIGURED)
         if wanted is None:
@@ -104,46 +104,46 @@ class StageTopic(faust.Topic):
             raise TransientError(wanted.not_made(name)) from error
 
     async def send(self, **message: Any) -> Any:
-        """Send a message, if this worker is still a member of its consumer group.
+        """Send a message if this worker is still a member of its consumer group.
 
         Raises:
-            TransientError: it has not heard from its group for the length of a session.
+            TransientError: the worker has not heard from its group for the length of a session.
         """
         self.app.require_membership()
         return await super().send(**message)
 
 
 class StageApp(faust.App):
-    """A Faust app that commits only what the stage released."""
+    """A Faust app that commits only events that the stage has released."""
 
     settings: StreamSettings
     metrics: StageMetrics
     stage: str
     is_waiting = False
-    """Set while a dependency is unavailable; the stage is then not considered stalled."""
+    """Set while a dependency is unavailable, so that the stage is not considered stalled."""
     gaps: GapRule | None = None
     """The rule for deferring old records, if the stage has one."""
     details: Details = staticmethod(dict)
     """Details of the stage that ``/readyz`` adds to its status."""
 
     def require_membership(self) -> None:
-        """Reject sending by a worker that its group may have excluded.
+        """Raise if the group may have excluded this worker, which then must not send.
 
         Raises:
-            TransientError: it has not heard from its group for the length of a session.
+            TransientError: the worker has not heard from its group for the length of a session.
         """
         if self.member_seconds <= 0:
             raise TransientError("lost contact with the group; partitions may have been reassigned")
 
     @property
     def member_seconds(self) -> float:
-        """For how long this worker may send if it hears nothing more from its group."""
+        """Seconds for which this worker may send if it hears nothing more from its group."""
         if isinstance(self._consumer, StageConsumer):
             return self._consumer.member_seconds
         return float(self.conf.broker_session_timeout)
 
     def release(self, event: Event) -> None:
-        """Release an event that is completely processed: its offset may be committed."""
+        """Release an event that is completely processed, so that its offset may be committed."""
         self.metrics.released.inc()
         if isinstance(self._consumer, StageConsumer):
             self._consumer.release(event.message)
@@ -151,18 +151,18 @@ class StageApp(faust.App):
     def is_next(self, event: Event) -> bool:
         """Return whether all earlier events of the event's partition are released.
 
-        False once the partition was revoked, even if it has been assigned again since.
+        False if the partition has been revoked since, even if it is assigned again by now.
         """
         return isinstance(self._consumer, StageConsumer) and self._consumer.is_next(event.message)
 
     async def positions(self) -> dict[TP, Position]:
-        """Return the committed position and the end of each partition of this process."""
+        """Return the committed position and the end of each partition that this process owns."""
         if not isinstance(self._consumer, StageConsumer):
             return {}
         return await self._consumer.positions()
 
     async def offset_since(self, tp: TP, unix_ms: int) -> int | None:
-        """Return the offset of a partition's first record since ``unix_ms``, None if there is none.
+        """Return the offset of a partition's first record since ``unix_ms``, or None.
 
         Raises:
             TransientError: Kafka is not responding.
@@ -172,7 +172,7 @@ class StageApp(faust.App):
             return await self._consumer.offset_since(tp, unix_ms)
 
     async def end_offset(self, tp: TP) -> int:
-        """Return the offset that a partition's next record will have.
+        """Return the offset of a partition's next new record.
 
         Raises:
             TransientError: Kafka is not responding.
@@ -181,7 +181,7 @@ class StageApp(faust.App):
             return int((await self.consumer.highwaters(tp))[tp])
 
     async def committed_offset(self, tp: TP) -> int | None:
-        """Return a partition's committed offset as stored by Kafka, None if there is none.
+        """Return a partition's committed offset as stored by Kafka, or None if there is none.
 
         Raises:
             TransientError: Kafka is not responding.
@@ -195,7 +195,7 @@ class StageApp(faust.App):
 
         Raises:
             TransientError: this worker may no longer be a member of its group.
-            Exception: Faust's own, if Kafka is unavailable or the stage has ended.
+            Exception: Kafka is unavailable or the stage has ended (Faust's own errors).
         """
         self.require_membership()
         producer = await self.maybe_start_producer()
@@ -211,9 +211,9 @@ class StageApp(faust.App):
     def on_recovery(
         self, table: Any, topic: faust.TopicT, restore: Callable[[frozenset[int]], None]
     ) -> None:
-        """Call ``restore`` with this worker's partitions of a topic each time a table was read.
+        """Call ``restore`` with this worker's partitions of a topic whenever a table has been read.
 
-        This happens at a start and after each rebalance, before anything else is read.
+        Tables are read at startup and after each rebalance, before anything else.
         """
 
         async def call() -> None:
@@ -223,7 +223,7 @@ class StageApp(faust.App):
 
     @property
     def is_leaving(self) -> bool:
-        """Whether the stage is stopping or rebalancing; nothing new should be started then."""
+        """Whether the stage is stopping or rebalancing, so that no new work should be started."""
         return bool(self.should_stop or self.rebalancing)
 
     def _create_directories(self) -> None:
@@ -253,11 +253,12 @@ def build_app(
 ) -> StageApp:
     """Return the app of a stage, not yet started.
 
-    ``stream_buffer_maxsize`` limits the messages buffered in memory for one agent (frames are 0.3
-    MB each), ``max_poll_records`` the records returned by one poll.
+    ``stream_buffer_maxsize`` limits the messages buffered in memory for one agent (a frame is 0.3
+    MB), and ``max_poll_records`` limits the records returned by one poll.
 
     Raises:
-        MisconfiguredError: the release of Faust, or of a library it uses, was not checked.
+        MisconfiguredError: the installed release of Faust or of a library it uses has not been
+            verified.
     """
     require_checked_release("faust-streaming", "mode-streaming", "aiokafka")
     app = StageApp(
@@ -298,7 +299,7 @@ def _broker_options(
         "broker_request_timeout": max(_REQUEST_TIMEOUT_SECONDS, session_seconds + 5),
         "broker_commit_interval": _COMMIT_SECONDS,
         "broker_max_poll_records": max_poll_records,
-        # A stage that waits for a dependency does not poll, but must remain in its group.
+        # While a stage waits for a dependency, it does not poll, but must remain in its group.
         "broker_max_poll_interval": _DAY_SECONDS,
         "consumer_max_fetch_size": settings.kafka_max_message_bytes,
         "consumer_auto_offset_reset": "earliest",
@@ -327,7 +328,7 @@ def broker_credentials(settings: KafkaSettings) -> CredentialsT | None:
     None means plaintext without a login.
 
     Raises:
-        MisconfiguredError: a certificate file can no longer be used.
+        MisconfiguredError: a certificate file has become unusable.
     """
     options: dict[str, Any] = security_options(settings)
     context = options.get("ssl_context")
@@ -342,12 +343,12 @@ def broker_credentials(settings: KafkaSettings) -> CredentialsT | None:
 
 
 def published_ms(event: Event) -> int:
-    """Return when a message was published (Unix ms, UTC); the same at each read."""
+    """Return when a message was published (Unix ms, UTC). The time is the same in every read."""
     return round(event.message.timestamp * 1000)
 
 
 def raw_topic(app: StageApp, topic: Topic, **options: Any) -> faust.TopicT:
-    """Return one of our topics, with raw bytes as keys and values; values may be empty."""
+    """Return one of our topics, with raw bytes as keys and values. Values may be empty."""
     return app.topic(
         topic_name(app.settings, topic),
         key_type=bytes,

@@ -1,8 +1,9 @@
-"""Gaps: records that are skipped because they are too old, and read later.
+"""Manages gaps: ranges of records that are skipped because they are too old, and are read later.
 
-A gap is stored in the table of gaps (with a compacted changelog on Kafka) before anything after it
-is read or committed. From then on its records belong to the stage's late lane, even after a crash:
-the consumer never delivers them. The gaps of a partition do not overlap, and are read in order.
+A gap is stored in the table of gaps (with a compacted changelog on Kafka) before any record after
+the gap is read or committed. From then on, the consumer never delivers the records of the gap, even
+after a crash: the stage's late lane reads them. The gaps of a partition do not overlap, and are
+read in order.
 """
 
 import asyncio
@@ -21,19 +22,19 @@ from streams.runtime.tables import DurableTable
 log = structlog.get_logger()
 
 _LEAD_MS = 2_000
-"""Reading resumes at records of this age, so vehicles that come into view now are read in full."""
+"""Reading resumes at records of this age, so that vehicles coming into view are read in full."""
 _CHECK_MS = 1_000
 
 
 class Backlog:
-    """The open gaps of one worker, in a table and in memory. Use it on one event loop."""
+    """The open gaps of one worker, in a table and in memory. Use the object on one event loop."""
 
     def __init__(self, table: DurableTable) -> None:
-        """The changelog of ``table`` has the partitions of the topic."""
+        """The changelog of ``table`` must have as many partitions as the topic."""
         self._table = table
         self._open: dict[int, list[OpenGap]] = {}
         self.generation = 0
-        """Changes with each assignment; an older gap may belong to another worker by now."""
+        """Changes with each assignment: an older gap may belong to another worker by now."""
         self.has_any = asyncio.Event()
 
     def restore(self, partitions: Collection[int]) -> None:
@@ -47,7 +48,7 @@ class Backlog:
             log.info("backlogs_restored", count=len(found), frames=sum(gap.left for gap in found))
 
     async def store(self, gap: OpenGap) -> None:
-        """Store a gap, or its progress; return once Kafka has stored it.
+        """Store a gap, or the progress of reading a gap; return once Kafka has stored the record.
 
         Raises:
             TransientError: Kafka did not acknowledge the record.
@@ -55,7 +56,7 @@ class Backlog:
         await self._write(gap, gap)
 
     async def close(self, gap: OpenGap) -> None:
-        """Delete a gap; return once Kafka has stored that.
+        """Delete a gap; return once Kafka has stored the deletion.
 
         Raises:
             TransientError: Kafka did not acknowledge the record.
@@ -63,21 +64,21 @@ class Backlog:
         await self._write(gap, None)
 
     def all(self) -> list[OpenGap]:
-        """Return all gaps; those of a partition are in order."""
+        """Return all gaps. The gaps of each partition are in order."""
         return [gap for gaps in self._open.values() for gap in gaps]
 
     def firsts(self) -> list[OpenGap]:
-        """Return the first gap of each partition, sorted by the age of the next record."""
+        """Return the first gap of each partition, sorted by the age of the gap's next record."""
         found = [gaps[0] for gaps in self._open.values() if gaps]
         return sorted(found, key=lambda gap: gap.next_ms)
 
     def at(self, partition: int, offset: int) -> FrameGap | None:
-        """Return the gap that contains an offset, None if there is none."""
+        """Return the gap that contains an offset, or None if there is none."""
         gaps = (each.gap for each in self._open.get(partition, ()))
         return next((gap for gap in gaps if gap.begin <= offset < gap.end), None)
 
     def after(self, partition: int, offset: int) -> OpenGap | None:
-        """Return the next gap that begins after an offset, None if there is none."""
+        """Return the next gap that begins after an offset, or None if there is none."""
         return next((g for g in self._open.get(partition, ()) if g.gap.begin > offset), None)
 
     def before(self, partition: int, offset: int) -> tuple[FrameGap, ...]:
@@ -85,12 +86,12 @@ class Backlog:
         return tuple(g.gap for g in self._open.get(partition, ()) if g.gap.end <= offset)
 
     def since(self, gap: OpenGap) -> tuple[FrameGap, ...]:
-        """Return a gap and the following ones of its partition, in order."""
+        """Return a gap and the following gaps of the same partition, in order."""
         gaps = self._open.get(gap.partition, ())
         return tuple(g.gap for g in gaps if g.gap.begin >= gap.gap.begin)
 
     def oldest_age_ms(self, now_ms: int) -> int:
-        """Return the age of the oldest record still to be read late, 0 if there is none."""
+        """Return the age of the oldest record that is still to be read late, or 0 if none is."""
         return max([0, *(now_ms - gap.next_ms for gap in self.firsts()[:1])])
 
     async def _write(self, gap: OpenGap, after: OpenGap | None) -> None:
@@ -126,7 +127,7 @@ class GapRule:
         end_offset: Callable[[TP], Awaitable[int]],
         now_ms: Callable[[], int],
     ) -> None:
-        """A record is too old if the log has records that are ``after_ms`` newer.
+        """A record is too old if the log contains records that are at least ``after_ms`` newer.
 
         ``offset_since`` and ``end_offset`` are the methods of the stage's app.
         """
@@ -139,9 +140,9 @@ class GapRule:
         self._checked_ms: dict[TP, int] = {}
 
     async def opens(self, tp: TP, offset: int, written_ms: int) -> bool:
-        """Return whether a gap begins at a partition's next offset, written at ``written_ms``.
+        """Return whether a gap begins at a partition's next record, written at ``written_ms``.
 
-        The gap has been stored when this returns.
+        When the method returns True, the gap has been stored.
 
         Raises:
             TransientError: Kafka is not responding, or did not acknowledge the gap.
@@ -162,8 +163,8 @@ class GapRule:
         return True
 
     async def _gap_at(self, tp: TP, offset: int, written_ms: int, now_ms: int) -> FrameGap | None:
-        # Uses the log's own times: if this host's clock is ahead, all records only look old.
-        # Records before this one can be newer if they come from hosts whose clocks differ.
+        # Compare times of the log only: if this host's clock is ahead, all records look old.
+        # Earlier records can have later times if they come from hosts whose clocks differ.
         newer = await self._offset_since(tp, written_ms + self._after_ms)
         if newer is None or newer <= offset:
             return None
@@ -173,7 +174,7 @@ class GapRule:
             end, end_ms = await self._end_offset(tp), now_ms
         following = self.gaps.after(tp.partition, offset)
         if following is not None:
-            # Stored by a worker that had read further. It is later in time, too.
+            # Stored by a worker that had read further; its times are later, too.
             end = min(end, following.gap.begin)
             end_ms = min(end_ms, following.next_ms, following.gap.end_ms)
         # Keep the order even if the clock was set back.
@@ -182,7 +183,7 @@ class GapRule:
 
 
 class OffsetSkipper:
-    """Moves a consumer past gaps. Records in a gap are never delivered, even after a crash."""
+    """Moves a consumer past gaps. Records of a gap are never delivered, even after a crash."""
 
     def __init__(self, app: Any, progress: Mapping[TP, PartitionProgress]) -> None:
         """``app`` is a :class:`streams.runtime.app.StageApp`, which imports this module."""
@@ -192,16 +193,16 @@ class OffsetSkipper:
         self._sought: dict[TP, int] = {}
 
     async def wait_until_stored(self) -> None:
-        """Return when no gap is being stored; none is begun during a rebalance.
+        """Return once no gap is being stored. During a rebalance, no gap is started.
 
-        A gap stored by a worker that has lost the partition would apply to the next owner, which
-        may already have read its records.
+        If a worker stored a gap after losing the partition, the gap would apply to the next owner,
+        which may already have read the records of the gap.
         """
         async with self._noting:
             return
 
     def ends(self, wanted: Collection[TP]) -> dict[TP, int]:
-        """Return the ends of the gaps that begin at the partitions' positions."""
+        """Return the ends of the gaps that begin at the current positions of partitions."""
         rule: GapRule | None = self._app.gaps
         found: dict[TP, int] = {}
         for tp in wanted:
@@ -213,9 +214,9 @@ class OffsetSkipper:
         return found
 
     def within(self, ends: Mapping[TP, int], log_ends: Mapping[TP, int]) -> dict[TP, int]:
-        """Return the offsets to seek to: the ends of gaps, or of the logs if those end earlier.
+        """Return the offsets to seek to: the end of the gap, or of the log if the log ends earlier.
 
-        Partitions that are there already are omitted.
+        Partitions that are already at that offset are omitted.
         """
         reached = {tp: min(end, log_ends[tp]) for tp, end in ends.items()}
         return {tp: end for tp, end in reached.items() if end > (self.expected(tp) or 0)}
@@ -223,7 +224,7 @@ class OffsetSkipper:
     def pass_over(self, ends: Mapping[TP, int]) -> None:
         """Record that reading resumes at the ends of gaps."""
         for tp, end in ends.items():
-            # It may have been revoked in the meantime.
+            # The partition may have been revoked in the meantime.
             if tp in self._progress:
                 self._progress[tp].pass_over(end)
 
@@ -232,7 +233,7 @@ class OffsetSkipper:
     ) -> tuple[dict[TP, list[Any]], set[TP]]:
         """Return the records outside gaps, and the partitions whose next record is in a gap.
 
-        Nothing of these partitions is delivered until they have been moved past their gaps.
+        These partitions deliver no records until the consumer has been moved past their gaps.
         """
         rule: GapRule | None = self._app.gaps
         left: dict[TP, list[Any]] = {}
@@ -265,11 +266,11 @@ class OffsetSkipper:
             return True
 
     def _pass_hole(self, tp: TP, expected: int, offset: int) -> None:
-        """Accept, after a second fetch, that no record is left before a record in a gap."""
+        """After a second fetch, accept that there are no records before a record in a gap."""
         if self._sought.get(tp) == expected:
             self._progress[tp].pass_over(offset)
         self._sought[tp] = expected
 
     def expected(self, tp: TP) -> int | None:
-        """Return the offset of a partition's next record, None if it is not known yet."""
+        """Return the offset of a partition's next record, or None if it is not known yet."""
         return self._progress[tp].expected_offset if tp in self._progress else None

@@ -1,7 +1,7 @@
-"""An agent that reads its messages in batches; unreadable messages are rejected, the rest handled.
+"""Reads a topic in batches. Unreadable messages are rejected, all others are handled.
 
-Batches are collected here because Faust's own ``take_events`` checks its buffer every ``within``
-seconds even if nothing arrives: a hundred times a second in an agent that batches for 10 ms.
+Faust's own ``take_events`` is not used because it checks its buffer every ``within`` seconds even
+if nothing arrives: a hundred times per second in an agent that collects batches for 10 ms.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ _LONGEST_TURN_SECONDS = 0.005
 
 @dataclass(frozen=True)
 class Batch(Generic[M, R]):
-    """Decoded messages, and the undecodable ones with the reason."""
+    """Decoded messages, and undecodable messages with the reason."""
 
     read: dict[M, R]
     refused: tuple[tuple[M, InvalidInputError], ...]
@@ -35,7 +35,7 @@ class Batch(Generic[M, R]):
 def read_batch(
     messages: Iterable[tuple[M, bytes | None]], read: Callable[[bytes], R]
 ) -> Batch[M, R]:
-    """Decode messages, given as pairs with their values.
+    """Decode messages, given as pairs of a message and its value.
 
     ``read`` raises InvalidInputError for a value that can never be decoded.
     """
@@ -53,11 +53,11 @@ Handle = Callable[[Sequence[tuple[Event, R]]], Awaitable[None]]
 """Handles events with their decoded values. Must be repeatable."""
 
 HandleBatch = Callable[[Sequence[Event]], Awaitable[None]]
-"""Handles a batch and releases all of it. Never raises."""
+"""Handles a batch and releases all of its events. Never raises."""
 
 
 def _nothing(record: object) -> None:
-    """Return None: the results of a record do not continue its trace."""
+    """Return None, so that the results of a record do not continue the record's trace."""
 
 
 class BatchAgent(Generic[R]):
@@ -81,7 +81,7 @@ class BatchAgent(Generic[R]):
         self._about = about
 
     async def take(self, events: Sequence[Event]) -> None:
-        """Handle readable events, dead-letter the others, and release all. Never raises."""
+        """Handle readable events, dead-letter all others, and release all events. Never raises."""
         batch = read_batch(((event, event.message.value) for event in events), self._read)
         for event, error in batch.refused:
             await self._runner.reject(event, error)
@@ -116,9 +116,10 @@ def add_batch_agent(
 async def event_batches(
     stream: Any, max_batch: int, within_seconds: float
 ) -> AsyncGenerator[Sequence[Event], None]:
-    """Yield the events of a Faust stream in batches, each acknowledged when the next is requested.
+    """Yield the events of a Faust stream in batches.
 
-    A rebalance waits until all yielded events are acknowledged.
+    A batch is acknowledged when the next one is requested. A rebalance waits until all yielded
+    events are acknowledged.
     """
     stream.enable_acks = False
     found: AsyncIterable[Event] = stream.events()
@@ -137,8 +138,8 @@ async def in_batches(
 ) -> AsyncGenerator[list[M], None]:
     """Yield items in batches of at most ``limit``; no item waits longer than ``within_seconds``.
 
-    At most ``limit`` items that arrive while a batch is in use are collected for the next one. Ends
-    with the source, and raises what the source raises.
+    While a batch is in use, at most ``limit`` items are collected for the next batch. The generator
+    ends when the source ends, and raises any error of the source.
     """
     gathering = _Gathering[M](limit)
     filling = asyncio.create_task(gathering.fill(source))
@@ -151,7 +152,7 @@ async def in_batches(
 
 
 class _Gathering(Generic[M]):
-    """Items that have arrived and were not taken yet."""
+    """Items that have arrived and have not been taken yet."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -180,7 +181,7 @@ class _Gathering(Generic[M]):
             self._is_full.set()
 
     async def take(self, within_seconds: float) -> list[M]:
-        """Return the next batch; empty at the end."""
+        """Return the next batch, which is empty at the end of the source."""
         await self._has_some.wait()
         left = self._first_seconds + within_seconds - time.monotonic()
         if left > 0 and not self._is_full.is_set():
@@ -196,14 +197,14 @@ class _Gathering(Generic[M]):
 
 
 class LoopYielder:
-    """Yields to the event loop's other tasks during long-running work."""
+    """Yields to other tasks of the event loop during long-running work."""
 
     def __init__(self, longest_seconds: float = _LONGEST_TURN_SECONDS) -> None:
         self._longest_seconds = longest_seconds
         self._since = time.monotonic()
 
     async def yield_if_due(self) -> None:
-        """Return immediately, or after one turn of the other tasks if the time is up."""
+        """Let other tasks run once if the time is up, otherwise return immediately."""
         if time.monotonic() - self._since >= self._longest_seconds:
             await asyncio.sleep(0)
             self._since = time.monotonic()

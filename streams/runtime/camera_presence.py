@@ -1,6 +1,6 @@
 """Derives online and offline events of a camera from its statuses. No I/O.
 
-Shared by the webhooks and MQTT stages, so both announce the same.
+Shared by the webhooks and MQTT stages, so that both announce the same state.
 """
 
 from dataclasses import dataclass
@@ -11,14 +11,14 @@ from common.records.webhooks import EventName
 
 
 class CameraPresence(Record, frozen=True, kw_only=True):
-    """The last announced state of a camera: online or offline."""
+    """The state of a camera that was announced last: online or offline."""
 
     announced: CameraState
 
 
 @dataclass(frozen=True)
 class PresenceChange:
-    """The presence after a status, and the event to publish, if any."""
+    """The presence of a camera after a status, and the event to publish, if any."""
 
     presence: CameraPresence | None
     event: EventName | None = None
@@ -27,11 +27,11 @@ class PresenceChange:
 def apply_status(
     known: CameraPresence | None, status: CameraStatus, *, offline_after_ms: int
 ) -> PresenceChange:
-    """Return the presence after another status, and the event to publish.
+    """Return the presence of a camera after another status, and the event to publish.
 
-    A camera is announced offline after it was seen online and has then had no frame for
-    ``offline_after_ms``. Connecting is no event; a camera connects, for example, after its worker
-    died and another one took it over. A camera that is disabled is dropped without an event.
+    A camera is announced offline if it has been online and then sent no frame for
+    ``offline_after_ms``. Connecting is not an event: a camera also connects when its worker has
+    died and another worker has taken it over. A disabled camera is dropped without an event.
     """
     before = None if known is None else known.announced
     if status.state is CameraState.ONLINE and before is not CameraState.ONLINE:
@@ -45,7 +45,7 @@ def apply_status(
 
 def _offline(known: CameraPresence | None) -> PresenceChange:
     if known is None:
-        # It was never announced online, so its absence is no news.
+        # The camera was never announced online, so there is nothing to announce.
         return PresenceChange(None)
     if known.announced is CameraState.OFFLINE:
         return PresenceChange(known)

@@ -1,19 +1,20 @@
-"""Faust's Kafka consumer with a commit rule that never skips an unprocessed record.
+"""Extends Faust's Kafka consumer with a commit rule that never skips an unprocessed record.
 
-faust-streaming 0.15.3 can commit past a record in four ways: it takes a gap of exactly one at the
-head for a hole in the log (its issue 606); an exception out of an agent acknowledges the record
-(527); a record that a rebalance skips is acknowledged; and records fetched before a seek and
-delivered after it open a gap that is then counted as processed (596). This consumer commits an
-offset only after the stage has released it and everything delivered before it; see
-:mod:`streams.runtime.progress`. It accepts a jump in a partition's offsets after a second fetch.
+faust-streaming 0.15.3 can commit past a record in four ways: it mistakes a gap of exactly one
+record at the head for a hole in the log (faust-streaming issue 606); an exception raised by an
+agent acknowledges the record (issue 527); a record that a rebalance skips is acknowledged; and
+records that are fetched before a seek but delivered after it open a gap that then counts as
+processed (issue 596). This consumer commits an offset only after the stage has released that record
+and all records delivered before it; see :mod:`streams.runtime.progress`. The consumer accepts a
+jump in a partition's offsets only after a second fetch.
 
 A broker that loses power can lose the end of a log that was read and committed. aiokafka then reads
-the whole log again, and Faust drops everything below the committed offset, including new records.
-This consumer resumes a little before the end, and commits the lower offset.
+the whole log again, and Faust drops all records below the committed offset, including new ones.
+This consumer resumes a little before the end of the log, and commits the lower offset.
 
-A worker that was frozen, or disconnected from Kafka, for longer than its session does not know that
-its partitions were reassigned. It sends nothing until it hears from its group again. Its copy of a
-table is outdated; if it was written after the new owner's records, it would win at a restart.
+A worker that was frozen or disconnected from Kafka for longer than its session does not know that
+its partitions were reassigned. The worker sends nothing until it hears from its group again: its
+copy of a table is outdated, and would override the new owner's records at a restart.
 """
 
 import asyncio
@@ -42,9 +43,9 @@ raise_offset_fetch_errors()
 
 _NOTHING_WANTED_PAUSE_SECONDS = 0.05
 _READ_AGAIN_SECONDS = 600.0
-# If a log lost its end, it is unknown what has been written to it since. Records read before the
-# loss are read again with the same ids; those after it must not be skipped. A broker that checks
-# its logs, and a stage that starts, take minutes.
+# If a log lost its end, it is unknown what has been written to the log since. Records read before
+# the loss are read again with the same ids; records written after the loss must not be skipped. A
+# broker that checks its logs and a stage that starts each take minutes.
 
 
 def _seconds() -> float:
@@ -53,10 +54,10 @@ def _seconds() -> float:
 
 
 class StageConsumerThread(driver.AIOKafkaConsumerThread):
-    """The thread that talks to Kafka; it fetches new records without delay.
+    """The thread that communicates with Kafka and fetches new records without delay.
 
-    ``pace`` is set once the thread has started. ``heard_seconds`` is the send time of the last
-    heartbeat that the group's coordinator answered.
+    ``pace`` is set once the thread has started. ``heard_seconds`` is the time at which the last
+    heartbeat answered by the group's coordinator was sent.
     """
 
     heard_seconds: float | None = None
@@ -82,23 +83,23 @@ class StageConsumerThread(driver.AIOKafkaConsumerThread):
     def _verify_aiokafka_event_path(self, now: float, tp: TP) -> bool:
         """Report no fault while tables are read; see :meth:`StageConsumer.verify_event_path`.
 
-        Faust counts from the process's start, and so reports changelogs that are read much later.
+        Faust measures from the start of the process, and so reports changelogs that are read late.
         """
         return False
 
     async def offset_since(self, tp: TP, unix_ms: int) -> int | None:
-        """Return the offset of the first record since ``unix_ms``, None if there is none."""
+        """Return the offset of the first record since ``unix_ms``, or None if there is none."""
         found = await self.call_thread(self._ensure_consumer().offsets_for_times, {tp: unix_ms})
         return None if found[tp] is None else int(found[tp].offset)
 
     async def committed(self, tp: TP) -> int | None:
-        """Return the offset that is committed at Kafka, None if there is none."""
+        """Return the offset that is committed in Kafka, or None if there is none."""
         found: int | None = await self.call_thread(self._ensure_consumer().committed, tp)
         return found
 
 
 class StageConsumer(driver.Consumer):
-    """Commits only what the stage has released."""
+    """Commits only records that the stage has released."""
 
     # A StageApp; that module imports this one.
     app: Any
@@ -116,19 +117,19 @@ class StageConsumer(driver.Consumer):
 
     @property
     def member_seconds(self) -> float:
-        """For how long the group still considers this worker alive without another heartbeat."""
+        """Seconds for which the group considers this worker alive without another heartbeat."""
         heard = self._thread.heard_seconds
         session: float = self.app.conf.broker_session_timeout
         return session if heard is None else max(0.0, heard + session - _seconds())
 
     def release(self, message: Message) -> None:
-        """Release a message that is completely processed: its offset may be committed."""
+        """Release a message that is completely processed, so that its offset may be committed."""
         progress = self._progress.get(message.tp)
         if progress is not None and message.generation_id == self.app.consumer_generation_id:
             progress.done(message.offset)
 
     def is_next(self, message: Message) -> bool:
-        """Return whether the message is still ours and all earlier ones are released."""
+        """Return whether the message is still ours and all earlier messages are released."""
         progress = self._progress.get(message.tp)
         is_ours = message.generation_id == self.app.consumer_generation_id
         return is_ours and progress is not None and progress.is_next(message.offset)
@@ -147,20 +148,20 @@ class StageConsumer(driver.Consumer):
         }
 
     def _done(self, tp: TP, start: int, first: int) -> int:
-        """Return up to where a partition is processed; expired records count as processed.
+        """Return the offset up to which a partition is processed.
 
-        Records in flight must still be processed, even if they have expired.
+        Expired records count as processed, unless records are in flight.
         """
         done = max(start, self._committed_offset[tp] or 0)
         is_idle = tp not in self._progress or not self._progress[tp].in_flight
         return max(done, first) if is_idle else done
 
     async def offset_since(self, tp: TP, unix_ms: int) -> int | None:
-        """Return the offset of the first record since ``unix_ms``, None if there is none."""
+        """Return the offset of the first record since ``unix_ms``, or None if there is none."""
         return await self._thread.offset_since(tp, unix_ms)
 
     async def committed_at_kafka(self, tp: TP) -> int | None:
-        """Return the offset that is committed at Kafka, None if there is none."""
+        """Return the offset that is committed in Kafka, or None if there is none."""
         return await self._thread.committed(tp)
 
     async def _on_delivery(self, message: Message) -> None:
@@ -172,8 +173,8 @@ class StageConsumer(driver.Consumer):
         """Do nothing: the watchdog (:mod:`streams.runtime.worker`) detects a stalled stage.
 
         The watchdog checks lag and progress. Faust checks when the last message arrived, and so
-        logs errors in a healthy stage: for the first message in minutes while it is on its way, and
-        for changelogs, which are not read any more once their table is complete.
+        logs errors in a healthy stage: while the first message in minutes is in transit, and for
+        changelogs, which are no longer read once their table is complete.
         """
 
     def _new_consumer_thread(self) -> StageConsumerThread:
@@ -196,7 +197,7 @@ class StageConsumer(driver.Consumer):
         return offset
 
     async def on_partitions_revoked(self, revoked: set[TP]) -> None:
-        """Finish and commit what is in flight (done by Faust), then drop the partitions."""
+        """Let Faust finish and commit records in flight, then drop the partitions."""
         self._on_busy()
         await self._skipper.wait_until_stored()
         await super().on_partitions_revoked(revoked)
@@ -207,22 +208,22 @@ class StageConsumer(driver.Consumer):
             self._unread.discard(tp)
 
     async def on_partitions_assigned(self, assigned: set[TP], generation_id: int = 0) -> None:
-        """Start with partitions that the group has just assigned."""
+        """Start reading partitions that the group has just assigned."""
         self._thread.heard_seconds = _seconds()
         self._on_busy()
         await super().on_partitions_assigned(assigned, generation_id)
 
     async def perform_seek(self) -> None:
-        """Seek to the committed offsets, or to the beginning of partitions that have none."""
+        """Seek to the committed offsets; without one, to the beginning of the partition."""
         await super().perform_seek()
         starts = await self._find_starts([tp for tp in self.assignment() if self._is_ours(tp)])
         for tp, start in starts.items():
             self._progress[tp].rewind(start)
             if start > (self._committed_offset.get(tp) or 0):
-                # Commit it even if nothing follows the expired records.
+                # Commit this offset even if nothing follows the expired records.
                 self._progress[tp].pass_over(start)
             self._starts[tp] = start
-        # aiokafka seeks neither partitions without a committed offset nor to offset zero.
+        # aiokafka seeks neither in partitions without a committed offset nor to offset zero.
         await self.seek_wait(starts)
 
     async def _find_starts(self, partitions: Collection[TP]) -> dict[TP, int]:
@@ -244,13 +245,13 @@ class StageConsumer(driver.Consumer):
         return max(committed, first)
 
     async def _resume_after_loss(self, tp: TP, expected: int, end: int) -> int:
-        """Return the offset to resume at in a log that lost its end, after committing it."""
+        """Commit and return the offset at which to resume in a log that lost its end."""
         since_ms = round((time.time() - _READ_AGAIN_SECONDS) * 1000)
         found = await self._thread.offset_since(tp, since_ms)
         start = end if found is None else found
         log.error("partition_truncated", partition=str(tp), expected=expected, end=end, start=start)
-        # Faust commits nothing below the offset it knows. Records before the first commit after
-        # this start would be skipped by the next start.
+        # Faust commits nothing below the offset that it knows, so the next start would skip records
+        # that precede the first commit after this start.
         self._committed_offset[tp] = None
         if await self._commit({tp: start}):
             self._committed_offset[tp] = start
@@ -266,7 +267,7 @@ class StageConsumer(driver.Consumer):
     ) -> RecordMap:
         wanted = set(active_partitions or ())
         if self.app.rebalancing:
-            # A record delivered now would be cleared from the queues when the rebalance ends.
+            # When the rebalance ends, the queues are cleared, including a record delivered now.
             wanted = {tp for tp in wanted if not self._is_ours(tp)}
         elif self._unread:
             await self._read_again()
@@ -274,7 +275,7 @@ class StageConsumer(driver.Consumer):
             await self._skip_gaps(self._skipper.ends(wanted))
         wanted -= self._unread
         if not wanted:
-            # aiokafka treats an empty list as all partitions.
+            # For aiokafka, an empty list means all partitions.
             await asyncio.sleep(_NOTHING_WANTED_PAUSE_SECONDS)
             return {}
         if self._thread.pace is not None:
@@ -291,19 +292,19 @@ class StageConsumer(driver.Consumer):
         return {tp: found for tp, found in records.items() if tp not in self._unread}
 
     async def _skip_gaps(self, ends: dict[TP, int]) -> None:
-        """Skip the gaps that begin at the partitions' positions."""
+        """Skip the gaps that begin at the current positions of partitions."""
         if not ends:
             return
         generation_id = self.app.consumer_generation_id
         try:
-            # aiokafka reads a log that lost its end from the beginning after a seek past its end.
+            # After a seek past the end of a log, aiokafka reads the log from the beginning.
             ends = self._skipper.within(ends, await self.highwaters(*ends))
             await self.seek_wait(ends)
         except (IllegalStateError, KafkaTimeoutError, TimeoutError):
             log.info("seek_interrupted", partitions=[str(tp) for tp in ends])
             self._unread.update(ends)
         else:
-            # A rebalance in the meantime has done its own seek.
+            # If there was a rebalance in the meantime, it has already done a seek.
             if generation_id == self.app.consumer_generation_id and not self.app.rebalancing:
                 self._skipper.pass_over(ends)
 
@@ -314,8 +315,8 @@ class StageConsumer(driver.Consumer):
     async def _exit_if_log_is_shorter(self, records: Mapping[TP, list[Any]]) -> None:
         """Exit the process if a log is read from an earlier position than requested.
 
-        The log lost its end while it was being read. A record in flight may have the same offset as
-        a new one; only a restart can distinguish them.
+        In this case, the log lost its end while it was being read. A record in flight may have the
+        same offset as a new record; only a restart can distinguish the two.
         """
         lost = {
             tp: expected
@@ -333,7 +334,7 @@ class StageConsumer(driver.Consumer):
         return {tp for tp, found in records.items() if found and self._jumps(tp, found[0].offset)}
 
     def _jumps(self, tp: TP, offset: int) -> bool:
-        """Return whether records seem to be missing before ``offset`` after only one fetch."""
+        """Return whether records before ``offset`` seem to be missing after only one fetch."""
         expected = self._skipper.expected(tp)
         if expected is None or offset <= expected or self._confirmed_gaps.get(tp) == expected:
             return False
@@ -348,7 +349,7 @@ class StageConsumer(driver.Consumer):
         try:
             await self.seek_wait(known)
         except (IllegalStateError, TimeoutError):
-            # A rebalance has begun in the meantime; it ends with its own seek.
+            # A rebalance has begun in the meantime, and will end with a seek.
             log.info("seek_interrupted", partitions=[str(tp) for tp in known])
             return
         self._unread.difference_update(positions)

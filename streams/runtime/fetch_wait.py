@@ -1,10 +1,10 @@
-"""The time for which a broker may hold a fetch that finds no record.
+"""Tunes the time for which a broker may hold a fetch that finds no record.
 
-One fetch per broker is open at a time, and a partition that is not part of it waits until it ends:
-one that was paused, or that still had buffered records, when the fetch was sent. Such a fetch is
-held for 0.1 s. A fetch of all partitions ends with the first record of any of them, so it can be
-held for longer: after a while without records it is held for 1 s, and an idle stage fetches once a
-second instead of ten times.
+Only one fetch per broker is open at a time. A partition that was paused or had buffered records
+when the fetch was sent is not part of the fetch, and must wait until the fetch ends. Therefore such
+a fetch is held for only 0.1 s. A fetch of all partitions ends with the first record of any
+partition, so it can be held longer: after a while without records, the fetch is held for 1 s, and
+an idle stage fetches once per second instead of ten times.
 """
 
 import time
@@ -16,7 +16,7 @@ from faust.types import TP
 SHORT_MS: Final = 100
 LONG_MS: Final = 1_000
 _IDLE_SECONDS: Final = 5.0
-# Other requests on the connection wait for a held fetch, and a rebalance makes many.
+# Other requests on the connection wait for a held fetch, and a rebalance sends many requests.
 
 
 class FetchWaitTuner:
@@ -36,7 +36,7 @@ class FetchWaitTuner:
         self._busy_at = self._clock()
 
     def set_wanted(self, partitions: Collection[TP]) -> None:
-        """Set the partitions whose records are consumed; records of others may stay buffered."""
+        """Set the partitions to consume. Records of other partitions may stay buffered."""
         self._wanted = frozenset(partitions)
 
     def _get_actions_per_node(self, assignment: Any) -> Any:

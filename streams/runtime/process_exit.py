@@ -1,6 +1,7 @@
-"""Exit of a stage's process without an acknowledgement.
+"""Exits the process of a stage without acknowledging any message.
 
-A separate module, because consumer, stage runner and worker share it and import each other.
+This is a separate module because the consumer, the stage runner and the worker all need it and
+import each other.
 """
 
 import os
@@ -8,5 +9,5 @@ from typing import NoReturn
 
 
 def end_process(status: int) -> NoReturn:
-    """Exit immediately: no handlers, no acknowledgement."""
+    """Exit immediately, without running exit handlers and without an acknowledgement."""
     os._exit(status)

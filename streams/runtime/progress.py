@@ -1,4 +1,4 @@
-"""The progress of partitions: the offsets that may be committed, and stalls. No I/O."""
+"""Tracks the progress of partitions: the offsets that may be committed, and stalls. No I/O."""
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
@@ -7,29 +7,29 @@ from typing import Generic, TypeVar
 
 
 class PartitionProgress:
-    """The records delivered from one partition, and which of them are processed.
+    """Tracks which records delivered from one partition are processed.
 
     An offset may be committed only when every record delivered before it is processed. Holes in the
     log (compaction, retention, transaction markers) are never delivered, so they block nothing. A
-    record is processed when the stage says so, not when Faust's stream releases it, because Faust
-    also releases a record whose handler raised an error or that a rebalance skipped.
+    record is processed when the stage reports so, not when Faust's stream releases it, because
+    Faust also releases a record whose handler raised an error or that a rebalance skipped.
     """
 
     def __init__(self) -> None:
         self.expected_offset: int | None = None
-        """The offset of the next record; ``None`` if it is not known yet."""
-        # Offset -> processed, in the order of delivery.
+        """The offset of the next record, or ``None`` if it is not known yet."""
+        # Whether each delivered offset is processed, in the order of delivery.
         self._open: dict[int, bool] = {}
         # The unprocessed offsets, in the same order.
         self._undone: dict[int, None] = {}
 
     @property
     def in_flight(self) -> int:
-        """The number of records delivered and not yet covered by :meth:`pop_committable`."""
+        """The number of delivered records that :meth:`pop_committable` has not covered yet."""
         return len(self._open)
 
     def delivered(self, offset: int) -> None:
-        """Record that ``offset`` is delivered; a lower offset than before is a rewind."""
+        """Record that ``offset`` was delivered. An offset lower than the last one is a rewind."""
         while self._open and next(reversed(self._open)) >= offset:
             self._undone.pop(self._open.popitem()[0], None)
         self._open[offset] = False
@@ -37,33 +37,33 @@ class PartitionProgress:
         self.expected_offset = offset + 1
 
     def done(self, offset: int) -> None:
-        """Record that the stage has completely processed ``offset``."""
+        """Record that the stage has completely processed the record at ``offset``."""
         if offset in self._open:
             self._open[offset] = True
             self._undone.pop(offset, None)
 
     def is_next(self, offset: int) -> bool:
-        """Return whether ``offset`` is the first delivered offset that is not processed."""
+        """Return whether ``offset`` is the first delivered offset that is not processed yet."""
         return next(iter(self._undone), None) == offset
 
     def pass_over(self, offset: int) -> None:
-        """Continue at ``offset``; undelivered records before it are handled elsewhere.
+        """Continue at ``offset``. Undelivered records before ``offset`` are handled elsewhere.
 
-        They count as processed, so ``offset`` is committed even if nothing follows it.
+        These records count as processed, so ``offset`` is committed even if no record follows.
         """
         self._open[offset - 1] = True
         self.expected_offset = offset
 
     def rewind(self, offset: int | None) -> None:
-        """Drop everything in flight: reading starts again at ``offset``."""
+        """Drop all records in flight, because reading starts again at ``offset``."""
         self._open.clear()
         self._undone.clear()
         self.expected_offset = offset
 
     def pop_committable(self) -> int | None:
-        """Return the offset after the processed head of the deliveries, ``None`` without one.
+        """Return the offset after the leading processed records, or ``None`` if there are none.
 
-        The processed head is dropped, so each offset is returned once.
+        These records are dropped, so each offset is returned only once.
         """
         finished = list(takewhile(self._open.__getitem__, self._open))
         for offset in finished:
@@ -76,7 +76,7 @@ K = TypeVar("K", bound=Hashable)
 
 @dataclass(frozen=True, kw_only=True)
 class Position:
-    """The processed part and the end of a partition, as offsets of the next record."""
+    """The position up to which a partition is processed, and its end, as next offsets."""
 
     done: int
     end: int
@@ -106,7 +106,7 @@ class StallDetector(Generic[K]):
         )
 
     def reset(self, now_seconds: float) -> None:
-        """Restart all timers: the stall has a cause outside the stage."""
+        """Restart all timers, because the cause of the stall is outside the stage."""
         for partition in self._moved_at_seconds:
             self._moved_at_seconds[partition] = now_seconds
 

@@ -1,8 +1,9 @@
 """Sends messages and waits until Kafka has stored them.
 
-Messages given to a producer wait in it and in the system's buffers, and are retried. If a worker is
-cut off, they would be sent once the network is back, after the records of the partitions' next
-owner. So :class:`StageProducer` discards them as soon as there may be a new owner.
+Messages passed to a producer wait in buffers of the producer and the system, and are retried. If
+a worker was disconnected, its messages would be sent once the network recovers, after records of
+the partitions' next owner. Therefore :class:`StageProducer` discards messages as soon as the
+partitions may have a new owner.
 """
 
 import asyncio
@@ -42,7 +43,7 @@ _RESET_WHEN_CLOSED = struct.pack("ii", 1, 0)
 class OutgoingMessage:
     """A message to send. In a compacted topic, a value of None deletes the key.
 
-    The key selects the partition unless ``partition`` is given. ``trace`` is passed on.
+    The key selects the partition unless ``partition`` is given. ``trace`` is sent in the headers.
     """
 
     key: bytes
@@ -69,7 +70,7 @@ async def send_and_wait(
     """
     try:
         await (await topic.send(key=key, value=value, partition=partition, headers=headers))
-    # aiokafka's errors and Faust's share no narrower class.
+    # The errors of aiokafka and Faust have no narrower common class.
     except Exception as error:
         raise TransientError(f"Kafka did not acknowledge a record: {error!r}") from error
 
@@ -78,27 +79,27 @@ async def send_all(topic: faust.TopicT, messages: Iterable[OutgoingMessage]) -> 
     """Send messages in order; return once Kafka has stored all of them.
 
     Raises:
-        TransientError: Kafka did not acknowledge one of them.
+        TransientError: Kafka did not acknowledge one of the messages.
     """
     if not all(await try_to_send(topic, list(messages))):
         raise TransientError("Kafka did not acknowledge a record")
 
 
 async def try_to_send(topic: faust.TopicT, messages: Sequence[OutgoingMessage]) -> list[bool]:
-    """Send messages, those of a partition in order; return for each whether Kafka has stored it.
+    """Send messages in order within each partition; return for each whether Kafka has stored it.
 
-    After a message that Kafka does not acknowledge, no later one of its partition is sent.
+    If Kafka does not acknowledge a message, no later message of the same partition is sent.
     """
     if not messages:
         return []
     taken = [False] * len(messages)
     try:
-        # Bypasses Faust's own send, which makes a future and several calls for each message.
-        # Faust's type of an app lacks this method; StageApp, which has it, imports this module.
+        # Bypass Faust's own send, which creates a future and makes several calls per message.
+        # Faust's app type lacks this method. StageApp has it, but imports this module.
         producer: AIOKafkaProducer = await topic.app.batch_producer()  # type: ignore[attr-defined]
         name = topic.get_topic_name()
         by_partition = _by_partition(messages, len(await producer.partitions_for(name)))
-    # aiokafka's errors and Faust's share no narrower class.
+    # The errors of aiokafka and Faust have no narrower common class.
     except Exception as error:
         _warn(topic, error)
         return taken
@@ -118,13 +119,13 @@ async def try_to_send(topic: faust.TopicT, messages: Sequence[OutgoingMessage]) 
 
 
 def _spans(topic: str, messages: Sequence[OutgoingMessage]) -> dict[int, Span]:
-    """Start the spans of the messages that have a trace, by their indices."""
+    """Start spans for the messages that have a trace; return the spans by message index."""
     begun = ((index, send_span(topic, each.trace)) for index, each in enumerate(messages))
     return {index: span for index, span in begun if span is not None}
 
 
 def _by_partition(messages: Sequence[OutgoingMessage], count: int) -> dict[int, list[int]]:
-    """Return the indices of the messages in order, by partition."""
+    """Return the indices of the messages, in order, by partition."""
     places: defaultdict[int, list[int]] = defaultdict(list)
     for place, message in enumerate(messages):
         partition = message.partition
@@ -135,7 +136,7 @@ def _by_partition(messages: Sequence[OutgoingMessage], count: int) -> dict[int, 
 # The hash is computed in Python, and the same keys are sent repeatedly.
 @lru_cache(_KEYS_REMEMBERED)
 def _partition_of(key: bytes, count: int) -> int:
-    """Return the partition that any Kafka client would select."""
+    """Return the partition that every Kafka client selects for a key."""
     return int(_partitioner(key, list(range(count)), []))
 
 
@@ -148,7 +149,7 @@ async def _send_partition(
     taken: list[bool],
     spans: Mapping[int, Span],
 ) -> Exception | None:
-    """Send the messages of a partition in batches; mark those that Kafka has stored."""
+    """Send the messages of a partition in batches; mark the messages that Kafka has stored."""
     begin = 0
     while begin < len(indices):
         batch = producer.create_batch()
@@ -163,7 +164,7 @@ async def _send_partition(
             stored = await producer.send_batch(batch, topic, partition=partition)
             assert stored is not None
             await stored
-        # aiokafka's errors share no narrower class.
+        # aiokafka's errors have no narrower common class.
         except Exception as error:
             return error
         for index in indices[begin:end]:
@@ -175,7 +176,7 @@ async def _send_partition(
 def _append(batch: Any, message: OutgoingMessage, span: Span | None) -> bool:
     headers = list(headers_of(span).items())
     added = batch.append(timestamp=None, key=message.key, value=message.value, headers=headers)
-    # A batch accepts its first message, however large.
+    # A batch accepts its first message regardless of the size.
     return added is not None
 
 
@@ -191,9 +192,9 @@ class TopicPublisher:
         self._topic = topic
 
     async def publish(self, key: bytes, record: Record, partition: int | None = None) -> None:
-        """Publish a record; return once Kafka has stored it.
+        """Publish a record with the current trace; return once Kafka has stored the record.
 
-        The key selects the partition unless ``partition`` is given. The current trace is passed on.
+        The key selects the partition unless ``partition`` is given.
 
         Raises:
             TransientError: Kafka did not acknowledge the record.
@@ -209,17 +210,17 @@ class TopicPublisher:
 
 
 class GroupMembershipLostError(KafkaError, TransientError):  # type: ignore[misc]
-    """The group may have reassigned this worker's partitions. The message is not retried."""
+    """The group may have reassigned this worker's partitions, so the message is not retried."""
 
 
 class StageProducer(driver.Producer):
-    """Faust's producer, which sends nothing once another worker may have its partitions.
+    """Faust's producer, but it sends nothing once another worker may own the partitions.
 
-    aiokafka retries a batch for 40 s, and the system sends its buffered data even after the
-    connection was closed, unless it is closed by a reset.
+    aiokafka retries a batch for 40 s, and the system sends buffered data even after the connection
+    was closed, unless the connection is closed by a reset.
     """
 
-    # A StageApp; that module imports this one.
+    # A StageApp. Its module imports this one.
     app: Any
 
     def _new_producer(self, transactional_id: str | None = None) -> AIOKafkaProducer:
@@ -231,8 +232,8 @@ class StageProducer(driver.Producer):
 def send_as_member_only(client: Any, member_seconds: Callable[[], float]) -> None:
     """Let a client produce only while the worker is a member of its group.
 
-    ``member_seconds`` returns for how long the worker certainly remains a member. Messages in
-    flight at its end are discarded with :class:`GroupMembershipLostError`.
+    ``member_seconds`` returns for how long the worker certainly remains a member. Messages that are
+    still in flight after that time fail with :class:`GroupMembershipLostError`.
     """
     send = client.send
 

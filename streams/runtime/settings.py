@@ -1,4 +1,4 @@
-"""Settings that all stages have."""
+"""Settings shared by all stages."""
 
 from pathlib import Path
 

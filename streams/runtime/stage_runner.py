@@ -1,11 +1,11 @@
-"""Runs a stage's handlers so that no exception ever leaves an agent's body.
+"""Runs a stage's handlers so that no exception ever leaves the body of an agent.
 
-An exception from the body would make Faust release the message. So the runner retries transient
-failures, sends messages that can never be handled to the stage's dead-letter topic, and releases a
-message only after one of both succeeded. An event that is abandoned because the stage stops or its
-partitions are reassigned is not released, and is read again.
+An exception would make Faust release the message. Therefore the runner retries transient failures
+and sends messages that can never be handled to the stage's dead-letter topic. A message is released
+only after it was handled or stored there. An event that is abandoned because the stage stops or its
+partitions are reassigned is not released, and will be read again.
 
-If order matters, abandoning an event also abandons all events delivered after it: see
+If order matters, abandoning an event also abandons all later events; see
 :meth:`StageRunner.require_next`.
 """
 
@@ -33,19 +33,19 @@ log = structlog.get_logger()
 
 
 UNEXPECTED = "unexpected_error"
-"""Error code of a message whose handler failed in an unforeseen way."""
+"""Error code of a message whose handler failed with an unexpected error."""
 
 _REASON_CHARACTERS = 1000
 _PAUSE_SLICE_SECONDS = 0.1
 _WINDOW_SECONDS = 60.0
 
 RETRY_SECONDS = 120.0
-"""Time for which a message is retried while a dependency is unavailable. Then the process exits
-without committing, and is restarted."""
+"""Time for which a message is retried while a dependency is unavailable. After that, the process
+exits without committing, and is restarted."""
 RETRY_PAUSE_SECONDS = 10.0
 """The longest pause between two attempts."""
 DEAD_LETTERS_PER_MINUTE = 100
-"""Above this rate the process exits: messages are safer in Kafka."""
+"""Above this rate the process exits, because messages are safer in Kafka."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,8 +64,8 @@ def dead_letter(
 ) -> bytes:
     """Return the encoded dead letter, at most ``max_bytes`` long.
 
-    A value that does not fit (JSON encodes bytes as base64, a third larger) is omitted; topic,
-    partition and offset still identify the message.
+    A value that does not fit (base64 in JSON makes it a third larger) is omitted. The topic, the
+    partition and the offset still identify the message.
     """
     record = DeadLetter(
         stage=stage,
@@ -102,11 +102,11 @@ DeadLetterSender = Callable[[bytes | None, bytes], Awaitable[None]]
 
 
 class _StageStoppingError(Exception):
-    """The stage stops or its partitions are reassigned: abandon the event, release nothing."""
+    """The stage stops or its partitions are reassigned, so the event is abandoned unreleased."""
 
 
 class StageRunner:
-    """Runs a stage's handlers. There is one per stage."""
+    """Runs a stage's handlers. Each stage has one runner."""
 
     def __init__(
         self,
@@ -130,24 +130,24 @@ class StageRunner:
 
     @property
     def stage(self) -> str:
-        """The stage whose handlers it runs."""
+        """The name of the stage."""
         return self._stage
 
     @property
     def group(self) -> str:
-        """The consumer group of the stage, as named in Kafka."""
+        """The name of the stage's consumer group in Kafka."""
         return str(self._app.conf.id)
 
     async def run(self, event: Event, handler: Handler) -> None:
-        """Handle one event: release it, send it to the dead letters, or abandon it unreleased."""
+        """Handle one event, then release it, dead-letter it, or abandon it unreleased."""
         with processing(event.message, self.group):
             await self.run_batch([event], lambda events: handler(events[0]))
 
     async def run_batch(self, events: Sequence[Event], handler: BatchHandler) -> None:
         """Handle events together and release them.
 
-        ``handler`` must be repeatable. If it fails permanently, the batch is halved until the
-        failing events are isolated; those become dead letters.
+        ``handler`` must be repeatable. If ``handler`` fails permanently, the batch is halved until
+        the failing events are isolated. These events become dead letters.
         """
         try:
             await self._run_parts(events, handler)
@@ -157,15 +157,15 @@ class StageRunner:
     def require_next(self, event: Event) -> None:
         """Abandon the event unless all earlier events of its partition are released.
 
-        For handlers whose results must be sent in order. They call it before they publish anything.
-        If a later event was processed although an earlier one was abandoned, readers that remember
-        their progress would ignore the replay of the earlier one.
+        Handlers whose results must be sent in order call this method before they publish anything.
+        If a later event was processed although an earlier event was abandoned, readers that store
+        their progress would ignore the replay of the earlier event.
         """
         if not self._app.is_next(event):
             raise _StageStoppingError
 
     async def reject(self, event: Event, error: Exception) -> None:
-        """Send the event to the dead-letter topic for ``error``, then release it."""
+        """Send the event to the dead-letter topic because of ``error``, then release the event."""
         try:
             await self._reject(event, error)
         except _StageStoppingError:
@@ -205,7 +205,7 @@ class StageRunner:
         """Send a message that no agent received to the dead letters; return once it is stored.
 
         Raises:
-            TransientError: the stage stops, or its partitions are reassigned.
+            TransientError: the stage is stopping, or its partitions are being reassigned.
         """
         try:
             await self._send_to_dead_letters(source, error)
@@ -251,7 +251,7 @@ class StageRunner:
                     await self._wait_out(error, failures, time.monotonic() - started)
             raise _StageStoppingError
         finally:
-            # A call of another agent may still be waiting.
+            # A call by another agent may still be waiting.
             self._waits.discard(wait)
             self._app.is_waiting = bool(self._waits)
 
@@ -295,7 +295,7 @@ def build_runner(
 ) -> StageRunner:
     """Return the runner of a stage, built from its settings.
 
-    If ``gives_up`` is false, it retries forever. ``dead_letters`` is the stage's dead-letter topic.
+    If ``gives_up`` is false, the runner retries forever. ``dead_letters`` is the dead-letter topic.
     """
 
     async def send(key: bytes | None, value: bytes) -> None:

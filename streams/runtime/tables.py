@@ -1,4 +1,4 @@
-"""A table whose writes are durable before the message that caused them is released."""
+"""Provides tables whose changes are durable before the message that caused them is released."""
 
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, TypeVar
@@ -14,7 +14,7 @@ log = structlog.get_logger()
 R = TypeVar("R", bound=Record)
 
 _TOPIC_OPTIONS = {
-    # A restart reads the whole changelog. Small segments let compaction keep it short.
+    # A restart reads the whole changelog. With small segments, compaction keeps the log short.
     "segment.bytes": 16 * 1024 * 1024,
     "segment.ms": 600_000,
     "min.cleanable.dirty.ratio": 0.1,
@@ -24,28 +24,29 @@ _TOPIC_OPTIONS = {
 class DurableTable:
     """A Faust table of bytes that waits until Kafka has stored a change.
 
-    Faust itself only buffers changes. It drops a change with a warning after the producer's timeout
-    (if a broker is unavailable for longer), and its flush before a commit waits for the buffer for
-    only 0.1 s. The source's offset is then committed anyway, so the next owner of the partition
+    Faust itself only buffers changes. If a broker is unavailable for longer than the producer's
+    timeout, Faust drops a change with a warning, and its flush before a commit waits for only
+    0.1 s. Faust then commits the source's offset anyway, so that the next owner of the partition
     would start without the change.
     """
 
     def __init__(self, table: Any) -> None:
-        """``table`` is created by :func:`faust_table`."""
+        """``table`` must be created by :func:`faust_table`."""
         self._table = table
 
     def get(self, key: bytes, /) -> bytes | None:
-        """Return a key's value, None if it was never written."""
+        """Return the value of a key, or None if the key has no value."""
         found: bytes | None = self._table.get(key)
         return found
 
     async def put(
         self, key: bytes, value: bytes | None, /, *, partition: int | None = None
     ) -> None:
-        """Write a key's value, None to delete it; return once Kafka has stored it.
+        """Write the value of a key, or None to delete the key; return once Kafka has stored it.
 
-        ``partition`` is the partition of the events that the key comes from. It can be omitted
-        within an agent's event. It must still be this worker's, or the next owner's write is lost.
+        ``partition`` is the partition of the events from which the key comes. It can be omitted
+        while an agent handles an event. The partition must still belong to this worker, otherwise
+        the next owner's write would be lost.
 
         Raises:
             TransientError: Kafka did not acknowledge the write; the table still has the old value.
@@ -70,18 +71,18 @@ class DurableTable:
         if value is None:
             self._table.data.pop(key, None)
         else:
-            # Bypasses the table's own setter, which would send the change again.
+            # Bypass the table's own setter, which would send the change again.
             self._table.data[key] = value
 
     def read(self, kind: type[R], key: bytes) -> R | None:
-        """Return a key's record; None if there is none or this release cannot read it."""
+        """Return the record of a key, or None if there is none or this release cannot read it."""
         data = self.get(key)
         return None if data is None else _read(kind, data)
 
     def retain(
         self, kind: type[R], partition_of: Callable[[R], int], partitions: Collection[int]
     ) -> list[tuple[bytes, R]]:
-        """Return the records of this worker's partitions; drop the others from memory."""
+        """Return the records of this worker's partitions; drop all other records from memory."""
         found: list[tuple[bytes, R]] = []
         for key, data in self.items():
             record = _read(kind, data)
@@ -98,7 +99,7 @@ class DurableTable:
         return list(self._table.data.items())
 
     def forget(self, key: bytes, /) -> None:
-        """Drop a key from memory, because another worker has its partition now."""
+        """Drop a key from memory, because another worker now owns the key's partition."""
         self._table.data.pop(key, None)
 
 
@@ -106,7 +107,7 @@ def _read(kind: type[R], data: bytes) -> R | None:
     try:
         return decode(kind, data)
     except InvalidInputError as error:
-        # It remains on the changelog for the release that wrote it.
+        # The entry remains on the changelog for the release that wrote it.
         log.error("table_entry_unreadable", kind=kind.__name__, error=str(error))
         return None
 

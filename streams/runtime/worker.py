@@ -1,4 +1,4 @@
-"""Runs a stage as a process: start, watchdog, and stop within a limit."""
+"""Runs a stage as a process, with a watchdog and a time limit for stopping."""
 
 import asyncio
 import os
@@ -34,17 +34,17 @@ _PROBE_SECONDS: Final = 10.0
 _KAFKA_PAUSE_SECONDS: Final = 1.0
 # Time without progress, while messages are waiting, after which the process exits for a restart.
 STALL_SECONDS = 120.0
-# Time limit of a clean stop. After it the process exits, and messages are processed again.
+# Time limit for a clean stop. After it, the process exits, and messages are processed again.
 _STOP_SECONDS: Final = 4.0
-# A stall of the whole stage, represented as a partition that makes no progress.
+# Represents a stall of the whole stage as a partition that makes no progress.
 _STALLED: Final[Mapping[TP, Position]] = {TP("(all)", -1): Position(done=0, end=1)}
 
 
 class Watchdog(threading.Thread):
-    """Exits a stalled stage. It runs in a separate thread, as the event loop may hang.
+    """Exits a stalled stage. Runs in a separate thread, because the event loop may hang.
 
-    It asks Kafka for the ends of the partitions through the stage's own loop and consumer thread:
-    an answer proves that both are alive, and lag is seen even if nothing is fetched any more.
+    The watchdog asks Kafka for the ends of the partitions through the stage's event loop and
+    consumer thread. An answer proves that both are alive, and shows lag even if fetching stopped.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class Watchdog(threading.Thread):
         except (FutureTimeoutError, CancelledError):
             probe.cancel()
             return _STALLED
-        # This thread must continue, whatever error the stage's loop raises.
+        # Catch-all: this thread must continue, whatever error the stage's loop raises.
         except Exception:
             log.exception("watchdog_probe_failed")
             return _STALLED
@@ -104,7 +104,7 @@ class Watchdog(threading.Thread):
 
 
 class StageWorker(Worker):
-    """Faust's worker with our logging and a time limit for the stop."""
+    """Faust's worker with our logging and a time limit for stopping."""
 
     def __init__(
         self, app: StageApp, *, stop_seconds: float, loop: asyncio.AbstractEventLoop
@@ -127,11 +127,11 @@ class StageWorker(Worker):
         super()._schedule_shutdown(received)
 
     def carp(self, msg: str) -> None:
-        """Print nothing; the log contains it."""
+        """Print nothing, because the log already contains the message."""
 
 
 def _end_late() -> NoReturn:
-    # Unacknowledged records are read again, so exiting here loses nothing.
+    # Unacknowledged records will be read again, so exiting here loses nothing.
     log.warning("stop_timeout_exceeded")
     os._exit(0)
 
@@ -141,10 +141,10 @@ def run(
     *,
     new_loop: Callable[[], asyncio.AbstractEventLoop] = asyncio.new_event_loop,
 ) -> NoReturn:
-    """Run the stage until a signal stops it; the last line of a stage's ``__main__``.
+    """Run the stage until a signal stops it. This is the last call in a stage's ``__main__``.
 
-    The health page is on the metrics port, unless that is 0. A response means that the stage is
-    alive, as a stalled stage exits. ``new_loop`` creates the event loop.
+    The health page is served on the metrics port, unless the port is 0. A response means that the
+    stage is alive, because a stalled stage exits. ``new_loop`` creates the event loop.
     """
     try:
         serve_health(
@@ -165,9 +165,9 @@ def run(
 
 
 def _wait_for_kafka(settings: StreamSettings) -> None:
-    """Return once a broker answers; Faust would exit repeatedly instead.
+    """Return once a broker responds. Without this, Faust would exit repeatedly.
 
-    Exits the process if Kafka rejects the login: Faust would retry without logging it.
+    Exits the process if Kafka rejects the login, because Faust would retry without logging that.
     """
     while True:
         try:
