@@ -1,4 +1,4 @@
-"""The alerts stage: final and provisional recognitions -> candidates -> alerts."""
+"""Builds the alerts stage: final and provisional recognitions -> candidates -> alerts."""
 
 from collections.abc import Iterable, Sequence
 from functools import partial
@@ -35,10 +35,10 @@ from streams.runtime.tables import DurableTable, faust_table
 STAGE = "alerts"
 
 LATE_MS: Final = 120_000
-"""Alerts triggered later than this after the capture are marked as late."""
+"""Alerts that trigger later than this after the capture are marked as late."""
 _BATCH_SIZE: Final = 200
 _BATCH_WAIT_SECONDS: Final = 0.01
-# Cooldowns per partition, to limit memory. Above it, the oldest are removed.
+# Cooldowns per partition, to limit memory. Above the limit, the oldest are removed.
 _MAX_COOLDOWNS: Final = 100_000
 
 
@@ -92,7 +92,7 @@ def _matcher(app: StageApp, metrics: AlertMetrics, settings: AlertSettings) -> R
 
 
 def _candidates(app: StageApp, runner: StageRunner, metrics: AlertMetrics) -> HandleBatch:
-    # Written by put() instead of Faust's own method, as a batch has no current event.
+    # Changes are written by put(), because Faust's own method needs a current event.
     table = DurableTable(faust_table(app, "cooldowns"))
     alerts = raw_topic(app, ALERTS)
 
@@ -103,7 +103,7 @@ def _candidates(app: StageApp, runner: StageRunner, metrics: AlertMetrics) -> Ha
     expiry = Expiry(table, metrics, limit=_MAX_COOLDOWNS)
 
     async def decide(part: Sequence[tuple[Event, AlertCandidate]]) -> None:
-        # If a partition was reassigned, its new owner decides; see StageRunner.require_next.
+        # If a partition was reassigned, the new owner decides; see StageRunner.require_next.
         firsts = {event.message.partition: event for event, _ in reversed(part)}
         for event in firsts.values():
             runner.require_next(event)

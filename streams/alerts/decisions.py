@@ -1,10 +1,10 @@
-"""Decides which candidates trigger their alert, by cooldown and by the pass's early triggers.
+"""Decides which candidates trigger their alert, based on cooldowns and earlier early triggers.
 
-The state of a cooldown is written, with Kafka's acknowledgement, before the trigger is published.
-After a crash in between, the candidate is read again, is recognised as one that has triggered, and
-is published with the same id and times. The state of a pass with an early trigger is written after
-its cooldown; after a crash in between, the whole decision is repeated. An early trigger is
-published before the end of the same pass is written, which would suppress it.
+The state of a cooldown is written, and acknowledged by Kafka, before the trigger is published. If
+the process crashes in between, the candidate is read again and recognised as already triggered, and
+the trigger is published with the same id and times. If a pass had an early trigger, the state of
+the pass is written after the cooldown; after a crash in between, the whole decision is repeated.
+Early triggers are published before the end of the pass is written, which would suppress them.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
@@ -42,7 +42,7 @@ from streams.runtime.tables import DurableTable
 log = structlog.get_logger()
 
 Publish = Callable[[Iterable[AlertTrigger]], Awaitable[None]]
-"""Publishes triggers in order; returns once Kafka has stored them."""
+"""Publishes triggers in order. Returns once Kafka has stored the triggers."""
 
 _RESOLVED: Final = {
     TriggerPhase.CONFIRMED: CandidateOutcome.CONFIRMED,
@@ -52,7 +52,7 @@ _RESOLVED: Final = {
 
 
 class CandidateHandler:
-    """Decides on batches of candidates, writes the state, and publishes the triggers."""
+    """Decides on batches of candidates, writes the resulting state, and publishes triggers."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class CandidateHandler:
         self._now_ms = now_ms
 
     async def handle(self, batch: Sequence[ArrivedCandidate]) -> None:
-        """Decide on candidates, in order, and publish their triggers. Safe to repeat.
+        """Decide on candidates in order, and publish triggers. Safe to repeat.
 
         Raises:
             TransientError: Kafka is unavailable.
@@ -112,7 +112,7 @@ class CandidateHandler:
 def _one_candidate_a_pass(
     batch: Sequence[ArrivedCandidate],
 ) -> Iterator[Sequence[ArrivedCandidate]]:
-    """Yield a batch in parts, in order; each has at most one candidate per alert and pass."""
+    """Yield a batch in parts, in order, with at most one candidate per alert and pass in a part."""
     part: list[ArrivedCandidate] = []
     passes: set[bytes] = set()
     for arrival in batch:
@@ -143,7 +143,7 @@ class Decider:
         self._now_ms = now_ms
 
     def decide(self, arrival: ArrivedCandidate) -> DecidedCandidate:
-        """Return the outcome of a candidate; state changes are stored in the buffer."""
+        """Return the outcome of a candidate; store state changes in the buffer."""
         candidate = arrival.candidate
         if not _may_have_triggered_early(candidate):
             return self._apply_cooldown(arrival, self._new_trigger(candidate), TriggerPhase.FINAL)
@@ -171,7 +171,7 @@ class Decider:
             )
             self._store_pass(arrival, phase, decided)
         elif result.trigger is None and not is_early and arrival.candidate.may_be_early:
-            # Finally suppressed: an early candidate that follows must not trigger.
+            # The pass is finally suppressed, so a later early candidate must not trigger.
             self._store_pass(arrival, None, trigger)
         return result
 
@@ -188,7 +188,7 @@ class Decider:
     def _decision(self, arrival: ArrivedCandidate, trigger: PastTrigger) -> Decision:
         length_ms = cooldown_ms(arrival.candidate.alert)
         if not length_ms:
-            # Nothing is suppressed, so no state is needed later.
+            # Without a cooldown, nothing is suppressed, so no state is needed.
             return Decision(CandidateOutcome.TRIGGERED, trigger, PastTriggers())
         key = arrival.key(arrival.scope)
         decision = decide(self._buffer.past_triggers(key), trigger, length_ms)
@@ -250,7 +250,7 @@ class Decider:
 def trigger_record(
     candidate: AlertCandidate, trigger: PastTrigger, phase: TriggerPhase
 ) -> AlertTrigger:
-    """Return the record of a trigger that is not resolved, or needs no resolution."""
+    """Return the record of a trigger that is not resolved yet or needs no resolution."""
     return _trigger(candidate, trigger, phase, trigger.decided_ms, None)
 
 

@@ -1,9 +1,9 @@
 """Matches recognitions with the rules of alerts. Stateless.
 
-A pass that is reported before its end matches the rules that can trigger early. The recognition at
-its end lists the provisional plates with which it was reported. Rules that match one of these, but
-not the final plate, are then found again in the same way, so that their early triggers can be
-resolved.
+A pass that is reported before its end is matched with the rules that can trigger early. The final
+recognition lists the provisional plates under which the pass was reported. Rules that match one of
+these plates, but not the final plate, are found again in the same way, so that their early triggers
+can be resolved.
 """
 
 import asyncio
@@ -28,18 +28,18 @@ from streams.alerts.metrics import AlertMetrics
 from streams.alerts.rules import RuleStore
 
 EARLY_WITHIN_MS = 15_000
-"""A provisional recognition that waited longer triggers nothing: no track lasts as long, so it is
-not early, and its recognition triggers or has triggered."""
+"""A provisional recognition that has waited longer triggers nothing: no track lasts that long, so
+the alert would not be early, and the final recognition triggers it or has done so."""
 
 Publish = Callable[[Iterable[AlertCandidate]], Awaitable[None]]
-"""Publishes candidates in order; returns once Kafka has stored them."""
+"""Publishes candidates in order. Returns once Kafka has stored the candidates."""
 
 
 def read_recognition(value: bytes) -> Recognition:
     """Decode a recognition.
 
     Raises:
-        InvalidInputError: it cannot be decoded, or its id does not match its time.
+        InvalidInputError: the value cannot be decoded, or the id does not match the time.
     """
     return _checked(decode(Recognition, value))
 
@@ -48,7 +48,7 @@ def read_provisional(value: bytes) -> ProvisionalRecognition:
     """Decode a provisional recognition.
 
     Raises:
-        InvalidInputError: it cannot be decoded, or its id does not match its time.
+        InvalidInputError: the value cannot be decoded, or the id does not match the time.
     """
     report = decode(ProvisionalRecognition, value)
     _checked(report.recognition)
@@ -57,7 +57,7 @@ def read_provisional(value: bytes) -> ProvisionalRecognition:
 
 def _checked(recognition: Recognition) -> Recognition:
     if not may_be_captured(recognition.id, recognition.captured_ms):
-        raise InvalidInputError("the ID does not match its time", code="id_of_other_time")
+        raise InvalidInputError("the ID does not match the capture time", code="id_of_other_time")
     return recognition
 
 
@@ -73,7 +73,7 @@ class RuleMatcher:
         early: bool,
         now_ms: Callable[[], int],
     ) -> None:
-        """``early``: whether rules with `early` may trigger before the end of a pass."""
+        """``early``: whether rules with `early` can trigger before the end of a pass."""
         self._rules = rules
         self._publish = publish
         self._metrics = metrics
@@ -83,9 +83,9 @@ class RuleMatcher:
     async def handle(self, batch: Sequence[tuple[Recognition, int]]) -> None:
         """Publish a candidate for each rule that a recognition matches. Safe to repeat.
 
-        ``batch`` has recognitions with the time at which they were published (Unix ms, UTC).
+        ``batch`` contains pairs of a recognition and its publication time (Unix ms, UTC).
 
-        A recognition that was published before an alert was created does not match it.
+        A recognition that was published before an alert was created does not match the alert.
 
         Raises:
             TransientError: Kafka is unavailable.
@@ -93,13 +93,13 @@ class RuleMatcher:
         found: list[AlertCandidate] = []
         for seen, published_ms in batch:
             found += self._of_recognition(seen, published_ms)
-            # Lists without a suitable index take long; the worker must remain responsive.
+            # Matching lists without a suitable index takes long; the worker must stay responsive.
             await asyncio.sleep(0)
         await self._publish(found)
         self._metrics.recognitions.inc(len(batch))
 
     async def handle_provisional(self, batch: Sequence[tuple[ProvisionalRecognition, int]]) -> None:
-        """Publish a candidate for each rule that a pass matches early, or matched. Safe to repeat.
+        """Publish a candidate for each rule that a pass matches or matched early. Safe to repeat.
 
         Raises:
             TransientError: Kafka is unavailable.
@@ -172,13 +172,13 @@ class RuleMatcher:
             )
 
     def _matches_or_matched(self, sighting: Sighting, published_ms: int) -> Iterator[Rule]:
-        """Yield the rules that match now, and recently changed ones that matched before."""
+        """Yield the rules that match now, and recently changed rules that matched before."""
         yield from self._matches(sighting, published_ms)
         yield from self._rules.former(sighting)
 
     def _matches(self, sighting: Sighting, published_ms: int) -> Iterator[Rule]:
         for rule in self._rules.index.matching(sighting):
-            # A lagging worker, or the first one of a new group, reads older records.
+            # A lagging worker, or the first worker of a new group, reads older records.
             if rule.alert.created_ms <= published_ms:
                 yield rule
 

@@ -1,4 +1,4 @@
-"""The rules of config-alerts in the memory of this process, with their recent versions."""
+"""Holds the rules of config-alerts and their recent versions in memory."""
 
 import time
 from collections import OrderedDict
@@ -21,7 +21,7 @@ _MAX_VERSIONS = 5
 
 
 class RuleStore:
-    """Holds the rules of config-alerts in an index. Use it on one event loop."""
+    """Holds the rules of config-alerts in an index. Use the store on one event loop."""
 
     def __init__(
         self, metrics: AlertMetrics, *, clock: Callable[[], float] = time.monotonic
@@ -29,16 +29,16 @@ class RuleStore:
         self.index = RuleIndex()
         self._metrics = metrics
         self._clock = clock
-        # The versions before each change, the latest in the first index; and the time of each
-        # rule's last change, the latest at the end.
+        # The first index has the version of each rule before its last change, the next indexes
+        # have older versions. The times of the last changes are ordered, the latest at the end.
         self._former = tuple(RuleIndex() for _ in range(_MAX_VERSIONS))
         self._changed: OrderedDict[UUID, float] = OrderedDict()
 
     def former(self, seen: Sighting) -> list[Rule]:
         """Return the earlier versions of recently changed rules that match.
 
-        They resolve their early triggers. A rule that was changed more than once can occur more
-        than once, the latest version first.
+        These versions resolve their early triggers. A rule that was changed several times can
+        occur several times, with the latest version first.
         """
         self._drop_expired()
         return [rule for index in self._former for rule in index.matching(seen)]
@@ -83,7 +83,7 @@ class RuleStore:
         try:
             self.index.put(rule_of(alert))
         except InvalidInputError as error:
-            # Its previous version must not trigger any more.
+            # The previous version of the alert must not trigger any more.
             self.index.remove(alert.alert_id)
             self._metrics.rule_faults.inc()
             log.error("alert_rule_invalid", alert_id=str(alert.alert_id), error=str(error))

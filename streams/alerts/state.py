@@ -1,4 +1,4 @@
-"""The state of cooldowns and passes in the stage's table: buffered per batch, expired in time."""
+"""Manages the state of cooldowns and passes in the stage's table: buffering and expiry."""
 
 import asyncio
 from collections.abc import Collection, Iterable, Mapping
@@ -24,7 +24,7 @@ _MAX_DELETIONS = 1_000
 
 @dataclass(frozen=True)
 class ArrivedCandidate:
-    """A candidate and its partition."""
+    """A candidate and the partition from which it was read."""
 
     partition: int
     candidate: AlertCandidate
@@ -37,17 +37,17 @@ class ArrivedCandidate:
         return scope_of(self.candidate.alert, passed.camera_id, plate)
 
     def key(self, scope: str) -> bytes:
-        """Return the table's key of a scope of the alert; it begins with the partition."""
+        """Return the table key for a scope of the alert. The key begins with the partition."""
         return f"{self.partition}|{self.candidate.alert.alert_id}|{scope}".encode()
 
     @property
     def pass_key(self) -> bytes:
-        """The table's key of the alert and pass; it differs from any plate's key."""
+        """The table key for the alert and the pass. It differs from the key of any plate."""
         return self.key(f"pass {self.candidate.recognition.id}")
 
 
 class StateBuffer:
-    """The table, overlaid with the changes of one batch until they are written."""
+    """The table, overlaid with the changes of one batch until these changes are written."""
 
     def __init__(self, table: DurableTable) -> None:
         self._table = table
@@ -64,7 +64,7 @@ class StateBuffer:
         return self._known[key]
 
     def pass_state(self, arrival: ArrivedCandidate) -> PassState | None:
-        """Return the state of a candidate's alert and pass, None if there is none."""
+        """Return the state of a candidate's alert and pass, or None if there is none."""
         key = arrival.pass_key
         return self._passes[key][1] if key in self._passes else self._table.read(PassState, key)
 
@@ -78,7 +78,7 @@ class StateBuffer:
         self._passes[arrival.pass_key] = (arrival.partition, after)
 
     async def write(self) -> None:
-        """Write the changes, cooldowns first; return once Kafka has stored them.
+        """Write the changes, cooldowns first; return once Kafka has stored the changes.
 
         Raises:
             TransientError: Kafka is unavailable.
@@ -103,7 +103,7 @@ _decoder = msgspec.json.Decoder(_StoredPass)
 
 
 class Expiry:
-    """Deletes expired entries periodically, so that the table's size remains limited."""
+    """Deletes expired entries periodically to limit the size of the table."""
 
     def __init__(self, table: DurableTable, metrics: AlertMetrics, *, limit: int) -> None:
         """``limit`` is the maximum number of cooldowns per partition."""
@@ -113,9 +113,9 @@ class Expiry:
         self._due_ms: dict[int, int] = {}
 
     async def sweep(self, partitions: Collection[int], now_ms: int) -> None:
-        """Delete the expired entries of these partitions, unless that was done recently.
+        """Delete the expired entries of partitions, unless that was done recently.
 
-        Call it only while the partitions are certainly this worker's.
+        Call this method only while the partitions certainly belong to this worker.
 
         Raises:
             TransientError: Kafka is unavailable.
@@ -141,7 +141,7 @@ class Expiry:
 def expired(
     items: Iterable[tuple[bytes, bytes]], partition: int, now_ms: int, limit: int
 ) -> list[bytes]:
-    """Return the keys of a partition that have expired or, beyond ``limit``, expire first."""
+    """Return the expired keys of a partition, and the first to expire if over ``limit``."""
     prefix = f"{partition}|".encode()
     ends = sorted(
         (_decoder.decode(value).kept_until_ms, key)

@@ -257,8 +257,7 @@ def build_app(
     MB), and ``max_poll_records`` limits the records returned by one poll.
 
     Raises:
-        MisconfiguredError: the installed release of Faust or of a library it uses has not been
-            verified.
+        MisconfiguredError: the installed Faust, or a library it uses, has not been verified.
     """
     require_checked_release("faust-streaming", "mode-streaming", "aiokafka")
     app = StageApp(

@@ -1,9 +1,8 @@
 """Manages gaps: ranges of records that are skipped because they are too old, and are read later.
 
 A gap is stored in the table of gaps (with a compacted changelog on Kafka) before any record after
-the gap is read or committed. From then on, the consumer never delivers the records of the gap, even
-after a crash: the stage's late lane reads them. The gaps of a partition do not overlap, and are
-read in order.
+the gap is read or committed. From then on, only the stage's late lane reads the records of the gap,
+even after a crash. The gaps of a partition do not overlap, and are read in order.
 """
 
 import asyncio

@@ -118,8 +118,7 @@ async def event_batches(
 ) -> AsyncGenerator[Sequence[Event], None]:
     """Yield the events of a Faust stream in batches.
 
-    A batch is acknowledged when the next one is requested. A rebalance waits until all yielded
-    events are acknowledged.
+    Requesting the next batch acknowledges the last one. A rebalance waits for acknowledgements.
     """
     stream.enable_acks = False
     found: AsyncIterable[Event] = stream.events()

@@ -1,7 +1,6 @@
 """Exits the process of a stage without acknowledging any message.
 
-This is a separate module because the consumer, the stage runner and the worker all need it and
-import each other.
+This module is separate because the consumer, the runner and the worker import each other.
 """
 
 import os

@@ -1,9 +1,8 @@
 """Sends messages and waits until Kafka has stored them.
 
-Messages passed to a producer wait in buffers of the producer and the system, and are retried. If
-a worker was disconnected, its messages would be sent once the network recovers, after records of
-the partitions' next owner. Therefore :class:`StageProducer` discards messages as soon as the
-partitions may have a new owner.
+Messages wait in buffers of the producer and the system, and are retried. If a worker was cut off,
+its messages would be sent once the network recovers, after records of the partitions' next owner.
+So :class:`StageProducer` discards messages as soon as the partitions may have a new owner.
 """
 
 import asyncio

@@ -44,9 +44,8 @@ class DurableTable:
     ) -> None:
         """Write the value of a key, or None to delete the key; return once Kafka has stored it.
 
-        ``partition`` is the partition of the events from which the key comes. It can be omitted
-        while an agent handles an event. The partition must still belong to this worker, otherwise
-        the next owner's write would be lost.
+        ``partition`` is that of the events from which the key comes, and optional within an agent's
+        event. It must still belong to this worker, or the next owner's write would be lost.
 
         Raises:
             TransientError: Kafka did not acknowledge the write; the table still has the old value.

@@ -1,4 +1,4 @@
-"""The sink's app: an agent per table batches its topic and writes it to ClickHouse."""
+"""Builds the sink, in which one agent per table writes a topic to ClickHouse in batches."""
 
 from collections.abc import Sequence
 from typing import Any, Final, TypeVar
@@ -17,13 +17,13 @@ from streams.sink.tables import SINK_TABLES, SinkTable
 STAGE = "sink"
 BATCH_ROWS: Final = 5_000
 _BATCH_WAIT_SECONDS: Final = 0.25
-# Until they are rolled up, new rows are counted by each analytics request.
+# Until new rows are rolled up, each analytics request must count them.
 _ROLLUP_SECONDS: Final = 30.0
 R = TypeVar("R")
 
 
 def sink(runner: StageRunner, store: RowStore, table: SinkTable[R]) -> BatchAgent[R]:
-    """Return the agent that writes a topic's records to a table."""
+    """Return the agent that writes the records of a topic to a table."""
 
     async def insert(rows: Sequence[tuple[Event, R]]) -> None:
         await store.insert(table, [row for _, row in rows])
@@ -48,7 +48,7 @@ def build_sink(settings: SinkSettings) -> StageApp:
     recognitions = raw_topic(app, RECOGNITIONS)
 
     def has_first_partition() -> bool:
-        """Return whether this worker is the one that updates rollups; one is enough."""
+        """Return whether this worker is the one that updates rollups: one worker is enough."""
         return not app.is_leaving and 0 in app.own_partitions(recognitions)
 
     async def update_rollups() -> None:

@@ -33,10 +33,10 @@ R = TypeVar("R", bound=NamedRow)
 
 @dataclass(frozen=True, kw_only=True)
 class NameTable(Generic[R]):
-    """How the records of a configuration topic are written to a table of names.
+    """Defines how the records of a configuration topic are written to a table of names.
 
-    ``row_of`` decodes a record and raises InvalidInputError for a value that can never be a row;
-    ``removed`` returns the row of a deleted resource, given its id and account.
+    ``row_of`` decodes a record and raises InvalidInputError for a value that can never be a row.
+    ``removed`` returns the row of a deleted resource, given the resource's id and account.
     """
 
     topic: Topic
@@ -64,7 +64,7 @@ NAME_TABLES: Final[tuple[AnyNameTable, ...]] = (
 
 
 class NameSink(Generic[R]):
-    """Writes batches of one topic's events."""
+    """Writes events of one topic in batches."""
 
     def __init__(self, runner: StageRunner, client: ClickHouseClient, table: NameTable[R]) -> None:
         self._runner = runner
@@ -72,7 +72,7 @@ class NameSink(Generic[R]):
         self._table = table
 
     async def write(self, events: Sequence[Event]) -> None:
-        """Store valid records, send the others to the dead letters, release all. Never raises."""
+        """Store valid records, dead-letter all others, and release all events. Never raises."""
         read: dict[Event, R | UUID] = {}
         for event in events:
             try:
@@ -100,7 +100,7 @@ class NameSink(Generic[R]):
         removed = [each for each in read if isinstance(each, UUID)]
         if not removed:
             return rows
-        # A deletion has only its key; the account is read from the existing rows.
+        # A deletion consists only of a key, so the account is read from the existing rows.
         stored = await owners_of_names(self._client, self._table.table.name, removed)
         owners = {**{row.id: row.user_id for row in rows}, **stored}
         return rows + [
@@ -111,7 +111,7 @@ class NameSink(Generic[R]):
         try:
             await self._client.insert(self._table.table, await self._rows(read))
         except MisconfiguredError as error:
-            # No table, database or access yet: rows wait until an administrator has fixed it.
+            # The table, the database or access is missing: rows wait until this has been fixed.
             log.error("clickhouse_misconfigured", error=str(error))
             raise TransientError(str(error)) from error
         except QueryFailedError as error:

@@ -15,11 +15,11 @@ from common.errors import PlatestreamError
 log = structlog.get_logger()
 
 STATEMENT_SECONDS = 600
-"""A day of an account with very many rows, or a rank of 30 days, takes minutes on a busy server."""
+"""On a busy server, a day of an account with very many rows, or ranking 30 days, takes minutes."""
 
 
 class RollupUpdater:
-    """Rolls up the accounts that have new rows. Several workers can do so concurrently."""
+    """Updates the rollups of accounts with new rows. Several workers can do so concurrently."""
 
     def __init__(self, client: ClickHouseClient, *, every_seconds: float) -> None:
         """``client`` must allow long statements."""
@@ -29,7 +29,7 @@ class RollupUpdater:
         self._unfinished: frozenset[UUID] = frozenset()
 
     async def run(self, is_ours: Callable[[], bool]) -> None:
-        """Sweep periodically while ``is_ours``, until cancelled. A failed sweep is retried."""
+        """Sweep periodically if ``is_ours()``, until cancelled. A failed sweep is retried."""
         while True:
             await asyncio.sleep(self._every_seconds)
             if not is_ours():
@@ -43,7 +43,7 @@ class RollupUpdater:
         """Roll up all accounts with rows written since the last sweep.
 
         Raises:
-            PlatestreamError: ClickHouse is unavailable, busy or not set up; finished steps persist.
+            PlatestreamError: ClickHouse is unavailable, busy or not set up. Completed work remains.
         """
         client = self._client
         now_ms = await server_time_ms(client)
@@ -52,7 +52,7 @@ class RollupUpdater:
         for owner_id in sorted({*written, *self._unfinished}):
             if not await self._roll_up(owner_id):
                 unfinished.add(owner_id)
-        # Recent changes are counted only once settled, so the next sweep includes them again.
+        # Recent changes are rolled up only once settled, so the next sweep includes them again.
         self._since_ms = now_ms - 3 * SETTLE_MS
         self._unfinished = frozenset(unfinished)
 
@@ -63,7 +63,7 @@ class RollupUpdater:
         if is_done:
             await rank_plates(self._client, owner_id)
         if await self._is_erased(owner_id):
-            # Recorded in the meantime: rollups made here from the account's rows may be left over.
+            # The erasure was recorded in the meantime: rollups that were just made may remain.
             await erase_derived(self._client, owner_id)
         return is_done
 

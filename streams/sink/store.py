@@ -1,16 +1,15 @@
 """Writes rows to ClickHouse, except rows that were erased on request but are still in Kafka.
 
-An erasure is recorded first, then its rows are deleted. So a batch is written without the rows of
-known erasures, and the list of erasures is read again afterwards. An erasure that is only in the
-new list may have deleted its rows before the batch was written, so the batch's rows are erased
-again. An erasure in neither list is recorded later, and deletes all rows written by then. Rows that
-were left out are erased as well, since an earlier attempt at the batch, perhaps by another worker,
-may have written them.
+An erasure is recorded before its rows are deleted. A batch is written without the rows of known
+erasures, and the list of erasures is read again afterwards. If an erasure is only in the new list,
+it may have deleted rows before the batch was written, so it is applied to the batch again. An
+erasure in neither list is recorded later, and deletes all rows written by then. Omitted rows are
+erased as well: an earlier attempt at the batch, perhaps by another worker, may have written them.
 
 The photo of an image call is erased with any of its plates. Rows of the other plates are written
-without the photo's key if the photo is recorded as erased. It may be recorded while they are being
-written, by the erasure of the plate or by a worker that left the plate out. So the records are
-checked again after the batch: by then either the record exists, or its author finds the rows.
+without the photo's key if the photo is recorded as erased. The erasure of the plate, or a worker
+that omitted the plate, may record the photo while these rows are being written. So the records are
+checked again after the batch: if the photo is recorded later still, its recorder finds the rows.
 """
 
 from collections import defaultdict
@@ -32,27 +31,27 @@ R = TypeVar("R")
 
 
 class RowStore:
-    """Writes rows of all tables; caches the latest list of erasures."""
+    """Writes rows to all tables, and caches the latest list of erasures."""
 
     def __init__(self, client: ClickHouseClient) -> None:
         self._client = client
         self._erasures: Erasures | None = None
 
     async def insert(self, table: SinkTable[R], rows: Sequence[R]) -> None:
-        """Write rows to a table, except erased ones; return once they are stored. Repeatable.
+        """Write rows, except erased ones, to a table; return once they are stored. Repeatable.
 
         Raises:
-            TransientError: ClickHouse is unavailable, busy, not set up yet, or does not erase.
+            TransientError: ClickHouse is unavailable, busy, not set up yet, or cannot erase rows.
             InvalidInputError: ClickHouse rejects at least one of these rows.
         """
         try:
             await self._write(table, rows)
         except MisconfiguredError as error:
-            # No table, database or access yet: rows wait until an administrator has fixed it.
+            # The table, the database or access is missing: rows wait until this has been fixed.
             log.error("clickhouse_misconfigured", error=str(error))
             raise TransientError(str(error)) from error
         except QueryFailedError as error:
-            # Not an insert, so the rows are not at fault; a dead letter would contain their plates.
+            # The failed statement is no insert, so the rows are valid: do not dead-letter plates.
             log.error("clickhouse_erasure_failed", error=str(error))
             raise TransientError(str(error)) from error
 
@@ -60,9 +59,9 @@ class RowStore:
         client = self._client
         known = self._erasures or await list_erasures(client)
         await write_unless_erased(client, table, rows, known)
-        # Set before anything is erased: if that fails, the next attempt leaves out what this one
-        # wrote. The same applies if ClickHouse takes longer than the client waits: it continues,
-        # and merges further erasures with pending ones. Waiting for it would count as a stall.
+        # Set before rows are erased: if that fails or times out, the next attempt omits the rows
+        # that this one wrote. After a timeout, ClickHouse continues, and merges further erasures
+        # with pending ones. Waiting for ClickHouse would count as a stall.
         self._erasures = now = await list_erasures(client)
         for erasure in erasures_of(table, rows, now):
             await table.erase(client, erasure)
@@ -78,9 +77,9 @@ async def write_unless_erased(
 
     Raises:
         TransientError: ClickHouse is unavailable or busy.
-        MisconfiguredError: no table, no database, no access.
+        MisconfiguredError: the table, the database or access is missing.
         InvalidInputError: ClickHouse rejects at least one of the rows.
-        QueryFailedError: it rejects another statement, so the rows are not at fault.
+        QueryFailedError: ClickHouse rejects another statement, so the rows are valid.
     """
     remaining, erased = _split(table, rows, known)
     if erased and table.record_images is not None:
@@ -95,7 +94,7 @@ async def write_unless_erased(
 def erasures_of(table: SinkTable[R], rows: Iterable[R], now: Erasures) -> tuple[Erasure, ...]:
     """Return the erasures that apply to these rows, limited to the time span of the rows.
 
-    They must be repeated if ``now`` was read after the rows were written.
+    Apply them again if ``now`` was read after the rows were written.
     """
     times_ms: defaultdict[Erasure, list[int]] = defaultdict(list)
     for row in rows:
@@ -111,7 +110,7 @@ def erasures_of(table: SinkTable[R], rows: Iterable[R], now: Erasures) -> tuple[
 def photo_spans(table: SinkTable[R], rows: Iterable[R], now: Erasures) -> tuple[OwnerSpan, ...]:
     """Return the time spans in which photos shared with these rows may have been erased.
 
-    They must be checked again if ``now`` was read after the rows were written.
+    Check these spans again if ``now`` was read after the rows were written.
     """
     times_ms: defaultdict[UUID, list[int]] = defaultdict(list)
     for row in rows:
@@ -137,7 +136,7 @@ def _may_lack_photo(table: SinkTable[R], row: R, erasures: Erasures) -> bool:
 
 
 def _split(table: SinkTable[R], rows: Sequence[R], known: Erasures) -> tuple[list[R], list[R]]:
-    """Return the rows as they are to be written, and the rows that are not written at all."""
+    """Return the rows to write, in their final form, and the rows to omit."""
     remaining: list[R] = []
     erased: list[R] = []
     for row in rows:

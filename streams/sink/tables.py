@@ -1,4 +1,4 @@
-"""The tables of the sink: how the records of each topic become rows, and the target table."""
+"""Defines how the records of each topic become rows, and the table to which they are written."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
@@ -53,10 +53,10 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, kw_only=True)
 class SharedPhotos(Generic[R]):
-    """The handling of a photo that rows of several plates share, if one of them was erased.
+    """Handles a photo that rows of several plates share, if one of the plates was erased.
 
-    ``without_erased`` returns rows to be written, without such photos; ``delete_erased`` removes
-    such photos from the written rows of a time span.
+    ``without_erased`` removes such photos from rows that have not been written yet.
+    ``delete_erased`` removes such photos from the written rows of a time span.
     """
 
     has_one: Callable[[R], bool]
@@ -66,14 +66,14 @@ class SharedPhotos(Generic[R]):
 
 @dataclass(frozen=True, kw_only=True)
 class SinkTable(Generic[R]):
-    """How the records of one topic are written to one table.
+    """Defines how the records of one topic are written to one table.
 
-    ``row_of`` decodes a record and raises InvalidInputError for a value that can never be a row;
+    ``row_of`` decodes a record and raises InvalidInputError for a value that can never be a row.
     ``insert`` writes rows and is repeatable.
 
-    ``subject_of`` determines which erasures apply to a row. If its plate was erased, the result of
-    ``without_plate`` is written instead, or nothing if that is None; ``record_images`` then records
-    images to be deleted. ``erase`` removes rows from the table that were written too late.
+    ``subject_of`` determines which erasures apply to a row. If the row's plate was erased, the
+    result of ``without_plate`` is written instead, or nothing if the result is None;
+    ``record_images`` then records images to be deleted. ``erase`` removes rows written too late.
     """
 
     topic: Topic
@@ -159,4 +159,4 @@ SINK_TABLES: Final[tuple[AnySinkTable, ...]] = (
     CAMERA_COUNT_TABLE,
     ATTEMPT_TABLE,
 )
-"""All tables; each has its own agent."""
+"""All tables. Each table has a separate agent."""
