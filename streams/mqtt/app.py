@@ -1,6 +1,6 @@
-"""The MQTT stage: publishes recognitions, alerts and cameras to the broker.
+"""Builds the MQTT stage, which publishes recognitions, alerts and cameras to the broker.
 
-A separate stage, so an unavailable broker delays only its offsets.
+The stage is separate, so that an unavailable broker delays only the offsets of this stage.
 """
 
 import asyncio
@@ -65,11 +65,11 @@ class ClientService(Service):
         self._running: asyncio.Task[None] | None = None
 
     async def on_start(self) -> None:
-        """Start connecting; agents wait for the connection."""
+        """Start connecting. Agents wait for the connection."""
         self._running = asyncio.create_task(self._client.run())
 
     async def on_stop(self) -> None:
-        """Report this process offline."""
+        """Report this process offline, and disconnect."""
         if self._running is not None:
             self._running.cancel()
             with suppress(asyncio.CancelledError):
@@ -79,7 +79,7 @@ class ClientService(Service):
 def build_mqtt_app(settings: MqttStageSettings, images: S3Settings | None) -> StageApp:
     """Return the stage's app, not yet started.
 
-    ``images`` is the bucket of the images whose URLs are published, None if none are.
+    ``images`` is the bucket for which image URLs are presigned, or None if none are published.
 
     Raises:
         MisconfiguredError: a certificate file cannot be read.
@@ -153,7 +153,7 @@ def _begin_on_recovery(
     start_times: StartTimes,
     table: Any,
 ) -> None:
-    """Announce all cameras after the tables have been read, before anything else is read."""
+    """Announce all cameras once the tables have been read, before other topics are read."""
     recognitions = raw_topic(app, RECOGNITIONS)
 
     async def announce(publish: Publish) -> None:
@@ -163,11 +163,11 @@ def _begin_on_recovery(
         try:
             await start_times.record(sorted(app.own_partitions(recognitions)))
         except TransientError as error:
-            # Nothing may be read before that; the supervisor restarts the stage.
+            # No events may be read without start times; the supervisor restarts the stage.
             log.error("kafka_unavailable", error=str(error))
             end_process(EXIT_TEMPORARY_FAILURE)
         registry.reset()
-        # Until now there was nothing to announce.
+        # Before this point, there was nothing to announce.
         client.announce = announce
         client.announce_again()
 
@@ -178,7 +178,7 @@ def _begin_on_recovery(
 def _image_url(
     picture: MqttPicture, images: S3Settings | None
 ) -> Callable[[Recognition], str | None]:
-    """Return a function that returns the presigned URL of a recognition's image, or None."""
+    """Return a function that returns the presigned URL of a recognition's image or None."""
     if images is None:
         return lambda _: None
     bucket = S3Bucket(images, read_seconds=1.0, connections=1)

@@ -1,7 +1,7 @@
-"""One connection to the MQTT broker. The only module that imports paho.
+"""Connects to the MQTT broker. Only this module imports paho.
 
-paho runs in a separate thread; its callbacks run on the event loop, in order. A closed connection
-is not reused; the caller must resend its unacknowledged messages.
+paho runs in a separate thread, but its callbacks are called on the event loop, in order. A closed
+connection is not reused, so the caller must resend messages that were not acknowledged.
 """
 
 import asyncio
@@ -29,19 +29,19 @@ log = structlog.get_logger()
 Acknowledged = Callable[[Message], None]
 
 _AT_LEAST_ONCE = 1
-# Of a message: its fixed header, length fields and packet identifier.
+# Size of a message's fixed header, length fields and packet identifier.
 _PACKET_FRAME_BYTES = 16
 _GOODBYE_SECONDS = 1.0
 _KEEPALIVE_SECONDS = 30
 IN_FLIGHT = 100
 """Maximum number of messages that await the broker's acknowledgement."""
 TIMEOUT_SECONDS = 10.0
-"""Time for the broker to acknowledge messages. After it the client reconnects."""
+"""Time for the broker to acknowledge messages. After it, the client reconnects."""
 _PROTOCOLS = {MqttProtocol.V5: paho.MQTTv5, MqttProtocol.V311: paho.MQTTv311}
 
 
 class RefusedMessageError(TransientError):
-    """The broker rejects a message because of access rules, a quota, or the message's size."""
+    """The broker rejected a message because of access rules, a quota, or the message's size."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Broker:
         """Return a connection on which the broker has accepted this client.
 
         Raises:
-            TransientError: the broker is not responding, or rejects the connection.
+            TransientError: the broker is not responding, or rejected the connection.
         """
         connection = Connection(self)
         try:
@@ -68,7 +68,7 @@ class Broker:
 
 
 def warn_of_plaintext_login(settings: MqttBrokerSettings) -> None:
-    """Log a warning if the password is sent over a network without encryption."""
+    """Log a warning if the password is sent over an unencrypted network connection."""
     if server := mqtt_server_in_clear(settings.mqtt_host, settings):
         log.warning(
             "mqtt_login_unencrypted",
@@ -78,7 +78,7 @@ def warn_of_plaintext_login(settings: MqttBrokerSettings) -> None:
 
 
 def tls_context(settings: MqttBrokerSettings) -> ssl.SSLContext | None:
-    """Return the TLS context for the broker, None if TLS is disabled.
+    """Return the TLS context for the broker, or None if TLS is disabled.
 
     Raises:
         MisconfiguredError: a configured file cannot be read.
@@ -107,7 +107,7 @@ class _ClosedOnFailure(ssl.SSLSocket):
 
 
 def max_in_flight(wanted: int, properties: object) -> int:
-    """Return the limit of unacknowledged messages, given the properties of the CONNACK.
+    """Return the maximum number of unacknowledged messages, given the CONNACK properties.
 
     **Source:** MQTT 5.0, section 3.2.2.3.3 (Receive Maximum); paho leaves this to the caller.
     """
@@ -115,7 +115,7 @@ def max_in_flight(wanted: int, properties: object) -> int:
 
 
 def max_packet_bytes(properties: object) -> int | None:
-    """Return the size of the largest packet that the broker accepts, None if it is unlimited.
+    """Return the size of the largest packet that the broker accepts, or None if it is unlimited.
 
     **Source:** MQTT 5.0, section 3.2.2.3.6 (Maximum Packet Size): a larger one ends the connection.
     """
@@ -123,25 +123,25 @@ def max_packet_bytes(properties: object) -> int | None:
 
 
 def _without_delay(_client: object, _data: object, opened: object) -> None:
-    # Messages are small and written one by one; each would wait until the previous one has arrived.
+    # Messages are small. With Nagle's algorithm, each would wait for the previous one to arrive.
     if isinstance(opened, socket.socket):
         opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
 
-# Process ids are not enough: in containers each process has id 1.
+# Process ids are not enough, because every process in a container can have the id 1.
 _OWN_NUMBER = secrets.token_hex(4)
 
 
 def client_id() -> str:
     """Return the client id of this process, which is constant and unique.
 
-    So a new connection ends a hanging one of this process, but never one of another worker.
+    A new connection of this process ends a hanging one, but no connection of another worker.
     """
     return f"platestream-{socket.gethostname()}-{_OWN_NUMBER}"
 
 
 class Connection:
-    """A connection, from opening to end. Use it on one event loop."""
+    """A single connection to the broker, which is never reopened. Use it on one event loop."""
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
@@ -159,7 +159,7 @@ class Connection:
         """Connect; see :meth:`Broker.open`."""
         settings = self._settings
         try:
-            # Completes even if cancelled: an orphaned connection would occupy the client id.
+            # The thread completes even if cancelled: no orphaned connection holds the client id.
             await asyncio.to_thread(
                 self._client.connect,
                 settings.mqtt_host,
@@ -176,9 +176,9 @@ class Connection:
             raise TransientError("the MQTT broker did not acknowledge the connection") from error
 
     async def report_online(self) -> None:
-        """Report this process online, and correct later reports to the contrary.
+        """Report this process online, and correct later reports that the stage is offline.
 
-        The will of a worker that lost its network is published late, when another one is online.
+        If a worker lost its network, its will is published when another worker may be online.
 
         Raises:
             TransientError: the connection was lost.
@@ -189,10 +189,10 @@ class Connection:
     async def send(self, messages: Sequence[Message], acknowledged: Acknowledged) -> None:
         """Publish messages in order; return once the broker has acknowledged all of them.
 
-        ``acknowledged`` is called for each message.
+        ``acknowledged`` is called for each acknowledged message.
 
         Raises:
-            RefusedMessageError: the broker rejects one of them.
+            RefusedMessageError: the broker rejected one of the messages.
             TransientError: the connection was lost, or the broker took too long.
         """
         waiting = iter(messages)
@@ -204,24 +204,24 @@ class Connection:
         await self._ended.wait()
 
     async def leave(self) -> None:
-        """Report this process offline, then close."""
+        """Report this process offline, then close the connection."""
         self._is_leaving = True
         with suppress(TransientError):
             await self._publish_availability(UNAVAILABLE)
         self._client.disconnect()
         with suppress(TimeoutError):
-            # Wait until it is written: if a connection just ends, the broker publishes the will.
+            # If a connection ends without a DISCONNECT, the broker publishes the will.
             async with asyncio.timeout(_GOODBYE_SECONDS):
                 await self._ended.wait()
         await self.close()
 
     async def close(self) -> None:
-        """Close the connection in any state."""
+        """Close the connection, in whatever state it is."""
         self._end()
         raw = self._client.socket()
-        # paho's other kind of socket is a web socket.
+        # Otherwise, paho's socket is a WebSocket.
         if isinstance(raw, socket.socket):
-            # paho's thread may be waiting for a frozen broker; this wakes it.
+            # paho's thread may be waiting for a frozen broker; shutting down the socket wakes it.
             with suppress(OSError):
                 raw.shutdown(socket.SHUT_RDWR)
         await asyncio.to_thread(self._client.loop_stop)
@@ -281,7 +281,7 @@ class Connection:
         client = paho.Client(
             CallbackAPIVersion.VERSION2,
             client_id=client_id(),
-            # The broker needs no session state: Kafka has the messages.
+            # The broker need not store session state, because Kafka has the messages.
             clean_session=None if is_v5 else True,
             protocol=_PROTOCOLS[settings.mqtt_protocol],
             reconnect_on_failure=False,
@@ -303,7 +303,7 @@ class Connection:
         """Return a callback for paho's thread that calls ``take`` on the event loop."""
 
         def call(*arguments: Any) -> None:
-            # The loop is closed: the process exits.
+            # The loop is closed because the process is exiting.
             with suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(take, *arguments)
 
@@ -346,7 +346,7 @@ class Connection:
         gone = TransientError("the connection to the MQTT broker was lost")
         if not self._accepted.done():
             self._accepted.set_exception(gone)
-            # Mark the error as retrieved, as no task may be waiting for it.
+            # Mark the error as retrieved, in case no task is waiting for the result.
             self._accepted.exception()
         for future in list(self._unacknowledged.values()):
             if not future.done():

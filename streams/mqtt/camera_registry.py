@@ -1,8 +1,8 @@
-"""The retained messages of each camera: its discovery and its state.
+"""Manages the retained messages of each camera: discovery and state.
 
-Published messages are recorded in a table on Kafka. So stale messages of deleted cameras and of
-former settings are removed from the broker, even if they changed while the stage was down; and a
-broker that lost its data gets all messages again.
+Published messages are recorded in a table on Kafka. With this table, the stage removes stale
+messages of deleted cameras and former settings from the broker, even after changes while the stage
+was down, and sends all messages again to a broker that lost its data.
 """
 
 import asyncio
@@ -29,10 +29,10 @@ _STATES = {True: b"online", False: b"offline"}
 
 
 class KnownCamera(Record, frozen=True, kw_only=True):
-    """Entry of the cameras table: a camera (without its stream URL) and its state at the broker.
+    """An entry of the cameras table: a camera (without its stream URL) and the published state.
 
-    ``announced`` is the state that was announced last, ``topics`` the topics with a message
-    retained by the broker, ``partition`` the partition of the camera's messages.
+    ``announced`` is the state that was announced last. ``topics`` are the topics on which the
+    broker retains a message. ``partition`` is the partition of the camera's messages.
     """
 
     camera: CameraConfig
@@ -42,9 +42,9 @@ class KnownCamera(Record, frozen=True, kw_only=True):
 
 
 class CameraRegistry:
-    """Keeps the broker's messages about cameras up to date. Use it on one event loop.
+    """Keeps the broker's messages about cameras up to date. Use the registry on one event loop.
 
-    The broker gets a message before Kafka, so a crash between the two repeats it.
+    Each message is sent to the broker before Kafka, so a crash in between repeats the message.
     """
 
     def __init__(
@@ -57,8 +57,8 @@ class CameraRegistry:
         offline_after_ms: int,
         has_images: bool,
     ) -> None:
-        """``is_wanted``: whether an account's cameras are published. ``has_images``: whether each
-        camera has the image of its latest pass.
+        """``is_wanted`` returns whether an account's cameras are published. ``has_images``: whether
+        the image of each camera's latest pass is published.
         """
         self._table = table
         self._publish = publish
@@ -69,13 +69,13 @@ class CameraRegistry:
         # Reading, publishing and storing must not be interleaved with another update.
         self._lock = asyncio.Lock()
         self._changed = asyncio.Event()
-        # While a configuration cannot be published, no later one is known, in any partition: they
-        # are applied one by one.
+        # Configurations are applied one by one, so while one cannot be published, no later one of
+        # any partition is known.
         self._is_behind = False
         self._failures = 0
 
     def reset(self) -> None:
-        """Start over, as the partitions are read again from the released offsets."""
+        """Start over, because the partitions are read again from the released offsets."""
         self._is_behind = False
 
     async def configure(self, camera: CameraConfig, partition: int) -> None:
@@ -113,10 +113,10 @@ class CameraRegistry:
     async def apply_status(
         self, status: CameraStatus, *, wait_seconds: float, is_event: bool
     ) -> None:
-        """Publish a camera's status; if not ``is_event``, only update its retained state.
+        """Publish a camera's status, or only its retained state if not ``is_event``.
 
-        Waits briefly for a camera that is not known yet, and for as long as configurations cannot
-        be published. Safe to repeat.
+        Waits briefly if the camera is not known yet, and for as long as configurations cannot be
+        published. Safe to repeat.
 
         Raises:
             TransientError: the broker or Kafka is unavailable.
@@ -162,7 +162,7 @@ class CameraRegistry:
             async with self._lock:
                 yield
         except TransientError:
-            # It is retried, and later configurations wait.
+            # The configuration will be retried, and later ones wait.
             self._failures += 1
             raise
         except BaseException:
@@ -183,7 +183,7 @@ class CameraRegistry:
             await self._table.put(key, encode(after), partition=known.partition)
 
     def _messages_of(self, known: KnownCamera) -> list[Message]:
-        """Return the messages for the broker to retain, and removals of stale ones."""
+        """Return the messages for the broker to retain, and removals of stale messages."""
         current = self._retained(known)
         stale = set(known.topics) - {message.topic for message in current}
         return [*removals(sorted(stale)), *current]

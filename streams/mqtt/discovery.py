@@ -1,4 +1,4 @@
-"""Home Assistant's discovery message of a camera, which adds the camera automatically. No I/O.
+"""Creates the discovery message that adds a camera to Home Assistant automatically. No I/O.
 
 **Source:** Home Assistant, MQTT integration, "Device discovery payload" (2024.11 and later).
 """
@@ -82,7 +82,7 @@ def _components(names: TopicNames, camera: CameraConfig, *, has_image: bool) -> 
             json_attributes_template=_RECOGNITION,
             icon="mdi:car",
         ),
-        # Home Assistant removes an entity that has only a platform.
+        # Home Assistant removes an entity whose configuration has only a platform.
         "image": entity(
             "image",
             "image",

@@ -1,4 +1,4 @@
-"""The bodies of the agents, which turn events into MQTT messages."""
+"""Implements the stage's agents, which turn events into MQTT messages."""
 
 from collections.abc import Callable, Iterable, Sequence
 from uuid import UUID
@@ -29,9 +29,9 @@ log = structlog.get_logger()
 
 
 class StartTimes:
-    """The time at which each partition was first read; nothing older is published.
+    """Stores when each partition was first read. Older events are not published.
 
-    Kafka still has a week of events when MQTT is enabled.
+    When MQTT is enabled, Kafka still has a week of events.
     """
 
     def __init__(self, table: DurableTable, now_ms: Callable[[], int]) -> None:
@@ -39,9 +39,9 @@ class StartTimes:
         self._now_ms = now_ms
 
     async def record(self, partitions: Iterable[int]) -> None:
-        """Record the current time for these partitions, unless they already have one.
+        """Record the current time for each partition that has no start time yet.
 
-        Must be called before anything of them is read.
+        Call this method before any event of these partitions is read.
 
         Raises:
             TransientError: Kafka did not acknowledge the record.
@@ -61,7 +61,7 @@ def _key(partition: int) -> bytes:
     return str(partition).encode()
 
 
-# A new camera's configuration and its first status arrive on different topics.
+# The configuration and the first status of a new camera arrive on different topics.
 _CAMERA_KNOWN_WITHIN_SECONDS = 3.0
 
 
@@ -80,8 +80,8 @@ class EventPublisher:
         is_wanted: Callable[[UUID], bool],
         now_ms: Callable[[], int],
     ) -> None:
-        """``is_wanted``: whether an account's events are published. ``image_url`` returns the URL
-        of a recognition's image, None if none is published.
+        """``is_wanted`` returns whether an account's events are published. ``image_url`` returns
+        the URL of a recognition's image, or None if no image URL is published.
         """
         self._publish = publish
         self._names = names
@@ -93,7 +93,7 @@ class EventPublisher:
         self._now_ms = now_ms
 
     async def publish_recognitions(self, events: Sequence[tuple[Event, Recognition]]) -> None:
-        """Publish recognitions and the URLs of their images. Safe to repeat.
+        """Publish recognitions and their image URLs. Safe to repeat.
 
         Raises:
             TransientError: the broker is unavailable.
@@ -143,7 +143,7 @@ class CameraUpdates:
         self._start_times = start_times
 
     async def apply_configuration(self, event: Event) -> None:
-        """Apply a camera that was created, updated or deleted. Safe to repeat.
+        """Apply the creation, update or deletion of a camera. Safe to repeat.
 
         Raises:
             InvalidInputError: the record cannot be decoded.
@@ -157,7 +157,7 @@ class CameraUpdates:
             await self._registry.remove(_camera_id(event.message.key), partition)
 
     async def apply_status(self, event: Event) -> None:
-        """Apply a camera's status. Safe to repeat.
+        """Apply the status of a camera. Safe to repeat.
 
         Raises:
             InvalidInputError: the record cannot be decoded.
@@ -165,7 +165,7 @@ class CameraUpdates:
         """
         self._runner.require_next(event)
         if not event.message.value:
-            # The topic of configurations contains the camera's deletion.
+            # The camera's deletion is also on the configuration topic.
             return
         status = decode(CameraStatus, event.message.value)
         is_event = self._start_times.is_started_before(event.message.partition, status.at_ms)

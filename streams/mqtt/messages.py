@@ -1,4 +1,4 @@
-"""The MQTT messages and their topics. No I/O."""
+"""Creates MQTT messages and their topics. No I/O."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class MessageKind(StrEnum):
 
 @dataclass(frozen=True, repr=False)
 class Message:
-    """One publication. A retained message with an empty payload deletes the topic's message."""
+    """An MQTT message. If it is retained and empty, it deletes the topic's retained message."""
 
     topic: str
     payload: bytes
@@ -52,14 +52,14 @@ class Message:
 
 @dataclass(frozen=True)
 class TopicNames:
-    """The topics of an installation; ``discovery_prefix`` may contain ``{owner}``, or be empty."""
+    """The topics of an installation. ``discovery_prefix`` can contain ``{owner}`` or be empty."""
 
     prefix: str
     discovery_prefix: str
 
     @property
     def availability(self) -> str:
-        """The topic of the stage's own state: online or offline."""
+        """The topic of the stage's availability: online or offline."""
         return f"{self.prefix}/status"
 
     def recognition(self, owner_id: UUID, camera_id: UUID) -> str:
@@ -67,11 +67,11 @@ class TopicNames:
         return self._of(owner_id, camera_id, "recognition")
 
     def alert(self, owner_id: UUID, camera_id: UUID) -> str:
-        """Return the topic of the alerts triggered by a camera."""
+        """Return the topic of the alerts that a camera's recognitions trigger."""
         return self._of(owner_id, camera_id, "alert")
 
     def alert_settled(self, owner_id: UUID, camera_id: UUID) -> str:
-        """Return the topic on which early alerts are confirmed or corrected."""
+        """Return the topic of the confirmations and corrections of early alerts."""
         return self._of(owner_id, camera_id, "alert-settled")
 
     def camera(self, owner_id: UUID, camera_id: UUID) -> str:
@@ -83,11 +83,11 @@ class TopicNames:
         return self._of(owner_id, camera_id, "state")
 
     def image_url(self, owner_id: UUID, camera_id: UUID) -> str:
-        """Return the topic of presigned URLs of the images of a camera's passes."""
+        """Return the topic of the presigned image URLs of a camera's passes."""
         return self._of(owner_id, camera_id, "image-url")
 
     def discovery(self, owner_id: UUID, camera_id: UUID) -> str | None:
-        """Return Home Assistant's discovery topic of a camera, None if discovery is disabled."""
+        """Return Home Assistant's discovery topic of a camera, or None if discovery is disabled."""
         if not self.discovery_prefix:
             return None
         start = self.discovery_prefix.replace("{owner}", str(owner_id))
@@ -102,7 +102,7 @@ class TopicNames:
 def recognition_message(
     names: TopicNames, recognition: Recognition, *, published_ms: int
 ) -> Message:
-    """Return recognition.created, with the same id as for webhooks."""
+    """Return the message of a recognition.created event, with the same id as for webhooks."""
     name = EventName.RECOGNITION_CREATED
     envelope = EventEnvelope(
         id=event_id(recognition.captured_ms, name, str(recognition.id)),
@@ -121,10 +121,10 @@ def image_message(names: TopicNames, recognition: Recognition, url: str) -> Mess
 
 
 def alert_message(names: TopicNames, trigger: AlertTrigger) -> Message:
-    """Return an alert's event, with the same id as for webhooks, without its notifications.
+    """Return the message of a trigger, with the same id as for webhooks, but no notifications.
 
-    Confirmations and corrections of early triggers have a separate topic: a subscriber that opens a
-    gate on each message must not open it twice.
+    Confirmations and corrections of early triggers have a separate topic, so that a subscriber that
+    opens a gate on each message does not open it twice.
     """
     name = trigger_event(trigger.phase)
     envelope = EventEnvelope(
@@ -141,7 +141,7 @@ def alert_message(names: TopicNames, trigger: AlertTrigger) -> Message:
 def camera_message(
     names: TopicNames, name: EventName, camera: CameraConfig, status: CameraStatus
 ) -> Message:
-    """Return camera.online or camera.offline, with the same id as for webhooks; no stream URL."""
+    """Return the message of a camera event, with the same id as for webhooks, but no stream URL."""
     envelope = EventEnvelope(
         id=event_id(status.at_ms, name, str(status.camera_id)),
         event=name,
@@ -153,10 +153,10 @@ def camera_message(
 
 
 def retained(topic: str, payload: bytes) -> Message:
-    """Return a message that the broker retains."""
+    """Return a message for the broker to retain."""
     return Message(topic, payload, MessageKind.RETAINED)
 
 
 def removals(topics: Sequence[str]) -> list[Message]:
-    """Return the messages that delete the retained messages of topics."""
+    """Return the messages that delete the retained messages of ``topics``."""
     return [retained(topic, b"") for topic in topics]

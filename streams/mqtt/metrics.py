@@ -1,4 +1,4 @@
-"""The Prometheus metrics of the MQTT stage."""
+"""Prometheus metrics of the MQTT stage."""
 
 from prometheus_client import CollectorRegistry
 

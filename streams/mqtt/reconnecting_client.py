@@ -1,4 +1,4 @@
-"""A client that reconnects automatically, and lets callers wait for a connection."""
+"""Provides an MQTT client that reconnects automatically and lets callers wait for a connection."""
 
 import asyncio
 import time
@@ -16,7 +16,7 @@ from streams.mqtt.metrics import MqttMetrics
 
 log = structlog.get_logger()
 
-# Short, so that a stop or a rebalance is not delayed; the stage runner retries.
+# Short, so as not to delay a stop or a rebalance. The stage runner retries.
 _WAIT_SECONDS = 2.0
 _STEADY_SECONDS = 10.0
 _REMEMBERED = 10_000
@@ -24,7 +24,7 @@ _REMEMBERED = 10_000
 
 Publish = Callable[[Sequence[Message]], Awaitable[None]]
 Announce = Callable[[Publish], Awaitable[None]]
-"""Publishes everything to a broker that may have lost its data."""
+"""Publishes all retained messages to a broker that may have lost its data."""
 
 
 class ReconnectingClient:
@@ -58,7 +58,7 @@ class ReconnectingClient:
             except TransientError as error:
                 self._on_unavailable(error)
             except Exception:
-                # Catch-all: without it, nothing would ever be sent again.
+                # Catch-all: otherwise, no messages would ever be sent again.
                 log.exception("mqtt_connection_failed")
             if time.monotonic() - opened_at > _STEADY_SECONDS:
                 failures = 0
@@ -68,10 +68,10 @@ class ReconnectingClient:
     async def publish(self, messages: Sequence[Message]) -> None:
         """Publish messages; return once the broker has acknowledged all of them.
 
-        If a batch is repeated, its events that the broker has acknowledged are not sent again.
+        If a batch is repeated, events that the broker has already acknowledged are not sent again.
 
         Raises:
-            TransientError: the broker is unavailable, or rejects a message.
+            TransientError: the broker is unavailable, or rejected a message.
         """
         connection = await self._wait_for_connection()
         fresh = [message for message in messages if hash(message) not in self._acknowledged]
@@ -130,7 +130,7 @@ class ReconnectingClient:
     def _on_acknowledged(self, message: Message) -> None:
         self._metrics.messages.labels(message.kind.value).inc()
         if message.retain:
-            # A state may be published repeatedly.
+            # Retained messages can be published repeatedly.
             return
         self._acknowledged[hash(message)] = None
 
@@ -147,7 +147,7 @@ class ReconnectingClient:
         self._metrics.connected.set(0)
 
     def _on_unavailable(self, error: TransientError) -> None:
-        # Logged once per outage, not with every attempt.
+        # Log a warning once per outage, not for every attempt.
         if not self._is_unavailable:
             log.warning("mqtt_unavailable", error=str(error))
         self._is_unavailable = True

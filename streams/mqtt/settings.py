@@ -32,7 +32,7 @@ class MqttProtocol(StrEnum):
 
 
 class MqttBrokerSettings(MqttLoginSettings):
-    """The broker and the connection to it."""
+    """Settings of the connection to the broker."""
 
     mqtt_host: str = Field(
         min_length=1,
@@ -62,7 +62,7 @@ class MqttPicture(StrEnum):
 
 
 class MqttTopicSettings(Fragment):
-    """The topics, and what is published on them."""
+    """Settings of the topics and the published messages."""
 
     mqtt_topic_prefix: str = Field(
         "platestream",
