@@ -1,4 +1,4 @@
-"""The recognition stage: frames -> readings -> recognitions."""
+"""Builds the recognition stage: frames -> readings -> recognitions."""
 
 import time
 
@@ -46,18 +46,18 @@ from streams.runtime.tables import DurableTable, faust_table
 STAGE = "recognition"
 
 _POLLED_RECORDS = 16
-# Older frames are deferred and read later, at a reduced rate. Longer than the failover of a worker:
-# its session timeout and a rebalance.
+# Older frames are deferred and read later, at a reduced rate. The limit is longer than the failover
+# of a worker, which takes a session timeout and a rebalance.
 DEADLINE_MS = 20_000
-# Frames of current passes in memory. Evicted ones are fetched from Kafka again.
+# Frames of current passes are cached in memory. Evicted frames are fetched from Kafka again.
 CACHE_BYTES = 134_217_728
-# Frames in flight per inference worker; a few keep it busy.
+# Frames in flight per inference worker: a few keep the worker busy.
 _FRAMES_PER_WORKER = 4
 
 
 def build_recognition_app(settings: RecognitionSettings) -> StageApp:
-    """Return the stage's app, not yet started: one agent reads frames, one tracks vehicles."""
-    # A frame is 0.3 MB, so Faust's buffer has the same limit as the frames in progress.
+    """Return the stage's app, not yet started. One agent reads frames, one tracks vehicles."""
+    # A frame is 0.3 MB, so Faust's buffer has the same limit as the frames being processed.
     app = build_app(
         settings,
         STAGE,
@@ -84,7 +84,7 @@ def _add_reading(
     cache: FrameCache,
     states: TrackerStateStore,
 ) -> None:
-    """Frames -> readings: fresh frames in order, late ones in the time that remains."""
+    """Add the agent that turns frames into readings, and the late lane for deferred frames."""
     frames, publisher = raw_topic(app, FRAMES), TopicPublisher(raw_topic(app, READINGS))
     pool = RecognizerPool(settings, queue_limit=max(QUEUE_LIMIT, _max_frames(settings)))
     tasks = OrderedTaskPool(_max_frames(settings))
@@ -106,7 +106,7 @@ def _add_reading(
             time.monotonic, readers=settings.worker_count, is_busy=lambda: tasks.is_full
         ),
         track_end_ms=round(settings.tracking_end_seconds * 1000),
-        # Thins out frames at half the age at which they are deferred, to avoid deferring.
+        # Thin out frames from half the deferral age on, to avoid having to defer them.
         late_pace=LatePace(DEADLINE_MS // 2, lambda: gaps.oldest_age_ms(now_ms())),
         now_ms=now_ms,
         open_gaps=lambda frame: gaps.before(frame.partition, frame.offset),
@@ -147,7 +147,7 @@ def _add_late_lane(
     reading: ReadingAgent,
     publish: Publish,
 ) -> None:
-    """Frames of gaps -> readings."""
+    """Add the task that turns the frames of gaps into readings."""
     frames = raw_topic(app, FRAMES)
     lane = BacklogReader(
         app=app,
@@ -173,7 +173,7 @@ def _add_tracking(
     cache: FrameCache,
     states: TrackerStateStore,
 ) -> TrackingAgent:
-    """Readings -> recognitions, and the images of passes -> S3."""
+    """Add the agent that turns readings into recognitions and stores images of passes in S3."""
     readings, table = raw_topic(app, READINGS), faust_table(app, "pending-images")
     frames = FrameStore(cache, FrameLog(settings), metrics)
     images = PassImageStore(
@@ -226,16 +226,16 @@ def _source_of(topic: faust.TopicT, record: FrameRecord) -> MessageSource:
 
 
 def _longest_track_ms(settings: RecognitionSettings) -> int:
-    """Return the maximum time from a track's beginning until it has ended."""
+    """Return the maximum time from the beginning of a track to its end."""
     return LONGEST_TRACK_MS + round(1000 * settings.tracking_end_seconds)
 
 
 def _max_frames(settings: RecognitionSettings) -> int:
-    # An inference worker gets the next batch before it has finished the last one.
+    # An inference worker gets the next batch before it has finished the previous one.
     each = max(_FRAMES_PER_WORKER, 2 * settings.batch_size)
     return each * settings.worker_count
 
 
 def _details(pool: RecognizerPool, settings: RecognitionSettings) -> dict[str, object]:
-    """Return the details for ``/readyz``: inference workers, and the precision of their models."""
+    """Return the details for ``/readyz``: inference workers and the precision of the models."""
     return {"recognisers": len(pool.pids), "precision": settings.precision}

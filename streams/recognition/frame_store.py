@@ -1,4 +1,4 @@
-"""The frames of passes: a cache in memory, backed by the frames topic."""
+"""Provides the frames of passes from a cache in memory, backed by the frames topic."""
 
 import asyncio
 import threading
@@ -24,13 +24,13 @@ from streams.recognition.metrics import FetchOutcome, RecognitionMetrics
 _TIMEOUT_MS = 10_000
 _POLL_MS = 500
 _POLLED_RECORDS = 16
-# Tracking waits for a frame, and a rebalance waits for tracking; the stage retries.
+# Short, because tracking waits for a frame and a rebalance waits for tracking. The stage retries.
 _BOOTSTRAP_MS = 5_000
 
 
 @dataclass(frozen=True, kw_only=True)
 class FrameRecord:
-    """A record of the frames topic; ``written_ms`` is its time in Kafka (Unix ms, UTC)."""
+    """A record of the frames topic. ``written_ms`` is the record's time in Kafka (Unix ms, UTC)."""
 
     key: bytes
     value: bytes
@@ -43,7 +43,7 @@ class FrameRecord:
 class FrameChunk:
     """Consecutive records of a partition, starting at an offset.
 
-    ``first`` is the first offset that Kafka still has, ``end`` the offset of the next new record.
+    ``first`` is the first offset that Kafka still has, and ``end`` that of the next new record.
     """
 
     records: tuple[FrameRecord, ...]
@@ -52,12 +52,12 @@ class FrameChunk:
 
 
 class FrameCache:
-    """JPEG files of cameras by reference; if the memory is used up, the oldest is evicted first."""
+    """Caches the JPEG files of frames by reference. At the limit, the oldest is evicted first."""
 
     def __init__(self, limit_bytes: int) -> None:
-        """``limit_bytes`` is the maximum size; 0 caches nothing."""
+        """``limit_bytes`` is the maximum total size; with 0, nothing is cached."""
         self._limit_bytes = limit_bytes
-        # Not from cachetools: its caches do not report evictions, which each camera's set needs.
+        # Caches of cachetools do not report evictions, but the set of each camera needs them.
         self._frames: OrderedDict[FrameReference, bytes] = OrderedDict()
         self._camera_of: dict[FrameReference, bytes] = {}
         self._of_camera: dict[bytes, set[FrameReference]] = {}
@@ -79,13 +79,13 @@ class FrameCache:
             self._drop(next(iter(self._frames)))
 
     def get(self, reference: FrameReference) -> bytes | None:
-        """Return a frame, or None if it is not cached (any more)."""
+        """Return a frame, or None if the frame is not cached (any more)."""
         return self._frames.get(reference)
 
     def retain_only(
         self, camera: bytes, needed: Collection[FrameReference], up_to: FrameReference
     ) -> None:
-        """Drop a camera's frames that are not needed, up to and including a reference."""
+        """Drop unneeded frames of a camera, up to and including a reference."""
         for reference in list(self._of_camera.get(camera, ())):
             is_past = reference.partition == up_to.partition and reference.offset <= up_to.offset
             if is_past and reference not in needed:
@@ -103,10 +103,10 @@ class FrameCache:
 
 
 class FrameLog:
-    """Reads the frames topic by offset. Blocking work runs in a thread, one read at a time."""
+    """Reads the frames topic by offset, one read at a time. Blocking work runs in a thread."""
 
     def __init__(self, settings: KafkaSettings) -> None:
-        """Connects at the first read."""
+        """The connection is opened at the first read."""
         self._settings = settings
         self._topic = topic_name(settings, FRAMES)
         self._consumer: KafkaConsumer | None = None
@@ -114,7 +114,7 @@ class FrameLog:
         self._position: tuple[int, int] | None = None
 
     async def fetch(self, partition: int, offset: int) -> FrameChunk:
-        """Return the records from an offset, or from the first existing one; may be few or none.
+        """Return records from an offset or the first existing offset on, possibly none.
 
         Raises:
             TransientError: Kafka is not responding.
@@ -122,7 +122,7 @@ class FrameLog:
         return await asyncio.to_thread(self._read, partition, offset)
 
     async def close(self) -> None:
-        """Disconnect, until the next read."""
+        """Disconnect until the next read."""
         await asyncio.to_thread(self._close)
 
     def _read(self, partition: int, offset: int) -> FrameChunk:
@@ -131,7 +131,7 @@ class FrameLog:
                 return self._chunk(partition, offset)
             except (KafkaError, MisconfiguredError) as error:
                 self._drop()
-                # Neither error is the frame's fault.
+                # Neither error is caused by the frame.
                 raise TransientError(f"frames cannot be fetched again: {error!r}") from error
 
     def _chunk(self, partition: int, offset: int) -> FrameChunk:
@@ -156,7 +156,7 @@ class FrameLog:
         deadline = time.monotonic() + _TIMEOUT_MS / 1000
         while time.monotonic() < deadline:
             found = consumer.poll(_POLL_MS).get(tp, [])
-            # Skip earlier records, from a position that a reset has moved.
+            # Skip earlier records, which are returned if a reset has moved the position.
             if records := tuple(_record(tp, r) for r in found if r.offset >= begin):
                 return records
         return ()
@@ -193,7 +193,7 @@ def _record(tp: TopicPartition, record: ConsumerRecord) -> FrameRecord:
 
 
 class FrameStore:
-    """The frames that are still available to this worker."""
+    """Provides the frames that are still available to this worker."""
 
     def __init__(self, cache: FrameCache, log: FrameLog, metrics: RecognitionMetrics) -> None:
         self._cache = cache
@@ -201,7 +201,7 @@ class FrameStore:
         self._metrics = metrics
 
     async def jpeg(self, reference: FrameReference) -> bytes | None:
-        """Return the frame, or None if it has expired.
+        """Return the frame, or None if the frame has expired.
 
         Raises:
             TransientError: Kafka is not responding.
@@ -217,7 +217,7 @@ class FrameStore:
     def retain_only(
         self, camera: bytes, needed: Collection[FrameReference], up_to: FrameReference
     ) -> None:
-        """Drop a camera's frames that are not needed, up to and including a reference."""
+        """Drop unneeded frames of a camera, up to and including a reference."""
         self._cache.retain_only(camera, needed, up_to)
 
     async def _fetch(self, reference: FrameReference) -> bytes | None:
@@ -225,7 +225,7 @@ class FrameStore:
         try:
             chunk = await self._log.fetch(reference.partition, offset)
         finally:
-            # Fetches are rare: the frame was evicted from the cache, or the worker is new.
+            # Disconnect: fetches are rare, only for evicted frames or in a new worker.
             await self._log.close()
         if not chunk.first <= offset < chunk.end:
             return None

@@ -1,4 +1,4 @@
-"""Boxes, in pixels of the frame, and camera zones. No I/O."""
+"""Calculates with boxes, in pixels of the frame, and with camera zones. No I/O."""
 
 import math
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ _WIDTHS_BESIDE_AXIS = 7.0
 
 
 def overlap(one: Box, other: Box) -> float:
-    """Return intersection over union, 0..1."""
+    """Return the intersection over union of two boxes, 0..1."""
     width = min(one.x + one.width, other.x + other.width) - max(one.x, other.x)
     height = min(one.y + one.height, other.y + other.height) - max(one.y, other.y)
     if width <= 0 or height <= 0:
@@ -31,18 +31,18 @@ def centre(box: Box) -> tuple[float, float]:
 
 
 def distance_in_widths(one: Box, other: Box) -> float:
-    """Return the distance of the centres, in widths of the wider box."""
+    """Return the distance between the centres, in widths of the wider box."""
     (x1, y1), (x2, y2) = centre(one), centre(other)
     return math.hypot(x2 - x1, y2 - y1) / max(one.width, other.width, 1.0)
 
 
 def moved(box: Box, x_px: float, y_px: float) -> Box:
-    """Return the box shifted."""
+    """Return the box, shifted by ``x_px`` and ``y_px``."""
     return Box(x=box.x + x_px, y=box.y + y_px, width=box.width, height=box.height)
 
 
 def share_within(box: Box, other: Box) -> float:
-    """Return the fraction of a box, 0..1, that lies within another one."""
+    """Return the fraction of ``box``, 0..1, that lies within ``other``."""
     width = min(box.x + box.width, other.x + other.width) - max(box.x, other.x)
     height = min(box.y + box.height, other.y + other.height) - max(box.y, other.y)
     area = box.width * box.height
@@ -50,11 +50,11 @@ def share_within(box: Box, other: Box) -> float:
 
 
 def direction_between(first: Box, last: Box) -> Direction | None:
-    """Return the direction of a plate between two of its boxes, None if it is not clear.
+    """Return the direction of a plate between two of its boxes, or None if it is not clear.
 
-    A plate that approaches grows in width and height; one that crosses moves sideways and keeps its
-    size. A vehicle that drives straight past the camera also moves sideways: for each e-fold of
-    growth, by its distance from the camera's axis, in plate widths (the pinhole model).
+    An approaching plate grows in width and height; a crossing plate moves sideways and does not
+    change its size. A vehicle that drives straight past the camera also moves sideways: for each
+    e-fold of growth, by its distance from the camera's axis, in plate widths (the pinhole model).
     """
     if min(first.width, first.height, last.width, last.height) <= 0:
         return None
@@ -79,7 +79,7 @@ def _growth(first_px: float, last_px: float) -> float:
 def touches_edge(box: Box, width_px: int, height_px: int) -> bool:
     """Return whether a box is so close to the frame's edge that its plate is probably cut off.
 
-    Detectors place an edge within about 1 % of the frame. False for a frame of unknown size (0).
+    Detectors are accurate to about 1 % of the frame. False if the frame's size is unknown (0).
     """
     if not width_px or not height_px:
         return False
@@ -96,7 +96,7 @@ class HasBox(Protocol):
 
     @property
     def box(self) -> Box:
-        """Its bounding box."""
+        """The bounding box of the object."""
 
 
 _InFrame = TypeVar("_InFrame", bound=HasBox)
@@ -105,7 +105,7 @@ _InFrame = TypeVar("_InFrame", bound=HasBox)
 def in_zones(
     plates: Sequence[_InFrame], zones: Sequence[Zone], width_px: int, height_px: int
 ) -> tuple[_InFrame, ...]:
-    """Return the plates whose centre is in an include zone and in no exclude zone.
+    """Return the plates whose centre is in an include zone and not in an exclude zone.
 
     Without include zones, the whole frame counts as included.
     """

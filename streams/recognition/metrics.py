@@ -18,7 +18,7 @@ class FrameOutcome(StrEnum):
 
     READ = "read"
     LATE = "late"
-    """Read long after its capture."""
+    """The frame was read long after its capture."""
     STALE = "stale"
     OVER_SHARE = "fair_share"
     REFUSED = "undecodable"
@@ -89,10 +89,10 @@ class RecognitionMetrics:
         self.pass_age = histogram(
             "platestream_recognition_pass_age_seconds", registry, buckets=_AGE_BUCKETS_SECONDS
         )
-        """Time from a vehicle's last reading to its published recognition."""
+        """Time from a vehicle's last reading to the publication of its recognition."""
 
     def camera_minute(self, minute: CameraCounts) -> None:
-        """Add a minute of a camera."""
+        """Add the counts of a camera's minute."""
         label = self._cameras.of(minute.camera_id)
         for metric, names in self._by_camera:
             for name in names:
@@ -108,11 +108,11 @@ class RecognitionMetrics:
                 metric.remove(label, name)
 
     def gap_left(self, partition: int, *, frames: int, age_ms: int) -> None:
-        """Set the number of unread records in a partition's gaps, and the age of the oldest."""
+        """Set the number of unread records in a partition's gaps, and the oldest record's age."""
         self._gap_frames.labels(str(partition)).set(frames)
         self._gap_age.labels(str(partition)).set(max(0, age_ms) / 1000)
 
     def no_gaps(self) -> None:
-        """Remove all partitions."""
+        """Remove the gap metrics of all partitions."""
         self._gap_frames.clear()
         self._gap_age.clear()

@@ -8,7 +8,7 @@ from streams.runtime.settings import EarlyAlertSettings, StreamSettings
 
 
 class TrackingSettings(Fragment):
-    """The rules by which readings form a pass, and a pass is a recognition."""
+    """The rules by which readings form a pass, and a pass becomes a recognition."""
 
     tracking_end_seconds: float = Field(
         2.0, gt=0, le=60, description="Time without a reading after which a vehicle's pass ends."
@@ -37,4 +37,4 @@ class RecognitionSettings(
     TrackingSettings,
     EarlyAlertSettings,
 ):
-    """All settings of the recognition stage."""
+    """Settings of one worker of the recognition stage."""

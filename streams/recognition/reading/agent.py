@@ -1,4 +1,4 @@
-"""Processes records of the frames topic: reads plates, publishes readings in the topic's order."""
+"""Reads the plates in records of the frames topic, and publishes readings in the same order."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
@@ -40,25 +40,25 @@ _MAX_LOGGED_CAMERAS = 1_000
 
 
 class PoisonFrameError(InvalidInputError):
-    """A frame makes inference workers crash or hang: a bug, worth a dead letter."""
+    """A frame makes inference workers crash or hang. This is a bug, so it becomes a dead letter."""
 
 
 WaitOrder = Callable[[], Awaitable[None]]
-"""Returns when the results of all earlier records are published; raises if one is abandoned."""
+"""Returns when the results of all earlier records are published. Raises if one was abandoned."""
 
 Release = Callable[[], None]
-"""Lets another record be processed while this one only waits for its turn."""
+"""Lets another record be processed while the current record only waits for its turn."""
 
 Publish = Callable[[bytes, FrameReadings], Awaitable[None]]
-"""Publishes readings with a key to the frame's partition; returns once Kafka has stored them."""
+"""Publishes readings with a key to the frame's partition. Returns once Kafka has stored them."""
 
 
 OpenGaps = Callable[[FrameReference], tuple[FrameGap, ...]]
-"""Returns the open gaps before a record in its partition."""
+"""Returns the open gaps that precede a record in its partition."""
 
 
 StateOf = Callable[[bytes], TrackerState | None]
-"""Returns the tracker state of a camera, by its key, as of the latest tracked frame."""
+"""Returns the tracker state of a camera (by key), as of the latest tracked frame."""
 
 
 class ReadingAgent:
@@ -78,8 +78,8 @@ class ReadingAgent:
         now_ms: Callable[[], int],
         open_gaps: OpenGaps = lambda reference: (),
     ) -> None:
-        """Late frames are read if ``late_pace`` admits them; no frame beyond its account's share is
-        read. A track that was not seen for ``track_end_ms`` has ended.
+        """Late frames are read if ``late_pace`` admits them. Frames beyond their account's share
+        are never read. A track that was not seen for ``track_end_ms`` has ended.
         """
         self._pool = pool
         self._cache = cache
@@ -96,13 +96,13 @@ class ReadingAgent:
     async def handle(self, record: FrameRecord, wait_order: WaitOrder, release: Release) -> None:
         """Handle one record. Safe to repeat.
 
-        An undecodable image results in a reading without plates and no dead letter: the images of
-        one camera, as dead letters, would stop the stage for all cameras (see
+        An undecodable image results in a reading without plates, not in a dead letter: with dead
+        letters, the images of one camera could stop the stage for all cameras (see
         :class:`streams.runtime.stage_runner.StageRunner`).
 
         Raises:
             InvalidInputError: the record cannot be decoded, or its image makes inference workers
-                crash or hang; in the second case, an empty reading was published.
+                crash or hang. In the second case, an empty reading was published.
             TransientError: a dependency is unavailable.
         """
         meta = meta_of(record)
@@ -126,7 +126,7 @@ class ReadingAgent:
     async def analyse(
         self, record: FrameRecord, meta: FrameMeta, plan: AnalysisPlan, cache_key: bytes
     ) -> "FrameResult":
-        """Return the plates of a frame. A frame with plates is cached in memory, keyed by camera.
+        """Return the plates in a frame. A frame with plates is cached in memory, keyed by camera.
 
         Raises:
             TransientError: a dependency is unavailable.
@@ -141,7 +141,7 @@ class ReadingAgent:
             return FrameResult()
 
     def count(self, meta: FrameMeta, result: "FrameResult", *, is_late: bool = False) -> None:
-        """Count a record whose readings are published; the age of late ones is not informative."""
+        """Count a record whose readings are published. The age of a late record is not measured."""
         if meta.kind is not FrameKind.FRAME:
             return
         age_ms = max(0, self._now_ms() - meta.captured_ms)
@@ -165,7 +165,7 @@ class ReadingAgent:
             log.warning(event, camera_id=str(meta.camera_id), age_seconds=age_seconds)
 
     def _is_to_be_logged(self, event: str, meta: FrameMeta) -> bool:
-        """Return True once a minute per camera, as all its frames may have the same fault."""
+        """Return True once per minute and camera, as all frames of a camera may be faulty."""
         now_ms, key = self._now_ms(), (event, meta.camera_id)
         if now_ms - self._logged_ms.get(key, -_LOG_INTERVAL_MS) < _LOG_INTERVAL_MS:
             return False
@@ -175,7 +175,7 @@ class ReadingAgent:
         return True
 
     def _left_out(self, meta: FrameMeta) -> FrameOutcome | None:
-        """Return why a frame is skipped, None if it is read or is no frame."""
+        """Return why a frame is skipped, or None if it must be read or the record is no frame."""
         if meta.kind is not FrameKind.FRAME:
             return None
         age_ms = self._now_ms() - meta.captured_ms
@@ -185,7 +185,7 @@ class ReadingAgent:
         if not is_admitted:
             self._log_left_out("frame_skipped_fair_share", meta, age_ms)
             return FrameOutcome.OVER_SHARE
-        # After the fair share, because it counts every frame that it admits as read.
+        # Checked after the fair share, because the pace counts every admitted frame as read.
         if not self._late_pace.admits(meta.camera_id, meta.captured_ms, age_ms=age_ms):
             self._log_left_out("frame_skipped_late", meta, age_ms)
             return FrameOutcome.STALE
@@ -232,9 +232,9 @@ class ReadingAgent:
 
 @dataclass(frozen=True)
 class FrameResult:
-    """The result of a frame: the plates found, or why there are none.
+    """The result of a frame: the plates found, or the reason why there are none.
 
-    ``followed`` are plates of known tracks that were found without reading them.
+    ``followed`` are plates of known tracks that were found at their expected position but not read.
     """
 
     found: ImageReadings | None = None
@@ -247,11 +247,11 @@ def meta_of(record: FrameRecord) -> FrameMeta:
     """Return the metadata of a record's frame.
 
     Raises:
-        InvalidInputError: it cannot be decoded.
+        InvalidInputError: the metadata is missing or cannot be decoded.
     """
     header = record.headers.get(FRAME_META_HEADER)
     if header is None:
-        raise InvalidInputError("the frame has no header", code="unreadable_record")
+        raise InvalidInputError("the record has no frame metadata header", code="unreadable_record")
     return decode(FrameMeta, header)
 
 

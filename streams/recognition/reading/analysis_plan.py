@@ -1,4 +1,4 @@
-"""The plates in a frame that need not be read, because settled tracks expect them there."""
+"""Plans which plates of a frame need not be read because settled tracks expect them there."""
 
 from dataclasses import dataclass
 
@@ -10,12 +10,12 @@ from streams.recognition.tracking.state import TrackerState
 from streams.recognition.tracking.tracks import Track, expected_box
 
 _FOLLOWED_MS = 600
-"""A plate unseen for longer is read at its expected position: it may be another vehicle's."""
+"""If a plate was unseen for longer, the plate at the expected position is read: it may differ."""
 
 
 @dataclass(frozen=True)
 class AnalysisPlan:
-    """The positions at which tracks expect plates.
+    """The positions at which tracks expect plates in a frame.
 
     ``followed`` are the tracks whose plates need not be read, in the order of ``hints.known``.
     """

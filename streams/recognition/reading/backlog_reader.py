@@ -1,10 +1,10 @@
-"""The late lane: reads the gaps of one worker, in the time that fresh frames leave.
+"""Reads the gaps of one worker (the late lane) while fresh frames leave capacity.
 
-A gap is read from its beginning, in chunks. Each record is published as a late reading on the topic
-of the fresh ones, and the position is stored after each chunk. Reading of a gap starts once all
-earlier records are published (its end is committed then), and continues a little past its end, for
-vehicles in view there. Then its end is published and the gap is deleted. A chunk that is
-interrupted by a crash is read again; tracking ignores records that it has already seen.
+A gap is read in chunks from the beginning. Each record is published as a late reading on the same
+topic as fresh readings, and the position is stored after each chunk. Reading of a gap starts once
+all earlier records are published (then the end of the gap is committed), and continues a little
+past the end for vehicles in view there. After that, the end of the gap is published and the gap is
+deleted. A chunk that is interrupted by a crash is read again; tracking ignores known records.
 """
 
 import asyncio
@@ -46,18 +46,18 @@ _CAPACITY_SECONDS = 0.02
 _SHOW_MS = 1_000
 _NO_ID = UUID(int=0)
 _NOTHING_FOLLOWED: Final = AnalysisPlan()
-"""Many late frames are skipped, so all plates in the others are read."""
+"""Many late frames are skipped, so all plates in the remaining frames are read."""
 
 Reject = Callable[[FrameRecord, InvalidInputError], Awaitable[None]]
-"""Sends a record that can never be read to the dead letters; returns once Kafka has stored it."""
+"""Sends a record that can never be read to the dead letters. Returns once Kafka has stored it."""
 
 
 class _StageStoppingError(Exception):
-    """The stage stops or its partitions are reassigned: the current chunk is read again."""
+    """The stage stops or its partitions are reassigned, so the current chunk is read again."""
 
 
 class BacklogReader:
-    """Reads the gaps of one worker. Use it on the stage's event loop."""
+    """Reads the gaps of one worker. Use the reader on the stage's event loop."""
 
     def __init__(
         self,
@@ -74,8 +74,8 @@ class BacklogReader:
         past_end_ms: int,
         now_ms: Callable[[], int],
     ) -> None:
-        """``has_capacity`` returns whether an inference worker has no fresh frames to process. A
-        gap is read for ``past_end_ms`` past its end.
+        """``has_capacity`` returns whether an inference worker has no fresh frames to process.
+        Reading continues for ``past_end_ms`` past the end of a gap.
         """
         self._app = app
         self._topic = topic
@@ -112,10 +112,10 @@ class BacklogReader:
                 await asyncio.sleep(_PAUSE_SECONDS)
 
     async def read_chunk(self) -> bool:
-        """Read a chunk of the gap with the oldest readable record. Return False if there is none.
+        """Read a chunk of the gap with the oldest readable record. Return False if no gap has one.
 
         Raises:
-            TransientError: a dependency is unavailable; stored positions remain valid.
+            TransientError: a dependency is unavailable. Stored positions remain valid.
         """
         if self._app.is_leaving:
             return False
@@ -140,14 +140,14 @@ class BacklogReader:
         return TP(self._topic.get_topic_name(), gap.partition)
 
     async def _may_begin(self, gap: OpenGap) -> bool:
-        """Return whether all earlier records are published: the gap's end is committed then."""
+        """Return whether all earlier records are published, so that the gap's end is committed."""
         gap_key = (gap.partition, gap.gap)
         if gap_key not in self._begun:
             done = await self._app.committed_offset(self._tp(gap)) or 0
             if done < gap.gap.end:
                 begin = max(gap.gap.begin, done)
                 if begin < gap.next_offset:
-                    # The log lost its end: new records have offsets that were read late before.
+                    # The log lost its end, so new records have offsets that were read late before.
                     self._require_ours()
                     await self._gaps.store(msgspec.structs.replace(gap, next_offset=begin))
                 return False
@@ -175,14 +175,14 @@ class BacklogReader:
             await self._gaps.store(
                 msgspec.structs.replace(gap, next_offset=next_offset, next_ms=next_ms)
             )
-        # Counted once, however often the chunk is interrupted.
+        # Count expired records once, however often the chunk is interrupted.
         if (gone := min(chunk.first, end) - gap.next_offset) > 0:
             log.warning("unread_records_expired", partition=gap.partition, count=gone)
             self._app.metrics.messages_lost(self._tp(gap), gone)
         return True
 
     def _require_ours(self) -> None:
-        """Raise unless the gaps are still this worker's, as when the chunk was started."""
+        """Raise unless the gaps still belong to this worker, as when the chunk was started."""
         if self._app.is_leaving or self._gaps.generation != self._generation:
             raise _StageStoppingError("partitions are being reassigned")
 
@@ -219,7 +219,7 @@ class BacklogReader:
                 self._show()
         key = late_key(gap.partition, gap.gap, record.key)
         task = asyncio.create_task(self._reading.analyse(record, meta, _NOTHING_FOLLOWED, key))
-        # Hand it to an inference worker before the next frame checks the capacity.
+        # Let an inference worker take the frame before the capacity is checked for the next one.
         await asyncio.sleep(0)
         return task
 

@@ -1,10 +1,10 @@
-"""Selects which frames are skipped under overload: those of the accounts that send most.
+"""Selects which frames are skipped under overload: frames of the accounts that send most.
 
-While the stage keeps up, everything is read. If frames are late and cameras send more than it can
-read, its capacity is shared between the accounts (max-min fairness). All frames of accounts that
-send at most an equal share are read; the unused capacity goes to the others, whose frames are
-thinned out evenly, which is best for tracking. Nothing is skipped here while the stage catches up
-after an outage (it reads more than is sent), or if there is only one account.
+While the stage keeps up, all frames are read. If frames are late and cameras send more than the
+stage can read, the capacity is shared between the accounts (max-min fairness). All frames of
+accounts that send at most an equal share are read. The unused capacity goes to the other accounts,
+whose frames are thinned out evenly, which is best for tracking. No frames are skipped here while
+the stage catches up after an outage (it reads more than is sent), or if only one account sends.
 """
 
 import math
@@ -19,7 +19,7 @@ _MAX_GAP_MS = 2_000
 _WEIGHT = 0.2
 _LEARNING_WEIGHT = 0.05
 _HEADROOM = 0.85
-"""Fraction of the capacity that is shared; with the rest the stage catches up."""
+"""Fraction of the capacity that is shared. The stage uses the rest to catch up."""
 _MARGIN = 1.1
 """Ratio of sent to readable frames above which frames are skipped; both are estimates."""
 _LOWEST_FACTOR, _DOWN, _UP = 0.6, 0.95, 1.02
@@ -42,8 +42,8 @@ class FairShare:
         self, clock: Callable[[], float], *, readers: int, is_busy: Callable[[], bool]
     ) -> None:
         """``clock`` is monotonic, in seconds. Each of the ``readers`` reads one frame at a time.
-        ``is_busy`` returns whether all of them are working (frames also seem late if the clocks of
-        two machines differ).
+        ``is_busy`` returns whether all readers are working: frames also seem late if the clocks of
+        two machines differ.
         """
         self._clock = clock
         self._readers = readers
@@ -58,9 +58,9 @@ class FairShare:
         self._credits: defaultdict[UUID, float] = defaultdict(float)
 
     def admits(self, owner_id: UUID, camera_id: UUID, captured_ms: int, *, age_ms: int) -> bool:
-        """Return whether to read a frame. Must be called for every frame, in its camera's order.
+        """Return whether to read a frame. Call this for every frame of a camera, in order.
 
-        ``age_ms`` is the time since its capture.
+        ``age_ms`` is the time since the frame was captured.
         """
         now = self._clock()
         self._record(owner_id, camera_id, captured_ms, now)
@@ -86,7 +86,7 @@ class FairShare:
     def _record(self, owner_id: UUID, camera_id: UUID, captured_ms: int, now: float) -> None:
         camera = self._cameras.setdefault(camera_id, _Camera(owner_id, captured_ms, now))
         gap_ms = captured_ms - camera.captured_ms
-        # A longer gap is a pause between movements, in which there is nothing to read.
+        # A longer gap is a pause between movements, when there is nothing to read.
         if 0 < gap_ms <= _MAX_GAP_MS:
             is_first = math.isinf(camera.gap_ms)
             camera.gap_ms = (
@@ -124,7 +124,7 @@ class FairShare:
         return stays_behind and total > _MARGIN * self._capacity_hz
 
     def _wanted_hz(self, now: float) -> dict[UUID, float]:
-        """Return the frames per second that each account's cameras send, by capture time."""
+        """Return how many frames per second each account's cameras send, by capture time."""
         self._cameras = {
             camera_id: camera
             for camera_id, camera in self._cameras.items()
@@ -138,10 +138,10 @@ class FairShare:
 
 
 def shares(wanted: Mapping[UUID, float], capacity: float) -> dict[UUID, float]:
-    """Return by account the fraction of its demand that fits, as evenly as possible.
+    """Return for each account the fraction of its demand that fits, as evenly as possible.
 
-    Accounts that demand at most the level get everything, all others get the level. The level uses
-    up the capacity (max-min fairness). Accounts that get everything are omitted.
+    Accounts that demand at most the level get everything, and all others get the level. The level
+    uses up the capacity (max-min fairness). Accounts that get everything are omitted.
     """
     left, found = capacity, dict[UUID, float]()
     by_size = sorted(wanted, key=lambda owner_id: wanted[owner_id])

@@ -20,16 +20,16 @@ from streams.runtime.stage_runner import StageRunner
 log = structlog.get_logger()
 
 _MAX_WITHOUT_SLOT = 64
-"""Limit of unread frames that only wait for earlier ones: 0.3 MB each."""
+"""Limit of frames (0.3 MB each) that only wait for earlier frames."""
 
 
 class QueuePosition:
-    """A position in a partition's queue. Leaving the ``async with`` block passes on the turn."""
+    """A position in the queue of a partition. Leaving the ``async with`` block ends the turn."""
 
     def __init__(self, before: "QueuePosition | None") -> None:
         self._before = before
         self.holds_slot = True
-        """Whether it uses one of the pool's slots."""
+        """Whether the task at this position uses one of the pool's slots."""
         self._ended = asyncio.Event()
 
     async def wait(self) -> None:
@@ -48,7 +48,7 @@ class QueuePosition:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """End the turn once all earlier ones have ended, whatever happened."""
+        """End the turn once all earlier turns have ended, even after an error."""
         try:
             await self.wait()
         finally:
@@ -59,9 +59,9 @@ Work = Callable[[QueuePosition], Awaitable[None]]
 
 
 class OrderedTaskPool:
-    """Runs at most ``size`` tasks at a time; each partition's turns are in order of submission.
+    """Runs at most ``size`` tasks at a time. Tasks of a partition take turns in submission order.
 
-    In addition, some tasks only wait for their turn and have released their slots.
+    Tasks that only wait for their turn can release their slots, and then do not count.
     """
 
     def __init__(self, size: int) -> None:
@@ -81,9 +81,9 @@ class OrderedTaskPool:
         return len(self._tasks)
 
     async def submit(self, partition: int, work: Work) -> None:
-        """Start a task once a slot is free; return when it has started.
+        """Start a task once a slot is free; return when the task has started.
 
-        ``work`` must not raise; it awaits ``position.wait()`` before it publishes its result.
+        ``work`` must not raise, and must await ``position.wait()`` before publishing its result.
         """
         await self._free.acquire()
         position = QueuePosition(self._last.get(partition))
@@ -93,7 +93,7 @@ class OrderedTaskPool:
         task.add_done_callback(lambda done: self._finished(done, position))
 
     def release(self, position: QueuePosition) -> None:
-        """Release the slot of a task that only waits for its turn."""
+        """Release the slot of a task that only waits for the turn."""
         if position.holds_slot and self._without_slot < _MAX_WITHOUT_SLOT:
             position.holds_slot = False
             self._without_slot += 1
@@ -118,7 +118,7 @@ class OrderedTaskPool:
 
 
 class OrderedFrameWorker:
-    """Passes frames to the agent. Abandoning one abandons all later ones of its partition."""
+    """Passes frames to the agent. Abandoning a frame abandons all later ones of the partition."""
 
     def __init__(
         self, task_pool: OrderedTaskPool, runner: StageRunner, reading: ReadingAgent
@@ -128,7 +128,7 @@ class OrderedFrameWorker:
         self._reading = reading
 
     async def submit(self, event: Event) -> None:
-        """Start a frame once a slot is free; return when it has started."""
+        """Start processing a frame once a slot is free; return when processing has started."""
 
         async def work(position: QueuePosition) -> None:
             await self._runner.run(event, lambda e: self._handle(e, position))
@@ -138,7 +138,7 @@ class OrderedFrameWorker:
     async def _handle(self, event: Event, position: QueuePosition) -> None:
         async def wait_order() -> None:
             await position.wait()
-            # An earlier frame's turn also ends if it was abandoned.
+            # The turn of an earlier frame also ends if that frame was abandoned.
             self._runner.require_next(event)
 
         await self._reading.handle(
@@ -165,7 +165,7 @@ class RecognizerService(Service):
         self._task_pool = task_pool
 
     async def on_start(self) -> None:
-        """Load the models; without them, this worker must not be assigned partitions."""
+        """Load the models: without them, this worker must not be assigned partitions."""
         try:
             await self._pool.start()
         except MisconfiguredError as error:
@@ -173,6 +173,6 @@ class RecognizerService(Service):
             end_process(EXIT_MISCONFIGURED)
 
     async def on_stop(self) -> None:
-        """Stop the inference workers; frames in progress are read again."""
+        """Stop the inference workers. Frames in progress will be read again."""
         await self._task_pool.close()
         await self._pool.stop()

@@ -1,11 +1,11 @@
-"""Processes one record of the readings topic: state, passes, images, recognitions, in a safe order.
+"""Processes records of the readings topic: turns readings into passes and recognitions.
 
-Images are stored, or recorded as pending, before the recognition that names them is published. The
-state is written after Kafka has stored the recognition, and before the record is released. After a
-crash, everything is repeated with the same ids and keys. Provisional recognitions are also
-published before the state that includes them. The state of a deleted camera is removed where it
-would otherwise be written. While a gap is read late, a camera has several lanes, each with a
-separate state.
+All steps have a safe order. Images are stored, or recorded as pending, before the recognition that
+names them is published. The state is written after Kafka has stored the recognition and before the
+record is released. After a crash, all steps are repeated with the same ids and keys. Provisional
+recognitions are also published before the state that includes them. If the camera was deleted, its
+state is removed instead of written. While a gap is read late, a camera has several lanes, each with
+a separate state.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -36,13 +36,13 @@ from streams.recognition.tracking.tracks import Track
 log = structlog.get_logger()
 
 Publish = Callable[[bytes, Recognition], Awaitable[None]]
-"""Publishes a recognition with a key; returns once Kafka has stored it."""
+"""Publishes a recognition with a key. Returns once Kafka has stored the recognition."""
 
 PublishOutcome = Callable[[bytes, PassOutcome], Awaitable[None]]
-"""Publishes the outcome of a pass with a key; returns once Kafka has stored it."""
+"""Publishes the outcome of a pass with a key. Returns once Kafka has stored the outcome."""
 
 PublishProvisional = Callable[[bytes, ProvisionalRecognition], Awaitable[None]]
-"""Publishes a provisional recognition with a key; returns once Kafka has stored it."""
+"""Publishes a provisional recognition with a key. Returns once Kafka has stored it."""
 
 
 class TrackingAgent:
@@ -84,7 +84,7 @@ class TrackingAgent:
 
         Raises:
             InvalidInputError: the record cannot be decoded.
-            TransientError: a dependency is unavailable; the state is unchanged.
+            TransientError: a dependency is unavailable. The state is unchanged.
         """
         frame = decode(FrameReadings, value)
         if trace is not None:
@@ -96,7 +96,7 @@ class TrackingAgent:
         if lane is None:
             self._frames.retain_only(lane_key(key, frame), (), frame.frame)
             if frame.deleted:
-                # A crash may have interrupted the deletion between state and mark.
+                # A crash may have interrupted the deletion after the state, before the mark.
                 await self._marks.forget(key)
             return
         if not lane.is_past_gap:
@@ -142,7 +142,7 @@ class TrackingAgent:
         before: TrackerState,
         after: TrackerState,
     ) -> None:
-        """Write the state of a lane after a record; that of a deleted camera is removed."""
+        """Write the state of a lane after a record, or remove it if the camera was deleted."""
         if frame.deleted:
             await self._forget(key, lane, frame)
         elif after is not before:
@@ -152,14 +152,14 @@ class TrackingAgent:
 
     async def _forget(self, key: bytes, lane: Lane, frame: FrameReadings) -> None:
         if lane.gap is not None:
-            # It remains until its gap is closed, so that repeated records start nothing.
+            # The lane remains until its gap is closed, so that repeated records start no tracks.
             nothing = TrackerState(
                 last_offset=frame.frame.offset, last_captured_ms=frame.captured_ms
             )
             await self._states.write(lane.key, nothing)
             await self._marks.forget(lane.key)
         if lane.is_past_gap:
-            # The fresh lane reads this end, too, and may have tracks to end.
+            # The fresh lane reads this end record, too, and may have tracks to end.
             return
         if self._states.get(key) is not None:
             await self._states.forget(key, frame)
@@ -167,7 +167,7 @@ class TrackingAgent:
         self._metrics.camera_removed(frame.camera_id)
 
     async def _publish_minute(self, key: bytes, lane: Lane, frame: FrameReadings) -> None:
-        """Publish the counts of a minute if the record ends one."""
+        """Publish the counts of a minute if the record ends a minute."""
         counter = lane.counter
         if not counter.knows(frame.camera_id):
             if (mark := self._marks.get(lane.key)) is not None:
@@ -214,12 +214,12 @@ class TrackingAgent:
 
 
 def pass_id(camera_id: UUID, resolved: Pass) -> UUID:
-    """Return the id of a pass's recognition, which is fixed from its beginning."""
+    """Return the id of a pass's recognition, which is fixed from the beginning of the pass."""
     return recognition_id(resolved.first_seen_ms, camera_id, resolved.track)
 
 
 def recognition_of(frame: FrameReadings, resolved: Pass) -> Recognition:
-    """Return the recognition of a pass, without images; ``frame`` is the frame that ended it."""
+    """Return the recognition of a pass, without images. ``frame`` is the frame that ended it."""
     return Recognition(
         id=pass_id(frame.camera_id, resolved),
         owner_id=frame.owner_id,
@@ -243,7 +243,7 @@ def recognition_of(frame: FrameReadings, resolved: Pass) -> Recognition:
 
 
 def provisional_of(frame: FrameReadings, seen: Pass) -> ProvisionalRecognition:
-    """Return the provisional recognition of a pass that has not ended; equal in every replay."""
+    """Return the provisional recognition of an unfinished pass. Every replay returns the same."""
     provisional = recognition_of(frame, seen)
     return ProvisionalRecognition(kind=ProvisionalKind.AGREED, recognition=provisional)
 
@@ -251,9 +251,9 @@ def provisional_of(frame: FrameReadings, seen: Pass) -> ProvisionalRecognition:
 def retraction_of(
     frame: FrameReadings, retracted: Retracted, published: Mapping[str, Recognition]
 ) -> ProvisionalRecognition:
-    """Return the resolution of a reported track that is no recognition; equal in every replay.
+    """Return the resolution of a reported track that is no recognition; same in every replay.
 
-    ``published`` are the recognitions of passes that ended with it, by the names of their tracks.
+    ``published`` are the recognitions of passes that ended with this track, by track name.
     """
     track = retracted.track
     last = track.provisional_plates[-1]
@@ -287,7 +287,7 @@ def _final_recognition(
 
 
 def missed_pass_of(frame: FrameReadings, track: Track) -> PassOutcome:
-    """Return the outcome of a track without an accepted reading; equal in every replay."""
+    """Return the outcome of a track without an accepted reading; same in every replay."""
     return PassOutcome(
         id=missed_pass_id(track.first_seen_ms, frame.camera_id, track.name),
         owner_id=frame.owner_id,

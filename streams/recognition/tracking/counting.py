@@ -1,12 +1,12 @@
 """Counts each camera's frames and vehicles by outcome, minute by minute. No I/O.
 
-Records of the frames topic contain the counts of their camera's worker since it took over the
-camera; the difference to the previous record is added here. With each published minute, a mark of
-the counts so far is stored, from which the next worker continues, and by which it knows what has
-expired on Kafka in the meantime. The sums of the minute itself are in memory: a minute in which a
-worker starts, or cameras are reassigned, lacks the frames that were analysed before. Repeated
-records are not counted again, and if a minute is published twice, the more complete one counts. So
-no replay counts anything twice.
+Records of the frames topic contain an ingest worker's counts since the worker took over the camera;
+the difference to the previous record is added here. With each published minute, a mark of the
+counts so far is stored. The next worker continues from the mark, and uses it to detect frames that
+expired on Kafka in the meantime. The sums of the current minute are only in memory: if a worker
+starts or cameras are reassigned within a minute, the minute lacks frames analysed before. Replays
+count nothing twice: repeated records are not counted again, and if a minute is published twice, the
+more complete one counts.
 """
 
 from collections import Counter
@@ -29,17 +29,17 @@ _MINUTE_MS: Final = 60_000
 _MAX_CAMERAS: Final = 10_000
 _CAPTURED: Final = ("decoded", "still", "failed", "slow", "unsent")
 _GAP_MS: Final = 90_000
-"""A mark is at most a minute old, and there is a record per second: after more, some expired."""
+"""Marks are at most a minute old, and records arrive every second. After more, some expired."""
 
 
 PublishCounts = Callable[[bytes, CameraCounts], Awaitable[None]]
-"""Publishes a camera's counts with a key; returns once Kafka has stored them."""
+"""Publishes a camera's counts with a key. Returns once Kafka has stored the counts."""
 
 
 class CountMark(Record, frozen=True, kw_only=True):
-    """The counts of a camera's frames when one of its minutes was published.
+    """The counts of a camera's frames at the time when a minute was published.
 
-    ``captured_ms`` (Unix ms, UTC) is the time of the last record until then.
+    ``captured_ms`` (Unix ms, UTC) is the time of the last record counted by then.
     """
 
     captured_ms: int
@@ -47,28 +47,28 @@ class CountMark(Record, frozen=True, kw_only=True):
 
 
 class CountMarks:
-    """The marks of cameras, in a table."""
+    """Stores the marks of cameras in a table."""
 
     def __init__(self, table: DurableTable) -> None:
         self._table = table
 
     def get(self, key: bytes) -> CountMark | None:
-        """Return a camera's mark, None if there is none."""
+        """Return the mark of a camera, or None if there is none."""
         return self._table.read(CountMark, key)
 
     async def write(self, key: bytes, mark: CountMark) -> None:
-        """Store a mark; return once Kafka has stored it."""
+        """Store a mark; return once Kafka has stored the mark."""
         await self._table.put(key, encode(mark))
 
     async def forget(self, key: bytes) -> None:
-        """Delete the mark of a camera; return once Kafka has stored that."""
+        """Delete the mark of a camera; return once Kafka has stored the deletion."""
         if self._table.get(key) is not None:
             await self._table.put(key, None)
 
 
 @dataclass
 class _Minute:
-    """A camera's minute so far, and the last record counted in it."""
+    """The counts of a camera's current minute, and the last record counted."""
 
     start_ms: int
     owner_id: UUID
@@ -77,10 +77,10 @@ class _Minute:
     records: int = 0
     counts: Counter[str] = field(default_factory=Counter)
     is_over: bool = False
-    """Whether its late lane has passed the end of its gap."""
+    """Whether the late lane that counts this minute has passed the end of its gap."""
 
     def has(self, frame: FrameReadings) -> bool:
-        """Return whether a record was counted. Offsets can restart, and clocks be set back."""
+        """Return whether a record was counted. Offsets can restart, and clocks can be set back."""
         return (
             self.last is not None
             and frame.frame.offset <= self.last.frame.offset
@@ -89,16 +89,16 @@ class _Minute:
 
 
 class CameraCounter:
-    """Counts the cameras of one worker. Not thread-safe."""
+    """Counts the frames and vehicles of one worker's cameras. Not thread-safe."""
 
     def __init__(self) -> None:
-        """Start without cameras."""
+        """Create a counter without cameras."""
         self._minutes: LRUCache[UUID, _Minute] = LRUCache(_MAX_CAMERAS)
 
     def finished(self, frame: FrameReadings) -> CameraCounts | None:
-        """Return the counts of the minute that a record ends, None if it ends none or an empty one.
+        """Return the counts of the minute that a record ends, or None if there are none.
 
-        They are the same until the record is added.
+        The counts are the same until the record is added.
         """
         minute = self._minutes.get(frame.camera_id)
         if minute is None or minute.has(frame):
@@ -108,7 +108,7 @@ class CameraCounter:
         return self.unfinished(frame.camera_id)
 
     def unfinished(self, camera_id: UUID) -> CameraCounts | None:
-        """Return the counts of a camera's minute so far, None if there is none or it is empty."""
+        """Return the counts of a camera's current minute so far, or None if there are none."""
         minute = self._minutes.get(camera_id)
         if minute is None or not minute.counts.total():
             return None
@@ -121,29 +121,29 @@ class CameraCounter:
         )
 
     def mark(self, camera_id: UUID) -> CountMark | None:
-        """Return the mark of a camera's counts, None if nothing is known."""
+        """Return the mark of a camera's counts, or None if no counts are known."""
         minute = self._minutes.get(camera_id)
         if minute is None or minute.last is None or minute.captured is None:
             return None
         return CountMark(captured_ms=minute.last.captured_ms, captured=minute.captured)
 
     def knows(self, camera_id: UUID) -> bool:
-        """Return whether a record of the camera was counted."""
+        """Return whether any record of the camera was counted."""
         return camera_id in self._minutes
 
     def continue_from(self, frame: FrameReadings, mark: CountMark) -> None:
-        """Continue from another worker's mark of a camera, with the camera's next record."""
+        """Continue from another worker's mark of a camera with the camera's next record."""
         minute = _Minute(_start_ms(frame), frame.owner_id, None, mark.captured)
         added = _captured_since(mark.captured, frame)
         if frame.captured_ms - mark.captured_ms <= _GAP_MS:
-            # Frames in between were analysed by another worker, whose counts are unknown.
+            # Another worker analysed the frames in between, and its counts are unknown.
             added.pop("lost", None)
         minute.counts.update(added)
         minute.captured = frame.counts or mark.captured
         self._minutes[frame.camera_id] = minute
 
     def add(self, frame: FrameReadings, ended: EndedTracks) -> None:
-        """Count a record once, with the tracks that it ended."""
+        """Count a record once, together with the tracks that the record ended."""
         before = self._minutes.get(frame.camera_id)
         if before is not None and before.has(frame):
             return
@@ -161,7 +161,7 @@ class CameraCounter:
         """Count what a record after the end of a late lane's gap reports about the gap.
 
         This includes frames that were captured or lost before the first such record, and the tracks
-        that end. The record itself is counted by the fresh lane.
+        that end. The fresh lane counts the record itself.
         """
         minute = self._minutes.get(frame.camera_id)
         if minute is None or minute.has(frame):
@@ -173,11 +173,11 @@ class CameraCounter:
         minute.last = msgspec.structs.replace(frame, readings=(), view=b"")
 
     def drop(self, camera_id: UUID) -> None:
-        """Drop a camera, because another lane continues with it."""
+        """Drop a camera, because another lane continues to count it."""
         self._minutes.pop(camera_id, None)
 
     def forget(self) -> None:
-        """Drop all cameras, as another worker may have counted them in the meantime."""
+        """Drop all cameras, because another worker may have counted them in the meantime."""
         self._minutes.clear()
 
     @staticmethod
@@ -197,7 +197,7 @@ def _start_ms(frame: FrameReadings) -> int:
 def _captured_since(before: CaptureCounts | None, frame: FrameReadings) -> dict[str, int]:
     """Return the increase of the worker's counts, and the number of frames lost in transit.
 
-    Nothing is returned for an unknown worker that did not start after the last one.
+    The result is empty for an unknown worker that did not start after the last known worker.
     """
     now = frame.counts
     if now is None or before is None:

@@ -1,4 +1,4 @@
-"""The images of recognitions: the plate's crop, and the store in S3."""
+"""Cuts the crops of recognitions, and stores images in S3."""
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
@@ -20,11 +20,11 @@ _CONNECTIONS = 4
 _MARGIN = 0.15
 _JPEG_QUALITY = 92
 _REFUSED_CODES = frozenset({"AccessDenied"})
-"""Also S3's response for a missing image, if we are not allowed to list the bucket."""
+"""S3 also responds with this status for a missing image, if it denies listing the bucket."""
 
 
 class RecognitionImageStore:
-    """The bucket of all images. Blocking work runs in threads."""
+    """Accesses the bucket of all images. Blocking work runs in threads."""
 
     def __init__(self, settings: S3Settings) -> None:
         self._threads = ThreadPoolExecutor(_CONNECTIONS, thread_name_prefix="image-store")
@@ -32,7 +32,7 @@ class RecognitionImageStore:
         self._is_full = False
 
     async def put(self, key: str, jpeg: bytes) -> bool:
-        """Store a JPEG; an existing key is overwritten. Return whether S3 had space for it.
+        """Store a JPEG, overwriting an existing one. Return whether S3 had enough space.
 
         Raises:
             TransientError: S3 is unavailable or denies access, which an administrator can fix.
@@ -52,7 +52,7 @@ class RecognitionImageStore:
         return await loop.run_in_executor(self._threads, self._has, key)
 
     def _put(self, key: str, jpeg: bytes) -> str | None:
-        """Store a JPEG; return S3's error code if it is full, otherwise None."""
+        """Store a JPEG; return S3's error code if S3 is full, otherwise None."""
         try:
             self._bucket.put(key, jpeg, "image/jpeg")
         except S3FullError as error:
@@ -78,9 +78,9 @@ class RecognitionImageStore:
 
 
 def cut_crop(jpeg: bytes, box: Box) -> bytes | None:
-    """Return the plate with a margin as JPEG, or None if the frame cannot be decoded.
+    """Return the plate with a margin as a JPEG, or None if the frame cannot be decoded.
 
-    Decodes the whole frame, which takes several milliseconds for 1080p: call it in a thread.
+    Call this in a thread: decoding the whole frame takes several milliseconds for 1080p.
     """
     try:
         image = decode_image(jpeg)

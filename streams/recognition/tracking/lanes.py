@@ -1,14 +1,14 @@
-"""The lanes of a camera: the fresh one, and one for each gap that is read late.
+"""Manages the lanes of a camera: the fresh lane, and one lane for each gap that is read late.
 
-Each lane has a separate state, so old and new times are never mixed in one tracker. At the
-beginning of a gap, the fresh lane hands over its state: open tracks continue in the gap's lane, and
-recognised plates are known in both. At the end of the gap, its lane reads on for as long as a track
-may last, to follow the vehicles in view, and starts no new tracks. A vehicle that both lanes see
-belongs to the one that reports it first; the other lane's state gets the recognition, and
-suppresses it.
+Each lane has a separate state, so that a tracker never mixes old and new times. At the beginning of
+a gap, the fresh lane hands over its state: open tracks continue in the gap's lane, and recognised
+plates are known in both lanes. After the end of the gap, the gap's lane reads on for as long as a
+track can last, to follow the vehicles in view, but starts no new tracks. A vehicle that both lanes
+see belongs to the lane that reports it first. The other lane's state gets the recognition, so that
+it suppresses the vehicle.
 
-One agent does all of this, in the order of the readings topic: all readings from before a gap
-precede the first late one and the first one after the gap.
+One agent manages all lanes, in the order of the readings topic: all readings from before a gap
+precede the first late reading and the first reading after the gap.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,15 +30,15 @@ _MAX_REPORTED = 64
 
 
 def lane_key(key: bytes, frame: FrameReadings) -> bytes:
-    """Return the key of a record's lane, given its camera's key."""
+    """Return the key of a record's lane. ``key`` is the camera's key."""
     return late_key(frame.frame.partition, frame.gaps[0], key) if frame.late else key
 
 
 @dataclass(frozen=True, kw_only=True)
 class Lane:
-    """The lane of a record: its key, and its state, None if there is none yet.
+    """The lane of a record. ``state`` is None if the lane has no state yet.
 
-    ``gap`` is that of a late lane. ``is_past_gap``: the fresh lane reads the record as well.
+    ``gap`` is the gap of a late lane. ``is_past_gap``: the fresh lane reads the record as well.
     """
 
     key: bytes
@@ -50,7 +50,7 @@ class Lane:
 
 
 class Lanes:
-    """Separates the lanes of one worker's cameras, and shares recognitions between them."""
+    """Separates the lanes of one worker's cameras, and shares recognitions between lanes."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class Lanes:
         publish_counts: PublishCounts,
         rules: TrackingRules,
     ) -> None:
-        """``counter`` counts for the fresh lanes."""
+        """``counter`` counts the records of the fresh lanes."""
         self._states = states
         self._marks = marks
         self._counter = counter
@@ -72,9 +72,9 @@ class Lanes:
         self._late_rules = replace(rules, reports_early=False)
 
     async def enter(self, key: bytes, frame: FrameReadings) -> Lane | None:
-        """Return the lane of a camera's record, None if the record has already been processed.
+        """Return the lane of a camera's record, or None if the record has already been processed.
 
-        Starts gaps that the record is the first to mention.
+        Begins each gap that the record is the first to mention.
 
         Raises:
             TransientError: Kafka is unavailable.
@@ -98,7 +98,7 @@ class Lanes:
         own_key = lane_key(key, frame)
         state = self._states.get(own_key)
         if state is None:
-            # The fresh lane passed a later gap first, and has reported everything before that gap.
+            # The fresh lane has passed a later gap and reported all passes before that gap.
             return None
         return Lane(
             key=own_key,
@@ -117,7 +117,7 @@ class Lanes:
         after: TrackerState,
         reported: Mapping[str, Recognition],
     ) -> None:
-        """Share recognitions published by a lane, by the names of their tracks, with the others.
+        """Share recognitions published by a lane (by track name) with the other lanes.
 
         Raises:
             TransientError: Kafka is unavailable.
@@ -131,7 +131,7 @@ class Lanes:
             await self._hand_over(other, lane.gap, new)
 
     async def close(self, frame: FrameReadings) -> None:
-        """End the lanes of a gap. Their remaining tracks are handed over to the lanes that follow.
+        """End the lanes of a gap. Remaining tracks are handed over to the lanes that follow.
 
         Raises:
             TransientError: Kafka is unavailable.
@@ -142,18 +142,18 @@ class Lanes:
         if not self._states.is_closed(partition, gap):
             for own_key in own_keys:
                 await self._end_lane(own_key.removeprefix(prefix), own_key, frame)
-            # Before states are deleted: without them, repeated late records would start again.
+            # Mark the gap first: without states, repeated late records would start tracks again.
             await self._states.mark_closed(partition, gap)
         for own_key in own_keys:
             await self._states.drop(own_key)
 
     def forget(self) -> None:
-        """Drop the counts in memory, as another worker may have counted in the meantime."""
+        """Drop the counts in memory, because another worker may have counted in the meantime."""
         self._counter.forget()
         self._late_counter.forget()
 
     async def _begin(self, key: bytes, frame: FrameReadings, gaps: Sequence[FrameGap]) -> None:
-        """Hand over a camera's state to gaps that its fresh lane has not passed yet."""
+        """Hand over a camera's state to gaps that the fresh lane has not passed yet."""
         fresh = self._states.get(key)
         for gap in gaps:
             if fresh is not None and gap.is_covered_by(fresh.gap):
@@ -162,13 +162,13 @@ class Lanes:
             own_key = late_key(frame.frame.partition, gap, key)
             is_begun = fresh is None and self._states.get(own_key) is not None
             if is_begun and frame.late:
-                # The camera has been deleted since.
+                # The camera has been deleted in the meantime.
                 continue
             if not is_begun:
                 await self._states.write(own_key, msgspec.structs.replace(before, gap=None))
             await self._move_counts(key, own_key, frame.camera_id)
             fresh = msgspec.structs.replace(before, tracks=(), gap=gap)
-            # Last, so that all of this is repeated until it has been written.
+            # Write this state last, so that the handover is repeated until it is complete.
             await self._states.write(key, fresh)
 
     async def _move_counts(self, key: bytes, own_key: bytes, camera_id: UUID) -> None:
@@ -197,7 +197,7 @@ class Lanes:
 
     async def _end_lane(self, key: bytes, own_key: bytes, frame: FrameReadings) -> None:
         late = self._states.get(own_key) or TrackerState()
-        # If the camera sends nothing more, its tracks end with its next record.
+        # If the camera sends no more readings, its tracks end with its next record.
         tracks = late.tracks
         for other in self._later(key, frame):
             await self._hand_over(other, frame.gaps[0], late.suppressed, tracks)
@@ -224,11 +224,11 @@ class Lanes:
 
 
 def _is_near_handover(gap: FrameGap, seen_ms: int, rules: TrackingRules) -> bool:
-    """Return whether a plate seen then can suppress, or be suppressed, across a gap's end."""
+    """Return whether a plate seen at ``seen_ms`` can affect suppression across a gap's end."""
     return abs(seen_ms - gap.end_ms) <= rules.suppress_ms + rules.max_track_ms + rules.end_ms
 
 
 def _merged(known: Iterable[Recognition], more: Iterable[Recognition]) -> tuple[Recognition, ...]:
-    """Return the merged recognitions, each once; if there are too many, the earliest ones."""
+    """Return the merged recognitions without duplicates; if too many, only the earliest."""
     by_id = {each.id: each for each in (*known, *more)}
     return tuple(sorted(by_id.values(), key=lambda r: r.first_seen_ms)[:_MAX_REPORTED])

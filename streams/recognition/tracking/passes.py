@@ -1,4 +1,4 @@
-"""The rules of tracking, and the pass that results from an ended track. No I/O."""
+"""Defines the rules of tracking, and derives passes from ended tracks. No I/O."""
 
 from dataclasses import dataclass
 
@@ -21,9 +21,9 @@ LONGEST_TRACK_MS = 15_000
 
 @dataclass(frozen=True, kw_only=True)
 class TrackingRules:
-    """The thresholds of tracking: end and acceptance of a track, suppression of its plate.
+    """Thresholds that decide when tracks end and are accepted, and how plates are suppressed.
 
-    ``reports_early``: whether agreeing readings are reported before the track ends.
+    ``reports_early``: report agreeing readings before the track ends.
     """
 
     end_ms: int = 2_000
@@ -37,7 +37,7 @@ class TrackingRules:
 
 
 def tracking_rules(settings: RecognitionSettings) -> TrackingRules:
-    """Return the rules, according to the settings."""
+    """Return the rules that the settings define."""
     return TrackingRules(
         end_ms=round(settings.tracking_end_seconds * 1000),
         max_track_ms=LONGEST_TRACK_MS,
@@ -48,11 +48,11 @@ def tracking_rules(settings: RecognitionSettings) -> TrackingRules:
 
 
 class Pass(msgspec.Struct, frozen=True, kw_only=True):
-    """One vehicle's passage: the voted plate, and the frame with a reading of that plate.
+    """A vehicle's pass: the voted plate, and the best frame with a reading of that plate.
 
     ``probabilities`` are 0..1, one for each character of ``plate``. Times are Unix ms, UTC.
-    ``provisional_plates`` are the plates that it was reported as before; ``direction`` is None if
-    it is not clear. ``traces`` are the ``traceparent`` of its last frames.
+    ``provisional_plates`` are the plates under which the pass was reported before. ``direction`` is
+    None if it is not clear. ``traces`` are the ``traceparent`` values of the last frames.
     """
 
     track: str
@@ -69,15 +69,15 @@ class Pass(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def confidence(self) -> float:
-        """Mean of the character probabilities, 0..1."""
+        """The mean of the character probabilities, 0..1."""
         return sum(self.probabilities) / len(self.probabilities)
 
 
 def resolve_track(track: Track, rules: TrackingRules) -> Pass | None:
-    """Return the pass of a track, None if there are too few readings or their confidence is low.
+    """Return the pass of a track, or None if there are too few readings or their confidence is low.
 
-    The plate is the voted text if enough readings have exactly that text, otherwise the best
-    supported text of the readings: an image must show the plate of the recognition.
+    The plate is the voted text if enough readings have exactly that text, otherwise the text with
+    the best support: an image must show the plate of the recognition.
     """
     supported = [tally for tally in track.texts if is_supported(tally, rules)]
     if not supported:
@@ -107,6 +107,6 @@ def _direction(track: Track) -> Direction | None:
 
 
 def is_supported(tally: TextTally, rules: TrackingRules) -> bool:
-    """Return whether a text was read often enough, or once completely with high confidence."""
+    """Return whether a text was read often enough, or once, in full and with high confidence."""
     certain = tally.best.confidence >= rules.single_confidence and not tally.best.is_cut
     return certain or tally.count >= rules.agreeing_readings

@@ -1,10 +1,10 @@
-"""The images of passes: stored immediately, or pending while S3 is unavailable.
+"""Stores the images of passes, immediately or once S3 is available again.
 
 A pass waits for S3 only briefly. Images that are not stored by then are recorded in a table (with a
-changelog on Kafka) before the recognition that names them is published; the frame itself remains on
-its topic for a quarter of an hour. So an image named by a recognition is in S3 or pending, even
-after a crash. Images that can no longer be stored are reported on the topic of lost images; the
-stored row then no longer names them.
+changelog on Kafka) before the recognition that names them is published. The frame itself remains on
+its topic for 15 minutes. Therefore an image named by a recognition is in S3 or pending, even after
+a crash. Images that can no longer be stored are reported on the lost-images topic, and are removed
+from the stored row.
 """
 
 import asyncio
@@ -30,19 +30,19 @@ log = structlog.get_logger(__name__)
 _PATIENCE_SECONDS = 2.0
 _LONGEST_PAUSE_SECONDS = 5.0
 _MAX_PENDING = 100_000
-"""Maximum number of passes (half a kilobyte each); further passes have no images."""
+"""Maximum number of pending passes (half a kilobyte each). Further passes have no images."""
 _MEMORY_BYTES = 64 * 1024 * 1024
-"""Frames of pending images that are also cached in memory; others are fetched from Kafka."""
+"""Frames of pending images that are cached in memory. Other frames are fetched from Kafka."""
 
 FetchFrame = Callable[[FrameReference], Awaitable[bytes | None]]
-"""Returns a frame, None if it has expired; raises TransientError."""
+"""Returns a frame, or None if the frame has expired. Raises TransientError."""
 
 PublishLost = Callable[[bytes, Recognition], Awaitable[None]]
-"""Publishes a recognition that no longer names lost images; returns once Kafka has stored it."""
+"""Publishes a recognition that no longer names lost images. Returns once Kafka has stored it."""
 
 
 class PendingImages(Record, frozen=True, kw_only=True):
-    """The images of a recognition that S3 has not stored; cut from ``frame``, its best one.
+    """The images of a recognition that S3 has not stored. They come from ``frame``, the best frame.
 
     ``recognition`` is as published. ``queued_ms`` is Unix ms, UTC.
     """
@@ -53,7 +53,7 @@ class PendingImages(Record, frozen=True, kw_only=True):
 
 
 class PassImageStore:
-    """Stores the images of passes. Use it on the stage's event loop."""
+    """Stores the images of passes. Use the store on the stage's event loop."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class PassImageStore:
     ) -> None:
         """A pass waits ``patience_seconds`` for S3, but not while S3 is known to be unavailable.
 
-        The changelog of ``table`` has the partitions of the frames topic.
+        The changelog of ``table`` must have as many partitions as the frames topic.
         """
         self._app = app
         self._table = table
@@ -81,7 +81,7 @@ class PassImageStore:
         self._patience_seconds = patience_seconds
         self._retry = RetryPolicy(longest_pause_seconds=_LONGEST_PAUSE_SECONDS)
         self._is_unavailable = False
-        # Oldest first.
+        # The oldest key is first.
         self._pending: dict[bytes, None] = {}
         self._jpegs: LRUCache[bytes, bytes] = LRUCache(_MEMORY_BYTES, getsizeof=len)
         self._has_work = asyncio.Event()
@@ -90,7 +90,7 @@ class PassImageStore:
     async def store(self, recognition: Recognition, frame: FrameReference) -> Recognition:
         """Return a recognition with the keys of its images, which are stored or pending.
 
-        Repeatable. The key of an image that can never be stored is None.
+        Safe to repeat. If an image can never be stored, its key is None.
 
         Raises:
             TransientError: Kafka is unavailable.
@@ -116,7 +116,7 @@ class PassImageStore:
         return after
 
     def restore(self, partitions: Collection[int]) -> None:
-        """Load the table's entries of the partitions that are now this worker's."""
+        """Load the table's entries of the partitions that now belong to this worker."""
         entries = self._table.retain(PendingImages, lambda each: each.frame.partition, partitions)
         oldest_first = sorted(entries, key=lambda each: (each[1].queued_ms, each[0]))
         self._pending = dict.fromkeys(key for key, _ in oldest_first)
@@ -136,7 +136,7 @@ class PassImageStore:
                 self._has_work.clear()
 
     async def _stored_at_once(self, images: Mapping[str, bytes]) -> frozenset[str] | None:
-        """Return the keys that were stored, None if S3 does not respond in time."""
+        """Return the keys of stored images, or None if S3 does not respond in time."""
         if self._is_unavailable:
             return None
         try:
@@ -150,7 +150,7 @@ class PassImageStore:
         return stored
 
     async def _put_all(self, images: Mapping[str, bytes]) -> frozenset[str]:
-        """Store images; return the keys of those for which S3 had space."""
+        """Store images; return the keys of the images for which S3 had space."""
         taken = await asyncio.gather(*(self._store.put(*each) for each in images.items()))
         return frozenset(key for key, is_taken in zip(images, taken, strict=True) if is_taken)
 
@@ -164,7 +164,7 @@ class PassImageStore:
             except TransientError:
                 return False
             except Exception:
-                # Catch-all: the others must still be stored.
+                # Catch-all: the other images must still be stored.
                 log.exception("image_store_failed", recognition_id=key.hex())
                 self._pending.pop(key, None)
         return True
@@ -198,7 +198,7 @@ class PassImageStore:
         self._count(ImageOutcome.LATE)
 
     async def _report_lost(self, recognition: Recognition) -> None:
-        """Report images that were never stored; one may be stored despite a failed attempt."""
+        """Report lost images. An image may have been stored although the attempt failed."""
         stored = [key for key in keys_of(recognition) if await self._store.has(key)]
         self._on_s3_recovered()
         after = named(recognition, stored)
@@ -227,7 +227,7 @@ def keys_of(recognition: Recognition) -> tuple[str, ...]:
 
 
 def named(recognition: Recognition, keys: Iterable[str]) -> Recognition:
-    """Return the recognition of a pass that names only those of its images that are in ``keys``."""
+    """Return the recognition of a pass, naming only images whose key is in ``keys``."""
     photo, crop = _derived_keys(recognition)
     allowed = frozenset(keys)
     return msgspec.structs.replace(
@@ -238,7 +238,7 @@ def named(recognition: Recognition, keys: Iterable[str]) -> Recognition:
 
 
 async def _images_of(recognition: Recognition, jpeg: bytes) -> dict[str, bytes]:
-    """Return the images by key; without a crop if the frame cannot be decoded."""
+    """Return the images by key, without a crop if the frame cannot be decoded."""
     photo, crop = _derived_keys(recognition)
     assert recognition.box is not None, recognition.id
     cut = await asyncio.to_thread(cut_crop, jpeg, recognition.box)

@@ -1,7 +1,7 @@
-"""Provisional recognitions: passes reported before their end. No I/O.
+"""Creates provisional recognitions, which report passes before their end. No I/O.
 
-The reported pass is the one that would result if the track ended now, once per plate. A track that
-was reported but turns out not to be a separate recognition is retracted at its end.
+The reported pass is the pass that would result if the track ended now. A track is reported once per
+plate. A reported track that turns out not to be a separate recognition is retracted at its end.
 """
 
 from dataclasses import dataclass
@@ -21,15 +21,15 @@ from streams.recognition.tracking.tracks import ReportedTrack, Track, is_part
 _MIN_READINGS = 2
 """A single reading is never reported, however few readings a recognition requires."""
 _MAX_REPORTS = 4
-"""A track that is read as more different plates than this is not worth more alerts."""
+"""A track that is read as more different plates than this does not justify more alerts."""
 _SAME_VEHICLE_EDITS = 1
 
 
 @dataclass(frozen=True)
 class Retracted:
-    """A track that was reported and has ended without being a recognition.
+    """A track that was reported and has ended without becoming a recognition.
 
-    ``suppressed_by`` is the plate that its vehicle was recognised as on this pass, if any.
+    ``suppressed_by`` is the plate as which the vehicle was recognised on this pass, if any.
     """
 
     track: ReportedTrack
@@ -42,7 +42,7 @@ def report_provisional(
     now_ms: int,
     rules: TrackingRules,
 ) -> tuple[tuple[Track, ...], tuple[Pass, ...]]:
-    """Return the tracks, with reports of those read at ``now_ms``, and the passes to report."""
+    """Return the updated tracks, and the passes to report for tracks read at ``now_ms``."""
     reported: list[Pass] = []
     after = list(tracks)
     for index, track in enumerate(tracks):
@@ -90,7 +90,7 @@ def _min_readings(rules: TrackingRules) -> int:
 
 
 def _has_reported(other: Track, plate: str) -> bool:
-    """Return whether another track may be the same vehicle's and was already reported."""
+    """Return whether another track was already reported and may be of the same vehicle."""
     return any(
         edit_distance(each.plate, plate) <= _SAME_VEHICLE_EDITS or is_part(each.plate, plate)
         for each in other.provisional_plates
@@ -98,7 +98,7 @@ def _has_reported(other: Track, plate: str) -> bool:
 
 
 def _has_fragment_reported(track: Track, plate: str) -> bool:
-    """Return whether a fragment of a track was reported as the plate; it is resolved later."""
+    """Return whether a fragment of a track, to be resolved later, was reported as the plate."""
     return any(
         each.plate == plate for fragment in track.fragments for each in fragment.provisional_plates
     )

@@ -1,9 +1,9 @@
-"""Tracks with a settled plate, which is followed and rarely read again. No I/O.
+"""Finds tracks with a settled plate, which is followed and rarely read again. No I/O.
 
-A vehicle is in view for seconds, and known after a few agreeing readings. Each further reading
-costs a third of the analysis of a frame and adds nothing. Two kinds of plates are still read: a
-plate that has come closer, as its image will be better; and every plate from time to time, to
-detect that another plate is followed by mistake.
+A vehicle is in view for seconds, but known after a few agreeing readings. Each further reading
+takes a third of the time for analysing a frame, and adds nothing. A settled plate is read again in
+two cases: if the plate has come closer, because the image will be better; and from time to time, to
+detect that another plate is being followed by mistake.
 """
 
 from streams.recognition.geometry import overlap
@@ -17,10 +17,10 @@ _SURE_CONFIDENCE = 0.9
 """Minimum confidence of the best reading."""
 
 _TIMES_OTHER_TEXTS = 3
-"""Ratio of its readings to those of any other text."""
+"""Minimum ratio of the leading text's readings to the readings of any other text."""
 
 _NEARER_TIMES = 1.4
-"""The growth of a plate's width since its best reading after which it is read again."""
+"""A plate is read again if its width has grown by this factor since the best reading."""
 
 _READ_EVERY_MS = 1_000
 
@@ -28,7 +28,7 @@ _STATIONARY_OVERLAP = 0.8
 
 
 def settled_tracks(state: TrackerState, captured_ms: int) -> tuple[Track, ...]:
-    """Return the tracks whose plate need not be read in a frame of this time."""
+    """Return the tracks whose plate need not be read in a frame captured at ``captured_ms``."""
     return tuple(
         track
         for track in state.tracks
@@ -52,7 +52,7 @@ def _has_settled(track: Track) -> bool:
 
 
 def _is_stationary(track: Track, plate: SuppressedPlate) -> bool:
-    """Return whether a track is that of a recognised plate that has not moved since."""
+    """Return whether a track follows a recognised plate that has not moved since."""
     return (
         plate.still
         and track.still

@@ -1,4 +1,4 @@
-"""The state of one camera's tracker, and its transition by a frame's readings. No I/O."""
+"""Defines the state of a camera's tracker, and applies the readings of frames. No I/O."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -38,14 +38,14 @@ from streams.recognition.tracking.tracks import (
 
 _MAX_TRACKS = 64
 _CLOCK_SET_BACK_MS = 5_000
-"""A camera's clock that goes back by more was reset; waiting for it would stall its tracks."""
+"""A camera's clock that goes back by more was reset. Waiting for it would stall the tracks."""
 
 
 class TrackerState(Record, frozen=True, kw_only=True):
     """The state of one camera, as stored in the table.
 
-    ``last_offset`` and ``last_captured_ms`` are those of the last frame that changed it. ``gap`` is
-    the last gap that was skipped (see :mod:`streams.recognition.tracking.lanes`).
+    ``last_offset`` and ``last_captured_ms`` are from the last frame that changed the state. ``gap``
+    is the last gap that was skipped (see :mod:`streams.recognition.tracking.lanes`).
     """
 
     VERSION: ClassVar[int] = 1
@@ -55,15 +55,15 @@ class TrackerState(Record, frozen=True, kw_only=True):
     suppressed: tuple[SuppressedPlate, ...] = ()
     gap: FrameGap | None = None
     told: tuple[Recognition, ...] = ()
-    """In a late lane's state, recognitions of the fresh lane that may be of its vehicles."""
+    """In a late lane: recognitions of the fresh lane that may be of vehicles in the late lane."""
 
     def apply_frame(
         self, frame: FrameReadings, rules: TrackingRules, *, starts_tracks: bool = True
     ) -> "Transition":
         """Return the result of applying a frame's readings (or a tick) to the camera's state.
 
-        A frame that was already applied changes nothing, so a replay is harmless. If not
-        ``starts_tracks``, readings that continue no track belong to another lane.
+        Applying a frame twice changes nothing, so a replay is harmless. If not ``starts_tracks``,
+        readings that continue no track belong to another lane.
         """
         if is_done(self, frame):
             return Transition(self)
@@ -95,7 +95,7 @@ class TrackerState(Record, frozen=True, kw_only=True):
     def with_more(
         self, tracks: Sequence[Track], suppressed: Sequence[SuppressedPlate]
     ) -> "TrackerState":
-        """Return the state with another lane's tracks and plates, itself if none is new."""
+        """Return the state with another lane's tracks and plates, or ``self`` if none is new."""
         names = {track.name for track in self.tracks}
         known = {plate.track for plate in self.suppressed}
         new = tuple(track for track in tracks if track.name not in names)
@@ -126,10 +126,10 @@ class TrackerState(Record, frozen=True, kw_only=True):
 class EndedTracks:
     """The outcome of ended tracks.
 
-    ``suppressed`` counts tracks of recently recognised plates, ``unsure`` those with too few
-    agreeing readings. Of the latter, ``missed`` are separate passes; the others were fragments of
-    another track. ``retracted`` tracks were reported provisionally, and have ended without being
-    one of ``passes``.
+    ``suppressed`` counts tracks of recently recognised plates, and ``unsure`` counts tracks with
+    too few agreeing readings. ``missed`` are the unsure tracks that were separate passes, not
+    fragments of another track. ``retracted`` are tracks that were reported provisionally and have
+    ended without being one of ``passes``.
     """
 
     passes: tuple[Pass, ...] = ()
@@ -139,7 +139,7 @@ class EndedTracks:
     retracted: tuple[Retracted, ...] = ()
 
     def __add__(self, later: "EndedTracks") -> "EndedTracks":
-        """Return the sum of these and later ones."""
+        """Return the sum of these outcomes and later ones."""
         return EndedTracks(
             self.passes + later.passes,
             self.suppressed + later.suppressed,
@@ -151,9 +151,9 @@ class EndedTracks:
 
 @dataclass(frozen=True)
 class Transition:
-    """The state after a frame, the tracks ended by it, and the passes to report provisionally.
+    """The state after a frame, the tracks ended by the frame, and the passes to report early.
 
-    ``state`` is the same object if nothing changed. ``reported`` passes have not ended.
+    ``state`` is the same object if nothing changed. The passes in ``reported`` have not ended.
     """
 
     state: TrackerState
@@ -163,7 +163,7 @@ class Transition:
 
 @dataclass(frozen=True)
 class _Resolution:
-    """Ended tracks, continuing ones, and the suppressed plates after both."""
+    """Ended tracks, continuing tracks, and the suppressed plates after both were applied."""
 
     ended: EndedTracks
     going: tuple[Track, ...]
@@ -173,15 +173,15 @@ class _Resolution:
 def is_done(state: TrackerState, frame: FrameReadings) -> bool:
     """Return whether the state already includes this frame.
 
-    Both must be old: offsets restart if a topic is recreated, and clocks can be set back.
+    Offset and time must be old: a recreated topic restarts offsets, and clocks can go back.
     """
     return frame.frame.offset <= state.last_offset and frame.captured_ms <= state.last_captured_ms
 
 
 def with_published(state: TrackerState, published: Mapping[str, Recognition]) -> TrackerState:
-    """Return the state with the published recognitions, by the names of their tracks.
+    """Return the state with the recognitions ``published`` for its tracks (by track name).
 
-    A later track of the same vehicle is resolved to that recognition.
+    A later track of the same vehicle is resolved to the vehicle's recognition.
     """
     if not published:
         return state
@@ -190,7 +190,7 @@ def with_published(state: TrackerState, published: Mapping[str, Recognition]) ->
 
 
 def frames_needed(state: TrackerState) -> frozenset[FrameReference]:
-    """Return the frames that may still become the image of a pass."""
+    """Return the frames that may still provide the images of a pass."""
     return frozenset(tally.best.frame for track in state.tracks for tally in track.texts)
 
 
@@ -226,7 +226,7 @@ def _resolve_all(
     state: TrackerState,
     rules: TrackingRules,
 ) -> _Resolution:
-    """Resolve the ended tracks of a state, those with most frames first."""
+    """Resolve the ended tracks of a state. Tracks with the most frames are resolved first."""
     suppressed = state.suppressed
     passes: list[Pass] = []
     missed: list[Track] = []

@@ -1,9 +1,9 @@
-"""The tracker states by camera, in a table. Nothing is stored for a deleted camera.
+"""Stores tracker states by camera in a table. Nothing is stored for a deleted camera.
 
-After a crash, records from before a camera's deletion may be read again when its state has already
-been deleted: they would start its tracks in the middle, with other ids. So the table has, for each
-partition of the frames topic, the position of the last deletion; for a camera without a state,
-everything before that position counts as processed.
+After a crash, records from before a camera's deletion may be read again although the camera's state
+has already been deleted. These records would start tracks in the middle, with other ids. Therefore
+the table has the position of the last deletion for each partition of the frames topic. For a camera
+without a state, all records before this position count as processed.
 """
 
 from typing import ClassVar
@@ -18,7 +18,7 @@ from streams.runtime.tables import DurableTable
 class DeletedUpTo(Record, frozen=True, kw_only=True):
     """The position of the last deletion in a partition of the frames topic. No personal data.
 
-    ``captured_ms`` is the highest of all deletions, as cameras' clocks differ.
+    ``captured_ms`` is the highest value of all deletions, because cameras' clocks differ.
     """
 
     VERSION: ClassVar[int] = 1
@@ -33,41 +33,41 @@ class ClosedGap(Record, frozen=True, kw_only=True):
 
 
 class TrackerStateStore:
-    """The table, with decoded values."""
+    """Reads and writes the table with decoded values."""
 
     def __init__(self, table: DurableTable) -> None:
         self._table = table
 
     def get(self, key: bytes) -> TrackerState | None:
-        """Return a camera's state, None if there is none."""
+        """Return the state of a camera, or None if there is none."""
         if self._table.get(key) is None:
             return None
-        # Written by another release: its open passes are lost, but the camera continues.
+        # If another release wrote the state, open passes are lost, but the camera continues.
         return self._table.read(TrackerState, key) or TrackerState()
 
     async def write(self, key: bytes, state: TrackerState) -> None:
-        """Store a state; return once Kafka has stored it."""
+        """Store a state; return once Kafka has stored the state."""
         await self._table.put(key, encode(state))
 
     async def forget(self, key: bytes, end: FrameReadings) -> None:
-        """Delete the state of a camera with ``end`` as last record; return once that is stored."""
+        """Delete the state of a camera whose last record is ``end``; return once that is stored."""
         captured_ms = end.captured_ms
         before = self._deleted_up_to(end)
-        # A recreated topic starts at offset 0 again; the same end may be read twice.
+        # A recreated topic starts at offset 0 again, and the same end may be read twice.
         if before is not None and before.offset <= end.frame.offset:
             captured_ms = max(captured_ms, before.captured_ms)
-        # A deletion that is read late may follow that of another camera.
+        # A deletion that is read late may follow the deletion of another camera.
         if not self.was_deleted_after(end):
             position = DeletedUpTo(offset=end.frame.offset, captured_ms=captured_ms)
             await self._table.put(_deleted_key(end), encode(position))
         await self._table.put(key, None)
 
     def keys_under(self, prefix: bytes) -> list[bytes]:
-        """Return the keys with a prefix."""
+        """Return the keys that start with a prefix."""
         return sorted(key for key, _ in self._table.items() if key.startswith(prefix))
 
     async def drop(self, key: bytes) -> None:
-        """Delete a state that is no longer needed; return once Kafka has stored that."""
+        """Delete a state that is no longer needed; return once Kafka has stored the deletion."""
         await self._table.put(key, None)
 
     def is_closed(self, partition: int, gap: FrameGap) -> bool:
@@ -76,13 +76,13 @@ class TrackerStateStore:
         return closed is not None and gap.is_covered_by(closed.gap)
 
     async def mark_closed(self, partition: int, gap: FrameGap) -> None:
-        """Record that a gap is closed; return once Kafka has stored it."""
+        """Record that a gap is closed; return once Kafka has stored the record."""
         await self._table.put(_closed_key(partition), encode(ClosedGap(gap=gap)))
 
     def was_deleted_after(self, frame: FrameReadings) -> bool:
         """Return whether a record without a state is from before a camera's deletion.
 
-        Both must be old: offsets restart if a topic is recreated, and clocks can be set back.
+        Offset and time must be old: a recreated topic restarts offsets, and clocks can go back.
         """
         position = self._deleted_up_to(frame)
         return (

@@ -1,9 +1,9 @@
-"""Positions of stationary plates: whether a frame shows them without the plate. No I/O.
+"""Detects whether the position of a stationary plate is empty in a frame. No I/O.
 
-A frame is represented by its view (:mod:`recognition.scene`). The view with the plate shows how the
-position looked, and the rest of it how the scene was lit. A position is empty if the rest of the
-scene looks the same and the position does not. In the dark, with an obstacle before the lens, or in
-different light, nothing can be concluded.
+A frame is represented by its view (:mod:`recognition.scene`). The view with the plate shows what
+the position looked like, and the rest of that view shows how the scene was lit. A position is empty
+if the rest of the scene looks the same but the position does not. In the dark, with an obstacle in
+front of the lens, or in different light, nothing can be concluded.
 """
 
 from enum import Enum, auto
@@ -19,37 +19,37 @@ from streams.recognition.geometry import overlap
 from streams.recognition.tracking.passes import TrackingRules
 from streams.recognition.tracking.suppression import SuppressedPlate
 
-# Margins around a plate, in plate widths: its vehicle.
+# Margins around a plate that cover its vehicle, in plate widths.
 _ASIDE, _ABOVE, _BELOW = 1.75, 2.0, 0.5
 
-# Of the rest of the scene, brightness 0..255.
+# Thresholds for the rest of the scene, as brightness 0..255.
 _DARK = 20.0
 _FLAT = 6.0
 _SAME_FLAT = 10.0
 _CORRELATION = 0.85
 _CONTRAST_SHARE = 0.4
 
-# Of the position, after compensation for the light.
+# Thresholds for the position, after compensating for the light.
 _CHANGED = 10.0
 _CHANGED_TIMES_REST = 3.5
 _DETAIL_LOST = 0.5
 _DETAIL = 2.0
 
 _GAP_MS = 10_000
-"""Evidence that is further apart does not show what was in between."""
+"""If two pieces of evidence are further apart, it is unknown what happened in between."""
 
 _NOTED_MS = 5_000
-"""Interval at which continuing evidence is recorded, as that writes the state."""
+"""Interval at which continuing evidence is recorded, because recording it writes the state."""
 
 _Cells = npt.NDArray[np.float64]
 
 
 class PlaceView(Enum):
-    """The position of a plate, as shown by a frame."""
+    """What a frame shows at the position of a plate."""
 
     EMPTY = auto()
     OTHER = auto()
-    """With the plate or something similar, or hidden."""
+    """The plate or something similar is there, or the position is hidden."""
     UNKNOWN = auto()
     """Nothing can be concluded from the frame."""
 
@@ -57,7 +57,7 @@ class PlaceView(Enum):
 def update_stationary(
     suppressed: tuple[SuppressedPlate, ...], frame: FrameReadings, rules: TrackingRules
 ) -> tuple[SuppressedPlate, ...]:
-    """Return the plates after a frame or a tick, the same object if nothing changed.
+    """Return the plates after a frame or a tick, or the same object if nothing changed.
 
     A plate has left if its position was seen empty for as long as a moving plate must be unseen.
     """
@@ -84,7 +84,7 @@ def _updated(plate: SuppressedPlate, frame: FrameReadings, rules: TrackingRules)
 
 def _view_of(plate: SuppressedPlate, frame: FrameReadings) -> PlaceView:
     if frame.kind is FrameKind.TICK:
-        # Nothing moves, so the scene is as in the last frame.
+        # Nothing moves, so the scene is the same as in the last frame.
         was_empty = frame.still and plate.empty_since_ms is not None
         return PlaceView.EMPTY if was_empty else PlaceView.UNKNOWN
     if frame.kind is not FrameKind.FRAME or not frame.view:
@@ -99,7 +99,7 @@ def _view_of(plate: SuppressedPlate, frame: FrameReadings) -> PlaceView:
 def is_empty(with_plate: bytes, now: bytes, box: Box, size: tuple[int, int]) -> bool:
     """Return whether a view shows that the vehicle of a plate has left.
 
-    ``with_plate`` is a view with the plate in ``box``; ``size`` is the size of both frames (width,
+    ``with_plate`` is a view with the plate in ``box``. ``size`` is the size of both frames (width,
     height in px).
     """
     (lit, fine), (lit_now, fine_now) = _cells(with_plate), _cells(now)
@@ -112,7 +112,7 @@ def is_empty(with_plate: bytes, now: bytes, box: Box, size: tuple[int, int]) -> 
     gain, shift = _light(lit[scene], lit_now[scene])
     differs = np.abs(lit_now - (gain * lit + shift))
     is_other = differs[inside].mean() >= max(_CHANGED, _CHANGED_TIMES_REST * differs[scene].mean())
-    # A lens out of focus, or fog, reduces the detail everywhere.
+    # A lens that is out of focus, or fog, reduces the detail everywhere.
     detail = fine[inside].mean() * fine_now[scene].mean() / max(fine[scene].mean(), _DETAIL)
     is_plain = detail >= _DETAIL and fine_now[inside].mean() < _DETAIL_LOST * detail
     return bool(is_other or is_plain)
@@ -124,9 +124,9 @@ def _cells(view: bytes) -> tuple[_Cells, _Cells]:
 
 
 def _mask(box: Box, size: tuple[int, int]) -> npt.NDArray[np.bool_]:
-    """Return the cells of the vehicle around a plate: cells whose centre it covers, or the plate's.
+    """Return a mask of the cells whose centre the vehicle around a plate covers.
 
-    Shape (rows, columns).
+    The mask has the shape (rows, columns). It always includes the cell of the plate's centre.
     """
     width, height = max(size[0], 1), max(size[1], 1)
     x = (np.arange(COLUMNS) + 0.5) * width / COLUMNS
@@ -141,7 +141,7 @@ def _mask(box: Box, size: tuple[int, int]) -> npt.NDArray[np.bool_]:
 
 
 def _is_comparable(before: _Cells, now: _Cells) -> bool:
-    """Return whether both show the same scene, with enough light to see something."""
+    """Return whether both views show the same scene with enough light."""
     if now.mean() < _DARK:
         return False
     if before.std() < _FLAT or now.std() < _FLAT:
@@ -153,7 +153,7 @@ def _is_comparable(before: _Cells, now: _Cells) -> bool:
 
 
 def _light(before: _Cells, now: _Cells) -> tuple[float, float]:
-    """Return gain and shift of the light, according to the rest of the scene."""
+    """Return the gain and the shift of the light, based on the rest of the scene."""
     if before.std() < _FLAT:
         return 1.0, float(now.mean() - before.mean())
     gain = float(np.cov(before, now, bias=True)[0, 1] / before.var())

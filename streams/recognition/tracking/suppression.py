@@ -1,8 +1,8 @@
-"""Ended tracks that are not a separate pass. No I/O.
+"""Finds ended tracks that are not a separate pass. No I/O.
 
-A recognised plate is suppressed until the camera has not seen it for a while. A fragment is a
-misreading of a vehicle that another track follows; its reports are resolved with that track, when
-it is known which vehicle passed.
+A recognised plate is suppressed until the camera has not seen the plate for a while. A fragment is
+a misreading of a vehicle that another track follows. Reports of the fragment are resolved with that
+track, when it is known which vehicle passed.
 """
 
 from collections.abc import Mapping
@@ -29,11 +29,11 @@ _ADJACENT_EDITS = 1
 _NEAR_WIDTHS = 1.5
 _STATIONARY_OVERLAP = 0.8
 _STATIONARY_SIMILARITY = 0.7
-# If a text was read so often with such confidence, a text that differs more is another vehicle's.
+# If a text was read this often with this confidence, a text that differs more is another plate.
 _SURE_COUNT = 3
 _SURE_CONFIDENCE = 0.9
 
-# Two lanes see a vehicle that is in view at the end of a gap.
+# Both lanes see a vehicle that is in view at the end of a gap.
 _HANDOVER_MS = 2_500
 _HANDOVER_WIDTHS = 4.0
 _HANDOVER_SIMILARITY = 0.5
@@ -50,10 +50,10 @@ _MAX_FRAGMENTS = 16
 class SuppressedPlate(msgspec.Struct, frozen=True, kw_only=True):
     """A recognised plate: when and where it was last seen, and whether it ever moved.
 
-    ``track`` is the name of the recognised track. ``recognition`` is its published record, if
-    passes are reported early; None before that, and after many other plates were seen. ``view``
-    describes the frame of its last reading with a few numbers, if it never moved. Its position was
-    seen empty from ``empty_since_ms`` to ``empty_until_ms`` (Unix ms).
+    ``track`` is the name of the recognised track. ``recognition`` is the published record, or None
+    before publication, after many other plates were seen, or if passes are not reported early.
+    ``view`` describes the frame of the last reading with a few numbers, if the plate never moved.
+    The position was seen empty from ``empty_since_ms`` to ``empty_until_ms`` (Unix ms).
     """
 
     plate: str
@@ -67,7 +67,7 @@ class SuppressedPlate(msgspec.Struct, frozen=True, kw_only=True):
     empty_until_ms: int | None = None
 
     def with_empty(self, since_ms: int | None, until_ms: int | None) -> "SuppressedPlate":
-        """Return the plate, with the period in which its position was seen empty."""
+        """Return the plate with the period during which its position was seen empty."""
         return msgspec.structs.replace(self, empty_since_ms=since_ms, empty_until_ms=until_ms)
 
 
@@ -105,7 +105,7 @@ def may_be_suppressed(
 ) -> bool:
     """Return whether an open track may still turn out to be a stationary plate.
 
-    It is close to one, but not yet at its exact position: its box settles within a few readings.
+    Such a track is close to a stationary plate. Its box settles within a few readings.
     """
     return any(
         plate.still
@@ -123,7 +123,7 @@ def recognized_as(
     """Return the plate if its recognition is of the same pass as a reported track, or None.
 
     A recognition that was published before the track began does not resolve the track's reports:
-    alerts were triggered by it then, and no vehicle has passed since.
+    the recognition triggered alerts at that time, and no vehicle has passed since.
     """
     known = plate.recognition
     if known is None:
@@ -139,7 +139,7 @@ def _is_similar(text: str, plate: str, minimum: float) -> bool:
 def suppress(
     suppressed: tuple[SuppressedPlate, ...], track: Track, plate: str
 ) -> tuple[SuppressedPlate, ...]:
-    """Return the suppressed plates with another one; above the limit, the oldest is dropped."""
+    """Return the suppressed plates with another plate. Above the limit, the oldest is dropped."""
     new = SuppressedPlate(
         plate=plate,
         last_seen_ms=track.last_seen_ms,
@@ -155,7 +155,7 @@ def suppress(
 def extend(
     suppressed: tuple[SuppressedPlate, ...], index: int, track: Track
 ) -> tuple[SuppressedPlate, ...]:
-    """Return the suppressed plates after one of them was seen again by a track."""
+    """Return the suppressed plates after a track has seen one of the plates again."""
     old = suppressed[index]
     new = msgspec.structs.replace(
         old,
@@ -172,9 +172,9 @@ def extend(
 def with_recognitions(
     suppressed: tuple[SuppressedPlate, ...], published: Mapping[str, Recognition]
 ) -> tuple[SuppressedPlate, ...]:
-    """Return the plates with the recognitions ``published`` for their tracks (by name).
+    """Return the plates with the recognitions ``published`` for their tracks (by track name).
 
-    Only those seen last retain it, as the state is written with every frame.
+    Only plates seen last retain a recognition, because the state is written with every frame.
     """
     newest = sorted(suppressed, key=lambda s: s.last_seen_ms, reverse=True)[:_MAX_RECOGNITIONS]
     since_ms = min((s.last_seen_ms for s in newest), default=0)
@@ -190,7 +190,7 @@ def with_recognitions(
 
 
 def with_few_views(suppressed: tuple[SuppressedPlate, ...]) -> tuple[SuppressedPlate, ...]:
-    """Return the plates; only those seen last retain their views, as states are written often."""
+    """Return the plates. Only plates seen last retain views, as the state is written often."""
     if sum(bool(s.view) for s in suppressed) <= _MAX_VIEWS:
         return suppressed
     newest = sorted((s.last_seen_ms for s in suppressed if s.view), reverse=True)[:_MAX_VIEWS]
@@ -201,7 +201,7 @@ def with_few_views(suppressed: tuple[SuppressedPlate, ...]) -> tuple[SuppressedP
 
 
 def set_back(suppressed: tuple[SuppressedPlate, ...], now_ms: int) -> tuple[SuppressedPlate, ...]:
-    """Return the plates, none seen later than ``now_ms``, after the clock was set back."""
+    """Return the plates, with last-seen times limited to ``now_ms`` after a clock was set back."""
     return tuple(
         msgspec.structs.replace(s, last_seen_ms=min(s.last_seen_ms, now_ms)) for s in suppressed
     )
@@ -221,7 +221,7 @@ def without_expired(
 
 
 def owner_of(track: Track, text: str, going: tuple[Track, ...]) -> int | None:
-    """Return the index of the track to which a fragment belongs, None if it is not one."""
+    """Return the index of the track to which a fragment belongs, or None if it is no fragment."""
     if track.readings_count > _FRAGMENT_READINGS:
         return None
     owners = [
@@ -240,7 +240,7 @@ def owner_of(track: Track, text: str, going: tuple[Track, ...]) -> int | None:
 def with_fragments(
     going: tuple[Track, ...], owner: int, fragments: tuple[ReportedTrack, ...]
 ) -> tuple[tuple[Track, ...], tuple[ReportedTrack, ...]]:
-    """Return the tracks after one has taken over fragments, and the fragments beyond the limit."""
+    """Return the tracks after one has taken over fragments, and fragments beyond the limit."""
     if not fragments:
         return going, ()
     fragments = (*going[owner].fragments, *fragments)
@@ -269,7 +269,7 @@ def _is_same(known: Recognition, track: Track, seen: TextTally, rules: TrackingR
         known.first_seen_ms - track.last_seen_ms, track.first_seen_ms - known.last_seen_ms
     )
     if seen.text == known.plate:
-        # As in one lane: the same plate is a separate pass once it was unseen long enough.
+        # As within a lane, the same plate is a separate pass after it was unseen long enough.
         return apart_ms < rules.suppress_ms
     if apart_ms > _HANDOVER_MS:
         return False

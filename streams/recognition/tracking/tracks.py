@@ -1,4 +1,4 @@
-"""A vehicle's track on one camera: its plate's readings, and matching of further ones. No I/O."""
+"""Defines the track of a vehicle on one camera, and matches further readings. No I/O."""
 
 from dataclasses import dataclass
 
@@ -19,7 +19,7 @@ from streams.recognition.tracking.votes import LengthVotes, add_reading
 
 
 def is_part(one: str, other: str) -> bool:
-    """Return whether one text is part of the other, as when the frame's edge cuts off a plate."""
+    """Return whether one text is part of the other, for example if a plate is cut off."""
     return one in other or other in one
 
 
@@ -43,18 +43,18 @@ _UNSURE = 0.6
 _SAME_PLACE_OVERLAP = 0.3
 _SAME_PLACE_MS = 600
 
-# A moving plate that so soon overlaps so much with the expected position is the same vehicle's,
-# even if both texts have high confidence: a small plate can be misread with high confidence. (A
+# A moving plate that overlaps this much with the expected position after this time belongs to the
+# same vehicle, even if the texts differ: a small plate can be misread with high confidence. (A
 # parked vehicle can be replaced by another one.)
 _SAME_PLATE_OVERLAP = 0.6
 _SAME_PLATE_MS = 450
 
 
 class TextReading(msgspec.Struct, frozen=True, kw_only=True):
-    """The frame of a reading and the plate's box in it.
+    """The frame of a reading, and the plate's box in that frame.
 
-    ``is_cut``: at the frame's edge, so a part of the plate may be missing. ``trace`` is the
-    ``traceparent`` of the frame's trace, if there is one.
+    ``is_cut``: the box is at the frame's edge, so a part of the plate may be missing. ``trace`` is
+    the ``traceparent`` of the frame's trace, if there is one.
     """
 
     frame: FrameReference
@@ -69,7 +69,7 @@ class TextReading(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TextTally(msgspec.Struct, frozen=True, kw_only=True):
-    """The number of a track's readings with one text, and the best of them."""
+    """The number of a track's readings with one text, and the best of these readings."""
 
     text: str
     count: int
@@ -77,7 +77,7 @@ class TextTally(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReportedTrack(msgspec.Struct, frozen=True, kw_only=True):
-    """The data of an ended track that was reported provisionally, until it is resolved."""
+    """An ended track that was reported provisionally and is not resolved yet."""
 
     name: str
     first_seen_ms: int
@@ -87,16 +87,16 @@ class ReportedTrack(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Track(msgspec.Struct, frozen=True, kw_only=True):
-    """One vehicle while it is continuously in view. Speeds in pixels per millisecond.
+    """One vehicle while it is continuously in view. Speeds are in pixels per millisecond.
 
-    ``name`` is the same in every replay. ``still`` until it has moved from ``first_box``.
-    ``provisional_plates`` are the plates that it was reported as, each once. ``fragments`` are
-    other tracks with misreadings of the same vehicle that were reported; they are resolved when
-    this one ends. ``view`` is that of the last frame, while the track is still (see
-    :mod:`recognition.scene`). ``first_whole`` and ``last_whole`` are its boxes that are not cut off
-    by the frame's edge. In ``followed_count`` frames the plate was at its expected position and was
-    not read; ``last_read_ms`` is the time of the last reading. ``traces`` are those of its last
-    frames, if any.
+    ``name`` is the same in every replay. ``still``: the plate has not moved from ``first_box`` yet.
+    ``provisional_plates`` are the plates under which the track was reported, without duplicates.
+    ``fragments`` are other reported tracks with misreadings of the same vehicle; these are resolved
+    when this track ends. ``view`` is the view of the last frame, while the track is still (see
+    :mod:`recognition.scene`). ``first_whole`` and ``last_whole`` are the first and last box not cut
+    off by the frame's edge. In ``followed_count`` frames, the plate was at its expected
+    position and was not read. ``last_read_ms`` is the time of the last reading. ``traces`` are the
+    traces of the last frames, if any.
     """
 
     name: str
@@ -121,12 +121,12 @@ class Track(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def seen_count(self) -> int:
-        """Number of frames in which its plate was found, read or not."""
+        """The number of frames in which the plate was found, whether or not it was read."""
         return self.readings_count + self.followed_count
 
     @property
     def reported(self) -> tuple[ReportedTrack, ...]:
-        """The reports of this vehicle, to be resolved if it is not a separate pass."""
+        """The reports of this vehicle, which must be resolved if it is not a separate pass."""
         if not self.provisional_plates:
             return self.fragments
         own = ReportedTrack(
@@ -140,11 +140,11 @@ class Track(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def leading(self) -> TextTally:
-        """The text read most often; of equals, the one with the highest confidence."""
+        """The text read most often, and among these the one with the highest confidence."""
         return max(self.texts, key=lambda t: (t.count, t.best.confidence, t.text))
 
     def text_of(self, plate: str) -> TextTally:
-        """Return the tally of one of the track's texts."""
+        """Return the tally of a text that was read in this track."""
         return next(tally for tally in self.texts if tally.text == plate)
 
 
@@ -182,7 +182,7 @@ def start_track(frame: FrameReadings, index: int) -> Track:
 def extend_track(track: Track, frame: FrameReadings, reading: PlateReading) -> Track:
     """Return the track with another reading.
 
-    A plate that is cut off by the frame's edge moves the track but does not count for its text.
+    A plate that the frame's edge cuts off moves the track, but does not count for the text.
     """
     is_cut = _is_cut(frame, reading)
     moved_on = _moved_on(track, frame, reading.box)
@@ -199,19 +199,19 @@ def extend_track(track: Track, frame: FrameReadings, reading: PlateReading) -> T
 
 
 def follow_track(track: Track, frame: FrameReadings, box: Box) -> Track:
-    """Return the track whose plate is in a box of the frame but was not read there."""
+    """Return the track after its plate was found in a box of the frame, but not read."""
     followed_count = track.followed_count + 1
     return msgspec.structs.replace(_moved_on(track, frame, box), followed_count=followed_count)
 
 
 def expected_box(track: Track, captured_ms: int) -> Box:
-    """Return where a track's plate is expected at a time, at constant speed."""
+    """Return where a track's plate is expected at ``captured_ms``, assuming constant speed."""
     elapsed_ms = max(0, captured_ms - track.last_seen_ms)
     return moved(track.last_box, track.speed_x * elapsed_ms, track.speed_y * elapsed_ms)
 
 
 def match_readings(tracks: tuple[Track, ...], frame: FrameReadings) -> dict[int, int]:
-    """Return the track (value) of each matched reading (key) as indices; each at most once."""
+    """Return the track index for each matched reading index. Each index occurs at most once."""
     matches = [
         _Match(score, t, r)
         for t, track in enumerate(tracks)
@@ -227,7 +227,7 @@ def match_readings(tracks: tuple[Track, ...], frame: FrameReadings) -> dict[int,
 
 
 def match_score(track: Track, frame: FrameReadings, reading: PlateReading) -> float | None:
-    """Return how well a reading continues a track (higher is better), None if it does not."""
+    """Return how well a reading continues a track (higher is better), or None if it does not."""
     elapsed_ms = max(0, frame.captured_ms - track.last_seen_ms)
     expected = expected_box(track, frame.captured_ms)
     near = max(overlap(place, reading.box) for place in (expected, track.last_box))
@@ -249,7 +249,7 @@ def match_score(track: Track, frame: FrameReadings, reading: PlateReading) -> fl
 
 
 def _two_plates(track: Track, text: str, reading: PlateReading) -> bool:
-    """Return whether both texts have such confidence that they belong to different plates."""
+    """Return whether both texts have such high confidence that they are different plates."""
     sure = min(track.leading.best.confidence, reading.confidence) >= _SURE
     return sure and not is_part(text, reading.text)
 
@@ -313,7 +313,7 @@ def _add_text(
 def _with_trace(
     traces: tuple[str, ...] | UnsetType, frame: FrameReadings
 ) -> tuple[str, ...] | UnsetType:
-    """Return a track's traces with another frame's; unset if there are none."""
+    """Return the traces of a track with the trace of another frame; unset if there are none."""
     if not frame.trace:
         return traces or UNSET
     return (*(traces or ()), frame.trace)[-_MAX_TRACES:]
