@@ -1,6 +1,6 @@
-"""The ClickHouse adapter: connections, named statements, inserts, and our error classes.
+"""Connects to ClickHouse, runs named statements, inserts rows, and converts errors.
 
-The only module of the service that imports clickhouse-connect.
+This is the only module of the service that imports clickhouse-connect.
 """
 
 import asyncio
@@ -40,12 +40,12 @@ from common.errors import MisconfiguredError, PlatestreamError, TransientError
 from common.settings import ClickHouseSettings
 from common.telemetry.messaging import query_span
 
-# If pandas and pyarrow are installed, as with the embedded server, clickhouse-connect imports them
-# on the first insert or result: 90 MiB, and the event loop is blocked for seconds. They are not
-# used here.
+# If pandas and pyarrow are installed, as with the embedded server, clickhouse-connect imports both
+# on the first insert or result, which takes 90 MiB and blocks the event loop for seconds. The
+# service uses neither.
 for _unused in ("pd", "pd_time_test", "arrow", "pl"):
     setattr(options, _unused, None)
-# It logs every refused connection with a traceback, in addition to raising it.
+# The library logs every refused connection with a traceback, in addition to raising an error.
 logging.getLogger("clickhouse_connect").setLevel(logging.ERROR)
 
 _CONNECT_SECONDS = 5
@@ -55,8 +55,8 @@ _KEPT_DAYS_SECONDS = 60.0
 _SERVER_DATABASE = "default"
 _OPTIONAL_LINE = re.compile(r"^(?P<sql>.*?) +-- if (?P<parameter>\w+)$", re.MULTILINE)
 
-# Codes for a wrong setup: no table, no database, no access, and missing columns (16, 47), as while
-# migrations run.
+# Codes for a wrong setup: a missing table or database, denied access, or missing columns (16, 47),
+# for example while migrations run.
 _MISCONFIGURED_CODES = frozenset({16, 47, 60, 81, 192, 193, 194, 497, 516})
 # Codes for temporary errors: time-outs, full queues, memory, disk or parts, read-only, network,
 # mutations that failed or were killed (341), too many mutations (692).
@@ -65,10 +65,10 @@ _TRANSIENT_CODES = frozenset(
     | {439, 499, 668, 692, 999}
 )
 
-# ClickHouse's message, with a generic code, if a mutation still needs the column to be dropped.
+# Part of the error message, whose code is generic, if a mutation still needs a dropped column.
 _MUTATION_AT_WORK = "affected by mutation"
 
-# Errors raised by the client itself, before or after the server's response; a retry does not help.
+# Errors that the client itself raises, before or after the server's response. Retries do not help.
 _CLIENT_FAULTS = (ProgrammingError, DataError, NotSupportedError, InternalError)
 
 
@@ -94,15 +94,15 @@ class QueryResult:
 
 
 class ClickHouseClient:
-    """The connections to our database; can be used by any number of tasks concurrently.
+    """The connections to our database. Any number of tasks can use them concurrently.
 
     The first call connects, and so does the next call after a failed connection. Every call raises
     TransientError if ClickHouse is unavailable or busy, MisconfiguredError if user, password,
-    database or table is wrong, and QueryFailedError if it rejects the statement.
+    database or table is wrong, and QueryFailedError if ClickHouse rejects the statement.
     """
 
     def __init__(self, settings: ClickHouseSettings, *, query_seconds: int = 60) -> None:
-        """``query_seconds`` is the time limit of a call; ClickHouse continues after it."""
+        """``query_seconds`` is the time limit of a call. ClickHouse continues a timed-out query."""
         self._settings = settings
         self._query_seconds = query_seconds
         self._driver: AsyncClient | None = None
@@ -110,7 +110,7 @@ class ClickHouseClient:
         self._retention_days = (-math.inf, 0)
 
     async def retention_days(self) -> int:
-        """Return the minimum retention in days, cached for a minute; 0: unlimited."""
+        """Return the minimum retention in days, or 0 if it is unlimited. Cached for a minute."""
         asked_at, days = self._retention_days
         if time.monotonic() - asked_at > _KEPT_DAYS_SECONDS:
             asked_at, days = time.monotonic(), await self.count("kept_days", {})
@@ -129,7 +129,7 @@ class ClickHouseClient:
         *,
         settings: Mapping[str, int] | None = None,
     ) -> QueryResult:
-        """Return the result of ``queries/<name>.sql``, with its lines for these ``parameters``."""
+        """Return the result of ``queries/<name>.sql``, with the lines for these ``parameters``."""
         text = query_with(name, frozenset(parameters or ()))
         with query_span("clickhouse", name):
             return await self.run(text, parameters, settings=settings)
@@ -139,7 +139,7 @@ class ClickHouseClient:
         return (await self.query(name, parameters)).rows
 
     async def count(self, name: str, parameters: Mapping[str, object]) -> int:
-        """Return the only number in the result of ``queries/<name>.sql``."""
+        """Return the single number in the result of ``queries/<name>.sql``."""
         return int((await self.rows(name, parameters))[0][0])
 
     async def run(
@@ -178,7 +178,7 @@ class ClickHouseClient:
                 yield pieces
 
     async def command(self, name: str, parameters: Mapping[str, object]) -> None:
-        """Run ``queries/<name>.sql``, which has no result; on a cluster, on all its servers."""
+        """Run ``queries/<name>.sql``, which has no result. In a cluster, it runs on all servers."""
         cluster, text = cluster_of(self._settings), query_text(name)
         given = cluster_parameters(text, parameters, cluster)
         with query_span("clickhouse", name), clickhouse_errors():
@@ -187,11 +187,11 @@ class ClickHouseClient:
                 await driver.command(statement, parameters=given)
 
     async def insert(self, table: Table[R], rows: Sequence[R]) -> None:
-        """Write rows; on return, they are stored. Rewriting a row does not duplicate it.
+        """Write rows and return once they are stored. Rewriting a row does not duplicate it.
 
         Raises:
             TransientError: ClickHouse is unavailable or busy; the rows can be written again.
-            QueryFailedError: ClickHouse rejected at least one of them.
+            QueryFailedError: ClickHouse rejected at least one row.
         """
         if not rows:
             return
@@ -204,7 +204,7 @@ class ClickHouseClient:
                 column_type_names=[column.type for column in table.columns],
                 column_oriented=True,
                 settings={
-                    # Do not reject rows of very many months.
+                    # Accept rows from any number of months.
                     "max_partitions_per_insert_block": 0,
                     # Readers of rollups rely on this limit: SETTLE_MS of
                     # analytics_sql.traffic.frequent_plates.
@@ -221,7 +221,7 @@ class ClickHouseClient:
     async def _connected(self) -> AsyncClient:
         if self._driver is not None:
             return self._driver
-        # Several tasks can be the first; only one must open the pool.
+        # Several tasks can make the first call, but only one of them may open the pool.
         async with self._connecting:
             if self._driver is None:
                 self._driver = await self._open()
@@ -236,7 +236,7 @@ class ClickHouseClient:
             username=self._settings.clickhouse_user,
             password=self._settings.clickhouse_password.get_secret_value(),
             database=self._settings.clickhouse_database,
-            # A session allows one query at a time; our queries need none.
+            # A session allows one query at a time. Our queries do not need a session.
             autogenerate_session_id=False,
             connect_timeout=_CONNECT_SECONDS,
             send_receive_timeout=self._query_seconds,
@@ -246,7 +246,7 @@ class ClickHouseClient:
 
 
 class MutationAtWorkError(TransientError):
-    """A column, projection or index cannot be dropped before a running mutation has finished."""
+    """A column, projection or index cannot be dropped until a running mutation has finished."""
 
 
 SchemaClient = Client
@@ -254,11 +254,11 @@ SchemaClient = Client
 
 
 def connect_for_schema(settings: ClickHouseSettings) -> SchemaClient:
-    """Open a blocking client to the server's default database, as ours may not exist yet.
+    """Open a blocking client to the server's default database, because ours may not exist yet.
 
     Raises:
         TransientError: the server is not responding.
-        MisconfiguredError: user or password is wrong.
+        MisconfiguredError: the user or password is wrong.
     """
     parts = urlsplit(settings.clickhouse_url)
     with clickhouse_errors():
@@ -291,9 +291,9 @@ def clickhouse_errors() -> Iterator[None]:
     """Convert exceptions of clickhouse-connect into our own.
 
     Raises:
-        TransientError: a network error, or a code of a temporary error.
-        MisconfiguredError: a code of a wrong setup.
-        QueryFailedError: any other code, or an error of the client itself.
+        TransientError: the network failed, or the code is that of a temporary error.
+        MisconfiguredError: the code is that of a wrong setup.
+        QueryFailedError: ClickHouse returned any other code, or the client itself failed.
     """
     try:
         yield
@@ -327,7 +327,7 @@ def query_with(name: str, parameters: frozenset[str]) -> str:
     """Return the statement in ``queries/<name>.sql`` for a set of parameters.
 
     A line that ends in ``-- if NAME`` is omitted if NAME is not in the set. A statement without
-    such lines is returned unchanged, with its comments.
+    such lines is returned unchanged, including comments.
     """
     text = query_text(name)
     if not _OPTIONAL_LINE.search(text):

@@ -19,15 +19,15 @@ LOCAL: Final = "_local"
 
 _DDL_SECONDS: Final = 3600
 
-# An insert is complete when most replicas of its shard have it, and a query reads from a replica
-# with all such inserts. So reads see earlier writes, also through other servers. A statement for
-# all servers fails if one of them fails, instead of reporting the error in its result.
+# An insert is complete once most replicas of the shard have the rows, and a query reads from a
+# replica with all such inserts. So reads see earlier writes, even those through other servers. A
+# statement for all servers fails if any server fails, instead of returning the error as a result.
 CLUSTER_SETTINGS: Final[Mapping[str, int | str]] = {
     "insert_quorum": "auto",
     "insert_quorum_parallel": 0,
     "select_sequential_consistency": 1,
     "distributed_foreground_insert": 1,
-    # All rows of an account are on one shard, so the others need not be queried.
+    # All rows of an account are on one shard, so other shards need not be queried.
     "distributed_product_mode": "local",
     "optimize_skip_unused_shards": 1,
     "distributed_ddl_task_timeout": _DDL_SECONDS,
@@ -50,13 +50,13 @@ _OWNER = re.compile(r"^\s*user_id UUID\b", re.MULTILINE)
 _OF_COLUMNS = re.compile(r"(ADD|DROP|RENAME|MODIFY|COMMENT) COLUMN\b")
 _SETTINGS = re.compile(r"\sSETTINGS\s[^']*$", re.DOTALL)
 
-# Stored completely on every server, because it has no account column.
+# Tables that are stored completely on every server, because they have no account column.
 _WITHOUT_OWNER: Final = frozenset({"schema_migrations"})
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """The cluster, by its name in the server configuration, and the database on it."""
+    """The name of a cluster, as in the server configuration, and of the database on the cluster."""
 
     name: str
     database: str
@@ -71,7 +71,7 @@ def cluster_of(settings: ClickHouseSettings) -> Cluster | None:
 def cluster_statements(statement: str, cluster: Cluster | None) -> tuple[str, ...]:
     """Return the cluster version of a statement, or the statement itself without a cluster.
 
-    The statement belongs to a migration, or changes the schema or erases rows.
+    The statement is part of a migration, changes the schema, or erases rows.
 
     Raises:
         MisconfiguredError: the rules do not cover this form of statement.
@@ -144,7 +144,7 @@ def _view(found: re.Match[str], code: str, cluster: Cluster) -> Iterator[str]:
 
 
 def _materialized(found: re.Match[str], code: str, cluster: Cluster) -> Iterator[str]:
-    """Each server processes the rows it receives; source and target are on the same shard."""
+    """Make each server process the rows it receives; source and target are on the same shard."""
 
     def source(match: re.Match[str]) -> str:
         return f"{match.group(1)} {local_table(match.group(2))}"

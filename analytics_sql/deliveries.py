@@ -1,4 +1,4 @@
-"""Delivery attempts, one row each, and the deliveries they belong to.
+"""Stores delivery attempts, one row each, and queries the deliveries they belong to.
 
 All functions raise TransientError if ClickHouse is unavailable or busy. Rows that were not stored
 can then be written again.
@@ -62,7 +62,7 @@ class DeliverySummary:
 
 @dataclass(frozen=True, kw_only=True)
 class AddressedDelivery:
-    """A delivery and its target; an alert's own notification has no webhook."""
+    """A delivery and its target. An alert's own notification has no webhook."""
 
     summary: DeliverySummary
     webhook_id: UUID | None
@@ -90,9 +90,9 @@ class DeliveryCursor:
 
 @dataclass(frozen=True, kw_only=True)
 class DeliveryFilter:
-    """Conditions on deliveries: ``from_ms`` by event time, ``before_ms`` by the last attempt.
+    """Conditions on deliveries.
 
-    Times are Unix ms, UTC.
+    ``from_ms`` applies to the event's time, ``before_ms`` to the last attempt's (Unix ms, UTC).
     """
 
     cursor: DeliveryCursor
@@ -134,7 +134,7 @@ def check_attempt(attempt: DeliveryAttempt) -> DeliveryAttempt:
 
 
 async def insert_attempts(client: ClickHouseClient, attempts: Sequence[DeliveryAttempt]) -> None:
-    """Write attempts; on return, they are stored. Rewriting one does not duplicate it."""
+    """Write attempts and return once they are stored. Rewriting one does not duplicate it."""
     await client.insert(_ATTEMPTS, attempts)
 
 
@@ -176,7 +176,7 @@ async def list_recognition_deliveries(
 async def get_delivery_content(
     client: ClickHouseClient, cursor: DeliveryCursor, delivery_id: UUID
 ) -> bytes | None:
-    """Return the encoded record of a delivery: empty after retention, None if unknown."""
+    """Return a delivery's encoded record: empty once it has expired, None if it is unknown."""
     occurred_ms = uuid_unix_ms(delivery_id)
     if occurred_ms >= LAST_STORABLE_MS:
         return None
@@ -246,7 +246,7 @@ def _id_if_any(identifier: UUID) -> UUID | None:
 
 
 def _channel(endpoint: str) -> DeliveryChannel:
-    # The prefixes used by the fan-out; all other endpoints are URLs.
+    # The fan-out uses these prefixes. All other endpoints are URLs.
     kind = endpoint.partition("-")[0]
     people = (DeliveryChannel.EMAIL, DeliveryChannel.APPRISE)
     return next((channel for channel in people if channel == kind), DeliveryChannel.HTTP)
@@ -273,13 +273,13 @@ def _summary(row: Mapping[str, Any]) -> DeliverySummary:
 def plates_of(delivery: Delivery) -> frozenset[str]:
     """Return the plates (normalised) of a delivery: final, provisional, and in the alert's list.
 
-    ``plate_spellings.sql`` finds the same in SQL.
+    ``plate_spellings.sql`` finds the same plates in SQL.
     """
     return frozenset(normalise_plate(plate) for plate in _plates(delivery))
 
 
 def without_content(attempt: DeliveryAttempt) -> DeliveryAttempt:
-    """Return an attempt whose delivery has no content, as after its retention."""
+    """Return a copy of an attempt without the delivery's content, as after retention."""
     bare = msgspec.structs.replace(attempt.delivery, recognition=None, trigger=None, camera=None)
     return msgspec.structs.replace(attempt, delivery=bare)
 

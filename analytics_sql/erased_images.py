@@ -1,7 +1,7 @@
-"""Images of erased recognitions, recorded in ClickHouse until they are removed from S3.
+"""Records images of erased recognitions in ClickHouse until they are removed from S3.
 
-All recognitions of an image call share its photo. If one of them is erased, the photo is removed,
-and the others must not refer to it: neither stored rows, nor rows that arrive late or again.
+All recognitions of an image call share a photo. If one of them is erased, the photo is removed, and
+no other row may refer to the photo, whether it is already stored or arrives late or again.
 
 All functions raise TransientError if ClickHouse is unavailable or busy.
 """
@@ -67,7 +67,7 @@ _REMOVED: Final = _table(removed=1)
 def images_of(row: RecognitionRow, noted_ms: int) -> tuple[ErasedImages, ErasedImages]:
     """Return the notes about a recognition's images, recorded at ``noted_ms`` (Unix ms, UTC).
 
-    The second note is for later: an image that S3 rejected at first can still be stored.
+    The second note applies later, because an image that S3 rejected can still be stored.
     """
     fields = _as_stored(row)
     first = ErasedImages(noted_ms=noted_ms, **fields)
@@ -92,7 +92,7 @@ async def list_images_to_remove(
 ) -> tuple[ErasedImages, ...]:
     """Return the images of at most ``limit`` recognitions that are still to be removed.
 
-    Of one account or of all, oldest note first, starting after ``after``.
+    Without ``owner_id``, covers all accounts. Oldest note first, starting after ``after``.
     """
     given: dict[str, object] = {} if owner_id is None else {"user_id": owner_id}
     if after is not None:
@@ -111,7 +111,7 @@ def _images(noted_ms: int, user_id: UUID, recognition: UUID, photo: str, crop: s
     )
 
 
-# A request line of ClickHouse has at most 1 MiB; an ID in it takes about 50 bytes.
+# ClickHouse accepts a request line of at most 1 MiB. An ID takes about 50 bytes.
 _MAX_ROWS = 1000
 
 

@@ -1,9 +1,9 @@
 """Erases rows permanently, and records each erasure so that late rows are not written again.
 
-Calls that erase return after the rows are deleted, and can be repeated.
+Calls that erase return after the rows are deleted, and are safe to repeat.
 
-All functions raise TransientError if ClickHouse is unavailable or busy; calls that erase also if a
-statement times out, which the server then continues.
+All functions raise TransientError if ClickHouse is unavailable or busy. Calls that erase also raise
+TransientError if a statement times out; the server then continues the statement.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ from common.plates.normalise import normalise_plate
 
 _ALL_PLATES = ""
 _SPELLINGS: Final = 50
-"""Number of spellings of a plate per statement, whose parameters are part of the URL."""
+"""Number of spellings of a plate per statement. A statement's parameters are part of the URL."""
 DERIVED: Final = (
     "plate_pieces",
     "plate_ranks",
@@ -32,10 +32,10 @@ DERIVED: Final = (
 
 @dataclass(frozen=True)
 class Erasure:
-    """A plate (normalised) of an account, captured within a time range.
+    """The account's rows to erase: those of a plate (normalised), captured within a time range.
 
-    ``from_ms`` is inclusive, ``before_ms`` exclusive (Unix ms, UTC). Without a plate: all data of
-    the account, whenever it was captured.
+    ``from_ms`` is inclusive, ``before_ms`` exclusive (Unix ms, UTC). Without a plate, all data of
+    the account is erased, whenever it was captured.
     """
 
     user_id: UUID
@@ -51,7 +51,7 @@ class Erasure:
 
 @dataclass(frozen=True)
 class StoredErasure:
-    """An erasure as recorded: ``plate_hash`` is empty for a whole account.
+    """A recorded erasure. ``plate_hash`` is empty if the whole account is erased.
 
     ``before_ms`` is exclusive (Unix ms, UTC).
     """
@@ -73,7 +73,7 @@ _ERASURES: Final = Table[StoredErasure](
 
 @dataclass(frozen=True)
 class Subject:
-    """The subject of a row: the plates (normalised) in it, and its time (Unix ms, UTC)."""
+    """The subject of a row: the plates (normalised) and the time (Unix ms, UTC) in the row."""
 
     user_id: UUID
     at_ms: int
@@ -81,22 +81,22 @@ class Subject:
 
 
 class Erasures:
-    """The erasures of the last thirty days; plates are only known by their hash."""
+    """The erasures of the last thirty days. Only the hashes of plates are known."""
 
     def __init__(self, rows: Iterable[tuple[UUID, str, int]] = ()) -> None:
-        """``rows``: account, hash of the plate (empty: whole account), before (Unix ms)."""
+        """``rows``: account, plate hash (empty for a whole account) and ``before_ms``."""
         self._before_ms: dict[UUID, dict[str, int]] = {}
         for user_id, plate_hash, before_ms in rows:
             self._before_ms.setdefault(user_id, {})[plate_hash] = before_ms
         self._last_ms = {user: max(each.values()) for user, each in self._before_ms.items()}
 
     def __eq__(self, other: object) -> bool:
-        """Return whether both contain the same erasures."""
+        """Return whether both objects contain the same erasures."""
         return isinstance(other, Erasures) and self._before_ms == other._before_ms
 
     def covering(self, subject: Subject) -> Iterator[Erasure]:
         """Return the erasures that apply to a row with this subject."""
-        # Almost no row is affected: recent rows are later than all erasures; nothing is hashed.
+        # Recent rows are later than all erasures, so almost no row needs to be hashed.
         if not self.reach(subject):
             return
         of_owner = self._before_ms[subject.user_id]
@@ -109,7 +109,7 @@ class Erasures:
                 yield Erasure(subject.user_id, plate, before_ms)
 
     def reach(self, subject: Subject) -> bool:
-        """Return whether anything of its account and time was erased, for any plate."""
+        """Return whether an erasure covers the subject's account and time, for any plate."""
         return subject.at_ms < self._last_ms.get(subject.user_id, 0)
 
     def covers(self, subject: Subject) -> bool:
@@ -118,7 +118,7 @@ class Erasures:
 
 
 async def insert_erasure(client: ClickHouseClient, erasure: Erasure) -> None:
-    """Record an erasure for thirty days, during which the sink writes no row that it covers."""
+    """Record an erasure for thirty days, so that the sink does not write erased rows again."""
     await insert_erasures(client, [stored_erasure(erasure)])
 
 
@@ -128,7 +128,7 @@ def stored_erasure(erasure: Erasure) -> StoredErasure:
 
 
 async def insert_erasures(client: ClickHouseClient, erasures: Sequence[StoredErasure]) -> None:
-    """Record erasures for thirty days from now, also after a restore has removed them."""
+    """Record erasures for thirty days from now, for example if a restore has removed them."""
     await client.insert(_ERASURES, erasures)
 
 
@@ -167,10 +167,10 @@ _SHARED_PHOTOS = ("plate_shared_photos", "erase_shared_photos")
 async def erase_recognitions(
     client: ClickHouseClient, erasure: Erasure, *, records_images: bool = True
 ) -> int:
-    """Delete recognitions and return their number; record their images to be removed.
+    """Delete recognitions, record their images for removal, and return the number of rows.
 
     Without ``records_images``, images of an account are only recorded for removal at a later time.
-    The photo of an image call is removed even if it shows other plates; their rows lose its key.
+    The photo of an image call is removed even if it shows other plates, whose rows lose the key.
     """
     if erasure.plate is None:
         parameters = {**_parameters("note_owner_images", erasure), "now_too": int(records_images)}
@@ -199,20 +199,20 @@ async def erase_derived(client: ClickHouseClient, user_id: UUID) -> None:
 
 
 async def erase_triggers(client: ClickHouseClient, erasure: Erasure) -> int:
-    """Clear the plate of triggers, or delete all triggers of an account; return the number."""
+    """Clear the plate of triggers, or delete those of an account; return the number of triggers."""
     if erasure.plate is None:
         return await _erase_owner(client, "alert_triggers", erasure.user_id)
     return await _erase(client, _TRIGGERS, erasure)
 
 
 async def erase_deliveries(client: ClickHouseClient, erasure: Erasure) -> int:
-    """Clear the content of deliveries that contain the plate, and return their number.
+    """Clear the content of deliveries that contain the plate; return how many there were.
 
-    For an account, delete and count all delivery attempts.
+    If the erasure is of an account, delete and count all its delivery attempts instead.
     """
     if erasure.plate is None:
         return await _erase_owner(client, "delivery_attempts", erasure.user_id)
-    # ClickHouse does not normalise plates, so it gets the hashes of all spellings.
+    # ClickHouse does not normalise plates, so the query gets the hashes of all spellings.
     found = await client.rows("plate_spellings", _parameters("plate_spellings", erasure))
     written = [str(plate) for (plate,) in found if normalise_plate(plate) == erasure.plate]
     hashes = [_plate_hash(erasure.user_id, plate) for plate in (erasure.plate, *written)]
@@ -244,7 +244,7 @@ async def _run(client: ClickHouseClient, statement: str, erasure: Erasure) -> No
 async def _erase(
     client: ClickHouseClient, statements: _Statements, erasure: Erasure, **more: object
 ) -> int:
-    # Counted first, because a statement that changes nothing still scans every part of the table.
+    # Count first, because a statement that changes nothing still scans every part of the table.
     count, erase = statements
     found = await client.count(count, _parameters(count, erasure) | more)
     if found:

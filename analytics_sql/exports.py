@@ -1,4 +1,4 @@
-"""Exports of recognitions as files: parts of a list, written by ClickHouse in its own formats."""
+"""Exports recognitions as files. ClickHouse writes each part of a list in a format of its own."""
 
 import codecs
 from collections.abc import AsyncIterator
@@ -13,7 +13,7 @@ from analytics_sql.rows import LAST_STORABLE_MS
 from common.records.regions import COUNTRY_CODES
 
 _PAGE: Final = "recognitions_page"
-# Duplicate rows are rare. If there are more, a part has fewer rows.
+# Duplicate rows are rare. If there are more duplicates, a part has fewer rows.
 _EXPECTED_COPIES: Final = 1_000
 _ALL_ROWS: Final = (1 << 32) - 1
 
@@ -37,8 +37,8 @@ class Separator(StrEnum):
 class FileForm:
     """The format of an export file.
 
-    ``excel_timezone`` (IANA name) is for CSV files for Excel: the file begins with a byte order
-    mark, contains local times, and no cell is a formula.
+    ``excel_timezone`` (IANA name) makes a CSV file suitable for Excel: the file begins with a byte
+    order mark, times are local, and no cell is a formula.
     """
 
     format: ExportFormat = ExportFormat.CSV
@@ -107,7 +107,7 @@ async def exported(
         TransientError: ClickHouse is unavailable or busy.
     """
     last = part.last or RecognitionCursor(LAST_STORABLE_MS, wanted.user_id)
-    # No row before the time of the last one is read, so the page needs no other limit.
+    # Rows before the time of the last row are not read, so the page needs no other limit.
     first_ms = max(wanted.from_ms or 0, last.captured_ms)
     given = page_parameters(replace(wanted, from_ms=first_ms), after, _ALL_ROWS)
     zone = form.excel_timezone

@@ -1,8 +1,8 @@
 """Migrates a ClickHouse database to this release's schema.
 
-Migrations are numbered files, applied once, never edited. ClickHouse has neither transactions nor
-locks for DDL, so every statement of a migration must be idempotent: then two concurrent runs, or
-one that crashed half-way, end with the same schema.
+Migrations are numbered files that are applied once and never edited. ClickHouse has neither
+transactions nor locks for DDL, so every statement of a migration must be idempotent: two concurrent
+runs, or a run after a crash, end with the same schema.
 """
 
 import hashlib
@@ -99,10 +99,9 @@ def migrate(
     dry_run: bool = False,
     cluster: Cluster | None = None,
 ) -> tuple[Migration, ...]:
-    """Apply the migrations that the database lacks, and return them.
+    """Apply the missing migrations and return them. With ``dry_run``, apply nothing.
 
-    Can be repeated and run concurrently. ``dry_run`` applies nothing. Waits for a running mutation
-    on affected tables.
+    Safe to repeat and to run concurrently. Waits for running mutations on affected tables.
 
     Raises:
         MisconfiguredError: a migration was edited after it was applied, or the database belongs to
@@ -123,7 +122,7 @@ def migrate(
 
 
 async def check_schema(client: ClickHouseClient) -> None:
-    """Return if recognitions can be read and no migration of this release is missing.
+    """Check that recognitions can be read and that no migration of this release is missing.
 
     Migrations of a newer release are allowed.
 
@@ -144,7 +143,7 @@ async def check_schema(client: ClickHouseClient) -> None:
 def roll_back(
     client: SchemaClient, version: int, cluster: Cluster | None = None
 ) -> tuple[Migration, ...]:
-    """Undo all applied migrations above ``version``, newest first; their data is lost."""
+    """Undo all applied migrations above ``version``, newest first. Their data is lost."""
     with clickhouse_errors():
         applied = {version for version, *_ in _applied(client)}
         undone = [m for m in reversed(migrations()) if m.version in applied and m.version > version]
@@ -159,7 +158,7 @@ def roll_back(
 def pending(
     known: Sequence[Migration], applied: Sequence[AppliedMigration]
 ) -> tuple[Migration, ...]:
-    """Return the known migrations that were not applied.
+    """Return the known migrations that have not been applied yet.
 
     Raises:
         MisconfiguredError: an applied migration is unknown to this release or has changed.
@@ -200,7 +199,7 @@ def _run(
 def _run_after_mutations(
     client: SchemaClient, statement: str, parameters: dict[str, object] | None
 ) -> None:
-    """Run a statement; if a mutation blocks it, wait until that has finished.
+    """Run a statement. If a mutation blocks the statement, wait until the mutation has finished.
 
     Raises:
         MutationAtWorkError: the mutation ran for over 15 minutes.

@@ -1,4 +1,4 @@
-"""Outcomes of passes and image calls, one row each."""
+"""Stores outcomes of passes and image calls, one row each."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ def outcome_row(record: PassOutcome) -> OutcomeRow:
     """Return the row for a record of the outcomes topic.
 
     Raises:
-        InvalidInputError: the time is out of range, or the ID does not match it.
+        InvalidInputError: the time is out of range, or the ID does not match the time.
     """
     if not 0 <= record.at_ms < LAST_STORABLE_MS:
         raise InvalidInputError(f"at_ms {record.at_ms}", code="time_out_of_range")
@@ -51,7 +51,7 @@ def outcome_row(record: PassOutcome) -> OutcomeRow:
 
 
 async def insert_outcomes(client: ClickHouseClient, rows: Sequence[OutcomeRow]) -> None:
-    """Write rows; on return, they are stored. Rewriting a row does not duplicate it.
+    """Write rows and return once they are stored. Rewriting a row does not duplicate it.
 
     Raises:
         TransientError: ClickHouse is unavailable or busy; the rows can be written again.

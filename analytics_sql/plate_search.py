@@ -1,6 +1,6 @@
-"""ClickHouse conditions for the plates that match a search text.
+"""Builds ClickHouse conditions for the plates that match a search text.
 
-``common.plates.matching`` defines the same in Python; a property test checks that both agree.
+``common.plates.matching`` does the same in Python. A property test checks that both agree.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,7 +20,7 @@ from common.plates.normalise import normalise_plate
 SEARCH_TOLERANCE = 1
 """Edits that a fuzzy search allows, in addition to look-alikes.
 
-For seven characters, one edit finds a few neighbours of a plate, two edits some thousand.
+For a plate of seven characters, one edit finds a few other plates, and two edits find thousands.
 """
 
 BEGIN, END = "^", "$"
@@ -40,7 +40,7 @@ class PlateQuestion:
 
 
 def plate_question(plate: str | None, match: MatchMode) -> PlateQuestion:
-    """Return the query parameters for ``plate``; None or blank: every plate."""
+    """Return the query parameters for ``plate``. None or blank text matches every plate."""
     wanted = normalise_plate(plate or "")
     if match is MatchMode.FUZZY and wanted:
         return _resembling(fold_look_alikes(wanted))
@@ -71,13 +71,13 @@ def _resembling(folded: str) -> PlateQuestion:
     conditions["folded_parts"] = parts
     if all(len(part) > 1 for part in parts):
         return PlateQuestion(conditions, {"pieces": [part[:2] for part in parts]})
-    # There is a piece starting with each character of a plate.
+    # A piece starts at each character of a plate.
     return PlateQuestion(conditions, {"piece_starts": [part[0] for part in parts]})
 
 
 def _pieces(literal: str) -> dict[str, object]:
-    """Return the pieces of plates that contain ``literal`` (folded); if empty, of all plates."""
-    # The middle, because many plates share beginnings and ends.
+    """Return the pieces of plates that contain ``literal`` (folded), or of all plates if empty."""
+    # Use the middle pair, because many plates have the same beginning or end.
     pairs = [a + b for a, b in pairwise(literal)]
     if pairs:
         return {"pieces": [pairs[len(pairs) // 2]]}
@@ -115,10 +115,10 @@ def _literal(text: str) -> Iterator[str]:
 
 
 def parts_for_edits(text: str, edits: int) -> list[str]:
-    """Cut ``text`` into parts, at least one of which ``edits`` edits cannot change.
+    """Cut ``text`` into parts, at least one of which ``edits`` edits leave unchanged.
 
-    A text within ``edits`` of ``text`` therefore contains one of them unchanged. Empty if ``text``
-    is too short to be cut.
+    Any text that differs from ``text`` by at most ``edits`` edits therefore contains one of the
+    parts. If ``text`` is too short to be cut, there are no parts.
     """
     if len(text) <= edits:
         return []

@@ -1,4 +1,4 @@
-"""Recognitions in ClickHouse: written in batches, listed in pages, read by ID.
+"""Writes recognitions to ClickHouse in batches, and reads them in pages or by ID.
 
 All functions raise TransientError if ClickHouse is unavailable or busy. Rows that were not stored
 can then be written again.
@@ -41,7 +41,7 @@ __all__ = [
     "recognition_row",
 ]
 
-# Of two rows with the same ID, the later write is valid; none is later while Kafka has records.
+# The latest row with an ID is valid. Corrections count as later than rows written from Kafka.
 _CORRECTIONS: Final = Table[RecognitionRow](
     RECOGNITIONS.name,
     (
@@ -52,10 +52,10 @@ _CORRECTIONS: Final = Table[RecognitionRow](
 
 # Duplicate rows are rare: merges remove them within minutes after a replay.
 _EXPECTED_COPIES = 4
-# The newest rows are searched first: frequent plates fill a page from them, and of rare plates
-# there are few rows, found by the projections. How many rows are searched depends on how frequent
-# the text is: each plate that is looked up costs as much as reading a thousand rows in order. The
-# small number for long texts only detects whether nearly all plates are alike.
+# The newest rows are searched first. Frequent plates fill a page from these; rare plates have few
+# rows, which the projections find. The number of rows depends on how frequent the text is: looking
+# up a plate costs as much as reading a thousand rows in order. The small number for long texts only
+# detects whether nearly all plates are alike.
 _NEWEST_ROWS = 65_536
 _NEWEST_OF_RARE = 1_024
 _NEWEST_WITH_THREE = 524_288
@@ -66,9 +66,9 @@ _RARE_CHARACTERS = 3
 
 @dataclass(frozen=True)
 class RecognitionFilter:
-    """Conditions on an account's recognitions; None: no such condition.
+    """Conditions on an account's recognitions. A field that is None sets no condition.
 
-    ``plate`` is normalised and matched according to ``match``; a fuzzy one has no wildcards.
+    ``plate`` is normalised and matched according to ``match``. A fuzzy search has no wildcards.
     ``from_ms`` is inclusive, ``to_ms`` exclusive (Unix ms, UTC); ``min_confidence`` is inclusive, 0
     to 1.
     """
@@ -99,12 +99,12 @@ class RecognitionPage:
 
 
 async def insert_recognitions(client: ClickHouseClient, rows: Sequence[RecognitionRow]) -> None:
-    """Write rows; on return, they are stored. Rewriting a row does not duplicate it."""
+    """Write rows and return once they are stored. Rewriting a row does not duplicate it."""
     await client.insert(RECOGNITIONS, rows)
 
 
 async def correct_recognitions(client: ClickHouseClient, rows: Sequence[RecognitionRow]) -> None:
-    """Write rows that replace those with the same IDs, even if these are written later."""
+    """Write rows that replace all rows with the same IDs, even rows that are written later."""
     await client.insert(_CORRECTIONS, rows)
 
 
@@ -133,8 +133,8 @@ async def list_recognitions(
 ) -> RecognitionPage:
     """Return an account's recognitions, newest first, starting after ``after``.
 
-    Rows of the same millisecond are ordered by their IDs as ClickHouse compares them. Rows added
-    between two pages never cause a row to be repeated or skipped.
+    Rows with the same millisecond are ordered by ID, as compared by ClickHouse. Rows added between
+    two pages never cause a row to be repeated or skipped.
     """
     if newest := _newest_rows(wanted):
         rows = _without_copies(await _newest(client, wanted, after, limit, newest))
@@ -169,12 +169,12 @@ def _characters(wanted: RecognitionFilter) -> int:
 
 
 def _is_in_few(wanted: RecognitionFilter) -> bool:
-    """Return whether such plates have fewer rows than one camera, if a camera is given."""
+    """Return whether matching plates have fewer rows than the camera, or no camera is given."""
     return wanted.camera_id is None or _characters(wanted) > _RARE_CHARACTERS
 
 
 def _newest_rows(wanted: RecognitionFilter) -> int:
-    """Return how many of the newest rows to search first; 0: none."""
+    """Return how many of the newest rows to search first, or 0 to skip this search."""
     if not wanted.plate:
         return _NEWEST_ROWS if wanted.camera_id is not None or wanted.min_confidence else 0
     if wanted.camera_id is not None:
@@ -194,7 +194,7 @@ def _newest_rows(wanted: RecognitionFilter) -> int:
 
 
 def _without_copies(rows: list[RecognitionRow]) -> list[RecognitionRow]:
-    """Return each row once; of duplicates the one with the fewest images, as others are erased."""
+    """Return each row once. Of duplicates, return the row that still has the fewest images."""
     found: dict[UUID, RecognitionRow] = {}
     for row in rows:
         known = found.get(row.id)

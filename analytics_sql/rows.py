@@ -1,4 +1,4 @@
-"""Rows of ClickHouse tables, with columns declared next to their fields."""
+"""Declares the columns of ClickHouse tables next to the fields of row classes."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from common.records.recognitions import (
 )
 
 LAST_STORABLE_MS = 4_102_444_800_000
-"""2100-01-01 UTC (Unix ms). Tables store times before it."""
+"""2100-01-01 UTC (Unix ms). Tables can only store earlier times."""
 
 UUIDS: Final = "UUID"
 TEXT: Final = "String"
@@ -51,7 +51,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns of a field that has several."""
+    """The columns of a field that has several columns."""
 
     columns: tuple[Column, ...]
 
@@ -93,12 +93,12 @@ def shared_fields(
 
 
 def stored_key(key: str | None, derived: str) -> str:
-    """Return an S3 key as stored in tables: '=' for the derived one, '' for none."""
+    """Return an S3 key as stored in tables: '=' for the derived key, '' for no key."""
     return _DERIVED if key == derived else key or ""
 
 
 def read_key(stored: str, derived: str) -> str | None:
-    """Return the S3 key stored in a table by :func:`stored_key`."""
+    """Return the S3 key that :func:`stored_key` encoded."""
     return derived if stored == _DERIVED else stored or None
 
 
@@ -126,10 +126,12 @@ CropKey = Annotated[
 
 
 class RecognitionRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A recognition as stored. Times are Unix ms, UTC; confidences 0 to 1; ``plate`` normalised.
+    """A recognition as stored. Times are Unix ms, UTC. Confidences are 0 to 1.
 
-    ``box`` is in pixels of the frame. Pages are read without ``alternatives``. A key is None if
-    there is no image.
+
+
+    ``plate`` is normalised. ``box`` is in pixels of the frame. ``alternatives`` are not read for
+    list pages. An image key is None if there is no image.
     """
 
     id: Annotated[UUID, Column(UUIDS)]
@@ -178,7 +180,7 @@ def recognition_row(record: Recognition) -> RecognitionRow:
     """Return the row for a record of the recognitions topic.
 
     Raises:
-        InvalidInputError: the time is out of range, or the ID does not match it.
+        InvalidInputError: the time is out of range, or the ID does not match the time.
     """
     if not 0 <= record.captured_ms < LAST_STORABLE_MS:
         raise InvalidInputError(f"captured_ms {record.captured_ms}", code="time_out_of_range")
@@ -189,7 +191,7 @@ def recognition_row(record: Recognition) -> RecognitionRow:
 
 
 def read_recognition(found: dict[str, Any]) -> RecognitionRow:
-    """Return a row of ``recognitions_page.sql`` or ``recognition_by_id.sql``, by its columns."""
+    """Return the row in a result of ``recognitions_page.sql`` or ``recognition_by_id.sql``."""
     user_id, identifier = found["user_id"], found["id"]
     x, y = found.pop("box_x"), found.pop("box_y")
     width, height = found.pop("box_width"), found.pop("box_height")

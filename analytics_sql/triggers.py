@@ -1,4 +1,4 @@
-"""Triggers of alerts, one row each, and the queries about them.
+"""Stores triggers of alerts, one row each, and queries them.
 
 All functions raise TransientError if ClickHouse is unavailable or busy. Rows that were not stored
 can then be written again.
@@ -38,7 +38,7 @@ class TriggerCursor:
 _LAST_ID: Final = UUID(int=2**128 - 1)
 _NEWEST: Final = TriggerCursor(LAST_STORABLE_MS - 1, _LAST_ID)
 _ROWS_A_TRIGGER: Final = 3
-"""A trigger is stored when early, when resolved, and after a crash; merges leave one row."""
+"""A trigger is stored when early, when resolved, and again after a crash. Merges leave one row."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +71,7 @@ def trigger_row(record: AlertTrigger) -> TriggerRow:
     """Return the row for a record of the alerts topic.
 
     Raises:
-        InvalidInputError: a time is out of range, or the ID does not match it.
+        InvalidInputError: a time is out of range, or the ID does not match the time.
     """
     alert, recognition = record.alert, record.recognition
     captured_ms = record.triggered_ms
@@ -98,14 +98,14 @@ def trigger_row(record: AlertTrigger) -> TriggerRow:
 
 
 def _plate(record: AlertTrigger) -> str:
-    """Return the plate of a trigger: the early one, unless it was corrected."""
+    """Return the plate of a trigger: the early plate, unless the trigger was corrected."""
     if record.early is None or record.phase is TriggerPhase.CORRECTED:
         return record.recognition.plate
     return record.early.plate
 
 
 async def insert_triggers(client: ClickHouseClient, rows: Sequence[TriggerRow]) -> None:
-    """Write rows; on return, they are stored. Rewriting a row does not duplicate it."""
+    """Write rows and return once they are stored. Rewriting a row does not duplicate it."""
     await client.insert(_TRIGGERS, rows)
 
 
@@ -155,7 +155,7 @@ class FiredPage:
 
 @dataclass(frozen=True, kw_only=True)
 class CooldownQuestion:
-    """A recognition that a cooldown may suppress. None: plate or camera do not matter."""
+    """A recognition that a cooldown may suppress. A plate or camera of None does not matter."""
 
     user_id: UUID
     alert_id: UUID
@@ -167,7 +167,7 @@ class CooldownQuestion:
 
 @dataclass(frozen=True)
 class SuppressingTrigger:
-    """A trigger whose cooldown suppresses others. ``captured_ms`` is Unix ms, UTC."""
+    """A trigger whose cooldown suppresses a recognition. ``captured_ms`` is Unix ms, UTC."""
 
     recognition_id: UUID
     captured_ms: int
@@ -210,7 +210,7 @@ async def fired_for(
     """Return at most ``limit`` triggers of an alert, newest first, starting after ``after``.
 
     The cost depends on ``limit``, not on the alert's number of triggers. If many triggers were
-    withdrawn, the page may have fewer than ``limit`` and still an ``end``.
+    withdrawn, a page can be shorter than ``limit`` although another page follows.
     """
     before = after or _NEWEST
     of_alert = {"user_id": owner_id, "alert_id": alert_id, "before_ms": before.captured_ms}
@@ -244,7 +244,7 @@ async def span_rows(
 ) -> tuple[SpanRow, ...]:
     """Return an account's recognitions of a time range, oldest first, starting after ``after``.
 
-    ``span_ms`` is from (inclusive) and to (exclusive), Unix ms, UTC.
+    ``span_ms`` contains the start (inclusive) and the end (exclusive), in Unix ms, UTC.
     """
     where = {
         "user_id": owner_id,

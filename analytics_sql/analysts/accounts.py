@@ -1,6 +1,6 @@
-"""Analysts of one account: users of a ClickHouse server, restricted by the server's own grants.
+"""Manages analysts of one account: ClickHouse users that the server's own grants restrict.
 
-Each has a database that contains only views of the account's rows. The views read with the
+Each analyst has a database that contains only views of the account's rows. The views read with the
 permissions of the service (``SQL SECURITY DEFINER``); the analyst can only read that database.
 """
 
@@ -32,8 +32,8 @@ _LABEL = re.compile(r"[a-z0-9_]{1,24}")
 _PASSWORD_BYTES: Final = 24
 _QUERIES_PER_HOUR: Final = 10_000
 _SECONDS_PER_HOUR: Final = 1_800
-# Drivers set these two with each query; all other settings are fixed. The last one evaluates the
-# view's condition before those of the analyst, whose errors could reveal other accounts' rows.
+# Drivers set the two changeable limits with each query. The last setting evaluates the view's
+# condition before the analyst's conditions, whose errors could reveal other accounts' rows.
 _SETTINGS: Final = (
     "readonly = 1",
     "max_execution_time = 60 MIN 1 MAX 60 CHANGEABLE_IN_READONLY",
@@ -58,17 +58,17 @@ class AnalystAccount:
 
 @dataclass(frozen=True)
 class TargetDatabase:
-    """The database of the service, and its cluster; empty: a single server."""
+    """The service's database and the cluster it is on (empty for a single server)."""
 
     database: str
     cluster: str = ""
 
 
 def analyst_name(owner_id: UUID, label: str = "") -> str:
-    """Return the name of an account's analyst; ``label`` distinguishes several.
+    """Return the name of an account's analyst; ``label`` distinguishes several analysts.
 
     Raises:
-        InvalidInputError: the label has other characters than ``a-z0-9_``, or more than 24.
+        InvalidInputError: the label is longer than 24 characters, or not only ``a-z0-9_``.
     """
     name = f"{_PREFIX}{owner_id.hex}"
     if not label:
@@ -82,7 +82,7 @@ def create_analyst(client: SchemaClient, target: TargetDatabase, analyst: Analys
     """Create an analyst, all or nothing, and return the password, which is not stored.
 
     Raises:
-        InvalidInputError: the analyst exists.
+        InvalidInputError: the analyst already exists.
         TransientError: ClickHouse is unavailable.
         MisconfiguredError: the server is the embedded one, or the service cannot create users.
     """
@@ -96,7 +96,7 @@ def create_analyst(client: SchemaClient, target: TargetDatabase, analyst: Analys
             for statement in created_by(target, analyst, hashed, service):
                 client.command(statement)
     except PlatestreamError:
-        # If this fails, too, the next attempt asks to remove the existing analyst.
+        # If the removal fails too, the next attempt reports that the analyst already exists.
         with suppress(PlatestreamError):
             remove_analyst(client, target, analyst)
         raise
@@ -104,7 +104,7 @@ def create_analyst(client: SchemaClient, target: TargetDatabase, analyst: Analys
 
 
 def remove_analyst(client: SchemaClient, target: TargetDatabase, analyst: AnalystAccount) -> None:
-    """Remove an analyst, even if it was only partly created. Can be repeated.
+    """Remove an analyst, including a partly created one. Safe to repeat.
 
     Raises:
         TransientError: ClickHouse is unavailable.
@@ -117,7 +117,7 @@ def remove_analyst(client: SchemaClient, target: TargetDatabase, analyst: Analys
 
 
 def list_analysts(client: SchemaClient, owner_ids: Sequence[UUID]) -> tuple[AnalystAccount, ...]:
-    """Return the analysts of these accounts by name, including partly created ones.
+    """Return the analysts of these accounts, sorted by name, including partly created ones.
 
     Raises:
         TransientError: ClickHouse is unavailable.
@@ -158,7 +158,7 @@ def created_by(
 
 
 def removed_by(target: TargetDatabase, analyst: AnalystAccount) -> tuple[str, ...]:
-    """Return the statements that remove an analyst, starting with the user to stop queries."""
+    """Return the statements that remove an analyst. The first one stops the analyst's queries."""
     name, cluster = _quoted(analyst.name), _on(target)
     return (
         f"DROP USER IF EXISTS {name}{cluster}",

@@ -1,4 +1,4 @@
-"""Names of cameras and alerts, for analysts who query ClickHouse directly.
+"""Stores names of cameras and alerts, for analysts who query ClickHouse directly.
 
 The rows contain no stream URLs, plates of alerts or recipients.
 """
@@ -15,7 +15,7 @@ from common.records.alerts import AlertConfig
 from common.records.cameras import CameraConfig
 
 _LAST_REVISION: Final = (1 << 64) - 1
-"""The revision of a deleted resource: the highest, as IDs are never reused."""
+"""The revision of a deleted resource: the maximum, because IDs are never reused."""
 
 
 class NamedRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,14 +30,14 @@ class NamedRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CameraName(NamedRow, frozen=True, kw_only=True):
-    """A camera as shown to analysts; a deleted one has no name."""
+    """A camera as shown to analysts. A deleted camera has no name."""
 
     location: Annotated[str, Column(TEXT)] = ""
     created_ms: Annotated[int, Column(TIME, "created")] = 0
 
 
 class AlertName(NamedRow, frozen=True, kw_only=True):
-    """An alert as shown to analysts; a deleted one has no name."""
+    """An alert as shown to analysts. A deleted alert has no name."""
 
 
 CAMERA_NAMES: Final = Table[CameraName]("cameras", columns_of(CameraName))
@@ -73,7 +73,7 @@ def alert_name(alert: AlertConfig) -> AlertName:
 async def owners_of_names(
     client: ClickHouseClient, table: str, ids: Sequence[UUID]
 ) -> Mapping[UUID, UUID]:
-    """Return the accounts of existing ``cameras`` or ``alerts``, by ID.
+    """Return the account of each of these ``cameras`` or ``alerts`` that exists, by ID.
 
     Raises:
         TransientError: ClickHouse is unavailable or busy.
@@ -83,10 +83,10 @@ async def owners_of_names(
 
 
 async def erase_names(client: ClickHouseClient, user_id: UUID) -> None:
-    """Delete the names of an account's cameras and alerts. Can be repeated.
+    """Delete the names of an account's cameras and alerts. Safe to repeat.
 
     Raises:
-        TransientError: ClickHouse is unavailable or busy, or timed out and continues on its own.
+        TransientError: ClickHouse is unavailable or busy, or still running a call that timed out.
     """
     for table in (CAMERA_NAMES.name, ALERT_NAMES.name):
         await client.command("erase_owner_rows", {"table": table, "user_id": user_id})

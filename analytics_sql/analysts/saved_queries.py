@@ -1,4 +1,4 @@
-"""Common queries of analysts, stored in ``saved/*.sql``."""
+"""Reads common queries for analysts from ``saved/*.sql``."""
 
 import re
 from functools import cache
@@ -9,7 +9,7 @@ _PARAMETER = re.compile(r"\{(\w+):[^{}]+\}")
 
 @cache
 def saved_queries() -> dict[str, str]:
-    """Return the statements by name; each one's first lines describe its result."""
+    """Return the statements by name. The first lines of each statement describe the result."""
     folder = files(__package__).joinpath("saved")
     found = (entry for entry in folder.iterdir() if entry.name.endswith(".sql"))
     return {

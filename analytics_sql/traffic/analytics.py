@@ -1,8 +1,8 @@
-"""Counts of an account's recognitions in a time range: by time, camera, plate and outcome.
+"""Counts an account's recognitions in a time range by time, camera, plate and outcome.
 
 Most of a long range is already counted in buckets (:mod:`analytics_sql.traffic.rollups`). The rest
-is counted row by row: the newest quarters, the edges of the range, and quarters changed by late or
-repeated rows or by an erasure. The result is the same as counting every row.
+is counted row by row: the newest quarter-hours, the edges of the range, and those changed by late
+or repeated rows or by an erasure. The result is the same as counting every row.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ DAY_QUARTERS = 96
 
 @dataclass(frozen=True)
 class QuarterCount:
-    """Recognitions of a quarter of an hour that begins at ``start_ms`` (Unix ms)."""
+    """The number of recognitions in a quarter of an hour, beginning at ``start_ms`` (Unix ms)."""
 
     start_ms: int
     recognitions: int
@@ -47,7 +47,7 @@ class QuarterCount:
 
 @dataclass(frozen=True)
 class CameraCount:
-    """Recognitions of a camera, with the camera's name in the newest of them."""
+    """The number of recognitions of a camera, and its name in the newest recognition."""
 
     camera_id: UUID
     camera_name: str
@@ -56,7 +56,7 @@ class CameraCount:
 
 @dataclass(frozen=True)
 class OutcomeCount:
-    """Image calls that found a plate; image calls and passes without an accepted reading."""
+    """Counts of image calls with a plate, and of calls and passes without an accepted reading."""
 
     accepted: int = 0
     refused: int = 0
@@ -64,7 +64,7 @@ class OutcomeCount:
 
 @dataclass(frozen=True)
 class Traffic:
-    """The counts of a time range, highest first; without empty ``quarters``.
+    """The counts of a time range, highest first. Empty ``quarters`` are omitted.
 
     ``quarters`` and ``cameras`` have the same sum. ``plates`` are queried separately, so they may
     include a row added meanwhile.
@@ -98,7 +98,7 @@ class Bucket:
     counted_ms: int
 
     def stands(self, touched_ms: Mapping[int, int], settle_ms: int) -> bool:
-        """Return whether it includes all rows, given the last changes of quarters."""
+        """Return whether the bucket includes all rows, given when quarters last changed."""
         settled_ms = self.counted_ms - settle_ms
         covered = range(self.first, self.first + self.length)
         return not any(touched_ms.get(quarter, 0) > settled_ms for quarter in covered)
@@ -176,10 +176,10 @@ async def stored_buckets(
     outside_days: bool = False,
     in_days: Sequence[int] = (),
 ) -> tuple[list[Bucket], int]:
-    """Return the buckets that begin in a time range, and their completeness time (Unix ms).
+    """Return the buckets that begin in a time range, and when they were complete (Unix ms).
 
-    That is a time of writing. ``outside_days``: exclude the quarters of days that have their own
-    bucket; ``in_days``: only the quarters of these days, each named by its first.
+    They include all rows written before that time. ``outside_days``: exclude the quarters of days
+    that have their own bucket. ``in_days``: only the quarters of days with these first quarters.
     """
     asked: dict[str, object] = {
         "user_id": span.user_id,
@@ -197,9 +197,9 @@ async def stored_buckets(
 async def touched(
     client: ClickHouseClient, span: OwnerSpan, as_of_ms: int | None = None
 ) -> dict[int, int]:
-    """Return when quarters of a time range last changed (Unix ms), if after ``as_of_ms``.
+    """Return when the quarters of a time range last changed (Unix ms), if after ``as_of_ms``.
 
-    None: after the time up to which the account's buckets include all rows.
+    None stands for the time up to which the account's buckets include all rows.
     """
     rows = await client.rows("traffic_touched", {**span.parameters(), "as_of_ms": as_of_ms})
     return {int(row[0]): int(row[1]) for row in rows}

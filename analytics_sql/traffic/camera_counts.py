@@ -1,4 +1,4 @@
-"""Counts of each camera's frames and vehicles by outcome: stored per minute, read per hour.
+"""Stores counts of each camera's frames and vehicles per minute, and reads them per hour.
 
 All functions raise TransientError if ClickHouse is unavailable or busy. Rows that were not stored
 can then be written again.
@@ -25,7 +25,7 @@ _COUNTS: Final = Columns(
 
 @dataclass(frozen=True, kw_only=True)
 class CameraMinute:
-    """A camera's minute as stored, starting at ``minute_ms`` (Unix ms, UTC)."""
+    """The stored counts of a camera's minute that starts at ``minute_ms`` (Unix ms, UTC)."""
 
     user_id: Annotated[UUID, Column(UUIDS)]
     camera_id: Annotated[UUID, Column(UUIDS)]
@@ -49,7 +49,7 @@ class CameraSpan:
 
 @dataclass(frozen=True)
 class CameraHour:
-    """A camera's hour, starting at ``start_ms`` (Unix ms, UTC)."""
+    """The counts of a camera's hour that starts at ``start_ms`` (Unix ms, UTC)."""
 
     start_ms: int
     counts: FrameCounts
@@ -57,7 +57,7 @@ class CameraHour:
 
 @dataclass(frozen=True)
 class ReportedHour:
-    """The vehicles in a camera's hour, starting at ``start_ms`` (Unix ms, UTC)."""
+    """The vehicles reported in a camera's hour that starts at ``start_ms`` (Unix ms, UTC)."""
 
     camera_id: UUID
     start_ms: int
@@ -85,12 +85,12 @@ def camera_minute(record: CameraCounts) -> CameraMinute:
 
 
 async def insert_camera_minutes(client: ClickHouseClient, rows: Sequence[CameraMinute]) -> None:
-    """Write rows; on return, they are stored."""
+    """Write rows and return once they are stored."""
     await client.insert(_CAMERA_COUNTS, rows)
 
 
 async def camera_hours(client: ClickHouseClient, span: CameraSpan) -> tuple[CameraHour, ...]:
-    """Return a camera's hours, oldest first, without empty ones."""
+    """Return a camera's hours, oldest first, without empty hours."""
     found = (await client.query("camera_hours", asdict(span))).named()
     return tuple(
         CameraHour(row["hour_ms"], FrameCounts(**{name: row[name] for name in COUNT_NAMES}))

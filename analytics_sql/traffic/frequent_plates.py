@@ -1,7 +1,7 @@
-"""The most frequent plates of an account in a time range: exact, for any number of rows.
+"""Finds an account's most frequent plates in a time range, exactly, for any number of rows.
 
 The most frequent plates of thirty days are counted periodically and stored (a rank), with an upper
-bound for all other plates. A call adds newer rows and subtracts those before the range. If a
+bound for all other plates. A call adds newer rows and subtracts rows before the range. If a
 plate's position then remains uncertain, because of late rows or an erasure, only this plate is
 counted again.
 """
@@ -15,13 +15,13 @@ from uuid import UUID
 from analytics_sql.client import ClickHouseClient
 
 SETTLE_MS: Final = 180_000
-"""Maximum time after its ``ingested_at`` until an insert is readable; inserts time out at a third.
+"""Maximum time from ``ingested_at`` until a row is readable. Inserts time out after a third of it.
 """
 
 _DAY_MS: Final = 86_400_000
 _OTHERS: Final = 200
 _SHORT_MS: Final = 3_600_000
-"""For shorter time ranges, reading all rows is as fast as reading those of some plates."""
+"""For shorter time ranges, reading all rows is as fast as reading the rows of some plates."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class OwnerSpan:
 
 @dataclass(frozen=True)
 class PlateCount:
-    """Recognitions of a plate (normalised), and the latest capture time (Unix ms)."""
+    """The number of recognitions of a plate (normalised), and the latest capture time (Unix ms)."""
 
     plate: str
     recognitions: int
@@ -50,7 +50,7 @@ class PlateCount:
 class _Rank:
     """The stored counts of a time range, ``since_ms`` to ``until_ms``.
 
-    No other plate has more than ``others``. ``erased``: plates whose rows may be erased.
+    No other plate has more than ``others`` rows. ``erased``: plates whose rows may be erased.
     """
 
     counted_ms: int
@@ -61,13 +61,13 @@ class _Rank:
     erased: frozenset[str]
 
     def serves(self, span: OwnerSpan) -> bool:
-        """Return whether the counts of a time range can be derived from it."""
+        """Return whether the counts of a time range can be derived from this rank."""
         return self.since_ms <= span.from_ms < self.until_ms <= span.to_ms
 
 
 @dataclass(frozen=True)
 class _Bounds:
-    """The minimum and maximum number of recognitions of a plate."""
+    """Lower and upper bounds of the number of recognitions of a plate."""
 
     plate: str
     lower: int
@@ -91,7 +91,7 @@ async def retention_start_ms(client: ClickHouseClient, now_ms: int) -> int:
 async def frequent_plates(
     client: ClickHouseClient, span: OwnerSpan, limit: int, *, settle_ms: int = SETTLE_MS
 ) -> tuple[PlateCount, ...]:
-    """Return the most frequent plates of a time range, ties by latest. Duplicates count once.
+    """Return a time range's most frequent plates, the latest first if tied. Duplicates count once.
 
     An insert is readable at most ``settle_ms`` after its ``ingested_at``.
 

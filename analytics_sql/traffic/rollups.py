@@ -1,10 +1,10 @@
-"""Updates the rollups of accounts: buckets of their traffic, and their most frequent plates.
+"""Updates each account's rollups: traffic buckets and most frequent plates.
 
 The sink does this periodically. A bucket is replaced completely by a newer count, and an account's
 ``as_of`` only advances when all earlier writes are in buckets; so a crash, a second worker or a
-repeated run causes no errors, only work to be repeated.
+repeated run causes no errors, only repeated work.
 
-All functions raise TransientError if ClickHouse is unavailable or busy; completed work is stored.
+All functions raise TransientError if ClickHouse is unavailable or busy. Completed work is stored.
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,7 +37,7 @@ _FIRST_RUN_MS: Final = 3_600_000
 class RollupBounds:
     """Limits of one run: quarters to count, and plates to rank.
 
-    With fewer rows than ``ranked_from_rows``, counting them is as fast as a rank. A rank is renewed
+    With fewer rows than ``ranked_from_rows``, counting is as fast as a rank. A rank is renewed
     after ``rank_age_ms``. An insert is readable at most ``settle_ms`` after its ``ingested_at``.
     """
 
@@ -52,23 +52,23 @@ _BOUNDS: Final = RollupBounds()
 
 
 async def owners_written_since(client: ClickHouseClient, since_ms: int) -> tuple[UUID, ...]:
-    """Return the accounts with rows written since a time (Unix ms), by ID."""
+    """Return the IDs of accounts with rows written since ``since_ms`` (Unix ms)."""
     return tuple(row[0] for row in await client.rows("traffic_owners", {"since_ms": since_ms}))
 
 
 async def server_time_ms(client: ClickHouseClient) -> int:
-    """Return the server's time, which timestamps written rows (Unix ms)."""
+    """Return the server's time (Unix ms), which is also the timestamp of written rows."""
     return await client.count("server_time", {})
 
 
 async def roll_up(client: ClickHouseClient, owner_id: UUID, bounds: RollupBounds = _BOUNDS) -> bool:
     """Count an account's open quarters; return whether nothing is left for the next run."""
-    # Before anything is read: later writes are not included in these counts.
+    # Get the time before reading rows, because these counts do not include later writes.
     now_ms = await server_time_ms(client)
     settled_ms = now_ms - bounds.settle_ms
     span = OwnerSpan(owner_id, now_ms - ROLLED_UP_MS, settled_ms)
     if not await client.count("is_rolled_up", {"user_id": owner_id}):
-        # There is no bucket yet. Set it now, because another run may be doing the same.
+        # There is no bucket yet. Set as_of now, because another run may be doing the same.
         begun_ms = settled_ms - _FIRST_RUN_MS
         await client.command("roll_up_as_of", {"user_id": owner_id, "as_of_ms": begun_ms})
     buckets, as_of_ms = await stored_buckets(client, span)
@@ -93,7 +93,7 @@ def _open_quarters(
     now_ms: int,
     settle_ms: int,
 ) -> list[int]:
-    """Return the quarters to count, newest first, because most calls need these.
+    """Return the quarters to count, newest first, because most calls need the newest.
 
     A quarter that has just changed would have to be counted again, so it is postponed.
     """
