@@ -1,4 +1,4 @@
-"""Exports recognitions as files. ClickHouse writes each part of a list in a format of its own."""
+"""Exports recognitions as files: ClickHouse writes the parts of a list in one of its formats."""
 
 import codecs
 from collections.abc import AsyncIterator

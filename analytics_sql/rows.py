@@ -128,8 +128,6 @@ CropKey = Annotated[
 class RecognitionRow(msgspec.Struct, frozen=True, kw_only=True):
     """A recognition as stored. Times are Unix ms, UTC. Confidences are 0 to 1.
 
-
-
     ``plate`` is normalised. ``box`` is in pixels of the frame. ``alternatives`` are not read for
     list pages. An image key is None if there is no image.
     """

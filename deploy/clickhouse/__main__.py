@@ -26,7 +26,7 @@ def main() -> None:
     """Serve until SIGTERM or SIGINT, then finish running requests and close the engine."""
     settings = load_settings(ClickHouseServerSettings)
     configure_logging(settings)
-    # uvicorn re-raises a caught signal after it has stopped; here that must be a clean exit.
+    # uvicorn re-raises a caught signal after it has stopped. The process must exit cleanly then.
     stops: list[int] = []
     for name in (signal.SIGTERM, signal.SIGINT):
         signal.signal(name, lambda number, _frame: stops.append(number))
@@ -48,7 +48,7 @@ def main() -> None:
 
 def _listen(port: int) -> socket.socket:
     # The event loop disables Nagle's algorithm only for sockets that name TCP as their protocol;
-    # with it, each response waits for the client's delayed ACK: 46 ms instead of 2.
+    # with the algorithm, each response waits for the client's delayed ACK: 46 ms instead of 2 ms.
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:

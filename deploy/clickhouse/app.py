@@ -30,14 +30,14 @@ CONCURRENT_QUERIES = 16
 READER_QUERIES = 2
 """Maximum number of concurrent queries of the analyst."""
 QUEUE_SECONDS = 10.0
-"""Maximum time in the queue; a query that waits longer is rejected."""
+"""Maximum time in the queue. A query that waits longer is rejected."""
 
 
 class Answer:
     """Sends one response, whole or block by block."""
 
     def __init__(self, send: Send, server: Mapping[str, str], version: str) -> None:
-        """``server``: header fields of every response."""
+        """``server`` contains header fields for every response."""
         self._send = send
         self._server = server
         self._version = version
@@ -45,7 +45,7 @@ class Answer:
         self._is_started = False
         self.query_id = ""
         self.is_framed = False
-        """Whether the response, even an error, is sent in ClickHouse's compressed frames."""
+        """Whether the response, including an error, is sent in ClickHouse's compressed frames."""
 
     async def begin(self, body: bytes, summary: Summary, result_format: str | None) -> None:
         """Start a successful response with its first bytes."""
@@ -54,7 +54,7 @@ class Answer:
         await self.block(body)
 
     async def block(self, data: bytes, *, is_last: bool = False) -> None:
-        """Send the next bytes. Waits while the client is slow."""
+        """Send the next bytes. Wait while the client is slow."""
         if data or is_last:
             body = framed(data) if self.is_framed else data
             await self._send({"type": "http.response.body", "body": body, "more_body": not is_last})
@@ -125,7 +125,7 @@ class ClickHouseApp:
             await self._serve(scope, receive, send)
 
     def close(self) -> None:
-        """Wait for running engine calls. Call it after all requests have ended."""
+        """Wait for running engine calls. Must be called after all requests have ended."""
         self._threads.shutdown()
         self._killers.shutdown()
 
@@ -147,7 +147,7 @@ class ClickHouseApp:
         except ClientDisconnectedError:
             _log.info("client_disconnected", query_id=answer.query_id)
         except Exception:
-            # The outermost handler of a request: the client gets an error in ClickHouse's format.
+            # The outermost handler of a request sends the client an error in ClickHouse's format.
             _log.exception("request_failed", query_id=answer.query_id)
             await answer.fail(ClickHouseError.of(ErrorCode.UNKNOWN_EXCEPTION, "Internal error"))
 
@@ -155,7 +155,7 @@ class ClickHouseApp:
         headers = {str(name, "latin-1"): str(text, "latin-1") for name, text in scope["headers"]}
         request = parse_request(scope["method"], scope["query_string"], headers)
         user, password = credentials_of(scope["query_string"], headers)
-        # With an empty password, the user does not exist.
+        # A user with an empty password does not exist.
         secret = self._passwords.get(user)
         expected = secret.get_secret_value() if secret else ""
         if not expected or not hmac.compare_digest(expected.encode(), password.encode()):

@@ -22,7 +22,7 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Body = IO[bytes] | gzip.GzipFile | zstd.ZstdFile
 
 _PIECE_BYTES: Final = 1 << 20
-# The largest window in HTTP, 8 MiB (RFC 9659, section 3); a frame could request 2 GiB of memory.
+# The largest window allowed in HTTP: 8 MiB (RFC 9659, section 3). A frame could request 2 GiB.
 _WINDOW: Final[dict[int, int]] = {zstd.DecompressionParameter.window_log_max: 23}
 _DAMAGED: Final = (OSError, EOFError, RuntimeError, zlib.error, zstd.ZstdError)
 _LZ4_FRAME: Final = 0x82
@@ -34,7 +34,7 @@ class ClientDisconnectedError(Exception):
 
 @asynccontextmanager
 async def received(receive: Receive, folder: Path, limit_bytes: float) -> AsyncIterator[IO[bytes]]:
-    """Yield a request's body as received, in memory if it is short.
+    """Yield a request's body as received. A short body stays in memory.
 
     Raises:
         ClientDisconnectedError: the client disconnected.
@@ -59,7 +59,7 @@ def decoded(body: IO[bytes], content_encoding: str) -> Body:
     A body can contain several consecutive frames: clickhouse-connect sends one for each block.
 
     Raises:
-        ClickHouseError: unknown encoding.
+        ClickHouseError: the encoding is unknown.
     """
     is_empty = body.seek(0, 2) == body.seek(0)
     match "" if is_empty else content_encoding:
@@ -77,7 +77,7 @@ def decoded(body: IO[bytes], content_encoding: str) -> Body:
 
 
 def read(body: Body, size: int = _PIECE_BYTES) -> bytes:
-    """Decode and return the next ``size`` bytes, fewer at the end.
+    """Decode and return the next ``size`` bytes, or fewer at the end.
 
     Raises:
         ClickHouseError: the encoded data is damaged or incomplete.
@@ -118,16 +118,17 @@ def check_size(size: float, limit_bytes: float) -> None:
 
 
 def framed(data: bytes) -> bytes:
-    """Return data in frames of ClickHouse's block compression, which JDBC requests.
+    """Return data in ClickHouse's block compression format, which JDBC clients request.
 
-    **Source:** ClickHouse, ``src/Compression/CompressedWriteBuffer.cpp``: checksum of the rest
-    (CityHash 1.0.2); method, compressed size with these nine bytes, size; compressed bytes.
+    **Source:** ClickHouse, ``src/Compression/CompressedWriteBuffer.cpp``. Each frame has a CityHash
+    1.0.2 checksum of the rest, the method, the compressed size (including this 9-byte header), the
+    uncompressed size, and the compressed bytes.
     """
     frames = b""
     for start in range(0, len(data), _PIECE_BYTES):
         plain = data[start : start + _PIECE_BYTES]
         packed = bytes(lz4.block.compress(plain, store_size=False))
         body = struct.pack("<BII", _LZ4_FRAME, 9 + len(packed), len(plain)) + packed
-        # The library returns one number; its upper half comes first on the wire.
+        # The library returns one number, whose upper half comes first on the wire.
         frames += struct.pack("<QQ", *divmod(CityHash128(body), 1 << 64)) + body
     return frames

@@ -1,4 +1,4 @@
-"""The ClickHouse engine in this process (chDB). Every call blocks, so call it from a thread."""
+"""Runs the ClickHouse engine in this process (chDB). Every call blocks, so use a thread."""
 
 import json
 import sys
@@ -22,7 +22,7 @@ KEEP_FREE_BYTES: Final = 256 << 20
 """Free disk space below which inserts and merges stop (``server.xml``)."""
 
 _CONFIG = Path(__file__).with_name("server.xml")
-# Replaces the clients' `default`: in the engine's database of that name, unknown tables are files.
+# Replaces the clients' `default`, because the engine treats unknown tables in `default` as files.
 _DEFAULT_DATABASE = "embedded_server"
 _GATHERED = "_gathered_rows_of_this_insert"
 # Parameter values use ClickHouse's TabSeparated format.
@@ -73,10 +73,10 @@ class Engine:
     def session(
         self, database: str, settings: Mapping[str, str], parameters: Mapping[str, str]
     ) -> Iterator["EngineSession"]:
-        """Yield a connection for one request. No state outlives it; opening one takes 0.1 ms.
+        """Yield a connection for one request. Opening it takes 0.1 ms; no state outlives it.
 
         Raises:
-            ClickHouseError: unknown database or setting.
+            ClickHouseError: the database or a setting is unknown.
         """
         with closing(_connect(str(self.data_path))) as connection:
             session = EngineSession(connection, parameters)
@@ -97,8 +97,8 @@ class Engine:
 
 
 def _connect(target: str) -> "Connection":
-    # If pyarrow is installed, chDB imports it for results as Arrow objects. This server never
-    # requests those, and the process is 40 MiB smaller without it.
+    # If pyarrow is installed, chDB imports it to return Arrow objects. This server never requests
+    # Arrow objects, and the process is 40 MiB smaller without pyarrow.
     sys.modules.setdefault("pyarrow", None)  # type: ignore[arg-type]
     from chdb.state.sqlitelike import Connection
 
@@ -113,7 +113,7 @@ class EngineSession:
         self._parameters = dict(parameters)
 
     def only_reads(self, statement: str) -> bool:
-        """Return whether the engine classifies a statement as read-only. Takes 0.1 ms.
+        """Return whether the engine classifies a statement as read-only, which takes 0.1 ms.
 
         Raises:
             ClickHouseError: the text contains several statements.
@@ -133,7 +133,7 @@ class EngineSession:
         try:
             result = self._connection.query(sql, "RawBLOB", params=given)
         except RuntimeError as error:
-            # The rest of the message describes this query, not the statement.
+            # The rest of the message describes the formatting query, not the statement.
             raise ClickHouseError.from_engine(str(error).split(": In scope ")[0]) from error
         return bytes(result.bytes()).decode("utf-8", "surrogateescape")
 
@@ -166,7 +166,7 @@ class EngineSession:
                 result.cancel()
 
     def insert(self, head: InsertHead, path: str, *, in_memory: bool) -> Summary:
-        """Insert all rows of a file or none. ``in_memory``: the parsed rows fit in memory.
+        """Insert all rows of a file, or none. ``in_memory`` means that parsed rows fit in memory.
 
         The rows are inserted into a temporary table first, so that a parsing error does not leave
         some of them in the target.
@@ -174,7 +174,7 @@ class EngineSession:
         Raises:
             ClickHouseError: the table is missing, a row cannot be parsed, or the disk is full.
         """
-        # An explicit key; otherwise it gets the target's primary key without its sorting key.
+        # Without an explicit key, the table would get the target's primary key, but no sorting key.
         engine = "Memory" if in_memory else "MergeTree PRIMARY KEY tuple() ORDER BY tuple()"
         self.query(f"CREATE TEMPORARY TABLE {_GATHERED} ENGINE = {engine} AS {head.target}")
         columns = "" if head.columns == "*" else f" ({head.columns})"

@@ -15,7 +15,7 @@ from deploy.clickhouse.statement import insert_head, is_streamable, leading_word
 
 STATEMENT_LIMIT_BYTES: Final = 16 << 20
 _INSERT_HEAD_BYTES = 256 << 10
-# The rows of a longer insert are parsed into a table on disk.
+# Rows of longer inserts are parsed into a table on disk.
 _INSERT_IN_MEMORY_BYTES = 16 << 20
 _BUFFER_BYTES = 1 << 20
 _WHOLE_ANSWER_LIMIT_BYTES = 128 << 20
@@ -25,12 +25,12 @@ _GIVES_A_RESULT = ("SELECT", "WITH", "SHOW", "DESCRIBE", "DESC", "EXISTS", "EXPL
 
 @dataclass(frozen=True)
 class Result:
-    """A result: all its bytes, or the first ones of a long result. Must be closed."""
+    """All bytes of a result, or the first bytes of a long result. Must be closed."""
 
     body: bytes
     summary: Summary
     result_format: str | None
-    """None for a statement without a result."""
+    """None if the statement has no result."""
     rest: Generator[bytes] | None = None
 
     def next_block(self) -> bytes:
@@ -44,10 +44,10 @@ class Result:
 
 
 def run(engine: Engine, request: QueryRequest, received: IO[bytes]) -> Result:
-    """Run a request until it ends, or until its result is too long to be buffered.
+    """Run a request until it ends, or until the result is too long to be buffered.
 
     Raises:
-        ClickHouseError: it failed before any part of the result had to be sent.
+        ClickHouseError: the request failed before any part of the result had to be sent.
     """
     body = decoded(received, request.content_encoding)
     if request.content_type.lower().startswith("multipart/form-data"):
@@ -108,7 +108,7 @@ def _check(engine: Engine, session: EngineSession, request: QueryRequest, statem
 def _stream(
     session: EngineSession, statement: str, result_format: str, opened: ExitStack
 ) -> Result:
-    """Return the result of a query. ``opened`` is closed at its end."""
+    """Return the result of a query. ``opened`` is closed when the result ends."""
     summary = Summary()
 
     def blocks() -> Generator[bytes]:
@@ -130,6 +130,6 @@ def _stream(
 def _session(engine: Engine, request: QueryRequest) -> AbstractContextManager[EngineSession]:
     settings = {**request.settings, "log_comment": request.tag}
     given = settings.pop("readonly", "0")
-    # Must be the last one: no setting can be changed after it.
+    # Must be the last setting, because no setting can be changed after it.
     settings["readonly"] = "1" if request.only_reads else "2" if request.is_read_only else given
     return engine.session(request.database, settings, request.parameters)

@@ -1,6 +1,6 @@
-"""The analyst: one user for the whole installation, with read-only access to all rows.
+"""Restricts the analyst, the installation's one user with read-only access to all rows.
 
-The engine enforces most of this: its only user cannot open files, other servers or programs
+The engine enforces most restrictions: its only user cannot open files, other servers or programs
 (``users.xml``), a session with ``readonly = 1`` can neither write nor change settings, and
 ``classify_query`` detects read-only statements. This module rejects what the engine still allows
 (observed with chDB 26.9): the function ``file``, tables of ``system`` that show other users'
@@ -15,7 +15,7 @@ from deploy.clickhouse.request import QueryRequest
 from recognition.processors import available_processors
 
 # Settings that affect the result. JDBC sends async_insert with every query; it has no effect here.
-# Settings that name files are excluded, because the engine opens the files even in read-only mode
+# Settings that name files are excluded, because the engine opens such files even in read-only mode
 # (format_template_row, output_format_schema).
 _SETTINGS = re.compile(
     r"""(wait_for_)?async_insert | network_compression_method | max_(execution_time|memory_usage
@@ -26,13 +26,13 @@ _SETTINGS = re.compile(
     | (format_csv|output_format_(arrow|csv|decimal|json|parquet|pretty|tsv))_[a-z0-9_]+""",
     re.VERBOSE,
 )
-# Rejected anywhere in a statement, because functions can be called in many ways:
+# These names are rejected anywhere in a statement, because functions can be called in many ways:
 # arrayMap(file, ...), * APPLY file. The ai functions call services on the network.
 _REJECTED = re.compile(
     "file|outfile|parallel|processlist|grants"
     "|ai(classify|embed|extract|filter|generate|redact|similarity|translate)"
 )
-# Table functions that generate their rows. All others are rejected, even those of later releases.
+# Table functions that generate rows. All other ones are rejected, including any in later releases.
 _TABLE_FUNCTIONS = re.compile(
     "format|generate_?series|generaterandom|null|(numbers|zeros)(_mt)?|primes|sqlstandardvalues"
     "|values|view"
@@ -55,7 +55,7 @@ def as_reader(request: QueryRequest) -> QueryRequest:
     """Return a request of the analyst as a read-only request with the analyst's limits.
 
     Raises:
-        ClickHouseError: a setting that the analyst must not change, or the database ``system``.
+        ClickHouseError: the request changes a forbidden setting or uses the database ``system``.
     """
     if request.database.lower() == "system":
         raise _denied("the database system")
@@ -79,11 +79,11 @@ def reject_writing() -> None:
 def check_reads(statement: str, table_functions: frozenset[str]) -> None:
     """Check that a statement names nothing that gives access to more than the tables.
 
-    ``statement`` must be formatted by the engine: without comments, and quotes only around names
-    that need them. ``table_functions`` are the engine's, in lower case.
+    ``statement`` must be formatted by the engine: it has no comments, and quotes only around names
+    that need quotes. ``table_functions`` are the engine's table functions, in lower case.
 
     Raises:
-        ClickHouseError: it names such an object, or takes a name from a parameter.
+        ClickHouseError: the statement names such an object, or takes a name from a parameter.
     """
     names = [token.strip('`"').lower() for token in _TOKEN.findall(statement)] + ["", ""]
     for name, following, after in zip(names, names[1:], names[2:], strict=False):

@@ -22,7 +22,7 @@ _OF_THE_INTERFACE = frozenset(
     )
 )
 _TRUE = ("1", "true")
-# The first version whose columns differ from the engine's; clickhouse-connect uses an older one.
+# The first version whose columns differ from the engine's. clickhouse-connect uses an older one.
 _CUSTOM_SERIALIZATION = "54454"
 
 
@@ -31,7 +31,7 @@ class QueryRequest:
     """The context of a statement, from the URL and header fields of a request."""
 
     query: str
-    """The statement in the URL, or its first part; the body is appended to it."""
+    """The statement in the URL, or the first part of a statement that continues in the body."""
     database: str
     default_format: str
     query_id: str
@@ -42,7 +42,7 @@ class QueryRequest:
     content_type: str
     is_read_only: bool
     ends_with_client: bool
-    """Whether the query is killed if its client disconnects."""
+    """Whether the query is killed if the client disconnects."""
     tag: str
     """Name that identifies the query when it is killed."""
     is_framed: bool

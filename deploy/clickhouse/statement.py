@@ -1,4 +1,4 @@
-"""Parses the parts of a statement that the server needs before it reaches the engine."""
+"""Parses the parts of a statement that the server must know before running the statement."""
 
 import re
 from dataclasses import dataclass
@@ -30,22 +30,22 @@ _LEADING_WORD = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/|\()*(\w*)", re.DOTALL)
 
 @dataclass(frozen=True)
 class InsertHead:
-    """An ``INSERT INTO target columns FORMAT X`` statement, separated from its data."""
+    """An ``INSERT INTO target columns FORMAT X`` statement, separated from the data."""
 
     target: str
     columns: str
-    """The text in parentheses after the target; ``*`` if there is none."""
+    """The text in parentheses after the target, or ``*`` without parentheses."""
     options: str
     data_format: str
     data_offset: int
-    """Start of the data, in bytes from the start of the text."""
+    """Position of the data, in bytes from the start of the text."""
 
 
 def insert_head(text: bytes) -> InsertHead | None:
     """Return the head of an insert whose data follows a FORMAT clause.
 
     Return None for any other statement (including ``INSERT ... VALUES``, ``... SELECT`` and
-    ``INSERT INTO FUNCTION``), and if ``text`` ends before the clause does.
+    ``INSERT INTO FUNCTION``), and if ``text`` ends within the clause.
 
     **Source:** ClickHouse, ``src/Parsers/ParserInsertQuery.cpp``: data starts after the first line
     break after the format name, or after the blanks if there is no line break.
@@ -67,7 +67,7 @@ def leading_word(statement: str) -> str:
 
 
 def output_format(statement: str, default: str = DEFAULT_FORMAT) -> str:
-    """Return the format of a statement's result: its trailing FORMAT clause or the default."""
+    """Return the format of a statement's result: that of the FORMAT clause, or the default."""
     found = _TRAILING_FORMAT.search(statement)
     return found.group(1) if found else default
 
@@ -75,7 +75,7 @@ def output_format(statement: str, default: str = DEFAULT_FORMAT) -> str:
 def is_streamable(statement: str, answer_format: str) -> bool:
     """Return whether a result can be sent block by block.
 
-    Only queries have blocks. A format with a header or footer would repeat it in each block.
+    Only results of queries have blocks. A format's header or footer would be repeated per block.
     """
     is_query = leading_word(statement) in ("SELECT", "WITH")
     last_line = statement.rstrip().rsplit("\n", 1)[-1]

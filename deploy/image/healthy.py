@@ -1,6 +1,6 @@
 """Health check of the image: requests the health page of the process in this container.
 
-Uses only a small part of the standard library, because it runs every few seconds.
+The check imports only a small part of the standard library, because it runs every few seconds.
 """
 
 import os
@@ -12,7 +12,7 @@ SECONDS = 4.0
 
 
 def pages(environment: Mapping[str, str]) -> Iterator[tuple[int, str]]:
-    """Yield the ports and paths to try, the API's port last."""
+    """Yield the ports and paths to try, ending with the API's port."""
     if (port := int(environment.get("PLATESTREAM_METRICS_PORT", "0"))) != 0:
         yield port, "/healthz"
     yield int(environment.get("PLATESTREAM_API_PORT", "8000")), "/healthz"

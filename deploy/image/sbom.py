@@ -2,7 +2,7 @@
 
 With the argument ``python``, it describes a Python environment instead, without Debian packages.
 
-Standard library only. Run it with the Python of the environment to describe.
+Uses only the standard library. Run it with the Python of the environment to describe.
 
 **Source:** CycloneDX 1.6; package URLs according to purl-spec.
 """
@@ -32,7 +32,7 @@ def debian_packages() -> Iterator[dict[str, object]]:
 
 
 def python_packages() -> Iterator[dict[str, object]]:
-    """Yield the distributions of this Python's environment."""
+    """Yield the distributions in the environment of this Python."""
     for found in sorted(distributions(), key=lambda each: each.name.lower()):
         name = re.sub(r"[-_.]+", "-", found.name).lower()
         part = component("library", name, found.version, f"pkg:pypi/{name}@{found.version}")
@@ -49,7 +49,7 @@ def _licence(found: Distribution) -> str:
 
 
 def models() -> Iterator[dict[str, object]]:
-    """Yield the models that are shipped with the service, each with its file's checksum."""
+    """Yield the models that are shipped with the service, each with the checksum of its file."""
     (folder,) = Path(sys.prefix).glob("lib/python*/site-packages/recognition/models")
     for file in sorted(folder.glob("*.onnx")):
         total = sha256(file.read_bytes()).hexdigest()

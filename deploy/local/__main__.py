@@ -24,13 +24,13 @@ from deploy.local.supervisor import SupervisorUnreachableError, log_file
 from deploy.local.waiting import Progress, StartError
 
 SETTINGS_FILE = CLONE / "platestream.env"
-"""Permanent settings, one NAME=value per line; the environment takes precedence."""
+"""File of permanent settings, one NAME=value per line. The environment takes precedence."""
 
 _NOT_RUNNING_EXIT = 3
 _CAMERA = "CAMERA"
 # Interval at which `make run` checks whether another `make down` has stopped the stack.
 _LOOK_SECONDS = 2.0
-# Set by make and may contain the camera's stream URL; the stack's processes do not need them.
+# Variables set by make that can contain the camera's stream URL, and that no process needs.
 _OF_THE_CALLER = (_CAMERA, "MAKEFLAGS", "MAKEOVERRIDES", "MFLAGS")
 _ROOTS_WARNING = (
     "Running as root: every process except PostgreSQL runs as root, including those that decode\n"
@@ -156,7 +156,7 @@ def _stack() -> LocalStack:
 
 
 def _start(stack: LocalStack, camera: str, *, tied_to_caller: bool) -> Access:
-    """Start everything. The first start also creates the account, the API key and the camera."""
+    """Start everything. The first start also creates an account, an API key and a camera."""
     if os.geteuid() == 0:
         print(_ROOTS_WARNING, file=sys.stderr)
     files = stack.plan.environment[CAMERA_FILES_SETTING]
@@ -182,7 +182,7 @@ def _greeting(stack: LocalStack, access: Access) -> str:
 
 
 def read_settings_file(path: Path) -> None:
-    """Add the settings of the file to the environment, where they are not yet set.
+    """Add those settings in the file to the environment that are not set there.
 
     Raises:
         StartError: a line has no value.

@@ -1,4 +1,4 @@
-"""The account and API key of a local stack, and the file that provides them to scripts."""
+"""Creates the account and API key of a local stack, and stores both in a file for scripts."""
 
 import json
 import subprocess
@@ -16,7 +16,7 @@ from deploy.local.servers.base import CLONE
 from deploy.local.waiting import StartError
 
 OWNER_EMAIL = "owner@platestream.example"
-# Enough for many tries of POST /api/recognize.
+# Enough to try POST /api/recognize many times.
 _STARTING_CREDITS = 10_000
 _COMMAND_SECONDS = 60
 
@@ -24,7 +24,7 @@ _COMMAND_SECONDS = 60
 class Access(msgspec.Struct, frozen=True, rename="camel"):
     """URL and credentials for scripts. ``demo_camera_id`` is empty if there is no demo camera.
 
-    The last three fields are the analyst's at the embedded ClickHouse; they may be missing.
+    The last three fields describe the embedded ClickHouse's analyst, and may be missing.
     """
 
     base_url: str
@@ -43,7 +43,7 @@ class Access(msgspec.Struct, frozen=True, rename="camel"):
         return Client(self.base_url, self.api_key, retries=retries, transport=transport)
 
     def with_analyst(self, analyst: Analyst | None) -> Self:
-        """Return a copy with the credentials of this analyst, or without any."""
+        """Return a copy with this analyst's credentials, or without an analyst."""
         return msgspec.structs.replace(
             self,
             clickhouse_url=analyst.clickhouse_url if analyst else msgspec.UNSET,
@@ -56,10 +56,10 @@ class Access(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def ensure_access(plan: StackPlan) -> Access:
-    """Return the account and API key. Create them if they are missing. The API must be running.
+    """Return the account and API key, creating what is missing. The API must be running.
 
     Raises:
-        StartError: the command line tool failed; the message contains its output.
+        StartError: the command line tool failed. The message contains the tool's output.
     """
     known = read_access(plan.layout)
     if known is not None and known.base_url == plan.base_url and _is_valid(known):
@@ -88,7 +88,7 @@ def read_access(layout: Layout) -> Access | None:
 
 
 def write_access(layout: Layout, access: Access) -> None:
-    """Write the access file, readable only by its user."""
+    """Write the access file, readable only by this user."""
     text = msgspec.json.format(msgspec.json.encode(access), indent=2).decode()
     write_whole(layout.access, text + "\n", mode=0o600)
 

@@ -1,8 +1,7 @@
 """Prepares a fresh clone: virtual environment, locked packages, Java, Maven and the servers' jars.
 
-Uses only the standard library. Runs with Python 3.8 or later; the virtual environment is created
-with Python 3.11. A step is skipped if its inputs have not changed. An interrupted step is repeated
-from its start.
+Uses only the standard library, and runs with Python 3.8 or later. The virtual environment uses
+Python 3.11. Steps whose inputs have not changed are skipped. Interrupted steps start over.
 
     python3 deploy/local/bootstrap.py service|run|python|test|jar-sums
 """
@@ -24,11 +23,11 @@ CLONE = Path(__file__).resolve().parents[2]
 VENV = CLONE / ".venv"
 LOCAL = CLONE / ".local"
 PYTHON = VENV / "bin" / "python"
-# Packages of the installers; of the service and its local stack; of these and the tests.
+# Lock files: of the installers, of the service and its local stack, and of all that and the tests.
 INSTALLERS = CLONE / "requirements" / "bootstrap.txt"
 RUNTIME = CLONE / "requirements" / "runtime.txt"
 DEVELOPMENT = CLONE / "requirements" / "dev.txt"
-# Per platform, the package without a wheel: built from the locked source, without a compiler.
+# The package that has no wheel, by platform. Building the locked source needs no compiler.
 BUILT_FROM_SOURCE = {"aarch64": "faust-streaming"}
 JAVA_PACKAGES = ("default-jre-headless", "maven")
 RTSP_SERVER_PACKAGES = (
@@ -36,9 +35,9 @@ RTSP_SERVER_PACKAGES = (
     *("gstreamer1.0-plugins-" + kind for kind in ("base", "good", "bad", "ugly")),
 )
 LEVELS = ("service", "run", "python", "test", "jar-sums")
-# Programs that the tests start: any of these, or else the package. Debian starts the MQTT broker
-# and pgbouncer as system services (127.0.0.1:1883 and 6432), which the tests do not use.
-# redis-tools contains the server too: redis-check-rdb is the same file.
+# Programs that the tests start, and the package to install if none of the programs is found. Debian
+# starts the MQTT broker and pgbouncer as system services (127.0.0.1:1883 and 6432), which the tests
+# do not use. redis-tools contains the server too: redis-check-rdb is the same file.
 TEST_PROGRAMS = {
     "Redis or Valkey": (("valkey-server", "redis-server", "redis-check-rdb"), "redis-tools"),
     "the MQTT broker Mosquitto": (("mosquitto",), "mosquitto"),
@@ -61,20 +60,20 @@ UV_NAMES = {
 
 
 class BootstrapError(Exception):
-    """A step failed; the message describes what to do."""
+    """A step failed. The message describes what to do."""
 
 
 def main(level: str) -> None:
     """Run the steps of a level.
 
-    ``service``: the service; ``run``: also its servers; ``python``: only Python packages, including
-    those for checks and tests; ``test``: everything. ``jar-sums``: regenerate the jar checksums.
+    ``service``: the service. ``run``: also its servers. ``python``: only Python packages, including
+    packages for checks and tests. ``test``: everything. ``jar-sums``: regenerate the jar checksums.
     """
     if level not in LEVELS:
         raise BootstrapError("LEVEL must be one of " + ", ".join(LEVELS) + ", not " + level)
     LOCAL.mkdir(exist_ok=True)
     with (LOCAL / "bootstrap.lock").open("w") as lock:
-        # Of two concurrent `make`, the second waits and then has nothing to do.
+        # If two `make` run concurrently, the second one waits and then has nothing to do.
         fcntl.flock(lock, fcntl.LOCK_EX)
         if level == "jar-sums":
             write_jar_lists()
@@ -93,8 +92,8 @@ def main(level: str) -> None:
 def install_packages(lock_file: Path) -> None:
     """Install exactly the locked packages in the virtual environment.
 
-    Development packages are not removed. Without the stamp, packages may be missing, so the
-    environment is created again. The stamp is not deleted while packages are only added.
+    Development packages are not removed. If there is no stamp, packages may be missing, so the
+    environment is created again. Adding packages does not delete the stamp.
     """
     stamp = VENV / "packages.stamp"
     if stamp.exists() and not read(stamp).startswith(RUNTIME.name):
@@ -112,7 +111,7 @@ def install_packages(lock_file: Path) -> None:
     built = BUILT_FROM_SOURCE.get(platform.machine())
     source = ("--no-binary", built) if built else ()
     locked = ("--require-hashes", "--only-binary", ":all:", *source, "-r", str(lock_file))
-    # Compiled here, so that each process of the stack does not compile its imports at startup.
+    # Compile now, so that the processes of the stack do not compile their imports at startup.
     install = uv("pip", "install", "--quiet", "--compile-bytecode", *locked)
     if subprocess.call(install, env=uv_environment()) != 0:
         say("uv failed; retrying with pip (slower)")
@@ -161,7 +160,7 @@ def uv(*arguments: str) -> tuple[str, ...]:
 
 
 def uv_environment() -> dict[str, str]:
-    """Return the environment for uv, with pip's settings from its files and environment."""
+    """Return the environment for uv, with the settings from pip's files and variables."""
     environment = {**os.environ, "VIRTUAL_ENV": str(VENV), "UV_PYTHON": str(PYTHON)}
     command = (str(PYTHON), "-m", "pip", "--disable-pip-version-check", "config", "list")
     listing = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -172,7 +171,7 @@ def uv_environment() -> dict[str, str]:
 
 
 def install_java() -> None:
-    """Install Java 17 or later and Maven, unless they are on the path."""
+    """Install Java 17 or later and Maven, unless both are on the path."""
     if java_version() < 17 or not shutil.which("mvn"):
         apt_install(JAVA_PACKAGES, "Java 17 or later and Maven")
     if java_version() < 17:
@@ -225,7 +224,7 @@ def copy_jars(server: str, folder: Path, *options: str) -> None:
 
 def check_jars(server: str, folder: Path, advice: str) -> None:
     """Raise BootstrapError if the jars in ``folder`` differ from the list in the repository."""
-    # Maven only compares them with the checksums of the repository it downloads from.
+    # Maven only compares jars with the checksums of the repository from which it downloads.
     wanted, found = read(list_of(server)).splitlines(), jar_list(server, folder).splitlines()
     if wanted[:1] != found[:1]:
         raise BootstrapError(str(list_of(server)) + " is for another pom.xml: run make jar-sums")
@@ -243,7 +242,7 @@ def list_of(server: str) -> Path:
 def jar_list(server: str, folder: Path) -> str:
     """Return the checksums of all files that Java loads from a folder.
 
-    **Source:** manual of the java command: ``folder/*`` means all its .jar and .JAR files.
+    **Source:** manual of the java command: ``folder/*`` means all .jar and .JAR files in it.
     """
     jars = sorted(file for file in folder.iterdir() if file.suffix.lower() == ".jar")
     head = "# Generated by `make jar-sums` from the pom.xml with sha256 " + digest(pom_of(server))
@@ -261,7 +260,7 @@ def write_jar_lists() -> None:
 
 
 def archive_classes() -> None:
-    """Create class data archives, with which the Java servers start faster. It may fail."""
+    """Create class data archives, so that the Java servers start faster. Failure is allowed."""
     stamp = LOCAL / "jars" / "archives.stamp"
     wanted = digest(pom_of("kafka"), pom_of("s3")) + java_build()
     if read(stamp) == wanted:
@@ -273,7 +272,7 @@ def archive_classes() -> None:
 
 
 def install_test_programs() -> None:
-    """Install the other programs that the tests start, and the RTSP server of their cameras."""
+    """Install the other programs that the tests start, and the RTSP server of test cameras."""
     # Debian installs servers in /usr/sbin, which is not on every user's path.
     path = os.environ.get("PATH", "") + ":/usr/sbin"
     missing: list[str] = []
@@ -335,7 +334,7 @@ def write(stamp: Path, text: str) -> None:
 
 
 def run(*command: str, environment: dict[str, str] | None = None, quiet: bool = False) -> None:
-    """Run a command; raise BootstrapError if it fails. A quiet one prints only if it fails."""
+    """Run a command; raise BootstrapError if it fails. With ``quiet``, print only on failure."""
     output = subprocess.PIPE if quiet else None
     result = subprocess.run(
         command, env=environment, stdout=output, stderr=output and subprocess.STDOUT, check=False

@@ -1,4 +1,4 @@
-"""The camera of a new stack: the demo clip, or the user's own camera or video file."""
+"""Registers the camera of a new stack: the demo clip, or the user's camera or video file."""
 
 import shutil
 from dataclasses import dataclass
@@ -17,15 +17,15 @@ from deploy.local.servers.base import CLONE, NotReadyError
 from deploy.local.waiting import StartError, Waiter
 
 _CAMERA_SECONDS = 60
-# Rate limited, no worker has taken the camera yet, or a dependency is not running.
+# The caller is rate limited, no worker has the camera yet, or a dependency is not running.
 _NOT_YET = (429, 502, 503)
 
 
 @dataclass(frozen=True)
 class WantedCamera:
-    """A camera to register, recognised later by its identifier.
+    """A camera to register, which is found again by its identifier.
 
-    ``only_alone``: it is not registered if there are already other cameras.
+    ``only_alone``: do not register the camera if there are already other cameras.
     """
 
     identifier: str
@@ -44,7 +44,7 @@ DEMO_TRUTH: Final = DEMO_CLIP.with_suffix(".json")
 def demo_camera(folder: Path | None) -> WantedCamera | None:
     """Return the camera that plays the demo clip, for a stack without other cameras.
 
-    ``folder`` is the folder of camera files; None (no files allowed as cameras) returns None.
+    ``folder`` is the folder of camera files. If it is None, files cannot be cameras: return None.
 
     Raises:
         StartError: the clip cannot be copied to the folder.
@@ -61,7 +61,7 @@ def users_camera(address: str, folder: Path | None) -> WantedCamera:
     A file is copied to ``folder``, the folder of camera files; files elsewhere cannot be cameras.
 
     Raises:
-        StartError: it is neither a URL nor an existing file, or the file cannot be copied.
+        StartError: ``address`` is neither a URL nor an existing file, or copying failed.
     """
     if "://" in address:
         return _users_camera(address, urlsplit(address).hostname or "camera", address)
@@ -86,7 +86,7 @@ def _digest(text: str) -> str:
 
 
 def _in_folder(file: Path, folder: Path, name: str) -> Path:
-    """Return the file under ``name`` in the folder, as a hard link if possible, else as a copy."""
+    """Link the file as ``name`` into the folder, or copy it if that fails. Return the new path."""
     if file.is_relative_to(folder):
         return file
     placed = folder / name
@@ -99,7 +99,7 @@ def _in_folder(file: Path, folder: Path, name: str) -> Path:
         except OSError:
             shutil.copyfile(file, fresh)
         fresh.replace(placed)
-        # If both are links to the same file, replace() does nothing.
+        # replace() does nothing if both paths are links to the same file.
         fresh.unlink(missing_ok=True)
     except OSError as error:
         raise StartError(f"cannot copy {file} to {folder}: {error}") from error
@@ -107,7 +107,7 @@ def _in_folder(file: Path, folder: Path, name: str) -> Path:
 
 
 def ensure_camera(layout: Layout, access: Access, wanted: WantedCamera, waiter: Waiter) -> Access:
-    """Register the camera if it is missing and needed, and write its ID to the access file.
+    """Register the camera if it is missing and needed, and write the ID to the access file.
 
     Raises:
         StartError: the API rejects the camera.

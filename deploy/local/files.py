@@ -1,4 +1,4 @@
-"""The folders of the local stack, and atomic file writes."""
+"""Defines the folders of the local stack, and writes files atomically."""
 
 import os
 from dataclasses import dataclass
@@ -9,12 +9,12 @@ from deploy.local.servers.base import CLONE
 JARS = CLONE / ".local" / "jars"
 
 _PRIVATE = ("logs", "streams", "kafka", "s3", "clickhouse")
-"""PostgreSQL's data folder is one level deeper, and its user must be able to reach it."""
+"""PostgreSQL's data folder is one level deeper, and PostgreSQL's user must be able to reach it."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The folder of the local stack, with all its data and secrets.
+    """The folder of the local stack, which contains all data and secrets.
 
     To reset the stack, stop it and delete the folder.
     """
@@ -77,7 +77,7 @@ def write_whole(path: Path, text: str, *, mode: int = 0o644) -> None:
 def java_property(value: object) -> str:
     """Return a value in the syntax of Java properties files.
 
-    **Source:** java.util.Properties: ISO-8859-1; other characters as UTF-16 escapes.
+    **Source:** java.util.Properties: ISO-8859-1, with UTF-16 escapes for other characters.
     """
     units = str(value).replace("\\", "\\\\").encode("utf-16-be")
     codes = [int.from_bytes(units[i : i + 2], "big") for i in range(0, len(units), 2)]

@@ -1,4 +1,4 @@
-"""The contents of the local stack: servers, processes and their environment."""
+"""Plans the local stack: its servers, its processes and their environment."""
 
 import os
 import sys
@@ -51,8 +51,8 @@ def _process(
     )
 
 
-# The service's own processes, in the order of `make status`. The API starts first, then the others
-# together; each process waits for its own dependencies.
+# The service's own processes, in the order of `make status`. The API starts first, and then all
+# other processes together. Each process waits for its dependencies.
 APPLICATION: Final[tuple[Program, ...]] = (
     _process("ingest", "ingest", IngestSettings),
     _process("recognition", "streams.recognition", RecognitionSettings, stop_seconds=30),
@@ -62,7 +62,7 @@ APPLICATION: Final[tuple[Program, ...]] = (
     _process("relay", "api.outbox", RelaySettings),
     _process(API, "api", ApiSettings),
 )
-# Started only if a broker is configured; gets the S3 settings only if it publishes image URLs.
+# Only started if a broker is configured. The S3 settings are only needed to publish image URLs.
 MQTT_WITHOUT_IMAGES: Final = _process("mqtt", "streams.mqtt", MqttStageSettings, stop_seconds=30)
 MQTT: Final = replace(MQTT_WITHOUT_IMAGES, settings=(MqttStageSettings, S3Settings))
 MQTT_SETTING: Final = "PLATESTREAM_MQTT_HOST"
@@ -75,7 +75,7 @@ METRICS_OFFSETS: Final = {
         (API, "ingest", "recognition", "alerts", "webhooks", "sink", "mqtt", "relay")
     )
 }
-"""Offset that each process adds to the setting."""
+"""The offset of each process's metrics port from the setting."""
 CAMERA_FILES_SETTING: Final = "PLATESTREAM_CAMERA_FILES_FOLDER"
 
 
@@ -87,7 +87,7 @@ class Migration:
     server: str
     command: tuple[str, ...]
     settings: tuple[type[Fragment], ...]
-    """As in :class:`Program`."""
+    """See :class:`Program`."""
 
 
 MIGRATIONS: Final[tuple[Migration, ...]] = (
@@ -125,7 +125,7 @@ class Analyst:
 class StackPlan:
     """One local stack, ready to be started.
 
-    ``environment`` contains the settings of all processes; each process gets those that it uses.
+    ``environment`` contains the settings of all processes. A process gets only what it uses.
     """
 
     layout: Layout
@@ -137,7 +137,7 @@ class StackPlan:
     application: tuple[Program, ...] = APPLICATION
     migrations: tuple[Migration, ...] = MIGRATIONS
     analyst: Analyst | None = None
-    """None if ClickHouse is not the embedded one or has no such user."""
+    """None if ClickHouse is not embedded or has no such user."""
 
     @property
     def base_url(self) -> str:
@@ -146,7 +146,7 @@ class StackPlan:
 
     @property
     def ready_url(self) -> str:
-        """URL that returns 200 once the API is ready; without a metrics port, once it runs."""
+        """URL that returns 200 once the API is ready or, without a metrics port, once it runs."""
         if not self.metrics_port:
             return f"{self.base_url}/healthz"
         return f"http://127.0.0.1:{self.metrics_port}/readyz"
@@ -172,8 +172,8 @@ class StackPlan:
         }
 
     def process_environment(self) -> dict[str, str]:
-        """Return the combined environment of all processes, of which each gets its part. The
-        servers' own settings have different names from those of the other processes.
+        """Return the combined environment of all processes, of which each process gets a part.
+        The servers' settings and the settings of other processes have different names.
         """
         merged = dict(self.environment)
         for programs in self.groups().values():
@@ -185,7 +185,7 @@ class StackPlan:
 def make_plan(settings: LocalStackSettings, environment: Mapping[str, str]) -> StackPlan:
     """Return the plan for these settings.
 
-    ``environment`` is the caller's, whose settings take precedence.
+    ``environment`` is the caller's environment, whose settings take precedence.
     """
     layout = Layout(settings.local_dir.resolve())
     layout.logs.mkdir(parents=True, exist_ok=True)
@@ -250,12 +250,12 @@ def _defaults(
         "PLATESTREAM_SECRET_KEY": secrets.secret_key,
         "PLATESTREAM_API_PORT": str(settings.api_port),
         METRICS_SETTING: str(settings.metrics_port),
-        # The demo camera is a file, and a camera simulator may run on the same machine.
+        # The demo camera is a file, and a camera simulator may run on this machine.
         "PLATESTREAM_CAMERA_ALLOW_LOOPBACK": "true",
         CAMERA_FILES_SETTING: str(layout.camera_files),
         "PLATESTREAM_DISK_FOLDERS": ",".join(map(str, folders)),
         "PLATESTREAM_IMAGE_RETENTION_DAYS": str(_IMAGE_RETENTION_DAYS),
-        # By default, glibc uses up to eight heaps for each core, each of which stays large.
+        # By default, glibc uses up to eight heaps per core, and every heap stays large.
         "MALLOC_ARENA_MAX": "2",
         "PATH": os.defpath,
     }

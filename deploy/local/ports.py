@@ -1,4 +1,4 @@
-"""Finds free ports, and the processes that use the others."""
+"""Finds free ports, and the processes that use a port."""
 
 import random
 import socket
@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from deploy.local.processes import listener
 from deploy.local.servers.base import PortUse
 
-# Below the range of outgoing connections (ip_local_port_range), so that none of them takes a port
-# before its server does.
+# Below the range of outgoing connections (ip_local_port_range), so that no connection takes a port
+# before the server does.
 _SERVER_PORTS = range(20_000, 32_000)
 
-# Not the seedable generator, so that two concurrent processes choose different ports.
+# This generator cannot be seeded, so that two concurrent processes choose different ports.
 _CHOICE = random.SystemRandom()
 
 
@@ -27,7 +27,7 @@ def busy_ports(uses: Iterable[PortUse]) -> tuple[str, ...]:
 def is_free(port: int) -> bool:
     """Return whether a server can listen on the port on 127.0.0.1."""
     with socket.socket() as probe:
-        # As servers do, so that connections in TIME_WAIT are ignored.
+        # Ignore connections in TIME_WAIT, as servers do.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("127.0.0.1", port))

@@ -1,4 +1,4 @@
-"""Processes of the operating system. The only module of the stack that uses psutil."""
+"""Inspects processes of the operating system. The only module of the stack that uses psutil."""
 
 import psutil
 
@@ -8,7 +8,7 @@ _MIB = 1024 * 1024
 def memory_mib(pid: int, *, with_children: bool = True) -> float:
     """Return a process's memory in MiB, or 0 if it does not exist or ``pid`` is 0.
 
-    A page that several processes share is counted once, divided among them.
+    A shared page is divided among the processes that share it.
 
     **Source:** proportional set size, proc(5), ``/proc/PID/smaps_rollup``.
     """

@@ -1,4 +1,4 @@
-"""Passwords and keys of one installation, generated once."""
+"""Generates and loads the passwords and keys of one installation."""
 
 import base64
 import secrets
@@ -10,7 +10,7 @@ from deploy.local.files import Layout, write_whole
 
 
 class LocalSecrets(msgspec.Struct, frozen=True, rename="camel"):
-    """The secrets, unique to each installation. Hidden in ``repr``."""
+    """The secrets of one installation, which ``repr`` hides."""
 
     postgres_password: str
     s3_access_key: str
@@ -41,7 +41,7 @@ class LocalSecrets(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def load_or_create_secrets(layout: Layout) -> LocalSecrets:
-    """Return this installation's secrets. The first call creates the file, private to its user."""
+    """Return this installation's secrets. The first call creates the file, private to this user."""
     if layout.secrets.exists():
         return msgspec.json.decode(layout.secrets.read_bytes(), type=LocalSecrets)
     made = LocalSecrets.new()

@@ -9,9 +9,9 @@ from deploy.local.servers.base import CLONE
 
 
 class LocalStackSettings(Fragment):
-    """The ports and folder of the local stack, and the servers it should not start itself.
+    """The ports and folder of the local stack, and servers to use instead of the embedded ones.
 
-    Naming the address of a server means: use that one.
+    If the address of a server is set, the stack uses that server and starts none itself.
     """
 
     local_dir: Path = Field(

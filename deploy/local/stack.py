@@ -32,7 +32,7 @@ _SERVER_SECONDS = 90
 _MIGRATION_SECONDS = 120
 _API_SECONDS = 90
 _ANSWER_SECONDS = 15
-# A process that has been running for this long has started successfully.
+# A process that has run for this long has started successfully.
 _STEADY_SECONDS = 4
 _SETTLING_SECONDS = 60
 _STOP_SECONDS = 120
@@ -44,10 +44,10 @@ _SETTINGS_FAULT = f"setting {SETTING_PREFIX}"
 
 
 class LocalStack:
-    """The stack of one plan. Methods can be called in any state, even by concurrent processes."""
+    """The local stack of one plan. Methods can be called in any state, even concurrently."""
 
     def __init__(self, plan: StackPlan, progress: Progress, *, patience: float = 1.0) -> None:
-        """``patience``: factor by which all timeouts are multiplied."""
+        """``patience`` is a factor by which all timeouts are multiplied."""
         self.plan = plan
         self._patience = patience
         self._progress = progress
@@ -69,7 +69,7 @@ class LocalStack:
         service's own processes are not started.
 
         Raises:
-            StartError: a process does not start; the message contains the end of its log.
+            StartError: a process does not start. The message contains the end of its log.
         """
         self.waiter = Waiter(self._progress)
         with self._exclusively():
@@ -119,7 +119,7 @@ class LocalStack:
             raise NotReadyError("supervisord is not responding")
 
     def _start_servers(self) -> None:
-        """Start the servers concurrently, and run the migrations of each as soon as it is ready."""
+        """Start the servers concurrently, and migrate each server as soon as it is ready."""
         embedded = {server.name for server in self.plan.servers}
         elsewhere = [m for m in self.plan.migrations if m.server not in embedded]
         steps = [partial(self._start_server, server) for server in self.plan.servers]
@@ -129,7 +129,7 @@ class LocalStack:
                 for step in as_completed([pool.submit(step) for step in steps]):
                     step.result()
             except BaseException:
-                # The other steps are useless now, and Ctrl-C should not wait for them.
+                # All other steps are useless now, and Ctrl-C should not wait for these.
                 self.waiter.give_up()
                 raise
 
@@ -167,7 +167,7 @@ class LocalStack:
         self._progress.ready(migration.name, time.monotonic() - started)
 
     def _start_application(self) -> None:
-        """Start the API, then the rest. Started together, the API would be ready last."""
+        """Start the API first, because it would be ready last if all processes started together."""
         names = [program.name for program in self.plan.application]
         if API in names:
             self.supervisor.start_process(API)
@@ -205,8 +205,8 @@ class LocalStack:
         """Run ``check`` and report if the process keeps exiting.
 
         Raises:
-            NotReadyError: the error of ``check``, and whether the process keeps exiting.
-            StartError: the process can never start, because it rejects its settings.
+            NotReadyError: ``check`` failed. The message also says if the process keeps exiting.
+            StartError: the process rejects its settings, so it can never start.
         """
         try:
             check()
@@ -234,7 +234,7 @@ class LocalStack:
 
     @contextmanager
     def _exclusively(self) -> Iterator[None]:
-        """Make another start or stop of the same stack wait until this one has finished."""
+        """Make other starts and stops of the same stack wait until this block has finished."""
         with (self.plan.layout.root / "stack.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
@@ -254,7 +254,7 @@ def changed_settings(layout: Layout, environment: Mapping[str, str]) -> tuple[st
 
 
 def _digests(environment: Mapping[str, str]) -> dict[str, str]:
-    # Digests, because some values are secret.
+    # Store digests, because some values are secret.
     return {
         name: sha256(value.encode()).hexdigest()[:16]
         for name, value in environment.items()

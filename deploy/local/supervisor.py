@@ -1,7 +1,7 @@
-"""Configuration and remote control of supervisord. The only module that uses it.
+"""Configures and controls supervisord. The only module that uses supervisord.
 
-A process is restarted indefinitely: after each failed start, the delay grows by one second. After
-a successful start, it is reset.
+A process is restarted indefinitely. The delay grows by one second after each failed start, and is
+reset after a successful start.
 """
 
 import http.client
@@ -25,7 +25,7 @@ from deploy.local.files import Layout, write_whole
 from deploy.local.processes import wait_for_end
 from deploy.local.servers.base import Program, tied
 
-# A UNIX socket's path has at most 108 bytes (unix(7)); supervisord appends its PID when it binds.
+# A UNIX socket's path has at most 108 bytes (unix(7)), and supervisord appends a PID when it binds.
 _LONGEST_SOCKET_PATH = 90
 # A process that exits sooner has failed to start, so the next attempt is delayed for longer.
 _START_SECONDS = 10
@@ -62,7 +62,7 @@ class ProcessStatus:
 
 
 class SupervisorUnreachableError(Exception):
-    """supervisord is not responding: the stack is not running."""
+    """supervisord is not responding, so the stack is not running."""
 
 
 class Supervisor:
@@ -80,7 +80,7 @@ class Supervisor:
         *,
         tied_to_caller: bool,
     ) -> None:
-        """Start supervisord with all processes stopped. Each gets its part of ``environment``.
+        """Start supervisord without any process. Each process gets its part of ``environment``.
 
         With ``tied_to_caller``, supervisord and all processes stop when the caller exits.
         """
@@ -128,7 +128,7 @@ class Supervisor:
         return next(status for status in self.statuses() if status.name == name)
 
     def start_process(self, name: str) -> None:
-        """Start a process unless it is already started.
+        """Start a process unless it has already been started.
 
         Raises:
             SupervisorUnreachableError: the stack is not running.
@@ -203,9 +203,9 @@ def render_configuration(
 ) -> str:
     """Return supervisord's configuration.
 
-    It contains no values of ``environment``, with which supervisord is started: each process first
-    drops the variables that it must not have, by name.
-    ``groups`` is in start order; groups stop in reverse order.
+    The configuration contains no values of ``environment``, with which supervisord is started. Each
+    process first drops the variables that it must not have, by name. ``groups`` are in start order,
+    and stop in reverse order.
     """
     # Without a user, supervisord warns at each start that it runs as root.
     user = "user=root\n" if os.geteuid() == 0 else ""
@@ -230,7 +230,7 @@ def render_configuration(
 
 def _program(layout: Layout, program: Program, environment: Mapping[str, str]) -> str:
     log = log_file(layout, program.name)
-    # Only the main process gets the stop signal; it stops its own workers. Processes that are still
+    # Only the main process gets the stop signal, and stops its workers. Processes that are still
     # running after stopwaitsecs are killed as a group.
     return (
         f"[program:{program.name}]\n"
@@ -247,7 +247,7 @@ def _program(layout: Layout, program: Program, environment: Mapping[str, str]) -
 
 
 def _with_its_part(program: Program, environment: Mapping[str, str]) -> tuple[str, ...]:
-    # First of all, so that no process of another user ever has the other variables.
+    # Drop variables first, so that no process of another user ever has them.
     part = program.environment_within(environment)
     dropped = (("-u", name) for name in environment if name not in part)
     return ("env", *(word for pair in dropped for word in pair), *program.command)
@@ -259,7 +259,7 @@ def log_file(layout: Layout, name: str) -> Path:
 
 
 def _literal(value: object) -> str:
-    """Escape a value so that supervisord expands nothing in it."""
+    """Return a value escaped so that supervisord expands nothing in it."""
     return str(value).replace("%", "%%")
 
 

